@@ -1,0 +1,38 @@
+#ifndef PARASOL_CLUSTER_CLIENT_CHIEF_CLIENT_H_
+#define PARASOL_CLUSTER_CLIENT_CHIEF_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// The chief's calls, one attempt each, with a deadline. Thread-safe.
+// Errors are the service's (proto/chief.proto), and
+//   Unavailable, DeadlineExceeded  the chief at `address` does not answer.
+class ChiefClient {
+ public:
+  virtual ~ChiefClient() = default;
+  static std::unique_ptr<ChiefClient> Create(const std::string& address,
+                                             absl::Duration call_deadline);
+
+  virtual absl::StatusOr<wire::RegisterResponse> Register(
+      const wire::RegisterRequest& request) = 0;
+  virtual absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
+      const wire::HeartbeatRequest& request) = 0;
+  virtual absl::StatusOr<wire::GetPlacementResponse> GetPlacement() = 0;
+  virtual absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+      const wire::ClaimStepsRequest& request) = 0;
+  virtual absl::Status ReportFailure(
+      const wire::ReportFailureRequest& request) = 0;
+  virtual absl::Status Leave(const wire::LeaveRequest& request) = 0;
+  virtual absl::StatusOr<wire::JobStatus> GetStatus() = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_CHIEF_CLIENT_H_

@@ -1,0 +1,55 @@
+#ifndef PARASOL_ML_INPUT_INPUT_PIPELINE_H_
+#define PARASOL_ML_INPUT_INPUT_PIPELINE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ml/input/batch.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+struct InputOptions {
+  // Directory that the dataset's paths are relative to.
+  std::string data_dir;
+  uint64_t seed = 0;
+  // This reader gets examples `shard`, `shard + num_shards`, … of the set.
+  int shard = 0;
+  int num_shards = 1;
+  // Start over, differently shuffled, at the end; otherwise Next() ends.
+  bool repeat = false;
+};
+
+// Reads, shuffles and batches a dataset, decoding ahead on a thread of its own.
+// The order depends on (files, batch_size, shuffle_buffer, options) only.
+class InputPipeline {
+ public:
+  // Opens the files and checks their headers.
+  //   NotFound          a file is missing: names it.
+  //   DataLoss          a file is corrupt: names it and the offset.
+  //   InvalidArgument   the dataset is not set, images and labels differ in
+  //                     number, or a shard would be empty.
+  static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
+      const job::Dataset& dataset, const InputOptions& options);
+  virtual ~InputPipeline() = default;
+
+  // Examples in the whole set, over all shards.
+  virtual int64_t total_examples() const = 0;
+  // Of one example: {28, 28}.
+  virtual const std::vector<int64_t>& example_shape() const = 0;
+  // Largest label + 1.
+  virtual int64_t num_classes() const = 0;
+
+  // The next batch; the last one of a pass may be smaller. It is the caller's
+  // until the next call. nullptr: the pass is over (never with `repeat`).
+  // Blocks while none is decoded.
+  //   DataLoss  the file is corrupt: names it and the offset.
+  virtual absl::StatusOr<const Batch*> Next() = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_INPUT_PIPELINE_H_

@@ -1,0 +1,29 @@
+#ifndef PARASOL_ML_MODEL_VARIABLE_SPEC_H_
+#define PARASOL_ML_MODEL_VARIABLE_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// A trainable float32 variable of a model, whole (before it is split).
+struct VariableSpec {
+  std::string name;  // "dense_1/kernel"
+  std::vector<int64_t> shape;
+  job::Initializer initializer;
+
+  int64_t elements() const;  // 1 for a scalar
+};
+
+// The variables of a model, in the order of its layers, kernel before bias.
+// Needs no device: the chief places them without building the model.
+//   InvalidArgument  the spec is not a model: names the layer.
+absl::StatusOr<std::vector<VariableSpec>> VariablesOf(const job::Model& spec);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_MODEL_VARIABLE_SPEC_H_
