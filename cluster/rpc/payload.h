@@ -1,0 +1,45 @@
+#ifndef PARASOL_CLUSTER_RPC_PAYLOAD_H_
+#define PARASOL_CLUSTER_RPC_PAYLOAD_H_
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace parasol {
+
+// Bytes that were received: a run of pieces, as the socket delivered them, at
+// any alignment. Points into a frame that keeps them alive.
+class PayloadView {
+ public:
+  PayloadView() = default;
+  explicit PayloadView(std::vector<absl::string_view> pieces);
+
+  size_t size() const { return size_; }
+  const std::vector<absl::string_view>& pieces() const { return pieces_; }
+
+  // Copies bytes [first, first + count) to `out`; they must be there.
+  void CopyTo(size_t first, size_t count, void* out) const;
+
+  // Bytes [first, first + count) in place where they are in one piece, else
+  // copied to `scratch` (of at least `count` bytes). They must be there.
+  const std::byte* Contiguous(size_t first, size_t count,
+                              std::byte* scratch) const;
+
+ private:
+  std::vector<absl::string_view> pieces_;
+  size_t size_ = 0;
+};
+
+// Bytes to be sent from where they are. `owner` is released, on any thread,
+// when the transport no longer reads them.
+struct PayloadRef {
+  const void* data = nullptr;
+  size_t size = 0;
+  std::shared_ptr<const void> owner;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_RPC_PAYLOAD_H_

@@ -1,0 +1,19 @@
+#ifndef PARASOL_CLUSTER_RPC_STATUS_H_
+#define PARASOL_CLUSTER_RPC_STATUS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "grpcpp/support/status.h"
+
+namespace parasol {
+
+// The codes are the same on both sides. Messages longer than what fits into
+// gRPC's trailers are cut.
+grpc::Status ToGrpcStatus(const absl::Status& status);
+
+// `peer` ("chief at h0:2222") is put in front of the message of an error.
+absl::Status FromGrpcStatus(const grpc::Status& status, absl::string_view peer);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_RPC_STATUS_H_

@@ -1,0 +1,46 @@
+#ifndef PARASOL_CLUSTER_RPC_TENSOR_FRAME_H_
+#define PARASOL_CLUSTER_RPC_TENSOR_FRAME_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "cluster/rpc/payload.h"
+#include "google/protobuf/message_lite.h"
+#include "grpcpp/support/byte_buffer.h"
+
+// Messages of the shape
+//
+//   message Frame { Header header = 1; repeated bytes payload = 2; }
+//
+// (ExchangeRequest, ExchangeResponse) to and from gRPC buffers. On the wire they
+// are ordinary protobuf; here the header alone is serialised and the payloads
+// are slices of the buffer, so no tensor byte is copied into or out of a
+// protobuf message.
+namespace parasol {
+
+// The payloads are read when gRPC writes the buffer to its socket.
+grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
+                             const std::vector<PayloadRef>& payloads);
+
+// A received frame. Keeps the received memory alive. Movable.
+class ReceivedFrame {
+ public:
+  // Parses `buffer`, and its header into `header`. Fields that are not known
+  // are skipped, as protobuf does; any order of fields is accepted.
+  //   InvalidArgument  not such a message, cut short, or more than
+  //                    `max_payloads` payloads.
+  static absl::StatusOr<ReceivedFrame> Parse(
+      const grpc::ByteBuffer& buffer, size_t max_payloads,
+      google::protobuf::MessageLite* header);
+
+  const std::vector<PayloadView>& payloads() const { return payloads_; }
+
+ private:
+  std::vector<grpc::Slice> slices_;
+  std::vector<PayloadView> payloads_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_RPC_TENSOR_FRAME_H_
