@@ -38,13 +38,16 @@ class Model {
 
   virtual const std::vector<VariableSpec>& variables() const = 0;
 
-  // Where variable `index` lives on the host, float32, for the caller to write
-  // into (a pull's target; pinned memory on a CUDA device). The device sees
-  // what is there when Upload() is called.
+  // Where the next value of variable `index` is written on the host, float32,
+  // by the caller (a pull's target; pinned memory on a CUDA device). It is
+  // another array than the one that Gradients() and Evaluate() read, so a pull
+  // may fill it while a step computes. Valid, with unspecified contents, until
+  // the next Upload(index).
   virtual absl::Span<float> HostValue(size_t index) = 0;
 
-  // Copies variable `index` from its host memory to the device. A no-op on the
-  // CPU.
+  // Makes what was written to HostValue(index) the value that the next pass
+  // reads: an exchange of two arrays on the CPU, a copy to the device on CUDA.
+  // HostValue(index) is another array afterwards.
   virtual absl::Status Upload(size_t index) = 0;
 
   // Forward and backward pass over `batch`: the gradient of the batch's *mean*
