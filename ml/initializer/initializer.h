@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_MODEL_INITIALIZER_H_
-#define PARASOL_ML_MODEL_INITIALIZER_H_
+#ifndef PARASOL_ML_INITIALIZER_INITIALIZER_H_
+#define PARASOL_ML_INITIALIZER_INITIALIZER_H_
 
 #include <cstdint>
 #include <string>
@@ -25,4 +25,4 @@ absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_MODEL_INITIALIZER_H_
+#endif  // PARASOL_ML_INITIALIZER_INITIALIZER_H_
