@@ -21,8 +21,8 @@ TEST(SimulatedClockTest, WaitEndsWhenTheSimulatedTimeoutPasses) {
   const bool never = false;
   std::thread waiter([&] {
     absl::MutexLock lock(&mu);
-    EXPECT_FALSE(clock.AwaitWithTimeout(mu, absl::Condition(&never),
-                                        absl::Seconds(10)));
+    EXPECT_FALSE(
+        clock.AwaitWithTimeout(mu, absl::Condition(&never), absl::Seconds(10)));
   });
   // Whether the waiter has started or not: an hour is past its deadline only
   // if it starts first, so keep moving until it has ended.

@@ -72,19 +72,19 @@ struct Voidify {
 #define PARASOL_SEVERITY_ERROR ::parasol::LogSeverity::kError
 #define PARASOL_SEVERITY_FATAL ::parasol::LogSeverity::kFatal
 
-#define LOG(severity)                                                     \
-  ::parasol::internal::LogMessage(PARASOL_SEVERITY_##severity, __FILE__,  \
-                                  __LINE__)                               \
+#define LOG(severity)                                                    \
+  ::parasol::internal::LogMessage(PARASOL_SEVERITY_##severity, __FILE__, \
+                                  __LINE__)                              \
       .stream()
 
-#define LOG_EVERY(severity, period)                                 \
-  for (static int64_t parasol_last = 0;                             \
-       ::parasol::internal::ShouldLog((period), &parasol_last);)    \
+#define LOG_EVERY(severity, period)                              \
+  for (static int64_t parasol_last = 0;                          \
+       ::parasol::internal::ShouldLog((period), &parasol_last);) \
   LOG(severity)
 
-#define CHECK(condition)                                            \
-  (condition) ? (void)0                                             \
-              : ::parasol::internal::Voidify() &                    \
+#define CHECK(condition)                         \
+  (condition) ? (void)0                          \
+              : ::parasol::internal::Voidify() & \
                     LOG(FATAL) << "check failed: " #condition " "
 
 #define PARASOL_CHECK_OP_(a, op, b)                                      \

@@ -14,6 +14,7 @@ class Counter;
 class Gauge;
 class Histogram;
 class Exposer;
+class Collectable;
 }  // namespace prometheus
 
 namespace parasol {
@@ -21,7 +22,8 @@ namespace parasol {
 using MetricLabels = std::map<std::string, std::string>;
 
 // The three below are handles: cheap to copy, valid as long as their
-// MetricsRegistry, thread-safe and lock-free to bump.
+// MetricsRegistry, thread-safe. A counter or gauge is lock-free to bump; a
+// histogram holds a lock for one bucket search.
 class Counter {
  public:
   void Add(double amount = 1);
@@ -61,7 +63,8 @@ class Histogram {
 //
 // Names are parasol_<role>_<what>_<unit>: base units, counters end in _total.
 // A label's values are bounded: never a row, an address that grows, an error
-// text. The same name and labels give the same metric. Thread-safe.
+// text. The same name and labels give the same metric; a name that is not
+// Prometheus', or that another kind has, aborts. Thread-safe.
 class MetricsRegistry {
  public:
   MetricsRegistry();
@@ -78,7 +81,8 @@ class MetricsRegistry {
                          const std::vector<double>& bounds,
                          const MetricLabels& labels = {});
 
-  // Prometheus' text format, as /metrics serves it.
+  // Prometheus' text format, as /metrics serves it (which adds the process's
+  // own numbers).
   std::string Text() const;
 
  private:
@@ -89,10 +93,13 @@ class MetricsRegistry {
 // Seconds, from 10 µs to 100 s: for the latency of anything here.
 const std::vector<double>& LatencyBounds();
 
-// Serves GET /metrics over HTTP until it is destroyed.
+// Serves GET /metrics over HTTP until it is destroyed: the registry's metrics,
+// and of the process CPU time, memory, file descriptors, start time (under the
+// names all Prometheus clients use) and parasol_build_info{version,commit}.
 class MetricsServer {
  public:
-  // `address` is "host:port"; port 0 lets the system choose one.
+  // `address` is "host:port", host an IP address, "localhost" or nothing for
+  // all of IPv4; port 0 lets the system choose one.
   //   InvalidArgument  not an address, or the port is taken: names it.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
       const std::string& address, MetricsRegistry& registry);
@@ -102,6 +109,9 @@ class MetricsServer {
 
  private:
   MetricsServer();
+  // The exposer only borrows what it shows.
+  std::shared_ptr<prometheus::Collectable> registry_;
+  std::shared_ptr<prometheus::Collectable> process_;
   std::unique_ptr<prometheus::Exposer> exposer_;
   int port_ = 0;
 };

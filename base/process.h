@@ -32,20 +32,27 @@ ExitCode ExitCodeFor(const absl::Status& status);
 // the exit code. The last thing that main() does.
 int ExitWith(const absl::Status& status);
 
-// Parses the command line. Answers --help (the `usage` text, then this
+// Parses the command line (base/command_line.h has the syntax and a flag that
+// may be repeated). Answers --help (the `usage` text, then this
 // project's flags with their defaults) and --version and exits 0; an unknown
 // flag or a bad value is one line on stderr, exit 2. Returns the arguments
 // that are no flags. Applies --log_format=text|json.
 std::vector<std::string> ParseCommandLine(int argc, char** argv,
                                           absl::string_view usage);
 
-// "parasol 0.1.0 (commit 0123456789ab)".
+// "parasol 0.1.0 (commit 0123456789ab)"; the commit is known to binaries that
+// depend on //base:version_stamp.
 std::string VersionString();
+
+// Names this process ("worker/1") in every line logged from now on, in the
+// format that --log_format chose.
+void NameTaskInLog(absl::string_view task);
 
 // SIGTERM and SIGINT end a process in good order: construct one before any
 // thread starts (it blocks the signals for all of them). The first signal is
 // noted; the second one ends the process at once with 143.
-// One per process. Thread-safe.
+// One per process. Thread-safe. Its destructor waits for a callback that runs,
+// drops those that have not begun, and unblocks the signals in its thread.
 class TerminationSignal {
  public:
   TerminationSignal();
@@ -56,6 +63,9 @@ class TerminationSignal {
   // Runs `callback` on another thread at the first signal (at once if it has
   // come already). Callbacks run in the order in which they were added.
   void OnSignal(std::function<void()> callback);
+
+  // SIGTERM or SIGINT, whichever came first; 0 as long as none has.
+  int signal() const;
 
  private:
   struct State;

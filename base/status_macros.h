@@ -19,14 +19,14 @@
 //
 //   The same for absl::StatusOr: on success moves the value into `lhs`, which
 //   may declare a variable. It is several statements: brace it after an `if`.
-#define RETURN_IF_ERROR(expr)                                           \
-  if (::parasol::internal::StatusAnnotator parasol_annotator((expr));   \
-      parasol_annotator.ok()) {                                         \
-  } else /* NOLINT */                                                   \
-    return std::move(parasol_annotator)
+#define RETURN_IF_ERROR(expr)                                         \
+  if (::parasol::internal::StatusAnnotator parasol_annotator((expr)); \
+      parasol_annotator.ok()) {                                       \
+  } else /* NOLINT */                                                 \
+    return parasol_annotator
 
-#define ASSIGN_OR_RETURN(...)                                        \
-  PARASOL_PICK_(__VA_ARGS__, PARASOL_ASSIGN_3_, PARASOL_ASSIGN_2_)   \
+#define ASSIGN_OR_RETURN(...)                                      \
+  PARASOL_PICK_(__VA_ARGS__, PARASOL_ASSIGN_3_, PARASOL_ASSIGN_2_) \
   (PARASOL_CONCAT_(parasol_statusor_, __LINE__), __VA_ARGS__)
 
 #define PARASOL_PICK_(_1, _2, _3, macro, ...) macro
@@ -34,12 +34,12 @@
 #define PARASOL_CONCAT_(a, b) PARASOL_CONCAT_INNER_(a, b)
 #define PARASOL_ASSIGN_2_(statusor, lhs, expr) \
   PARASOL_ASSIGN_3_(statusor, lhs, expr, _)
-#define PARASOL_ASSIGN_3_(statusor, lhs, expr, annotated)          \
-  auto statusor = (expr);                                          \
-  if (!statusor.ok()) {                                            \
-    ::parasol::internal::StatusAnnotator _(statusor.status());     \
-    return annotated;                                              \
-  }                                                                \
+#define PARASOL_ASSIGN_3_(statusor, lhs, expr, annotated)      \
+  auto statusor = (expr);                                      \
+  if (!statusor.ok()) {                                        \
+    ::parasol::internal::StatusAnnotator _(statusor.status()); \
+    return annotated;                                          \
+  }                                                            \
   lhs = *std::move(statusor)
 
 namespace parasol::internal {

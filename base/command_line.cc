@@ -1,0 +1,174 @@
+#include "base/command_line.h"
+
+#include <map>
+
+#include "absl/flags/commandlineflag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kColumns = 79;
+// Stands before each value of a RepeatedFlag in its text form: ASCII's unit
+// separator, which nobody types.
+constexpr char kSeparator = '\x1f';
+
+// Abseil parses into a copy of the flag's default, so a repeated flag is given
+// all its values each time.
+absl::Status SetFlag(absl::CommandLineFlag& flag, const std::string& value) {
+  std::string text = value;
+  if (auto repeated = flag.TryGet<RepeatedFlag>()) {
+    repeated->values.push_back(value);
+    text = AbslUnparseFlag(*repeated);
+  }
+  std::string error;
+  if (flag.ParseFrom(text, &error)) return absl::OkStatus();
+  // Abseil: "Illegal value 'x' specified for flag 'y'; <the type's words>".
+  const std::pair<std::string, std::string> parts =
+      absl::StrSplit(error, absl::MaxSplits("; ", 1));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag.Name(), "=", value, ": ",
+                   parts.second.empty() ? "not a valid value" : parts.second));
+}
+
+// Parses the flag at arguments[i]; returns how many arguments it took.
+absl::StatusOr<size_t> ParseFlagAt(const std::vector<std::string>& arguments,
+                                   size_t i, CommandLine& line) {
+  absl::string_view text = arguments[i];
+  if (!absl::ConsumePrefix(&text, "--")) absl::ConsumePrefix(&text, "-");
+  const size_t equals = text.find('=');
+  const bool has_value = equals != absl::string_view::npos;
+  const absl::string_view name = text.substr(0, equals);
+  if (!has_value && (name == "help" || name == "version")) {
+    (name == "help" ? line.help : line.version) = true;
+    return 1;
+  }
+  absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+  if (flag != nullptr && has_value) {
+    RETURN_IF_ERROR(SetFlag(*flag, std::string(text.substr(equals + 1))));
+    return 1;
+  }
+  if (flag != nullptr && flag->IsOfType<bool>()) {
+    RETURN_IF_ERROR(SetFlag(*flag, "true"));
+    return 1;
+  }
+  if (flag != nullptr) {
+    if (i + 1 == arguments.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " needs a value"));
+    }
+    RETURN_IF_ERROR(SetFlag(*flag, arguments[i + 1]));
+    return 2;
+  }
+  absl::string_view positive = name;
+  if (!has_value && absl::ConsumePrefix(&positive, "no")) {
+    flag = absl::FindCommandLineFlag(positive);
+    if (flag != nullptr && flag->IsOfType<bool>()) {
+      RETURN_IF_ERROR(SetFlag(*flag, "false"));
+      return 1;
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat("unknown flag --", name));
+}
+
+// Breaks one line; the continuation is indented as the line is.
+void AppendWrapped(absl::string_view line, size_t indent, size_t columns,
+                   std::string& wrapped) {
+  const size_t own = std::min(line.find_first_not_of(' '), line.size());
+  const std::string margin(indent + own, ' ');
+  std::string current;
+  for (const absl::string_view word :
+       absl::StrSplit(line.substr(own), ' ', absl::SkipEmpty())) {
+    if (!current.empty() &&
+        margin.size() + current.size() + 1 + word.size() > columns) {
+      absl::StrAppend(&wrapped, margin, current, "\n");
+      current.clear();
+    }
+    absl::StrAppend(&current, current.empty() ? "" : " ", word);
+  }
+  absl::StrAppend(&wrapped, current.empty() ? "" : margin, current, "\n");
+}
+
+std::string FlagHelp(const absl::CommandLineFlag& flag) {
+  const bool is_bool = flag.IsOfType<bool>();
+  std::string help = absl::StrCat("  --", is_bool ? "[no]" : "", flag.Name());
+  const std::string value = flag.DefaultValue();
+  if (!value.empty()) absl::StrAppend(&help, "  (default: ", value, ")");
+  return absl::StrCat(help, "\n", WrapText(flag.Help(), 6, kColumns));
+}
+
+}  // namespace
+
+bool AbslParseFlag(absl::string_view text, RepeatedFlag* flag, std::string*) {
+  flag->values.clear();
+  if (text.empty()) return true;
+  if (text.front() == kSeparator) text.remove_prefix(1);
+  flag->values = absl::StrSplit(text, kSeparator);
+  return true;
+}
+
+std::string AbslUnparseFlag(const RepeatedFlag& flag) {
+  std::string text;
+  for (const std::string& value : flag.values) {
+    text += kSeparator;
+    text += value;
+  }
+  return text;
+}
+
+absl::StatusOr<CommandLine> ParseFlags(
+    const std::vector<std::string>& arguments) {
+  CommandLine line;
+  for (size_t i = 0; i < arguments.size();) {
+    const std::string& argument = arguments[i];
+    if (argument == "--") {
+      line.positional.insert(line.positional.end(), arguments.begin() + i + 1,
+                             arguments.end());
+      break;
+    }
+    if (argument.size() < 2 || argument[0] != '-') {
+      line.positional.push_back(argument);
+      ++i;
+      continue;
+    }
+    ASSIGN_OR_RETURN(const size_t taken, ParseFlagAt(arguments, i, line));
+    i += taken;
+  }
+  return line;
+}
+
+std::string HelpText(absl::string_view usage) {
+  std::map<std::string, const absl::CommandLineFlag*> flags;
+  for (const auto& [name, flag] : absl::GetAllFlags()) {
+    // Abseil's own flags come from files below "absl/".
+    if (flag->IsRetired() || absl::StrContains(flag->Filename(), "absl/")) {
+      continue;
+    }
+    flags.emplace(name, flag);
+  }
+  std::string text = WrapText(usage, 0, kColumns);
+  absl::StrAppend(&text, "\nFlags:\n");
+  for (const auto& [name, flag] : flags) {
+    absl::StrAppend(&text, FlagHelp(*flag));
+  }
+  absl::StrAppend(&text, "  --help\n      Prints this text.\n",
+                  "  --version\n      Prints the version.\n");
+  return text;
+}
+
+std::string WrapText(absl::string_view text, size_t indent, size_t columns) {
+  std::string wrapped;
+  for (const absl::string_view line :
+       absl::StrSplit(absl::StripSuffix(text, "\n"), '\n')) {
+    AppendWrapped(line, indent, columns, wrapped);
+  }
+  return wrapped;
+}
+
+}  // namespace parasol

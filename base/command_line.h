@@ -1,0 +1,49 @@
+#ifndef PARASOL_BASE_COMMAND_LINE_H_
+#define PARASOL_BASE_COMMAND_LINE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+// A parser over Abseil's flags. Abseil's own one exits with 1, prints several
+// lines and keeps only the last of several values.
+namespace parasol {
+
+// The values of a flag that may be given several times, in their order:
+//
+//   ABSL_FLAG(parasol::RepeatedFlag, set, {}, "path=value; repeatable");
+//   for (const std::string& value : absl::GetFlag(FLAGS_set).values) …
+struct RepeatedFlag {
+  std::vector<std::string> values;
+};
+bool AbslParseFlag(absl::string_view text, RepeatedFlag* flag,
+                   std::string* error);
+std::string AbslUnparseFlag(const RepeatedFlag& flag);
+
+struct CommandLine {
+  bool help = false;
+  bool version = false;
+  // The arguments that are no flags, and all that follow "--".
+  std::vector<std::string> positional;
+};
+
+// Sets the flags that `arguments` (without argv[0]) name: --name=value,
+// --name value, --name and --noname for a bool; one dash does as well. Of a
+// flag given twice the last value stays, unless it is a RepeatedFlag.
+//   InvalidArgument  an unknown flag, a missing or a bad value; names it.
+absl::StatusOr<CommandLine> ParseFlags(
+    const std::vector<std::string>& arguments);
+
+// What --help prints: `usage`, then every flag of this project that is linked
+// in, with its default; lines of at most 79 columns.
+std::string HelpText(absl::string_view usage);
+
+// `text` with its lines broken between words to end before `columns`, each
+// indented by `indent` spaces. Lines that are indented already keep theirs.
+std::string WrapText(absl::string_view text, size_t indent, size_t columns);
+
+}  // namespace parasol
+
+#endif  // PARASOL_BASE_COMMAND_LINE_H_

@@ -1,0 +1,125 @@
+#include "base/process.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ExitedWithCode;
+
+std::vector<std::string> Parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "process_test");
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return ParseCommandLine(argv.size(), argv.data(), "Tests a process.");
+}
+
+TEST(ExitCodeTest, SaysWhetherToStartAgain) {
+  struct Case {
+    absl::Status status;
+    ExitCode want;
+  };
+  const Case cases[] = {
+      {absl::OkStatus(), ExitCode::kDone},
+      {absl::InvalidArgumentError(""), ExitCode::kBadConfiguration},
+      {absl::NotFoundError(""), ExitCode::kBadConfiguration},
+      {absl::PermissionDeniedError(""), ExitCode::kBadConfiguration},
+      {absl::UnavailableError(""), ExitCode::kRetryable},
+      {absl::DeadlineExceededError(""), ExitCode::kRetryable},
+      {absl::CancelledError(""), ExitCode::kTerminated},
+      {absl::FailedPreconditionError(""), ExitCode::kPermanentFailure},
+      {absl::InternalError(""), ExitCode::kPermanentFailure},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(ExitCodeFor(c.status), c.want) << c.status;
+  }
+}
+
+TEST(ExitWithTest, PrintsTheMessageAsOneLine) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(ExitWith(absl::InvalidArgumentError("job x:\nno model")), 2);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "process_test: job x: no model\n");
+}
+
+TEST(ParseCommandLineTest, ReturnsTheArgumentsThatAreNoFlags) {
+  EXPECT_THAT(Parse({"a", "--log_format=text", "b"}), ElementsAre("a", "b"));
+}
+
+TEST(ParseCommandLineDeathTest, UnknownFlagExitsWithTwo) {
+  EXPECT_EXIT(Parse({"--jbo=x"}), ExitedWithCode(2),
+              "^process_test: unknown flag --jbo; try --help\n$");
+}
+
+TEST(ParseCommandLineDeathTest, BadLogFormatExitsWithTwo) {
+  EXPECT_EXIT(Parse({"--log_format=xml"}), ExitedWithCode(2),
+              "^process_test: --log_format=xml: it is text or json; "
+              "try --help\n$");
+}
+
+TEST(ParseCommandLineDeathTest, HelpAndVersionExitWithZero) {
+  EXPECT_EXIT(Parse({"--help"}), ExitedWithCode(0), "");
+  EXPECT_EXIT(Parse({"--version"}), ExitedWithCode(0), "");
+}
+
+TEST(TerminationSignalTest, CallbacksRunInOrderAlsoWhenAddedLate) {
+  TerminationSignal termination;
+  std::string order;
+  absl::Notification first_done, second_done;
+  EXPECT_EQ(termination.signal(), 0);
+  termination.OnSignal([&] { order += "1"; });
+  termination.OnSignal([&] {
+    order += "2";
+    first_done.Notify();
+  });
+  kill(getpid(), SIGTERM);
+  first_done.WaitForNotification();
+  EXPECT_EQ(termination.signal(), SIGTERM);
+  termination.OnSignal([&] {
+    order += "3";
+    second_done.Notify();
+  });
+  second_done.WaitForNotification();
+  EXPECT_EQ(order, "123");
+}
+
+TEST(TerminationSignalTest, WithoutASignalNoCallbackRuns) {
+  bool ran = false;
+  {
+    TerminationSignal termination;
+    termination.OnSignal([&] { ran = true; });
+  }
+  EXPECT_FALSE(ran);
+}
+
+// The drain waits for a notification that nobody gives.
+void TerminateTwice() {
+  TerminationSignal termination;
+  absl::Notification draining, never;
+  termination.OnSignal([&] {
+    draining.Notify();
+    never.WaitForNotification();
+  });
+  kill(getpid(), SIGINT);
+  draining.WaitForNotification();
+  kill(getpid(), SIGINT);
+  never.WaitForNotification();
+}
+
+TEST(TerminationSignalDeathTest, SecondSignalEndsTheProcessDuringADrain) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(TerminateTwice(), ExitedWithCode(143), "");
+}
+
+}  // namespace
+}  // namespace parasol
