@@ -1,0 +1,58 @@
+#ifndef PARASOL_WORKER_LOCAL_PARAMETERS_H_
+#define PARASOL_WORKER_LOCAL_PARAMETERS_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cluster/client/parameter_client.h"
+#include "ml/model/variable_spec.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+
+// The variables of a worker that has no cluster: same interface, same optimizer
+// and same checkpoints as a ps, in its own memory. A push is applied, and a
+// pull copied, before the call returns. Not thread-safe.
+class LocalParameters : public ParameterClient {
+ public:
+  // Variables with their initial values.
+  //   InvalidArgument  an optimizer or an initializer can't be used.
+  static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
+      const std::vector<VariableSpec>& variables,
+      const job::Optimizer& optimizer, uint64_t seed);
+
+  std::unique_ptr<Pending> Pull(std::vector<Target> targets) override;
+  std::unique_ptr<Pending> Push(std::vector<Gradient> gradients) override;
+  // FailedPrecondition: there are no shards here.
+  absl::Status Update(const wire::GetPlacementResponse& placement) override;
+  void Stop() override {}
+
+  // Values, slots and update counts to and from a checkpoint.
+  absl::Status Save(ShardWriter& writer) const;
+  absl::Status Restore(const CheckpointReader& checkpoint);
+  // For the manifest, in the order of the variables.
+  std::vector<durable::CheckpointVariable> Describe() const;
+
+ private:
+  struct Variable {
+    VariableSpec spec;
+    std::vector<float> value;
+    std::vector<std::vector<float>> slots;
+    int64_t updates = 0;
+  };
+
+  LocalParameters() = default;
+
+  std::unique_ptr<const Optimizer> optimizer_;
+  std::vector<Variable> variables_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_LOCAL_PARAMETERS_H_

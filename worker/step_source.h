@@ -1,0 +1,57 @@
+#ifndef PARASOL_WORKER_STEP_SOURCE_H_
+#define PARASOL_WORKER_STEP_SOURCE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "cluster/client/chief_client.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Who says how many steps a training loop takes.
+class StepSource {
+ public:
+  virtual ~StepSource() = default;
+
+  // Blocks until the loop may take another step: true; or until the job has no
+  // more of them: false.
+  //   Cancelled           Stop() was called.
+  //   FailedPrecondition  the job has failed elsewhere.
+  //   any other           the chief refuses this worker for good.
+  virtual absl::StatusOr<bool> Start() = 0;
+
+  // A started step is done. Never blocks.
+  virtual void Complete() = 0;
+
+  // Ends Start() with Cancelled. May be called twice, from any thread.
+  virtual void Stop() = 0;
+};
+
+// The chief grants steps in small leases; this claims them ahead of need, and
+// reports the completed ones, on a thread of its own. While the chief does not
+// answer, the loop goes on until its lease is used up and then waits: how long
+// is the ChiefSession's to decide, whose owner calls Stop(). Thread-safe.
+class ChiefStepSource : public StepSource {
+ public:
+  struct Options {
+    wire::Task task;
+    int64_t train_examples = 0;
+    // Between two reports while steps are being completed.
+    absl::Duration report_interval = absl::Milliseconds(100);
+  };
+
+  // `chief` must outlive it.
+  static std::unique_ptr<ChiefStepSource> Create(Options options,
+                                                 ChiefClient& chief,
+                                                 Clock& clock);
+
+  // Completed since this worker started: what a registration reports.
+  virtual int64_t completed_steps() const = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_STEP_SOURCE_H_

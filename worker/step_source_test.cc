@@ -1,0 +1,151 @@
+#include "worker/step_source.h"
+
+#include <functional>
+#include <utility>
+
+#include "absl/synchronization/notification.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+// A chief that grants up to `end` steps to its one worker.
+class FakeChief : public ChiefClient {
+ public:
+  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+      const wire::ClaimStepsRequest& request) override {
+    absl::MutexLock lock(&mu_);
+    ++calls_;
+    completed_ = request.completed_steps();
+    if (!failures_.empty()) {
+      const absl::Status failure = failures_.back();
+      failures_.pop_back();
+      return failure;
+    }
+    granted_ = std::min(end_, granted_ + request.want());
+    wire::ClaimStepsResponse response;
+    response.set_granted_steps(granted_);
+    response.set_phase(completed_ >= end_ ? wire::FINISHING : phase_);
+    return response;
+  }
+
+  void set_end(int64_t end) {
+    absl::MutexLock lock(&mu_);
+    end_ = end;
+  }
+  void set_phase(wire::JobPhase phase) {
+    absl::MutexLock lock(&mu_);
+    phase_ = phase;
+  }
+  void FailNext(absl::Status failure) {
+    absl::MutexLock lock(&mu_);
+    failures_.push_back(std::move(failure));
+  }
+  void AwaitCalls(int calls) {
+    absl::MutexLock lock(&mu_);
+    const auto enough = [&] { return calls_ >= calls; };
+    mu_.Await(absl::Condition(&enough));
+  }
+  int64_t completed() {
+    absl::MutexLock lock(&mu_);
+    return completed_;
+  }
+
+  absl::StatusOr<wire::RegisterResponse> Register(
+      const wire::RegisterRequest&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
+      const wire::HeartbeatRequest&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status ReportFailure(const wire::ReportFailureRequest&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::Status Leave(const wire::LeaveRequest&) override {
+    return absl::UnimplementedError("");
+  }
+  absl::StatusOr<wire::JobStatus> GetStatus() override {
+    return absl::UnimplementedError("");
+  }
+
+ private:
+  absl::Mutex mu_;
+  int64_t end_ ABSL_GUARDED_BY(mu_) = 10;
+  int64_t granted_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
+  int calls_ ABSL_GUARDED_BY(mu_) = 0;
+  wire::JobPhase phase_ ABSL_GUARDED_BY(mu_) = wire::TRAINING;
+  std::vector<absl::Status> failures_ ABSL_GUARDED_BY(mu_);
+};
+
+class ChiefStepSourceTest : public testing::Test {
+ protected:
+  std::unique_ptr<ChiefStepSource> MakeSource() {
+    ChiefStepSource::Options options;
+    options.report_interval = absl::Milliseconds(1);
+    return ChiefStepSource::Create(options, chief_, Clock::Real());
+  }
+
+  FakeChief chief_;
+};
+
+TEST_F(ChiefStepSourceTest, EveryStepUpToTheEndIsStartedAndReported) {
+  chief_.set_end(100);
+  auto source = MakeSource();
+  int started = 0;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const bool more, source->Start());
+    if (!more) break;
+    ++started;
+    source->Complete();
+  }
+  EXPECT_EQ(started, 100);
+  EXPECT_EQ(chief_.completed(), 100);
+}
+
+TEST_F(ChiefStepSourceTest, AChiefThatIsAwayIsAskedAgain) {
+  chief_.FailNext(absl::NotFoundError("register first"));
+  chief_.FailNext(absl::UnavailableError("connection refused"));
+  auto source = MakeSource();
+  EXPECT_THAT(source->Start(), IsOkAndHolds(true));
+}
+
+TEST_F(ChiefStepSourceTest, AChiefThatRefusesEndsTheLoop) {
+  chief_.FailNext(absl::InvalidArgumentError("train_examples is 7, not 8"));
+  auto source = MakeSource();
+  EXPECT_THAT(source->Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                        HasSubstr("train_examples")));
+}
+
+TEST_F(ChiefStepSourceTest, AJobThatFailedElsewhereEndsTheLoop) {
+  chief_.set_end(0);
+  chief_.set_phase(wire::FAILED);
+  chief_.set_end(1);
+  auto source = MakeSource();
+  absl::StatusOr<bool> more = source->Start();
+  while (more.ok() && *more) more = source->Start();
+  EXPECT_THAT(more, StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(ChiefStepSourceTest, StopUnblocksAStartThatWaits) {
+  chief_.set_end(1);
+  auto source = MakeSource();
+  ASSERT_THAT(source->Start(), IsOkAndHolds(true));
+  std::thread waiter([&] {
+    EXPECT_THAT(source->Start(), StatusIs(absl::StatusCode::kCancelled));
+  });
+  chief_.AwaitCalls(3);  // the waiter's step is not coming
+  source->Stop();
+  waiter.join();
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,253 @@
+#include "worker/training_loop.h"
+
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// What the loop asked for, in order: "pull", "compute", "push kernel+bias",
+// "acknowledged", "completed".
+using Events = std::vector<std::string>;
+
+VariableSpec Variable(std::string name, int64_t size) {
+  VariableSpec spec;
+  spec.name = std::move(name);
+  spec.shape = {size};
+  return spec;
+}
+
+// A model of two variables whose gradients are all ones.
+class FakeModel : public Model {
+ public:
+  FakeModel(Events& events, int64_t kernel_size)
+      : events_(events),
+        variables_({Variable("kernel", kernel_size), Variable("bias", 1)}) {
+    for (const VariableSpec& spec : variables_) {
+      values_.emplace_back(spec.elements());
+      gradients_.emplace_back(spec.elements(), 1.0f);
+    }
+  }
+
+  const std::vector<VariableSpec>& variables() const override {
+    return variables_;
+  }
+  absl::Span<float> HostValue(size_t index) override {
+    return absl::MakeSpan(values_[index]);
+  }
+  absl::Status Upload(size_t index) override { return absl::OkStatus(); }
+
+  absl::StatusOr<BatchResult> Gradients(
+      const Batch& batch,
+      absl::FunctionRef<void(size_t, absl::Span<const float>)> ready) override {
+    events_.push_back("compute");
+    ready(1, gradients_[1]);
+    ready(0, gradients_[0]);
+    BatchResult result;
+    result.examples = batch.size;
+    result.loss_sum = loss * batch.size;
+    return result;
+  }
+  absl::StatusOr<BatchResult> Evaluate(const Batch&) override {
+    return absl::UnimplementedError("not part of the loop");
+  }
+
+  double loss = 0.5;
+
+ private:
+  Events& events_;
+  std::vector<VariableSpec> variables_;
+  std::vector<std::vector<float>> values_;
+  std::vector<std::vector<float>> gradients_;
+};
+
+class FakeInput : public InputPipeline {
+ public:
+  FakeInput() { batch_.size = 4; }
+  int64_t total_examples() const override { return 4; }
+  const std::vector<int64_t>& example_shape() const override { return shape_; }
+  int64_t num_classes() const override { return 1; }
+  absl::StatusOr<const Batch*> Next() override {
+    if (!failure.ok()) return failure;
+    return &batch_;
+  }
+
+  absl::Status failure;
+
+ private:
+  std::vector<int64_t> shape_;
+  Batch batch_;
+};
+
+class FakeParameters : public ParameterClient {
+ public:
+  FakeParameters(Events& events, const Model& model)
+      : events_(events), model_(model) {}
+
+  std::unique_ptr<Pending> Pull(std::vector<Target> targets) override {
+    events_.push_back("pull");
+    return std::make_unique<Reply>(nullptr, absl::OkStatus());
+  }
+  std::unique_ptr<Pending> Push(std::vector<Gradient> gradients) override {
+    std::string event = "push";
+    for (const Gradient& gradient : gradients) {
+      event += " " + model_.variables()[gradient.variable].name;
+    }
+    events_.push_back(event);
+    return std::make_unique<Reply>(&events_, push_result);
+  }
+  absl::Status Update(const wire::GetPlacementResponse&) override {
+    return absl::OkStatus();
+  }
+  void Stop() override {}
+
+  absl::Status push_result;
+
+ private:
+  class Reply : public Pending {
+   public:
+    Reply(Events* events, absl::Status result)
+        : events_(events), result_(std::move(result)) {}
+    absl::Status Wait() override {
+      if (events_ != nullptr) events_->push_back("acknowledged");
+      return result_;
+    }
+
+   private:
+    Events* const events_;
+    const absl::Status result_;
+  };
+
+  Events& events_;
+  const Model& model_;
+};
+
+// Grants as many steps as it is told, then says `last`.
+class FakeSteps : public StepSource {
+ public:
+  FakeSteps(Events& events, int steps, absl::StatusOr<bool> last)
+      : events_(events), left_(steps), last_(std::move(last)) {}
+  absl::StatusOr<bool> Start() override {
+    if (left_ == 0) return last_;
+    --left_;
+    return true;
+  }
+  void Complete() override { events_.push_back("completed"); }
+  void Stop() override {}
+
+ private:
+  Events& events_;
+  int left_;
+  absl::StatusOr<bool> last_;
+};
+
+class TrainingLoopTest : public testing::Test {
+ protected:
+  absl::Status Train(TrainingLoop::Options options, int steps,
+                     absl::StatusOr<bool> last = false,
+                     int64_t kernel_size = 2) {
+    FakeModel model(events_, kernel_size);
+    model.loss = loss_;
+    FakeParameters parameters(events_, model);
+    parameters.push_result = push_result_;
+    FakeSteps source(events_, steps, std::move(last));
+    TrainingLoop loop(options, model, input_, parameters, source, clock_,
+                      metrics_);
+    const absl::Status result = loop.Run();
+    report_ = loop.TakeReport();
+    return result;
+  }
+
+  MetricsRegistry registry_;
+  WorkerMetrics metrics_{registry_};
+  SimulatedClock clock_;
+  FakeInput input_;
+  Events events_;
+  double loss_ = 0.5;
+  absl::Status push_result_;
+  TrainingReport report_;
+};
+
+TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledWhileAStepComputes) {
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
+  EXPECT_THAT(events_,
+              ElementsAre("pull",                                 //
+                          "pull", "compute", "push bias kernel",  //
+                          "pull", "compute", "push bias kernel",  //
+                          "acknowledged", "completed",            //
+                          "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, WithoutOverlapAStepSeesTheLastOnesGradient) {
+  ASSERT_OK(Train({.overlap = false}, /*steps=*/2));
+  EXPECT_THAT(events_, ElementsAre("pull",                         //
+                                   "compute", "push bias kernel",  //
+                                   "acknowledged", "completed", "pull",
+                                   "compute", "push bias kernel",
+                                   "acknowledged", "completed", "pull"));
+}
+
+TEST_F(TrainingLoopTest, ALargeGradientLeavesBeforeTheEarlierLayersCompute) {
+  ASSERT_OK(Train({.overlap = false}, /*steps=*/1, false,
+                  /*kernel_size=*/1 << 20));
+  EXPECT_THAT(events_, ElementsAre("pull", "compute", "push bias kernel",
+                                   "acknowledged", "completed", "pull"));
+}
+
+TEST_F(TrainingLoopTest, StoppingWaitsForTheLastGradients) {
+  EXPECT_THAT(
+      Train({.overlap = true}, /*steps=*/1, absl::CancelledError("stopped")),
+      StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(events_.back(), "completed");
+}
+
+TEST_F(TrainingLoopTest, AStepWhoseGradientWasRefusedIsNotCompleted) {
+  push_result_ = absl::UnavailableError("ps/1 did not answer in 5m");
+  EXPECT_THAT(Train({.overlap = false}, /*steps=*/1),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/1")));
+  EXPECT_THAT(events_, Not(testing::Contains("completed")));
+  EXPECT_EQ(metrics_.steps.value(), 0);
+}
+
+TEST_F(TrainingLoopTest,
+       ALossThatIsNotFiniteEndsTheJobBeforeItsGradientCounts) {
+  loss_ = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(
+      Train({.overlap = true}, /*steps=*/3),
+      StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("the loss is inf")));
+  EXPECT_EQ(metrics_.steps.value(), 0);
+}
+
+TEST_F(TrainingLoopTest, ALossThatIsNotFiniteIsPassedOverWhenTheJobSaysSo) {
+  loss_ = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_OK(
+      Train({.overlap = true, .non_finite_loss = job::WorkerSettings::CONTINUE},
+            /*steps=*/2));
+  EXPECT_EQ(metrics_.steps.value(), 2);
+}
+
+TEST_F(TrainingLoopTest, BrokenInputEndsTheLoopWithItsOwnError) {
+  input_.failure = absl::DataLossError("train.gz: truncated at byte 17");
+  EXPECT_THAT(Train({.overlap = true}, /*steps=*/1),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("byte 17")));
+}
+
+TEST_F(TrainingLoopTest, TheReportCountsStepsExamplesAndLoss) {
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/3));
+  EXPECT_EQ(report_.steps, 3);
+  EXPECT_EQ(report_.examples, 12);
+  EXPECT_DOUBLE_EQ(report_.loss_sum, 6.0);
+}
+
+}  // namespace
+}  // namespace parasol

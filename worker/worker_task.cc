@@ -1,0 +1,368 @@
+#include "worker/worker_task.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/client/chief_session.h"
+#include "cluster/client/parameter_client.h"
+#include "cluster/rpc/server.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/kernel/device.h"
+#include "ml/model/model.h"
+#include "worker/step_source.h"
+#include "worker/training_loop.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
+constexpr absl::Duration kPlacementPollInterval = absl::Milliseconds(200);
+
+bool IsTraining(const wire::HeartbeatResponse& state) {
+  return state.phase() >= wire::TRAINING;
+}
+bool HasEnded(const wire::HeartbeatResponse& state) {
+  return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
+}
+
+// The data must be what the model was built for.
+absl::Status CheckInput(const job::Model& model, const InputPipeline& input) {
+  const std::vector<int64_t> want(model.input_shape().begin(),
+                                  model.input_shape().end());
+  if (input.example_shape() != want) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("model.input_shape is [", absl::StrJoin(want, ", "),
+                     "] but the training examples are [",
+                     absl::StrJoin(input.example_shape(), ", "), "]"));
+  }
+  return absl::OkStatus();
+}
+
+class Task : public WorkerTask {
+ public:
+  Task(const WorkerTaskOptions& options, Clock& clock,
+       MetricsRegistry& registry)
+      : options_(options),
+        clock_(clock),
+        registry_(registry),
+        metrics_(registry) {}
+
+  ~Task() override {
+    Stop();
+    Wait().IgnoreError();  // whoever wanted it has asked before
+  }
+
+  absl::Status Listen() {
+    if (options_.listen_address.empty()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
+    return absl::OkStatus();
+  }
+
+  void Launch() {
+    thread_ = std::thread([this] {
+      absl::Status result = Run();
+      absl::MutexLock lock(&mu_);
+      // A lost session makes everything below it fail: it is the reason.
+      result_ = lost_.ok() ? result : lost_;
+      done_ = true;
+    });
+  }
+
+  absl::Status Wait() override {
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(this, &Task::IsDoneOrStopping));
+      if (!done_ && !clock_.AwaitWithTimeout(mu_, absl::Condition(&done_),
+                                             options_.drain_timeout)) {
+        LOG(WARNING) << "gradients are not acknowledged after "
+                     << options_.drain_timeout << ": leaving without";
+      }
+    }
+    StopParameters();
+    absl::MutexLock join_lock(&join_mu_);
+    if (thread_.joinable()) thread_.join();
+    absl::MutexLock lock(&mu_);
+    return result_;
+  }
+
+  void Stop() override {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    if (steps_ != nullptr) steps_->Stop();
+  }
+
+ private:
+  bool IsDoneOrStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return done_ || stopping_;
+  }
+  bool IsStopping() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return stopping_;
+  }
+  void StopParameters() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    if (parameters_ != nullptr) parameters_->Stop();
+  }
+
+  absl::Status Run();
+  absl::StatusOr<std::unique_ptr<ChiefSession>> JoinCluster();
+  absl::Status Prepare(ChiefSession& session);
+  absl::Status Train(ChiefSession& session);
+  absl::Status AwaitPhase(ChiefSession& session,
+                          bool (*reached)(const wire::HeartbeatResponse&));
+  absl::Status ConnectToShards(ChiefSession& session);
+  absl::Status Loop(ChiefSession& session);
+  void FollowPlacement(ChiefSession& session);
+  void OnLost(absl::Status why);
+  void ReportFailure(ChiefSession& session, const absl::Status& failure);
+  void Report(wire::HeartbeatRequest& request);
+
+  const WorkerTaskOptions options_;
+  Clock& clock_;
+  MetricsRegistry& registry_;
+  WorkerMetrics metrics_;
+  std::unique_ptr<RpcServer> server_;
+
+  // Used by the task's thread alone, in the order in which they are made.
+  // `parameters_` sends from the model's memory: it goes first.
+  job::Job job_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<InputPipeline> input_;
+
+  mutable absl::Mutex mu_;
+  std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<ChiefStepSource> steps_ ABSL_GUARDED_BY(mu_);
+  TrainingLoop* loop_ ABSL_GUARDED_BY(mu_) = nullptr;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool loop_ended_ ABSL_GUARDED_BY(mu_) = false;
+  bool done_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status lost_ ABSL_GUARDED_BY(mu_);
+  absl::Status result_ ABSL_GUARDED_BY(mu_);
+
+  absl::Mutex join_mu_;  // two callers of Wait()
+  std::thread thread_;
+};
+
+absl::Status Task::Run() {
+  ASSIGN_OR_RETURN(std::unique_ptr<ChiefSession> session, JoinCluster());
+  session->OnLost([this](absl::Status why) { OnLost(std::move(why)); });
+  if (server_ != nullptr) server_->SetServing(true);
+
+  const absl::Status prepared = Prepare(*session);
+  if (!prepared.ok()) ReportFailure(*session, prepared);
+  absl::Status result = prepared.ok() ? Train(*session) : prepared;
+
+  int64_t completed = 0;
+  std::unique_ptr<ParameterClient> parameters;
+  std::unique_ptr<ChiefStepSource> steps;
+  {
+    absl::MutexLock lock(&mu_);
+    parameters = std::move(parameters_);
+    steps = std::move(steps_);
+    if (steps != nullptr) completed = steps->completed_steps();
+  }
+  // Both join threads that must not find this task's lock taken.
+  parameters.reset();
+  steps.reset();
+  session->Leave(completed);
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
+  ChiefSession::Options options;
+  options.task = options_.task;
+  options.metrics_address = options_.metrics_address;
+  options.chief_timeout = options_.chief_timeout;
+  options.describe = [this](wire::RegisterRequest& request) {
+    absl::MutexLock lock(&mu_);
+    if (steps_ != nullptr) {
+      request.set_completed_steps(steps_->completed_steps());
+    }
+  };
+  options.report = [this](wire::HeartbeatRequest& request) { Report(request); };
+  return ChiefSession::Join(
+      ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+      std::move(options), clock_, registry_, [this] { return IsStopping(); });
+}
+
+// Everything that can be wrong with this worker's own data and device, before
+// it waits for anybody.
+absl::Status Task::Prepare(ChiefSession& session) {
+  job_ = session.registration().job();
+  ASSIGN_OR_RETURN(device_, Device::Open(options_.device));
+  ASSIGN_OR_RETURN(model_, Model::Create(job_.model(), *device_));
+  InputOptions input;
+  input.data_dir = options_.data_dir;
+  input.seed = job_.seed();
+  input.shard = options_.input_shard;
+  input.num_shards = options_.input_shards;
+  input.repeat = true;
+  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), input));
+  RETURN_IF_ERROR(CheckInput(job_.model(), *input_));
+  LOG(INFO) << "training on " << device_->name() << " with examples "
+            << options_.input_shard << " mod " << options_.input_shards
+            << " of " << input_->total_examples();
+  return absl::OkStatus();
+}
+
+absl::Status Task::Train(ChiefSession& session) {
+  RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
+  if (!HasEnded(session.state())) {
+    RETURN_IF_ERROR(ConnectToShards(session));
+    RETURN_IF_ERROR(Loop(session));
+  }
+  // Every step is done; the chief writes the last checkpoint.
+  RETURN_IF_ERROR(AwaitPhase(session, HasEnded));
+  const wire::HeartbeatResponse state = session.state();
+  if (state.phase() == wire::FAILED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the job has failed: ", state.failure()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Task::AwaitPhase(ChiefSession& session,
+                              bool (*reached)(const wire::HeartbeatResponse&)) {
+  RETURN_IF_ERROR(session.Await(
+      [this, reached](const wire::HeartbeatResponse& state) {
+        return reached(state) || HasEnded(state) || IsStopping();
+      },
+      options_.ps_timeout));
+  if (IsStopping()) return absl::CancelledError("stopped");
+  return absl::OkStatus();
+}
+
+absl::Status Task::ConnectToShards(ChiefSession& session) {
+  ASSIGN_OR_RETURN(const wire::GetPlacementResponse placement,
+                   session.chief().GetPlacement());
+  std::vector<std::string> names;
+  for (const VariableSpec& variable : model_->variables()) {
+    names.push_back(variable.name);
+  }
+  ParameterClient::Options options;
+  options.worker_incarnation = options_.task.incarnation();
+  options.shard_timeout = options_.ps_timeout;
+  ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
+                   ParameterClient::Create(placement, std::move(names), options,
+                                           clock_, registry_));
+  ChiefStepSource::Options steps;
+  steps.task = options_.task;
+  steps.train_examples = input_->total_examples();
+  absl::MutexLock lock(&mu_);
+  parameters_ = std::move(parameters);
+  steps_ = ChiefStepSource::Create(std::move(steps), session.chief(), clock_);
+  if (stopping_) steps_->Stop();
+  return absl::OkStatus();
+}
+
+absl::Status Task::Loop(ChiefSession& session) {
+  TrainingLoop::Options options;
+  options.overlap = job_.worker().overlap();
+  options.non_finite_loss = job_.worker().non_finite_loss();
+  ParameterClient* parameters;
+  ChiefStepSource* steps;
+  {
+    absl::MutexLock lock(&mu_);
+    parameters = parameters_.get();
+    steps = steps_.get();
+  }
+  TrainingLoop loop(options, *model_, *input_, *parameters, *steps, clock_,
+                    metrics_);
+  {
+    absl::MutexLock lock(&mu_);
+    loop_ = &loop;
+  }
+  std::thread follower([this, &session] { FollowPlacement(session); });
+  absl::Status result = loop.Run();
+  {
+    absl::MutexLock lock(&mu_);
+    loop_ = nullptr;
+    loop_ended_ = true;
+  }
+  follower.join();
+  // An error that only this worker has met ends the job, if it is one that
+  // starting this worker again would not mend.
+  if (!result.ok() && !absl::IsCancelled(result) &&
+      !absl::IsUnavailable(result) && !HasEnded(session.state())) {
+    ReportFailure(session, result);
+  }
+  return result;
+}
+
+// Shards that restart or move, and a job that fails elsewhere, while the loop
+// runs.
+void Task::FollowPlacement(ChiefSession& session) {
+  int64_t known = session.state().placement_version();
+  while (true) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (clock_.AwaitWithTimeout(mu_, absl::Condition(&loop_ended_),
+                                  kPlacementPollInterval)) {
+        return;
+      }
+    }
+    const wire::HeartbeatResponse state = session.state();
+    if (state.phase() == wire::FAILED) {
+      OnLost(absl::FailedPreconditionError(
+          absl::StrCat("the job has failed: ", state.failure())));
+      return;
+    }
+    if (state.placement_version() == known) continue;
+    const absl::StatusOr<wire::GetPlacementResponse> placement =
+        session.chief().GetPlacement();
+    if (!placement.ok()) continue;  // not loaded yet: the next poll asks again
+    absl::MutexLock lock(&mu_);
+    const absl::Status updated = parameters_->Update(*placement);
+    if (!updated.ok()) LOG(ERROR) << "new placement: " << updated.message();
+    known = state.placement_version();
+  }
+}
+
+void Task::OnLost(absl::Status why) {
+  absl::MutexLock lock(&mu_);
+  if (lost_.ok()) lost_ = std::move(why);
+  stopping_ = true;
+  if (steps_ != nullptr) steps_->Stop();
+  if (parameters_ != nullptr) parameters_->Stop();
+}
+
+void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
+  wire::ReportFailureRequest request;
+  *request.mutable_task() = options_.task;
+  request.set_code(static_cast<int>(failure.code()));
+  request.set_message(std::string(failure.message()));
+  const absl::Status reported = session.chief().ReportFailure(request);
+  if (!reported.ok()) {
+    LOG(WARNING) << "the chief was not told of the failure: "
+                 << reported.message();
+  }
+}
+
+void Task::Report(wire::HeartbeatRequest& request) {
+  absl::MutexLock lock(&mu_);
+  if (loop_ == nullptr) return;
+  const TrainingReport report = loop_->TakeReport();
+  if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
+  request.set_loss(report.loss_sum / report.examples);
+  request.set_examples_per_second(report.examples /
+                                  absl::ToDoubleSeconds(report.elapsed));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WorkerTask>> WorkerTask::Start(
+    const WorkerTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
+  auto task = std::make_unique<Task>(options, clock, metrics);
+  RETURN_IF_ERROR(task->Listen());
+  task->Launch();
+  return task;
+}
+
+}  // namespace parasol
