@@ -9,13 +9,18 @@
 namespace parasol {
 
 // Channels with our limits and keepalive. They reconnect by themselves, at
-// most a second after the peer is back.
+// most a second after the peer is back at its address.
 
 // For calls of ordinary size; channels to one address share a connection.
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address);
 
 // For tensors: a connection of its own, large frames and windows.
 std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address);
+
+// To be called by whoever repeats a failed call: gRPC asks ever less often (up
+// to every two minutes) for a name that did not resolve, as that of a pod that
+// is not there yet.
+void ReconnectNow(grpc::Channel& channel);
 
 }  // namespace parasol
 

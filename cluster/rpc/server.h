@@ -20,8 +20,8 @@ namespace parasol {
 class RpcServer {
  public:
   // Listens on `address` ("host:port", port 0: chosen by the system) and serves
-  // `services`, which must outlive the server. Health says NOT_SERVING until
-  // SetServing(true).
+  // `services`, at least one, which must outlive the server. Health says
+  // NOT_SERVING until SetServing(true).
   //   InvalidArgument  the address can't be listened on: names it, e.g. its
   //                    port is in use.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(

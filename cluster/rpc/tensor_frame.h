@@ -13,10 +13,10 @@
 //
 //   message Frame { Header header = 1; repeated bytes payload = 2; }
 //
-// (ExchangeRequest, ExchangeResponse) to and from gRPC buffers. On the wire they
-// are ordinary protobuf; here the header alone is serialised and the payloads
-// are slices of the buffer, so no tensor byte is copied into or out of a
-// protobuf message.
+// (ExchangeRequest, ExchangeResponse) to and from gRPC buffers. On the wire
+// they are ordinary protobuf; here the header alone is serialised and the
+// payloads are slices of the buffer, so no tensor byte is copied into or out of
+// a protobuf message.
 namespace parasol {
 
 // The payloads are read when gRPC writes the buffer to its socket.
@@ -27,16 +27,25 @@ grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
 class ReceivedFrame {
  public:
   // Parses `buffer`, and its header into `header`. Fields that are not known
-  // are skipped, as protobuf does; any order of fields is accepted.
+  // are skipped, as protobuf does; any order of fields is accepted. What is
+  // accepted means the same as to protobuf; stricter in that groups, which
+  // proto3 can't declare, are refused.
   //   InvalidArgument  not such a message, cut short, or more than
   //                    `max_payloads` payloads.
   static absl::StatusOr<ReceivedFrame> Parse(
       const grpc::ByteBuffer& buffer, size_t max_payloads,
       google::protobuf::MessageLite* header);
 
+  // Not copyable: the payloads point into the slices, which hold short ones
+  // in themselves.
+  ReceivedFrame(ReceivedFrame&&) = default;
+  ReceivedFrame& operator=(ReceivedFrame&&) = default;
+
   const std::vector<PayloadView>& payloads() const { return payloads_; }
 
  private:
+  ReceivedFrame() = default;
+
   std::vector<grpc::Slice> slices_;
   std::vector<PayloadView> payloads_;
 };

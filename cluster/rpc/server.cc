@@ -1,0 +1,119 @@
+#include "cluster/rpc/server.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/log.h"
+#include "cluster/rpc/grpc_log.h"
+#include "cluster/rpc/tensor_arguments.h"
+#include "grpc/grpc.h"
+#include "grpc/support/time.h"
+#include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/security/server_credentials.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+
+namespace parasol {
+namespace {
+
+struct HostPort {
+  absl::string_view host;
+  absl::string_view port;
+};
+
+absl::StatusOr<HostPort> Split(absl::string_view address) {
+  const size_t colon = address.rfind(':');
+  int port = -1;
+  if (colon == absl::string_view::npos || colon == 0 ||
+      !absl::SimpleAtoi(address.substr(colon + 1), &port) || port < 0 ||
+      port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", address, "\" is not host:port"));
+  }
+  return HostPort{address.substr(0, colon), address.substr(colon + 1)};
+}
+
+bool IsLoopback(absl::string_view host) {
+  return host == "localhost" || host == "[::1]" ||
+         absl::StartsWith(host, "127.");
+}
+
+void SetLimits(grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  for (const auto& [name, value] : TensorArguments()) {
+    builder.AddChannelArgument(name, value);
+  }
+  // Otherwise a second process on the same port gets half of the connections
+  // instead of an error.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A peer whose machine is gone frees its streams within 30 s; clients may
+  // ping as often.
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+}
+
+gpr_timespec FromNow(absl::Duration duration) {
+  if (duration == absl::InfiniteDuration()) {
+    return gpr_inf_future(GPR_CLOCK_MONOTONIC);
+  }
+  return gpr_time_from_millis(absl::ToInt64Milliseconds(duration),
+                              GPR_TIMESPAN);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const std::string& address, std::vector<grpc::Service*> services) {
+  CHECK(!services.empty()) << "gRPC starts no server without methods";
+  absl::StatusOr<HostPort> split = Split(address);
+  if (!split.ok()) return std::move(split).status();
+  // "localhost" is two addresses, and gRPC is content when one of them is free.
+  const std::string listen_on = split->host == "localhost"
+                                    ? absl::StrCat("127.0.0.1:", split->port)
+                                    : address;
+  QuietGrpcLog();
+  grpc::EnableDefaultHealthCheckService(true);
+  grpc::ServerBuilder builder;
+  SetLimits(builder);
+  auto server = std::unique_ptr<RpcServer>(new RpcServer);
+  builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
+                           &server->port_);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  server->server_ = builder.BuildAndStart();
+  if (server->server_ == nullptr || server->port_ == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("can't listen on ", address,
+                     ": the port is in use, or the host is not this machine"));
+  }
+  server->SetServing(false);
+  return server;
+}
+
+RpcServer::~RpcServer() {
+  if (server_ != nullptr) Stop(absl::ZeroDuration());
+}
+
+void RpcServer::SetServing(bool serving) {
+  server_->GetHealthCheckService()->SetServingStatus(serving);
+}
+
+void RpcServer::Stop(absl::Duration grace) {
+  server_->GetHealthCheckService()->Shutdown();
+  server_->Shutdown(FromNow(grace));
+}
+
+std::string RpcServer::ListenAddress(const std::string& address) {
+  absl::StatusOr<HostPort> split = Split(address);
+  if (!split.ok() || IsLoopback(split->host)) return address;
+  return absl::StrCat("[::]:", split->port);
+}
+
+}  // namespace parasol

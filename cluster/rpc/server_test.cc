@@ -1,0 +1,129 @@
+#include "cluster/rpc/server.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "base/status_matchers.h"
+#include "cluster/rpc/channel.h"
+#include "grpc/support/time.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "gtest/gtest.h"
+#include "proto/parameter.grpc.pb.h"
+
+namespace parasol {
+namespace {
+
+using testing::HasSubstr;
+
+// grpc.health.v1: an empty request asks for the whole server; the answer's
+// field 1 is the state.
+constexpr char kServing[] = "\x08\x01";
+constexpr char kNotServing[] = "\x08\x02";
+
+struct Reply {
+  grpc::Status status;
+  std::string bytes;
+};
+
+Reply Check(const std::shared_ptr<grpc::Channel>& channel) {
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(gpr_time_from_seconds(30, GPR_TIMESPAN));
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  absl::Notification done;
+  Reply reply;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", {}, &request,
+                 &response, [&](grpc::Status status) {
+                   reply.status = status;
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  std::vector<grpc::Slice> slices;
+  if (reply.status.ok() && response.Dump(&slices).ok()) {
+    for (const grpc::Slice& slice : slices) {
+      reply.bytes.append(slice.begin(), slice.end());
+    }
+  }
+  return reply;
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> StartAt(const std::string& address) {
+  static wire::ParameterService::Service* const unimplemented =
+      new wire::ParameterService::Service;
+  return RpcServer::Start(address, {unimplemented});
+}
+
+std::string Local(const RpcServer& server) {
+  return absl::StrCat("127.0.0.1:", server.port());
+}
+
+TEST(RpcServerTest, HealthSaysServingOnlyWhenTold) {
+  ASSERT_OK_AND_ASSIGN(auto server, StartAt("127.0.0.1:0"));
+  for (const auto& channel : {MakeControlChannel(Local(*server)),
+                              MakeTensorChannel(Local(*server))}) {
+    server->SetServing(false);
+    EXPECT_EQ(Check(channel).bytes, kNotServing);
+    server->SetServing(true);
+    EXPECT_EQ(Check(channel).bytes, kServing);
+  }
+}
+
+TEST(RpcServerTest, ATakenPortIsAnErrorThatNamesItAndTheOnlyLine) {
+  ASSERT_OK_AND_ASSIGN(auto first, StartAt("localhost:0"));
+  for (const std::string host : {"localhost", "127.0.0.1", "[::]"}) {
+    const std::string address = absl::StrCat(host, ":", first->port());
+    testing::internal::CaptureStderr();
+    EXPECT_THAT(StartAt(address),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("can't listen on " + address)));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  }
+}
+
+TEST(RpcServerTest, WhatIsNoAddressIsNamed) {
+  for (const std::string address : {"", "host", "host:", "host:99999", ":1"}) {
+    EXPECT_THAT(StartAt(address), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("\"" + address + "\"")));
+  }
+}
+
+TEST(RpcServerTest, StoppingTwiceIsAllowedAndThePortIsFreeAgain) {
+  ASSERT_OK_AND_ASSIGN(auto server, StartAt("127.0.0.1:0"));
+  const std::string address = Local(*server);
+  server->Stop(absl::Seconds(30));
+  server->Stop(absl::ZeroDuration());
+  EXPECT_OK(StartAt(address));
+}
+
+TEST(RpcServerTest, PeersAddressBecomesWhereToListen) {
+  EXPECT_EQ(RpcServer::ListenAddress("127.0.0.1:2222"), "127.0.0.1:2222");
+  EXPECT_EQ(RpcServer::ListenAddress("localhost:2222"), "localhost:2222");
+  EXPECT_EQ(RpcServer::ListenAddress("[::1]:2222"), "[::1]:2222");
+  EXPECT_EQ(RpcServer::ListenAddress("ps-0.job:2222"), "[::]:2222");
+  EXPECT_EQ(RpcServer::ListenAddress("10.0.0.7:2222"), "[::]:2222");
+}
+
+TEST(ChannelTest, AChannelFindsAServerThatStartedLater) {
+  std::string address;
+  {
+    ASSERT_OK_AND_ASSIGN(auto gone, StartAt("127.0.0.1:0"));
+    address = Local(*gone);
+  }
+  auto channel = MakeControlChannel(address);
+  EXPECT_EQ(Check(channel).status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  ASSERT_OK_AND_ASSIGN(auto server, StartAt(address));
+  ASSERT_TRUE(
+      channel->WaitForConnected(gpr_time_from_seconds(30, GPR_TIMESPAN)));
+  EXPECT_EQ(Check(channel).bytes, kNotServing);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,18 @@
+#ifndef PARASOL_CLUSTER_RPC_TENSOR_ARGUMENTS_H_
+#define PARASOL_CLUSTER_RPC_TENSOR_ARGUMENTS_H_
+
+#include <utility>
+#include <vector>
+
+namespace parasol {
+
+// A message that is larger ends its stream.
+inline constexpr int kMaxMessageBytes = 64 << 20;
+
+// gRPC's integer arguments for connections that carry tensors; the same on
+// both sides.
+std::vector<std::pair<const char*, int>> TensorArguments();
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_RPC_TENSOR_ARGUMENTS_H_

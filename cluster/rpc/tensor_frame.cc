@@ -1,0 +1,240 @@
+#include "cluster/rpc/tensor_frame.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "grpcpp/support/slice.h"
+
+namespace parasol {
+namespace {
+
+using google::protobuf::io::CodedInputStream;
+using google::protobuf::io::CodedOutputStream;
+
+enum WireType : uint32_t {
+  kVarint = 0,
+  kFixed64 = 1,
+  kBytes = 2,
+  kFixed32 = 5
+};
+
+constexpr uint8_t kHeaderTag = 1 << 3 | kBytes;
+constexpr uint8_t kPayloadTag = 2 << 3 | kBytes;
+
+constexpr int kMaxVarintBytes = 10;
+// Tags and lengths are 32 bits: 4 × 7 + 4.
+constexpr int kMaxVarint32Bytes = 5;
+
+absl::Status Malformed(absl::string_view what, size_t offset) {
+  return absl::InvalidArgumentError(
+      absl::StrFormat("tensor frame: %s at byte %d", what, offset));
+}
+
+// Reads protobuf's primitives from slices that may end anywhere.
+class SliceReader {
+ public:
+  explicit SliceReader(const std::vector<grpc::Slice>& slices)
+      : slices_(slices) {
+    for (const grpc::Slice& slice : slices_) size_ += slice.size();
+    SkipEmptySlices();
+  }
+
+  bool AtEnd() const { return offset_ == size_; }
+  size_t offset() const { return offset_; }
+  size_t remaining() const { return size_ - offset_; }
+
+  // False if the bytes end or the number takes more than `max_bytes`.
+  bool ReadVarint(int max_bytes, uint64_t* value) {
+    *value = 0;
+    for (int i = 0; i < max_bytes && !AtEnd(); ++i) {
+      const uint8_t byte = slices_[index_].begin()[within_];
+      Advance(1);
+      *value |= static_cast<uint64_t>(byte & 0x7F) << (7 * i);
+      if (byte < 0x80) return true;
+    }
+    return false;
+  }
+
+  // The next `count` bytes, of which there must be as many.
+  std::vector<absl::string_view> Take(size_t count) {
+    std::vector<absl::string_view> pieces;
+    while (count > 0) {
+      const grpc::Slice& slice = slices_[index_];
+      const size_t n = std::min(count, slice.size() - within_);
+      pieces.emplace_back(
+          reinterpret_cast<const char*>(slice.begin()) + within_, n);
+      Advance(n);
+      count -= n;
+    }
+    return pieces;
+  }
+
+ private:
+  // Stays within the current slice or goes to the start of the next.
+  void Advance(size_t count) {
+    offset_ += count;
+    within_ += count;
+    SkipEmptySlices();
+  }
+
+  void SkipEmptySlices() {
+    while (index_ < slices_.size() && within_ == slices_[index_].size()) {
+      ++index_;
+      within_ = 0;
+    }
+  }
+
+  const std::vector<grpc::Slice>& slices_;
+  size_t size_ = 0;
+  size_t offset_ = 0;
+  size_t index_ = 0;
+  size_t within_ = 0;
+};
+
+absl::Status ReadVarint(SliceReader& reader, int max_bytes, uint64_t* value) {
+  const size_t at = reader.offset();
+  if (!reader.ReadVarint(max_bytes, value)) return Malformed("bad varint", at);
+  return absl::OkStatus();
+}
+
+absl::Status ReadPieces(SliceReader& reader, uint64_t count,
+                        std::vector<absl::string_view>* pieces) {
+  if (count > reader.remaining()) {
+    return Malformed(absl::StrFormat("%d bytes announced, %d there", count,
+                                     reader.remaining()),
+                     reader.offset());
+  }
+  *pieces = reader.Take(count);
+  return absl::OkStatus();
+}
+
+absl::Status ReadBytes(SliceReader& reader,
+                       std::vector<absl::string_view>* pieces) {
+  uint64_t size = 0;
+  RETURN_IF_ERROR(ReadVarint(reader, kMaxVarint32Bytes, &size));
+  return ReadPieces(reader, size, pieces);
+}
+
+absl::Status SkipField(SliceReader& reader, uint32_t wire_type) {
+  std::vector<absl::string_view> pieces;
+  uint64_t number = 0;
+  switch (wire_type) {
+    case kVarint:
+      return ReadVarint(reader, kMaxVarintBytes, &number);
+    case kFixed64:
+      return ReadPieces(reader, 8, &pieces);
+    case kBytes:
+      return ReadBytes(reader, &pieces);
+    case kFixed32:
+      return ReadPieces(reader, 4, &pieces);
+    default:
+      return Malformed(absl::StrFormat("wire type %d", wire_type),
+                       reader.offset());
+  }
+}
+
+// A header that comes twice is merged, as protobuf does.
+absl::Status MergeHeader(SliceReader& reader,
+                         google::protobuf::MessageLite* header) {
+  std::vector<absl::string_view> pieces;
+  RETURN_IF_ERROR(ReadBytes(reader, &pieces));
+  std::string joined;
+  absl::string_view bytes;
+  if (pieces.size() == 1) {
+    bytes = pieces[0];
+  } else {
+    for (absl::string_view piece : pieces) absl::StrAppend(&joined, piece);
+    bytes = joined;
+  }
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
+                         static_cast<int>(bytes.size()));
+  if (!header->MergeFromCodedStream(&input) || !input.ConsumedEntireMessage()) {
+    return Malformed("bad header", reader.offset() - bytes.size());
+  }
+  return absl::OkStatus();
+}
+
+uint8_t* WriteLengthPrefix(uint8_t tag, size_t size, uint8_t* to) {
+  *to++ = tag;
+  return CodedOutputStream::WriteVarint64ToArray(size, to);
+}
+
+grpc::Slice PayloadSlice(const PayloadRef& payload) {
+  auto* owner = new std::shared_ptr<const void>(payload.owner);
+  return grpc::Slice(
+      const_cast<void*>(payload.data), payload.size,
+      [](void* owner) {
+        delete static_cast<std::shared_ptr<const void>*>(owner);
+      },
+      owner);
+}
+
+grpc::Slice PrefixSlice(size_t payload_size) {
+  uint8_t prefix[1 + kMaxVarintBytes];
+  const uint8_t* end = WriteLengthPrefix(kPayloadTag, payload_size, prefix);
+  return grpc::Slice(prefix, end - prefix);
+}
+
+grpc::Slice HeaderSlice(const google::protobuf::MessageLite& header) {
+  const size_t size = header.ByteSizeLong();
+  std::string bytes(1 + kMaxVarintBytes + size, '\0');
+  auto* begin = reinterpret_cast<uint8_t*>(bytes.data());
+  uint8_t* end = WriteLengthPrefix(kHeaderTag, size, begin);
+  end = header.SerializeWithCachedSizesToArray(end);
+  return grpc::Slice(begin, end - begin);
+}
+
+}  // namespace
+
+grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
+                             const std::vector<PayloadRef>& payloads) {
+  std::vector<grpc::Slice> slices;
+  slices.reserve(1 + 2 * payloads.size());
+  slices.push_back(HeaderSlice(header));
+  for (const PayloadRef& payload : payloads) {
+    slices.push_back(PrefixSlice(payload.size));
+    if (payload.size > 0) slices.push_back(PayloadSlice(payload));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
+    const grpc::ByteBuffer& buffer, size_t max_payloads,
+    google::protobuf::MessageLite* header) {
+  header->Clear();
+  ReceivedFrame frame;
+  if (!buffer.Dump(&frame.slices_).ok()) {
+    return absl::InvalidArgumentError("tensor frame: unreadable buffer");
+  }
+  SliceReader reader(frame.slices_);
+  while (!reader.AtEnd()) {
+    const size_t at = reader.offset();
+    uint64_t tag = 0;
+    RETURN_IF_ERROR(ReadVarint(reader, kMaxVarint32Bytes, &tag));
+    if (tag > UINT32_MAX || tag >> 3 == 0) return Malformed("bad tag", at);
+    if (tag == kHeaderTag) {
+      RETURN_IF_ERROR(MergeHeader(reader, header));
+    } else if (tag == kPayloadTag) {
+      if (frame.payloads_.size() == max_payloads) {
+        return Malformed(absl::StrFormat("more than %d payloads", max_payloads),
+                         at);
+      }
+      std::vector<absl::string_view> pieces;
+      RETURN_IF_ERROR(ReadBytes(reader, &pieces));
+      frame.payloads_.emplace_back(std::move(pieces));
+    } else {
+      RETURN_IF_ERROR(SkipField(reader, tag & 7));
+    }
+  }
+  return frame;
+}
+
+}  // namespace parasol
