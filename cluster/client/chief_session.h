@@ -45,6 +45,8 @@ class ChiefSession {
       MetricsRegistry& metrics, std::function<bool()> cancelled);
   virtual ~ChiefSession() = default;
 
+  // The answer to the first registration; stays the same when the task has
+  // registered again.
   virtual const wire::RegisterResponse& registration() const = 0;
   virtual ChiefClient& chief() = 0;
 
@@ -60,7 +62,8 @@ class ChiefSession {
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
       absl::Duration timeout) = 0;
 
-  // Runs once, on the session's thread, when the session is lost.
+  // Runs once, on the session's thread, when the session is lost (also when
+  // it was lost before this call). It must not call Leave() or Stop().
   virtual void OnLost(std::function<void(absl::Status)> callback) = 0;
 
   // Tells the chief that this task ends in good order. Best effort.

@@ -1,0 +1,78 @@
+#include "cluster/client/chief_client.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "cluster/rpc/channel.h"
+#include "cluster/rpc/status.h"
+#include "grpcpp/client_context.h"
+#include "proto/chief.grpc.pb.h"
+
+namespace parasol {
+namespace {
+
+class GrpcChiefClient : public ChiefClient {
+ public:
+  GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
+      : peer_(absl::StrCat("chief at ", address)),
+        call_deadline_(call_deadline),
+        stub_(wire::ChiefService::NewStub(MakeControlChannel(address))) {}
+
+  absl::StatusOr<wire::RegisterResponse> Register(
+      const wire::RegisterRequest& request) override {
+    return Call(&wire::ChiefService::Stub::Register, request);
+  }
+  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
+      const wire::HeartbeatRequest& request) override {
+    return Call(&wire::ChiefService::Stub::Heartbeat, request);
+  }
+  absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
+    return Call(&wire::ChiefService::Stub::GetPlacement,
+                wire::GetPlacementRequest());
+  }
+  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+      const wire::ClaimStepsRequest& request) override {
+    return Call(&wire::ChiefService::Stub::ClaimSteps, request);
+  }
+  absl::Status ReportFailure(
+      const wire::ReportFailureRequest& request) override {
+    return Call(&wire::ChiefService::Stub::ReportFailure, request).status();
+  }
+  absl::Status Leave(const wire::LeaveRequest& request) override {
+    return Call(&wire::ChiefService::Stub::Leave, request).status();
+  }
+  absl::StatusOr<wire::JobStatus> GetStatus() override {
+    return Call(&wire::ChiefService::Stub::GetStatus, wire::GetStatusRequest());
+  }
+
+ private:
+  template <typename Request, typename Response>
+  absl::StatusOr<Response> Call(
+      grpc::Status (wire::ChiefService::Stub::*rpc)(grpc::ClientContext*,
+                                                    const Request&, Response*),
+      const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(
+        absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
+    Response response;
+    grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
+    if (!status.ok()) return FromGrpcStatus(status, peer_);
+    return response;
+  }
+
+  const std::string peer_;
+  const absl::Duration call_deadline_;
+  const std::unique_ptr<wire::ChiefService::Stub> stub_;
+};
+
+}  // namespace
+
+std::unique_ptr<ChiefClient> ChiefClient::Create(const std::string& address,
+                                                 absl::Duration call_deadline) {
+  return std::make_unique<GrpcChiefClient>(address, call_deadline);
+}
+
+}  // namespace parasol

@@ -1,0 +1,360 @@
+#include "cluster/client/chief_session.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/synchronization/mutex.h"
+#include "base/log.h"
+
+namespace parasol {
+namespace {
+
+// Between attempts to reach a chief that does not answer, and between
+// heartbeats while the cluster is not training: both starting and ending are
+// as quick as these.
+constexpr absl::Duration kRetryInterval = absl::Milliseconds(200);
+constexpr absl::Duration kWaitingHeartbeatInterval = absl::Milliseconds(100);
+constexpr absl::Duration kDefaultHeartbeatInterval = absl::Seconds(1);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+// What no repetition of the call will change.
+bool IsPermanent(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kUnimplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Duration ToDuration(const google::protobuf::Duration& proto) {
+  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
+}
+
+std::string NameOf(const wire::Task& task) {
+  return absl::StrCat(task.role(), "/", task.index());
+}
+
+// How long the chief has not answered; says so in the log, and when to give up.
+class ChiefOutage {
+ public:
+  ChiefOutage(absl::Duration limit, absl::Time now)
+      : limit_(limit), last_answer_(now), next_log_(now + kLogInterval) {}
+
+  void Answered(absl::Time now) {
+    last_answer_ = now;
+    next_log_ = now + kLogInterval;
+  }
+
+  // After a call that failed with `error`. Not OK once the limit has passed.
+  absl::Status Failed(const absl::Status& error, absl::Time now) {
+    const absl::Duration silence = now - last_answer_;
+    if (silence >= limit_) {
+      return absl::UnavailableError(
+          absl::StrCat(error.message(), ": no answer for ",
+                       absl::FormatDuration(limit_), ", giving up"));
+    }
+    if (now >= next_log_) {
+      LOG(WARNING) << "waiting for the chief: " << error.message()
+                   << "; no answer for "
+                   << absl::FormatDuration(
+                          absl::Floor(silence, absl::Seconds(1)))
+                   << " of at most " << absl::FormatDuration(limit_);
+      next_log_ = now + kLogInterval;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const absl::Duration limit_;
+  absl::Time last_answer_;
+  absl::Time next_log_;
+};
+
+struct ChiefSessionMetrics {
+  ChiefSessionMetrics(MetricsRegistry& registry, const std::string& role)
+      : chief_reachable(registry.AddGauge(
+            absl::StrCat("parasol_", role, "_chief_reachable"),
+            "1 if the chief answered the last call.")),
+        missing_tasks(registry.AddGauge(
+            absl::StrCat("parasol_", role, "_missing_tasks"),
+            "Tasks that the cluster waits for, as the chief says.")),
+        registrations_total(registry.AddCounter(
+            absl::StrCat("parasol_", role, "_registrations_total"),
+            "Answered registrations with the chief.")) {}
+
+  Gauge chief_reachable;
+  Gauge missing_tasks;
+  Counter registrations_total;
+};
+
+class HeartbeatingSession : public ChiefSession {
+ public:
+  HeartbeatingSession(std::unique_ptr<ChiefClient> client, Options options,
+                      Clock& clock, MetricsRegistry& metrics)
+      : client_(std::move(client)),
+        options_(std::move(options)),
+        clock_(clock),
+        metrics_(metrics, options_.task.role()),
+        outage_(options_.chief_timeout, clock.Now()) {}
+
+  ~HeartbeatingSession() override { Stop(); }
+
+  // Join()'s part: registers, then starts the thread.
+  absl::Status Start(const std::function<bool()>& cancelled) {
+    while (true) {
+      absl::StatusOr<bool> registered = TryRegister();
+      if (!registered.ok()) return registered.status();
+      if (*registered) break;
+      Pause(kRetryInterval);
+      if (cancelled && cancelled()) {
+        return absl::CancelledError(absl::StrCat(
+            NameOf(options_.task), ": stopped before the chief answered"));
+      }
+    }
+    thread_ = std::thread([this] { Run(); });
+    return absl::OkStatus();
+  }
+
+  const wire::RegisterResponse& registration() const override {
+    return registration_;
+  }
+  ChiefClient& chief() override { return *client_; }
+
+  wire::HeartbeatResponse state() const override {
+    absl::MutexLock lock(&mu_);
+    return state_;
+  }
+
+  absl::Status Await(
+      std::function<bool(const wire::HeartbeatResponse&)> predicate,
+      absl::Duration timeout) override;
+
+  void OnLost(std::function<void(absl::Status)> callback) override {
+    absl::MutexLock lock(&mu_);
+    on_lost_ = std::move(callback);
+  }
+
+  void Leave(int64_t completed_steps) override {
+    Stop();
+    std::call_once(left_, [this, completed_steps] {
+      if (!lost().ok()) return;
+      wire::LeaveRequest request;
+      *request.mutable_task() = options_.task;
+      request.set_completed_steps(completed_steps);
+      absl::Status status = client_->Leave(request);
+      if (!status.ok()) LOG(INFO) << "leaving unheard: " << status.message();
+    });
+  }
+
+  void Stop() override {
+    {
+      absl::MutexLock lock(&mu_);
+      stopping_ = true;
+    }
+    std::call_once(joined_, [this] {
+      if (thread_.joinable()) thread_.join();
+    });
+  }
+
+ private:
+  // The session's thread.
+  void Run();
+  void RunUntilLost();
+  // True: the chief has answered. False: it did not, try again. An error: the
+  // session is lost.
+  absl::StatusOr<bool> TryRegister();
+  absl::StatusOr<bool> TryHeartbeat();
+  absl::StatusOr<bool> AfterFailure(const absl::Status& error);
+  void KeepState(wire::HeartbeatResponse response);
+  absl::Duration HeartbeatInterval() const;
+
+  // Waits on the clock; less when the session is told to stop.
+  void Pause(absl::Duration duration) {
+    absl::MutexLock lock(&mu_);
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), duration);
+  }
+  bool stopping() const {
+    absl::MutexLock lock(&mu_);
+    return stopping_;
+  }
+  absl::Status lost() const {
+    absl::MutexLock lock(&mu_);
+    return lost_;
+  }
+
+  const std::unique_ptr<ChiefClient> client_;
+  const Options options_;
+  Clock& clock_;
+  ChiefSessionMetrics metrics_;
+
+  // Join() writes these before the thread starts, then the thread alone uses
+  // them (`registration_` stays as it is).
+  ChiefOutage outage_;
+  wire::RegisterResponse registration_;
+  bool registered_before_ = false;
+  absl::Duration heartbeat_interval_ = kDefaultHeartbeatInterval;
+
+  mutable absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  // OK while the session is alive.
+  absl::Status lost_ ABSL_GUARDED_BY(mu_);
+  wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
+  // Counts the answers, so that Await sees every new one.
+  int64_t state_number_ ABSL_GUARDED_BY(mu_) = 0;
+  std::function<void(absl::Status)> on_lost_ ABSL_GUARDED_BY(mu_);
+
+  std::once_flag left_;
+  std::once_flag joined_;
+  std::thread thread_;
+};
+
+void HeartbeatingSession::Run() {
+  RunUntilLost();
+  std::function<void(absl::Status)> callback;
+  absl::Status lost;
+  {
+    absl::MutexLock lock(&mu_);
+    auto somebody_listens = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return stopping_ || on_lost_ != nullptr;
+    };
+    mu_.Await(absl::Condition(&somebody_listens));
+    callback = std::move(on_lost_);
+    lost = lost_;
+  }
+  if (!lost.ok() && callback) callback(lost);
+}
+
+void HeartbeatingSession::RunUntilLost() {
+  while (!stopping()) {
+    absl::StatusOr<bool> answered = TryHeartbeat();
+    if (!answered.ok()) {
+      LOG(ERROR) << "lost the chief: " << answered.status().message();
+      absl::MutexLock lock(&mu_);
+      lost_ = answered.status();
+      return;
+    }
+    Pause(*answered ? HeartbeatInterval() : kRetryInterval);
+  }
+}
+
+absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
+  wire::RegisterRequest request;
+  *request.mutable_task() = options_.task;
+  request.set_metrics_address(options_.metrics_address);
+  if (options_.describe) options_.describe(request);
+  absl::StatusOr<wire::RegisterResponse> response = client_->Register(request);
+  if (!response.ok()) return AfterFailure(response.status());
+  outage_.Answered(clock_.Now());
+  metrics_.chief_reachable.Set(1);
+  metrics_.registrations_total.Add();
+  const absl::Duration interval = ToDuration(response->heartbeat_interval());
+  heartbeat_interval_ =
+      interval > absl::ZeroDuration() ? interval : kDefaultHeartbeatInterval;
+  if (!registered_before_) registration_ = *std::move(response);
+  registered_before_ = true;
+  return true;
+}
+
+absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
+  wire::HeartbeatRequest request;
+  *request.mutable_task() = options_.task;
+  if (options_.report) options_.report(request);
+  absl::StatusOr<wire::HeartbeatResponse> response =
+      client_->Heartbeat(request);
+  if (absl::IsNotFound(response.status())) {
+    LOG(INFO) << "the chief does not know this task: registering again";
+    return TryRegister();
+  }
+  if (!response.ok()) return AfterFailure(response.status());
+  outage_.Answered(clock_.Now());
+  KeepState(*std::move(response));
+  return true;
+}
+
+absl::StatusOr<bool> HeartbeatingSession::AfterFailure(
+    const absl::Status& error) {
+  if (IsPermanent(error)) return error;
+  metrics_.chief_reachable.Set(0);
+  absl::Status outage = outage_.Failed(error, clock_.Now());
+  if (!outage.ok()) return outage;
+  return false;
+}
+
+void HeartbeatingSession::KeepState(wire::HeartbeatResponse response) {
+  metrics_.chief_reachable.Set(1);
+  metrics_.missing_tasks.Set(response.missing_task_size());
+  absl::MutexLock lock(&mu_);
+  state_ = std::move(response);
+  ++state_number_;
+}
+
+absl::Duration HeartbeatingSession::HeartbeatInterval() const {
+  absl::MutexLock lock(&mu_);
+  if (state_.phase() == wire::TRAINING) return heartbeat_interval_;
+  return std::min(kWaitingHeartbeatInterval, heartbeat_interval_);
+}
+
+absl::Status HeartbeatingSession::Await(
+    std::function<bool(const wire::HeartbeatResponse&)> predicate,
+    absl::Duration timeout) {
+  const absl::Time deadline = clock_.Now() + timeout;
+  absl::Time next_log = clock_.Now() + kLogInterval;
+  int64_t seen = 0;
+  while (true) {
+    wire::HeartbeatResponse state;
+    {
+      absl::MutexLock lock(&mu_);
+      auto has_news = [this, seen]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        return state_number_ != seen || stopping_ || !lost_.ok();
+      };
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news),
+                              std::min(next_log, deadline) - clock_.Now());
+      if (!lost_.ok()) return lost_;
+      if (stopping_) {
+        return absl::CancelledError(
+            absl::StrCat(NameOf(options_.task), ": stopped while waiting"));
+      }
+      seen = state_number_;
+      state = state_;
+    }
+    if (seen > 0 && predicate(state)) return absl::OkStatus();
+    const std::string missing = absl::StrJoin(state.missing_task(), ", ");
+    if (clock_.Now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("waited ", absl::FormatDuration(timeout), " in phase ",
+                       wire::JobPhase_Name(state.phase()), " for ",
+                       missing.empty() ? "the chief" : missing));
+    }
+    if (clock_.Now() >= next_log) {
+      LOG(INFO) << "waiting for " << (missing.empty() ? "the chief" : missing)
+                << " (" << wire::JobPhase_Name(state.phase()) << ")";
+      next_log = clock_.Now() + kLogInterval;
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ChiefSession>> ChiefSession::Join(
+    std::unique_ptr<ChiefClient> client, Options options, Clock& clock,
+    MetricsRegistry& metrics, std::function<bool()> cancelled) {
+  auto session = std::make_unique<HeartbeatingSession>(
+      std::move(client), std::move(options), clock, metrics);
+  absl::Status status = session->Start(cancelled);
+  if (!status.ok()) return status;
+  return session;
+}
+
+}  // namespace parasol

@@ -1,0 +1,336 @@
+#include "cluster/client/chief_session.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "base/status_matchers.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Lets a simulated clock run: a tenth of a simulated second per millisecond.
+class RunningClock {
+ public:
+  RunningClock() : thread_([this] { Run(); }) {}
+  ~RunningClock() {
+    {
+      absl::MutexLock lock(&mu_);
+      stopping_ = true;
+    }
+    thread_.join();
+  }
+
+  SimulatedClock& clock() { return clock_; }
+
+ private:
+  void Run() {
+    absl::MutexLock lock(&mu_);
+    while (!mu_.AwaitWithTimeout(absl::Condition(&stopping_),
+                                 absl::Milliseconds(1))) {
+      clock_.Advance(absl::Milliseconds(100));
+    }
+  }
+
+  SimulatedClock clock_;
+  absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+// A chief in memory, whose answers the test changes; outlives its clients.
+class FakeChief {
+ public:
+  void SetReachable(bool reachable) {
+    absl::MutexLock lock(&mu_);
+    reachable_ = reachable;
+  }
+  // Forgets its tasks, as a restarted process has.
+  void Restart() {
+    absl::MutexLock lock(&mu_);
+    registered_ = false;
+  }
+  // Answers every call with this from now on.
+  void Refuse(absl::Status refusal) {
+    absl::MutexLock lock(&mu_);
+    refusal_ = std::move(refusal);
+  }
+  void SetState(wire::HeartbeatResponse state) {
+    absl::MutexLock lock(&mu_);
+    state_ = std::move(state);
+  }
+  void AwaitRegistrations(int count) {
+    absl::MutexLock lock(&mu_);
+    auto reached = [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return registrations_ >= count;
+    };
+    mu_.Await(absl::Condition(&reached));
+  }
+  wire::RegisterRequest last_registration() {
+    absl::MutexLock lock(&mu_);
+    return last_registration_;
+  }
+  int leaves() {
+    absl::MutexLock lock(&mu_);
+    return leaves_;
+  }
+  wire::LeaveRequest last_leave() {
+    absl::MutexLock lock(&mu_);
+    return last_leave_;
+  }
+
+  std::unique_ptr<ChiefClient> NewClient() {
+    return std::make_unique<Client>(*this);
+  }
+
+ private:
+  class Client : public ChiefClient {
+   public:
+    explicit Client(FakeChief& chief) : chief_(chief) {}
+
+    absl::StatusOr<wire::RegisterResponse> Register(
+        const wire::RegisterRequest& request) override {
+      absl::MutexLock lock(&chief_.mu_);
+      absl::Status status = chief_.Answer();
+      if (!status.ok()) return status;
+      chief_.registered_ = true;
+      chief_.last_registration_ = request;
+      wire::RegisterResponse response;
+      response.set_run_id(absl::StrCat("run-", ++chief_.registrations_));
+      response.mutable_heartbeat_interval()->set_seconds(1);
+      return response;
+    }
+    absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
+        const wire::HeartbeatRequest& request) override {
+      absl::MutexLock lock(&chief_.mu_);
+      absl::Status status = chief_.Answer();
+      if (!status.ok()) return status;
+      if (!chief_.registered_) return absl::NotFoundError("worker/1");
+      return chief_.state_;
+    }
+    absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
+      return absl::UnimplementedError("fake");
+    }
+    absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+        const wire::ClaimStepsRequest& request) override {
+      return absl::UnimplementedError("fake");
+    }
+    absl::Status ReportFailure(
+        const wire::ReportFailureRequest& request) override {
+      return absl::UnimplementedError("fake");
+    }
+    absl::Status Leave(const wire::LeaveRequest& request) override {
+      absl::MutexLock lock(&chief_.mu_);
+      ++chief_.leaves_;
+      chief_.last_leave_ = request;
+      return absl::OkStatus();
+    }
+    absl::StatusOr<wire::JobStatus> GetStatus() override {
+      return absl::UnimplementedError("fake");
+    }
+
+   private:
+    FakeChief& chief_;
+  };
+
+  absl::Status Answer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!reachable_) return absl::UnavailableError("chief at h0:2222: refused");
+    return refusal_;
+  }
+
+  absl::Mutex mu_;
+  bool reachable_ ABSL_GUARDED_BY(mu_) = true;
+  bool registered_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
+  int registrations_ ABSL_GUARDED_BY(mu_) = 0;
+  wire::RegisterRequest last_registration_ ABSL_GUARDED_BY(mu_);
+  int leaves_ ABSL_GUARDED_BY(mu_) = 0;
+  wire::LeaveRequest last_leave_ ABSL_GUARDED_BY(mu_);
+};
+
+wire::HeartbeatResponse State(wire::JobPhase phase,
+                              std::vector<std::string> missing = {}) {
+  wire::HeartbeatResponse state;
+  state.set_phase(phase);
+  for (std::string& task : missing) state.add_missing_task(std::move(task));
+  return state;
+}
+
+bool IsTraining(const wire::HeartbeatResponse& state) {
+  return state.phase() == wire::TRAINING;
+}
+
+class ChiefSessionTest : public testing::Test {
+ protected:
+  ChiefSessionTest() {
+    options_.task.set_role("worker");
+    options_.task.set_index(1);
+    options_.task.set_incarnation(77);
+    options_.chief_timeout = absl::Seconds(30);
+  }
+
+  absl::StatusOr<std::unique_ptr<ChiefSession>> Join(
+      std::function<bool()> cancelled = nullptr) {
+    return ChiefSession::Join(chief_.NewClient(), options_, time_.clock(),
+                              metrics_, std::move(cancelled));
+  }
+  std::unique_ptr<ChiefSession> MustJoin() {
+    auto session = Join();
+    EXPECT_OK(session);
+    return *std::move(session);
+  }
+
+  RunningClock time_;
+  FakeChief chief_;
+  MetricsRegistry metrics_;
+  ChiefSession::Options options_;
+};
+
+TEST_F(ChiefSessionTest, AwaitEndsWhenTheChiefSaysSo) {
+  auto session = MustJoin();
+  chief_.SetState(State(wire::TRAINING));
+  EXPECT_OK(session->Await(IsTraining, absl::Seconds(60)));
+  EXPECT_EQ(session->state().phase(), wire::TRAINING);
+}
+
+TEST_F(ChiefSessionTest, AwaitThatTimesOutNamesTheMissingTasks) {
+  chief_.SetState(State(wire::WAITING_FOR_PS, {"ps/1", "ps/3"}));
+  auto session = MustJoin();
+  EXPECT_THAT(session->Await(IsTraining, absl::Seconds(25)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       HasSubstr("for ps/1, ps/3")));
+}
+
+TEST_F(ChiefSessionTest, MissingTasksAreInAMetric) {
+  chief_.SetState(State(wire::WAITING_FOR_PS, {"ps/1", "ps/3"}));
+  auto session = MustJoin();
+  EXPECT_OK(session->Await(
+      [](const wire::HeartbeatResponse& state) {
+        return state.missing_task_size() == 2;
+      },
+      absl::Seconds(60)));
+  EXPECT_THAT(metrics_.Text(),
+              AllOf(HasSubstr("parasol_worker_missing_tasks 2"),
+                    HasSubstr("parasol_worker_chief_reachable 1")));
+}
+
+TEST_F(ChiefSessionTest, JoinGivesUpAfterChiefTimeoutAndNamesTheChief) {
+  chief_.SetReachable(false);
+  EXPECT_THAT(Join(), StatusIs(absl::StatusCode::kUnavailable,
+                               AllOf(HasSubstr("chief at h0:2222"),
+                                     HasSubstr("no answer for 30s"))));
+}
+
+TEST_F(ChiefSessionTest, JoinEndsWhenItIsCancelled) {
+  chief_.SetReachable(false);
+  EXPECT_THAT(Join([] { return true; }),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(ChiefSessionTest, JoinOfATaskOutsideTheClusterIsRefusedAtOnce) {
+  chief_.Refuse(absl::InvalidArgumentError("worker/1 is not in the cluster"));
+  EXPECT_THAT(Join(), StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr("worker/1")));
+}
+
+TEST_F(ChiefSessionTest, RegistersAgainWithARestartedChief) {
+  int64_t completed = 5;
+  options_.describe = [&completed](wire::RegisterRequest& request) {
+    request.set_completed_steps(completed++);
+  };
+  chief_.SetState(State(wire::TRAINING));
+  auto session = MustJoin();
+  chief_.Restart();
+  chief_.AwaitRegistrations(2);
+  EXPECT_EQ(chief_.last_registration().completed_steps(), 6);
+  EXPECT_EQ(chief_.last_registration().task().incarnation(), 77);
+  EXPECT_EQ(session->registration().run_id(), "run-1");
+}
+
+TEST_F(ChiefSessionTest, SurvivesAChiefThatIsAwayForLessThanTheTimeout) {
+  auto session = MustJoin();
+  chief_.SetReachable(false);
+  const absl::Time back = time_.clock().Now() + absl::Seconds(15);
+  EXPECT_THAT(
+      session->Await([](const auto&) { return false; }, absl::Seconds(15)),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_GE(time_.clock().Now(), back);
+  chief_.Restart();
+  chief_.SetReachable(true);
+  chief_.SetState(State(wire::TRAINING));
+  EXPECT_OK(session->Await(IsTraining, absl::Seconds(60)));
+}
+
+TEST_F(ChiefSessionTest, LostAfterChiefTimeoutWithoutAnAnswer) {
+  auto session = MustJoin();
+  absl::Notification notified;
+  absl::Status lost;
+  session->OnLost([&](absl::Status status) {
+    lost = std::move(status);
+    notified.Notify();
+  });
+  chief_.SetReachable(false);
+  EXPECT_THAT(
+      session->Await(IsTraining, absl::InfiniteDuration()),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("chief at h0:2222")));
+  notified.WaitForNotification();
+  EXPECT_THAT(lost, StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(ChiefSessionTest, LeftoverIncarnationIsToldToGo) {
+  auto session = MustJoin();
+  chief_.Refuse(absl::FailedPreconditionError("worker/1 was replaced"));
+  EXPECT_THAT(session->Await(IsTraining, absl::InfiniteDuration()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("was replaced")));
+}
+
+TEST_F(ChiefSessionTest, OnLostRunsEvenWhenItIsSetAfterTheLoss) {
+  auto session = MustJoin();
+  chief_.Refuse(absl::FailedPreconditionError("worker/1 was replaced"));
+  EXPECT_THAT(session->Await(IsTraining, absl::InfiniteDuration()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  absl::Notification notified;
+  session->OnLost([&](absl::Status) { notified.Notify(); });
+  notified.WaitForNotification();
+}
+
+TEST_F(ChiefSessionTest, LeaveReportsItsStepsOnce) {
+  auto session = MustJoin();
+  session->Leave(41);
+  session->Leave(42);
+  EXPECT_EQ(chief_.leaves(), 1);
+  EXPECT_EQ(chief_.last_leave().completed_steps(), 41);
+}
+
+TEST_F(ChiefSessionTest, ALostSessionDoesNotLeave) {
+  auto session = MustJoin();
+  chief_.Refuse(absl::FailedPreconditionError("worker/1 was replaced"));
+  EXPECT_THAT(session->Await(IsTraining, absl::InfiniteDuration()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  session->Leave(1);
+  EXPECT_EQ(chief_.leaves(), 0);
+}
+
+TEST_F(ChiefSessionTest, StopEndsAWaitWithCancelled) {
+  auto session = MustJoin();
+  std::thread stopper([&session] { session->Stop(); });
+  EXPECT_THAT(session->Await(IsTraining, absl::InfiniteDuration()),
+              StatusIs(absl::StatusCode::kCancelled));
+  stopper.join();
+  session->Stop();
+}
+
+}  // namespace
+}  // namespace parasol
