@@ -1,0 +1,99 @@
+#include "ps/table_testing.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace parasol {
+namespace {
+
+class AddingOptimizer : public Optimizer {
+ public:
+  const std::vector<std::string>& slot_names() const override {
+    return slot_names_;
+  }
+  float InitialSlotValue(size_t) const override { return 100; }
+
+  void Apply(int64_t, const UpdateSpan& update) const override {
+    for (size_t i = 0; i < update.count; ++i) {
+      float gradient;
+      std::memcpy(&gradient, update.gradient + i * sizeof(float),
+                  sizeof(float));
+      update.new_value[i] = update.value[i] + gradient;
+      update.slots[0][i] += gradient;
+    }
+  }
+
+ private:
+  const std::vector<std::string> slot_names_ = {"sum"};
+};
+
+}  // namespace
+
+wire::PartSpec MakePart(uint32_t id, const std::string& variable,
+                        int64_t variable_elements, int64_t first,
+                        int64_t elements) {
+  wire::PartSpec part;
+  part.set_id(id);
+  part.set_variable(variable);
+  part.add_variable_shape(variable_elements);
+  part.set_first_element(first);
+  part.set_elements(elements);
+  part.mutable_initializer()->mutable_zeros();
+  return part;
+}
+
+wire::TensorRange MakeRange(uint32_t part, uint64_t first, uint64_t count) {
+  wire::TensorRange range;
+  range.set_part(part);
+  range.set_first(first);
+  range.set_count(count);
+  return range;
+}
+
+wire::PushHeader MakePush(uint64_t incarnation, uint64_t sequence,
+                          const std::vector<wire::TensorRange>& ranges) {
+  wire::PushHeader push;
+  push.set_worker_incarnation(incarnation);
+  push.set_sequence(sequence);
+  push.mutable_range()->Assign(ranges.begin(), ranges.end());
+  return push;
+}
+
+wire::PullHeader MakePull(const std::vector<wire::TensorRange>& ranges) {
+  wire::PullHeader pull;
+  pull.mutable_range()->Assign(ranges.begin(), ranges.end());
+  return pull;
+}
+
+std::string Floats(size_t count, float value) {
+  const std::vector<float> floats(count, value);
+  return std::string(reinterpret_cast<const char*>(floats.data()),
+                     count * sizeof(float));
+}
+
+PayloadView ViewOf(const std::string& bytes) {
+  return ViewOf(bytes, bytes.size());
+}
+
+PayloadView ViewOf(const std::string& bytes, size_t piece_bytes) {
+  std::vector<absl::string_view> pieces;
+  for (size_t first = 0; first < bytes.size(); first += piece_bytes) {
+    pieces.push_back(absl::string_view(bytes).substr(first, piece_bytes));
+  }
+  return PayloadView(std::move(pieces));
+}
+
+std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads) {
+  std::vector<float> floats;
+  for (const PayloadRef& payload : payloads) {
+    const float* data = static_cast<const float*>(payload.data);
+    floats.insert(floats.end(), data, data + payload.size / sizeof(float));
+  }
+  return floats;
+}
+
+std::unique_ptr<const Optimizer> MakeAddingOptimizer() {
+  return std::make_unique<AddingOptimizer>();
+}
+
+}  // namespace parasol

@@ -1,0 +1,43 @@
+#ifndef PARASOL_PS_TABLE_TESTING_H_
+#define PARASOL_PS_TABLE_TESTING_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "cluster/rpc/payload.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/parameter.pb.h"
+
+// What tests of the ps build requests from.
+namespace parasol {
+
+// Elements [first, first + elements) of a variable of `variable_elements`.
+wire::PartSpec MakePart(uint32_t id, const std::string& variable,
+                        int64_t variable_elements, int64_t first,
+                        int64_t elements);
+
+wire::TensorRange MakeRange(uint32_t part, uint64_t first, uint64_t count);
+
+wire::PushHeader MakePush(uint64_t incarnation, uint64_t sequence,
+                          const std::vector<wire::TensorRange>& ranges);
+wire::PullHeader MakePull(const std::vector<wire::TensorRange>& ranges);
+
+// `count` float32 of `value`, as bytes.
+std::string Floats(size_t count, float value);
+
+// The bytes of `bytes` as one piece, or cut into pieces of `piece_bytes`.
+// Points into them.
+PayloadView ViewOf(const std::string& bytes);
+PayloadView ViewOf(const std::string& bytes, size_t piece_bytes);
+
+std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
+
+// value += gradient; its slot "sum" does the same, from 100.
+std::unique_ptr<const Optimizer> MakeAddingOptimizer();
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_TABLE_TESTING_H_
