@@ -174,11 +174,7 @@ TerminationSignal::TerminationSignal() : state_(std::make_unique<State>()) {
 }
 
 TerminationSignal::~TerminationSignal() {
-  {
-    absl::MutexLock lock(&state_->mu);
-    state_->stopping = true;
-  }
-  state_->runner.join();
+  Disarm();
   const uint64_t one = 1;
   CHECK_EQ(write(state_->stop_fd, &one, sizeof(one)),
            static_cast<ssize_t>(sizeof(one)));
@@ -191,6 +187,14 @@ TerminationSignal::~TerminationSignal() {
 void TerminationSignal::OnSignal(std::function<void()> callback) {
   absl::MutexLock lock(&state_->mu);
   state_->callbacks.push_back(std::move(callback));
+}
+
+void TerminationSignal::Disarm() {
+  {
+    absl::MutexLock lock(&state_->mu);
+    state_->stopping = true;
+  }
+  if (state_->runner.joinable()) state_->runner.join();
 }
 
 int TerminationSignal::signal() const {

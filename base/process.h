@@ -51,8 +51,8 @@ void NameTaskInLog(absl::string_view task);
 // SIGTERM and SIGINT end a process in good order: construct one before any
 // thread starts (it blocks the signals for all of them). The first signal is
 // noted; the second one ends the process at once with 143.
-// One per process. Thread-safe. Its destructor waits for a callback that runs,
-// drops those that have not begun, and unblocks the signals in its thread.
+// One per process. Thread-safe. Its destructor disarms it and unblocks the
+// signals in its thread.
 class TerminationSignal {
  public:
   TerminationSignal();
@@ -63,6 +63,11 @@ class TerminationSignal {
   // Runs `callback` on another thread at the first signal (at once if it has
   // come already). Callbacks run in the order in which they were added.
   void OnSignal(std::function<void()> callback);
+
+  // Waits for a callback that runs and drops the others, for good: before what
+  // they refer to is destroyed. A second signal still ends the process. May be
+  // called twice, from one thread, which is not a callback's.
+  void Disarm();
 
   // SIGTERM or SIGINT, whichever came first; 0 as long as none has.
   int signal() const;

@@ -1,0 +1,137 @@
+#include "worker/run_worker.h"
+
+#include <iterator>
+#include <memory>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/status_macros.h"
+#include "cluster/job/job_file.h"
+#include "cluster/rpc/server.h"
+#include "worker/chief_beside.h"
+#include "worker/local_training.h"
+#include "worker/worker_task.h"
+
+namespace parasol {
+namespace {
+
+// For the chief beside a worker whose own part is done: the last checkpoint is
+// written by then, and the others leave within its finish_timeout.
+constexpr absl::Duration kChiefExitLimit = absl::Minutes(2);
+
+uint64_t NewIncarnation() {
+  std::random_device random;
+  return (uint64_t{random()} << 32 | random()) | 1;  // never 0
+}
+
+// This worker's place among those that share the training set: its rank, as
+// indices may have gaps.
+int InputShard(const TaskConfig& config) {
+  const auto& workers = config.cluster->tasks(Role::kWorker);
+  return std::distance(workers.begin(), workers.find(config.index));
+}
+
+absl::StatusOr<job::Job> LoadJob(const RunWorkerOptions& options) {
+  if (options.job_file.empty()) {
+    return absl::InvalidArgumentError(
+        "TF_CONFIG is not set: a lone worker needs --job=FILE");
+  }
+  ASSIGN_OR_RETURN(job::Job job,
+                   LoadJobFile(options.job_file, options.overrides));
+  if (!options.checkpoint_directory.empty()) {
+    job.mutable_checkpoint()->set_directory(options.checkpoint_directory);
+  }
+  if (job.checkpoint().directory().empty()) {
+    return absl::InvalidArgumentError(
+        "no checkpoint directory: set --checkpoint_dir or the job's "
+        "checkpoint.directory");
+  }
+  return job;
+}
+
+absl::Status RunAlone(const RunWorkerOptions& options,
+                      TerminationSignal& signal, MetricsRegistry& registry) {
+  ASSIGN_OR_RETURN(job::Job job, LoadJob(options));
+  LocalTraining training({std::move(job), options.data_dir, options.device},
+                         Clock::Real(), registry);
+  signal.OnSignal([&training] { training.Stop(); });
+  const absl::Status result = training.Run();
+  signal.Disarm();
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
+    const RunWorkerOptions& options) {
+  ChiefBeside::Options chief;
+  chief.binary = options.chief_binary;
+  chief.arguments = {
+      absl::StrCat("--job=", options.job_file),
+      absl::StrCat("--checkpoint_dir=", options.checkpoint_directory)};
+  for (const std::string& value : options.overrides) {
+    chief.arguments.push_back(absl::StrCat("--set=", value));
+  }
+  return ChiefBeside::Start(chief);
+}
+
+WorkerTaskOptions TaskOptions(const TaskConfig& config,
+                              const RunWorkerOptions& options,
+                              int metrics_port) {
+  WorkerTaskOptions task;
+  task.task.set_role("worker");
+  task.task.set_index(config.index);
+  task.task.set_incarnation(NewIncarnation());
+  task.chief_address = config.chief_address;
+  if (!config.is_chief) {
+    task.listen_address = RpcServer::ListenAddress(config.address);
+  }
+  task.metrics_address = absl::StrCat(
+      config.address.substr(0, config.address.rfind(':')), ":", metrics_port);
+  task.data_dir = options.data_dir;
+  task.device = options.device;
+  task.input_shard = InputShard(config);
+  task.input_shards = config.cluster->num_tasks(Role::kWorker);
+  task.chief_timeout = options.chief_timeout;
+  task.ps_timeout = options.ps_timeout;
+  return task;
+}
+
+absl::Status RunInCluster(const TaskConfig& config,
+                          const RunWorkerOptions& options,
+                          TerminationSignal& signal, MetricsRegistry& registry,
+                          int metrics_port) {
+  std::unique_ptr<ChiefBeside> chief;
+  if (config.is_chief) {
+    ASSIGN_OR_RETURN(chief, StartChief(options));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<WorkerTask> task,
+                   WorkerTask::Start(TaskOptions(config, options, metrics_port),
+                                     Clock::Real(), registry));
+  signal.OnSignal([&] {
+    task->Stop();
+    if (chief != nullptr) chief->Stop();
+  });
+  absl::Status result = task->Wait();
+  if (chief != nullptr && result.ok()) result = chief->Wait(kChiefExitLimit);
+  signal.Disarm();
+  return result;
+}
+
+}  // namespace
+
+absl::Status RunWorker(const TaskConfig& config,
+                       const RunWorkerOptions& options,
+                       TerminationSignal& signal) {
+  NameTaskInLog(absl::StrCat("worker/", config.index));
+  MetricsRegistry registry;
+  ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
+                   MetricsServer::Start(options.metrics_address, registry));
+  LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  if (!config.cluster.has_value()) return RunAlone(options, signal, registry);
+  return RunInCluster(config, options, signal, registry, metrics->port());
+}
+
+}  // namespace parasol

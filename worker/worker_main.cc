@@ -1,0 +1,53 @@
+// The `worker` binary: flags and wiring.
+
+#include "absl/flags/flag.h"
+#include "absl/status/status.h"
+#include "base/command_line.h"
+#include "base/process.h"
+#include "cluster/cluster_spec/role_flags.h"
+#include "cluster/rpc/keep_memory.h"
+#include "worker/run_worker.h"
+
+ABSL_FLAG(std::string, data_dir, "",
+          "Directory that the data set's paths in the job are relative to.");
+ABSL_FLAG(std::string, device, "auto",
+          "Where to compute: auto (a CUDA device if there is one), cpu, "
+          "cuda:N.");
+ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
+          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
+          "How long to wait for a chief that does not answer.");
+ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
+          "How long to wait for a ps that does not answer.");
+ABSL_FLAG(std::string, job, "",
+          "Job file. Only for a worker that is its cluster's chief (worker 0 "
+          "where TF_CONFIG lists no chief), or that has no cluster.");
+ABSL_FLAG(parasol::RepeatedFlag, set, {},
+          "path=value: changes a setting of the job; repeatable. With --job.");
+ABSL_FLAG(std::string, checkpoint_dir, "",
+          "Overrides the job's checkpoint.directory. With --job.");
+ABSL_FLAG(std::string, chief_binary, "",
+          "The chief that worker 0 runs where TF_CONFIG lists none; default: "
+          "the one beside this binary.");
+
+int main(int argc, char** argv) {
+  parasol::ParseCommandLine(
+      argc, argv,
+      "Computes gradients for a cluster given by TF_CONFIG, or, without one, "
+      "trains --job in this process alone.");
+  const parasol::TaskConfig config =
+      parasol::TaskConfigOrExit(parasol::Role::kWorker);
+  parasol::TerminationSignal signal;
+  parasol::KeepFreedMemory();
+  parasol::RunWorkerOptions options;
+  options.data_dir = absl::GetFlag(FLAGS_data_dir);
+  options.device = absl::GetFlag(FLAGS_device);
+  options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
+  options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
+  options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
+  options.job_file = absl::GetFlag(FLAGS_job);
+  options.overrides = absl::GetFlag(FLAGS_set).values;
+  options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
+  options.chief_binary = absl::GetFlag(FLAGS_chief_binary);
+  return parasol::ExitWith(parasol::RunWorker(config, options, signal));
+}
