@@ -1,0 +1,178 @@
+#include "cluster/cluster_spec/tf_config.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cluster/cluster_spec/tf_config_json.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+// {0, 1, 2, 5} as "0-2, 5".
+std::string IndicesOf(const std::map<int, std::string>& tasks) {
+  std::vector<std::string> ranges;
+  for (auto it = tasks.begin(); it != tasks.end();) {
+    const int first = it->first;
+    int last = first;
+    for (++it; it != tasks.end() && it->first == last + 1; ++it) ++last;
+    ranges.push_back(first == last ? absl::StrCat(first)
+                                   : absl::StrCat(first, "-", last));
+  }
+  return absl::StrJoin(ranges, ", ");
+}
+
+absl::Status CheckJobs(const ClusterSpec& cluster, StrategyKind strategy) {
+  for (const Role role : {Role::kChief, Role::kEvaluator}) {
+    if (cluster.num_tasks(role) > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("cluster.", RoleName(role), ": ",
+                       cluster.num_tasks(role), " tasks, at most 1 allowed"));
+    }
+  }
+  if (strategy == StrategyKind::kMultiWorkerMirrored) {
+    if (cluster.num_tasks(Role::kPs) == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cluster.ps: ", cluster.num_tasks(Role::kPs),
+        " tasks, but the multi_worker_mirrored strategy has no ps"));
+  }
+  for (const Role role : {Role::kPs, Role::kWorker}) {
+    if (cluster.num_tasks(role) == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "cluster.", RoleName(role),
+          ": no task, but the parameter_server strategy needs at least 1 ",
+          RoleName(role)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ChiefAddress(const ClusterSpec& cluster) {
+  const auto& chiefs = cluster.tasks(Role::kChief);
+  if (!chiefs.empty()) return chiefs.begin()->second;
+  const auto& workers = cluster.tasks(Role::kWorker);
+  if (const auto first = workers.find(0); first != workers.end()) {
+    return first->second;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cluster: neither a chief nor a worker 0 that could do its duties",
+      workers.empty() ? ""
+                      : absl::StrCat(" (workers: ", IndicesOf(workers), ")")));
+}
+
+// Empty for an evaluator that the cluster does not list.
+absl::StatusOr<std::string> OwnAddress(const ClusterSpec& cluster, Role role,
+                                       int index) {
+  const auto& tasks = cluster.tasks(role);
+  if (const auto own = tasks.find(index); own != tasks.end()) {
+    return own->second;
+  }
+  if (!tasks.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task.index: ", index, " is not in job \"", RoleName(role),
+                     "\", which has ", IndicesOf(tasks)));
+  }
+  if (role != Role::kEvaluator) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "task.type: the cluster has no job \"", RoleName(role), "\""));
+  }
+  if (index != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "task.index: ", index, ", but there is one evaluator at most: 0"));
+  }
+  return std::string();
+}
+
+absl::Status CheckRole(const TfConfigJson& config, Role binary) {
+  if (config.type == binary) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("task.type: this is the \"", RoleName(binary),
+                   "\" binary, but the task is a \"", config.type_name, "\""));
+}
+
+absl::StatusOr<TaskConfig> LoneTask(const TfConfigJson& config, Role binary) {
+  if (config.type.has_value()) {
+    RETURN_IF_ERROR(CheckRole(config, binary));
+  }
+  if (binary != Role::kWorker) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no cluster, but a ", RoleName(binary),
+                     " needs one: only a worker runs alone"));
+  }
+  if (config.index.value_or(0) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "task.index: ", *config.index, ", but without a cluster it is 0"));
+  }
+  TaskConfig task;
+  task.is_chief = true;
+  task.num_workers = 1;
+  return task;
+}
+
+absl::StatusOr<TaskConfig> ClusterTask(const TfConfigJson& config, Role binary,
+                                       StrategyKind strategy) {
+  const ClusterSpec& cluster = *config.cluster;
+  if (!config.type.has_value()) {
+    return absl::InvalidArgumentError(
+        "task.type: missing, but there is a cluster");
+  }
+  if (!config.index.has_value()) {
+    return absl::InvalidArgumentError(
+        "task.index: missing, but there is a cluster");
+  }
+  RETURN_IF_ERROR(CheckRole(config, binary));
+  RETURN_IF_ERROR(CheckJobs(cluster, strategy));
+
+  TaskConfig task;
+  task.role = *config.type;
+  task.index = *config.index;
+  ASSIGN_OR_RETURN(task.address, OwnAddress(cluster, task.role, task.index));
+  ASSIGN_OR_RETURN(task.chief_address, ChiefAddress(cluster));
+  task.is_chief = task.address == task.chief_address;
+  task.num_workers = cluster.num_tasks(Role::kWorker);
+  if (strategy == StrategyKind::kMultiWorkerMirrored) {
+    task.num_workers += cluster.num_tasks(Role::kChief);
+  }
+  task.num_ps = cluster.num_tasks(Role::kPs);
+  task.num_evaluators = cluster.num_tasks(Role::kEvaluator);
+  task.cluster = cluster;
+  return task;
+}
+
+absl::StatusOr<TaskConfig> TaskOf(absl::string_view text, Role binary,
+                                  StrategyKind strategy) {
+  if (text.empty()) return LoneTask(TfConfigJson(), binary);
+  ASSIGN_OR_RETURN(const TfConfigJson config, ReadTfConfigJson(text));
+  if (!config.cluster.has_value()) return LoneTask(config, binary);
+  return ClusterTask(config, binary, strategy);
+}
+
+}  // namespace
+
+absl::StatusOr<TaskConfig> ParseTfConfig(absl::string_view text, Role binary,
+                                         StrategyKind strategy) {
+  ASSIGN_OR_RETURN(TaskConfig task, TaskOf(text, binary, strategy),
+                   _ << "TF_CONFIG");
+  return task;
+}
+
+std::string CheckConfigLine(const TaskConfig& config) {
+  return nlohmann::ordered_json{
+      {"task_type", RoleName(config.role)},
+      {"task_index", config.index},
+      {"is_chief", config.is_chief},
+      {"address", config.address},
+      {"chief_address", config.chief_address},
+      {"num_workers", config.num_workers},
+      {"num_ps", config.num_ps},
+      {"num_evaluators", config.num_evaluators},
+  }
+      .dump();
+}
+
+}  // namespace parasol
