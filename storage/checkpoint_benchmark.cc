@@ -1,0 +1,78 @@
+// bazel run //storage:checkpoint_benchmark
+//
+// One shard of 128 Mi floats (512 MiB) in chunks of 65,536, as a ps writes it;
+// set TMPDIR to choose the disk. Real time counts: writing waits for it.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "benchmark/benchmark.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/durable_file.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kChunk = 65536;
+constexpr int64_t kElements = 2048 * kChunk;
+
+std::string Directory() {
+  return std::filesystem::temp_directory_path() / "checkpoint_benchmark";
+}
+
+void WriteCheckpoint() {
+  std::filesystem::create_directories(Directory());
+  auto writer = ShardWriter::Create(Directory() + "/0.sst");
+  CHECK(writer.ok()) << writer.status();
+  const std::vector<float> values(kChunk, 0.1f);
+  for (int64_t first = 0; first < kElements; first += kChunk) {
+    CHECK((*writer)
+              ->AddElements("embedding", kValueArray, first, 1, values)
+              .ok());
+  }
+  durable::CheckpointManifest manifest;
+  manifest.set_format_version(kFormatVersion);
+  *manifest.add_file() = *(*writer)->Finish();
+  CHECK(WriteFileDurably(Directory() + "/MANIFEST", EncodeManifest(manifest))
+            .ok());
+}
+
+void BM_Write(benchmark::State& state) {
+  for (auto _ : state) WriteCheckpoint();
+  state.SetBytesProcessed(state.iterations() * kElements * sizeof(float));
+}
+BENCHMARK(BM_Write)->Iterations(2)->UseRealTime()->Unit(
+    benchmark::kMillisecond);
+
+void BM_OpenAndVerify(benchmark::State& state) {
+  // The first reading of pages that were just written measures the kernel.
+  CHECK(CheckpointReader::Open(Directory()).ok());
+  for (auto _ : state) {
+    CHECK(CheckpointReader::Open(Directory()).ok());
+  }
+  state.SetBytesProcessed(state.iterations() * kElements * sizeof(float));
+}
+BENCHMARK(BM_OpenAndVerify)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+void BM_ReadElements(benchmark::State& state) {
+  const auto reader = CheckpointReader::Open(Directory());
+  CHECK(reader.ok()) << reader.status();
+  std::vector<float> values(kElements);
+  for (auto _ : state) {
+    CHECK(
+        (*reader)
+            ->ReadElements("embedding", kValueArray, 0, absl::MakeSpan(values))
+            .ok());
+  }
+  state.SetBytesProcessed(state.iterations() * kElements * sizeof(float));
+}
+BENCHMARK(BM_ReadElements)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace parasol
+
+BENCHMARK_MAIN();

@@ -1,0 +1,89 @@
+#include "storage/checkpoint_manifest.h"
+
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/byte_order.h"
+#include "storage/crc32c.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kMagic = "PARASOLM";
+constexpr size_t kPrefixBytes = 16;  // magic, length
+constexpr size_t kCrcBytes = 4;
+constexpr size_t kMaxPayloadBytes = 64 << 20;
+
+bool IsPlainName(absl::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name != kManifestName && !absl::StrContains(name, '/') &&
+         !absl::StrContains(name, '\0');
+}
+
+}  // namespace
+
+absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
+  std::set<std::string> names;
+  for (const durable::CheckpointFile& file : manifest.file()) {
+    if (!IsPlainName(file.name())) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "manifest: '", file.name(), "' is not a plain file name"));
+    }
+    if (!names.insert(file.name()).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("manifest: lists '", file.name(), "' twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string EncodeManifest(const durable::CheckpointManifest& manifest) {
+  const std::string payload = manifest.SerializeAsString();
+  std::string bytes(kMagic);
+  AppendLittleEndian(bytes, static_cast<uint64_t>(payload.size()));
+  bytes += payload;
+  AppendLittleEndian(bytes, MaskCrc(Crc32cOf(bytes)));
+  return bytes;
+}
+
+absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
+    absl::string_view bytes) {
+  if (!absl::StartsWith(bytes, kMagic)) {
+    return absl::DataLossError("does not begin as a manifest does");
+  }
+  if (bytes.size() < kPrefixBytes + kCrcBytes ||
+      LoadLittleEndian<uint64_t>(bytes.data() + kMagic.size()) !=
+          bytes.size() - kPrefixBytes - kCrcBytes) {
+    return absl::DataLossError(
+        absl::StrCat("its length, ", bytes.size(), " bytes, is wrong"));
+  }
+  const absl::string_view checked = bytes.substr(0, bytes.size() - kCrcBytes);
+  if (LoadLittleEndian<uint32_t>(bytes.data() + checked.size()) !=
+      MaskCrc(Crc32cOf(checked))) {
+    return absl::DataLossError("its checksum is wrong");
+  }
+  durable::CheckpointManifest manifest;
+  const absl::string_view payload = checked.substr(kPrefixBytes);
+  if (!manifest.ParseFromArray(payload.data(), payload.size())) {
+    return absl::DataLossError("its message can't be parsed");
+  }
+  if (manifest.format_version() != kFormatVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("its format_version is ", manifest.format_version(),
+                     "; this program knows ", kFormatVersion));
+  }
+  if (const absl::Status names = CheckFileNames(manifest); !names.ok()) {
+    return absl::DataLossError(names.message());
+  }
+  return manifest;
+}
+
+absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory) {
+  return ReadFile(absl::StrCat(directory, "/", kManifestName),
+                  kMaxPayloadBytes + kPrefixBytes + kCrcBytes);
+}
+
+}  // namespace parasol

@@ -1,0 +1,34 @@
+#ifndef PARASOL_STORAGE_CHECKPOINT_MANIFEST_H_
+#define PARASOL_STORAGE_CHECKPOINT_MANIFEST_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/checkpoint.pb.h"
+
+// The MANIFEST file of a checkpoint: storage/FORMAT.md.
+namespace parasol {
+
+inline constexpr absl::string_view kManifestName = "MANIFEST";
+inline constexpr uint32_t kFormatVersion = 1;
+
+// InvalidArgument: a file's name is not plain, or two are equal.
+absl::Status CheckFileNames(const durable::CheckpointManifest& manifest);
+
+std::string EncodeManifest(const durable::CheckpointManifest& manifest);
+
+//   DataLoss            not what EncodeManifest() gives.
+//   FailedPrecondition  a format_version that is not known here.
+absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
+    absl::string_view bytes);
+
+// The bytes of the manifest in a checkpoint's directory, not checked yet.
+// Errors as for ReadFile().
+absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory);
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_CHECKPOINT_MANIFEST_H_

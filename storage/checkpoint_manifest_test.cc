@@ -1,0 +1,87 @@
+#include "storage/checkpoint_manifest.h"
+
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+durable::CheckpointManifest ManifestWithFile(const std::string& name) {
+  durable::CheckpointManifest manifest;
+  manifest.set_format_version(kFormatVersion);
+  manifest.set_global_step(1200);
+  manifest.set_run_id("run");
+  manifest.add_variable()->set_name("dense/kernel");
+  durable::CheckpointFile* file = manifest.add_file();
+  file->set_name(name);
+  file->set_bytes(7);
+  return manifest;
+}
+
+TEST(CheckpointManifestTest, DecodingGivesWhatWasEncoded) {
+  const durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+
+  ASSERT_OK_AND_ASSIGN(const durable::CheckpointManifest decoded,
+                       DecodeManifest(EncodeManifest(manifest)));
+  EXPECT_EQ(decoded.SerializeAsString(), manifest.SerializeAsString());
+}
+
+TEST(CheckpointManifestTest, EveryTruncationIsDataLoss) {
+  const std::string bytes = EncodeManifest(ManifestWithFile("shard.sst"));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THAT(DecodeManifest(bytes.substr(0, size)),
+                StatusIs(absl::StatusCode::kDataLoss))
+        << size;
+  }
+  EXPECT_THAT(DecodeManifest(bytes + "x"),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(CheckpointManifestTest, EveryFlippedBitIsDataLoss) {
+  const std::string bytes = EncodeManifest(ManifestWithFile("shard.sst"));
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string flipped = bytes;
+    flipped[bit / 8] ^= 1 << bit % 8;
+    EXPECT_THAT(DecodeManifest(flipped), StatusIs(absl::StatusCode::kDataLoss))
+        << bit;
+  }
+}
+
+TEST(CheckpointManifestTest, AnotherFormatVersionIsFailedPrecondition) {
+  durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+  manifest.set_format_version(2);
+
+  EXPECT_THAT(DecodeManifest(EncodeManifest(manifest)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("format_version is 2")));
+}
+
+TEST(CheckpointManifestTest, ANameThatLeavesTheDirectoryIsRefused) {
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."),
+        std::string("../shard.sst"), std::string("/etc/passwd"),
+        std::string("a/b"), std::string("a\0b", 3), std::string("MANIFEST")}) {
+    SCOPED_TRACE(name);
+    EXPECT_THAT(CheckFileNames(ManifestWithFile(name)),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    EXPECT_THAT(DecodeManifest(EncodeManifest(ManifestWithFile(name))),
+                StatusIs(absl::StatusCode::kDataLoss));
+  }
+}
+
+TEST(CheckpointManifestTest, AFileThatIsListedTwiceIsRefused) {
+  durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+  *manifest.add_file() = manifest.file(0);
+
+  EXPECT_THAT(CheckFileNames(manifest),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'shard.sst' twice")));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,147 @@
+#include "storage/checkpoint_reader.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/shard_file.h"
+#include "storage/shard_key.h"
+
+namespace parasol {
+namespace {
+
+// How often a checkpoint may be replaced while it is being opened.
+constexpr int kMaxAttempts = 5;
+
+class ShardedCheckpointReader : public CheckpointReader {
+ public:
+  explicit ShardedCheckpointReader(durable::CheckpointManifest manifest)
+      : manifest_(std::move(manifest)) {}
+
+  absl::Status OpenFiles(const std::string& directory) {
+    for (const durable::CheckpointFile& file : manifest_.file()) {
+      ASSIGN_OR_RETURN(std::unique_ptr<const ShardFile> shard,
+                       ShardFile::Open(directory, file));
+      for (const ShardFile::Extent& extent : shard->extents()) {
+        arrays_[extent.key.array_prefix].push_back({&extent, shard.get()});
+      }
+      files_.push_back(std::move(shard));
+    }
+    return SortPieces(directory);
+  }
+
+  const durable::CheckpointManifest& manifest() const override {
+    return manifest_;
+  }
+
+  absl::StatusOr<int64_t> ReadElements(absl::string_view variable, int array,
+                                       int64_t first,
+                                       absl::Span<float> out) const override {
+    const auto pieces = arrays_.find(ArrayPrefix(variable, array));
+    if (pieces == arrays_.end()) return Hole(variable, array, first);
+    auto piece = std::upper_bound(
+        pieces->second.begin(), pieces->second.end(), first,
+        [](int64_t element, const Piece& p) { return element < p.end(); });
+    int64_t updates = 0;
+    while (!out.empty()) {
+      if (piece == pieces->second.end() || first < piece->first()) {
+        return Hole(variable, array, first);
+      }
+      const size_t count = std::min<size_t>(out.size(), piece->end() - first);
+      RETURN_IF_ERROR(
+          piece->file->Read(*piece->extent, first, out.first(count)));
+      updates = std::max(updates, piece->extent->updates);
+      out.remove_prefix(count);
+      first += count;
+      ++piece;
+    }
+    return updates;
+  }
+
+  absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
+      uint32_t shard, uint32_t num_shards) const override {
+    std::vector<DedupEntry> entries;
+    for (const auto& file : files_) {
+      for (const ShardFile::Dedup& dedup : file->dedup()) {
+        if (dedup.key.shard == shard && dedup.key.num_shards == num_shards) {
+          entries.push_back({dedup.key.worker_incarnation, dedup.window});
+        }
+      }
+    }
+    std::sort(entries.begin(), entries.end(),
+              [](const DedupEntry& a, const DedupEntry& b) {
+                return a.worker_incarnation < b.worker_incarnation;
+              });
+    return entries;
+  }
+
+ private:
+  // Elements [first(), end()) of an array, and the file that has them.
+  struct Piece {
+    const ShardFile::Extent* extent;
+    const ShardFile* file;
+
+    int64_t first() const { return extent->key.first; }
+    int64_t end() const { return first() + extent->count; }
+  };
+
+  absl::Status SortPieces(const std::string& directory) {
+    for (auto& [prefix, pieces] : arrays_) {
+      std::sort(
+          pieces.begin(), pieces.end(),
+          [](const Piece& a, const Piece& b) { return a.first() < b.first(); });
+      for (size_t i = 1; i < pieces.size(); ++i) {
+        if (pieces[i].first() < pieces[i - 1].end()) {
+          return absl::DataLossError(
+              absl::StrCat(directory, ": its files have element ",
+                           pieces[i].first(), " of an array twice"));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Hole(absl::string_view variable, int array,
+                    int64_t first) const {
+    return absl::NotFoundError(absl::StrCat(
+        "checkpoint of step ", manifest_.global_step(), ": has no element ",
+        first, " of array ", array, " of ", variable));
+  }
+
+  const durable::CheckpointManifest manifest_;
+  std::vector<std::unique_ptr<const ShardFile>> files_;
+  // By ArrayPrefix(); the pieces of an array ascend.
+  std::map<std::string, std::vector<Piece>> arrays_;
+};
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenVerified(
+    const std::string& directory, absl::string_view manifest_bytes) {
+  ASSIGN_OR_RETURN(durable::CheckpointManifest manifest,
+                   DecodeManifest(manifest_bytes),
+                   _ << directory << "/" << kManifestName);
+  auto reader = std::make_unique<ShardedCheckpointReader>(std::move(manifest));
+  RETURN_IF_ERROR(reader->OpenFiles(directory));
+  return reader;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
+    const std::string& directory) {
+  ASSIGN_OR_RETURN(std::string manifest, ReadManifestBytes(directory));
+  absl::StatusOr<std::unique_ptr<CheckpointReader>> reader;
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    reader = OpenVerified(directory, manifest);
+    if (reader.ok()) break;
+    // It may have been removed or replaced under our eyes, which is no damage.
+    ASSIGN_OR_RETURN(std::string manifest_now, ReadManifestBytes(directory));
+    if (manifest_now == manifest) break;
+    manifest = std::move(manifest_now);
+  }
+  return reader;
+}
+
+}  // namespace parasol

@@ -1,0 +1,54 @@
+#ifndef PARASOL_STORAGE_CHECKPOINT_READER_H_
+#define PARASOL_STORAGE_CHECKPOINT_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "proto/checkpoint.pb.h"
+#include "storage/shard_entry.h"
+
+namespace parasol {
+
+// Reads a complete checkpoint, however many shards wrote it. Holds its files
+// open: one that is pruned meanwhile stays readable (on file systems that keep
+// open files, as Linux's own do). Thread-safe.
+class CheckpointReader {
+ public:
+  // Verifies the manifest, and every file's size, crc32c and keys. Reads all
+  // bytes once.
+  //   NotFound           no such directory, no manifest in it, or it was
+  //                      removed meanwhile.
+  //   DataLoss           something is missing, truncated or altered: names the
+  //                      file.
+  //   FailedPrecondition a format_version that is not known here.
+  //   Unavailable, PermissionDenied, …  the file system refuses: names the
+  //                      file. It says nothing about the checkpoint.
+  static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
+      const std::string& directory);
+  virtual ~CheckpointReader() = default;
+
+  virtual const durable::CheckpointManifest& manifest() const = 0;
+
+  // Fills `out` with elements [first, first + out.size()) of the variable's
+  // array, whatever shards wrote them. Returns the largest number of updates
+  // among the entries that were read.
+  //   NotFound  the variable, or some of the elements, are not there.
+  //   DataLoss  the file was altered since Open().
+  virtual absl::StatusOr<int64_t> ReadElements(absl::string_view variable,
+                                               int array, int64_t first,
+                                               absl::Span<float> out) const = 0;
+
+  // What shard `shard` of `num_shards` had written, in ascending order of
+  // worker incarnation; empty for another sharding.
+  virtual absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
+      uint32_t shard, uint32_t num_shards) const = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_CHECKPOINT_READER_H_

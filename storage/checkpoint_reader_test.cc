@@ -1,0 +1,238 @@
+#include "storage/checkpoint_reader.h"
+
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_test_fixture.h"
+#include "storage/crc32c.h"
+#include "storage/durable_file.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// 0, 1, 2, …: element i of the variable holds i.
+std::vector<float> Ramp(int64_t first, size_t count) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), static_cast<float>(first));
+  return values;
+}
+
+class CheckpointReaderTest : public CheckpointFixture {
+ protected:
+  // Adds a file with `entries` to the checkpoint in root().
+  void AddShard(const std::string& name, const std::vector<Elements>& entries) {
+    auto file = WriteShard(root(), name, entries);
+    ASSERT_OK(file);
+    *manifest_.add_file() = *file;
+    ASSERT_OK(WriteManifest(root(), manifest_));
+  }
+
+  // The values, or what went wrong.
+  absl::StatusOr<std::vector<float>> Read(const std::string& variable,
+                                          int array, int64_t first,
+                                          size_t count) {
+    ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(root()));
+    std::vector<float> values(count, -1);
+    RETURN_IF_ERROR(
+        reader->ReadElements(variable, array, first, absl::MakeSpan(values))
+            .status());
+    return values;
+  }
+
+  void Rewrite(const std::string& name, const std::string& bytes) {
+    ASSERT_OK(WriteFileDurably(root() + "/" + name, bytes));
+  }
+
+  durable::CheckpointManifest manifest_;
+};
+
+TEST_F(CheckpointReaderTest, ElementsOfAllShardsReadAsOneArray) {
+  AddShard("0.sst", {{"a", 0, 0, 3, Ramp(0, 4)}, {"a", 0, 8, 9, Ramp(8, 4)}});
+  AddShard("1.sst", {{"a", 0, 4, 7, Ramp(4, 4)}, {"a", 0, 12, 5, Ramp(12, 4)}});
+
+  for (int64_t first = 0; first < 16; ++first) {
+    for (size_t count = 0; first + count <= 16; ++count) {
+      EXPECT_THAT(Read("a", 0, first, count), IsOkAndHolds(Ramp(first, count)))
+          << first << " " << count;
+    }
+  }
+}
+
+TEST_F(CheckpointReaderTest, UpdatesAreTheLargestOfWhatWasRead) {
+  AddShard("0.sst", {{"a", 0, 0, 3, Ramp(0, 4)}, {"a", 0, 4, 9, Ramp(4, 4)}});
+  ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::Open(root()));
+  std::vector<float> values(4);
+
+  EXPECT_THAT(reader->ReadElements("a", 0, 0, absl::MakeSpan(values)),
+              IsOkAndHolds(3));
+  EXPECT_THAT(reader->ReadElements("a", 0, 1, absl::MakeSpan(values)),
+              IsOkAndHolds(9));
+}
+
+TEST_F(CheckpointReaderTest, AnEntryLargerThanTheLimitReadsAsItWasWritten) {
+  AddShard("0.sst", {{"a", 2, 10, 1, Ramp(10, 200000)}});
+
+  EXPECT_THAT(Read("a", 2, 10, 200000), IsOkAndHolds(Ramp(10, 200000)));
+  EXPECT_THAT(Read("a", 2, 65540, 20), IsOkAndHolds(Ramp(65540, 20)));
+}
+
+TEST_F(CheckpointReaderTest, ElementsThatAreNotThereAreNotFound) {
+  AddShard("0.sst", {{"a", 0, 4, 0, Ramp(4, 4)}, {"a", 0, 12, 0, Ramp(12, 4)}});
+
+  struct Case {
+    std::string name;
+    std::string variable;
+    int array;
+    int64_t first;
+    size_t count;
+  };
+  const Case cases[] = {
+      {"another variable", "b", 0, 4, 1}, {"a prefix of it", "", 0, 4, 1},
+      {"another array", "a", 1, 4, 1},    {"before the first", "a", 0, 3, 2},
+      {"into the hole", "a", 0, 6, 3},    {"across the hole", "a", 0, 6, 8},
+      {"in the hole", "a", 0, 9, 1},      {"behind the last", "a", 0, 15, 2}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_THAT(Read(c.variable, c.array, c.first, c.count),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+}
+
+TEST_F(CheckpointReaderTest, NamesThatArePrefixesOfEachOtherDontMix) {
+  const std::string nul("a\0", 2);
+  AddShard("0.sst", {{"a", 0, 0, 0, {1}},
+                     {nul, 0, 0, 0, {2}},
+                     {"a/b", 0, 0, 0, {3}},
+                     {"aa", 0, 0, 0, {4}}});
+
+  EXPECT_THAT(Read("a", 0, 0, 1), IsOkAndHolds(ElementsAre(1)));
+  EXPECT_THAT(Read(nul, 0, 0, 1), IsOkAndHolds(ElementsAre(2)));
+  EXPECT_THAT(Read("a/b", 0, 0, 1), IsOkAndHolds(ElementsAre(3)));
+  EXPECT_THAT(Read("aa", 0, 0, 1), IsOkAndHolds(ElementsAre(4)));
+}
+
+TEST_F(CheckpointReaderTest, DedupIsGivenToTheSameShardingOnly) {
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       ShardWriter::Create(root() + "/1.sst"));
+  ASSERT_OK(writer->AddDedup(1, 2, {7, "seven"}));
+  ASSERT_OK(writer->AddDedup(1, 2, {uint64_t{1} << 63, ""}));
+  ASSERT_OK_AND_ASSIGN(*manifest_.add_file(), writer->Finish());
+  AddShard("0.sst", {});
+  ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::Open(root()));
+
+  ASSERT_OK_AND_ASSIGN(const std::vector<DedupEntry> entries,
+                       reader->ReadDedup(1, 2));
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_EQ(entries[0].worker_incarnation, 7u);
+  EXPECT_EQ(entries[0].window, "seven");
+  EXPECT_EQ(entries[1].worker_incarnation, uint64_t{1} << 63);
+  EXPECT_THAT(reader->ReadDedup(0, 2), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(reader->ReadDedup(1, 3), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointReaderTest, EveryFlippedByteIsDataLossThatNamesItsFile) {
+  AddShard("0.sst", {{"a", 0, 0, 1, {1, 2, 3}}});
+  for (const std::string& name :
+       {std::string("0.sst"), std::string("MANIFEST")}) {
+    const std::string bytes = MustRead(root() + "/" + name);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      std::string flipped = bytes;
+      flipped[i] ^= 1 << i % 8;
+      Rewrite(name, flipped);
+      ASSERT_THAT(CheckpointReader::Open(root()).status(),
+                  StatusIs(absl::StatusCode::kDataLoss, HasSubstr(name)))
+          << name << " byte " << i;
+    }
+    Rewrite(name, bytes);
+  }
+  EXPECT_OK(CheckpointReader::Open(root()).status());
+}
+
+TEST_F(CheckpointReaderTest, EveryTruncationOfAShardIsDataLoss) {
+  AddShard("0.sst", {{"a", 0, 0, 1, {1, 2, 3}}});
+  const std::string bytes = MustRead(root() + "/0.sst");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    Rewrite("0.sst", bytes.substr(0, size));
+    ASSERT_THAT(CheckpointReader::Open(root()).status(),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("0.sst")))
+        << size;
+  }
+}
+
+TEST_F(CheckpointReaderTest, AMissingShardIsDataLoss) {
+  AddShard("0.sst", {});
+  AddShard("1.sst", {});
+  std::filesystem::remove(root() + "/1.sst");
+
+  EXPECT_THAT(CheckpointReader::Open(root()).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1.sst")));
+}
+
+TEST_F(CheckpointReaderTest, ADirectoryWithoutManifestIsNotFound) {
+  EXPECT_THAT(CheckpointReader::Open(root()).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(root())));
+  EXPECT_THAT(CheckpointReader::Open(root() + "/none").status(),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CheckpointReaderTest, AnUnknownFormatVersionIsFailedPrecondition) {
+  manifest_.set_format_version(2);
+  AddShard("0.sst", {});
+
+  EXPECT_THAT(
+      CheckpointReader::Open(root()).status(),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("MANIFEST")));
+}
+
+TEST_F(CheckpointReaderTest, AFileWithTheRightChecksumThatIsNoShardIsDataLoss) {
+  AddShard("0.sst", {});
+  const std::string bytes = "not an SST file";
+  Rewrite("0.sst", bytes);
+  manifest_.mutable_file(0)->set_bytes(bytes.size());
+  manifest_.mutable_file(0)->set_crc32c(Crc32cOf(bytes));
+  ASSERT_OK(WriteManifest(root(), manifest_));
+
+  EXPECT_THAT(CheckpointReader::Open(root()).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("0.sst")));
+}
+
+TEST_F(CheckpointReaderTest, ElementsThatTwoShardsHaveAreDataLoss) {
+  AddShard("0.sst", {{"a", 0, 0, 0, Ramp(0, 4)}});
+  AddShard("1.sst", {{"a", 0, 3, 0, Ramp(3, 4)}});
+
+  EXPECT_THAT(CheckpointReader::Open(root()).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("element 3")));
+}
+
+TEST_F(CheckpointReaderTest, AFileThatTheManifestDoesNotNameIsIgnored) {
+  AddShard("0.sst", {{"a", 0, 0, 0, {1}}});
+  Rewrite("1.sst", "left by somebody");
+
+  EXPECT_THAT(Read("a", 0, 0, 1), IsOkAndHolds(ElementsAre(1)));
+}
+
+TEST_F(CheckpointReaderTest, AnOpenCheckpointStaysReadableWhenItIsRemoved) {
+  AddShard("0.sst", {{"a", 0, 0, 1, Ramp(0, 70000)}});
+  ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::Open(root()));
+  std::filesystem::remove_all(root());
+  std::vector<float> values(70000);
+
+  EXPECT_OK(reader->ReadElements("a", 0, 0, absl::MakeSpan(values)));
+  EXPECT_EQ(values, Ramp(0, 70000));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,238 @@
+#include "storage/checkpoint_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/random/random.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kPrefix = "ckpt-";
+constexpr absl::string_view kWorkingPrefix = ".tmp-ckpt-";
+constexpr absl::string_view kPrunedPrefix = ".tmp-pruned-";
+constexpr absl::string_view kReplacedPrefix = ".old-ckpt-";
+constexpr size_t kStepDigits = 12;
+
+std::string StepDigits(int64_t step) { return absl::StrFormat("%012d", step); }
+
+// nullopt: not the name of a complete checkpoint.
+std::optional<int64_t> StepOf(absl::string_view name) {
+  int64_t step = 0;
+  if (!absl::ConsumePrefix(&name, kPrefix) || name.size() < kStepDigits ||
+      !absl::SimpleAtoi(name, &step) || StepDigits(step) != name) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+std::string RandomDigits() {
+  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(absl::BitGen()));
+}
+
+absl::Status ProbeWriting(const std::string& directory) {
+  const std::string probe =
+      absl::StrCat(directory, "/", kPrunedPrefix, "probe-", RandomDigits());
+  const absl::Status written = WriteFileDurably(probe, "probe");
+  unlink(probe.c_str());
+  return written;
+}
+
+// Readers never see the checkpoint without some of its files.
+absl::Status RemoveAtOnce(const std::string& directory, int64_t step) {
+  const std::string pruned = absl::StrCat(
+      directory, "/", kPrunedPrefix, StepDigits(step), "-", RandomDigits());
+  RETURN_IF_ERROR(
+      Rename(absl::StrCat(directory, "/", kPrefix, StepDigits(step)), pruned));
+  return RemoveTree(pruned);
+}
+
+// Completes replacements that were interrupted, or takes them back.
+absl::Status RecoverReplaced(const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ListDirectory(directory));
+  for (const std::string& name : names) {
+    if (!absl::StartsWith(name, kReplacedPrefix)) continue;
+    const std::string replaced = absl::StrCat(directory, "/", name);
+    const std::string successor = absl::StrCat(
+        directory, "/", kPrefix, absl::StripPrefix(name, kReplacedPrefix));
+    if (IsDirectory(successor)) {
+      RETURN_IF_ERROR(RemoveTree(replaced));
+    } else {
+      RETURN_IF_ERROR(Rename(replaced, successor));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFilesAreThere(const std::string& directory,
+                                const durable::CheckpointManifest& manifest) {
+  for (const durable::CheckpointFile& file : manifest.file()) {
+    const std::string path = absl::StrCat(directory, "/", file.name());
+    const absl::StatusOr<uint64_t> bytes = FileSize(path);
+    if (absl::IsNotFound(bytes.status())) {
+      return absl::DataLossError(absl::StrCat(
+          path, ": is missing; do ps and chief see the same file system?"));
+    }
+    RETURN_IF_ERROR(bytes.status());
+    if (*bytes != file.bytes()) {
+      return absl::DataLossError(absl::StrCat(
+          path, ": has ", *bytes, " bytes, should have ", file.bytes()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Gives `working` the name `final`. Returns the directory that the name's
+// present owner has then, empty if there is none.
+absl::StatusOr<std::string> Publish(const std::string& working,
+                                    const std::string& final,
+                                    const std::string& replaced) {
+  if (!IsDirectory(final)) {
+    RETURN_IF_ERROR(Rename(working, final));
+    return "";
+  }
+  const absl::Status exchanged = Exchange(working, final);
+  if (exchanged.ok()) return working;
+  if (!absl::IsUnimplemented(exchanged)) return exchanged;
+  RETURN_IF_ERROR(RemoveTree(replaced));
+  RETURN_IF_ERROR(Rename(final, replaced));
+  RETURN_IF_ERROR(Rename(working, final));
+  return replaced;
+}
+
+}  // namespace
+
+CheckpointStore::CheckpointStore(std::string directory)
+    : directory_(std::move(directory)) {}
+
+absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
+    const std::string& directory) {
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error && !IsDirectory(directory)) {
+    RETURN_IF_ERROR(FileError(error.value(), "make", directory))
+        << "checkpoint directory";
+  }
+  RETURN_IF_ERROR(ProbeWriting(directory))
+      << "checkpoint directory " << directory;
+  RETURN_IF_ERROR(RecoverReplaced(directory))
+      << "checkpoint directory " << directory;
+  return CheckpointStore(directory);
+}
+
+absl::StatusOr<std::vector<int64_t>> CheckpointStore::ListSteps() const {
+  const absl::StatusOr<std::vector<std::string>> names =
+      ListDirectory(directory_);
+  std::vector<int64_t> steps;
+  if (absl::IsNotFound(names.status())) return steps;
+  RETURN_IF_ERROR(names.status());
+  for (const std::string& name : *names) {
+    if (const std::optional<int64_t> step = StepOf(name)) {
+      steps.push_back(*step);
+    }
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
+std::string CheckpointStore::PathOf(int64_t step) const {
+  return absl::StrCat(directory_, "/", kPrefix, StepDigits(step));
+}
+
+absl::StatusOr<durable::CheckpointManifest> CheckpointStore::ReadManifest(
+    int64_t step) const {
+  ASSIGN_OR_RETURN(const std::string bytes, ReadManifestBytes(PathOf(step)));
+  ASSIGN_OR_RETURN(durable::CheckpointManifest manifest, DecodeManifest(bytes),
+                   _ << PathOf(step) << "/" << kManifestName);
+  return manifest;
+}
+
+absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestIntact() const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const absl::Status opened = CheckpointReader::Open(PathOf(*step)).status();
+    if (opened.ok()) return *step;
+    if (!absl::IsDataLoss(opened) && !absl::IsNotFound(opened)) return opened;
+    LOG(WARNING) << "passing over a damaged checkpoint: " << opened.message();
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::string> CheckpointStore::Begin(int64_t step) {
+  CHECK_GE(step, 0);
+  const std::string working = absl::StrCat(
+      directory_, "/", kWorkingPrefix, StepDigits(step), "-", RandomDigits());
+  std::error_code error;
+  std::filesystem::create_directory(working, error);
+  if (error) return FileError(error.value(), "make", working);
+  return working;
+}
+
+absl::Status CheckpointStore::Commit(
+    const std::string& working_directory,
+    const durable::CheckpointManifest& manifest) {
+  if (!absl::StartsWith(working_directory,
+                        absl::StrCat(directory_, "/", kWorkingPrefix))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(working_directory, " was not begun in ", directory_));
+  }
+  CHECK_GE(manifest.global_step(), 0);
+  RETURN_IF_ERROR(CheckFileNames(manifest));
+  RETURN_IF_ERROR(CheckFilesAreThere(working_directory, manifest));
+  durable::CheckpointManifest stamped = manifest;
+  stamped.set_format_version(kFormatVersion);
+  RETURN_IF_ERROR(
+      WriteFileDurably(absl::StrCat(working_directory, "/", kManifestName),
+                       EncodeManifest(stamped)));
+  RETURN_IF_ERROR(SyncDirectory(working_directory));
+  const int64_t step = manifest.global_step();
+  ASSIGN_OR_RETURN(const std::string obsolete,
+                   Publish(working_directory, PathOf(step),
+                           absl::StrCat(directory_, "/", kReplacedPrefix,
+                                        StepDigits(step))));
+  RETURN_IF_ERROR(SyncDirectory(directory_));
+  // Only now: until the new name is durable, a crash may bring the old back.
+  if (!obsolete.empty()) Abandon(obsolete);
+  return absl::OkStatus();
+}
+
+void CheckpointStore::Abandon(const std::string& working_directory) {
+  const absl::Status removed = RemoveTree(working_directory);
+  if (!removed.ok()) LOG(WARNING) << removed.message();
+}
+
+absl::Status CheckpointStore::Prune(int max_to_keep) {
+  RETURN_IF_ERROR(RecoverReplaced(directory_));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ListDirectory(directory_));
+  for (const std::string& name : names) {
+    if (absl::StartsWith(name, kWorkingPrefix) ||
+        absl::StartsWith(name, kPrunedPrefix)) {
+      RETURN_IF_ERROR(RemoveTree(absl::StrCat(directory_, "/", name)));
+    }
+  }
+  if (max_to_keep <= 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
+  const size_t keep = static_cast<size_t>(max_to_keep);
+  for (size_t i = 0; i + keep < steps.size(); ++i) {
+    RETURN_IF_ERROR(RemoveAtOnce(directory_, steps[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,279 @@
+#include "storage/checkpoint_store.h"
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_test_fixture.h"
+#include "storage/durable_file.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+using ::testing::UnorderedElementsAre;
+
+class CheckpointStoreTest : public CheckpointFixture {
+ protected:
+  CheckpointStoreTest() : store_(Open()) {}
+
+  CheckpointStore Open() {
+    auto store = CheckpointStore::OpenForWriting(root());
+    EXPECT_OK(store);
+    return *std::move(store);
+  }
+
+  // A working directory with one shard whose only element holds `value`, and
+  // the manifest to commit it with.
+  struct Unfinished {
+    std::string directory;
+    durable::CheckpointManifest manifest;
+  };
+  Unfinished Write(int64_t step, float value) {
+    Unfinished checkpoint;
+    auto directory = store_.Begin(step);
+    EXPECT_OK(directory);
+    checkpoint.directory = directory.value_or("");
+    checkpoint.manifest.set_global_step(step);
+    auto file = WriteShard(checkpoint.directory, "0.sst",
+                           {{"a", 0, 0, 0, std::vector<float>{value}}});
+    EXPECT_OK(file);
+    *checkpoint.manifest.add_file() = file.value_or(durable::CheckpointFile());
+    return checkpoint;
+  }
+
+  void Commit(int64_t step, float value = 0) {
+    const Unfinished checkpoint = Write(step, value);
+    ASSERT_OK(store_.Commit(checkpoint.directory, checkpoint.manifest));
+  }
+
+  absl::StatusOr<float> ValueAt(int64_t step) {
+    ASSIGN_OR_RETURN(const auto reader,
+                     CheckpointReader::Open(store_.PathOf(step)));
+    float value = 0;
+    RETURN_IF_ERROR(
+        reader->ReadElements("a", 0, 0, absl::MakeSpan(&value, 1)).status());
+    return value;
+  }
+
+  void Damage(int64_t step) {
+    ASSERT_OK(WriteFileDurably(store_.PathOf(step) + "/0.sst", "damaged"));
+  }
+
+  CheckpointStore store_;
+};
+
+TEST_F(CheckpointStoreTest, ACommittedCheckpointIsListedAndReadable) {
+  Commit(1200, 3.5f);
+
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(1200)));
+  EXPECT_EQ(store_.PathOf(1200), root() + "/ckpt-000000001200");
+  EXPECT_THAT(ValueAt(1200), IsOkAndHolds(3.5f));
+  ASSERT_OK_AND_ASSIGN(const auto manifest, store_.ReadManifest(1200));
+  EXPECT_EQ(manifest.format_version(), kFormatVersion);
+  EXPECT_EQ(manifest.global_step(), 1200);
+}
+
+TEST_F(CheckpointStoreTest, StepsAreListedInOrderAndOtherNamesAreNot) {
+  for (const int64_t step :
+       {int64_t{20}, int64_t{3}, int64_t{0}, int64_t{1234567890123}}) {
+    Commit(step);
+  }
+  for (const char* name : {"ckpt-12", "ckpt-00000000000x", "ckpt-0000000000012",
+                           "checkpoint", ".tmp-ckpt-000000000001-0"}) {
+    std::filesystem::create_directory(root() + "/" + name);
+  }
+
+  EXPECT_THAT(store_.ListSteps(),
+              IsOkAndHolds(ElementsAre(0, 3, 20, 1234567890123)));
+}
+
+TEST_F(CheckpointStoreTest, AMissingDirectoryHasNoCheckpointsForAReader) {
+  const CheckpointStore store(root() + "/none");
+
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(IsEmpty()));
+  EXPECT_THAT(store.NewestIntact(), IsOkAndHolds(std::nullopt));
+  EXPECT_THAT(store.ReadManifest(1), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CheckpointStoreTest, NewestIntactPassesOverDamagedOnes) {
+  Commit(10);
+  Commit(20);
+  Commit(30);
+  Damage(30);
+
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(20)));
+  std::filesystem::remove(store_.PathOf(20) + "/MANIFEST");
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+  Damage(10);
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(std::nullopt));
+}
+
+TEST_F(CheckpointStoreTest, NewestIntactDoesNotGoBackBehindAnUnknownFormat) {
+  Commit(10);
+  Commit(20);
+  durable::CheckpointManifest manifest;
+  manifest.set_format_version(kFormatVersion + 1);
+  ASSERT_OK(WriteManifest(store_.PathOf(20), manifest));
+
+  EXPECT_THAT(store_.NewestIntact(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(CheckpointStoreTest, ACrashBeforeTheRenameLeavesTheOlderCheckpoints) {
+  Commit(10, 1);
+  ASSERT_OK(store_.Begin(20));                    // crashed after step 1
+  Write(20, 2);                                   // after step 2
+  const Unfinished with_manifest = Write(20, 2);  // after step 4
+  ASSERT_OK(WriteManifest(with_manifest.directory, with_manifest.manifest));
+
+  store_ = Open();
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(10)));
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+  ASSERT_OK(store_.Prune(/*max_to_keep=*/0));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010")));
+}
+
+TEST_F(CheckpointStoreTest, ACheckpointOfTheSameStepIsReplaced) {
+  Commit(10, 1);
+  Commit(10, 2);
+
+  EXPECT_THAT(ValueAt(10), IsOkAndHolds(2));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010")));
+}
+
+TEST_F(CheckpointStoreTest, AReplacementThatCrashedHalfwayIsTakenBack) {
+  Commit(10, 1);
+  Write(10, 2);
+  ASSERT_OK(Rename(store_.PathOf(10), root() + "/.old-ckpt-000000000010"));
+
+  store_ = Open();
+  EXPECT_THAT(ValueAt(10), IsOkAndHolds(1));
+}
+
+TEST_F(CheckpointStoreTest, AReplacementThatCrashedAtItsEndIsCompleted) {
+  Commit(10, 1);
+  ASSERT_OK(Rename(store_.PathOf(10), root() + "/.old-ckpt-000000000010"));
+  Commit(10, 2);
+
+  store_ = Open();
+  EXPECT_THAT(ValueAt(10), IsOkAndHolds(2));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010")));
+}
+
+TEST_F(CheckpointStoreTest, AnAbandonedCheckpointLeavesNothing) {
+  store_.Abandon(Write(10, 1).directory);
+
+  EXPECT_THAT(ListDirectory(root()), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointStoreTest, FilesThatTheChiefDoesNotSeeAreNotCommitted) {
+  Unfinished checkpoint = Write(10, 1);
+  checkpoint.manifest.add_file()->set_name("1.sst");
+  EXPECT_THAT(store_.Commit(checkpoint.directory, checkpoint.manifest),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1.sst")));
+
+  checkpoint.manifest.mutable_file()->RemoveLast();
+  checkpoint.manifest.mutable_file(0)->set_bytes(1);
+  EXPECT_THAT(store_.Commit(checkpoint.directory, checkpoint.manifest),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("0.sst")));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointStoreTest, OnlyDirectoriesThatWereBegunAreCommitted) {
+  EXPECT_THAT(store_.Commit(root() + "/other", durable::CheckpointManifest()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
+  for (int64_t step = 1; step <= 5; ++step) Commit(step);
+
+  ASSERT_OK(store_.Prune(0));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(1, 2, 3, 4, 5)));
+  ASSERT_OK(store_.Prune(2));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(4, 5)));
+  ASSERT_OK(store_.Prune(7));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000004",
+                                                "ckpt-000000000005")));
+}
+
+TEST_F(CheckpointStoreTest, PruneLeavesOtherPeoplesFiles) {
+  ASSERT_OK(WriteFileDurably(root() + "/evaluations.jsonl", "{}"));
+  ASSERT_OK(WriteFileDurably(root() + "/.tmp-of-somebody", ""));
+
+  ASSERT_OK(store_.Prune(1));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("evaluations.jsonl",
+                                                ".tmp-of-somebody")));
+}
+
+TEST_F(CheckpointStoreTest, AReaderBesidesPruningAndReplacingSeesNoDamage) {
+  Commit(10, 0);
+  std::atomic<bool> done = false;
+  std::atomic<int> opened = 0;
+  std::thread reader([&] {
+    while (!done) {
+      const auto checkpoint = CheckpointReader::Open(store_.PathOf(10));
+      if (checkpoint.ok()) {
+        ++opened;
+      } else {
+        EXPECT_THAT(checkpoint.status(), StatusIs(absl::StatusCode::kNotFound));
+      }
+    }
+  });
+  for (int i = 0; i < 50 || opened == 0; ++i) {
+    Commit(10, i);
+    if (i % 5 != 0) continue;
+    Commit(11 + i);
+    EXPECT_OK(store_.Prune(1));
+    Commit(10, i);
+    std::filesystem::remove_all(store_.PathOf(11 + i));
+  }
+  done = true;
+  reader.join();
+}
+
+TEST_F(CheckpointStoreTest, ADirectoryIsMadeWithItsParents) {
+  ASSERT_OK(CheckpointStore::OpenForWriting(root() + "/a/b"));
+
+  EXPECT_TRUE(IsDirectory(root() + "/a/b"));
+  EXPECT_THAT(ListDirectory(root() + "/a/b"), IsOkAndHolds(IsEmpty()));
+}
+
+TEST_F(CheckpointStoreTest, AFileInTheDirectorysPlaceIsNamed) {
+  ASSERT_OK(WriteFileDurably(root() + "/file", ""));
+
+  for (const std::string& path : {root() + "/file", root() + "/file/below"}) {
+    EXPECT_THAT(CheckpointStore::OpenForWriting(path),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+  }
+}
+
+TEST_F(CheckpointStoreTest, ADirectoryThatCantBeWrittenIsPermissionDenied) {
+  // The kernel lets nobody, root included, make directories there.
+  EXPECT_THAT(
+      CheckpointStore::OpenForWriting("/sys/parasol"),
+      StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("/sys/parasol")));
+  EXPECT_THAT(CheckpointStore::OpenForWriting("/sys"),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("checkpoint directory /sys")));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,172 @@
+#include "storage/durable_file.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+absl::StatusCode CodeOf(int code) {
+  switch (code) {
+    case ENOENT:
+      return absl::StatusCode::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::StatusCode::kPermissionDenied;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EMFILE:
+    case ENFILE:
+      return absl::StatusCode::kResourceExhausted;
+    case ENOTDIR:
+    case EISDIR:
+    case EEXIST:
+    case ENAMETOOLONG:
+      return absl::StatusCode::kInvalidArgument;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+absl::Status WriteAll(const FileDescriptor& file, const std::string& path,
+                      absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file.get(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, "write", path);
+    bytes.remove_prefix(written);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FileError(int code, absl::string_view action,
+                       absl::string_view path) {
+  return absl::Status(CodeOf(code), absl::StrCat("can't ", action, " ", path,
+                                                 ": ", std::strerror(code)));
+}
+
+absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path,
+                                                    int flags, int mode) {
+  const int descriptor = open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (descriptor < 0) return FileError(errno, "open", path);
+  return FileDescriptor(descriptor);
+}
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     size_t max_bytes) {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_RDONLY));
+  constexpr size_t kStep = 64 << 10;
+  std::string contents;
+  while (contents.size() <= max_bytes) {
+    const size_t old_size = contents.size();
+    const size_t want = std::min(kStep, max_bytes + 1 - old_size);
+    contents.resize(old_size + want);
+    const ssize_t got = read(file.get(), contents.data() + old_size, want);
+    contents.resize(old_size + std::max<ssize_t>(got, 0));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(errno, "read", path);
+    if (got == 0) break;
+  }
+  return contents;
+}
+
+absl::Status WriteFileDurably(const std::string& path,
+                              absl::string_view contents) {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_TRUNC));
+  RETURN_IF_ERROR(WriteAll(file, path, contents));
+  if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
+  return absl::OkStatus();
+}
+
+absl::Status SyncDirectory(const std::string& path) {
+  ASSIGN_OR_RETURN(const FileDescriptor directory,
+                   FileDescriptor::Open(path, O_RDONLY | O_DIRECTORY));
+  // Some network file systems can't sync directories and need not.
+  if (fsync(directory.get()) != 0 && errno != EINVAL) {
+    return FileError(errno, "fsync", path);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> ListDirectory(
+    const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator entry(path, error);
+  while (!error && entry != std::filesystem::directory_iterator()) {
+    names.push_back(entry->path().filename().string());
+    entry.increment(error);
+  }
+  if (error) return FileError(error.value(), "list", path);
+  return names;
+}
+
+absl::Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return FileError(error.value(), "remove", path);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> FileSize(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return FileError(errno, "stat", path);
+  return static_cast<uint64_t>(info.st_size);
+}
+
+bool IsDirectory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+absl::Status Rename(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return FileError(errno, absl::StrCat("rename ", from, " to"), to);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Exchange(const std::string& a, const std::string& b) {
+  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) ==
+      0) {
+    return absl::OkStatus();
+  }
+  if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ||
+      errno == EXDEV) {
+    return absl::UnimplementedError(absl::StrCat(
+        "can't exchange ", a, " and ", b, ": ", std::strerror(errno)));
+  }
+  return FileError(errno, absl::StrCat("exchange ", a, " and"), b);
+}
+
+}  // namespace parasol

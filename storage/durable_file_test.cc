@@ -1,0 +1,78 @@
+#include "storage/durable_file.h"
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class DurableFileTest : public ::testing::Test {
+ protected:
+  DurableFileTest() {
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_);
+  }
+
+  const std::string root_ = ::testing::TempDir() + "/durable_file";
+};
+
+TEST_F(DurableFileTest, WhatWasWrittenIsRead) {
+  ASSERT_OK(WriteFileDurably(root_ + "/f", "first, and longer"));
+  ASSERT_OK(WriteFileDurably(root_ + "/f", "second"));
+
+  EXPECT_THAT(ReadFile(root_ + "/f", 100), IsOkAndHolds("second"));
+  EXPECT_THAT(FileSize(root_ + "/f"), IsOkAndHolds(6));
+}
+
+TEST_F(DurableFileTest, ReadingStopsOneByteBehindTheLimit) {
+  ASSERT_OK(WriteFileDurably(root_ + "/f", "123456"));
+
+  EXPECT_THAT(ReadFile(root_ + "/f", 3), IsOkAndHolds("1234"));
+  EXPECT_THAT(ReadFile(root_ + "/f", 6), IsOkAndHolds("123456"));
+}
+
+TEST_F(DurableFileTest, ErrorsNameThePathAndSayWhatToDo) {
+  EXPECT_THAT(ReadFile(root_ + "/none", 9),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+  ASSERT_OK(WriteFileDurably(root_ + "/f", ""));
+  EXPECT_THAT(WriteFileDurably(root_ + "/f/g", ""),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("/f/g")));
+  EXPECT_THAT(ListDirectory(root_ + "/none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
+  EXPECT_THAT(FileError(ENOSPC, "write", "/x"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "can't write /x: No space left on device"));
+  EXPECT_THAT(FileError(EROFS, "write", "/x"),
+              StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+TEST_F(DurableFileTest, RemovingATreeThatIsNotThereIsFine) {
+  EXPECT_OK(RemoveTree(root_ + "/none"));
+
+  ASSERT_OK(WriteFileDurably(root_ + "/f", ""));
+  EXPECT_THAT(ListDirectory(root_), IsOkAndHolds(UnorderedElementsAre("f")));
+  EXPECT_OK(RemoveTree(root_));
+  EXPECT_FALSE(IsDirectory(root_));
+}
+
+TEST_F(DurableFileTest, ExchangedDirectoriesHaveEachOthersContents) {
+  std::filesystem::create_directories(root_ + "/a");
+  std::filesystem::create_directories(root_ + "/b");
+  ASSERT_OK(WriteFileDurably(root_ + "/a/f", "of a"));
+
+  const absl::Status exchanged = Exchange(root_ + "/a", root_ + "/b");
+  if (absl::IsUnimplemented(exchanged)) GTEST_SKIP() << exchanged;
+  ASSERT_OK(exchanged);
+  EXPECT_THAT(ReadFile(root_ + "/b/f", 100), IsOkAndHolds("of a"));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,20 @@
+#ifndef PARASOL_STORAGE_ROCKSDB_STATUS_H_
+#define PARASOL_STORAGE_ROCKSDB_STATUS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "rocksdb/status.h"
+
+namespace parasol {
+
+// What RocksDB said about the file at `path`, which the message names.
+//   DataLoss           its bytes are no SST file.
+//   ResourceExhausted  no space left.
+//   NotFound           no such file or directory.
+//   Unavailable        any other error of the file system.
+absl::Status FromRocksDbStatus(const rocksdb::Status& status,
+                               absl::string_view path);
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_ROCKSDB_STATUS_H_

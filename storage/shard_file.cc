@@ -1,0 +1,155 @@
+#include "storage/shard_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "rocksdb/options.h"
+#include "rocksdb/sst_file_reader.h"
+#include "rocksdb/table.h"
+#include "storage/byte_order.h"
+#include "storage/crc32c.h"
+#include "storage/durable_file.h"
+#include "storage/rocksdb_status.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kReadBytes = 1 << 20;
+constexpr size_t kUpdatesBytes = 8;
+
+absl::string_view AsView(const rocksdb::Slice& slice) {
+  return absl::string_view(slice.data(), slice.size());
+}
+
+absl::Status VerifyBytes(const std::string& path,
+                         const durable::CheckpointFile& file) {
+  ASSIGN_OR_RETURN(const FileDescriptor descriptor,
+                   FileDescriptor::Open(path, O_RDONLY));
+  posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
+  uint32_t crc = 0;
+  uint64_t size = 0;
+  while (true) {
+    const ssize_t got = read(descriptor.get(), buffer.get(), kReadBytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(errno, "read", path);
+    if (got == 0) break;
+    size += got;
+    crc = ExtendCrc32c(crc, absl::string_view(buffer.get(), got));
+  }
+  if (size != file.bytes()) {
+    return absl::DataLossError(absl::StrCat(
+        path, ": has ", size, " bytes, should have ", file.bytes()));
+  }
+  if (crc != file.crc32c()) {
+    return absl::DataLossError(
+        absl::StrCat(path, ": its bytes don't have the manifest's crc32c"));
+  }
+  return absl::OkStatus();
+}
+
+rocksdb::Options ReaderOptions() {
+  rocksdb::BlockBasedTableOptions table;
+  table.no_block_cache = true;  // each block is read once
+  rocksdb::Options options;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+class SstShardFile : public ShardFile {
+ public:
+  explicit SstShardFile(std::string path)
+      : path_(std::move(path)), reader_(ReaderOptions()) {}
+
+  absl::Status Open() {
+    RETURN_IF_ERROR(FromRocksDbStatus(reader_.Open(path_), path_));
+    const std::unique_ptr<rocksdb::Iterator> entry(
+        reader_.NewIterator(rocksdb::ReadOptions()));
+    entry->SeekToFirst();
+    if (!entry->Valid() || AsView(entry->key()) != kHeaderKey ||
+        AsView(entry->value()) != kHeaderValue) {
+      RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path_));
+      return absl::DataLossError(absl::StrCat(path_, ": no shard's file"));
+    }
+    for (entry->Next(); entry->Valid(); entry->Next()) {
+      RETURN_IF_ERROR(Index(AsView(entry->key()), AsView(entry->value())));
+    }
+    return FromRocksDbStatus(entry->status(), path_);
+  }
+
+  const std::vector<Extent>& extents() const override { return extents_; }
+  const std::vector<Dedup>& dedup() const override { return dedup_; }
+
+  absl::Status Read(const Extent& extent, int64_t first,
+                    absl::Span<float> out) const override {
+    const std::unique_ptr<rocksdb::Iterator> entry(
+        reader_.NewIterator(rocksdb::ReadOptions()));
+    const std::string key = extent.key.Encode();
+    entry->Seek(key);
+    RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path_));
+    if (!entry->Valid() || AsView(entry->key()) != key ||
+        entry->value().size() != kUpdatesBytes + extent.count * sizeof(float)) {
+      return absl::DataLossError(
+          absl::StrCat(path_, ": was altered after it had been opened"));
+    }
+    std::memcpy(out.data(),
+                entry->value().data() + kUpdatesBytes +
+                    (first - extent.key.first) * sizeof(float),
+                out.size() * sizeof(float));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Index(absl::string_view key, absl::string_view value) {
+    if (auto dedup = ParseDedupKey(key); dedup.has_value()) {
+      dedup_.push_back({*dedup, std::string(value)});
+      return absl::OkStatus();
+    }
+    auto elements = ParseElementsKey(key);
+    if (!elements.has_value()) {
+      return absl::DataLossError(absl::StrCat(
+          path_, ": has an entry of no known kind: ", absl::CHexEscape(key)));
+    }
+    const size_t bytes = value.size() - kUpdatesBytes;
+    const int64_t count = bytes / sizeof(float);
+    if (value.size() <= kUpdatesBytes || bytes % sizeof(float) != 0 ||
+        elements->first > std::numeric_limits<int64_t>::max() - count) {
+      return absl::DataLossError(absl::StrCat(
+          path_, ": an entry of ", value.size(), " bytes can't hold elements"));
+    }
+    const auto updates = LoadLittleEndian<int64_t>(value.data());
+    extents_.push_back({*std::move(elements), count, updates});
+    return absl::OkStatus();
+  }
+
+  const std::string path_;
+  // Its reading methods are thread-safe, but not declared const.
+  mutable rocksdb::SstFileReader reader_;
+  std::vector<Extent> extents_;
+  std::vector<Dedup> dedup_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const ShardFile>> ShardFile::Open(
+    const std::string& directory, const durable::CheckpointFile& file) {
+  const std::string path = absl::StrCat(directory, "/", file.name());
+  const absl::Status verified = VerifyBytes(path, file);
+  if (absl::IsNotFound(verified)) {
+    return absl::DataLossError(absl::StrCat(path, ": is missing"));
+  }
+  RETURN_IF_ERROR(verified);
+  auto shard = std::make_unique<SstShardFile>(path);
+  RETURN_IF_ERROR(shard->Open());
+  return shard;
+}
+
+}  // namespace parasol

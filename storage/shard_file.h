@@ -1,0 +1,52 @@
+#ifndef PARASOL_STORAGE_SHARD_FILE_H_
+#define PARASOL_STORAGE_SHARD_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "proto/checkpoint.pb.h"
+#include "storage/shard_entry.h"
+#include "storage/shard_key.h"
+
+namespace parasol {
+
+// One shard's file of a checkpoint, verified. Keeps it open. Thread-safe.
+class ShardFile {
+ public:
+  // An elements entry: elements [key.first, key.first + count).
+  struct Extent {
+    ElementsKey key;
+    int64_t count = 0;
+    int64_t updates = 0;
+  };
+  struct Dedup {
+    DedupKey key;
+    std::string window;
+  };
+
+  // Reads all bytes of `directory`/`file.name()` once.
+  //   DataLoss  missing, truncated, altered, or no shard file.
+  //   Unavailable, …  the file system refuses. All name the file.
+  static absl::StatusOr<std::unique_ptr<const ShardFile>> Open(
+      const std::string& directory, const durable::CheckpointFile& file);
+  virtual ~ShardFile() = default;
+
+  // In ascending order of their keys.
+  virtual const std::vector<Extent>& extents() const = 0;
+  virtual const std::vector<Dedup>& dedup() const = 0;
+
+  // Fills `out` with elements [first, first + out.size()) of an extent of this
+  // file; they must be in it.
+  //   DataLoss, Unavailable  as for Open.
+  virtual absl::Status Read(const Extent& extent, int64_t first,
+                            absl::Span<float> out) const = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_SHARD_FILE_H_

@@ -1,0 +1,41 @@
+#ifndef PARASOL_STORAGE_SHARD_KEY_H_
+#define PARASOL_STORAGE_SHARD_KEY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+// Keys of a shard file: storage/FORMAT.md has their grammar.
+namespace parasol {
+
+inline constexpr absl::string_view kHeaderKey = "H";
+inline constexpr absl::string_view kHeaderValue = "parasol shard 1";
+
+// What all keys of one array of one variable begin with, and no other key does.
+// `array` is 0 to 255.
+std::string ArrayPrefix(absl::string_view variable, int array);
+
+struct ElementsKey {
+  std::string array_prefix;
+  int64_t first = 0;
+
+  std::string Encode() const;
+};
+
+struct DedupKey {
+  uint32_t shard = 0;
+  uint32_t num_shards = 0;
+  uint64_t worker_incarnation = 0;
+
+  std::string Encode() const;
+};
+
+// nullopt: the bytes are no such key.
+std::optional<ElementsKey> ParseElementsKey(absl::string_view key);
+std::optional<DedupKey> ParseDedupKey(absl::string_view key);
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_SHARD_KEY_H_

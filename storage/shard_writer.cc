@@ -1,0 +1,166 @@
+#include "storage/shard_writer.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "rocksdb/file_checksum.h"
+#include "rocksdb/options.h"
+#include "rocksdb/sst_file_writer.h"
+#include "rocksdb/table.h"
+#include "storage/byte_order.h"
+#include "storage/crc32c.h"
+#include "storage/durable_file.h"
+#include "storage/rocksdb_status.h"
+#include "storage/shard_key.h"
+
+namespace parasol {
+namespace {
+
+// What one entry may hold: a reader of few elements reads whole entries.
+constexpr size_t kEntryElements = 65536;
+constexpr int kMaxArray = 255;
+
+// Lets RocksDB compute a file's crc32c while it writes: nothing is read back,
+// and what the disk makes of the bytes is found out by the readers.
+class Crc32cGenerator : public rocksdb::FileChecksumGenerator {
+ public:
+  void Update(const char* data, size_t n) override {
+    crc_ = ExtendCrc32c(crc_, absl::string_view(data, n));
+  }
+  void Finalize() override {}
+  std::string GetChecksum() const override {
+    std::string bytes;
+    AppendLittleEndian(bytes, crc_);
+    return bytes;
+  }
+  const char* Name() const override { return "Crc32c"; }
+
+ private:
+  uint32_t crc_ = 0;
+};
+
+class Crc32cGeneratorFactory : public rocksdb::FileChecksumGenFactory {
+ public:
+  std::unique_ptr<rocksdb::FileChecksumGenerator> CreateFileChecksumGenerator(
+      const rocksdb::FileChecksumGenContext&) override {
+    return std::make_unique<Crc32cGenerator>();
+  }
+  const char* Name() const override { return "Crc32c"; }
+};
+
+rocksdb::Options WriterOptions() {
+  rocksdb::Options options;
+  options.compression = rocksdb::kNoCompression;
+  options.use_fsync = true;
+  options.file_checksum_gen_factory =
+      std::make_shared<Crc32cGeneratorFactory>();
+  return options;
+}
+
+rocksdb::Slice AsSlice(absl::string_view bytes) {
+  return rocksdb::Slice(bytes.data(), bytes.size());
+}
+
+class SstShardWriter : public ShardWriter {
+ public:
+  explicit SstShardWriter(std::string path)
+      : path_(std::move(path)),
+        writer_(rocksdb::EnvOptions(), WriterOptions()) {}
+
+  absl::Status Open() {
+    // RocksDB does not tell a directory that is missing from one that may not
+    // be written.
+    RETURN_IF_ERROR(
+        FileDescriptor::Open(path_, O_WRONLY | O_CREAT | O_TRUNC).status());
+    RETURN_IF_ERROR(FromRocksDbStatus(writer_.Open(path_), path_));
+    return Put(kHeaderKey, kHeaderValue);
+  }
+
+  absl::Status AddElements(absl::string_view variable, int array, int64_t first,
+                           int64_t updates,
+                           absl::Span<const float> values) override {
+    if (array < 0 || array > kMaxArray || first < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": no such elements: array ", array, " of ",
+                       variable, " from ", first));
+    }
+    ElementsKey key = {ArrayPrefix(variable, array), first};
+    if (key.array_prefix == last_array_prefix_ && first < next_element_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path_, ": elements of array ", array, " of ", variable, " from ",
+          first, " come after those up to ", next_element_));
+    }
+    while (!values.empty()) {
+      const size_t count = std::min(values.size(), kEntryElements);
+      RETURN_IF_ERROR(PutElements(key, updates, values.first(count)));
+      key.first += count;
+      values.remove_prefix(count);
+    }
+    next_element_ = key.first;
+    last_array_prefix_ = std::move(key.array_prefix);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddDedup(uint32_t shard, uint32_t num_shards,
+                        const DedupEntry& entry) override {
+    const DedupKey key = {.shard = shard,
+                          .num_shards = num_shards,
+                          .worker_incarnation = entry.worker_incarnation};
+    return Put(key.Encode(), entry.window);
+  }
+
+  absl::StatusOr<durable::CheckpointFile> Finish() override {
+    rocksdb::ExternalSstFileInfo info;
+    RETURN_IF_ERROR(FromRocksDbStatus(writer_.Finish(&info), path_));
+    const std::filesystem::path path(path_);
+    RETURN_IF_ERROR(SyncDirectory(
+        path.has_parent_path() ? path.parent_path().string() : "."));
+    durable::CheckpointFile file;
+    file.set_name(path.filename().string());
+    file.set_bytes(info.file_size);
+    file.set_crc32c(LoadLittleEndian<uint32_t>(info.file_checksum.data()));
+    return file;
+  }
+
+ private:
+  absl::Status PutElements(const ElementsKey& key, int64_t updates,
+                           absl::Span<const float> values) {
+    value_.clear();
+    AppendLittleEndian(value_, static_cast<uint64_t>(updates));
+    value_.append(reinterpret_cast<const char*>(values.data()),
+                  values.size() * sizeof(float));
+    return Put(key.Encode(), value_);
+  }
+
+  absl::Status Put(absl::string_view key, absl::string_view value) {
+    const rocksdb::Status status = writer_.Put(AsSlice(key), AsSlice(value));
+    // RocksDB's word for keys that don't ascend.
+    if (status.IsInvalidArgument()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          path_, ": entries are not in ascending order: ", status.ToString()));
+    }
+    return FromRocksDbStatus(status, path_);
+  }
+
+  const std::string path_;
+  rocksdb::SstFileWriter writer_;
+  std::string last_array_prefix_;
+  int64_t next_element_ = 0;
+  std::string value_;  // kept for its memory
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ShardWriter>> ShardWriter::Create(
+    const std::string& path) {
+  auto writer = std::make_unique<SstShardWriter>(path);
+  RETURN_IF_ERROR(writer->Open());
+  return writer;
+}
+
+}  // namespace parasol
