@@ -1,0 +1,381 @@
+#include "chief/coordinator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLoadRetry = absl::Seconds(1);
+// What finish_timeout shrinks to when the chief itself is told to go.
+constexpr absl::Duration kStopGrace = absl::Seconds(5);
+// Names in one message or log line.
+constexpr size_t kMaxNamed = 16;
+
+std::vector<TaskId> Places(const std::map<TaskId, std::string>& tasks) {
+  std::vector<TaskId> places;
+  for (const auto& [id, address] : tasks) places.push_back(id);
+  return places;
+}
+
+StepLedger LedgerOf(const std::optional<durable::CheckpointManifest>& resumed) {
+  return resumed ? StepLedger(*resumed) : StepLedger();
+}
+
+std::string NamesOf(const std::vector<TaskId>& tasks) {
+  std::vector<std::string> names;
+  for (const TaskId& task : tasks) {
+    if (names.size() == kMaxNamed) {
+      names.push_back(absl::StrCat(tasks.size() - kMaxNamed, " more"));
+      break;
+    }
+    names.push_back(task.ToString());
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// A load that failed like this will fail again.
+bool IsPermanent(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsDataLoss(status) ||
+         absl::IsNotFound(status) || absl::IsResourceExhausted(status) ||
+         absl::IsFailedPrecondition(status);
+}
+
+}  // namespace
+
+Coordinator::Coordinator(Options options, absl::Time now)
+    : options_(std::move(options)),
+      membership_(Places(options_.tasks), options_.lease, now),
+      board_(options_.shards, absl::ToUnixMicros(now)),
+      ledger_(LedgerOf(options_.resumed)),
+      end_(options_.job),
+      schedule_(options_.job.checkpoint(),
+                options_.resumed
+                    ? std::optional<int64_t>(options_.resumed->global_step())
+                    : std::nullopt,
+                now),
+      phase_since_(now) {
+  if (end_.step()) ledger_.SetEnd(*end_.step());
+  if (options_.already_complete) Enter(wire::COMPLETE, now);
+}
+
+absl::Status Coordinator::Register(const wire::RegisterRequest& request,
+                                   absl::Time now) {
+  if (request.completed_steps() < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("completed_steps is ", request.completed_steps()));
+  }
+  const wire::Task& task = request.task();
+  ASSIGN_OR_RETURN(const Membership::Registration registration,
+                   membership_.Register(task, request.metrics_address(), now));
+  if (registration.replaced) {
+    Depart(TaskId::Of(task), *registration.replaced);
+  }
+  if (task.role() == "ps") {
+    const bool holds_run =
+        options_.same_sharding && request.run_id() == options_.run_id;
+    board_.Arrived(task.index(), task.incarnation(), holds_run);
+  } else if (task.role() == "worker") {
+    ledger_.Enter(task.incarnation(), request.completed_steps());
+  }
+  Advance(now);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
+    const wire::HeartbeatRequest& request, absl::Time now) {
+  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
+  if (request.task().role() == "worker") reports_.Keep(request);
+  Advance(now);
+  wire::HeartbeatResponse response;
+  response.set_phase(phase_);
+  response.set_placement_version(board_.version());
+  response.set_failure(failure_);
+  for (std::string& task : MissingTasks()) {
+    response.add_missing_task(std::move(task));
+  }
+  return response;
+}
+
+absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
+  return board_.Placement(options_.run_id);
+}
+
+absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
+    const wire::ClaimStepsRequest& request, absl::Time now) {
+  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
+  RETURN_IF_ERROR(end_.ObserveExamples(request.train_examples()));
+  if (end_.step()) ledger_.SetEnd(*end_.step());
+  const uint64_t incarnation = request.task().incarnation();
+  ledger_.Report(incarnation, request.completed_steps());
+  Advance(now);
+  const bool grants = phase_ == wire::TRAINING && !stop_requested_;
+  wire::ClaimStepsResponse response;
+  response.set_phase(phase_);
+  response.set_granted_steps(ledger_.Grant(incarnation,
+                                           grants ? request.want() : 0,
+                                           membership_.CountAlive("worker")));
+  response.set_global_step(ledger_.global_step());
+  return response;
+}
+
+absl::Status Coordinator::ReportFailure(
+    const wire::ReportFailureRequest& request, absl::Time now) {
+  absl::Status status = membership_.Renew(request.task(), now);
+  // A lease that has just run out does not mend what the task has met.
+  if (!status.ok() && !absl::IsNotFound(status)) return status;
+  Fail(absl::StrCat(TaskId::Of(request.task()).ToString(), ": ",
+                    request.message()),
+       now);
+  return absl::OkStatus();
+}
+
+absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
+                                absl::Time now) {
+  RETURN_IF_ERROR(membership_.Leave(request.task(), now));
+  const uint64_t incarnation = request.task().incarnation();
+  if (request.task().role() == "worker") {
+    ledger_.Report(incarnation, request.completed_steps());
+  }
+  Depart(TaskId::Of(request.task()), incarnation);
+  Advance(now);
+  return absl::OkStatus();
+}
+
+wire::JobStatus Coordinator::Status() const {
+  wire::JobStatus status;
+  status.set_phase(phase_);
+  status.set_global_step(ledger_.global_step());
+  status.set_end_step(ledger_.end_step().value_or(0));
+  status.set_run_id(options_.run_id);
+  status.set_examples_per_second(reports_.examples_per_second());
+  if (reports_.loss()) status.set_loss(*reports_.loss());
+  for (std::string& task : MissingTasks()) {
+    status.add_missing_task(std::move(task));
+  }
+  status.set_failure(failure_);
+  status.set_placement_skew(board_.Skew());
+  for (const auto& [id, member] : membership_.members()) {
+    wire::TaskStatus* task = status.add_task();
+    task->mutable_task()->set_role(id.role);
+    task->mutable_task()->set_index(id.index);
+    task->mutable_task()->set_incarnation(member.incarnation);
+    task->set_address(options_.tasks.at(id));
+    task->set_metrics_address(member.metrics_address);
+    task->set_alive(member.alive);
+  }
+  return status;
+}
+
+std::vector<TaskId> Coordinator::Tick(absl::Time now) {
+  std::vector<TaskId> lost;
+  for (const Membership::Lost& task : membership_.Expire(now)) {
+    Depart(task.id, task.incarnation);
+    lost.push_back(task.id);
+  }
+  Advance(now);
+  CheckAbsences(now);
+  return lost;
+}
+
+void Coordinator::Depart(const TaskId& id, uint64_t incarnation) {
+  if (id.role == "ps") board_.Lost(id.index);
+  if (id.role == "worker") {
+    ledger_.Release(incarnation);
+    reports_.Forget(id.index);
+  }
+}
+
+void Coordinator::Advance(absl::Time now) {
+  if (phase_ == wire::WAITING_FOR_PS && board_.AllPresent()) {
+    Enter(wire::LOADING, now);
+  }
+  if (phase_ == wire::LOADING) {
+    if (!board_.AllPresent()) {
+      Enter(wire::WAITING_FOR_PS, now);
+    } else if (board_.AllReady() && schedule_.newest_step()) {
+      Enter(wire::TRAINING, now);
+    }
+  }
+  if (phase_ == wire::TRAINING && ledger_.IsComplete()) {
+    Enter(wire::FINISHING, now);
+  }
+}
+
+void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {
+  phase_ = phase;
+  phase_since_ = now;
+}
+
+void Coordinator::Fail(std::string failure, absl::Time now) {
+  if (HasEnded()) return;
+  failure_ = std::move(failure);
+  Enter(wire::FAILED, now);
+}
+
+bool Coordinator::HasEnded() const {
+  return phase_ == wire::COMPLETE || phase_ == wire::FAILED;
+}
+
+void Coordinator::CheckAbsences(absl::Time now) {
+  if (HasEnded() || gave_up_) return;
+  std::vector<TaskId> overdue;
+  for (const TaskId& ps : membership_.Absent("ps")) {
+    const Membership::Member& member = membership_.members().at(ps);
+    if (now - member.absent_since >= options_.ps_timeout) {
+      overdue.push_back(ps);
+    }
+  }
+  if (!overdue.empty()) {
+    gave_up_ = absl::UnavailableError(
+        absl::StrCat("waited ", absl::FormatDuration(options_.ps_timeout),
+                     " for ", NamesOf(overdue)));
+    return;
+  }
+  if (phase_ != wire::TRAINING || membership_.CountAlive("worker") > 0) return;
+  const std::vector<TaskId> workers = membership_.Absent("worker");
+  absl::Time since = phase_since_;
+  for (const TaskId& worker : workers) {
+    since = std::max(since, membership_.members().at(worker).absent_since);
+  }
+  if (now - since >= options_.worker_timeout) {
+    gave_up_ = absl::UnavailableError(
+        absl::StrCat("waited ", absl::FormatDuration(options_.worker_timeout),
+                     " for any of ", NamesOf(workers)));
+  }
+}
+
+std::vector<std::string> Coordinator::MissingTasks() const {
+  if (HasEnded()) return {};
+  std::vector<TaskId> missing = membership_.Absent("ps");
+  if (phase_ == wire::TRAINING && membership_.CountAlive("worker") == 0) {
+    for (TaskId& worker : membership_.Absent("worker")) {
+      missing.push_back(std::move(worker));
+    }
+  }
+  std::vector<std::string> names;
+  for (const TaskId& task : missing) names.push_back(task.ToString());
+  return names;
+}
+
+std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
+  if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
+  if (stop_requested_) return NextStopOrder();
+  if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
+  const std::vector<size_t> empty = board_.Empty();
+  if (!empty.empty() && now >= next_load_) {
+    LoadOrder order;
+    order.from_checkpoint = schedule_.newest_step().has_value();
+    for (size_t shard : empty) {
+      order.targets.push_back({shard, board_.incarnation(shard)});
+    }
+    return order;
+  }
+  if (!board_.AllReady()) return std::nullopt;
+  // In LOADING the first checkpoint of a new run, else Advance() had left it.
+  const bool due = phase_ == wire::TRAINING
+                       ? schedule_.IsDue(ledger_.global_step(), now)
+                       : schedule_.MayTry(now);
+  if (!due) return std::nullopt;
+  return OrderCheckpoint();
+}
+
+std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
+  const bool has_news =
+      phase_ == wire::FINISHING ||
+      (phase_ == wire::TRAINING &&
+       ledger_.global_step() > schedule_.newest_step().value_or(-1));
+  if (stop_ordered_ || !has_news || !board_.AllReady()) {
+    stopped_ = true;
+    return std::nullopt;
+  }
+  stop_ordered_ = true;
+  return OrderCheckpoint();
+}
+
+Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() const {
+  CheckpointOrder order;
+  durable::CheckpointManifest& manifest = order.manifest;
+  manifest.set_global_step(ledger_.global_step());
+  manifest.set_run_id(options_.run_id);
+  *manifest.mutable_job() = options_.job;
+  manifest.mutable_variable()->Assign(options_.variables.begin(),
+                                      options_.variables.end());
+  const std::vector<durable::WorkerProgress> progress = ledger_.Progress();
+  manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
+  manifest.set_final(phase_ == wire::FINISHING);
+  return order;
+}
+
+void Coordinator::LoadDone(const LoadOrder::Target& target,
+                           const absl::Status& status, absl::Time now) {
+  if (status.ok()) {
+    board_.Loaded(target.shard, target.incarnation);
+    load_failures_ = 0;
+    Advance(now);
+    return;
+  }
+  // Another process has come to its place, whose turn is next.
+  if (board_.incarnation(target.shard) != target.incarnation) return;
+  const std::string what = absl::StrCat(
+      "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
+  next_load_ = now + kLoadRetry;
+  if (IsPermanent(status)) {
+    Fail(what, now);
+  } else if (++load_failures_ >= kMaxLoadFailures) {
+    gave_up_ = absl::UnavailableError(
+        absl::StrCat("loading failed ", load_failures_, " times: ", what));
+  }
+}
+
+void Coordinator::CheckpointDone(const CheckpointOrder& order,
+                                 const absl::Status& status, absl::Time now) {
+  if (status.ok()) {
+    schedule_.Written(order.manifest.global_step(), now);
+    if (order.manifest.final() && phase_ == wire::FINISHING) {
+      Enter(wire::COMPLETE, now);
+    }
+    Advance(now);
+    return;
+  }
+  schedule_.Failed(now);
+  // While training the next one may succeed; the first and the last must.
+  if (phase_ != wire::TRAINING &&
+      schedule_.failures() >= kMaxCheckpointFailures) {
+    Fail(absl::StrCat("no checkpoint of step ", order.manifest.global_step(),
+                      " could be written: ", status.message()),
+         now);
+  }
+}
+
+void Coordinator::RequestStop(absl::Time now) {
+  stop_requested_ = true;
+  Advance(now);
+}
+
+std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
+  if (gave_up_) return gave_up_;
+  if (HasEnded()) {
+    const absl::Duration waited = now - phase_since_;
+    const absl::Duration linger =
+        options_.already_complete ? kCompleteLinger : absl::ZeroDuration();
+    const absl::Duration limit =
+        stop_requested_ ? std::min(kStopGrace, options_.finish_timeout)
+                        : options_.finish_timeout;
+    const bool all_left = membership_.CountAlive() == 0 && waited >= linger;
+    if (!all_left && waited < limit) return std::nullopt;
+    if (phase_ == wire::COMPLETE) return absl::OkStatus();
+    return absl::FailedPreconditionError(failure_);
+  }
+  if (!stopped_) return std::nullopt;
+  return absl::CancelledError(absl::StrCat(
+      "stopped at step ", ledger_.global_step(), ", newest checkpoint ",
+      schedule_.newest_step() ? absl::StrCat(*schedule_.newest_step())
+                              : "none"));
+}
+
+}  // namespace parasol

@@ -1,0 +1,159 @@
+#ifndef PARASOL_CHIEF_COORDINATOR_H_
+#define PARASOL_CHIEF_COORDINATOR_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/checkpoint_schedule.h"
+#include "chief/membership.h"
+#include "chief/shard_board.h"
+#include "chief/step_ledger.h"
+#include "chief/task_id.h"
+#include "chief/training_end.h"
+#include "chief/worker_reports.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// All that the chief decides: who is in, what phase the job is in, who may do
+// which steps, what has to be loaded and when a checkpoint is written. Pure:
+// messages and the time go in, answers and orders come out; somebody else
+// carries the orders out and says how that went.
+//
+//   WAITING_FOR_PS ─► LOADING ─► TRAINING ─► FINISHING ─► COMPLETE
+//          ▲─────────────┘           any of these ─► FAILED
+//
+// A ps that is lost after LOADING changes no phase: its shard alone is loaded
+// again when it is back, while the others go on.
+class Coordinator {
+ public:
+  // A load or a mandatory checkpoint that fails so often in a row ends the job.
+  static constexpr int kMaxLoadFailures = 60;
+  static constexpr int kMaxCheckpointFailures = 10;
+  // How long a job that was complete when the chief started stays, so that
+  // tasks that start at the same time learn that there is nothing to do.
+  static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
+
+  struct Options {
+    job::Job job;
+    std::string run_id;
+    // The checkpoint that is resumed from; nothing in a new run.
+    std::optional<durable::CheckpointManifest> resumed;
+    // That checkpoint has the same parts on the same shards as now: a ps that
+    // holds the run can keep what it has.
+    bool same_sharding = true;
+    // It is the last one of this job: nothing is left to do.
+    bool already_complete = false;
+    std::vector<ShardBoard::Shard> shards;
+    // For checkpoints' manifests.
+    std::vector<durable::CheckpointVariable> variables;
+    // The places of the cluster and their addresses, which may be empty.
+    std::map<TaskId, std::string> tasks;
+    absl::Duration lease = absl::Seconds(10);
+    // How long a missing ps, or the absence of all workers, is borne.
+    absl::Duration ps_timeout = absl::Minutes(5);
+    absl::Duration worker_timeout = absl::Minutes(5);
+    // How long tasks have to leave when the job has ended.
+    absl::Duration finish_timeout = absl::Seconds(30);
+  };
+
+  // Bring these shards' variables to these processes.
+  struct LoadOrder {
+    struct Target {
+      size_t shard = 0;
+      uint64_t incarnation = 0;
+    };
+    std::vector<Target> targets;
+    // From the newest checkpoint of the run that can be read; else draw the
+    // initial values.
+    bool from_checkpoint = false;
+  };
+  // Snapshot all shards and commit this manifest, to which only the files and
+  // the time are missing.
+  struct CheckpointOrder {
+    durable::CheckpointManifest manifest;
+  };
+  using Order = std::variant<LoadOrder, CheckpointOrder>;
+
+  Coordinator(Options options, absl::Time now);
+
+  // The rpcs of proto/chief.proto, with its codes.
+  absl::Status Register(const wire::RegisterRequest& request, absl::Time now);
+  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
+      const wire::HeartbeatRequest& request, absl::Time now);
+  absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
+  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+      const wire::ClaimStepsRequest& request, absl::Time now);
+  absl::Status ReportFailure(const wire::ReportFailureRequest& request,
+                             absl::Time now);
+  absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
+  // All of GetStatus but the checkpoint's path.
+  wire::JobStatus Status() const;
+
+  // Lets time pass; to be called often. Returns whose leases ran out.
+  std::vector<TaskId> Tick(absl::Time now);
+
+  // What to do next, if anything. One order is carried out at a time: its
+  // result comes before the next one is asked for.
+  std::optional<Order> NextOrder(absl::Time now);
+  void LoadDone(const LoadOrder::Target& target, const absl::Status& status,
+                absl::Time now);
+  void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
+                      absl::Time now);
+
+  // The chief is told to go: grants no more steps and orders one more
+  // checkpoint if that has something to keep.
+  void RequestStop(absl::Time now);
+
+  // How the chief ends; nothing while it must not.
+  //   OK                  the job is complete and the tasks have left.
+  //   FailedPrecondition  the job failed.
+  //   Unavailable         a ps or all workers stayed away too long.
+  //   Cancelled           RequestStop().
+  std::optional<absl::Status> Outcome(absl::Time now) const;
+
+  std::optional<int64_t> newest_checkpoint() const {
+    return schedule_.newest_step();
+  }
+
+ private:
+  // Follows from what has changed: the next phase.
+  void Advance(absl::Time now);
+  void Enter(wire::JobPhase phase, absl::Time now);
+  void Fail(std::string failure, absl::Time now);
+  bool HasEnded() const;
+  void Depart(const TaskId& id, uint64_t incarnation);
+  void CheckAbsences(absl::Time now);
+  std::vector<std::string> MissingTasks() const;
+  CheckpointOrder OrderCheckpoint() const;
+  std::optional<Order> NextStopOrder();
+
+  const Options options_;
+  Membership membership_;
+  ShardBoard board_;
+  StepLedger ledger_;
+  TrainingEnd end_;
+  CheckpointSchedule schedule_;
+  WorkerReports reports_;
+
+  wire::JobPhase phase_ = wire::WAITING_FOR_PS;
+  absl::Time phase_since_;
+  std::string failure_;
+  std::optional<absl::Status> gave_up_;
+  bool stop_requested_ = false;
+  bool stop_ordered_ = false;
+  bool stopped_ = false;
+  int load_failures_ = 0;
+  absl::Time next_load_ = absl::InfinitePast();
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_COORDINATOR_H_

@@ -1,0 +1,137 @@
+#include "chief/membership.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLease = absl::Seconds(10);
+
+absl::Time At(int seconds) { return absl::FromUnixSeconds(1000 + seconds); }
+
+wire::Task Task(const std::string& role, int index, uint64_t incarnation) {
+  wire::Task task;
+  task.set_role(role);
+  task.set_index(index);
+  task.set_incarnation(incarnation);
+  return task;
+}
+
+Membership TwoPsAndAWorker() {
+  return Membership({{"ps", 0}, {"ps", 1}, {"worker", 3}}, kLease, At(0));
+}
+
+TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
+  using Code = absl::StatusCode;
+  struct Case {
+    std::string name;
+    std::function<void(Membership&)> before;
+    wire::Task task;
+    int at_seconds;
+    Code want;
+  };
+  auto registered = [](Membership& m) {
+    ASSERT_OK(m.Register(Task("ps", 1, 7), "", At(0)));
+  };
+  auto replaced = [&registered](Membership& m) {
+    registered(m);
+    ASSERT_OK(m.Register(Task("ps", 1, 8), "", At(1)));
+  };
+  auto expired = [&registered](Membership& m) {
+    registered(m);
+    m.Expire(At(10));
+  };
+  auto left = [&registered](Membership& m) {
+    registered(m);
+    ASSERT_OK(m.Leave(Task("ps", 1, 7), At(1)));
+  };
+  auto nothing = [](Membership&) {};
+  const Case cases[] = {
+      {"never registered", nothing, Task("ps", 1, 7), 1, Code::kNotFound},
+      {"registered", registered, Task("ps", 1, 7), 1, Code::kOk},
+      {"other incarnation", registered, Task("ps", 1, 9), 1, Code::kNotFound},
+      {"replaced", replaced, Task("ps", 1, 7), 1, Code::kFailedPrecondition},
+      {"the replacing one", replaced, Task("ps", 1, 8), 1, Code::kOk},
+      {"expired", expired, Task("ps", 1, 7), 11, Code::kNotFound},
+      {"left", left, Task("ps", 1, 7), 2, Code::kNotFound},
+      {"index with a gap", nothing, Task("worker", 0, 7), 1,
+       Code::kInvalidArgument},
+      {"no such role", nothing, Task("chief", 0, 7), 1, Code::kInvalidArgument},
+      {"no incarnation", nothing, Task("ps", 1, 0), 1, Code::kInvalidArgument},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    Membership membership = TwoPsAndAWorker();
+    c.before(membership);
+    EXPECT_THAT(membership.Renew(c.task, At(c.at_seconds)), StatusIs(c.want));
+  }
+}
+
+TEST(Membership, LeaseLastsFromTheLastRenewal) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Renew(Task("ps", 0, 7), At(5)));
+  EXPECT_TRUE(membership.Expire(At(14)).empty());
+  const auto lost = membership.Expire(At(15));
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].id.ToString(), "ps/0");
+  EXPECT_EQ(lost[0].incarnation, 7u);
+  EXPECT_TRUE(membership.Expire(At(16)).empty());
+}
+
+TEST(Membership, ALostIncarnationMayComeBack) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  membership.Expire(At(20));
+  ASSERT_OK_AND_ASSIGN(auto registration,
+                       membership.Register(Task("ps", 0, 7), "", At(21)));
+  EXPECT_FALSE(registration.is_resend);
+  EXPECT_EQ(registration.replaced, std::nullopt);
+}
+
+TEST(Membership, ALostIncarnationThatWasReplacedMayNotComeBack) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  membership.Expire(At(20));
+  ASSERT_OK_AND_ASSIGN(auto registration,
+                       membership.Register(Task("ps", 0, 8), "", At(21)));
+  EXPECT_EQ(registration.replaced, 7u);
+  EXPECT_THAT(
+      membership.Register(Task("ps", 0, 7), "", At(22)),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("ps/0")));
+}
+
+TEST(Membership, ARegistrationThatIsSentAgainIsAResend) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK_AND_ASSIGN(auto again,
+                       membership.Register(Task("ps", 0, 7), "", At(1)));
+  EXPECT_TRUE(again.is_resend);
+}
+
+TEST(Membership, RemembersBoundedlyManyReplacedIncarnations) {
+  Membership membership = TwoPsAndAWorker();
+  for (uint64_t incarnation = 1; incarnation <= 1000; ++incarnation) {
+    ASSERT_OK(membership.Register(Task("ps", 0, incarnation), "", At(0)));
+  }
+  EXPECT_EQ(membership.members().at({"ps", 0}).replaced.size(),
+            Membership::kMaxReplaced);
+}
+
+TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_EQ(membership.Absent("ps").size(), 1u);
+  EXPECT_EQ(membership.Absent("ps")[0].ToString(), "ps/1");
+  EXPECT_EQ(membership.CountAlive("ps"), 1);
+  EXPECT_EQ(membership.CountAlive(), 1);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,74 @@
+#ifndef PARASOL_CHIEF_SHARD_BOARD_H_
+#define PARASOL_CHIEF_SHARD_BOARD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/chief.pb.h"
+#include "proto/parameter.pb.h"
+
+namespace parasol {
+
+// Which shard is where, and whether the process there holds its variables.
+// Pure. A shard is a position in the list, a ps a task index of the cluster:
+// indices may have gaps.
+class ShardBoard {
+ public:
+  struct Shard {
+    int ps_index = 0;
+    std::string address;
+    std::vector<wire::PartSpec> parts;
+  };
+
+  // `first_version` must grow from one chief process to the next: workers
+  // compare versions across them.
+  ShardBoard(std::vector<Shard> shards, int64_t first_version);
+
+  // A ps has registered; `holds_run`: it has this run's variables already.
+  // Of an incarnation that is here already it changes nothing.
+  void Arrived(int ps_index, uint64_t incarnation, bool holds_run);
+  void Lost(int ps_index);
+  // The shard's variables are on `incarnation` now. Ignored if that is not
+  // there any more.
+  void Loaded(size_t shard, uint64_t incarnation);
+
+  bool AllPresent() const;
+  bool AllReady() const;
+  // Present without variables.
+  std::vector<size_t> Empty() const;
+
+  size_t size() const { return places_.size(); }
+  const Shard& shard(size_t shard) const { return places_[shard].shard; }
+  uint64_t incarnation(size_t shard) const {
+    return places_[shard].incarnation;
+  }
+
+  // Grows whenever a shard is on another process or was loaded again.
+  int64_t version() const { return version_; }
+
+  //   Unavailable  names the ps that are missing or being loaded.
+  absl::StatusOr<wire::GetPlacementResponse> Placement(
+      const std::string& run_id) const;
+
+  // Largest shard's bytes over the mean; 1 when all are equal (or empty).
+  double Skew() const;
+
+ private:
+  enum class State { kAbsent, kEmpty, kReady };
+  struct Place {
+    Shard shard;
+    State state = State::kAbsent;
+    uint64_t incarnation = 0;
+  };
+
+  Place* Find(int ps_index);
+
+  std::vector<Place> places_;
+  int64_t version_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_SHARD_BOARD_H_
