@@ -1,0 +1,151 @@
+#include "cluster/job/defaults.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+// `message.field = value`, unless it is set.
+#define SET_DEFAULT(message, field, value) \
+  if (!(message).has_##field()) (message).set_##field(value)
+
+namespace parasol {
+namespace {
+
+void FillInitializer(job::Initializer& initializer) {
+  switch (initializer.kind_case()) {
+    case job::Initializer::kConstant:
+      SET_DEFAULT(*initializer.mutable_constant(), value, 0.0f);
+      break;
+    case job::Initializer::kRandomNormal:
+      SET_DEFAULT(*initializer.mutable_random_normal(), mean, 0.0f);
+      SET_DEFAULT(*initializer.mutable_random_normal(), stddev, 0.05f);
+      break;
+    case job::Initializer::kRandomUniform:
+      SET_DEFAULT(*initializer.mutable_random_uniform(), minval, -0.05f);
+      SET_DEFAULT(*initializer.mutable_random_uniform(), maxval, 0.05f);
+      break;
+    case job::Initializer::kZeros:
+    case job::Initializer::kGlorotUniform:
+    case job::Initializer::kHeNormal:
+    case job::Initializer::KIND_NOT_SET:
+      break;
+  }
+}
+
+void FillDense(job::Dense& dense) {
+  SET_DEFAULT(dense, use_bias, true);
+  SET_DEFAULT(dense, activation, job::ACTIVATION_UNSPECIFIED);
+  auto& kernel = *dense.mutable_kernel_initializer();
+  if (kernel.kind_case() == job::Initializer::KIND_NOT_SET) {
+    kernel.mutable_glorot_uniform();
+  }
+  FillInitializer(kernel);
+  auto& bias = *dense.mutable_bias_initializer();
+  if (bias.kind_case() == job::Initializer::KIND_NOT_SET) bias.mutable_zeros();
+  FillInitializer(bias);
+}
+
+absl::string_view KindOf(const job::Layer& layer) {
+  switch (layer.kind_case()) {
+    case job::Layer::kDense:
+      return "dense";
+    case job::Layer::kActivation:
+      return "activation";
+    case job::Layer::kFlatten:
+      return "flatten";
+    case job::Layer::KIND_NOT_SET:
+      break;
+  }
+  return "layer";
+}
+
+void FillModel(job::Model& model) {
+  for (int i = 0; i < model.layer_size(); ++i) {
+    job::Layer& layer = *model.mutable_layer(i);
+    SET_DEFAULT(layer, name, absl::StrCat(KindOf(layer), "_", i));
+    if (layer.has_dense()) FillDense(*layer.mutable_dense());
+  }
+}
+
+void FillDataset(job::Dataset& dataset, int64_t shuffle_buffer) {
+  SET_DEFAULT(dataset, batch_size, 32);
+  SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
+  SET_DEFAULT(dataset, prefetch_batches, 2);
+}
+
+// Those of Keras optimizer_v2.
+void FillOptimizer(job::Optimizer& optimizer) {
+  switch (optimizer.kind_case()) {
+    case job::Optimizer::kSgd:
+      SET_DEFAULT(*optimizer.mutable_sgd(), learning_rate, 0.01);
+      SET_DEFAULT(*optimizer.mutable_sgd(), momentum, 0.0);
+      SET_DEFAULT(*optimizer.mutable_sgd(), nesterov, false);
+      break;
+    case job::Optimizer::kAdagrad:
+      SET_DEFAULT(*optimizer.mutable_adagrad(), learning_rate, 0.001);
+      SET_DEFAULT(*optimizer.mutable_adagrad(), initial_accumulator_value, 0.1);
+      SET_DEFAULT(*optimizer.mutable_adagrad(), epsilon, 1e-7);
+      break;
+    case job::Optimizer::kAdam:
+      SET_DEFAULT(*optimizer.mutable_adam(), learning_rate, 0.001);
+      SET_DEFAULT(*optimizer.mutable_adam(), beta_1, 0.9);
+      SET_DEFAULT(*optimizer.mutable_adam(), beta_2, 0.999);
+      SET_DEFAULT(*optimizer.mutable_adam(), epsilon, 1e-7);
+      SET_DEFAULT(*optimizer.mutable_adam(), amsgrad, false);
+      break;
+    case job::Optimizer::KIND_NOT_SET:
+      break;
+  }
+}
+
+void FillCheckpoint(job::CheckpointPolicy& checkpoint) {
+  if (!checkpoint.has_every_steps()) {
+    SET_DEFAULT(checkpoint, every_seconds, 60.0);
+  }
+  SET_DEFAULT(checkpoint, max_to_keep, 5);
+}
+
+void FillParameterServer(job::ParameterServerStrategy& strategy) {
+  if (strategy.placement() ==
+      job::ParameterServerStrategy::PLACEMENT_UNSPECIFIED) {
+    strategy.set_placement(job::ParameterServerStrategy::BALANCED_BYTES);
+  }
+  if (strategy.partitioner_case() ==
+      job::ParameterServerStrategy::PARTITIONER_NOT_SET) {
+    strategy.mutable_min_size();
+  }
+  if (strategy.has_min_size()) {
+    SET_DEFAULT(*strategy.mutable_min_size(), min_shard_bytes, 256 << 10);
+    SET_DEFAULT(*strategy.mutable_min_size(), max_shards, 0);
+  }
+  if (strategy.has_max_size()) {
+    SET_DEFAULT(*strategy.mutable_max_size(), max_shards, 0);
+  }
+}
+
+void FillWorker(job::WorkerSettings& worker) {
+  if (worker.non_finite_loss() ==
+      job::WorkerSettings::NON_FINITE_LOSS_UNSPECIFIED) {
+    worker.set_non_finite_loss(job::WorkerSettings::STOP);
+  }
+  SET_DEFAULT(worker, overlap, true);
+}
+
+}  // namespace
+
+void FillDefaults(job::Job& job) {
+  SET_DEFAULT(job, name, "job");
+  SET_DEFAULT(job, seed, 0);
+  if (job.has_model()) FillModel(*job.mutable_model());
+  if (job.has_train()) {
+    FillDataset(*job.mutable_train(), /*shuffle_buffer=*/10000);
+  }
+  if (job.has_eval()) FillDataset(*job.mutable_eval(), /*shuffle_buffer=*/0);
+  if (job.has_optimizer()) FillOptimizer(*job.mutable_optimizer());
+  FillCheckpoint(*job.mutable_checkpoint());
+  FillParameterServer(*job.mutable_parameter_server());
+  FillWorker(*job.mutable_worker());
+}
+
+}  // namespace parasol

@@ -1,0 +1,15 @@
+#ifndef PARASOL_CLUSTER_JOB_DEFAULTS_H_
+#define PARASOL_CLUSTER_JOB_DEFAULTS_H_
+
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Sets every field that is not set and has a default (docs/job.md), so that
+// nobody behind it needs to know one. What has no default (a data set, the
+// layers, the end) stays unset: Validate asks for it. May be applied twice.
+void FillDefaults(job::Job& job);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_JOB_DEFAULTS_H_

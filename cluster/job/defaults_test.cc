@@ -1,0 +1,155 @@
+#include "cluster/job/defaults.h"
+
+#include <string>
+
+#include "base/status_matchers.h"
+#include "cluster/job/job_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+// `given` with its defaults is `want`.
+void ExpectFilled(const std::string& given, const std::string& want) {
+  ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(given, "given"));
+  ASSERT_OK_AND_ASSIGN(const job::Job wanted, ParseJob(want, "want"));
+  FillDefaults(job);
+  EXPECT_EQ(job.DebugString(), wanted.DebugString());
+  FillDefaults(job);
+  EXPECT_EQ(job.DebugString(), wanted.DebugString()) << "applied twice";
+}
+
+constexpr char kEmptyJob[] = R"pb(
+  name: "job"
+  seed: 0
+  checkpoint { every_seconds: 60 max_to_keep: 5 }
+  parameter_server {
+    placement: BALANCED_BYTES
+    min_size { min_shard_bytes: 262144 max_shards: 0 }
+  }
+  worker { non_finite_loss: STOP overlap: true }
+)pb";
+
+TEST(FillDefaultsTest, AnEmptyJobGetsNoPartThatItsUserHasToChoose) {
+  ExpectFilled("", kEmptyJob);
+}
+
+TEST(FillDefaultsTest, AnUnspecifiedChoiceIsTheDefault) {
+  ExpectFilled(
+      "parameter_server { placement: PLACEMENT_UNSPECIFIED } "
+      "worker { non_finite_loss: NON_FINITE_LOSS_UNSPECIFIED }",
+      kEmptyJob);
+}
+
+TEST(FillDefaultsTest, WhatIsSetStays) {
+  constexpr char kSet[] = R"pb(
+    name: "n"
+    seed: 7
+    model {
+      layer {
+        name: "d"
+        dense {
+          units: 3
+          use_bias: false
+          activation: RELU
+          kernel_initializer { he_normal {} }
+          bias_initializer { random_uniform { minval: 0 maxval: 0 } }
+        }
+      }
+    }
+    train {
+      idx {}
+      batch_size: 1
+      shuffle_buffer: 0
+      prefetch_batches: 1
+    }
+    optimizer { sgd { learning_rate: 0 momentum: 0.5 nesterov: true } }
+    checkpoint { every_steps: 9 max_to_keep: 1 }
+    parameter_server {
+      placement: ROUND_ROBIN
+      fixed_shards { shards: 2 }
+    }
+    worker { non_finite_loss: CONTINUE overlap: false }
+  )pb";
+  ExpectFilled(kSet, kSet);
+}
+
+TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
+  ExpectFilled("checkpoint { every_steps: 5 }",
+               R"pb(
+                 name: "job"
+                 seed: 0
+                 checkpoint { every_steps: 5 max_to_keep: 5 }
+                 parameter_server {
+                   placement: BALANCED_BYTES
+                   min_size { min_shard_bytes: 262144 max_shards: 0 }
+                 }
+                 worker { non_finite_loss: STOP overlap: true }
+               )pb");
+}
+
+TEST(FillDefaultsTest, LayersAreNamedByKindAndPosition) {
+  ASSERT_OK_AND_ASSIGN(
+      job::Job job, ParseJob("model { layer { flatten {} } layer { dense {} } "
+                             "layer { activation: RELU } layer { } }",
+                             "f"));
+  FillDefaults(job);
+  EXPECT_EQ(job.model().layer(0).name(), "flatten_0");
+  EXPECT_EQ(job.model().layer(1).name(), "dense_1");
+  EXPECT_EQ(job.model().layer(2).name(), "activation_2");
+  EXPECT_EQ(job.model().layer(1).dense().use_bias(), true);
+  EXPECT_TRUE(
+      job.model().layer(1).dense().kernel_initializer().has_glorot_uniform());
+  EXPECT_TRUE(job.model().layer(1).dense().bias_initializer().has_zeros());
+}
+
+TEST(FillDefaultsTest, InitializersHaveKerasDefaults) {
+  ASSERT_OK_AND_ASSIGN(
+      job::Job job,
+      ParseJob("model { layer { dense { kernel_initializer { random_normal {} }"
+               "                        bias_initializer { constant {} } } }"
+               "        layer { dense { kernel_initializer { random_uniform {} "
+               "} } } }",
+               "f"));
+  FillDefaults(job);
+  const job::Dense& first = job.model().layer(0).dense();
+  EXPECT_EQ(first.kernel_initializer().random_normal().stddev(), 0.05f);
+  EXPECT_TRUE(first.bias_initializer().constant().has_value());
+  const job::Dense& second = job.model().layer(1).dense();
+  EXPECT_EQ(second.kernel_initializer().random_uniform().minval(), -0.05f);
+  EXPECT_EQ(second.kernel_initializer().random_uniform().maxval(), 0.05f);
+}
+
+TEST(FillDefaultsTest, DataIsShuffledForTrainingOnly) {
+  ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob("train {} eval {}", "f"));
+  FillDefaults(job);
+  EXPECT_EQ(job.train().shuffle_buffer(), 10000);
+  EXPECT_EQ(job.eval().shuffle_buffer(), 0);
+  EXPECT_EQ(job.train().batch_size(), 32);
+  EXPECT_EQ(job.eval().batch_size(), 32);
+  EXPECT_EQ(job.train().prefetch_batches(), 2);
+}
+
+TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
+  job::Job job;
+  job.mutable_optimizer()->mutable_sgd();
+  FillDefaults(job);
+  EXPECT_EQ(job.optimizer().sgd().learning_rate(), 0.01);
+  EXPECT_EQ(job.optimizer().sgd().momentum(), 0);
+  job.mutable_optimizer()->mutable_adagrad();
+  FillDefaults(job);
+  EXPECT_EQ(job.optimizer().adagrad().learning_rate(), 0.001);
+  EXPECT_EQ(job.optimizer().adagrad().initial_accumulator_value(), 0.1);
+  EXPECT_EQ(job.optimizer().adagrad().epsilon(), 1e-7);
+  job.mutable_optimizer()->mutable_adam();
+  FillDefaults(job);
+  EXPECT_EQ(job.optimizer().adam().learning_rate(), 0.001);
+  EXPECT_EQ(job.optimizer().adam().beta_1(), 0.9);
+  EXPECT_EQ(job.optimizer().adam().beta_2(), 0.999);
+  EXPECT_EQ(job.optimizer().adam().epsilon(), 1e-7);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,64 @@
+#include "cluster/job/job_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/first_parse_error.h"
+#include "cluster/job/override.h"
+#include "cluster/job/validate.h"
+#include "google/protobuf/text_format.h"
+
+namespace parasol {
+namespace {
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxJobFileBytes + 1, '\0');
+  // A directory opens, but can't be read.
+  if (!file || (file.read(text.data(), text.size()), file.bad())) {
+    return absl::ErrnoToStatus(errno == 0 ? EIO : errno,
+                               absl::StrCat("job file ", path));
+  }
+  text.resize(file.gcount());
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<job::Job> ParseJob(absl::string_view text,
+                                  absl::string_view file_name) {
+  if (text.size() > kMaxJobFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file_name, ": longer than the limit of ", kMaxJobFileBytes, " bytes"));
+  }
+  FirstParseError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  job::Job job;
+  if (parser.ParseFromString(std::string(text), &job)) return job;
+  return absl::InvalidArgumentError(
+      absl::StrCat(file_name, ":", std::max(error.line(), 0) + 1, ":",
+                   std::max(error.column(), 0) + 1, ": ", error.message()));
+}
+
+absl::StatusOr<job::Job> LoadJobFile(const std::string& path,
+                                     absl::Span<const std::string> overrides) {
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(job::Job job, ParseJob(text, path));
+  for (const std::string& override : overrides) {
+    RETURN_IF_ERROR(ApplyOverride(job, override));
+  }
+  FillDefaults(job);
+  RETURN_IF_ERROR(Validate(job)) << path;
+  return job;
+}
+
+}  // namespace parasol

@@ -1,0 +1,115 @@
+#include "cluster/job/job_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr char kExamples[] = "docs/examples";
+
+TEST(JobFileTest, EveryExampleOfTheDocumentationIsAJobThatCanBeTrained) {
+  int examples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kExamples)) {
+    if (entry.path().extension() != ".textproto") continue;
+    EXPECT_OK(LoadJobFile(entry.path(), {}));
+    ++examples;
+  }
+  EXPECT_GE(examples, 2);
+}
+
+TEST(JobFileTest, OverridesComeBeforeDefaultsAndValidation) {
+  const std::string path = absl::StrCat(kExamples, "/mnist_mlp.textproto");
+  ASSERT_OK_AND_ASSIGN(
+      const job::Job job,
+      LoadJobFile(path, {"end.epochs=1", "optimizer.sgd.momentum=0.5",
+                         "end.epochs=2"}));
+  EXPECT_EQ(job.end().epochs(), 2);
+  EXPECT_EQ(job.optimizer().sgd().momentum(), 0.5);
+  EXPECT_EQ(job.optimizer().sgd().learning_rate(), 0.01);
+
+  EXPECT_THAT(LoadJobFile(path, {"end.epochs=0"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(path), HasSubstr("end.epochs: 0"))));
+  EXPECT_THAT(LoadJobFile(path, {"end.epoch=1"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--set=end.epoch=1")));
+}
+
+TEST(JobFileTest, AFileThatCantBeReadIsNamed) {
+  EXPECT_THAT(LoadJobFile("no/such/job", {}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/job")));
+  const std::string directory = testing::TempDir();
+  const auto job = LoadJobFile(directory, {});
+  EXPECT_FALSE(job.ok());
+  EXPECT_THAT(std::string(job.status().message()), HasSubstr(directory));
+}
+
+TEST(JobFileTest, AFileThatIsTooLongIsRefused) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/long.textproto");
+  std::ofstream(path) << std::string(kMaxJobFileBytes + 1, '\n');
+  EXPECT_THAT(LoadJobFile(path, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+}
+
+TEST(ParseJobTest, AJobIsReadAsItStands) {
+  ASSERT_OK_AND_ASSIGN(
+      const job::Job job,
+      ParseJob("name: 'x' # a comment\nend { epochs: 2.5 }", "f"));
+  EXPECT_EQ(job.name(), "x");
+  EXPECT_EQ(job.end().epochs(), 2.5);
+  EXPECT_FALSE(job.has_seed());
+  EXPECT_OK(ParseJob("", "f"));
+}
+
+TEST(ParseJobTest, ErrorsNameFileLineAndColumn) {
+  struct Case {
+    std::string text;
+    std::string start;
+    std::string words;
+  };
+  const Case cases[] = {
+      {"name: 'x'\nlearning_rate: 1", "f:2:14: ", "learning_rate"},
+      {"optimizer {\n  adam { rate: 1 } }", "f:2:14: ", "rate"},
+      {"99: 1", "f:1:1: ", ""},
+      {"seed: -1", "f:1:7: ", "integer"},
+      {"seed: 18446744073709551616", "f:1:7: ", "out of range"},
+      {"train { batch_size: 2147483648 }", "f:1:21: ", "out of range"},
+      {"train { batch_size: 1.5 }", "f:1:21: ", "1.5"},
+      {"name: 5", "f:1:7: ", "string"},
+      {"worker { overlap: maybe }", "f:1:25: ", "maybe"},
+      {"parameter_server { placement: FAST }", "f:1:36: ", "FAST"},
+      {"parameter_server { placement: 7 }", "f:1:33: ", "7"},
+      {"seed: 1\nseed: 1", "f:2:", "seed"},
+      {"end {} end {}", "f:1:", "end"},
+      {"optimizer { adam {} sgd {} }", "f:1:", "sgd"},
+      {"end {", "f:1:", ""},
+      {"end { steps: 1 }}", "f:1:17: ", ""},
+      {"name: 'a\nb'", "f:1:", ""},
+      {"[a.b.c] { x: 1 }", "f:1:", "a.b.c"},
+      {"\xff\n", "f:1:1: ", ""},
+      {std::string("\0", 1), "f:1:1: ", ""},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.text);
+    EXPECT_THAT(ParseJob(c.text, "f"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(StartsWith(c.start), HasSubstr(c.words),
+                               Not(HasSubstr("\n")))));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,204 @@
+#include "cluster/job/override.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "cluster/job/first_parse_error.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/text_format.h"
+
+namespace parasol {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::EnumDescriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+
+// "layer[1]" or "units".
+struct PathPart {
+  absl::string_view text;
+  absl::string_view field;
+  std::optional<int> index;
+};
+
+absl::StatusOr<PathPart> ParsePart(absl::string_view text) {
+  PathPart part{text, text, std::nullopt};
+  const size_t bracket = text.find('[');
+  if (bracket == absl::string_view::npos) return part;
+  part.field = text.substr(0, bracket);
+  absl::string_view digits = text.substr(bracket + 1);
+  int index = 0;
+  if (!absl::ConsumeSuffix(&digits, "]") || digits.empty() ||
+      !std::all_of(digits.begin(), digits.end(), absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(digits, &index)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", absl::CHexEscape(text),
+                     "\" is not a field with an index, as in ", "layer[1]"));
+  }
+  part.index = index;
+  return part;
+}
+
+std::string FieldNames(const Descriptor& message) {
+  std::vector<std::string> names;
+  for (int i = 0; i < message.field_count(); ++i) {
+    names.push_back(message.field(i)->name());
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+std::string ValueNames(const EnumDescriptor& values) {
+  std::vector<std::string> names;
+  for (int i = 0; i < values.value_count(); ++i) {
+    names.push_back(values.value(i)->name());
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+// The field that `part` names; its index, where it has one, exists.
+absl::StatusOr<const FieldDescriptor*> FindField(const Message& message,
+                                                 const PathPart& part) {
+  const Descriptor& type = *message.GetDescriptor();
+  const FieldDescriptor* field = type.FindFieldByName(std::string(part.field));
+  if (field == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", absl::CHexEscape(part.field), "\" is not a field of ",
+        type.name(), ", which has: ", FieldNames(type)));
+  }
+  if (field->is_repeated() != part.index.has_value()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", part.text, "\": ", field->name(),
+                     field->is_repeated() ? " is a list and needs an index"
+                                          : " is no list and has no index"));
+  }
+  if (!field->is_repeated()) return field;
+  const int size = message.GetReflection()->FieldSize(message, field);
+  if (*part.index >= size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", part.text, "\": ", field->name(), " has ", size,
+                     size == 1 ? " element" : " elements"));
+  }
+  return field;
+}
+
+// `value` in text format: strings come without quotes.
+std::string TextOf(const FieldDescriptor& field, absl::string_view value) {
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_STRING) {
+    return std::string(value);
+  }
+  return absl::StrCat("\"", absl::CEscape(value), "\"");
+}
+
+bool IsFinite(const Message& message, const FieldDescriptor* field) {
+  const auto& reflection = *message.GetReflection();
+  if (field->is_repeated()) return true;  // the job has no list of such numbers
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return std::isfinite(reflection.GetDouble(message, field));
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      return std::isfinite(reflection.GetFloat(message, field));
+    default:
+      return true;
+  }
+}
+
+absl::Status ValueFault(const FieldDescriptor& field, absl::string_view value,
+                        absl::string_view why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(field.name(), ": \"", absl::CHexEscape(value),
+                   "\" is not a value of it", why.empty() ? "" : ": ", why));
+}
+
+absl::Status SetLeaf(Message& message, const PathPart& part,
+                     absl::string_view value) {
+  ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(message, part));
+  const auto& reflection = *message.GetReflection();
+  const bool is_message = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+  if (is_message && !absl::StartsWith(value, "{")) {
+    return ValueFault(
+        *field, value,
+        absl::StrCat("it is a group of fields, in braces or one by one: ",
+                     FieldNames(*field->message_type())));
+  }
+  if (!field->is_repeated()) reflection.ClearField(&message, field);
+
+  FirstParseError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (!parser.ParseFieldValueFromString(TextOf(*field, value), field,
+                                        &message)) {
+    return ValueFault(
+        *field, value,
+        field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM
+            ? absl::StrCat("it is one of ", ValueNames(*field->enum_type()))
+            : error.message());
+  }
+  if (!IsFinite(message, field)) {
+    return ValueFault(*field, value, "it is a finite number");
+  }
+  if (field->is_repeated()) {  // the parser appended the value
+    const int last = reflection.FieldSize(message, field) - 1;
+    reflection.SwapElements(&message, field, *part.index, last);
+    reflection.RemoveLast(&message, field);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Message*> Descend(Message& message, const PathPart& part) {
+  ASSIGN_OR_RETURN(const FieldDescriptor* field, FindField(message, part));
+  if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", part.text, "\" has no fields of its own"));
+  }
+  const auto& reflection = *message.GetReflection();
+  return field->is_repeated()
+             ? reflection.MutableRepeatedMessage(&message, field, *part.index)
+             : reflection.MutableMessage(&message, field);
+}
+
+absl::Status Apply(job::Job& job, absl::string_view override) {
+  const std::pair<absl::string_view, absl::string_view> path_and_value =
+      absl::StrSplit(override, absl::MaxSplits('=', 1));
+  if (override.find('=') == absl::string_view::npos) {
+    return absl::InvalidArgumentError("no '=': it is PATH=VALUE");
+  }
+  std::vector<PathPart> path;
+  for (absl::string_view text : absl::StrSplit(path_and_value.first, '.')) {
+    ASSIGN_OR_RETURN(path.emplace_back(), ParsePart(text));
+  }
+  Message* message = &job;
+  for (const PathPart& part :
+       absl::MakeSpan(path).subspan(0, path.size() - 1)) {
+    ASSIGN_OR_RETURN(message, Descend(*message, part));
+  }
+  return SetLeaf(*message, path.back(), path_and_value.second);
+}
+
+}  // namespace
+
+absl::Status ApplyOverride(job::Job& job, absl::string_view override) {
+  job::Job changed = job;
+  RETURN_IF_ERROR(Apply(changed, override))
+      << "--set=" << absl::CHexEscape(override.substr(0, 200));
+  job = std::move(changed);
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,289 @@
+#include "cluster/job/validate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "ml/model/variable_spec.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
+constexpr size_t kMaxNameBytes = 200;
+constexpr size_t kMaxPathBytes = 4096;
+constexpr int64_t kMaxShuffleBuffer = int64_t{1} << 32;
+constexpr int64_t kMaxPrefetchBatches = 1024;
+constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
+constexpr double kMaxSeconds = 1e9;
+constexpr int64_t kMaxBytes = int64_t{1} << 50;
+
+absl::Status Fault(absl::string_view path, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+}
+
+absl::Status Missing(absl::string_view path) {
+  return Fault(path, "is not set, but needed");
+}
+
+absl::Status InRange(absl::string_view path, int64_t value, int64_t low,
+                     int64_t high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Fault(path, absl::StrCat(value, " is not in ", low, " to ", high));
+}
+
+absl::Status IsFinite(absl::string_view path, double value) {
+  if (std::isfinite(value)) return absl::OkStatus();
+  return Fault(path, absl::StrCat(value, " is not finite"));
+}
+
+absl::Status IsAtLeastZero(absl::string_view path, double value) {
+  RETURN_IF_ERROR(IsFinite(path, value));
+  if (value >= 0) return absl::OkStatus();
+  return Fault(path, absl::StrCat(value, " is negative"));
+}
+
+absl::Status IsPositive(absl::string_view path, double value) {
+  RETURN_IF_ERROR(IsFinite(path, value));
+  if (value > 0) return absl::OkStatus();
+  return Fault(path, absl::StrCat(value, " is not greater than 0"));
+}
+
+// In [0, 1): a decay of 1 would never forget, and divides by 0 in Adam.
+absl::Status IsDecay(absl::string_view path, double value) {
+  if (value >= 0 && value < 1) return absl::OkStatus();
+  return Fault(path, absl::StrCat(value, " is not at least 0 and below 1"));
+}
+
+absl::Status IsPath(absl::string_view path, absl::string_view value) {
+  if (value.empty()) return Missing(path);
+  if (value.size() > kMaxPathBytes ||
+      std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {
+    return Fault(path,
+                 absl::StrCat("\"", absl::CHexEscape(value.substr(0, 100)),
+                              "\" is no file name"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateName(absl::string_view name) {
+  const auto is_allowed = [](char c) {
+    return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+  };
+  if (!name.empty() && name.size() <= kMaxNameBytes &&
+      std::all_of(name.begin(), name.end(), is_allowed)) {
+    return absl::OkStatus();
+  }
+  return Fault("name", absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
+                                    "\" is not 1 to ", kMaxNameBytes,
+                                    " letters, digits, '-', '_', '.'"));
+}
+
+absl::Status ValidateInitializer(const job::Initializer& initializer) {
+  switch (initializer.kind_case()) {
+    case job::Initializer::kConstant:
+      return IsFinite("constant.value", initializer.constant().value());
+    case job::Initializer::kRandomNormal: {
+      const job::RandomNormal& normal = initializer.random_normal();
+      RETURN_IF_ERROR(IsFinite("random_normal.mean", normal.mean()));
+      return IsAtLeastZero("random_normal.stddev", normal.stddev());
+    }
+    case job::Initializer::kRandomUniform: {
+      const job::RandomUniform& uniform = initializer.random_uniform();
+      RETURN_IF_ERROR(IsFinite("random_uniform.minval", uniform.minval()));
+      RETURN_IF_ERROR(IsFinite("random_uniform.maxval", uniform.maxval()));
+      // The draw scales by the difference.
+      if (uniform.minval() <= uniform.maxval() &&
+          std::isfinite(uniform.maxval() - uniform.minval())) {
+        return absl::OkStatus();
+      }
+      return Fault("random_uniform",
+                   absl::StrCat("minval ", uniform.minval(), " to maxval ",
+                                uniform.maxval(), " is no range"));
+    }
+    case job::Initializer::kZeros:
+    case job::Initializer::kGlorotUniform:
+    case job::Initializer::kHeNormal:
+      return absl::OkStatus();
+    case job::Initializer::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("no kind is chosen");
+}
+
+absl::Status ValidateDense(const std::string& path, const job::Dense& dense) {
+  if (!dense.has_units()) return Missing(absl::StrCat(path, ".units"));
+  RETURN_IF_ERROR(
+      InRange(absl::StrCat(path, ".units"), dense.units(), 1, kMaxInt));
+  RETURN_IF_ERROR(ValidateInitializer(dense.kernel_initializer()))
+      << path << ".kernel_initializer";
+  RETURN_IF_ERROR(ValidateInitializer(dense.bias_initializer()))
+      << path << ".bias_initializer";
+  return absl::OkStatus();
+}
+
+absl::Status ValidateModel(const job::Model& model) {
+  for (int i = 0; i < model.input_shape_size(); ++i) {
+    RETURN_IF_ERROR(InRange(absl::StrCat("model.input_shape[", i, "]"),
+                            model.input_shape(i), 1, kMaxInt));
+  }
+  for (int i = 0; i < model.layer_size(); ++i) {
+    const std::string path = absl::StrCat("model.layer[", i, "]");
+    const job::Layer& layer = model.layer(i);
+    if (layer.kind_case() == job::Layer::KIND_NOT_SET) {
+      return Fault(path, "no kind is chosen: dense, activation or flatten");
+    }
+    if (layer.name().empty()) return Missing(absl::StrCat(path, ".name"));
+    if (layer.has_dense()) {
+      RETURN_IF_ERROR(
+          ValidateDense(absl::StrCat(path, ".dense"), layer.dense()));
+    }
+  }
+  if (model.loss().kind_case() == job::Loss::KIND_NOT_SET) {
+    return Missing("model.loss.sparse_categorical_crossentropy");
+  }
+  // Names and shapes: whether the layers fit each other.
+  return VariablesOf(model).status();
+}
+
+absl::Status ValidateDataset(absl::string_view path,
+                             const job::Dataset& dataset) {
+  const auto field = [path](absl::string_view name) {
+    return absl::StrCat(path, ".", name);
+  };
+  if (!dataset.has_idx()) return Missing(field("idx"));
+  RETURN_IF_ERROR(IsPath(field("idx.images"), dataset.idx().images()));
+  RETURN_IF_ERROR(IsPath(field("idx.labels"), dataset.idx().labels()));
+  RETURN_IF_ERROR(
+      InRange(field("batch_size"), dataset.batch_size(), 1, kMaxInt));
+  RETURN_IF_ERROR(InRange(field("shuffle_buffer"), dataset.shuffle_buffer(), 0,
+                          kMaxShuffleBuffer));
+  return InRange(field("prefetch_batches"), dataset.prefetch_batches(), 1,
+                 kMaxPrefetchBatches);
+}
+
+absl::Status ValidateSgd(const job::Sgd& sgd) {
+  RETURN_IF_ERROR(
+      IsAtLeastZero("optimizer.sgd.learning_rate", sgd.learning_rate()));
+  if (sgd.momentum() >= 0 && sgd.momentum() <= 1) return absl::OkStatus();
+  return Fault("optimizer.sgd.momentum",
+               absl::StrCat(sgd.momentum(), " is not in 0 to 1"));
+}
+
+absl::Status ValidateAdagrad(const job::Adagrad& adagrad) {
+  RETURN_IF_ERROR(IsAtLeastZero("optimizer.adagrad.learning_rate",
+                                adagrad.learning_rate()));
+  RETURN_IF_ERROR(IsAtLeastZero("optimizer.adagrad.initial_accumulator_value",
+                                adagrad.initial_accumulator_value()));
+  // An element with no gradient yet divides by it.
+  return IsPositive("optimizer.adagrad.epsilon", adagrad.epsilon());
+}
+
+absl::Status ValidateAdam(const job::Adam& adam) {
+  RETURN_IF_ERROR(
+      IsAtLeastZero("optimizer.adam.learning_rate", adam.learning_rate()));
+  RETURN_IF_ERROR(IsDecay("optimizer.adam.beta_1", adam.beta_1()));
+  RETURN_IF_ERROR(IsDecay("optimizer.adam.beta_2", adam.beta_2()));
+  return IsPositive("optimizer.adam.epsilon", adam.epsilon());
+}
+
+absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
+  switch (optimizer.kind_case()) {
+    case job::Optimizer::kSgd:
+      return ValidateSgd(optimizer.sgd());
+    case job::Optimizer::kAdagrad:
+      return ValidateAdagrad(optimizer.adagrad());
+    case job::Optimizer::kAdam:
+      return ValidateAdam(optimizer.adam());
+    case job::Optimizer::KIND_NOT_SET:
+      break;
+  }
+  return Fault("optimizer", "none is chosen: sgd, adagrad or adam");
+}
+
+absl::Status ValidateEnd(const job::TrainingEnd& end) {
+  if (!end.has_steps() && !end.has_epochs()) {
+    return Fault("end", "neither steps nor epochs is set");
+  }
+  if (end.has_steps()) {
+    RETURN_IF_ERROR(InRange("end.steps", end.steps(), 1, kMaxSteps));
+  }
+  if (end.has_epochs()) {
+    RETURN_IF_ERROR(IsPositive("end.epochs", end.epochs()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
+  // It may come from --checkpoint_dir.
+  if (checkpoint.has_directory()) {
+    RETURN_IF_ERROR(IsPath("checkpoint.directory", checkpoint.directory()));
+  }
+  if (checkpoint.has_every_steps()) {
+    RETURN_IF_ERROR(InRange("checkpoint.every_steps", checkpoint.every_steps(),
+                            1, kMaxSteps));
+  }
+  if (checkpoint.has_every_seconds()) {
+    RETURN_IF_ERROR(
+        IsPositive("checkpoint.every_seconds", checkpoint.every_seconds()));
+    if (checkpoint.every_seconds() > kMaxSeconds) {
+      return Fault("checkpoint.every_seconds",
+                   absl::StrCat(checkpoint.every_seconds(), " is more than ",
+                                kMaxSeconds));
+    }
+  }
+  return InRange("checkpoint.max_to_keep", checkpoint.max_to_keep(), 1,
+                 kMaxInt);
+}
+
+absl::Status ValidateParameterServer(
+    const job::ParameterServerStrategy& strategy) {
+  using Strategy = job::ParameterServerStrategy;
+  switch (strategy.partitioner_case()) {
+    case Strategy::kFixedShards:
+      return InRange("parameter_server.fixed_shards.shards",
+                     strategy.fixed_shards().shards(), 1, kMaxInt);
+    case Strategy::kMinSize:
+      RETURN_IF_ERROR(InRange("parameter_server.min_size.min_shard_bytes",
+                              strategy.min_size().min_shard_bytes(), 1,
+                              kMaxBytes));
+      return InRange("parameter_server.min_size.max_shards",
+                     strategy.min_size().max_shards(), 0, kMaxInt);
+    case Strategy::kMaxSize:
+      RETURN_IF_ERROR(InRange("parameter_server.max_size.max_shard_bytes",
+                              strategy.max_size().max_shard_bytes(), 1,
+                              kMaxBytes));
+      return InRange("parameter_server.max_size.max_shards",
+                     strategy.max_size().max_shards(), 0, kMaxInt);
+    case Strategy::PARTITIONER_NOT_SET:
+      break;
+  }
+  return Fault("parameter_server", "no partitioner is chosen");
+}
+
+}  // namespace
+
+absl::Status Validate(const job::Job& job) {
+  RETURN_IF_ERROR(ValidateName(job.name()));
+  if (!job.has_model()) return Missing("model");
+  RETURN_IF_ERROR(ValidateModel(job.model()));
+  if (!job.has_train()) return Missing("train");
+  RETURN_IF_ERROR(ValidateDataset("train", job.train()));
+  if (job.has_eval()) {
+    RETURN_IF_ERROR(ValidateDataset("eval", job.eval()));
+  }
+  RETURN_IF_ERROR(ValidateOptimizer(job.optimizer()));
+  RETURN_IF_ERROR(ValidateEnd(job.end()));
+  RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
+  return ValidateParameterServer(job.parameter_server());
+}
+
+}  // namespace parasol

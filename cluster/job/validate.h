@@ -1,0 +1,17 @@
+#ifndef PARASOL_CLUSTER_JOB_VALIDATE_H_
+#define PARASOL_CLUSTER_JOB_VALIDATE_H_
+
+#include "absl/status/status.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Whether `job`, with its defaults filled in, can be trained: everything that
+// is required is there, every value is in its range, and the layers fit each
+// other. Opens no file.
+//   InvalidArgument  "<field path>: …", with the value.
+absl::Status Validate(const job::Job& job);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_JOB_VALIDATE_H_

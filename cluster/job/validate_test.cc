@@ -1,0 +1,183 @@
+#include "cluster/job/validate.h"
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
+#include "cluster/job/override.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr char kJob[] = R"pb(
+  model {
+    input_shape: 28
+    input_shape: 28
+    layer { flatten {} }
+    layer { dense { units: 16 activation: RELU } }
+    layer { dense { units: 10 } }
+    loss { sparse_categorical_crossentropy {} }
+  }
+  train { idx { images: "a" labels: "b" } }
+  eval { idx { images: "c" labels: "d" } }
+  optimizer { adam {} }
+  end { epochs: 1 }
+)pb";
+
+job::Job Good() {
+  job::Job job = ParseJob(kJob, "good").value();
+  FillDefaults(job);
+  return job;
+}
+
+auto IsFault(const std::string& start) {
+  return StatusIs(absl::StatusCode::kInvalidArgument,
+                  AllOf(StartsWith(start), Not(HasSubstr("\n"))));
+}
+
+TEST(ValidateTest, AGoodJobIsAccepted) { EXPECT_OK(Validate(Good())); }
+
+TEST(ValidateTest, TheBordersOfRangesAreIn) {
+  for (const char* override :
+       {"optimizer.adam.beta_1=0", "optimizer.adam.learning_rate=0",
+        "optimizer.sgd={ learning_rate: 1 momentum: 1 }", "train.batch_size=1",
+        "train.batch_size=2147483647", "train.shuffle_buffer=0",
+        "train.prefetch_batches=1", "end.steps=1", "checkpoint.every_steps=1",
+        "checkpoint.max_to_keep=1", "parameter_server.fixed_shards.shards=1",
+        "parameter_server.min_size={ min_shard_bytes: 1 max_shards: 0 }",
+        "parameter_server.max_size={ max_shard_bytes: 1 }"}) {
+    SCOPED_TRACE(override);
+    job::Job job = Good();
+    ASSERT_OK(ApplyOverride(job, override));
+    EXPECT_OK(Validate(job));
+  }
+}
+
+TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
+  struct Case {
+    std::string override;
+    std::string fault;
+  };
+  const Case cases[] = {
+      {"name=", "name: \"\""},
+      {"name=a b", "name: \"a b\""},
+      {"name=a\nb", "name: \"a\\nb\""},
+      {"model.input_shape[0]=0", "model.input_shape[0]: 0"},
+      {"model.input_shape[0]=-1", "model.input_shape[0]: -1"},
+      {"model.input_shape[0]=2147483647", "model.input_shape"},
+      {"model.layer[1].name=", "model.layer[1].name"},
+      {"model.layer[1].name=dense_2", "model.layer[2]"},
+      {"model.layer[1].name=a b", "model.layer[1]"},
+      {"model.layer[0]={ name: \"x\" }", "model.layer[0]: no kind"},
+      {"model.layer[0].activation=RELU", "model.layer[1]"},
+      {"model.layer[1].dense.units=0", "model.layer[1].dense.units: 0"},
+      {"model.layer[1].dense.units=-5", "model.layer[1].dense.units: -5"},
+      {"model.layer[1].dense.units=2147483648", "model.layer[1].dense.units"},
+      {"model.layer[1].dense.units=2147483647", "model.layer[1]"},
+      {"model.layer[2].dense.kernel_initializer.random_normal={ stddev: -1 }",
+       "model.layer[2].dense.kernel_initializer: random_normal.stddev: -1"},
+      {"model.layer[2].dense.kernel_initializer.random_normal={ mean: nan }",
+       "model.layer[2].dense.kernel_initializer: random_normal.mean: nan"},
+      {"model.layer[2].dense.bias_initializer.constant={ value: inf }",
+       "model.layer[2].dense.bias_initializer: constant.value: inf"},
+      {"model.layer[2].dense.bias_initializer.random_uniform="
+       "{ minval: 1 maxval: 0 }",
+       "model.layer[2].dense.bias_initializer: random_uniform: minval 1"},
+      {"model.layer[2].dense.bias_initializer={}",
+       "model.layer[2].dense.bias_initializer: no kind"},
+      {"model.loss={}", "model.loss"},
+      {"train.idx.images=", "train.idx.images"},
+      {"eval.idx.labels=", "eval.idx.labels"},
+      {"eval.idx.labels=a\nb", "eval.idx.labels: \"a\\nb\""},
+      {"train.batch_size=0", "train.batch_size: 0"},
+      {"train.batch_size=-1", "train.batch_size: -1"},
+      {"train.shuffle_buffer=-1", "train.shuffle_buffer: -1"},
+      {"eval.prefetch_batches=0", "eval.prefetch_batches: 0"},
+      {"eval.prefetch_batches=1025", "eval.prefetch_batches: 1025"},
+      {"optimizer={}", "optimizer: none is chosen"},
+      {"optimizer.adam.learning_rate=-1", "optimizer.adam.learning_rate: -1"},
+      {"optimizer.adam.beta_1=1", "optimizer.adam.beta_1: 1"},
+      {"optimizer.adam.beta_2=-0.1", "optimizer.adam.beta_2: -0.1"},
+      {"optimizer.adam.epsilon=0", "optimizer.adam.epsilon: 0"},
+      {"optimizer={ adam { beta_1: nan } }", "optimizer.adam.beta_1: nan"},
+      {"optimizer.sgd.momentum=1.1", "optimizer.sgd.momentum: 1.1"},
+      {"optimizer={ sgd { learning_rate: inf } }",
+       "optimizer.sgd.learning_rate: inf"},
+      {"optimizer.adagrad={ initial_accumulator_value: -1 }",
+       "optimizer.adagrad.initial_accumulator_value: -1"},
+      {"optimizer.adagrad={ epsilon: -1 }", "optimizer.adagrad.epsilon: -1"},
+      {"end={}", "end: neither"},
+      {"end.steps=0", "end.steps: 0"},
+      {"end.epochs=0", "end.epochs: 0"},
+      {"end={ epochs: inf }", "end.epochs: inf"},
+      {"checkpoint.directory=", "checkpoint.directory"},
+      {"checkpoint.every_steps=0", "checkpoint.every_steps: 0"},
+      {"checkpoint.every_seconds=0", "checkpoint.every_seconds: 0"},
+      {"checkpoint.every_seconds=1e10", "checkpoint.every_seconds: 1e+10"},
+      {"checkpoint.max_to_keep=0", "checkpoint.max_to_keep: 0"},
+      {"parameter_server.fixed_shards={}",
+       "parameter_server.fixed_shards.shards: 0"},
+      {"parameter_server.min_size.min_shard_bytes=0",
+       "parameter_server.min_size.min_shard_bytes: 0"},
+      {"parameter_server.min_size.max_shards=-1",
+       "parameter_server.min_size.max_shards: -1"},
+      {"parameter_server.max_size={}",
+       "parameter_server.max_size.max_shard_bytes: 0"},
+      {"parameter_server={}", "parameter_server: no partitioner"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.override);
+    job::Job job = Good();
+    ASSERT_OK(ApplyOverride(job, c.override));
+    EXPECT_THAT(Validate(job), IsFault(c.fault));
+  }
+}
+
+TEST(ValidateTest, RequiredPartsAreNamed) {
+  job::Job job = Good();
+  job.clear_model();
+  EXPECT_THAT(Validate(job), IsFault("model: is not set"));
+  job = Good();
+  job.clear_train();
+  EXPECT_THAT(Validate(job), IsFault("train: is not set"));
+  job = Good();
+  job.mutable_train()->clear_idx();
+  EXPECT_THAT(Validate(job), IsFault("train.idx: is not set"));
+  job = Good();
+  job.clear_optimizer();
+  EXPECT_THAT(Validate(job), IsFault("optimizer: none is chosen"));
+  job = Good();
+  job.clear_end();
+  EXPECT_THAT(Validate(job), IsFault("end: neither"));
+  job = Good();
+  job.mutable_model()->clear_layer();
+  EXPECT_THAT(Validate(job), IsFault("model"));
+  job = Good();
+  job.mutable_model()->clear_input_shape();
+  EXPECT_THAT(Validate(job), IsFault("model.input_shape"));
+  job = Good();
+  job.mutable_model()->mutable_layer(1)->mutable_dense()->clear_units();
+  EXPECT_THAT(Validate(job), IsFault("model.layer[1].dense.units: is not set"));
+}
+
+TEST(ValidateTest, EvaluationIsOptional) {
+  job::Job job = Good();
+  job.clear_eval();
+  EXPECT_OK(Validate(job));
+}
+
+}  // namespace
+}  // namespace parasol
