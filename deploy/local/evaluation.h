@@ -1,0 +1,27 @@
+#ifndef PARASOL_DEPLOY_LOCAL_EVALUATION_H_
+#define PARASOL_DEPLOY_LOCAL_EVALUATION_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+
+namespace parasol {
+
+// One line of <checkpoint directory>/evaluations.jsonl.
+struct Evaluation {
+  int64_t global_step = 0;
+  double accuracy = 0;
+  double loss = 0;
+
+  bool operator==(const Evaluation&) const = default;
+};
+
+// The last complete line of `jsonl` that is an evaluation. A line that the
+// evaluator is just writing has no newline yet; lines that are none are
+// skipped.
+std::optional<Evaluation> LastEvaluation(absl::string_view jsonl);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_LOCAL_EVALUATION_H_

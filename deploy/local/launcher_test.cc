@@ -1,0 +1,184 @@
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "base/status_matchers.h"
+#include "base/subprocess.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+// The launcher as users start it, with shell scripts in place of the roles.
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kLimit = absl::Seconds(30);
+// Ends with the job: a task that is not told to go stays.
+constexpr char kStays[] = "exec sleep 60";
+// Waits for the file "go" in the test's directory, which tasks may create.
+constexpr char kWaitsForGo[] =
+    "while [ ! -e $HERE/go ]; do sleep 0.02; done; exit 0";
+
+class LauncherTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    here_ = testing::TempDir() + "/launcher_" +
+            testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(here_);
+    fs::create_directories(here_);
+    std::ofstream(here_ + "/job.textproto") << "";
+    for (const char* role : {"chief", "ps", "worker", "evaluator"}) {
+      SetRole(role, kWaitsForGo);
+    }
+  }
+
+  void SetRole(const std::string& role, const std::string& script) {
+    const std::string path = absl::StrCat(here_, "/bin/", role, "/", role);
+    fs::create_directories(fs::path(path).parent_path());
+    std::ofstream(path) << "#!/bin/sh\nHERE=" << here_ << "\n"
+                        << script << "\n";
+    chmod(path.c_str(), 0755);
+  }
+
+  SubprocessOptions Launch(const std::vector<std::string>& flags = {}) {
+    SubprocessOptions options;
+    options.argv = {
+        absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"),
+                     "/deploy/local/launcher"),
+        "--job=" + here_ + "/job.textproto", "--data_dir=" + here_,
+        "--checkpoint_dir=" + here_ + "/checkpoints",
+        "--bin_dir=" + here_ + "/bin"};
+    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    return options;
+  }
+
+  std::string Log(const std::string& task) {
+    std::ifstream file(here_ + "/checkpoints/logs/" + task + ".log");
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+
+  std::string here_;
+};
+
+nlohmann::json Result(const CompletedProcess& launcher) {
+  const std::vector<std::string> lines =
+      absl::StrSplit(absl::StripSuffix(launcher.standard_output, "\n"), '\n');
+  return nlohmann::json::parse(lines.back(), nullptr, false);
+}
+
+TEST_F(LauncherTest, JobThatEndsSucceedsWithItsLastCheckpointAndEvaluation) {
+  SetRole("chief",
+          "mkdir -p $HERE/checkpoints/ckpt-000000000100\n"
+          "echo '{\"global_step\":100,\"accuracy\":0.5,\"loss\":1.5}'"
+          " > $HERE/checkpoints/evaluations.jsonl\n"
+          "touch $HERE/go");
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess launcher,
+      RunSubprocess(Launch({"--ps=2", "--workers=2"}), kLimit));
+  EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
+  const nlohmann::json result = Result(launcher);
+  EXPECT_EQ(result["status"], "succeeded");
+  EXPECT_EQ(result["eval"]["accuracy"], 0.5);
+  EXPECT_EQ(result["metrics"].size(), 6u);
+}
+
+TEST_F(LauncherTest, TasksGetTheirPlaceAndFlags) {
+  SetRole("ps", "echo $TF_CONFIG; exit 0");
+  SetRole("chief", "echo \"$@\"; touch $HERE/go");
+  ASSERT_OK(RunSubprocess(
+      Launch({"--ps=2", "--set=seed=1", "--set", "end.steps=7"}), kLimit));
+  EXPECT_THAT(Log("ps-1"), HasSubstr(R"("task":{"type":"ps","index":1}})"));
+  EXPECT_THAT(Log("chief-0"),
+              AllOf(HasSubstr("--job=" + here_ + "/job.textproto"),
+                    HasSubstr("--set=seed=1 --set=end.steps=7")));
+}
+
+TEST_F(LauncherTest, TaskThatIsKilledStartsAgain) {
+  SetRole("ps",
+          "if [ ! -e $HERE/killed ]; then touch $HERE/killed; kill -9 $$; fi\n"
+          "touch $HERE/go");
+  SetRole("chief", kWaitsForGo);
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(Launch(), kLimit));
+  EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
+  EXPECT_THAT(
+      launcher.standard_error,
+      HasSubstr("ps/0 ended with signal 9 (Killed); starting it again"));
+}
+
+TEST_F(LauncherTest, FailureOfATaskEndsTheJobWithItsCodeAndWords) {
+  SetRole("worker", "echo 'worker: loss is not finite at step 7' >&2; exit 1");
+  SetRole("ps", absl::StrCat("echo $$ > $HERE/ps_pid; ", kStays));
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(Launch(), kLimit));
+  EXPECT_EQ(launcher.end.code(), 1);
+  const nlohmann::json result = Result(launcher);
+  EXPECT_EQ(result["status"], "failed");
+  EXPECT_THAT(std::string(result["error"]),
+              AllOf(HasSubstr("worker/0 ended with exit code 1"),
+                    HasSubstr("loss is not finite at step 7")));
+  EXPECT_THAT(launcher.standard_error, HasSubstr(result["error"]));
+}
+
+TEST_F(LauncherTest, SignalDrainsAllTasksAndLeavesNoneBehind) {
+  SetRole("ps", absl::StrCat("echo $$ > $HERE/ps_pid; ", kStays));
+  SetRole("worker",
+          "trap 'echo drained; exit 143' TERM\n"
+          "touch $HERE/ready\n"
+          "while :; do sleep 0.02; done");
+  SubprocessOptions options = Launch();
+  options.standard_output = OutputTo::File(here_ + "/stdout");
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Subprocess> launcher,
+                       Subprocess::Start(options));
+  while (!fs::exists(here_ + "/ready") || !fs::exists(here_ + "/ps_pid")) {
+    ASSERT_EQ(launcher->Poll(), std::nullopt);
+  }
+  launcher->Signal(SIGINT);
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, launcher->Wait(kLimit));
+  EXPECT_EQ(end.code(), 130);
+  EXPECT_THAT(Log("worker-0"), HasSubstr("drained"));
+  int ps_pid = 0;
+  std::ifstream(here_ + "/ps_pid") >> ps_pid;
+  EXPECT_EQ(kill(ps_pid, 0), -1);
+  std::ifstream output(here_ + "/stdout");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(output), {}),
+              HasSubstr(R"({"status":"interrupted")"));
+}
+
+TEST_F(LauncherTest, BadFlagsAreNamed) {
+  struct Case {
+    std::string flag;
+    std::string message;
+  };
+  const Case cases[] = {{"--job=/no/such.textproto", "/no/such.textproto"},
+                        {"--data_dir=/no/such/dir", "/no/such/dir"},
+                        {"--ps=0", "--ps=0"},
+                        {"--wrokers=2", "unknown flag --wrokers"},
+                        {"--bin_dir=/no/such/bin", "/no/such/bin/chief/chief"}};
+  for (const Case& c : cases) {
+    ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                         RunSubprocess(Launch({c.flag}), kLimit));
+    EXPECT_EQ(launcher.end.code(), 2) << c.flag;
+    EXPECT_THAT(launcher.standard_error, HasSubstr(c.message));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

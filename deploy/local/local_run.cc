@@ -1,0 +1,195 @@
+#include "deploy/local/local_run.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/log.h"
+#include "cluster/client/chief_client.h"
+#include "deploy/local/evaluation.h"
+#include "deploy/local/file_tail.h"
+#include "deploy/local/loopback_ports.h"
+#include "deploy/local/progress.h"
+#include "deploy/local/progress_display.h"
+#include "deploy/local/status_poller.h"
+#include "deploy/local/supervisor.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+// How soon a process that has died is noticed.
+constexpr absl::Duration kTick = absl::Milliseconds(50);
+constexpr absl::Duration kStatusPeriod = absl::Milliseconds(300);
+constexpr absl::Duration kStatusDeadline = absl::Seconds(1);
+// For the tasks to leave once the chief has; the evaluator may still have the
+// last checkpoint to evaluate.
+constexpr absl::Duration kFinishLimit = absl::Minutes(2);
+constexpr absl::Duration kDrainLimit = absl::Seconds(30);
+constexpr int64_t kEvaluationsTailBytes = 64 << 10;
+
+// One job from its start to its end.
+class LocalRun {
+ public:
+  LocalRun(const LocalJob& job, LocalPlan plan,
+           const TerminationSignal& termination, Clock& clock)
+      : job_(job),
+        termination_(termination),
+        clock_(clock),
+        start_(clock.Now()),
+        display_(ProgressDisplay::ForStderr()),
+        supervisor_(
+            plan.tasks, RestartLimits(),
+            [this](const std::string& line) { display_.Tell(line); }, clock),
+        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
+                kStatusPeriod, clock) {
+    for (const TaskPlan& task : plan.tasks) {
+      metrics_.emplace_back(
+          task.role == "chief" ? task.role : task.name,
+          absl::StrCat("http://", task.metrics_address, "/metrics"));
+    }
+  }
+
+  RunResult Run();
+
+ private:
+  // Until the job has ended in one way or another.
+  void Supervise(RunResult& result);
+  void Observe();
+  void Interrupt(RunResult& result);
+  void Fail(RunResult& result);
+  void AddOutcome(RunResult& result) const;
+  void WaitOneTick();
+
+  const LocalJob& job_;
+  const TerminationSignal& termination_;
+  Clock& clock_;
+  const absl::Time start_;
+  ProgressDisplay display_;
+  Supervisor supervisor_;
+  StatusPoller poller_;
+  std::vector<std::pair<std::string, std::string>> metrics_;
+  StepRate step_rate_;
+  double examples_per_second_sum_ = 0;
+  int64_t examples_per_second_count_ = 0;
+};
+
+std::optional<Evaluation> ReadEvaluation(const LocalJob& job) {
+  return LastEvaluation(
+      FileTail(absl::StrCat(job.checkpoint_dir, "/evaluations.jsonl"),
+               kEvaluationsTailBytes));
+}
+
+RunResult LocalRun::Run() {
+  RunResult result;
+  const absl::Status started = supervisor_.Start();
+  if (!started.ok()) {
+    result.status = RunResult::Status::kFailed;
+    result.error = std::string(started.message());
+    result.exit_code = static_cast<int>(ExitCodeFor(started));
+    return result;
+  }
+  Supervise(result);
+  AddOutcome(result);
+  return result;
+}
+
+void LocalRun::Supervise(RunResult& result) {
+  absl::Time finish_by = absl::InfiniteFuture();
+  while (true) {
+    if (termination_.signal() != 0) return Interrupt(result);
+    const Supervisor::State state = supervisor_.Poll();
+    if (state == Supervisor::State::kFailed) return Fail(result);
+    if (state == Supervisor::State::kEnded) return;
+    if (state == Supervisor::State::kFinishing) {
+      finish_by = std::min(finish_by, clock_.Now() + kFinishLimit);
+      if (clock_.Now() >= finish_by) {
+        display_.Tell("some tasks did not leave after the job; stopping them");
+        supervisor_.Stop(kDrainLimit);
+        return;
+      }
+    }
+    Observe();
+    WaitOneTick();
+  }
+}
+
+void LocalRun::Observe() {
+  const absl::Time now = clock_.Now();
+  const std::optional<wire::JobStatus> status = poller_.latest();
+  std::optional<absl::Duration> left;
+  if (status.has_value() && status->phase() == wire::TRAINING) {
+    step_rate_.Observe(status->global_step(), now);
+    left = step_rate_.TimeTo(status->end_step());
+    if (status->examples_per_second() > 0) {
+      examples_per_second_sum_ += status->examples_per_second();
+      ++examples_per_second_count_;
+    }
+  }
+  display_.ShowProgress(ProgressLine(status.has_value() ? &*status : nullptr,
+                                     ReadEvaluation(job_), left),
+                        now);
+}
+
+void LocalRun::Interrupt(RunResult& result) {
+  display_.Tell("stopping (once more to stop at once)");
+  supervisor_.Stop(kDrainLimit);
+  result.status = RunResult::Status::kInterrupted;
+  result.exit_code = 128 + termination_.signal();
+}
+
+void LocalRun::Fail(RunResult& result) {
+  const Supervisor::Failure& failure = supervisor_.failure();
+  result.status = RunResult::Status::kFailed;
+  result.error = failure.reason;
+  result.exit_code = failure.exit_code;
+  display_.Tell(absl::StrCat(failure.task, " failed; stopping the others"));
+  supervisor_.Stop(kDrainLimit);
+}
+
+void LocalRun::AddOutcome(RunResult& result) const {
+  result.elapsed = clock_.Now() - start_;
+  result.metrics = metrics_;
+  result.evaluation = ReadEvaluation(job_);
+  if (examples_per_second_count_ > 0) {
+    result.examples_per_second =
+        examples_per_second_sum_ / examples_per_second_count_;
+  }
+  const CheckpointStore store(job_.checkpoint_dir);
+  const absl::StatusOr<std::vector<int64_t>> steps = store.ListSteps();
+  if (!steps.ok()) {
+    LOG(WARNING) << steps.status().message();
+  } else if (!steps->empty()) {
+    result.global_step = steps->back();
+    result.checkpoint = store.PathOf(steps->back());
+  }
+}
+
+void LocalRun::WaitOneTick() {
+  absl::Mutex mu;
+  const bool never = false;
+  absl::MutexLock lock(&mu);
+  clock_.AwaitWithTimeout(mu, absl::Condition(&never), kTick);
+}
+
+}  // namespace
+
+RunResult RunLocally(const LocalJob& job, const TerminationSignal& termination,
+                     Clock& clock) {
+  const absl::StatusOr<std::vector<int>> ports =
+      FreeLoopbackPorts(NumPorts(job));
+  if (!ports.ok()) {
+    RunResult result;
+    result.status = RunResult::Status::kFailed;
+    result.error = std::string(ports.status().message());
+    result.exit_code = static_cast<int>(ExitCodeFor(ports.status()));
+    return result;
+  }
+  return LocalRun(job, PlanTasks(job, *ports), termination, clock).Run();
+}
+
+}  // namespace parasol

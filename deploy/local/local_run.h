@@ -1,0 +1,21 @@
+#ifndef PARASOL_DEPLOY_LOCAL_LOCAL_RUN_H_
+#define PARASOL_DEPLOY_LOCAL_LOCAL_RUN_H_
+
+#include "base/clock.h"
+#include "base/process.h"
+#include "deploy/local/run_result.h"
+#include "deploy/local/task_plan.h"
+
+namespace parasol {
+
+// Runs a job on this machine to its end: all tasks as processes, those that
+// die started again, the progress on stderr. Returns when no process is left.
+//   kSucceeded    the chief has exited with 0, and all others have ended.
+//   kFailed       a task failed for good; exit_code is its own.
+//   kInterrupted  by `termination`; exit_code is 128 plus the signal.
+RunResult RunLocally(const LocalJob& job, const TerminationSignal& termination,
+                     Clock& clock);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_LOCAL_LOCAL_RUN_H_

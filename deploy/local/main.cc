@@ -1,0 +1,142 @@
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "absl/flags/flag.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/command_line.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "deploy/local/local_run.h"
+
+ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
+ABSL_FLAG(std::string, data_dir, ".",
+          "Where the files are that the job's data sets name.");
+ABSL_FLAG(int32_t, ps, 1, "How many parameter servers.");
+ABSL_FLAG(int32_t, workers, 1, "How many workers.");
+ABSL_FLAG(bool, evaluator, true, "Run an evaluator beside the training.");
+ABSL_FLAG(std::string, checkpoint_dir, "",
+          "Where checkpoints are written and read; an existing one is gone on "
+          "from. Empty: a fresh directory below $TMPDIR, which is printed.");
+ABSL_FLAG(parasol::RepeatedFlag, set, {},
+          "path=value: changes a field of the job, e.g. "
+          "end.steps=100 or train.batch_size=64. May be given several times.");
+ABSL_FLAG(std::string, device, "auto",
+          "Where workers and evaluator compute: auto, cpu or cuda:0.");
+ABSL_FLAG(std::string, log_dir, "",
+          "One log file per task; empty: <checkpoint_dir>/logs.");
+ABSL_FLAG(std::string, bin_dir, "",
+          "Where the roles' binaries are (ps/ps, worker/worker, …); empty: "
+          "where this one was built.");
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kUsage[] =
+    "Runs a job on this machine: a chief, parameter servers, workers and an "
+    "evaluator as processes of their own. Starts again what dies, shows the "
+    "progress on stderr and ends with the job. The last line on stdout is the "
+    "result as JSON.\n"
+    "\n"
+    "  launch --job=docs/examples/quickstart.textproto --data_dir=DIR --ps=2 "
+    "--workers=2\n"
+    "\n"
+    "Exit code: 0 done; 1 the job failed; 2 bad flags or job; 130 or 143 "
+    "stopped.";
+
+absl::StatusOr<std::string> FreshCheckpointDir() {
+  std::string path = (fs::temp_directory_path() / "parasol-XXXXXX").string();
+  if (mkdtemp(path.data()) == nullptr) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  fprintf(stderr, "checkpoints: %s\n", path.c_str());
+  return path;
+}
+
+absl::Status CheckExists(absl::string_view flag, const std::string& path) {
+  std::error_code error;
+  if (fs::exists(path, error)) return absl::OkStatus();
+  return absl::NotFoundError(
+      absl::StrCat("--", flag, ": ", path, " is missing"));
+}
+
+// bazel-bin/deploy/local/launcher lies two levels below the roles' folders.
+std::string BinDirOfThisBinary() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return self.parent_path().parent_path().parent_path().string();
+}
+
+absl::StatusOr<LocalJob> LocalJobFromFlags() {
+  LocalJob job;
+  if (absl::GetFlag(FLAGS_job).empty()) {
+    return absl::InvalidArgumentError("--job is missing; try --help");
+  }
+  job.num_ps = absl::GetFlag(FLAGS_ps);
+  job.num_workers = absl::GetFlag(FLAGS_workers);
+  if (job.num_ps < 1 || job.num_workers < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ps=", job.num_ps, " --workers=", job.num_workers,
+                     ": at least one of each"));
+  }
+  job.job_file = fs::absolute(absl::GetFlag(FLAGS_job)).string();
+  job.data_dir = fs::absolute(absl::GetFlag(FLAGS_data_dir)).string();
+  RETURN_IF_ERROR(CheckExists("job", job.job_file));
+  RETURN_IF_ERROR(CheckExists("data_dir", job.data_dir));
+  job.has_evaluator = absl::GetFlag(FLAGS_evaluator);
+  job.device = absl::GetFlag(FLAGS_device);
+  job.overrides = absl::GetFlag(FLAGS_set).values;
+  job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
+                    ? BinDirOfThisBinary()
+                    : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();
+  job.checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
+  if (job.checkpoint_dir.empty()) {
+    ASSIGN_OR_RETURN(job.checkpoint_dir, FreshCheckpointDir());
+  }
+  job.checkpoint_dir = fs::absolute(job.checkpoint_dir).string();
+  job.log_dir = absl::GetFlag(FLAGS_log_dir).empty()
+                    ? absl::StrCat(job.checkpoint_dir, "/logs")
+                    : fs::absolute(absl::GetFlag(FLAGS_log_dir)).string();
+  std::error_code error;
+  fs::create_directories(job.log_dir, error);
+  if (error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--log_dir: ", job.log_dir, ": ", error.message()));
+  }
+  return job;
+}
+
+RunResult RunFromFlags(const TerminationSignal& termination) {
+  const absl::StatusOr<LocalJob> job = LocalJobFromFlags();
+  if (job.ok()) return RunLocally(*job, termination, Clock::Real());
+  RunResult result;
+  result.status = RunResult::Status::kFailed;
+  result.error = std::string(job.status().message());
+  result.exit_code = static_cast<int>(ExitCodeFor(job.status()));
+  return result;
+}
+
+int Main(int argc, char** argv) {
+  const std::vector<std::string> rest = ParseCommandLine(argc, argv, kUsage);
+  if (!rest.empty()) {
+    return ExitWith(absl::InvalidArgumentError(
+        absl::StrCat("unexpected argument ", rest[0], "; try --help")));
+  }
+  const TerminationSignal termination;
+  const RunResult result = RunFromFlags(termination);
+  fprintf(stderr, "%s", Summary(result).c_str());
+  printf("%s\n", ToJson(result).c_str());
+  return result.exit_code;
+}
+
+}  // namespace
+}  // namespace parasol
+
+int main(int argc, char** argv) { return parasol::Main(argc, argv); }

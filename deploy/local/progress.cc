@@ -1,0 +1,95 @@
+#include "deploy/local/progress.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "deploy/local/run_result.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kRateWindow = absl::Seconds(10);
+
+std::string Waiting(const wire::JobStatus& status, const std::string& what) {
+  if (status.missing_task().empty()) return what;
+  return absl::StrCat(what, ", waiting for ",
+                      absl::StrJoin(status.missing_task(), ", "));
+}
+
+std::string Left(absl::Duration left) {
+  const int64_t seconds =
+      absl::ToInt64Seconds(absl::Ceil(left, absl::Seconds(1)));
+  if (seconds < 100) return absl::StrCat("  ", seconds, " s left");
+  return absl::StrCat("  ", (seconds + 59) / 60, " min left");
+}
+
+std::string Training(const wire::JobStatus& status,
+                     const std::optional<Evaluation>& evaluation,
+                     std::optional<absl::Duration> left) {
+  std::string line = absl::StrCat("step ", WithThousands(status.global_step()));
+  if (status.end_step() > 0) {
+    absl::StrAppend(&line, "/", WithThousands(status.end_step()), " (",
+                    100 * status.global_step() / status.end_step(), " %)");
+  }
+  if (status.examples_per_second() > 0) {
+    absl::StrAppend(&line, "  ",
+                    WithThousands(std::llround(status.examples_per_second())),
+                    " examples/s");
+  }
+  if (status.has_loss()) {
+    absl::StrAppendFormat(&line, "  loss %.4f", status.loss());
+  }
+  if (evaluation.has_value()) {
+    absl::StrAppendFormat(&line, "  accuracy %.2f %%",
+                          100 * evaluation->accuracy);
+  }
+  if (left.has_value()) absl::StrAppend(&line, Left(*left));
+  return line;
+}
+
+}  // namespace
+
+void StepRate::Observe(int64_t global_step, absl::Time now) {
+  if (!observed_.empty() && global_step < observed_.back().second) {
+    observed_.clear();
+  }
+  observed_.emplace_back(now, global_step);
+  while (observed_.front().first < now - kRateWindow) observed_.pop_front();
+}
+
+std::optional<absl::Duration> StepRate::TimeTo(int64_t end_step) const {
+  if (observed_.empty()) return std::nullopt;
+  const auto& [first_time, first_step] = observed_.front();
+  const auto& [last_time, last_step] = observed_.back();
+  if (last_step == first_step || last_time == first_time) return std::nullopt;
+  const double steps_left = std::max<int64_t>(0, end_step - last_step);
+  return (last_time - first_time) * (steps_left / (last_step - first_step));
+}
+
+std::string ProgressLine(const wire::JobStatus* status,
+                         const std::optional<Evaluation>& evaluation,
+                         std::optional<absl::Duration> left) {
+  if (status == nullptr) return "starting";
+  switch (status->phase()) {
+    case wire::WAITING_FOR_PS:
+      return Waiting(*status, "starting");
+    case wire::LOADING:
+      return Waiting(*status, "loading the variables");
+    case wire::TRAINING:
+      return Training(*status, evaluation, left);
+    case wire::FINISHING:
+    case wire::COMPLETE:
+      return Waiting(*status,
+                     absl::StrCat(Training(*status, evaluation, std::nullopt),
+                                  "  finishing"));
+    case wire::FAILED:
+      return "failed";
+    default:
+      return "unknown phase";
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,39 @@
+#ifndef PARASOL_DEPLOY_LOCAL_PROGRESS_H_
+#define PARASOL_DEPLOY_LOCAL_PROGRESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "deploy/local/evaluation.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// How fast the global step grows, over the last ten seconds.
+class StepRate {
+ public:
+  // A step smaller than the last one (a restored checkpoint) starts anew.
+  void Observe(int64_t global_step, absl::Time now);
+  // Until `end_step`; nullopt while there is nothing to tell it from.
+  std::optional<absl::Duration> TimeTo(int64_t end_step) const;
+
+ private:
+  std::deque<std::pair<absl::Time, int64_t>> observed_;
+};
+
+// The state of a job as one line for people, e.g.
+//   step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.231  accuracy 96.20 %
+//   8 s left
+// and before training begins what it waits for. `status` is nullptr as long as
+// the chief has not answered.
+std::string ProgressLine(const wire::JobStatus* status,
+                         const std::optional<Evaluation>& evaluation,
+                         std::optional<absl::Duration> left);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_LOCAL_PROGRESS_H_

@@ -1,0 +1,34 @@
+#include "deploy/local/progress_display.h"
+
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+const absl::Time kStart = absl::FromUnixSeconds(1000);
+
+TEST(ProgressDisplayTest, TerminalLineIsWrittenOverAndCutToFit) {
+  ProgressDisplay display(/*columns=*/8);
+  EXPECT_EQ(display.ProgressText("step 1 of 9", kStart), "\r\x1b[Kstep 1 ");
+  EXPECT_EQ(display.ProgressText("step 2", kStart), "");
+  EXPECT_EQ(display.ProgressText("step 2", kStart + absl::Milliseconds(200)),
+            "\r\x1b[Kstep 2");
+}
+
+TEST(ProgressDisplayTest, MessageReplacesTheProgressLine) {
+  ProgressDisplay display(/*columns=*/80);
+  EXPECT_EQ(display.TellText("hello"), "hello\n");
+  display.ProgressText("step 1", kStart);
+  EXPECT_EQ(display.TellText("ps/0 died"), "\r\x1b[Kps/0 died\n");
+}
+
+TEST(ProgressDisplayTest, FileGetsALineEveryFiveSeconds) {
+  ProgressDisplay display(/*columns=*/0);
+  EXPECT_EQ(display.ProgressText("step 1", kStart), "step 1\n");
+  EXPECT_EQ(display.ProgressText("step 2", kStart + absl::Seconds(4)), "");
+  EXPECT_EQ(display.ProgressText("step 3", kStart + absl::Seconds(5)),
+            "step 3\n");
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,70 @@
+#include "deploy/local/progress.h"
+
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+const absl::Time kStart = absl::FromUnixSeconds(1000);
+
+wire::JobStatus Training() {
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.set_global_step(1200);
+  status.set_end_step(4000);
+  return status;
+}
+
+TEST(ProgressLineTest, ShowsAllThatIsKnown) {
+  wire::JobStatus status = Training();
+  status.set_examples_per_second(12345.4);
+  status.set_loss(0.23142);
+  EXPECT_EQ(
+      ProgressLine(&status, Evaluation{1000, 0.962, 0.1}, absl::Seconds(8)),
+      "step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.2314  "
+      "accuracy 96.20 %  8 s left");
+}
+
+TEST(ProgressLineTest, LeavesOutWhatIsNot) {
+  const wire::JobStatus status = Training();
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "step 1,200/4,000 (30 %)");
+}
+
+TEST(ProgressLineTest, NamesWhomTheClusterWaitsFor) {
+  EXPECT_EQ(ProgressLine(nullptr, std::nullopt, std::nullopt), "starting");
+  wire::JobStatus status;
+  status.set_phase(wire::WAITING_FOR_PS);
+  status.add_missing_task("ps/0");
+  status.add_missing_task("ps/1");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "starting, waiting for ps/0, ps/1");
+}
+
+TEST(ProgressLineTest, LongTimesAreInMinutes) {
+  const wire::JobStatus status = Training();
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(601)),
+            "step 1,200/4,000 (30 %)  11 min left");
+}
+
+TEST(StepRateTest, TimeLeftFollowsTheLastTenSeconds) {
+  StepRate rate;
+  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
+  rate.Observe(0, kStart);
+  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
+  rate.Observe(10, kStart + absl::Seconds(10));
+  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(90));
+  rate.Observe(30, kStart + absl::Seconds(20));
+  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(35));
+}
+
+TEST(StepRateTest, RestoredCheckpointStartsAnew) {
+  StepRate rate;
+  rate.Observe(50, kStart);
+  rate.Observe(60, kStart + absl::Seconds(1));
+  rate.Observe(40, kStart + absl::Seconds(2));
+  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,59 @@
+#include "deploy/local/run_result.h"
+
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+RunResult Succeeded() {
+  RunResult result;
+  result.checkpoint = "/ckpt/ckpt-000000004000";
+  result.global_step = 4000;
+  result.examples_per_second = 12345.6;
+  result.elapsed = absl::Milliseconds(21340);
+  result.evaluation = Evaluation{4000, 0.9725, 0.125};
+  result.metrics = {{"chief", "http://127.0.0.1:1/metrics"},
+                    {"ps/0", "http://127.0.0.1:2/metrics"}};
+  return result;
+}
+
+TEST(RunResultTest, JsonOfASuccess) {
+  EXPECT_EQ(ToJson(Succeeded()),
+            R"({"status":"succeeded","global_step":4000,)"
+            R"("examples_per_second":12346.0,"seconds":21.34,)"
+            R"("eval":{"accuracy":0.9725,"loss":0.125,"global_step":4000},)"
+            R"("checkpoint":"/ckpt/ckpt-000000004000",)"
+            R"("metrics":{"chief":"http://127.0.0.1:1/metrics",)"
+            R"("ps/0":"http://127.0.0.1:2/metrics"}})");
+}
+
+TEST(RunResultTest, JsonOfAFailureIsOneLineOfUtf8) {
+  RunResult result;
+  result.status = RunResult::Status::kFailed;
+  result.error = "worker/1: say \"x\"\n\xff";
+  EXPECT_EQ(ToJson(result),
+            "{\"status\":\"failed\","
+            "\"error\":\"worker/1: say \\\"x\\\"\\n\xEF\xBF\xBD\","
+            "\"global_step\":0,\"examples_per_second\":0.0,\"seconds\":0.0,"
+            "\"eval\":null,\"checkpoint\":\"\",\"metrics\":{}}");
+}
+
+TEST(RunResultTest, SummaryIsForPeople) {
+  EXPECT_EQ(Summary(Succeeded()),
+            "Job succeeded at step 4,000 after 21.3 s.\n"
+            "  accuracy:   97.25 % of the evaluation examples (loss 0.1250, "
+            "step 4,000)\n"
+            "  speed:      12,346 examples per second\n"
+            "  checkpoint: /ckpt/ckpt-000000004000\n");
+}
+
+TEST(RunResultTest, ThousandsAreSeparated) {
+  EXPECT_EQ(WithThousands(0), "0");
+  EXPECT_EQ(WithThousands(999), "999");
+  EXPECT_EQ(WithThousands(1000), "1,000");
+  EXPECT_EQ(WithThousands(1234567), "1,234,567");
+  EXPECT_EQ(WithThousands(-123456), "-123,456");
+}
+
+}  // namespace
+}  // namespace parasol

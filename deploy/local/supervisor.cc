@@ -1,0 +1,143 @@
+#include "deploy/local/supervisor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "deploy/local/file_tail.h"
+#include "deploy/local/last_error.h"
+
+namespace parasol {
+namespace {
+
+// Enough for the last words of a task and the stack of a sanitizer.
+constexpr int64_t kLogTailBytes = 64 << 10;
+
+}  // namespace
+
+Supervisor::Supervisor(std::vector<TaskPlan> plans, const RestartLimits& limits,
+                       std::function<void(const std::string&)> tell,
+                       Clock& clock)
+    : tell_(std::move(tell)), clock_(clock) {
+  for (TaskPlan& plan : plans) {
+    tasks_.push_back({.plan = std::move(plan),
+                      .policy = RestartPolicy(limits),
+                      .process = nullptr,
+                      .start_at = absl::InfiniteFuture()});
+  }
+}
+
+absl::Status Supervisor::Start() {
+  for (Task& task : tasks_) RETURN_IF_ERROR(StartTask(task));
+  return absl::OkStatus();
+}
+
+absl::Status Supervisor::StartTask(Task& task) {
+  SubprocessOptions options;
+  options.argv = task.plan.argv;
+  options.environment = {{"TF_CONFIG", task.plan.tf_config}};
+  options.standard_output = OutputTo::File(task.plan.log_file);
+  options.standard_error = OutputTo::File(task.plan.log_file);
+  // A Ctrl-C is passed on as one SIGTERM, in the order of Stop().
+  options.own_process_group = true;
+  ASSIGN_OR_RETURN(task.process, Subprocess::Start(options));
+  task.start_at = absl::InfiniteFuture();
+  task.policy.Started(clock_.Now());
+  return absl::OkStatus();
+}
+
+Supervisor::State Supervisor::Poll() {
+  for (Task& task : tasks_) {
+    if (state_ == State::kFailed) return state_;
+    if (task.process == nullptr) {
+      if (state_ != State::kRunning || clock_.Now() < task.start_at) continue;
+      const absl::Status started = StartTask(task);
+      if (!started.ok()) Fail(task, 1, std::string(started.message()));
+      continue;
+    }
+    const std::optional<ProcessEnd> end = task.process->Poll();
+    if (!end.has_value()) continue;
+    task.process.reset();
+    HandleEnd(task, *end);
+  }
+  const bool none_runs = absl::c_all_of(
+      tasks_, [](const Task& task) { return task.process == nullptr; });
+  if (state_ == State::kFinishing && none_runs) state_ = State::kEnded;
+  return state_;
+}
+
+void Supervisor::HandleEnd(Task& task, const ProcessEnd& end) {
+  if (state_ == State::kFinishing) {
+    if (end.code() != 0) {
+      tell_(absl::StrCat(task.plan.name, " ended after the job with ",
+                         Describe(end), Reason(task)));
+    }
+    return;
+  }
+  const RestartPolicy::Decision decision = task.policy.Ended(end, clock_.Now());
+  switch (decision.verdict) {
+    case RestartPolicy::Verdict::kDone:
+      if (task.plan.role == "chief") state_ = State::kFinishing;
+      return;
+    case RestartPolicy::Verdict::kRestart:
+      task.start_at = clock_.Now() + decision.delay;
+      tell_(absl::StrCat(task.plan.name, " ended with ", Describe(end),
+                         Reason(task), "; starting it again (",
+                         decision.restart, " of ",
+                         task.policy.limits().max_restarts, ")"));
+      return;
+    case RestartPolicy::Verdict::kFailed:
+      Fail(task, end.code(),
+           absl::StrCat("ended with ", Describe(end), Reason(task)));
+      return;
+    case RestartPolicy::Verdict::kTooManyRestarts:
+      Fail(task, end.code(),
+           absl::StrCat("died more than ", task.policy.limits().max_restarts,
+                        " times within ",
+                        absl::FormatDuration(task.policy.limits().window),
+                        ", last with ", Describe(end), Reason(task)));
+      return;
+  }
+}
+
+void Supervisor::Fail(const Task& task, int exit_code, const std::string& how) {
+  state_ = State::kFailed;
+  failure_ = {.task = task.plan.name,
+              .exit_code = exit_code,
+              .reason = absl::StrCat(task.plan.name, " ", how,
+                                     " (log: ", task.plan.log_file, ")")};
+}
+
+std::string Supervisor::Reason(const Task& task) const {
+  const std::string reason =
+      LastError(FileTail(task.plan.log_file, kLogTailBytes), task.plan.role);
+  return reason.empty() ? "" : absl::StrCat(": ", reason);
+}
+
+void Supervisor::Stop(absl::Duration limit) {
+  const absl::Time start = clock_.Now();
+  Drain({"worker", "evaluator"}, start + limit / 2);
+  Drain({"chief"}, start + limit * 0.75);
+  Drain({"ps"}, start + limit);
+  // The destructor of a process kills it.
+  for (Task& task : tasks_) task.process.reset();
+}
+
+void Supervisor::Drain(const std::vector<std::string>& roles,
+                       absl::Time deadline) {
+  std::vector<Subprocess*> processes;
+  for (Task& task : tasks_) {
+    if (task.process != nullptr &&
+        absl::c_linear_search(roles, task.plan.role)) {
+      processes.push_back(task.process.get());
+    }
+  }
+  for (Subprocess* process : processes) process->Terminate();
+  for (Subprocess* process : processes) {
+    process->Wait(deadline - clock_.Now()).IgnoreError();
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,81 @@
+#include "deploy/local/task_plan.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+std::string Loopback(int port) { return absl::StrCat("127.0.0.1:", port); }
+
+// The flags of one role beside --metrics_address.
+std::vector<std::string> RoleFlags(const LocalJob& job,
+                                   const std::string& role) {
+  if (role == "worker" || role == "evaluator") {
+    return {absl::StrCat("--data_dir=", job.data_dir),
+            absl::StrCat("--device=", job.device)};
+  }
+  if (role != "chief") return {};
+  std::vector<std::string> flags = {
+      absl::StrCat("--job=", job.job_file),
+      absl::StrCat("--checkpoint_dir=", job.checkpoint_dir)};
+  for (const std::string& assignment : job.overrides) {
+    flags.push_back(absl::StrCat("--set=", assignment));
+  }
+  return flags;
+}
+
+TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
+                  const std::string& role, int index, int metrics_port) {
+  TaskPlan task;
+  task.role = role;
+  task.name = absl::StrCat(role, "/", index);
+  task.metrics_address = Loopback(metrics_port);
+  task.log_file = absl::StrCat(job.log_dir, "/", role, "-", index, ".log");
+  task.argv = {absl::StrCat(job.bin_dir, "/", role, "/", role),
+               absl::StrCat("--metrics_address=", task.metrics_address)};
+  for (std::string& flag : RoleFlags(job, role)) {
+    task.argv.push_back(std::move(flag));
+  }
+  const nlohmann::ordered_json tf_config = {
+      {"cluster", cluster}, {"task", {{"type", role}, {"index", index}}}};
+  task.tf_config = tf_config.dump();
+  return task;
+}
+
+}  // namespace
+
+int NumPorts(const LocalJob& job) {
+  const int num_addresses = 1 + job.num_ps + job.num_workers;
+  const int num_metrics = num_addresses + (job.has_evaluator ? 1 : 0);
+  return num_addresses + num_metrics;
+}
+
+LocalPlan PlanTasks(const LocalJob& job, const std::vector<int>& ports) {
+  CHECK_EQ(static_cast<int>(ports.size()), NumPorts(job));
+  auto port = ports.begin();
+  nlohmann::ordered_json cluster;
+  const auto add_role = [&](const std::string& role, int count) {
+    for (int i = 0; i < count; ++i) cluster[role].push_back(Loopback(*port++));
+  };
+  add_role("chief", 1);
+  add_role("ps", job.num_ps);
+  add_role("worker", job.num_workers);
+
+  LocalPlan plan;
+  plan.chief_address = cluster["chief"][0];
+  for (const auto& [role, addresses] : cluster.items()) {
+    for (size_t i = 0; i < addresses.size(); ++i) {
+      plan.tasks.push_back(PlanTask(job, cluster, role, i, *port++));
+    }
+  }
+  if (job.has_evaluator) {
+    plan.tasks.push_back(PlanTask(job, cluster, "evaluator", 0, *port++));
+  }
+  return plan;
+}
+
+}  // namespace parasol

@@ -1,0 +1,74 @@
+#include "deploy/local/task_plan.h"
+
+#include <numeric>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+
+LocalJob TwoByTwo() {
+  LocalJob job;
+  job.job_file = "/jobs/mnist.textproto";
+  job.data_dir = "/data";
+  job.checkpoint_dir = "/ckpt";
+  job.log_dir = "/ckpt/logs";
+  job.bin_dir = "/bin";
+  job.device = "cpu";
+  job.num_ps = 2;
+  job.num_workers = 2;
+  job.overrides = {"end.steps=7", "seed=1"};
+  return job;
+}
+
+LocalPlan Plan(const LocalJob& job) {
+  std::vector<int> ports(NumPorts(job));
+  std::iota(ports.begin(), ports.end(), 1);
+  return PlanTasks(job, ports);
+}
+
+TEST(TaskPlanTest, EveryTaskKnowsTheClusterAndItsPlace) {
+  const LocalPlan plan = Plan(TwoByTwo());
+  std::vector<std::string> names;
+  for (const TaskPlan& task : plan.tasks) names.push_back(task.name);
+  EXPECT_THAT(names, ElementsAre("chief/0", "ps/0", "ps/1", "worker/0",
+                                 "worker/1", "evaluator/0"));
+  EXPECT_EQ(plan.chief_address, "127.0.0.1:1");
+  EXPECT_EQ(plan.tasks[2].tf_config,
+            R"({"cluster":{"chief":["127.0.0.1:1"],)"
+            R"("ps":["127.0.0.1:2","127.0.0.1:3"],)"
+            R"("worker":["127.0.0.1:4","127.0.0.1:5"]},)"
+            R"("task":{"type":"ps","index":1}})");
+}
+
+TEST(TaskPlanTest, EachRoleGetsItsFlags) {
+  const LocalPlan plan = Plan(TwoByTwo());
+  EXPECT_THAT(
+      plan.tasks[0].argv,
+      ElementsAre("/bin/chief/chief", "--metrics_address=127.0.0.1:6",
+                  "--job=/jobs/mnist.textproto", "--checkpoint_dir=/ckpt",
+                  "--set=end.steps=7", "--set=seed=1"));
+  EXPECT_THAT(plan.tasks[1].argv,
+              ElementsAre("/bin/ps/ps", "--metrics_address=127.0.0.1:7"));
+  EXPECT_THAT(
+      plan.tasks[4].argv,
+      ElementsAre("/bin/worker/worker", "--metrics_address=127.0.0.1:10",
+                  "--data_dir=/data", "--device=cpu"));
+  EXPECT_THAT(
+      plan.tasks[5].argv,
+      ElementsAre("/bin/evaluator/evaluator", "--metrics_address=127.0.0.1:11",
+                  "--data_dir=/data", "--device=cpu"));
+  EXPECT_EQ(plan.tasks[4].log_file, "/ckpt/logs/worker-1.log");
+}
+
+TEST(TaskPlanTest, EvaluatorCanBeLeftOut) {
+  LocalJob job = TwoByTwo();
+  job.has_evaluator = false;
+  EXPECT_EQ(Plan(job).tasks.back().name, "worker/1");
+}
+
+}  // namespace
+}  // namespace parasol
