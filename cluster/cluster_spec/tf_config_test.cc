@@ -271,6 +271,25 @@ TEST(TfConfigTest, SomeoneDoesTheChiefsDuties) {
               IsFault("neither a chief nor a worker 0"));
 }
 
+// Whatever a byte is changed to: a task, or a fault on one line.
+TEST(TfConfigTest, DamagedTextIsAFaultOrStillAConfiguration) {
+  const std::string good = absl::StrCat(
+      R"({"cluster": {"master": {"0": "[::1]:1"}, "ps": ["p:1"], )"
+      R"("worker": ["w0:1"], "evaluator": null}, "x": [1.5, "\u00e9"], )",
+      kWorker0, "}");
+  ASSERT_OK(Parse(good));
+  for (size_t i = 0; i < good.size(); ++i) {
+    EXPECT_THAT(Parse(good.substr(0, i + (i == 0))), IsFault(""));
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string damaged = good;
+      damaged[i] = static_cast<char>(byte);
+      const auto config = Parse(damaged);
+      if (config.ok()) continue;
+      EXPECT_THAT(config, IsFault(""));
+    }
+  }
+}
+
 TEST(TfConfigTest, LongValuesAreCutInTheError) {
   const std::string digits(100000, '9');
   const auto config = Parse(WithTask(

@@ -111,5 +111,24 @@ TEST(ParseJobTest, ErrorsNameFileLineAndColumn) {
   }
 }
 
+// Whatever a byte is changed to: a job, or a fault on one line.
+TEST(ParseJobTest, DamagedTextIsAFaultOrStillAJob) {
+  const std::string good =
+      "name: 'x' seed: 7 model { input_shape: 28 layer { dense { units: 3 } } }"
+      " worker { overlap: true non_finite_loss: STOP } end { epochs: 1e3 }";
+  ASSERT_OK(ParseJob(good, "f"));
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (int byte = 0; byte < 256; ++byte) {
+      std::string damaged = good;
+      damaged[i] = static_cast<char>(byte);
+      const auto job = ParseJob(damaged, "f");
+      if (job.ok()) continue;
+      EXPECT_THAT(job, StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(StartsWith("f:"), Not(HasSubstr("\n")))))
+          << damaged;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace parasol
