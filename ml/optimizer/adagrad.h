@@ -1,0 +1,21 @@
+#ifndef PARASOL_ML_OPTIMIZER_ADAGRAD_H_
+#define PARASOL_ML_OPTIMIZER_ADAGRAD_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// A step per element that shrinks with the gradients it has seen. One slot,
+// "accumulator":  a += g²;  w -= lr·g / (√a + epsilon).
+// Defaults: learning_rate .001, initial_accumulator_value .1, epsilon 1e-7.
+//   InvalidArgument  a parameter is negative or not finite.
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdagrad(
+    const job::Adagrad& spec);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_OPTIMIZER_ADAGRAD_H_

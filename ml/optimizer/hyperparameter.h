@@ -1,0 +1,38 @@
+#ifndef PARASOL_ML_OPTIMIZER_HYPERPARAMETER_H_
+#define PARASOL_ML_OPTIMIZER_HYPERPARAMETER_H_
+
+#include <limits>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace parasol {
+
+// InvalidArgument, naming the parameter, its value and the range, unless
+// `value` is not negative and, as a float32, finite.
+inline absl::Status CheckNotNegative(absl::string_view name, double value) {
+  if (value >= 0 && value <= std::numeric_limits<float>::max()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      name, " is ", value, "; it must be a float32 of at least 0"));
+}
+
+// The same for [0, 1].
+inline absl::Status CheckUpToOne(absl::string_view name, double value) {
+  if (value >= 0 && value <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, "; it must be in [0, 1]"));
+}
+
+// The same for [0, 1).
+inline absl::Status CheckBelowOne(absl::string_view name, double value) {
+  if (value >= 0 && value < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, "; it must be in [0, 1)"));
+}
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_OPTIMIZER_HYPERPARAMETER_H_

@@ -1,0 +1,26 @@
+#include "ml/optimizer/optimizer.h"
+
+#include "absl/status/status.h"
+#include "ml/optimizer/adagrad.h"
+#include "ml/optimizer/adam.h"
+#include "ml/optimizer/sgd.h"
+
+namespace parasol {
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
+    const job::Optimizer& spec) {
+  switch (spec.kind_case()) {
+    case job::Optimizer::kSgd:
+      return MakeSgd(spec.sgd());
+    case job::Optimizer::kAdagrad:
+      return MakeAdagrad(spec.adagrad());
+    case job::Optimizer::kAdam:
+      return MakeAdam(spec.adam());
+    case job::Optimizer::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "optimizer is not set: choose sgd, adagrad or adam");
+}
+
+}  // namespace parasol

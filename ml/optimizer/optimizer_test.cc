@@ -1,0 +1,261 @@
+#include "ml/optimizer/optimizer.h"
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "base/status_matchers.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/optimizer/test_table.h"
+#include "nlohmann/json.hpp"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+using ::nlohmann::json;
+
+constexpr char kCases[] = "ml/optimizer/testdata/optimizer_cases.jsonl";
+
+std::unique_ptr<const Optimizer> Make(const std::string& textproto) {
+  job::Optimizer spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(textproto, &spec));
+  auto optimizer = MakeOptimizer(spec);
+  EXPECT_OK(optimizer);
+  return *std::move(optimizer);
+}
+
+TEST(MakeOptimizerTest, NoneChosenIsInvalid) {
+  EXPECT_THAT(MakeOptimizer(job::Optimizer()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+// ---- Trajectories of Keras's formulas, computed in float64. ----
+
+const std::map<std::string, std::string>& SpecNames() {
+  static const auto& names = *new std::map<std::string, std::string>{
+      {"SGD", "sgd"}, {"Adagrad", "adagrad"}, {"Adam", "adam"}};
+  return names;
+}
+
+const std::map<std::string, std::string>& HyperNames() {
+  static const auto& names = *new std::map<std::string, std::string>{
+      {"lr", "learning_rate"}, {"init", "initial_accumulator_value"}};
+  return names;
+}
+
+std::string SpecOf(const json& golden) {
+  std::string text = SpecNames().at(golden["optimizer"]) + " {";
+  for (const auto& [name, value] : golden["hyper"].items()) {
+    const auto renamed = HyperNames().find(name);
+    text += " " + (renamed == HyperNames().end() ? name : renamed->second) +
+            ": " + value.dump();
+  }
+  return text + " }";
+}
+
+// Row -> gradient, duplicates summed.
+using SparseGradient = std::map<size_t, float>;
+
+const SparseGradient& SparseGradientAt(size_t step) {
+  static const auto& cycle = *new std::vector<SparseGradient>{
+      {{0, .1f + .05f}, {2, -.3f}}, {{2, .2f}, {3, .4f}}, {{0, -.1f}}};
+  return cycle[step % cycle.size()];
+}
+
+void ApplySparse(const Optimizer& optimizer, bool touches_all_rows, size_t step,
+                 TestTable& table) {
+  if (touches_all_rows) {
+    std::vector<float> dense(table.value.size());
+    for (const auto& [row, g] : SparseGradientAt(step)) dense[row] = g;
+    table.Apply(optimizer, step, dense);
+    return;
+  }
+  for (const auto& [row, g] : SparseGradientAt(step)) {
+    table.Apply(optimizer, step, {g}, row);
+  }
+}
+
+void ExpectClose(const std::vector<float>& got, const std::vector<double>& want,
+                 const std::string& what) {
+  ASSERT_EQ(got.size(), want.size()) << what;
+  for (size_t i = 0; i < got.size(); ++i) {
+    EXPECT_NEAR(got[i], want[i], 1e-5 * std::abs(want[i])) << what << " " << i;
+  }
+}
+
+void RunGolden(const json& golden) {
+  const auto optimizer = Make(SpecOf(golden));
+  const bool sparse = golden["mode"].get<std::string>().starts_with("sparse");
+  TestTable table(*optimizer, golden["init"].get<std::vector<float>>());
+  const json& trajectory = golden["var_after_each_step"];
+  for (size_t step = 0; step < trajectory.size(); ++step) {
+    if (sparse) {
+      ApplySparse(*optimizer, golden["optimizer"] == "Adam", step, table);
+    } else {
+      table.Apply(*optimizer, step, {.1f, .2f, -.3f, .4f});
+    }
+    ExpectClose(table.value, trajectory[step], "step " + std::to_string(step));
+  }
+  ASSERT_EQ(optimizer->slot_names().size(), golden["slots"].size());
+  for (size_t s = 0; s < table.slots.size(); ++s) {
+    const std::string& name = optimizer->slot_names()[s];
+    ExpectClose(table.slots[s], golden["slots"].at(name), name);
+  }
+}
+
+TEST(OptimizerTest, TrajectoriesAreThoseOfKeras) {
+  std::ifstream file(kCases);
+  int cases = 0;
+  for (std::string line; std::getline(file, line);) {
+    const json golden = json::parse(line);
+    if (!SpecNames().contains(golden["optimizer"])) continue;
+    SCOPED_TRACE(golden["name"]);
+    RunGolden(golden);
+    ++cases;
+  }
+  EXPECT_EQ(cases, 9);
+}
+
+// ---- What must not change a bit. ----
+
+class OptimizerBitsTest : public testing::TestWithParam<std::string> {
+ protected:
+  static constexpr int kSteps = 3;
+
+  OptimizerBitsTest() : optimizer_(Make(GetParam())) {}
+
+  // Not a multiple of any vector's width.
+  static constexpr size_t kElements = 1003;
+
+  static std::vector<float> Draw(unsigned seed) {
+    std::mt19937 random(seed);
+    std::vector<float> values(kElements);
+    for (float& value : values) {
+      value = static_cast<float>(random()) / 4e9f - .5f;
+    }
+    return values;
+  }
+
+  TestTable Initial() const { return TestTable(*optimizer_, Draw(0)); }
+
+  TestTable InPlace() const {
+    TestTable table = Initial();
+    for (int step = 0; step < kSteps; ++step) {
+      table.Apply(*optimizer_, step, Draw(step + 1));
+    }
+    return table;
+  }
+
+  static void ExpectSameBits(const TestTable& got, const TestTable& want) {
+    const auto same = [](const std::vector<float>& a,
+                         const std::vector<float>& b) {
+      return std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+    };
+    EXPECT_TRUE(same(got.value, want.value));
+    for (size_t s = 0; s < want.slots.size(); ++s) {
+      EXPECT_TRUE(same(got.slots[s], want.slots[s])) << "slot " << s;
+    }
+  }
+
+  const std::unique_ptr<const Optimizer> optimizer_;
+};
+
+TEST_P(OptimizerBitsTest, IntoAnotherArrayIsTheSameAndLeavesTheOldOne) {
+  TestTable table = Initial();
+  for (int step = 0; step < kSteps; ++step) {
+    const std::vector<float> gradient = Draw(step + 1);
+    const std::vector<float> before = table.value;
+    std::vector<float> after(kElements);
+    const std::vector<float*> slots = table.SlotsAt(0);
+    optimizer_->Apply(
+        step, {.count = kElements,
+               .gradient = reinterpret_cast<const std::byte*>(gradient.data()),
+               .value = table.value.data(),
+               .new_value = after.data(),
+               .slots = slots});
+    EXPECT_EQ(table.value, before);
+    table.value = after;
+  }
+  ExpectSameBits(table, InPlace());
+}
+
+TEST_P(OptimizerBitsTest, GradientMayStartAtAnyByte) {
+  for (size_t offset = 1; offset < sizeof(float); ++offset) {
+    TestTable table = Initial();
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<float> gradient = Draw(step + 1);
+      std::vector<std::byte> bytes(kElements * sizeof(float) + offset);
+      std::memcpy(bytes.data() + offset, gradient.data(),
+                  kElements * sizeof(float));
+      const std::vector<float*> slots = table.SlotsAt(0);
+      optimizer_->Apply(step, {.count = kElements,
+                               .gradient = bytes.data() + offset,
+                               .value = table.value.data(),
+                               .new_value = table.value.data(),
+                               .slots = slots});
+    }
+    ExpectSameBits(table, InPlace());
+  }
+}
+
+TEST_P(OptimizerBitsTest, PiecesGiveWhatTheWholeGives) {
+  for (const size_t piece : {1, 7, 64, 1000}) {
+    TestTable table = Initial();
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<float> gradient = Draw(step + 1);
+      for (size_t first = 0; first < kElements; first += piece) {
+        table.Apply(*optimizer_, step,
+                    absl::MakeConstSpan(gradient).subspan(first, piece), first);
+      }
+    }
+    ExpectSameBits(table, InPlace());
+  }
+}
+
+// This file is compiled for any x86-64, which cannot fuse a multiplication and
+// an addition; the optimizers' own loops are compiled for machines that can.
+TEST(OptimizerTest, EveryMachineRoundsEachOperationOfAdam) {
+  const auto adam = Make("adam {}");
+  TestTable table(*adam, {1.1f, -.7f, 3.3f});
+  TestTable plain = table;
+  const std::vector<float> gradient = {.123f, -4.567f, .0089f};
+  for (int t = 1; t <= 5; ++t) {
+    const float alpha = static_cast<float>(
+        .001 * std::sqrt(1 - std::pow(.999, t)) / (1 - std::pow(.9, t)));
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      float& m = plain.slots[0][i];
+      float& v = plain.slots[1][i];
+      const float g = gradient[i];
+      m = .9f * m + static_cast<float>(1 - .9) * g;
+      v = .999f * v + static_cast<float>(1 - .999) * (g * g);
+      plain.value[i] -= alpha * m / (std::sqrt(v) + 1e-7f);
+    }
+    table.Apply(*adam, t - 1, gradient);
+  }
+  EXPECT_EQ(table.value, plain.value);
+  EXPECT_EQ(table.slots, plain.slots);
+}
+
+TEST_P(OptimizerBitsTest, NoElementsIsNoUpdate) {
+  TestTable table = Initial();
+  table.Apply(*optimizer_, 0, {});
+  ExpectSameBits(table, Initial());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OptimizerBitsTest,
+                         testing::Values("sgd {}", "sgd { momentum: .9 }",
+                                         "sgd { momentum: .9 nesterov: true }",
+                                         "adagrad {}", "adam {}",
+                                         "adam { amsgrad: true }"));
+
+}  // namespace
+}  // namespace parasol
