@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -99,6 +100,17 @@ TEST(TerminationSignalTest, WithoutASignalNoCallbackRuns) {
     TerminationSignal termination;
     termination.OnSignal([&] { ran = true; });
   }
+  EXPECT_FALSE(ran);
+}
+
+TEST(TerminationSignalTest, DisarmedNoCallbackRuns) {
+  bool ran = false;
+  TerminationSignal termination;
+  termination.OnSignal([&] { ran = true; });
+  termination.Disarm();
+  termination.Disarm();
+  kill(getpid(), SIGTERM);
+  while (termination.signal() == 0) std::this_thread::yield();
   EXPECT_FALSE(ran);
 }
 

@@ -10,7 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "cluster/client/chief_client.h"
-#include "deploy/local/evaluation.h"
+#include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
 #include "deploy/local/loopback_ports.h"
 #include "deploy/local/progress.h"
@@ -78,8 +78,8 @@ class LocalRun {
   int64_t examples_per_second_count_ = 0;
 };
 
-std::optional<Evaluation> ReadEvaluation(const LocalJob& job) {
-  return LastEvaluation(
+std::optional<EvaluationLine> ReadEvaluation(const LocalJob& job) {
+  return LastEvaluationLine(
       FileTail(absl::StrCat(job.checkpoint_dir, "/evaluations.jsonl"),
                kEvaluationsTailBytes));
 }

@@ -27,7 +27,7 @@ std::string Left(absl::Duration left) {
 }
 
 std::string Training(const wire::JobStatus& status,
-                     const std::optional<Evaluation>& evaluation,
+                     const std::optional<EvaluationLine>& evaluation,
                      std::optional<absl::Duration> left) {
   std::string line = absl::StrCat("step ", WithThousands(status.global_step()));
   if (status.end_step() > 0) {
@@ -70,7 +70,7 @@ std::optional<absl::Duration> StepRate::TimeTo(int64_t end_step) const {
 }
 
 std::string ProgressLine(const wire::JobStatus* status,
-                         const std::optional<Evaluation>& evaluation,
+                         const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left) {
   if (status == nullptr) return "starting";
   switch (status->phase()) {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "deploy/local/evaluation.h"
+#include "deploy/local/evaluation_line.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -31,7 +31,7 @@ class StepRate {
 // and before training begins what it waits for. `status` is nullptr as long as
 // the chief has not answered.
 std::string ProgressLine(const wire::JobStatus* status,
-                         const std::optional<Evaluation>& evaluation,
+                         const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left);
 
 }  // namespace parasol

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "deploy/local/evaluation.h"
+#include "deploy/local/evaluation_line.h"
 
 namespace parasol {
 
@@ -27,7 +27,7 @@ struct RunResult {
   // Mean over the time of training; 0 if it was never measured.
   double examples_per_second = 0;
   absl::Duration elapsed = absl::ZeroDuration();
-  std::optional<Evaluation> evaluation;
+  std::optional<EvaluationLine> evaluation;
   // Where each task served its metrics: ("ps/0", "http://…/metrics").
   std::vector<std::pair<std::string, std::string>> metrics;
 };

@@ -11,7 +11,7 @@ RunResult Succeeded() {
   result.global_step = 4000;
   result.examples_per_second = 12345.6;
   result.elapsed = absl::Milliseconds(21340);
-  result.evaluation = Evaluation{4000, 0.9725, 0.125};
+  result.evaluation = EvaluationLine{4000, 0.9725, 0.125};
   result.metrics = {{"chief", "http://127.0.0.1:1/metrics"},
                     {"ps/0", "http://127.0.0.1:2/metrics"}};
   return result;

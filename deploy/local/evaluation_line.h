@@ -1,5 +1,5 @@
-#ifndef PARASOL_DEPLOY_LOCAL_EVALUATION_H_
-#define PARASOL_DEPLOY_LOCAL_EVALUATION_H_
+#ifndef PARASOL_DEPLOY_LOCAL_EVALUATION_LINE_H_
+#define PARASOL_DEPLOY_LOCAL_EVALUATION_LINE_H_
 
 #include <cstdint>
 #include <optional>
@@ -9,19 +9,19 @@
 namespace parasol {
 
 // One line of <checkpoint directory>/evaluations.jsonl.
-struct Evaluation {
+struct EvaluationLine {
   int64_t global_step = 0;
   double accuracy = 0;
-  double loss = 0;
+  double loss = 0;  // NaN where the line has null
 
-  bool operator==(const Evaluation&) const = default;
+  bool operator==(const EvaluationLine&) const = default;
 };
 
 // The last complete line of `jsonl` that is an evaluation. A line that the
 // evaluator is just writing has no newline yet; lines that are none are
 // skipped.
-std::optional<Evaluation> LastEvaluation(absl::string_view jsonl);
+std::optional<EvaluationLine> LastEvaluationLine(absl::string_view jsonl);
 
 }  // namespace parasol
 
-#endif  // PARASOL_DEPLOY_LOCAL_EVALUATION_H_
+#endif  // PARASOL_DEPLOY_LOCAL_EVALUATION_LINE_H_
