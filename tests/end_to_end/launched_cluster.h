@@ -1,0 +1,81 @@
+#ifndef PARASOL_TESTS_END_TO_END_LAUNCHED_CLUSTER_H_
+#define PARASOL_TESTS_END_TO_END_LAUNCHED_CLUSTER_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/subprocess.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Where the test finds the binaries that Bazel built: "ps/ps".
+std::string BinaryPath(const std::string& relative);
+
+// Small drawn digits in MNIST's format, made once per test process.
+std::string DigitsDirectory();
+
+// A job file for them: an MLP that learns them in some hundred steps.
+std::string DigitsJob();
+
+// Polls until `condition` holds.
+//   DeadlineExceeded  it did not within `limit`; names `what`.
+absl::Status WaitUntil(const std::string& what,
+                       const std::function<bool()>& condition,
+                       absl::Duration limit = absl::Seconds(60));
+
+// A whole cluster of real processes, run by the launcher as a user runs it.
+class LaunchedCluster {
+ public:
+  struct Options {
+    int num_ps = 2;
+    int num_workers = 2;
+    std::string job = DigitsJob();
+    std::string data_dir = DigitsDirectory();
+    std::string checkpoint_dir;  // default: a fresh one
+    std::vector<std::string> overrides;
+  };
+  static absl::StatusOr<std::unique_ptr<LaunchedCluster>> Start(
+      Options options);
+
+  const std::string& checkpoint_dir() const { return checkpoint_dir_; }
+
+  // The launcher's children: "ps/0" to its process.
+  std::map<std::string, pid_t> Tasks() const;
+  // SIGKILL, SIGSTOP, … to one of them, which must be there.
+  absl::Status Signal(const std::string& task, int signal);
+  // The same to the launcher.
+  void SignalLauncher(int signal) { launcher_->Signal(signal); }
+
+  // The chief's word; an error while it can't be reached.
+  absl::StatusOr<wire::JobStatus> Status() const;
+  absl::Status AwaitStep(int64_t step);
+
+  struct Result {
+    int exit_code = 0;
+    std::string json;      // the last line of stdout
+    std::string progress;  // all of stderr
+  };
+  // Blocks until the launcher has ended.
+  absl::StatusOr<Result> Wait(absl::Duration limit = absl::Minutes(3));
+
+ private:
+  LaunchedCluster() = default;
+
+  std::string checkpoint_dir_;
+  std::string output_;
+  std::string progress_;
+  std::unique_ptr<Subprocess> launcher_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_TESTS_END_TO_END_LAUNCHED_CLUSTER_H_
