@@ -1,6 +1,8 @@
 // The layers of an MNIST classifier (784-512-10, batch 128) against a bare
-// sgemm of the same size, which is the floor. Reports GFLOP/s.
-//   bazel run -c opt //ml/kernel:affine_benchmark
+// sgemm of the same size on one thread, which is the floor.
+//   bazel run //ml/kernel:affine_benchmark
+#include <omp.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -44,6 +46,7 @@ struct Layer {
 
 void BM_SgemmFloor(benchmark::State& state) {
   Layer layer(state);
+  omp_set_num_threads(1);
   for (auto _ : state) {
     CHECK_EQ(dnnl_sgemm('N', 'N', layer.m, layer.n, layer.k, 1, layer.x.data(),
                         layer.k, layer.w.data(), layer.n, 0, layer.y.data(),
