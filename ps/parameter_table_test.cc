@@ -30,7 +30,7 @@ std::unique_ptr<ParameterTable> MakeTable() {
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "big", 2 * kChunk + 9, 0, 2 * kChunk + 9),
       MakePart(1, "small", 5, 0, 5)};
-  auto layout = TableLayout::Create({parts.begin(), parts.end()});
+  auto layout = TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX);
   auto table = ParameterTable::Create(
       *std::move(layout), MakeAddingOptimizer(), {},
       [](const wire::PartSpec&, int array, int64_t,
@@ -146,8 +146,9 @@ TEST(ParameterTableTest, APullOfMoreThanAMessageHoldsIsRefused) {
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "huge", elements, 0, elements)};
   const auto table = ParameterTable::Create(
-      *TableLayout::Create({parts.begin(), parts.end()}), MakeAddingOptimizer(),
-      {}, [](auto&&...) -> absl::StatusOr<int64_t> { return 0; });
+      *TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
+      MakeAddingOptimizer(), {},
+      [](auto&&...) -> absl::StatusOr<int64_t> { return 0; });
   ASSERT_OK(table);
   EXPECT_THAT((*table)->Pull(MakePull({MakeRange(0, 0, elements)})),
               StatusIs(absl::StatusCode::kInvalidArgument));
@@ -156,11 +157,12 @@ TEST(ParameterTableTest, APullOfMoreThanAMessageHoldsIsRefused) {
 TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
   const std::vector<wire::PartSpec> parts = {MakePart(0, "a", 5, 0, 5)};
   EXPECT_THAT(
-      ParameterTable::Create(*TableLayout::Create({parts.begin(), parts.end()}),
-                             MakeAddingOptimizer(), {},
-                             [](auto&&...) -> absl::StatusOr<int64_t> {
-                               return absl::NotFoundError("no such elements");
-                             }),
+      ParameterTable::Create(
+          *TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
+          MakeAddingOptimizer(), {},
+          [](auto&&...) -> absl::StatusOr<int64_t> {
+            return absl::NotFoundError("no such elements");
+          }),
       StatusIs(absl::StatusCode::kNotFound));
 }
 

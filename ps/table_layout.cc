@@ -13,10 +13,6 @@
 namespace parasol {
 namespace {
 
-// A chunk's bookkeeping costs a few hundred bytes: a table of more than this
-// (16 TiB of values) is a mistake.
-constexpr uint64_t kMaxElements = uint64_t{1} << 42;
-
 absl::Status BadPart(const wire::PartSpec& part, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("part ", part.id(), " of \"", part.variable(), "\" ", what));
@@ -43,16 +39,18 @@ absl::StatusOr<int64_t> VariableElements(const wire::PartSpec& part) {
 }  // namespace
 
 absl::StatusOr<TableLayout> TableLayout::Create(
-    const google::protobuf::RepeatedPtrField<wire::PartSpec>& parts) {
+    const google::protobuf::RepeatedPtrField<wire::PartSpec>& parts,
+    uint64_t max_elements) {
   TableLayout layout;
   for (const wire::PartSpec& part : parts) {
-    RETURN_IF_ERROR(layout.AddPart(part));
+    RETURN_IF_ERROR(layout.AddPart(part, max_elements));
   }
   RETURN_IF_ERROR(layout.CheckPartsDisjoint());
   return layout;
 }
 
-absl::Status TableLayout::AddPart(const wire::PartSpec& part) {
+absl::Status TableLayout::AddPart(const wire::PartSpec& part,
+                                  uint64_t max_elements) {
   if (part.id() != parts_.size()) {
     return BadPart(part, absl::StrCat("comes as number ", parts_.size()));
   }
@@ -65,9 +63,10 @@ absl::Status TableLayout::AddPart(const wire::PartSpec& part) {
         part, absl::StrCat("is [", part.first_element(), ", +", part.elements(),
                            ") of ", variable_elements, " elements"));
   }
-  if (static_cast<uint64_t>(part.elements()) > kMaxElements - elements_) {
-    return BadPart(part, absl::StrCat("with ", part.elements(),
-                                      " elements makes the shard too large"));
+  if (static_cast<uint64_t>(part.elements()) > max_elements - elements_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "with the ", part.elements(), " elements of \"", part.variable(),
+        "\" the shard has more than ", max_elements));
   }
   elements_ += part.elements();
   first_chunk_.push_back(chunks_.size());

@@ -15,10 +15,12 @@ namespace parasol {
 // through, part by part. Immutable.
 class TableLayout {
  public:
-  //   InvalidArgument  ids are not 0, 1, …; a part is empty, not inside its
-  //                    variable, or overlaps another; a size over 2^63.
+  //   InvalidArgument    ids are not 0, 1, …; a part is empty, not inside its
+  //                      variable, or overlaps another; a size over 2^63.
+  //   ResourceExhausted  more than `max_elements` in all parts.
   static absl::StatusOr<TableLayout> Create(
-      const google::protobuf::RepeatedPtrField<wire::PartSpec>& parts);
+      const google::protobuf::RepeatedPtrField<wire::PartSpec>& parts,
+      uint64_t max_elements);
 
   struct Chunk {
     size_t part = 0;
@@ -51,7 +53,7 @@ class TableLayout {
 
  private:
   TableLayout() = default;
-  absl::Status AddPart(const wire::PartSpec& part);
+  absl::Status AddPart(const wire::PartSpec& part, uint64_t max_elements);
   absl::Status CheckPartsDisjoint() const;
   absl::StatusOr<ChunkRange> ResolveOne(const wire::TensorRange& range) const;
 

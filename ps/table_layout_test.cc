@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 constexpr int64_t kChunk = kChunkElements;
 
 absl::StatusOr<TableLayout> Layout(std::vector<wire::PartSpec> parts) {
-  return TableLayout::Create({parts.begin(), parts.end()});
+  return TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX);
 }
 
 absl::Status Resolve(const TableLayout& layout,
@@ -49,7 +49,6 @@ TEST(TableLayoutTest, CheckpointOrderIsByVariableThenElement) {
 }
 
 TEST(TableLayoutTest, RefusesPartsThatCannotBe) {
-  wire::PartSpec huge = MakePart(0, "a", INT64_MAX, 0, INT64_MAX);
   wire::PartSpec overflowing = MakePart(0, "a", INT64_MAX, 0, 1);
   overflowing.add_variable_shape(2);
   wire::PartSpec negative_shape = MakePart(0, "a", -5, 0, 5);
@@ -63,7 +62,6 @@ TEST(TableLayoutTest, RefusesPartsThatCannotBe) {
       {MakePart(0, "a", 10, 6, 5)},
       {MakePart(0, "a", 10, INT64_MAX, INT64_MAX)},
       {MakePart(0, "a", 10, 0, 6), MakePart(1, "a", 10, 5, 5)},
-      {huge},
       {overflowing},
       {negative_shape},
   };
@@ -71,6 +69,14 @@ TEST(TableLayoutTest, RefusesPartsThatCannotBe) {
     SCOPED_TRACE(i);
     EXPECT_THAT(Layout(cases[i]), StatusIs(absl::StatusCode::kInvalidArgument));
   }
+}
+
+TEST(TableLayoutTest, RefusesMoreElementsThanItsLimit) {
+  const std::vector<wire::PartSpec> parts = {MakePart(0, "a", 5, 0, 5),
+                                             MakePart(1, "b", 5, 0, 5)};
+  EXPECT_OK(TableLayout::Create({parts.begin(), parts.end()}, 10));
+  EXPECT_THAT(TableLayout::Create({parts.begin(), parts.end()}, 9),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 TEST(TableLayoutTest, ResolvesRangesOfWholeChunks) {

@@ -1,0 +1,246 @@
+#include "ps/parameter_server.h"
+
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "ps/load_table.h"
+#include "ps/write_shard.h"
+
+namespace parasol {
+namespace {
+
+// The chief has resent a Load that is still running.
+constexpr absl::Duration kLoadWait = absl::Minutes(10);
+
+// The same variables, wherever their values came from.
+bool IsSameShard(wire::LoadRequest a, wire::LoadRequest b) {
+  a.clear_checkpoint();
+  b.clear_checkpoint();
+  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+}
+
+absl::Status CheckPath(const std::string& directory, const std::string& name) {
+  constexpr absl::string_view kSeparators("/\0", 2);
+  if (name.empty() || name[0] == '.' ||
+      absl::string_view(name).find_first_of(kSeparators) !=
+          absl::string_view::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", name, "\" is no plain file name"));
+  }
+  if (directory.empty()) {
+    return absl::InvalidArgumentError("a snapshot without a directory");
+  }
+  return absl::OkStatus();
+}
+
+uint64_t BytesOf(const std::vector<PayloadView>& payloads) {
+  uint64_t bytes = 0;
+  for (const PayloadView& payload : payloads) bytes += payload.size();
+  return bytes;
+}
+
+wire::LoadResponse SizesOf(const ParameterTable& table) {
+  wire::LoadResponse response;
+  response.set_value_bytes(table.value_bytes());
+  response.set_slot_bytes(table.slot_bytes());
+  return response;
+}
+
+}  // namespace
+
+ParameterServer::ParameterServer(Options options, Clock& clock,
+                                 PsMetrics& metrics)
+    : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
+
+absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
+    const wire::LoadRequest& request) {
+  if (request.run_id().empty()) {
+    return absl::InvalidArgumentError("a load order without a run");
+  }
+  ASSIGN_OR_RETURN(const std::shared_ptr<Shard> held, BeginLoad(request));
+  if (held != nullptr) return SizesOf(*held->table);
+
+  std::shared_ptr<Shard> loaded;
+  absl::Cleanup end = [this, &loaded] { EndLoad(loaded); };
+  const absl::Time start = clock_.Now();
+  ASSIGN_OR_RETURN(std::unique_ptr<ParameterTable> table,
+                   LoadTable(request, options_.memory_limit_bytes),
+                   _ << options_.task);
+  loaded = std::make_shared<Shard>(
+      Shard{.order = request, .table = std::move(table)});
+  const absl::Duration duration = clock_.Now() - start;
+  metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
+  LOG(INFO) << "loaded " << request.part_size() << " parts of run "
+            << request.run_id() << " from "
+            << (request.checkpoint().empty() ? "initial values"
+                                             : request.checkpoint())
+            << " in " << absl::FormatDuration(duration);
+  return SizesOf(*loaded->table);
+}
+
+absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
+ParameterServer::BeginLoad(const wire::LoadRequest& order) {
+  std::shared_ptr<Shard> replaced;  // freed outside the lock
+  absl::MutexLock lock(&mu_);
+  auto is_idle = [this]()
+                     ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !loading_; };
+  if (!clock_.AwaitWithTimeout(mu_, absl::Condition(&is_idle), kLoadWait)) {
+    return absl::UnavailableError(
+        absl::StrCat(options_.task, " is still loading"));
+  }
+  if (shard_ != nullptr && IsSameShard(shard_->order, order)) return shard_;
+  replaced = std::move(shard_);
+  shard_ = nullptr;
+  loading_ = true;
+  return nullptr;
+}
+
+void ParameterServer::EndLoad(std::shared_ptr<Shard> loaded) {
+  const wire::LoadResponse sizes =
+      loaded == nullptr ? wire::LoadResponse() : SizesOf(*loaded->table);
+  metrics_.value_bytes.Set(sizes.value_bytes());
+  metrics_.slot_bytes.Set(sizes.slot_bytes());
+  absl::MutexLock lock(&mu_);
+  loading_ = false;
+  shard_ = std::move(loaded);
+}
+
+absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
+    const wire::SnapshotRequest& request) {
+  RETURN_IF_ERROR(CheckPath(request.directory(), request.file_name()));
+  RETURN_IF_ERROR(BeginSnapshot(request.file_name()));
+  absl::Cleanup end = [this] {
+    absl::MutexLock lock(&mu_);
+    snapshot_file_.clear();
+  };
+  const absl::Time start = clock_.Now();
+  absl::StatusOr<wire::SnapshotResponse> response = WriteSnapshot(request);
+  if (response.ok()) {
+    metrics_.snapshots_total.Add();
+    metrics_.snapshot_duration_seconds.Observe(
+        absl::ToDoubleSeconds(clock_.Now() - start));
+  } else {
+    metrics_.failed_snapshots_total.Add();
+  }
+  return response;
+}
+
+absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
+  absl::MutexLock lock(&mu_);
+  if (!snapshot_file_.empty()) {
+    return absl::UnavailableError(
+        absl::StrCat(options_.task, " is still writing ", snapshot_file_));
+  }
+  snapshot_file_ = file_name;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
+    const wire::SnapshotRequest& request) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard =
+      ShardOf(request.run_id());
+  if (!shard.ok()) {
+    return absl::FailedPreconditionError(shard.status().message());
+  }
+  ASSIGN_OR_RETURN(
+      const durable::CheckpointFile file,
+      WriteShard((*shard)->table->Cut(), (*shard)->order.shard(),
+                 (*shard)->order.num_shards(),
+                 absl::StrCat(request.directory(), "/", request.file_name())),
+      _ << options_.task);
+  wire::SnapshotResponse response;
+  response.set_bytes(file.bytes());
+  response.set_crc32c(file.crc32c());
+  return response;
+}
+
+ParameterServer::Reply ParameterServer::Exchange(
+    const wire::RequestHeader& request,
+    const std::vector<PayloadView>& payloads) {
+  Reply reply;
+  reply.header.set_request_id(request.request_id());
+  const absl::Status status = Serve(request, payloads, reply);
+  if (!status.ok()) {
+    metrics_.CountRejected(status.code());
+    reply.header.set_code(static_cast<int>(status.code()));
+    reply.header.set_message(std::string(status.message()));
+  }
+  return reply;
+}
+
+std::string ParameterServer::run_id() const {
+  absl::MutexLock lock(&mu_);
+  return shard_ == nullptr ? "" : shard_->order.run_id();
+}
+
+absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
+ParameterServer::ShardOf(absl::string_view run_id) const {
+  absl::ReaderMutexLock lock(&mu_);
+  if (shard_ == nullptr) {
+    return absl::UnavailableError(
+        absl::StrCat(options_.task, " holds no variables yet: ",
+                     loading_ ? "it is loading them"
+                              : "waiting for the chief's load order"));
+  }
+  if (shard_->order.run_id() != run_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.task, " holds run ", shard_->order.run_id(),
+                     ", not ", run_id));
+  }
+  return shard_;
+}
+
+absl::Status ParameterServer::Serve(const wire::RequestHeader& request,
+                                    const std::vector<PayloadView>& payloads,
+                                    Reply& reply) {
+  ASSIGN_OR_RETURN(const std::shared_ptr<Shard> shard,
+                   ShardOf(request.run_id()));
+  switch (request.kind_case()) {
+    case wire::RequestHeader::kPush:
+      return Push(*shard->table, request.push(), payloads, reply);
+    case wire::RequestHeader::kPull:
+      if (!payloads.empty()) {
+        return absl::InvalidArgumentError("a pull with payloads");
+      }
+      return Pull(*shard->table, request.pull(), reply);
+    case wire::RequestHeader::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("neither a push nor a pull");
+}
+
+absl::Status ParameterServer::Push(ParameterTable& table,
+                                   const wire::PushHeader& push,
+                                   const std::vector<PayloadView>& gradients,
+                                   Reply& reply) {
+  const absl::Time start = clock_.Now();
+  ASSIGN_OR_RETURN(const Claim claim, table.Push(push, gradients));
+  if (claim == Claim::kDuplicate) {
+    metrics_.duplicate_pushes_total.Add();
+    reply.header.set_duplicate(true);
+    return absl::OkStatus();
+  }
+  metrics_.apply_duration_seconds.Observe(
+      absl::ToDoubleSeconds(clock_.Now() - start));
+  metrics_.pushes_total.Add();
+  metrics_.push_bytes_total.Add(BytesOf(gradients));
+  return absl::OkStatus();
+}
+
+absl::Status ParameterServer::Pull(const ParameterTable& table,
+                                   const wire::PullHeader& pull, Reply& reply) {
+  ASSIGN_OR_RETURN(reply.payloads, table.Pull(pull));
+  uint64_t bytes = 0;
+  for (const PayloadRef& payload : reply.payloads) bytes += payload.size;
+  metrics_.pulls_total.Add();
+  metrics_.pull_bytes_total.Add(bytes);
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,100 @@
+#ifndef PARASOL_PS_PARAMETER_SERVER_H_
+#define PARASOL_PS_PARAMETER_SERVER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "cluster/rpc/payload.h"
+#include "proto/parameter.pb.h"
+#include "ps/parameter_table.h"
+#include "ps/ps_metrics.h"
+
+namespace parasol {
+
+// What one ps answers, whatever carries the questions: it is empty until the
+// chief orders it to load, then holds the variables of one run until it is
+// ordered to load another. The calls are those of proto/parameter.proto, with
+// its errors. Thread-safe.
+class ParameterServer {
+ public:
+  struct Options {
+    // Names it in errors: "ps/1".
+    std::string task;
+    uint64_t memory_limit_bytes = UINT64_MAX;
+  };
+
+  // `clock` and `metrics` must outlive it.
+  ParameterServer(Options options, Clock& clock, PsMetrics& metrics);
+
+  // While another Load runs, waits for it first:
+  //   Unavailable  it takes too long.
+  absl::StatusOr<wire::LoadResponse> Load(const wire::LoadRequest& request)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // One at a time:
+  //   Unavailable      another one is being written.
+  //   InvalidArgument  the file's name is not plain.
+  absl::StatusOr<wire::SnapshotResponse> Snapshot(
+      const wire::SnapshotRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+
+  struct Reply {
+    wire::ResponseHeader header;
+    std::vector<PayloadRef> payloads;
+  };
+  // One request of a stream. Keeps no reference to `payloads`.
+  Reply Exchange(const wire::RequestHeader& request,
+                 const std::vector<PayloadView>& payloads)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The run whose variables it holds; empty when there are none.
+  std::string run_id() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  struct Shard {
+    wire::LoadRequest order;
+    std::unique_ptr<ParameterTable> table;
+  };
+
+  // Marks the server as loading, unless it holds what `order` asks for: then
+  // returns that.
+  absl::StatusOr<std::shared_ptr<Shard>> BeginLoad(
+      const wire::LoadRequest& order) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndLoad(std::shared_ptr<Shard> loaded) ABSL_LOCKS_EXCLUDED(mu_);
+
+  absl::StatusOr<std::shared_ptr<Shard>> ShardOf(absl::string_view run_id) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status BeginSnapshot(const std::string& file_name)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
+      const wire::SnapshotRequest& request);
+
+  absl::Status Serve(const wire::RequestHeader& request,
+                     const std::vector<PayloadView>& payloads, Reply& reply);
+  absl::Status Push(ParameterTable& table, const wire::PushHeader& push,
+                    const std::vector<PayloadView>& gradients, Reply& reply);
+  absl::Status Pull(const ParameterTable& table, const wire::PullHeader& pull,
+                    Reply& reply);
+
+  const Options options_;
+  Clock& clock_;
+  PsMetrics& metrics_;
+
+  mutable absl::Mutex mu_;
+  bool loading_ ABSL_GUARDED_BY(mu_) = false;
+  // Null while there are no variables. Requests that are being served keep
+  // theirs.
+  std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mu_);
+  // Empty: no snapshot is being written.
+  std::string snapshot_file_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_PARAMETER_SERVER_H_

@@ -1,0 +1,224 @@
+#include "ps/parameter_service.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_matchers.h"
+#include "cluster/rpc/channel.h"
+#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/server.h"
+#include "cluster/rpc/status.h"
+#include "gmock/gmock.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "proto/parameter.grpc.pb.h"
+#include "ps/parameter_server.h"
+#include "ps/ps_metrics.h"
+#include "ps/table_testing.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kElements = 4 * kChunkElements;
+constexpr auto kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument);
+
+using Stream =
+    grpc::ClientReaderWriter<wire::ExchangeRequest, wire::ExchangeResponse>;
+
+// What any client of the protocol would do: plain protobuf over gRPC.
+class ParameterServiceTest : public testing::Test {
+ protected:
+  ParameterServiceTest()
+      : metrics_(registry_),
+        server_({.task = "ps/0"}, Clock::Real(), metrics_),
+        service_(server_, metrics_),
+        rpc_server_(RpcServer::Start("127.0.0.1:0", {&service_}).value()) {}
+
+  void SetUp() override {
+    wire::LoadRequest order;
+    order.set_run_id("run");
+    order.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
+    *order.add_part() = MakePart(0, "w", kElements, 0, kElements);
+    order.set_num_shards(1);
+    grpc::ClientContext context;
+    wire::LoadResponse response;
+    ASSERT_OK(
+        FromGrpcStatus(NewStub()->Load(&context, order, &response), "ps/0"));
+    ASSERT_EQ(response.value_bytes(), kElements * sizeof(float));
+  }
+
+  std::shared_ptr<grpc::Channel> NewChannel() {
+    return MakeTensorChannel(absl::StrCat("127.0.0.1:", rpc_server_->port()));
+  }
+  std::unique_ptr<wire::ParameterService::Stub> NewStub() {
+    return wire::ParameterService::NewStub(NewChannel());
+  }
+
+  MetricsRegistry registry_;
+  PsMetrics metrics_;
+  ParameterServer server_;
+  ParameterService service_;
+  std::unique_ptr<RpcServer> rpc_server_;
+};
+
+wire::ExchangeRequest PushOf(uint64_t worker, uint64_t sequence,
+                             float gradient) {
+  wire::ExchangeRequest request;
+  request.mutable_header()->set_request_id(sequence);
+  request.mutable_header()->set_run_id("run");
+  *request.mutable_header()->mutable_push() =
+      MakePush(worker, sequence, {MakeRange(0, 0, kElements)});
+  request.add_payload(Floats(kElements, gradient));
+  return request;
+}
+
+wire::ExchangeRequest PullOf(uint64_t request_id) {
+  wire::ExchangeRequest request;
+  request.mutable_header()->set_request_id(request_id);
+  request.mutable_header()->set_run_id("run");
+  *request.mutable_header()->mutable_pull() =
+      MakePull({MakeRange(0, 0, kElements)});
+  return request;
+}
+
+std::string BytesOf(const wire::ExchangeResponse& response) {
+  std::string bytes;
+  for (const std::string& payload : response.payload()) bytes += payload;
+  return bytes;
+}
+
+wire::ExchangeResponse Ask(Stream& stream,
+                           const wire::ExchangeRequest& request) {
+  wire::ExchangeResponse response;
+  EXPECT_TRUE(stream.Write(request));
+  EXPECT_TRUE(stream.Read(&response));
+  EXPECT_EQ(response.header().request_id(), request.header().request_id());
+  return response;
+}
+
+TEST_F(ParameterServiceTest, PushesOnTwoStreamsAddUp) {
+  constexpr int kPushes = 30;
+  {
+    std::vector<std::jthread> workers;
+    for (const uint64_t worker : {1, 2}) {
+      workers.emplace_back([this, worker] {
+        const auto stub = NewStub();
+        grpc::ClientContext context;
+        const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+        for (int sequence = 1; sequence <= kPushes; ++sequence) {
+          EXPECT_EQ(Ask(*stream, PushOf(worker, sequence, -1)).header().code(),
+                    0);
+        }
+        stream->WritesDone();
+        EXPECT_OK(FromGrpcStatus(stream->Finish(), "ps/0"));
+      });
+    }
+  }
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+  EXPECT_EQ(BytesOf(Ask(*stream, PullOf(1))), Floats(kElements, 2 * kPushes));
+}
+
+TEST_F(ParameterServiceTest, AFailedRequestLeavesTheStreamUsable) {
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+  wire::ExchangeRequest bad = PullOf(1);
+  bad.mutable_header()->mutable_pull()->mutable_range(0)->set_part(9);
+  EXPECT_EQ(Ask(*stream, bad).header().code(), kInvalid);
+  EXPECT_EQ(Ask(*stream, wire::ExchangeRequest()).header().code(),
+            static_cast<int>(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(BytesOf(Ask(*stream, PullOf(2))), Floats(kElements, 0));
+}
+
+// More responses than the stream's backlog and gRPC's window hold.
+TEST_F(ParameterServiceTest, AWorkerThatReadsLateGetsAllResponsesInOrder) {
+  constexpr int kPulls = 200;
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+  for (int i = 0; i < kPulls; ++i) ASSERT_TRUE(stream->Write(PullOf(i)));
+  for (int i = 0; i < kPulls; ++i) {
+    wire::ExchangeResponse response;
+    ASSERT_TRUE(stream->Read(&response));
+    ASSERT_EQ(response.header().request_id(), static_cast<uint64_t>(i));
+  }
+}
+
+TEST_F(ParameterServiceTest, BytesThatAreNoRequestEndTheStream) {
+  grpc::GenericStub stub(NewChannel());
+  grpc::ClientContext context;
+  grpc::CompletionQueue queue;
+  const auto call = stub.PrepareCall(
+      &context, "/parasol.wire.ParameterService/Exchange", &queue);
+  const auto wait = [&queue] {
+    void* tag;
+    bool ok;
+    EXPECT_TRUE(queue.Next(&tag, &ok));
+    return ok;
+  };
+  call->StartCall(nullptr);
+  ASSERT_TRUE(wait());
+  const grpc::Slice slice("\x0a\x7f too short");
+  call->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+  ASSERT_TRUE(wait());
+  grpc::Status status;
+  call->Finish(&status, nullptr);
+  ASSERT_TRUE(wait());
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(metrics_.malformed_requests_total.value(), 1);
+}
+
+TEST_F(ParameterServiceTest, DrainingEndsOpenAndLaterStreams) {
+  const auto stub = NewStub();
+  grpc::ClientContext open, later;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&open);
+  Ask(*stream, PushOf(1, 1, -1));
+  service_.Drain();
+  EXPECT_THAT(FromGrpcStatus(stream->Finish(), "ps/0"),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(FromGrpcStatus(stub->Exchange(&later)->Finish(), "ps/0"),
+              StatusIs(absl::StatusCode::kUnavailable));
+  rpc_server_->Stop(absl::Seconds(10));
+  EXPECT_EQ(metrics_.streams.value(), 0);
+}
+
+TEST_F(ParameterServiceTest, ACancelledStreamIsForgotten) {
+  {
+    const auto stub = NewStub();
+    grpc::ClientContext context;
+    const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+    Ask(*stream, PushOf(1, 1, -1));
+    for (int i = 0; i < 100; ++i) stream->Write(PullOf(i));
+    context.TryCancel();
+    EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  rpc_server_->Stop(absl::Seconds(10));
+  EXPECT_EQ(metrics_.streams.value(), 0);
+}
+
+TEST_F(ParameterServiceTest, UnaryErrorsKeepTheirCode) {
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  wire::SnapshotRequest request;
+  request.set_run_id("another");
+  request.set_directory(testing::TempDir());
+  request.set_file_name("shard.sst");
+  wire::SnapshotResponse response;
+  EXPECT_THAT(
+      FromGrpcStatus(stub->Snapshot(&context, request, &response), "ps/0"),
+      StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+}  // namespace
+}  // namespace parasol

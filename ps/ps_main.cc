@@ -1,0 +1,61 @@
+#include "absl/flags/flag.h"
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "cluster/cluster_spec/role_flags.h"
+#include "cluster/rpc/keep_memory.h"
+#include "ps/ps_task.h"
+
+ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
+          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
+          "How long to wait for a chief that does not answer.");
+ABSL_FLAG(uint64_t, memory_limit_bytes, uint64_t{1} << 40,
+          "Refuse a share of the model whose values and slots are larger.");
+
+namespace parasol {
+namespace {
+
+PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
+  PsTaskOptions options;
+  options.task.set_role("ps");
+  options.task.set_index(config.index);
+  options.task.set_incarnation(absl::Uniform<uint64_t>(absl::BitGen()));
+  options.listen_address = RpcServer::ListenAddress(config.address);
+  options.chief_address = config.chief_address;
+  options.metrics_address = absl::StrCat(
+      config.address.substr(0, config.address.rfind(':')), ":", metrics_port);
+  options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
+  options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
+  return options;
+}
+
+absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
+  NameTaskInLog(absl::StrCat("ps/", config.index));
+  MetricsRegistry registry;
+  ASSIGN_OR_RETURN(
+      const auto metrics,
+      MetricsServer::Start(absl::GetFlag(FLAGS_metrics_address), registry));
+  LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  ASSIGN_OR_RETURN(const auto task,
+                   PsTask::Start(TaskOptions(config, metrics->port()),
+                                 Clock::Real(), registry));
+  signal.OnSignal([&task] { task->Stop(); });
+  absl::Status result = task->Wait();
+  signal.Disarm();
+  return result;
+}
+
+}  // namespace
+}  // namespace parasol
+
+int main(int argc, char** argv) {
+  parasol::ParseCommandLine(argc, argv,
+                            "Holds variables of a cluster given by TF_CONFIG.");
+  const auto config = parasol::TaskConfigOrExit(parasol::Role::kPs);
+  parasol::TerminationSignal signal;
+  parasol::KeepFreedMemory();
+  return parasol::ExitWith(parasol::Run(config, signal));
+}

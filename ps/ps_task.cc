@@ -1,0 +1,122 @@
+#include "ps/ps_task.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/client/chief_client.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(10);
+
+std::string NameOf(const wire::Task& task) {
+  return absl::StrCat(task.role(), "/", task.index());
+}
+
+bool HasEnded(const wire::HeartbeatResponse& state) {
+  return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
+    const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
+  std::unique_ptr<PsTask> task(new PsTask(options, clock, metrics));
+  ASSIGN_OR_RETURN(task->rpc_server_,
+                   RpcServer::Start(options.listen_address, {&task->service_}));
+  task->thread_ = std::jthread([task = task.get()] { task->Run(); });
+  return task;
+}
+
+PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
+               MetricsRegistry& metrics)
+    : options_(options),
+      clock_(clock),
+      metrics_registry_(metrics),
+      metrics_(metrics),
+      server_({.task = NameOf(options.task),
+               .memory_limit_bytes = options.memory_limit_bytes},
+              clock, metrics_),
+      service_(server_, metrics_) {}
+
+PsTask::~PsTask() { Stop(); }
+
+absl::Status PsTask::Wait() {
+  absl::MutexLock lock(&mu_);
+  auto has_result = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return result_.has_value();
+  };
+  mu_.Await(absl::Condition(&has_result));
+  return *result_;
+}
+
+void PsTask::Stop() {
+  std::shared_ptr<ChiefSession> session;
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+    session = session_;
+  }
+  if (session != nullptr) session->Stop();
+}
+
+void PsTask::Run() {
+  absl::Status result = Serve();
+  absl::MutexLock lock(&mu_);
+  result_ = std::move(result);
+}
+
+absl::Status PsTask::Serve() {
+  ASSIGN_OR_RETURN(const std::shared_ptr<ChiefSession> session, Join());
+  bool stopped;
+  {
+    absl::MutexLock lock(&mu_);
+    session_ = session;
+    stopped = stopping_;
+  }
+  if (stopped) session->Stop();
+  rpc_server_->SetServing(true);
+  const absl::Status result = AwaitEnd(*session);
+  Drain();
+  session->Leave(/*completed_steps=*/0);
+  return result;
+}
+
+absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
+  ChiefSession::Options session;
+  session.task = options_.task;
+  session.metrics_address = options_.metrics_address;
+  session.chief_timeout = options_.chief_timeout;
+  session.describe = [this](wire::RegisterRequest& request) {
+    request.set_run_id(server_.run_id());
+  };
+  return ChiefSession::Join(
+      ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+      std::move(session), clock_, metrics_registry_,
+      [this] { return stopping(); });
+}
+
+absl::Status PsTask::AwaitEnd(ChiefSession& session) {
+  RETURN_IF_ERROR(session.Await(HasEnded, absl::InfiniteDuration()));
+  const wire::HeartbeatResponse state = session.state();
+  if (state.phase() == wire::FAILED) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the job has failed: ", state.failure()));
+  }
+  return absl::OkStatus();
+}
+
+void PsTask::Drain() {
+  rpc_server_->SetServing(false);
+  service_.Drain();
+  rpc_server_->Stop(options_.drain_timeout);
+}
+
+bool PsTask::stopping() const {
+  absl::MutexLock lock(&mu_);
+  return stopping_;
+}
+
+}  // namespace parasol

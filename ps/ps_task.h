@@ -1,0 +1,97 @@
+#ifndef PARASOL_PS_PS_TASK_H_
+#define PARASOL_PS_PS_TASK_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cluster/client/chief_session.h"
+#include "cluster/rpc/server.h"
+#include "proto/chief.pb.h"
+#include "ps/parameter_server.h"
+#include "ps/parameter_service.h"
+#include "ps/ps_metrics.h"
+
+namespace parasol {
+
+struct PsTaskOptions {
+  // Role "ps", its index and a fresh incarnation.
+  wire::Task task;
+  // Port 0: chosen by the system. The chief gives workers the address that its
+  // cluster spec has.
+  std::string listen_address;
+  std::string chief_address;
+  // Told to the chief, for people to find.
+  std::string metrics_address;
+  absl::Duration chief_timeout = absl::Minutes(5);
+  // For requests that are being served when the task ends.
+  absl::Duration drain_timeout = absl::Seconds(10);
+  uint64_t memory_limit_bytes = UINT64_MAX;
+};
+
+// A ps of a cluster, from its registration to the end of the job, on threads
+// of its own. What the binary's main and in-process tests start.
+//
+// Shutdown: Stop() or the job's end, then Wait(), then destroy.
+class PsTask {
+ public:
+  // Listens; does not wait for the chief. `clock` and `metrics` must outlive
+  // the task.
+  //   InvalidArgument  the address can't be listened on.
+  static absl::StatusOr<std::unique_ptr<PsTask>> Start(
+      const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
+  ~PsTask();
+
+  int port() const { return rpc_server_->port(); }
+
+  // Blocks until the ps has ended.
+  //   OK                  the job is complete.
+  //   Cancelled           stopped.
+  //   FailedPrecondition  the job has failed, or another process has taken this
+  //                       task's place.
+  //   Unavailable         the chief did not answer for chief_timeout.
+  absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Ends in good order: answers what it has read, tells the chief. May be
+  // called twice, from any thread.
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  PsTask(const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
+
+  // The task's thread.
+  void Run() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status Serve() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<ChiefSession>> Join();
+  absl::Status AwaitEnd(ChiefSession& session);
+  void Drain();
+  bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  const PsTaskOptions options_;
+  Clock& clock_;
+  MetricsRegistry& metrics_registry_;
+  PsMetrics metrics_;
+  ParameterServer server_;
+  ParameterService service_;
+  std::unique_ptr<RpcServer> rpc_server_;
+
+  mutable absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::shared_ptr<ChiefSession> session_ ABSL_GUARDED_BY(mu_);
+  std::optional<absl::Status> result_ ABSL_GUARDED_BY(mu_);
+
+  std::jthread thread_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_PS_TASK_H_

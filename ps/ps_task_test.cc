@@ -1,0 +1,190 @@
+#include "ps/ps_task.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_matchers.h"
+#include "cluster/rpc/channel.h"
+#include "cluster/rpc/server.h"
+#include "gmock/gmock.h"
+#include "grpcpp/grpcpp.h"
+#include "gtest/gtest.h"
+#include "proto/chief.grpc.pb.h"
+#include "proto/parameter.grpc.pb.h"
+#include "ps/table_testing.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr absl::Duration kTestLimit = absl::Seconds(30);
+
+// Says what it is told to, and remembers what it was told.
+class FakeChief : public wire::ChiefService::Service {
+ public:
+  void SetPhase(wire::JobPhase phase, std::string failure = "") {
+    absl::MutexLock lock(&mu_);
+    state_.set_phase(phase);
+    state_.set_failure(std::move(failure));
+  }
+  // As a chief that has restarted.
+  void Forget() {
+    absl::MutexLock lock(&mu_);
+    forgotten_ = true;
+  }
+  // The run that each registration announced, once there are `count`.
+  std::vector<std::string> AwaitRegistrations(size_t count) {
+    absl::MutexLock lock(&mu_);
+    auto has_enough = [this, count]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return run_ids_.size() >= count;
+    };
+    EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&has_enough), kTestLimit));
+    return run_ids_;
+  }
+  int leaves() {
+    absl::MutexLock lock(&mu_);
+    return leaves_;
+  }
+
+  grpc::Status Register(grpc::ServerContext*,
+                        const wire::RegisterRequest* request,
+                        wire::RegisterResponse*) override {
+    absl::MutexLock lock(&mu_);
+    EXPECT_EQ(request->task().role(), "ps");
+    EXPECT_EQ(request->task().index(), 3);
+    forgotten_ = false;
+    run_ids_.push_back(request->run_id());
+    return grpc::Status::OK;
+  }
+  grpc::Status Heartbeat(grpc::ServerContext*, const wire::HeartbeatRequest*,
+                         wire::HeartbeatResponse* response) override {
+    absl::MutexLock lock(&mu_);
+    if (forgotten_) {
+      return grpc::Status(grpc::StatusCode::NOT_FOUND, "who are you?");
+    }
+    *response = state_;
+    return grpc::Status::OK;
+  }
+  grpc::Status Leave(grpc::ServerContext*, const wire::LeaveRequest*,
+                     wire::LeaveResponse*) override {
+    absl::MutexLock lock(&mu_);
+    ++leaves_;
+    return grpc::Status::OK;
+  }
+
+ private:
+  absl::Mutex mu_;
+  wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
+  bool forgotten_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<std::string> run_ids_ ABSL_GUARDED_BY(mu_);
+  int leaves_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+class PsTaskTest : public testing::Test {
+ protected:
+  PsTaskTest()
+      : chief_server_(RpcServer::Start("127.0.0.1:0", {&chief_}).value()) {
+    options_.task.set_role("ps");
+    options_.task.set_index(3);
+    options_.task.set_incarnation(77);
+    options_.listen_address = "127.0.0.1:0";
+    options_.chief_address = absl::StrCat("127.0.0.1:", chief_server_->port());
+    chief_.SetPhase(wire::TRAINING);
+  }
+
+  std::unique_ptr<PsTask> Start() {
+    return PsTask::Start(options_, Clock::Real(), registry_).value();
+  }
+  std::unique_ptr<wire::ParameterService::Stub> StubFor(const PsTask& task) {
+    return wire::ParameterService::NewStub(
+        MakeControlChannel(absl::StrCat("127.0.0.1:", task.port())));
+  }
+
+  PsTaskOptions options_;
+  MetricsRegistry registry_;
+  FakeChief chief_;
+  std::unique_ptr<RpcServer> chief_server_;
+};
+
+void Load(wire::ParameterService::Stub& stub) {
+  wire::LoadRequest order;
+  order.set_run_id("run");
+  order.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
+  *order.add_part() = MakePart(0, "w", 5, 0, 5);
+  order.set_num_shards(1);
+  grpc::ClientContext context;
+  wire::LoadResponse response;
+  const grpc::Status status = stub.Load(&context, order, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(PsTaskTest, LeavesWhenTheJobIsComplete) {
+  const auto task = Start();
+  chief_.SetPhase(wire::COMPLETE);
+  EXPECT_OK(task->Wait());
+  EXPECT_EQ(chief_.leaves(), 1);
+}
+
+TEST_F(PsTaskTest, AFailedJobIsItsError) {
+  const auto task = Start();
+  chief_.SetPhase(wire::FAILED, "worker/0: the loss is not finite");
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                     HasSubstr("the loss is not finite")));
+}
+
+TEST_F(PsTaskTest, AnnouncesTheRunThatItHoldsToARestartedChief) {
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  Load(*StubFor(*task));
+  chief_.Forget();
+  EXPECT_THAT(chief_.AwaitRegistrations(2), ElementsAre("", "run"));
+}
+
+TEST_F(PsTaskTest, StopEndsOpenStreamsAndLeaves) {
+  const auto task = Start();
+  const auto stub = StubFor(*task);
+  chief_.AwaitRegistrations(1);
+  grpc::ClientContext context;
+  const auto stream = stub->Exchange(&context);
+  wire::ExchangeResponse response;
+  ASSERT_TRUE(stream->Write(wire::ExchangeRequest()));
+  ASSERT_TRUE(stream->Read(&response));
+  task->Stop();
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(chief_.leaves(), 1);
+}
+
+TEST_F(PsTaskTest, StopEndsTheWaitForAChiefThatIsNotThere) {
+  chief_server_->Stop(absl::ZeroDuration());
+  const auto task = Start();
+  task->Stop();
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(PsTaskTest, GivesUpAChiefThatIsNotThere) {
+  options_.chief_timeout = absl::Milliseconds(300);
+  chief_server_->Stop(absl::ZeroDuration());
+  EXPECT_THAT(Start()->Wait(), StatusIs(absl::StatusCode::kUnavailable,
+                                        HasSubstr(options_.chief_address)));
+}
+
+TEST_F(PsTaskTest, RefusesAnAddressThatIsTaken) {
+  options_.listen_address = options_.chief_address;
+  EXPECT_THAT(PsTask::Start(options_, Clock::Real(), registry_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace parasol
