@@ -108,6 +108,14 @@ absl::Status WriteFileDurably(const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status AppendDurably(const std::string& path, absl::string_view bytes) {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_APPEND));
+  RETURN_IF_ERROR(WriteAll(file, path, bytes));
+  if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
+  return absl::OkStatus();
+}
+
 absl::Status SyncDirectory(const std::string& path) {
   ASSIGN_OR_RETURN(const FileDescriptor directory,
                    FileDescriptor::Open(path, O_RDONLY | O_DIRECTORY));

@@ -48,6 +48,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents);
 
+// Adds `bytes` to the file's end with one write, so that no other writer's come
+// between them, and fsyncs it. Creates the file where it is missing.
+absl::Status AppendDurably(const std::string& path, absl::string_view bytes);
+
 // Makes the names in a directory survive a crash.
 absl::Status SyncDirectory(const std::string& path);
 

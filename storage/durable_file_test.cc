@@ -32,6 +32,13 @@ TEST_F(DurableFileTest, WhatWasWrittenIsRead) {
   EXPECT_THAT(FileSize(root_ + "/f"), IsOkAndHolds(6));
 }
 
+TEST_F(DurableFileTest, AppendedBytesComeAfterWhatIsThere) {
+  ASSERT_OK(AppendDurably(root_ + "/f", "a line\n"));
+  ASSERT_OK(AppendDurably(root_ + "/f", "another\n"));
+
+  EXPECT_THAT(ReadFile(root_ + "/f", 100), IsOkAndHolds("a line\nanother\n"));
+}
+
 TEST_F(DurableFileTest, ReadingStopsOneByteBehindTheLimit) {
   ASSERT_OK(WriteFileDurably(root_ + "/f", "123456"));
 
