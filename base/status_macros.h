@@ -58,7 +58,9 @@ class StatusAnnotator {
     return std::move(*this);
   }
 
-  operator absl::Status() && { return Annotated(); }  // NOLINT
+  // Consumes it, though it is not &&: nvcc does not see a returned local
+  // variable as one that may be moved from.
+  operator absl::Status() { return Annotated(); }  // NOLINT
 
  private:
   absl::Status Annotated() {

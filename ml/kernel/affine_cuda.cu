@@ -1,0 +1,108 @@
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/status_macros.h"
+#include "ml/kernel/affine.h"
+#include "ml/kernel/cuda_device.h"
+#include "ml/kernel/cuda_status.h"
+
+namespace parasol::cuda {
+namespace {
+
+using Transpose = CudaBlas::Transpose;
+
+constexpr int kThreads = 256;
+constexpr int64_t kMaxBlocks = 4096;
+// SumRowsKernel: a warp reads neighbouring columns of one row, so that its
+// loads are one transaction; the warps of a block share the rows.
+constexpr int kWarp = 32;
+constexpr int kWarpsPerBlock = 8;
+
+template <bool kBias, bool kRelu>
+__global__ void EpilogueKernel(const float* bias, int64_t columns, int64_t size,
+                               float* y) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
+       i += step) {
+    float value = y[i];
+    if (kBias) value += bias[i % columns];
+    if (kRelu) value = value < 0 ? 0 : value;
+    y[i] = value;
+  }
+}
+
+__global__ void SumRowsKernel(const float* dy, int64_t rows, int64_t columns,
+                              float* sum) {
+  __shared__ float partial[kWarpsPerBlock][kWarp];
+  const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  float value = 0;
+  if (column < columns) {
+    for (int64_t row = threadIdx.y; row < rows; row += kWarpsPerBlock) {
+      value += dy[row * columns + column];
+    }
+  }
+  partial[threadIdx.y][threadIdx.x] = value;
+  __syncthreads();
+  if (threadIdx.y != 0 || column >= columns) return;
+  for (int i = 1; i < kWarpsPerBlock; ++i) value += partial[i][threadIdx.x];
+  sum[column] = value;
+}
+
+absl::Status ApplyEpilogue(CudaDevice& device, const float* bias,
+                           Epilogue epilogue, MutableMatrixView y) {
+  const bool relu = epilogue == Epilogue::kRelu;
+  if (bias == nullptr && !relu) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CUstream_st * stream, device.ComputeStream());
+  const auto kernel = bias == nullptr ? EpilogueKernel<false, true>
+                      : relu          ? EpilogueKernel<true, true>
+                                      : EpilogueKernel<true, false>;
+  const int64_t blocks =
+      std::min((y.size() + kThreads - 1) / kThreads, kMaxBlocks);
+  kernel<<<blocks, kThreads, 0, stream>>>(bias, y.columns, y.size(), y.data);
+  return LaunchStatus("bias and relu");
+}
+
+// Sums in an order that depends on the shape only: the same bits every time.
+absl::Status SumRows(CudaDevice& device, MatrixView dy, float* sum) {
+  ASSIGN_OR_RETURN(CUstream_st * stream, device.ComputeStream());
+  const int64_t blocks = (dy.columns + kWarp - 1) / kWarp;
+  SumRowsKernel<<<blocks, dim3(kWarp, kWarpsPerBlock), 0, stream>>>(
+      dy.data, dy.rows, dy.columns, sum);
+  return LaunchStatus("sum of rows");
+}
+
+absl::Status Multiply(CudaDevice& device, MatrixView a, Transpose transpose_a,
+                      MatrixView b, Transpose transpose_b,
+                      MutableMatrixView c) {
+  RETURN_IF_ERROR(device.ComputeStream().status());
+  return device.blas().Multiply(a, transpose_a, b, transpose_b, c);
+}
+
+CudaDevice& Cuda(Device& device) { return static_cast<CudaDevice&>(device); }
+
+}  // namespace
+
+absl::Status Affine(Device& device, MatrixView x, MatrixView w,
+                    const float* bias, Epilogue epilogue, MutableMatrixView y) {
+  RETURN_IF_ERROR(
+      Multiply(Cuda(device), x, Transpose::kNo, w, Transpose::kNo, y));
+  return ApplyEpilogue(Cuda(device), bias, epilogue, y);
+}
+
+absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
+                                 MutableMatrixView dx) {
+  return Multiply(Cuda(device), dy, Transpose::kNo, w, Transpose::kYes, dx);
+}
+
+absl::Status AffineVariableGradients(Device& device, MatrixView x,
+                                     MatrixView dy, MutableMatrixView dw,
+                                     float* dbias) {
+  RETURN_IF_ERROR(
+      Multiply(Cuda(device), x, Transpose::kYes, dy, Transpose::kNo, dw));
+  if (dbias == nullptr) return absl::OkStatus();
+  return SumRows(Cuda(device), dy, dbias);
+}
+
+}  // namespace parasol::cuda
