@@ -19,9 +19,8 @@ namespace parasol {
 //   InvalidArgument  the initializer is not set or a parameter is out of range,
 //                    or the elements are not in the shape.
 absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
-                        absl::string_view name,
-                        absl::Span<const int64_t> shape, int64_t first,
-                        absl::Span<float> out);
+                        absl::string_view name, absl::Span<const int64_t> shape,
+                        int64_t first, absl::Span<float> out);
 
 }  // namespace parasol
 

@@ -1,0 +1,32 @@
+#ifndef PARASOL_ML_INITIALIZER_FANS_H_
+#define PARASOL_ML_INITIALIZER_FANS_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace parasol {
+
+// How many inputs an output of a variable's layer has, and the other way round.
+struct Fans {
+  double in = 1;
+  double out = 1;
+};
+
+// Keras's rule: 1 and 1 for a scalar, the length twice for a vector, rows and
+// columns for a matrix; for a convolution's kernel [height, width, in, out] the
+// last two, each times the size of its window.
+inline Fans FansOf(absl::Span<const int64_t> shape) {
+  if (shape.empty()) return {};
+  if (shape.size() == 1) {
+    return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
+  }
+  double window = 1;
+  for (const int64_t size : shape.first(shape.size() - 2)) window *= size;
+  return {window * static_cast<double>(shape[shape.size() - 2]),
+          window * static_cast<double>(shape[shape.size() - 1])};
+}
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INITIALIZER_FANS_H_

@@ -1,0 +1,192 @@
+#include "ml/initializer/initializer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "ml/initializer/fans.h"
+#include "ml/initializer/philox.h"
+
+namespace parasol {
+namespace {
+
+// Standard deviation of a standard normal cut off at ±2.
+constexpr double kTruncatedStddev = .87962566103423978;
+
+// The bits of one variable. Counter: element (64 bits), draw, 0. Key: seed and
+// name, mixed. A change here changes every job's initial values.
+class VariableBits {
+ public:
+  VariableBits(uint64_t seed, absl::string_view name)
+      : VariableBits(Mix(seed ^ Mix(Hash(name)))) {}
+
+  // Two numbers in [0, 1), a multiple of 2^-53 each; others for each `draw`.
+  struct Pair {
+    double first;
+    double second;
+  };
+  Pair Uniforms(uint64_t element, uint32_t draw) const {
+    const PhiloxCounter bits =
+        Philox4x32({static_cast<uint32_t>(element),
+                    static_cast<uint32_t>(element >> 32), draw, 0},
+                   key_);
+    return {Uniform(bits[0], bits[1]), Uniform(bits[2], bits[3])};
+  }
+
+ private:
+  explicit VariableBits(uint64_t key)
+      : key_({static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}) {}
+
+  // FNV-1a: the same in every process and on every machine.
+  static uint64_t Hash(absl::string_view name) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (const char c : name) {
+      hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+    }
+    return hash;
+  }
+
+  // The finalizer of SplitMix64: a bijection that spreads each bit.
+  static uint64_t Mix(uint64_t x) {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+
+  static double Uniform(uint32_t low, uint32_t high) {
+    const uint64_t bits = uint64_t{high} << 32 | low;
+    return static_cast<double>(bits >> 11) * 0x1p-53;
+  }
+
+  const PhiloxKey key_;
+};
+
+// Box-Muller, one of its two normals.
+double Normal(const VariableBits& bits, uint64_t element, uint32_t draw) {
+  const auto [u, v] = bits.Uniforms(element, draw);
+  return std::sqrt(-2 * std::log(1 - u)) * std::cos(2 * std::numbers::pi * v);
+}
+
+// Drawn again (1 in 22 is) until it is within ±2.
+double TruncatedNormal(const VariableBits& bits, uint64_t element) {
+  for (uint32_t draw = 0;; ++draw) {
+    const double normal = Normal(bits, element, draw);
+    if (std::abs(normal) <= 2) return normal;
+  }
+}
+
+void FillUniform(const VariableBits& bits, double min, double max,
+                 int64_t first, absl::Span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    const double u = bits.Uniforms(first + i, 0).first;
+    out[i] = static_cast<float>(min + u * (max - min));
+  }
+}
+
+void FillNormal(const VariableBits& bits, double mean, double stddev,
+                int64_t first, absl::Span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<float>(mean + stddev * Normal(bits, first + i, 0));
+  }
+}
+
+void FillTruncatedNormal(const VariableBits& bits, double stddev, int64_t first,
+                         absl::Span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<float>(stddev * TruncatedNormal(bits, first + i));
+  }
+}
+
+absl::Status CheckElements(absl::Span<const int64_t> shape, int64_t first,
+                           int64_t count) {
+  int64_t total = 1;
+  for (const int64_t size : shape) {
+    if (size < 0 || __builtin_mul_overflow(total, size, &total)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "shape [", absl::StrJoin(shape, ", "), "] is not a variable's"));
+    }
+  }
+  if (first >= 0 && first <= total && count <= total - first) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("elements [", first, ", ", first, " + ", count,
+                   ") are not in shape [", absl::StrJoin(shape, ", "), "]"));
+}
+
+absl::Status FillRandomNormal(const job::RandomNormal& spec,
+                              const VariableBits& bits, int64_t first,
+                              absl::Span<float> out) {
+  const double mean = spec.mean();
+  const double stddev = spec.has_stddev() ? spec.stddev() : .05;
+  if (!std::isfinite(mean) || !std::isfinite(stddev) || stddev < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("random_normal has mean ", mean, " and stddev ", stddev,
+                     "; they must be finite, stddev at least 0"));
+  }
+  FillNormal(bits, mean, stddev, first, out);
+  return absl::OkStatus();
+}
+
+absl::Status FillRandomUniform(const job::RandomUniform& spec,
+                               const VariableBits& bits, int64_t first,
+                               absl::Span<float> out) {
+  const double min = spec.has_minval() ? spec.minval() : -.05;
+  const double max = spec.has_maxval() ? spec.maxval() : .05;
+  if (!std::isfinite(min) || !std::isfinite(max) || min > max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("random_uniform has minval ", min, " and maxval ", max,
+                     "; they must be finite, minval at most maxval"));
+  }
+  FillUniform(bits, min, max, first, out);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
+                        absl::string_view name, absl::Span<const int64_t> shape,
+                        int64_t first, absl::Span<float> out) {
+  RETURN_IF_ERROR(CheckElements(shape, first, static_cast<int64_t>(out.size())))
+      << "initializer of " << name;
+  const VariableBits bits(seed, name);
+  const Fans fans = FansOf(shape);
+  switch (initializer.kind_case()) {
+    case job::Initializer::kZeros:
+      std::fill(out.begin(), out.end(), 0.f);
+      return absl::OkStatus();
+    case job::Initializer::kConstant:
+      std::fill(out.begin(), out.end(), initializer.constant().value());
+      return absl::OkStatus();
+    case job::Initializer::kGlorotUniform: {
+      const double limit = std::sqrt(6 / std::max(1., fans.in + fans.out));
+      FillUniform(bits, -limit, limit, first, out);
+      return absl::OkStatus();
+    }
+    case job::Initializer::kHeNormal:
+      FillTruncatedNormal(
+          bits, std::sqrt(2 / std::max(1., fans.in)) / kTruncatedStddev, first,
+          out);
+      return absl::OkStatus();
+    case job::Initializer::kRandomNormal:
+      RETURN_IF_ERROR(
+          FillRandomNormal(initializer.random_normal(), bits, first, out))
+          << "initializer of " << name;
+      return absl::OkStatus();
+    case job::Initializer::kRandomUniform:
+      RETURN_IF_ERROR(
+          FillRandomUniform(initializer.random_uniform(), bits, first, out))
+          << "initializer of " << name;
+      return absl::OkStatus();
+    case job::Initializer::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("initializer of ", name, " is not set"));
+}
+
+}  // namespace parasol
