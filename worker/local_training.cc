@@ -143,7 +143,6 @@ absl::Status LocalTraining::WriteCheckpoint(bool final) {
   RETURN_IF_ERROR(parameters_->Save(*writer));
   durable::CheckpointManifest manifest;
   ASSIGN_OR_RETURN(*manifest.add_file(), writer->Finish());
-  manifest.set_format_version(kCheckpointFormatVersion);
   manifest.set_global_step(step_);
   manifest.set_run_id(run_id_);
   *manifest.mutable_job() = options_.job;

@@ -215,7 +215,7 @@ TEST_F(TrainingLoopTest, AStepWhoseGradientWasRefusedIsNotCompleted) {
   push_result_ = absl::UnavailableError("ps/1 did not answer in 5m");
   EXPECT_THAT(Train({.overlap = false}, /*steps=*/1),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/1")));
-  EXPECT_THAT(events_, Not(testing::Contains("completed")));
+  EXPECT_THAT(events_, testing::Not(testing::Contains("completed")));
   EXPECT_EQ(metrics_.steps.value(), 0);
 }
 

@@ -1,0 +1,241 @@
+#include "tests/cluster/test_cluster.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
+#include "deploy/local/loopback_ports.h"
+#include "ml/input/idx_writer.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kSide = 8;
+constexpr absl::Duration kLimit = absl::Minutes(1);
+
+// Pixel noise below 128, and the label's quadrant twice as bright.
+void WriteQuadrants(const fs::path& directory, const std::string& name,
+                    int examples, uint32_t seed) {
+  std::mt19937 random(seed);
+  IdxImages images;
+  images.count = examples;
+  images.height = kSide;
+  images.width = kSide;
+  std::vector<uint8_t>& pixels = images.pixels;
+  std::vector<uint8_t> labels;
+  for (int i = 0; i < examples; ++i) {
+    const int label = i % 4;
+    labels.push_back(label);
+    for (int p = 0; p < kSide * kSide; ++p) {
+      const int row = p / kSide >= kSide / 2;
+      const int column = p % kSide >= kSide / 2;
+      const int noise = random() % 128;
+      pixels.push_back(2 * row + column == label ? 127 + noise : noise);
+    }
+  }
+  std::ofstream(directory / (name + "-images"), std::ios::binary)
+      << IdxImagesFile(images);
+  std::ofstream(directory / (name + "-labels"), std::ios::binary)
+      << IdxLabelsFile(labels);
+}
+
+}  // namespace
+
+std::string QuadrantsDirectory() {
+  static const auto* const directory = new std::string([] {
+    const fs::path path = fs::path(getenv("TEST_TMPDIR")) / "quadrants";
+    fs::create_directories(path);
+    WriteQuadrants(path, "train", 2000, 1);
+    WriteQuadrants(path, "eval", 400, 2);
+    return path.string();
+  }());
+  return *directory;
+}
+
+job::Job QuadrantsJob(int64_t steps) {
+  absl::StatusOr<job::Job> job = ParseJob(R"(
+      name: "quadrants"
+      seed: 3
+      model {
+        input_shape: 8 input_shape: 8
+        layer { flatten {} }
+        layer { name: "hidden" dense { units: 32 activation: RELU } }
+        layer { name: "logits" dense { units: 4 } }
+        loss { sparse_categorical_crossentropy {} }
+      }
+      train {
+        idx { images: "train-images" labels: "train-labels" }
+        batch_size: 16
+      }
+      eval {
+        idx { images: "eval-images" labels: "eval-labels" }
+        batch_size: 100
+      }
+      optimizer { adam { learning_rate: 0.003 } }
+      checkpoint { every_steps: 100 }
+  )",
+                                          "quadrants.textproto");
+  CHECK(job.ok()) << job.status();
+  job->mutable_end()->set_steps(steps);
+  FillDefaults(*job);
+  return *std::move(job);
+}
+
+TestCluster::TestCluster(job::Job job, int num_ps, int num_workers,
+                         std::string checkpoint_directory)
+    : job_(std::move(job)),
+      num_ps_(num_ps),
+      num_workers_(num_workers),
+      checkpoint_directory_(std::move(checkpoint_directory)) {
+  const absl::StatusOr<std::vector<int>> ports =
+      FreeLoopbackPorts(1 + num_ps + num_workers);
+  CHECK(ports.ok()) << ports.status();
+  size_t next = 0;
+  ports_["chief/0"] = (*ports)[next++];
+  for (int i = 0; i < num_ps; ++i) {
+    ports_[absl::StrCat("ps/", i)] = (*ports)[next++];
+  }
+  for (int i = 0; i < num_workers; ++i) {
+    ports_[absl::StrCat("worker/", i)] = (*ports)[next++];
+  }
+}
+
+std::string TestCluster::Address(const std::string& role, int index) const {
+  return absl::StrCat("127.0.0.1:", ports_.at(absl::StrCat(role, "/", index)));
+}
+
+wire::Task TestCluster::NewTask(const std::string& role, int index) {
+  wire::Task task;
+  task.set_role(role);
+  task.set_index(index);
+  task.set_incarnation(next_incarnation_++);
+  return task;
+}
+
+absl::Status TestCluster::StartChief() {
+  ChiefTaskOptions options;
+  options.job = job_;
+  for (int i = 0; i < num_ps_; ++i) options.ps[i] = Address("ps", i);
+  for (int i = 0; i < num_workers_; ++i) {
+    options.workers[i] = Address("worker", i);
+  }
+  options.listen_address = Address("chief", 0);
+  options.checkpoint_directory = checkpoint_directory_;
+  options.heartbeat_interval = absl::Milliseconds(100);
+  options.lease = absl::Seconds(5);
+  ASSIGN_OR_RETURN(chief_, ChiefTask::Start(options, Clock::Real(), metrics_));
+  return absl::OkStatus();
+}
+
+absl::Status TestCluster::StartPs(int index) {
+  PsTaskOptions options;
+  options.task = NewTask("ps", index);
+  options.listen_address = Address("ps", index);
+  options.chief_address = Address("chief", 0);
+  ASSIGN_OR_RETURN(ps_[index], PsTask::Start(options, Clock::Real(), metrics_));
+  return absl::OkStatus();
+}
+
+absl::Status TestCluster::StartWorker(int index) {
+  WorkerTaskOptions options;
+  options.task = NewTask("worker", index);
+  options.chief_address = Address("chief", 0);
+  options.listen_address = Address("worker", index);
+  options.data_dir = QuadrantsDirectory();
+  options.device = "cpu";
+  options.input_shard = index;
+  options.input_shards = num_workers_;
+  ASSIGN_OR_RETURN(workers_[index],
+                   WorkerTask::Start(options, Clock::Real(), metrics_));
+  return absl::OkStatus();
+}
+
+absl::Status TestCluster::StartEvaluator() {
+  EvaluatorTaskOptions options;
+  options.task = NewTask("evaluator", 0);
+  options.chief_address = Address("chief", 0);
+  options.evaluation.checkpoint_directory = checkpoint_directory_;
+  options.evaluation.model.data_dir = QuadrantsDirectory();
+  options.evaluation.model.device = "cpu";
+  ASSIGN_OR_RETURN(evaluator_,
+                   EvaluatorTask::Start(options, Clock::Real(), metrics_));
+  return absl::OkStatus();
+}
+
+absl::Status TestCluster::Start() {
+  RETURN_IF_ERROR(StartChief());
+  for (int i = 0; i < num_ps_; ++i) RETURN_IF_ERROR(StartPs(i));
+  for (int i = 0; i < num_workers_; ++i) RETURN_IF_ERROR(StartWorker(i));
+  return StartEvaluator();
+}
+
+absl::Status TestCluster::StopPs(int index) {
+  ps_.at(index)->Stop();
+  const absl::Status result = ps_.at(index)->Wait();
+  ps_.erase(index);
+  return result;
+}
+
+absl::Status TestCluster::StopWorker(int index) {
+  workers_.at(index)->Stop();
+  const absl::Status result = workers_.at(index)->Wait();
+  workers_.erase(index);
+  return result;
+}
+
+absl::Status TestCluster::StopChief() {
+  chief_->Stop();
+  const absl::Status result = chief_->Wait();
+  chief_.reset();
+  return result;
+}
+
+absl::StatusOr<wire::JobStatus> TestCluster::Status() {
+  return ChiefClient::Create(Address("chief", 0), absl::Seconds(5))
+      ->GetStatus();
+}
+
+absl::Status TestCluster::AwaitStatus(
+    const std::string& what,
+    const std::function<bool(const wire::JobStatus&)>& reached) {
+  Clock& clock = Clock::Real();
+  const absl::Time deadline = clock.Now() + kLimit;
+  absl::Mutex mu;
+  const bool never = false;
+  while (clock.Now() < deadline) {
+    const absl::StatusOr<wire::JobStatus> status = Status();
+    if (status.ok() && reached(*status)) return absl::OkStatus();
+    absl::MutexLock lock(&mu);
+    clock.AwaitWithTimeout(mu, absl::Condition(&never), absl::Milliseconds(10));
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat(what, " was not reached in ", absl::FormatDuration(kLimit)));
+}
+
+absl::Status TestCluster::AwaitStep(int64_t step) {
+  return AwaitStatus(absl::StrCat("step ", step),
+                     [step](const wire::JobStatus& status) {
+                       return status.global_step() >= step;
+                     });
+}
+
+absl::Status TestCluster::AwaitPhase(wire::JobPhase phase) {
+  return AwaitStatus(wire::JobPhase_Name(phase),
+                     [phase](const wire::JobStatus& status) {
+                       return status.phase() == phase;
+                     });
+}
+
+}  // namespace parasol

@@ -1,0 +1,85 @@
+#ifndef PARASOL_TESTS_CLUSTER_TEST_CLUSTER_H_
+#define PARASOL_TESTS_CLUSTER_TEST_CLUSTER_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/metrics.h"
+#include "chief/chief_task.h"
+#include "cluster/client/chief_client.h"
+#include "evaluator/evaluator_task.h"
+#include "proto/job.pb.h"
+#include "ps/ps_task.h"
+#include "worker/worker_task.h"
+
+namespace parasol {
+
+// Examples of four classes that a small model tells apart: 8 × 8 pixels, a
+// bright quadrant in noise. Written as IDX files once per test process.
+std::string QuadrantsDirectory();
+
+// A job that learns them: 64-32-4, with its defaults filled in.
+job::Job QuadrantsJob(int64_t steps);
+
+// A whole cluster inside the test: real servers on loopback ports chosen by the
+// system, real clients, real time. Tasks are started and stopped one by one.
+class TestCluster {
+ public:
+  TestCluster(job::Job job, int num_ps, int num_workers,
+              std::string checkpoint_directory);
+
+  absl::Status StartChief();
+  absl::Status StartPs(int index);
+  absl::Status StartWorker(int index);
+  absl::Status StartEvaluator();
+  // All of them.
+  absl::Status Start();
+
+  // Stops a task in good order and forgets it. Returns how it ended.
+  absl::Status StopPs(int index);
+  absl::Status StopWorker(int index);
+  absl::Status StopChief();
+
+  // Blocks until the task has ended by itself.
+  absl::Status WaitForChief() { return chief_->Wait(); }
+  absl::Status WaitForPs(int index) { return ps_.at(index)->Wait(); }
+  absl::Status WaitForWorker(int index) { return workers_.at(index)->Wait(); }
+  absl::Status WaitForEvaluator() { return evaluator_->Wait(); }
+
+  absl::StatusOr<wire::JobStatus> Status();
+  // DeadlineExceeded: not reached in a minute.
+  absl::Status AwaitStep(int64_t step);
+  absl::Status AwaitPhase(wire::JobPhase phase);
+
+  // What the tasks of this role and index have counted, over all of them.
+  MetricsRegistry& metrics() { return metrics_; }
+
+ private:
+  wire::Task NewTask(const std::string& role, int index);
+  std::string Address(const std::string& role, int index) const;
+  absl::Status AwaitStatus(
+      const std::string& what,
+      const std::function<bool(const wire::JobStatus&)>& reached);
+
+  const job::Job job_;
+  const int num_ps_;
+  const int num_workers_;
+  const std::string checkpoint_directory_;
+  std::map<std::string, int> ports_;
+  uint64_t next_incarnation_ = 1;
+  MetricsRegistry metrics_;
+
+  std::unique_ptr<ChiefTask> chief_;
+  std::map<int, std::unique_ptr<PsTask>> ps_;
+  std::map<int, std::unique_ptr<WorkerTask>> workers_;
+  std::unique_ptr<EvaluatorTask> evaluator_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_TESTS_CLUSTER_TEST_CLUSTER_H_
