@@ -1,0 +1,178 @@
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "base/status_matchers.h"
+#include "base/subprocess.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+// What `kubectl apply -k deploy/k8s/base` would send, and the script that its
+// pods run. kubectl renders without a cluster.
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kBase[] = "deploy/k8s/base";
+constexpr char kScript[] = "deploy/k8s/base/run_task.sh";
+constexpr absl::Duration kLimit = absl::Seconds(60);
+
+CompletedProcess Complete(const SubprocessOptions& options) {
+  absl::StatusOr<CompletedProcess> completed = RunSubprocess(options, kLimit);
+  EXPECT_OK(completed);
+  return completed.ok() ? *std::move(completed) : CompletedProcess();
+}
+
+class KustomizeTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (access("/usr/bin/kubectl", X_OK) != 0 &&
+        access("/usr/local/bin/kubectl", X_OK) != 0) {
+      GTEST_SKIP() << "kubectl is not here, so nothing renders the manifests";
+    }
+    const CompletedProcess rendered =
+        Complete({.argv = {"/usr/bin/env", "kubectl", "kustomize", kBase}});
+    ASSERT_EQ(rendered.end.code(), 0) << rendered.standard_error;
+    const std::vector<std::string> objects =
+        absl::StrSplit(rendered.standard_output, "\n---\n");
+    for (const std::string& object : objects) {
+      objects_[absl::StrCat(Field(object, "kind: "), "/",
+                            Field(object, "  name: "))] = object;
+    }
+  }
+
+  // The rest of the first line that begins so.
+  static std::string Field(const std::string& object,
+                           const std::string& prefix) {
+    for (const absl::string_view line : absl::StrSplit(object, '\n')) {
+      if (absl::StartsWith(line, prefix)) {
+        return std::string(line.substr(prefix.size()));
+      }
+    }
+    return "";
+  }
+
+  // "StatefulSet/parasol-ps" to its YAML.
+  std::map<std::string, std::string> objects_;
+};
+
+TEST_F(KustomizeTest, EveryRoleIsThereWithItsService) {
+  for (const char* name :
+       {"StatefulSet/parasol-chief", "StatefulSet/parasol-ps",
+        "StatefulSet/parasol-worker", "Job/parasol-evaluator",
+        "PersistentVolumeClaim/parasol-checkpoints",
+        "PersistentVolumeClaim/parasol-data"}) {
+    EXPECT_TRUE(objects_.contains(name)) << name;
+  }
+  for (const char* name : {"chief", "ps", "worker"}) {
+    EXPECT_THAT(objects_[absl::StrCat("Service/parasol-", name)],
+                AllOf(HasSubstr("clusterIP: None"),
+                      HasSubstr("publishNotReadyAddresses: true")));
+  }
+  EXPECT_THAT(objects_["PersistentVolumeClaim/parasol-checkpoints"],
+              HasSubstr("- ReadWriteMany"));
+}
+
+TEST_F(KustomizeTest, PodsAreProbedLimitedAndUnprivileged) {
+  for (const char* name : {"chief", "ps", "worker"}) {
+    EXPECT_THAT(objects_[absl::StrCat("StatefulSet/parasol-", name)],
+                AllOf(HasSubstr("startupProbe:"), HasSubstr("livenessProbe:"),
+                      HasSubstr("readinessProbe:\n          grpc:"),
+                      HasSubstr("podManagementPolicy: Parallel"),
+                      HasSubstr("terminationGracePeriodSeconds:")));
+  }
+  for (const char* name :
+       {"StatefulSet/parasol-chief", "StatefulSet/parasol-ps",
+        "StatefulSet/parasol-worker", "Job/parasol-evaluator"}) {
+    EXPECT_THAT(objects_[name],
+                AllOf(HasSubstr("runAsNonRoot: true"),
+                      HasSubstr("readOnlyRootFilesystem: true"),
+                      HasSubstr("allowPrivilegeEscalation: false"),
+                      HasSubstr("prometheus.io/scrape: \"true\""),
+                      HasSubstr("limits:\n            memory:"),
+                      HasSubstr("image: parasol:0.1.0")))
+        << name;
+  }
+}
+
+TEST_F(KustomizeTest, ReplicasAreAsManyAsTfConfigSays) {
+  const auto config = objects_.lower_bound("ConfigMap/parasol-cluster");
+  ASSERT_NE(config, objects_.end());
+  const std::string num_ps = Field(config->second, "  NUM_PS: ");
+  const std::string num_workers = Field(config->second, "  NUM_WORKERS: ");
+  EXPECT_EQ(absl::StrCat(
+                "\"", Field(objects_["StatefulSet/parasol-ps"], "  replicas: "),
+                "\""),
+            num_ps);
+  EXPECT_EQ(
+      absl::StrCat(
+          "\"", Field(objects_["StatefulSet/parasol-worker"], "  replicas: "),
+          "\""),
+      num_workers);
+}
+
+SubprocessOptions RunTask(const std::string& role, const std::string& pod,
+                          const std::string& command) {
+  return {.argv = {"/bin/bash", kScript, role, "/bin/sh", "-c", command},
+          .environment = {
+              {"POD_NAME", pod}, {"NUM_PS", "2"}, {"NUM_WORKERS", "1"}}};
+}
+
+TEST(RunTaskTest, TfConfigNamesThePodsOfTheStatefulSets) {
+  const CompletedProcess completed =
+      Complete(RunTask("ps", "parasol-ps-1", "echo \"$TF_CONFIG\"; exit 3"));
+  EXPECT_EQ(completed.end.code(), 3);
+  EXPECT_EQ(nlohmann::json::parse(completed.standard_output, nullptr, false),
+            nlohmann::json::parse(R"({
+    "cluster": {
+      "chief": ["parasol-chief-0.parasol-chief:2222"],
+      "ps": ["parasol-ps-0.parasol-ps:2222", "parasol-ps-1.parasol-ps:2222"],
+      "worker": ["parasol-worker-0.parasol-worker:2222"]
+    },
+    "task": {"type": "ps", "index": 1}
+  })"));
+}
+
+TEST(RunTaskTest, EvaluatorIsIndexZeroWhateverItsPodIsCalled) {
+  const CompletedProcess completed = Complete(
+      RunTask("evaluator", "parasol-evaluator-x7k2p", "echo \"$TF_CONFIG\""));
+  EXPECT_EQ(completed.end.code(), 0);
+  EXPECT_THAT(completed.standard_output,
+              HasSubstr(R"("task":{"type":"evaluator","index":0})"));
+}
+
+TEST(RunTaskTest, TerminationIsPassedOnAndItsCodeReturned) {
+  const CompletedProcess completed =
+      Complete(RunTask("worker", "parasol-worker-0",
+                       "trap 'echo drained; exit 143' TERM; kill -TERM $PPID; "
+                       "while :; do sleep 0.02; done"));
+  EXPECT_EQ(completed.end.code(), 143);
+  EXPECT_EQ(completed.standard_output, "drained\n");
+}
+
+TEST(TfJobTest, EveryReplicaIsRestartedByItsExitCode) {
+  std::ifstream file("deploy/k8s/tfjob.yaml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::string> parts =
+      absl::StrSplit(text, "restartPolicy: ExitCode");
+  EXPECT_EQ(parts.size(), 5u);
+  for (const char* role : {"Chief:", "PS:", "Worker:", "Evaluator:"}) {
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("\n    ", role, "\n")));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("\t")));
+}
+
+}  // namespace
+}  // namespace parasol
