@@ -25,13 +25,15 @@ struct InputOptions {
 
 // Reads, shuffles and batches a dataset, decoding ahead on a thread of its own.
 // The order depends on (files, batch_size, shuffle_buffer, options) only.
+// Next() is for one thread. The files may be gone once Open() has returned.
 class InputPipeline {
  public:
-  // Opens the files and checks their headers.
-  //   NotFound          a file is missing: names it.
-  //   DataLoss          a file is corrupt: names it and the offset.
-  //   InvalidArgument   the dataset is not set, images and labels differ in
-  //                     number, or a shard would be empty.
+  // Reads the files and checks all of their bytes.
+  //   NotFound          a file is missing: names it and the data_dir.
+  //   DataLoss          a file is corrupt, or images and labels differ in
+  //                     number: names the file and the offset.
+  //   InvalidArgument   the dataset is not set, a setting is out of range, or
+  //                     the shard would be empty.
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       const job::Dataset& dataset, const InputOptions& options);
   virtual ~InputPipeline() = default;
@@ -46,7 +48,8 @@ class InputPipeline {
   // The next batch; the last one of a pass may be smaller. It is the caller's
   // until the next call. nullptr: the pass is over (never with `repeat`).
   // Blocks while none is decoded.
-  //   DataLoss  the file is corrupt: names it and the offset.
+  //   DataLoss  a format that is read as it goes turns out corrupt: names the
+  //             file and the offset. (IDX is read whole by Open().)
   virtual absl::StatusOr<const Batch*> Next() = 0;
 };
 

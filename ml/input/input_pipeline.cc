@@ -1,0 +1,206 @@
+#include "ml/input/input_pipeline.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ml/input/bounded_queue.h"
+#include "ml/input/example_order.h"
+#include "ml/input/idx_reader.h"
+
+namespace parasol {
+namespace {
+
+constexpr int kMaxPrefetchBatches = 1024;
+
+// A whole set, as it came from disk.
+struct Examples {
+  IdxImages images;
+  std::vector<uint8_t> labels;
+
+  int64_t pixels_each() const { return images.height * images.width; }
+};
+
+// Batches go round: `free_` -> decoded on thread_ -> `ready_` -> lent to the
+// caller of Next() -> `free_`. As many exist as may be decoded ahead, and one
+// that the caller has; their memory is used again.
+//
+// Shutdown: both queues are closed, which ends the thread wherever it waits,
+// and then it is joined.
+class IdxPipeline final : public InputPipeline {
+ public:
+  IdxPipeline(Examples examples, const ShardOrder& order, int64_t batch_size,
+              int prefetch_batches, bool repeat)
+      : examples_(std::move(examples)),
+        example_shape_({examples_.images.height, examples_.images.width}),
+        num_classes_(1 + *std::max_element(examples_.labels.begin(),
+                                           examples_.labels.end())),
+        batch_size_(batch_size),
+        repeat_(repeat),
+        order_(order),
+        free_(prefetch_batches + 1),
+        ready_(prefetch_batches + 1) {
+    for (int i = 0; i < prefetch_batches + 1; ++i) {
+      free_.Push(std::make_unique<Batch>());
+    }
+    thread_ = std::thread([this] { DecodeAll(); });
+  }
+
+  ~IdxPipeline() override {
+    free_.Close();
+    ready_.Close();
+    thread_.join();
+  }
+
+  int64_t total_examples() const override { return examples_.images.count; }
+  const std::vector<int64_t>& example_shape() const override {
+    return example_shape_;
+  }
+  int64_t num_classes() const override { return num_classes_; }
+
+  absl::StatusOr<const Batch*> Next() override {
+    if (lent_ != nullptr) free_.Push(std::move(lent_));
+    lent_ = ready_.Pop().value_or(nullptr);
+    return lent_.get();
+  }
+
+ private:
+  void DecodeAll() {
+    int64_t pass = 0;
+    do {
+      order_.StartPass(pass++);
+    } while (DecodePass() && repeat_);
+    ready_.Close();
+  }
+
+  // False once the pipeline is being destroyed.
+  bool DecodePass() {
+    for (;;) {
+      std::optional<std::unique_ptr<Batch>> batch = free_.Pop();
+      if (!batch) return false;
+      Fill(**batch);
+      if ((*batch)->size == 0) return free_.Push(*std::move(batch));
+      if (!ready_.Push(*std::move(batch))) return false;
+    }
+  }
+
+  // The next examples of the pass; none at its end.
+  void Fill(Batch& batch) {
+    batch.size = 0;
+    batch.example_shape = example_shape_;
+    batch.features.clear();
+    batch.labels.clear();
+    while (batch.size < batch_size_) {
+      const std::optional<int64_t> example = order_.Next();
+      if (!example) return;
+      Append(*example, batch);
+    }
+  }
+
+  void Append(int64_t example, Batch& batch) const {
+    const int64_t each = examples_.pixels_each();
+    const uint8_t* pixels = examples_.images.pixels.data() + example * each;
+    const size_t start = batch.features.size();
+    batch.features.resize(start + each);
+    float* features = batch.features.data() + start;
+    for (int64_t i = 0; i < each; ++i) features[i] = pixels[i] / 255.f;
+    batch.labels.push_back(examples_.labels[example]);
+    ++batch.size;
+  }
+
+  const Examples examples_;
+  const std::vector<int64_t> example_shape_;
+  const int64_t num_classes_;
+  const int64_t batch_size_;
+  const bool repeat_;
+  ExampleOrder order_;  // thread_'s
+  BoundedQueue<std::unique_ptr<Batch>> free_;
+  BoundedQueue<std::unique_ptr<Batch>> ready_;
+  std::unique_ptr<Batch> lent_;  // Next()'s
+  std::thread thread_;
+};
+
+absl::StatusOr<std::string> PathIn(const std::string& data_dir,
+                                   const std::string& file,
+                                   absl::string_view field) {
+  if (file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " is not set"));
+  }
+  return (std::filesystem::path(data_dir) / file).string();
+}
+
+absl::StatusOr<Examples> ReadIdx(const job::IdxDataset& idx,
+                                 const std::string& data_dir) {
+  ASSIGN_OR_RETURN(const std::string images_path,
+                   PathIn(data_dir, idx.images(), "idx.images"));
+  ASSIGN_OR_RETURN(const std::string labels_path,
+                   PathIn(data_dir, idx.labels(), "idx.labels"));
+  Examples examples;
+  ASSIGN_OR_RETURN(examples.images, ReadIdxImages(images_path),
+                   _ << "data_dir " << data_dir);
+  ASSIGN_OR_RETURN(examples.labels, ReadIdxLabels(labels_path),
+                   _ << "data_dir " << data_dir);
+  const int64_t labels = static_cast<int64_t>(examples.labels.size());
+  if (labels != examples.images.count) {
+    constexpr int kCountOffset = 4;
+    return absl::DataLossError(absl::StrCat(
+        labels_path, " at byte ", kCountOffset, ": ", labels, " labels for ",
+        examples.images.count, " images in ", images_path));
+  }
+  return examples;
+}
+
+absl::Status CheckSettings(const job::Dataset& dataset,
+                           const InputOptions& options) {
+  if (dataset.batch_size() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batch_size is ", dataset.batch_size(), "; it must be at least 1"));
+  }
+  if (dataset.shuffle_buffer() < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("shuffle_buffer is ",
+                                                   dataset.shuffle_buffer(),
+                                                   "; it must be at least 0"));
+  }
+  if (dataset.prefetch_batches() < 0 ||
+      dataset.prefetch_batches() > kMaxPrefetchBatches) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("prefetch_batches is ", dataset.prefetch_batches(),
+                     "; it must be in [0, ", kMaxPrefetchBatches, "]"));
+  }
+  if (options.shard < 0 || options.shard >= options.num_shards) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "shard ", options.shard, " is not one of ", options.num_shards));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
+    const job::Dataset& dataset, const InputOptions& options) {
+  RETURN_IF_ERROR(CheckSettings(dataset, options));
+  if (!dataset.has_idx()) {
+    return absl::InvalidArgumentError("dataset is not set: choose idx");
+  }
+  ASSIGN_OR_RETURN(Examples examples, ReadIdx(dataset.idx(), options.data_dir));
+  const ShardOrder order = {.total = examples.images.count,
+                            .shard = options.shard,
+                            .num_shards = options.num_shards,
+                            .shuffle_buffer = dataset.shuffle_buffer(),
+                            .seed = options.seed};
+  if (order.shard >= order.total) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "shard ", order.shard, " of ", order.num_shards, " would be empty: ",
+        dataset.idx().images(), " has ", order.total, " examples"));
+  }
+  return std::make_unique<IdxPipeline>(
+      std::move(examples), order, dataset.batch_size(),
+      std::max(1, dataset.prefetch_batches()), options.repeat);
+}
+
+}  // namespace parasol

@@ -1,0 +1,238 @@
+#include "ml/input/input_pipeline.h"
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/input/idx_writer.h"
+#include "ml/input/test_files.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::FloatEq;
+using ::testing::HasSubstr;
+
+constexpr int kExamples = 25;
+
+// Labels are the examples' numbers, so that a batch tells what is in it.
+void WriteSet() {
+  WriteTestFile("images.gz",
+                Gzip(IdxImagesFile(CountingImages(kExamples, 2, 3))));
+  std::vector<uint8_t> labels(kExamples);
+  std::iota(labels.begin(), labels.end(), 0);
+  WriteTestFile("labels", IdxLabelsFile(labels));
+}
+
+job::Dataset Dataset(int batch_size, int shuffle_buffer) {
+  WriteSet();
+  job::Dataset dataset;
+  dataset.mutable_idx()->set_images("images.gz");
+  dataset.mutable_idx()->set_labels("labels");
+  dataset.set_batch_size(batch_size);
+  dataset.set_shuffle_buffer(shuffle_buffer);
+  dataset.set_prefetch_batches(2);
+  return dataset;
+}
+
+InputOptions Options() { return {.data_dir = testing::TempDir()}; }
+
+std::unique_ptr<InputPipeline> Open(const job::Dataset& dataset,
+                                    const InputOptions& options) {
+  auto pipeline = InputPipeline::Open(dataset, options);
+  EXPECT_OK(pipeline);
+  return *std::move(pipeline);
+}
+
+std::vector<int32_t> RestOfPass(InputPipeline& pipeline) {
+  std::vector<int32_t> labels;
+  for (;;) {
+    const auto batch = pipeline.Next();
+    EXPECT_OK(batch);
+    if (*batch == nullptr) return labels;
+    labels.insert(labels.end(), (*batch)->labels.begin(),
+                  (*batch)->labels.end());
+  }
+}
+
+TEST(InputPipelineTest, TellsWhatTheSetHas) {
+  const auto pipeline = Open(Dataset(4, 0), Options());
+  EXPECT_EQ(pipeline->total_examples(), kExamples);
+  EXPECT_THAT(pipeline->example_shape(), ElementsAre(2, 3));
+  EXPECT_EQ(pipeline->num_classes(), kExamples);
+}
+
+TEST(InputPipelineTest, BatchHasPixelsFromZeroToOneAndTheirLabels) {
+  const auto pipeline = Open(Dataset(2, 0), Options());
+  ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
+  EXPECT_EQ(batch->size, 2);
+  EXPECT_THAT(batch->example_shape, ElementsAre(2, 3));
+  EXPECT_THAT(batch->labels, ElementsAre(0, 1));
+  std::vector<testing::Matcher<float>> want;
+  for (const int pixel : {0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6}) {
+    want.push_back(FloatEq(static_cast<float>(pixel / 255.0)));
+  }
+  EXPECT_THAT(batch->features, testing::ElementsAreArray(want));
+}
+
+TEST(InputPipelineTest, LastBatchIsSmallerAndThenThePassIsOver) {
+  const auto pipeline = Open(Dataset(10, 0), Options());
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
+    sizes.push_back(batch->size);
+  }
+  EXPECT_THAT(sizes, ElementsAre(10, 10, 5));
+  EXPECT_THAT(pipeline->Next(), IsOkAndHolds(nullptr));
+  EXPECT_THAT(pipeline->Next(), IsOkAndHolds(nullptr));
+}
+
+TEST(InputPipelineTest, BatchMayBeLargerThanTheSet) {
+  const auto pipeline = Open(Dataset(2000000000, 2000000000), Options());
+  ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
+  EXPECT_EQ(batch->size, kExamples);
+}
+
+TEST(InputPipelineTest, FilesMayBeGoneOnceOpen) {
+  const auto pipeline = Open(Dataset(4, 0), Options());
+  std::remove((testing::TempDir() + "/images.gz").c_str());
+  EXPECT_EQ(RestOfPass(*pipeline).size(), kExamples);
+}
+
+TEST(InputPipelineTest, ShardsCoverEveryExampleOnce) {
+  std::map<int32_t, int> seen;
+  for (int shard = 0; shard < 4; ++shard) {
+    InputOptions options = Options();
+    options.shard = shard;
+    options.num_shards = 4;
+    for (const int32_t label : RestOfPass(*Open(Dataset(3, 5), options))) {
+      ++seen[label];
+    }
+  }
+  EXPECT_EQ(seen.size(), kExamples);
+  for (const auto& [label, times] : seen) EXPECT_EQ(times, 1) << label;
+}
+
+TEST(InputPipelineTest, OrderIsTheSeedsAndNotTheThreads) {
+  InputOptions options = Options();
+  options.seed = 3;
+  job::Dataset ahead = Dataset(4, 10);
+  ahead.set_prefetch_batches(8);
+  const auto order = RestOfPass(*Open(Dataset(4, 10), options));
+  EXPECT_EQ(RestOfPass(*Open(ahead, options)), order);
+  options.seed = 4;
+  EXPECT_NE(RestOfPass(*Open(ahead, options)), order);
+}
+
+TEST(InputPipelineTest, RepeatGoesOnWithAnotherOrder) {
+  InputOptions options = Options();
+  options.repeat = true;
+  const auto pipeline = Open(Dataset(kExamples, kExamples), options);
+  std::vector<std::vector<int32_t>> passes;
+  for (int pass = 0; pass < 3; ++pass) {
+    ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
+    ASSERT_NE(batch, nullptr);
+    passes.push_back(batch->labels);
+  }
+  EXPECT_NE(passes[0], passes[1]);
+  EXPECT_NE(passes[1], passes[2]);
+  EXPECT_THAT(passes[2], testing::UnorderedElementsAreArray(passes[0]));
+}
+
+TEST(InputPipelineTest, EndsWhileTheProducerWaitsForRoom) {
+  InputOptions options = Options();
+  options.repeat = true;
+  for (int taken = 0; taken < 4; ++taken) {
+    const auto pipeline = Open(Dataset(1, 0), options);
+    for (int i = 0; i < taken; ++i) EXPECT_OK(pipeline->Next());
+  }
+}
+
+TEST(InputPipelineTest, MissingFileNamesItAndTheDirectory) {
+  InputOptions options;
+  options.data_dir = "/no/such/dir";
+  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), options),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("data_dir /no/such/dir"),
+                             HasSubstr("/no/such/dir/images.gz"))));
+}
+
+TEST(InputPipelineTest, LabelsForOtherImagesAreDataLoss) {
+  job::Dataset dataset = Dataset(4, 0);
+  WriteTestFile("few_labels", IdxLabelsFile({1, 2}));
+  dataset.mutable_idx()->set_labels("few_labels");
+  EXPECT_THAT(InputPipeline::Open(dataset, Options()),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("few_labels at byte 4"),
+                             HasSubstr("2 labels for 25 images"))));
+}
+
+TEST(InputPipelineTest, CorruptFileIsDataLoss) {
+  job::Dataset dataset = Dataset(4, 0);
+  WriteTestFile("corrupt", "\x1f\x8b and then nonsense");
+  dataset.mutable_idx()->set_images("corrupt");
+  EXPECT_THAT(InputPipeline::Open(dataset, Options()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/corrupt")));
+}
+
+TEST(InputPipelineTest, SettingsOutOfRangeAreNamed) {
+  struct Case {
+    std::string want;
+    void (*change)(job::Dataset&, InputOptions&);
+  };
+  const Case cases[] = {
+      {"dataset is not set",
+       [](job::Dataset& d, InputOptions&) { d.clear_idx(); }},
+      {"idx.images is not set",
+       [](job::Dataset& d, InputOptions&) { d.mutable_idx()->clear_images(); }},
+      {"idx.labels is not set",
+       [](job::Dataset& d, InputOptions&) { d.mutable_idx()->clear_labels(); }},
+      {"batch_size is 0",
+       [](job::Dataset& d, InputOptions&) { d.set_batch_size(0); }},
+      {"shuffle_buffer is -1",
+       [](job::Dataset& d, InputOptions&) { d.set_shuffle_buffer(-1); }},
+      {"prefetch_batches is 2000000000",
+       [](job::Dataset& d, InputOptions&) {
+         d.set_prefetch_batches(2000000000);
+       }},
+      {"shard 2 is not one of 2",
+       [](job::Dataset&, InputOptions& o) { o.shard = o.num_shards = 2; }},
+      {"shard 25 of 26 would be empty",
+       [](job::Dataset&, InputOptions& o) {
+         o.shard = 25;
+         o.num_shards = 26;
+       }},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.want);
+    job::Dataset dataset = Dataset(4, 0);
+    InputOptions options = Options();
+    c.change(dataset, options);
+    EXPECT_THAT(
+        InputPipeline::Open(dataset, options),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
+  }
+}
+
+TEST(InputPipelineTest, EmptySetIsRefused) {
+  job::Dataset dataset = Dataset(4, 0);
+  WriteTestFile("no_images", IdxImagesFile(CountingImages(0, 28, 28)));
+  WriteTestFile("no_labels", IdxLabelsFile({}));
+  dataset.mutable_idx()->set_images("no_images");
+  dataset.mutable_idx()->set_labels("no_labels");
+  EXPECT_THAT(InputPipeline::Open(dataset, Options()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace parasol
