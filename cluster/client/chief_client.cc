@@ -19,7 +19,8 @@ class GrpcChiefClient : public ChiefClient {
   GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
       : peer_(absl::StrCat("chief at ", address)),
         call_deadline_(call_deadline),
-        stub_(wire::ChiefService::NewStub(MakeControlChannel(address))) {}
+        channel_(MakeControlChannel(address)),
+        stub_(wire::ChiefService::NewStub(channel_)) {}
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
@@ -59,12 +60,16 @@ class GrpcChiefClient : public ChiefClient {
         absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
     Response response;
     grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
-    if (!status.ok()) return FromGrpcStatus(status, peer_);
-    return response;
+    if (status.ok()) return response;
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      ReconnectNow(*channel_);
+    }
+    return FromGrpcStatus(status, peer_);
   }
 
   const std::string peer_;
   const absl::Duration call_deadline_;
+  const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<wire::ChiefService::Stub> stub_;
 };
 

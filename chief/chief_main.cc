@@ -1,0 +1,60 @@
+// The `chief` binary: flags and wiring.
+
+#include "absl/flags/flag.h"
+#include "base/command_line.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "chief/chief_task.h"
+#include "cluster/cluster_spec/role_flags.h"
+#include "cluster/job/job_file.h"
+
+ABSL_FLAG(std::string, job, "", "Job file. Required.");
+ABSL_FLAG(parasol::RepeatedFlag, set, {},
+          "path=value: changes a setting of the job; repeatable.");
+ABSL_FLAG(std::string, checkpoint_dir, "", "Overrides the job's directory.");
+ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
+          "host:port of /metrics; port 0: chosen by the system, and logged.");
+ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
+          "How long to wait for a missing ps.");
+ABSL_FLAG(absl::Duration, worker_timeout, absl::Minutes(5),
+          "How long to wait when no worker is there.");
+ABSL_FLAG(bool, beside_worker, false,
+          "Run by worker 0 of a cluster whose TF_CONFIG lists no chief.");
+
+namespace parasol {
+namespace {
+
+absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
+  NameTaskInLog("chief");
+  ChiefTaskOptions options;
+  ASSIGN_OR_RETURN(options.job, LoadJobFile(absl::GetFlag(FLAGS_job),
+                                            absl::GetFlag(FLAGS_set).values));
+  RETURN_IF_ERROR(options.UseCluster(config));
+  options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
+  options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
+  options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
+  MetricsRegistry registry;
+  ASSIGN_OR_RETURN(
+      const auto metrics,
+      MetricsServer::Start(absl::GetFlag(FLAGS_metrics_address), registry));
+  LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  ASSIGN_OR_RETURN(const auto task,
+                   ChiefTask::Start(options, Clock::Real(), registry));
+  signal.OnSignal([&task] { task->Stop(); });
+  const absl::Status result = task->Wait();
+  signal.Disarm();
+  return result;
+}
+
+}  // namespace
+}  // namespace parasol
+
+int main(int argc, char** argv) {
+  parasol::ParseCommandLine(argc, argv, "Leads TF_CONFIG's cluster in a job.");
+  const auto config = parasol::TaskConfigOrExit(
+      absl::GetFlag(FLAGS_beside_worker) ? parasol::Role::kWorker
+                                         : parasol::Role::kChief);
+  parasol::TerminationSignal signal;
+  return parasol::ExitWith(parasol::Run(config, signal));
+}

@@ -1,0 +1,104 @@
+#include "chief/chief_metrics.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+namespace {
+
+constexpr const char* kRoles[] = {"ps", "worker", "evaluator"};
+
+}  // namespace
+
+ChiefMetrics::ChiefMetrics(MetricsRegistry& registry)
+    : global_step_(registry.AddGauge("parasol_chief_global_step",
+                                     "Steps whose gradients were applied.")),
+      end_step_(registry.AddGauge("parasol_chief_end_step",
+                                  "Where the job ends; 0: not known yet.")),
+      examples_per_second_(
+          registry.AddGauge("parasol_chief_examples_per_second",
+                            "Of all live workers together.")),
+      loss_(registry.AddGauge("parasol_chief_loss",
+                              "Mean of the live workers' last reports.")),
+      placement_skew_ratio_(
+          registry.AddGauge("parasol_chief_placement_skew_ratio",
+                            "Largest shard's bytes over the mean.")),
+      checkpoints_written_total_(registry.AddCounter(
+          "parasol_chief_checkpoints_total", "Checkpoints that were tried.",
+          {{"result", "written"}})),
+      checkpoints_failed_total_(registry.AddCounter(
+          "parasol_chief_checkpoints_total", "Checkpoints that were tried.",
+          {{"result", "failed"}})),
+      loads_done_total_(registry.AddCounter("parasol_chief_shard_loads_total",
+                                            "Shards ordered to load.",
+                                            {{"result", "done"}})),
+      loads_failed_total_(registry.AddCounter("parasol_chief_shard_loads_total",
+                                              "Shards ordered to load.",
+                                              {{"result", "failed"}})),
+      checkpoint_duration_seconds_(registry.AddHistogram(
+          "parasol_chief_checkpoint_duration_seconds",
+          "From the order to the committed checkpoint.", LatencyBounds())) {
+  for (int i = wire::WAITING_FOR_PS; i <= wire::FAILED; ++i) {
+    const auto phase = static_cast<wire::JobPhase>(i);
+    phase_.emplace(
+        phase,
+        registry.AddGauge(
+            "parasol_chief_phase", "1 for the phase that the job is in.",
+            {{"phase", absl::AsciiStrToLower(wire::JobPhase_Name(phase))}}));
+  }
+  for (const std::string role : kRoles) {
+    live_tasks_.emplace(
+        role, registry.AddGauge("parasol_chief_live_tasks",
+                                "Tasks that hold a lease.", {{"role", role}}));
+    missing_tasks_.emplace(
+        role,
+        registry.AddGauge("parasol_chief_missing_tasks",
+                          "Tasks that the job waits for.", {{"role", role}}));
+    expired_leases_total_.emplace(
+        role, registry.AddCounter("parasol_chief_expired_leases_total",
+                                  "Tasks that were lost.", {{"role", role}}));
+  }
+}
+
+void ChiefMetrics::Show(const wire::JobStatus& status) {
+  for (auto& [phase, gauge] : phase_) gauge.Set(phase == status.phase());
+  for (auto& [role, gauge] : live_tasks_) {
+    int alive = 0;
+    for (const wire::TaskStatus& task : status.task()) {
+      alive += task.alive() && task.task().role() == role;
+    }
+    gauge.Set(alive);
+  }
+  for (auto& [role, gauge] : missing_tasks_) {
+    int missing = 0;
+    for (const std::string& task : status.missing_task()) {
+      missing += absl::StartsWith(task, absl::StrCat(role, "/"));
+    }
+    gauge.Set(missing);
+  }
+  global_step_.Set(status.global_step());
+  end_step_.Set(status.end_step());
+  examples_per_second_.Set(status.examples_per_second());
+  if (status.has_loss()) loss_.Set(status.loss());
+  placement_skew_ratio_.Set(status.placement_skew());
+}
+
+void ChiefMetrics::LeaseExpired(const std::string& role) {
+  auto it = expired_leases_total_.find(role);
+  if (it != expired_leases_total_.end()) it->second.Add();
+}
+
+void ChiefMetrics::CheckpointTried(const absl::Status& result,
+                                   absl::Duration took) {
+  (result.ok() ? checkpoints_written_total_ : checkpoints_failed_total_).Add();
+  if (result.ok()) {
+    checkpoint_duration_seconds_.Observe(absl::ToDoubleSeconds(took));
+  }
+}
+
+void ChiefMetrics::LoadTried(const absl::Status& result) {
+  (result.ok() ? loads_done_total_ : loads_failed_total_).Add();
+}
+
+}  // namespace parasol

@@ -1,0 +1,45 @@
+#ifndef PARASOL_CHIEF_CHIEF_METRICS_H_
+#define PARASOL_CHIEF_CHIEF_METRICS_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/metrics.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Bumped by the server, never by the core.
+class ChiefMetrics {
+ public:
+  explicit ChiefMetrics(MetricsRegistry& registry);
+
+  // Sets the gauges to what `status` says.
+  void Show(const wire::JobStatus& status);
+  void LeaseExpired(const std::string& role);
+  void CheckpointTried(const absl::Status& result, absl::Duration took);
+  void LoadTried(const absl::Status& result);
+
+ private:
+  std::map<wire::JobPhase, Gauge> phase_;
+  std::map<std::string, Gauge> live_tasks_;     // by role
+  std::map<std::string, Gauge> missing_tasks_;  // by role
+  std::map<std::string, Counter> expired_leases_total_;
+  Gauge global_step_;
+  Gauge end_step_;
+  Gauge examples_per_second_;
+  Gauge loss_;
+  Gauge placement_skew_ratio_;
+  Counter checkpoints_written_total_;
+  Counter checkpoints_failed_total_;
+  Counter loads_done_total_;
+  Counter loads_failed_total_;
+  Histogram checkpoint_duration_seconds_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_CHIEF_METRICS_H_

@@ -1,0 +1,237 @@
+#include "chief/chief_server.h"
+
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(100);
+
+google::protobuf::Duration ToProto(absl::Duration duration) {
+  google::protobuf::Duration proto;
+  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
+  proto.set_nanos(absl::ToInt64Nanoseconds(duration));
+  return proto;
+}
+
+}  // namespace
+
+ChiefServer::ChiefServer(Options options,
+                         std::unique_ptr<OrderExecutor> executor, Clock& clock,
+                         MetricsRegistry& metrics)
+    : options_(std::move(options)),
+      executor_(std::move(executor)),
+      clock_(clock),
+      metrics_(metrics),
+      coordinator_(options_.coordinator, clock.Now()) {}
+
+ChiefServer::~ChiefServer() {
+  {
+    absl::MutexLock lock(&mu_);
+    shutting_down_ = true;
+  }
+  if (!orders_.joinable()) return;
+  // A call that is about to start is cancelled the next time.
+  do {
+    executor_->CancelAllCalls();
+  } while (!orders_ended_.WaitForNotificationWithTimeout(kTick));
+  orders_.join();
+  time_.join();
+}
+
+void ChiefServer::Start() {
+  orders_ = std::thread([this] { RunOrders(); });
+  time_ = std::thread([this] { RunTime(); });
+}
+
+absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
+    const wire::RegisterRequest& request) {
+  {
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(coordinator_.Register(request, clock_.Now()));
+    has_news_ = true;
+  }
+  LOG(INFO) << TaskId::Of(request.task()).ToString() << " registered"
+            << (request.run_id().empty()
+                    ? ""
+                    : absl::StrCat(", holding run ", request.run_id()));
+  wire::RegisterResponse response;
+  *response.mutable_job() = options_.coordinator.job;
+  response.set_run_id(options_.coordinator.run_id);
+  *response.mutable_heartbeat_interval() = ToProto(options_.heartbeat_interval);
+  *response.mutable_lease() = ToProto(options_.coordinator.lease);
+  response.set_checkpoint_directory(executor_->store().directory());
+  return response;
+}
+
+absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(
+    const wire::HeartbeatRequest& request) {
+  absl::MutexLock lock(&mu_);
+  return coordinator_.Heartbeat(request, clock_.Now());
+}
+
+absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
+    const wire::GetPlacementRequest&) {
+  absl::MutexLock lock(&mu_);
+  return coordinator_.GetPlacement();
+}
+
+absl::StatusOr<wire::ClaimStepsResponse> ChiefServer::ClaimSteps(
+    const wire::ClaimStepsRequest& request) {
+  absl::MutexLock lock(&mu_);
+  has_news_ = true;
+  return coordinator_.ClaimSteps(request, clock_.Now());
+}
+
+absl::StatusOr<wire::ReportFailureResponse> ChiefServer::ReportFailure(
+    const wire::ReportFailureRequest& request) {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(coordinator_.ReportFailure(request, clock_.Now()));
+  return wire::ReportFailureResponse();
+}
+
+absl::StatusOr<wire::LeaveResponse> ChiefServer::Leave(
+    const wire::LeaveRequest& request) {
+  {
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(coordinator_.Leave(request, clock_.Now()));
+    has_news_ = true;
+  }
+  LOG(INFO) << TaskId::Of(request.task()).ToString() << " left";
+  return wire::LeaveResponse();
+}
+
+absl::StatusOr<wire::JobStatus> ChiefServer::GetStatus(
+    const wire::GetStatusRequest&) {
+  absl::MutexLock lock(&mu_);
+  return Status();
+}
+
+wire::JobStatus ChiefServer::Status() const {
+  wire::JobStatus status = coordinator_.Status();
+  const std::optional<int64_t> newest = coordinator_.newest_checkpoint();
+  if (newest) status.set_checkpoint(executor_->store().PathOf(*newest));
+  return status;
+}
+
+absl::Status ChiefServer::Wait() {
+  absl::MutexLock lock(&mu_);
+  auto has_outcome = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return outcome_.has_value();
+  };
+  mu_.Await(absl::Condition(&has_outcome));
+  return *outcome_;
+}
+
+void ChiefServer::RequestStop() {
+  LOG(INFO) << "told to stop";
+  absl::MutexLock lock(&mu_);
+  coordinator_.RequestStop(clock_.Now());
+  stop_requested_ = true;
+  has_news_ = true;
+}
+
+void ChiefServer::RunOrders() {
+  CarryOutOrders();
+  orders_ended_.Notify();
+}
+
+void ChiefServer::CarryOutOrders() {
+  while (true) {
+    std::optional<Coordinator::Order> order;
+    {
+      absl::MutexLock lock(&mu_);
+      auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        return has_news_ || shutting_down_;
+      };
+      mu_.Await(absl::Condition(&has_work));
+      if (shutting_down_) return;
+      has_news_ = false;
+      order = coordinator_.NextOrder(clock_.Now());
+    }
+    if (order) {
+      std::visit([this](const auto& order) { CarryOut(order); }, *order);
+    }
+  }
+}
+
+void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
+  LOG(INFO) << "loading " << order.targets.size() << " shards"
+            << (order.from_checkpoint ? "" : " with initial values");
+  const std::vector<absl::Status> results = executor_->Load(order);
+  for (const absl::Status& result : results) {
+    metrics_.LoadTried(result);
+    if (!result.ok()) LOG(WARNING) << "load: " << result.message();
+  }
+  absl::MutexLock lock(&mu_);
+  for (size_t i = 0; i < results.size(); ++i) {
+    coordinator_.LoadDone(order.targets[i], results[i], clock_.Now());
+  }
+  has_news_ = true;
+}
+
+void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
+  const absl::Time start = clock_.Now();
+  const absl::Status result = executor_->WriteCheckpoint(order, start);
+  const absl::Duration took = clock_.Now() - start;
+  metrics_.CheckpointTried(result, took);
+  const int64_t step = order.manifest.global_step();
+  if (result.ok()) {
+    LOG(INFO) << "checkpoint " << executor_->store().PathOf(step) << " in "
+              << absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1)));
+  } else {
+    LOG(WARNING) << "no checkpoint of step " << step << ": "
+                 << result.message();
+  }
+  absl::MutexLock lock(&mu_);
+  coordinator_.CheckpointDone(order, result, clock_.Now());
+  has_news_ = true;
+}
+
+void ChiefServer::RunTime() {
+  StatusLog log(clock_.Now());
+  while (true) {
+    Tick(log);
+    absl::MutexLock lock(&mu_);
+    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&shutting_down_), kTick)) {
+      return;
+    }
+  }
+}
+
+void ChiefServer::Tick(StatusLog& log) {
+  const absl::Time now = clock_.Now();
+  std::vector<TaskId> lost;
+  wire::JobStatus status;
+  bool cuts_loads_short;
+  {
+    absl::MutexLock lock(&mu_);
+    lost = coordinator_.Tick(now);
+    status = Status();
+    if (!outcome_) outcome_ = coordinator_.Outcome(now);
+    cuts_loads_short =
+        stop_requested_ && (status.phase() == wire::WAITING_FOR_PS ||
+                            status.phase() == wire::LOADING);
+    has_news_ = true;
+  }
+  if (cuts_loads_short) executor_->CancelAllCalls();
+  metrics_.Show(status);
+  for (const TaskId& task : lost) {
+    metrics_.LeaseExpired(task.role);
+    LOG(WARNING) << "lost " << task.ToString() << ": its lease ran out";
+    // A call to a ps that is gone would wait for the connection to break.
+    const auto& shards = options_.coordinator.shards;
+    for (size_t i = 0; i < shards.size(); ++i) {
+      if (task == TaskId{"ps", shards[i].ps_index}) executor_->CancelCalls(i);
+    }
+  }
+  for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
+}
+
+}  // namespace parasol

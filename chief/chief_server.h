@@ -1,0 +1,96 @@
+#ifndef PARASOL_CHIEF_CHIEF_SERVER_H_
+#define PARASOL_CHIEF_CHIEF_SERVER_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "chief/chief_metrics.h"
+#include "chief/coordinator.h"
+#include "chief/order_executor.h"
+#include "chief/status_log.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// A Coordinator with a lock, a clock, and two threads: one carries out its
+// orders, without the lock; the other lets time pass. Thread-safe.
+//
+// Shutdown: Wait(), or RequestStop() and Wait(); then destroy, when no rpc is
+// in progress any more.
+class ChiefServer {
+ public:
+  struct Options {
+    Coordinator::Options coordinator;
+    absl::Duration heartbeat_interval = absl::Seconds(1);
+  };
+
+  // `clock` and `metrics` must outlive the server.
+  ChiefServer(Options options, std::unique_ptr<OrderExecutor> executor,
+              Clock& clock, MetricsRegistry& metrics);
+  ~ChiefServer();
+
+  // Starts the threads. Called once.
+  void Start();
+
+  // The rpcs of proto/chief.proto. None of them blocks.
+  absl::StatusOr<wire::RegisterResponse> Register(
+      const wire::RegisterRequest& request);
+  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
+      const wire::HeartbeatRequest& request);
+  absl::StatusOr<wire::GetPlacementResponse> GetPlacement(
+      const wire::GetPlacementRequest& request);
+  absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
+      const wire::ClaimStepsRequest& request);
+  absl::StatusOr<wire::ReportFailureResponse> ReportFailure(
+      const wire::ReportFailureRequest& request);
+  absl::StatusOr<wire::LeaveResponse> Leave(const wire::LeaveRequest& request);
+  absl::StatusOr<wire::JobStatus> GetStatus(
+      const wire::GetStatusRequest& request);
+
+  // Blocks until the chief may end; how, see Coordinator::Outcome.
+  absl::Status Wait();
+
+  // Writes a last checkpoint if there is something to keep, then Wait()
+  // returns. What is being loaded is cut short. May be called twice.
+  void RequestStop();
+
+ private:
+  void RunOrders();
+  void CarryOutOrders();
+  void CarryOut(const Coordinator::LoadOrder& order);
+  void CarryOut(const Coordinator::CheckpointOrder& order);
+  void RunTime();
+  void Tick(StatusLog& log);
+  wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Options options_;
+  const std::unique_ptr<OrderExecutor> executor_;
+  Clock& clock_;
+  ChiefMetrics metrics_;
+
+  mutable absl::Mutex mu_;
+  Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
+  // There may be an order to carry out.
+  bool has_news_ ABSL_GUARDED_BY(mu_) = true;
+  bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
+  bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
+  std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
+
+  absl::Notification orders_ended_;
+  std::thread orders_;
+  std::thread time_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_CHIEF_SERVER_H_

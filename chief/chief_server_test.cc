@@ -1,0 +1,287 @@
+#include "chief/chief_server.h"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
+#include "base/status_matchers.h"
+#include "chief/fake_ps.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr char kRun[] = "run-a";
+
+wire::Task Task(const std::string& role, uint64_t incarnation, int index = 0) {
+  wire::Task task;
+  task.set_role(role);
+  task.set_index(index);
+  task.set_incarnation(incarnation);
+  return task;
+}
+
+// Lets a simulated clock run while it lives.
+class RunningClock {
+ public:
+  explicit RunningClock(SimulatedClock& clock)
+      : thread_([this, &clock] {
+          while (
+              !ended_.WaitForNotificationWithTimeout(absl::Milliseconds(1))) {
+            clock.Advance(absl::Milliseconds(100));
+          }
+        }) {}
+  ~RunningClock() {
+    ended_.Notify();
+    thread_.join();
+  }
+
+ private:
+  absl::Notification ended_;
+  std::thread thread_;
+};
+
+// A chief of two ps and a worker, with a real checkpoint directory. The clock
+// moves only when a test moves it.
+class ChiefServerTest : public testing::Test {
+ protected:
+  ChiefServerTest() {
+    std::filesystem::remove_all(directory_);
+    Coordinator::Options& options = options_.coordinator;
+    options.job.mutable_end()->set_steps(20);
+    options.job.mutable_checkpoint()->set_every_steps(10);
+    options.run_id = kRun;
+    options.shards = {{0, "p0:1", {}}, {1, "p1:1", {}}};
+    options.tasks = {
+        {{"ps", 0}, "p0:1"}, {{"ps", 1}, "p1:1"}, {{"worker", 0}, "w0:1"}};
+  }
+
+  void StartServer() {
+    auto store = CheckpointStore::OpenForWriting(directory_);
+    ASSERT_OK(store);
+    std::vector<std::unique_ptr<PsClient>> clients;
+    clients.push_back(ps0_.NewClient());
+    clients.push_back(ps1_.NewClient());
+    const Coordinator::Options& options = options_.coordinator;
+    auto executor =
+        std::make_unique<OrderExecutor>(options.job, kRun, options.shards,
+                                        std::move(clients), *std::move(store));
+    server_ = std::make_unique<ChiefServer>(options_, std::move(executor),
+                                            clock_, metrics_);
+    server_->Start();
+  }
+
+  absl::Status Register(const wire::Task& task) {
+    wire::RegisterRequest request;
+    *request.mutable_task() = task;
+    return server_->Register(request).status();
+  }
+  absl::Status Leave(const wire::Task& task, int64_t completed = 0) {
+    wire::LeaveRequest request;
+    *request.mutable_task() = task;
+    request.set_completed_steps(completed);
+    return server_->Leave(request).status();
+  }
+  wire::JobStatus Status() { return *server_->GetStatus({}); }
+
+  // Moves the clock in small steps, all tasks renewing their leases, until
+  // `condition` holds. The server's threads need real time to follow.
+  void AdvanceUntil(const std::function<bool()>& condition,
+                    const std::vector<wire::Task>& alive) {
+    absl::Notification never;
+    for (int i = 0; i < 5000 && !condition(); ++i) {
+      clock_.Advance(absl::Milliseconds(100));
+      for (const wire::Task& task : alive) {
+        wire::HeartbeatRequest request;
+        *request.mutable_task() = task;
+        server_->Heartbeat(request).IgnoreError();
+      }
+      never.WaitForNotificationWithTimeout(absl::Milliseconds(2));
+    }
+    EXPECT_TRUE(condition()) << Status().ShortDebugString();
+  }
+  void AwaitPhase(wire::JobPhase phase) {
+    AdvanceUntil([&] { return Status().phase() == phase; }, everyone_);
+  }
+
+  void StartTraining() {
+    StartServer();
+    for (const wire::Task& task : everyone_) ASSERT_OK(Register(task));
+    AwaitPhase(wire::TRAINING);
+  }
+  // The worker claims and completes steps until the cluster is at `step`.
+  void TrainTo(int64_t step) {
+    int64_t completed = 0;
+    wire::ClaimStepsRequest request;
+    *request.mutable_task() = worker_;
+    while (true) {
+      request.set_completed_steps(completed);
+      request.set_want(completed < step ? 1 : 0);
+      ASSERT_OK_AND_ASSIGN(auto response, server_->ClaimSteps(request));
+      if (completed >= step) return;
+      ++completed;
+    }
+  }
+
+  const std::string directory_ = testing::TempDir() + "/chief_server_test";
+  const wire::Task ps0_task_ = Task("ps", 10, 0);
+  const wire::Task ps1_task_ = Task("ps", 11, 1);
+  const wire::Task worker_ = Task("worker", 20);
+  const std::vector<wire::Task> everyone_ = {ps0_task_, ps1_task_, worker_};
+  SimulatedClock clock_;
+  MetricsRegistry metrics_;
+  FakePs ps0_;
+  FakePs ps1_;
+  ChiefServer::Options options_;
+  std::unique_ptr<ChiefServer> server_;
+};
+
+TEST_F(ChiefServerTest, ANewRunIsLoadedAndKeptBeforeItTrains) {
+  StartTraining();
+  EXPECT_EQ(ps0_.loads().size(), 1u);
+  EXPECT_EQ(Status().checkpoint(), directory_ + "/ckpt-000000000000");
+  EXPECT_TRUE(std::filesystem::exists(Status().checkpoint()));
+}
+
+TEST_F(ChiefServerTest, ARegistrationTellsTheJobAndTheRun) {
+  StartServer();
+  wire::RegisterRequest request;
+  *request.mutable_task() = worker_;
+  ASSERT_OK_AND_ASSIGN(auto response, server_->Register(request));
+  EXPECT_EQ(response.job().end().steps(), 20);
+  EXPECT_EQ(response.run_id(), kRun);
+  EXPECT_EQ(response.heartbeat_interval().seconds(), 1);
+  EXPECT_EQ(response.lease().seconds(), 10);
+  EXPECT_EQ(response.checkpoint_directory(), directory_);
+}
+
+TEST_F(ChiefServerTest, AJobRunsToItsEndAndItsFinalCheckpoint) {
+  StartTraining();
+  TrainTo(20);
+  AwaitPhase(wire::COMPLETE);
+  CheckpointStore store(directory_);
+  ASSERT_OK_AND_ASSIGN(auto manifest, store.ReadManifest(20));
+  EXPECT_TRUE(manifest.final());
+  EXPECT_EQ(manifest.run_id(), kRun);
+  for (const wire::Task& task : everyone_) EXPECT_OK(Leave(task, 20));
+  RunningClock running(clock_);
+  EXPECT_OK(server_->Wait());
+}
+
+TEST_F(ChiefServerTest, ACheckpointIsCutWhileTraining) {
+  StartTraining();
+  TrainTo(12);
+  AdvanceUntil(
+      [this] { return CheckpointStore(directory_).ListSteps()->back() == 12; },
+      everyone_);
+  EXPECT_EQ(Status().phase(), wire::TRAINING);
+}
+
+TEST_F(ChiefServerTest, AFailedCheckpointIsTriedAgainWhileTrainingGoesOn) {
+  StartTraining();
+  ps1_.FailSnapshots(absl::ResourceExhaustedError("disk full"));
+  TrainTo(12);
+  AdvanceUntil([this] { return ps1_.snapshots() >= 3; }, everyone_);
+  EXPECT_EQ(Status().phase(), wire::TRAINING);
+  EXPECT_EQ(CheckpointStore(directory_).ListSteps()->back(), 0);
+  ps1_.FailSnapshots(absl::OkStatus());
+  AdvanceUntil(
+      [this] { return CheckpointStore(directory_).ListSteps()->back() == 12; },
+      everyone_);
+}
+
+TEST_F(ChiefServerTest, ALostPsComesBackWithTheNewestCheckpoint) {
+  StartTraining();
+  AdvanceUntil([this] { return Status().missing_task_size() == 1; },
+               {ps0_task_, worker_});
+  EXPECT_EQ(Status().missing_task(0), "ps/1");
+  ASSERT_OK(Register(Task("ps", 99, 1)));
+  AdvanceUntil([this] { return server_->GetPlacement({}).ok(); },
+               {ps0_task_, worker_, Task("ps", 99, 1)});
+  EXPECT_EQ(ps0_.loads().size(), 1u);
+  ASSERT_EQ(ps1_.loads().size(), 2u);
+  EXPECT_EQ(ps1_.loads()[1].checkpoint(), directory_ + "/ckpt-000000000000");
+}
+
+TEST_F(ChiefServerTest, ASnapshotOfALostPsIsCancelled) {
+  StartTraining();
+  ps1_.Hang();
+  TrainTo(12);
+  AdvanceUntil([this] { return ps1_.snapshots() == 2; }, everyone_);
+  AdvanceUntil([this] { return Status().missing_task_size() == 1; },
+               {ps0_task_, worker_});
+  // The thread of the orders is free again.
+  ASSERT_OK(Register(Task("ps", 99, 1)));
+  AdvanceUntil([this] { return ps1_.loads().size() == 2; },
+               {ps0_task_, worker_, Task("ps", 99, 1)});
+}
+
+TEST_F(ChiefServerTest, AReportedFailureEndsTheJob) {
+  StartTraining();
+  wire::ReportFailureRequest request;
+  *request.mutable_task() = worker_;
+  request.set_message("loss is not finite");
+  ASSERT_OK(server_->ReportFailure(request));
+  for (const wire::Task& task : everyone_) EXPECT_OK(Leave(task));
+  RunningClock running(clock_);
+  EXPECT_THAT(server_->Wait(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                        "worker/0: loss is not finite"));
+}
+
+TEST_F(ChiefServerTest, AStopWritesACheckpointAndEndsCancelled) {
+  StartTraining();
+  TrainTo(5);
+  server_->RequestStop();
+  server_->RequestStop();
+  AdvanceUntil(
+      [this] { return CheckpointStore(directory_).ListSteps()->back() == 5; },
+      everyone_);
+  RunningClock running(clock_);
+  EXPECT_THAT(server_->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(ChiefServerTest, AStopCutsALoadShort) {
+  StartServer();
+  ps0_.Hang();
+  for (const wire::Task& task : everyone_) ASSERT_OK(Register(task));
+  AdvanceUntil([this] { return ps0_.loads().size() == 1; }, everyone_);
+  server_->RequestStop();
+  RunningClock running(clock_);
+  EXPECT_THAT(server_->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(ChiefServerTest, AServerThatIsDestroyedMidLoadDoesNotHang) {
+  StartServer();
+  ps0_.Hang();
+  for (const wire::Task& task : everyone_) ASSERT_OK(Register(task));
+  AdvanceUntil([this] { return ps0_.loads().size() == 1; }, everyone_);
+  server_.reset();
+}
+
+TEST_F(ChiefServerTest, MetricsShowPhaseTasksStepsAndCheckpoints) {
+  StartTraining();
+  TrainTo(5);
+  AdvanceUntil(
+      [this] {
+        return absl::StrContains(metrics_.Text(),
+                                 "parasol_chief_global_step 5");
+      },
+      everyone_);
+  EXPECT_THAT(
+      metrics_.Text(),
+      AllOf(HasSubstr("parasol_chief_phase{phase=\"training\"} 1"),
+            HasSubstr("parasol_chief_live_tasks{role=\"ps\"} 2"),
+            HasSubstr("parasol_chief_checkpoints_total{result=\"written\"} 1"),
+            HasSubstr("parasol_chief_shard_loads_total{result=\"done\"} 2")));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,181 @@
+#include "chief/chief_task.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "chief/resume.h"
+#include "cluster/client/ps_client.h"
+#include "cluster/placement/placement.h"
+#include "ml/model/variable_spec.h"
+#include "ml/optimizer/optimizer.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kRpcGrace = absl::Seconds(1);
+
+absl::StatusOr<std::vector<durable::CheckpointVariable>> CheckpointVariables(
+    const std::vector<VariableSpec>& variables, const job::Optimizer& spec) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+                   MakeOptimizer(spec));
+  const std::vector<std::string>& slots = optimizer->slot_names();
+  std::vector<durable::CheckpointVariable> result;
+  for (const VariableSpec& variable : variables) {
+    durable::CheckpointVariable& entry = result.emplace_back();
+    entry.set_name(variable.name);
+    entry.mutable_shape()->Assign(variable.shape.begin(), variable.shape.end());
+    entry.mutable_slot()->Assign(slots.begin(), slots.end());
+  }
+  return result;
+}
+
+absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
+  const std::string& directory = options.checkpoint_directory.empty()
+                                     ? options.job.checkpoint().directory()
+                                     : options.checkpoint_directory;
+  if (directory.empty()) {
+    return absl::InvalidArgumentError(
+        "no checkpoint directory: set --checkpoint_dir or the job's "
+        "checkpoint.directory");
+  }
+  // A ps may have another working directory.
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(directory, error);
+  absl::StatusOr<CheckpointStore> store =
+      CheckpointStore::OpenForWriting(error ? directory : absolute);
+  if (store.ok()) return store;
+  return absl::InvalidArgumentError(store.status().message());
+}
+
+absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
+    const ChiefTaskOptions& options,
+    const std::vector<VariableSpec>& variables) {
+  ASSIGN_OR_RETURN(Placement placement,
+                   Place(variables, options.job.parameter_server(),
+                         static_cast<int>(options.ps.size())));
+  std::vector<ShardBoard::Shard> shards;
+  for (const auto& [index, address] : options.ps) {
+    shards.push_back(
+        {index, address, std::move(placement.shards[shards.size()])});
+  }
+  return shards;
+}
+
+std::string NewRunId() {
+  absl::BitGen random;
+  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
+}
+
+std::map<TaskId, std::string> Tasks(const ChiefTaskOptions& options) {
+  // An evaluator need not be in the cluster spec.
+  std::map<TaskId, std::string> tasks = {{{"evaluator", 0}, ""}};
+  for (const auto& [index, address] : options.ps) {
+    tasks[{"ps", index}] = address;
+  }
+  for (const auto& [index, address] : options.workers) {
+    tasks[{"worker", index}] = address;
+  }
+  return tasks;
+}
+
+// What the checkpoints in the directory say about the run, if there are any.
+absl::Status ResumeFrom(const CheckpointStore& store,
+                        Coordinator::Options& options) {
+  ASSIGN_OR_RETURN(options.resumed, FindCheckpoint(store));
+  if (!options.resumed) {
+    options.run_id = NewRunId();
+    LOG(INFO) << "new run " << options.run_id;
+    return absl::OkStatus();
+  }
+  const durable::CheckpointManifest& checkpoint = *options.resumed;
+  const std::string path = store.PathOf(checkpoint.global_step());
+  RETURN_IF_ERROR(CheckResumable(checkpoint, options.job, options.variables))
+      << path;
+  options.run_id = checkpoint.run_id();
+  options.same_sharding =
+      HasSameSharding(checkpoint, options.job, options.shards.size());
+  options.already_complete = IsComplete(checkpoint, options.job);
+  LOG(INFO) << "resuming run " << options.run_id << " from " << path;
+  const std::string changed = ChangedFields(checkpoint, options.job);
+  if (!changed.empty()) {
+    LOG(INFO) << "the job differs from the checkpoint's in: " << changed;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
+  if (!config.cluster.has_value() || !config.is_chief) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("TF_CONFIG: ", RoleName(config.role), "/", config.index,
+                     " is not the chief of a cluster"));
+  }
+  ps = config.cluster->tasks(Role::kPs);
+  workers = config.cluster->tasks(Role::kWorker);
+  listen_address = RpcServer::ListenAddress(config.address);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
+    const ChiefTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
+  if (options.ps.empty() || options.workers.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the cluster has ", options.ps.size(), " ps and ",
+                     options.workers.size(), " workers"));
+  }
+  ChiefServer::Options server;
+  server.heartbeat_interval = options.heartbeat_interval;
+  Coordinator::Options& coordinator = server.coordinator;
+  coordinator.job = options.job;
+  coordinator.tasks = Tasks(options);
+  coordinator.lease = options.lease;
+  coordinator.ps_timeout = options.ps_timeout;
+  coordinator.worker_timeout = options.worker_timeout;
+  coordinator.finish_timeout = options.finish_timeout;
+  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
+                   VariablesOf(options.job.model()));
+  ASSIGN_OR_RETURN(coordinator.variables,
+                   CheckpointVariables(variables, options.job.optimizer()));
+  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, variables));
+  ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
+  RETURN_IF_ERROR(ResumeFrom(store, coordinator));
+
+  std::vector<std::unique_ptr<PsClient>> clients;
+  for (const ShardBoard::Shard& shard : coordinator.shards) {
+    clients.push_back(
+        PsClient::Create(shard.address, options.shard_call_deadline));
+  }
+  auto executor = std::make_unique<OrderExecutor>(
+      coordinator.job, coordinator.run_id, coordinator.shards,
+      std::move(clients), std::move(store));
+  std::unique_ptr<ChiefTask> task(
+      new ChiefTask(std::move(server), std::move(executor), clock, metrics));
+  ASSIGN_OR_RETURN(task->rpc_server_,
+                   RpcServer::Start(options.listen_address, {&task->service_}));
+  task->server_.Start();
+  task->rpc_server_->SetServing(true);
+  LOG(INFO) << "listening on port " << task->port();
+  return task;
+}
+
+ChiefTask::~ChiefTask() {
+  if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
+}
+
+absl::Status ChiefTask::Wait() {
+  const absl::Status outcome = server_.Wait();
+  rpc_server_->Stop(kRpcGrace);
+  return outcome;
+}
+
+}  // namespace parasol

@@ -1,0 +1,89 @@
+#ifndef PARASOL_CHIEF_CHIEF_TASK_H_
+#define PARASOL_CHIEF_CHIEF_TASK_H_
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "chief/chief_server.h"
+#include "chief/chief_service.h"
+#include "cluster/cluster_spec/cluster_spec.h"
+#include "cluster/rpc/server.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+struct ChiefTaskOptions {
+  // Takes the addresses below from the cluster spec.
+  //   InvalidArgument  there is no cluster, or its chief is another task.
+  absl::Status UseCluster(const TaskConfig& config);
+
+  // With its defaults filled in (cluster/job).
+  job::Job job;
+  // Index to address, as the cluster spec has them; at least one of each.
+  std::map<int, std::string> ps;
+  std::map<int, std::string> workers;
+  // Port 0: chosen by the system.
+  std::string listen_address;
+  // Empty: the job's checkpoint.directory.
+  std::string checkpoint_directory;
+  // How long a missing ps, or the absence of all workers, is borne.
+  absl::Duration ps_timeout = absl::Minutes(5);
+  absl::Duration worker_timeout = absl::Minutes(5);
+  // How long tasks have to leave when the job has ended.
+  absl::Duration finish_timeout = absl::Seconds(30);
+  // For a ps to read or write its share of a checkpoint.
+  absl::Duration shard_call_deadline = absl::Minutes(30);
+  absl::Duration lease = absl::Seconds(10);
+  absl::Duration heartbeat_interval = absl::Seconds(1);
+};
+
+// The chief of a cluster, on threads of its own. What the binary's main and
+// in-process tests start.
+//
+// Shutdown: Stop() or the job's end, then Wait(), then destroy.
+class ChiefTask {
+ public:
+  // Finds the checkpoint to resume from, if any, and listens; waits for nobody.
+  // `clock` and `metrics` must outlive the task.
+  //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
+  //                    the address is of no use, or the checkpoint in the
+  //                    directory is another model's: says which.
+  //   DataLoss         no checkpoint in the directory is intact.
+  static absl::StatusOr<std::unique_ptr<ChiefTask>> Start(
+      const ChiefTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
+  ~ChiefTask();
+
+  int port() const { return rpc_server_->port(); }
+
+  // Blocks until the chief has ended.
+  //   OK                  the job is complete and the tasks have left.
+  //   FailedPrecondition  the job failed: names the task and what it met.
+  //   Unavailable         a ps, or all workers, stayed away too long.
+  //   Cancelled           stopped.
+  absl::Status Wait();
+
+  // Writes a last checkpoint and ends; the tasks wait for the next chief. May
+  // be called twice, from any thread.
+  void Stop() { server_.RequestStop(); }
+
+ private:
+  ChiefTask(ChiefServer::Options options,
+            std::unique_ptr<OrderExecutor> executor, Clock& clock,
+            MetricsRegistry& metrics)
+      : server_(std::move(options), std::move(executor), clock, metrics),
+        service_(server_) {}
+
+  ChiefServer server_;
+  ChiefService service_;
+  std::unique_ptr<RpcServer> rpc_server_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_CHIEF_TASK_H_

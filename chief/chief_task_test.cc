@@ -1,0 +1,160 @@
+#include "chief/chief_task.h"
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/process.h"
+#include "base/status_matchers.h"
+#include "cluster/client/chief_client.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class ChiefTaskTest : public testing::Test {
+ protected:
+  ChiefTaskTest() {
+    std::filesystem::remove_all(directory_);
+    job::Job& job = options_.job;
+    job.mutable_model()->add_input_shape(4);
+    job::Layer* layer = job.mutable_model()->add_layer();
+    layer->set_name("dense");
+    layer->mutable_dense()->set_units(2);
+    layer->mutable_dense()->set_use_bias(true);
+    job.mutable_model()
+        ->mutable_loss()
+        ->mutable_sparse_categorical_crossentropy();
+    job.mutable_optimizer()->mutable_sgd()->set_learning_rate(0.1);
+    job.mutable_end()->set_steps(10);
+    job.mutable_parameter_server()->set_placement(
+        job::ParameterServerStrategy::BALANCED_BYTES);
+    job.mutable_parameter_server()->mutable_fixed_shards()->set_shards(1);
+    options_.ps = {{0, "127.0.0.1:1"}};
+    options_.workers = {{0, "127.0.0.1:2"}};
+    options_.listen_address = "127.0.0.1:0";
+    options_.checkpoint_directory = directory_;
+  }
+
+  absl::StatusOr<std::unique_ptr<ChiefTask>> Start() {
+    return ChiefTask::Start(options_, Clock::Real(), metrics_);
+  }
+  // The only thing that a chief of this job finds in its directory.
+  void WriteCheckpoint(const durable::CheckpointManifest& manifest) {
+    auto store = CheckpointStore::OpenForWriting(directory_);
+    ASSERT_OK(store);
+    ASSERT_OK_AND_ASSIGN(std::string working,
+                         store->Begin(manifest.global_step()));
+    ASSERT_OK(store->Commit(working, manifest));
+  }
+  durable::CheckpointManifest FinalManifest() {
+    durable::CheckpointManifest manifest;
+    manifest.set_global_step(10);
+    manifest.set_run_id("run-a");
+    *manifest.mutable_job() = options_.job;
+    manifest.set_final(true);
+    auto* kernel = manifest.add_variable();
+    kernel->set_name("dense/kernel");
+    kernel->add_shape(4);
+    kernel->add_shape(2);
+    auto* bias = manifest.add_variable();
+    bias->set_name("dense/bias");
+    bias->add_shape(2);
+    return manifest;
+  }
+
+  const std::string directory_ = testing::TempDir() + "/chief_task_test";
+  ChiefTaskOptions options_;
+  MetricsRegistry metrics_;
+};
+
+TEST_F(ChiefTaskTest, AnswersItsTasksOverGrpc) {
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  auto client = ChiefClient::Create(absl::StrCat("127.0.0.1:", task->port()),
+                                    absl::Seconds(10));
+  wire::RegisterRequest request;
+  request.mutable_task()->set_role("worker");
+  request.mutable_task()->set_incarnation(7);
+  ASSERT_OK_AND_ASSIGN(auto registered, client->Register(request));
+  EXPECT_EQ(registered.job().end().steps(), 10);
+  EXPECT_EQ(registered.checkpoint_directory(), directory_);
+  ASSERT_OK_AND_ASSIGN(auto status, client->GetStatus());
+  EXPECT_EQ(status.phase(), wire::WAITING_FOR_PS);
+  EXPECT_EQ(status.missing_task(0), "ps/0");
+  request.mutable_task()->set_index(5);
+  EXPECT_THAT(client->Register(request),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("chief at 127.0.0.1:"),
+                             HasSubstr("worker/5 is not in the cluster"))));
+}
+
+TEST_F(ChiefTaskTest, StopEndsAWaitingChief) {
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  task->Stop();
+  task->Stop();
+  const absl::Status ended = task->Wait();
+  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(ExitCodeFor(ended), ExitCode::kTerminated);
+}
+
+TEST_F(ChiefTaskTest, APsThatNeverComesAsksForARestart) {
+  options_.ps_timeout = absl::Milliseconds(300);
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  const absl::Status ended = task->Wait();
+  EXPECT_THAT(ended,
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/0")));
+  EXPECT_EQ(ExitCodeFor(ended), ExitCode::kRetryable);
+}
+
+TEST_F(ChiefTaskTest, APortInUseIsBadConfiguration) {
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  options_.listen_address = absl::StrCat("127.0.0.1:", task->port());
+  const absl::Status second = Start().status();
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kInvalidArgument,
+                               HasSubstr(options_.listen_address)));
+}
+
+TEST_F(ChiefTaskTest, ACheckpointDirectoryThatIsAFileIsBadConfiguration) {
+  std::ofstream(directory_) << "not a directory";
+  const absl::Status started = Start().status();
+  EXPECT_EQ(ExitCodeFor(started), ExitCode::kBadConfiguration);
+  EXPECT_THAT(std::string(started.message()), HasSubstr(directory_));
+  std::filesystem::remove(directory_);
+}
+
+TEST_F(ChiefTaskTest, NoCheckpointDirectoryIsBadConfiguration) {
+  options_.checkpoint_directory.clear();
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("--checkpoint_dir")));
+}
+
+TEST_F(ChiefTaskTest, ACheckpointOfAnotherModelIsBadConfiguration) {
+  durable::CheckpointManifest manifest = FinalManifest();
+  manifest.mutable_variable(0)->set_shape(1, 3);
+  WriteCheckpoint(manifest);
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr("ckpt-000000000010"),
+                                      HasSubstr("dense/kernel [4, 3]"))));
+}
+
+TEST_F(ChiefTaskTest, AJobThatIsCompleteAlreadyEndsWithSuccess) {
+  WriteCheckpoint(FinalManifest());
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  auto client = ChiefClient::Create(absl::StrCat("127.0.0.1:", task->port()),
+                                    absl::Seconds(10));
+  EXPECT_EQ(client->GetStatus()->phase(), wire::COMPLETE);
+  EXPECT_OK(task->Wait());
+}
+
+TEST_F(ChiefTaskTest, AClusterWithoutPsIsBadConfiguration) {
+  options_.ps.clear();
+  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                "the cluster has 0 ps and 1 workers"));
+}
+
+}  // namespace
+}  // namespace parasol

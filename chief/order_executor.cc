@@ -1,0 +1,144 @@
+#include "chief/order_executor.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// Runs `work(i)` for each i < count, on as many threads; returns when all are
+// done. Shards are few.
+template <typename Work>
+void ForEachAtOnce(size_t count, Work work) {
+  std::vector<std::jthread> threads;
+  for (size_t i = 0; i < count; ++i) {
+    threads.emplace_back([&work, i] { work(i); });
+  }
+}
+
+bool IsUnreadable(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsDataLoss(status);
+}
+
+}  // namespace
+
+OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
+                             const std::vector<ShardBoard::Shard>& shards,
+                             std::vector<std::unique_ptr<PsClient>> clients,
+                             CheckpointStore store)
+    : run_id_(run_id),
+      max_to_keep_(job.checkpoint().max_to_keep()),
+      clients_(std::move(clients)),
+      store_(std::move(store)) {
+  for (size_t i = 0; i < shards.size(); ++i) {
+    wire::LoadRequest& request = load_requests_.emplace_back();
+    request.set_run_id(run_id);
+    request.set_seed(job.seed());
+    *request.mutable_optimizer() = job.optimizer();
+    request.mutable_part()->Assign(shards[i].parts.begin(),
+                                   shards[i].parts.end());
+    request.set_shard(i);
+    request.set_num_shards(shards.size());
+  }
+}
+
+std::vector<absl::Status> OrderExecutor::Load(
+    const Coordinator::LoadOrder& order) {
+  std::vector<absl::Status> results(order.targets.size());
+  std::vector<std::string> sources = {""};  // initial values
+  if (order.from_checkpoint) {
+    absl::StatusOr<std::vector<std::string>> checkpoints = RunCheckpoints();
+    if (!checkpoints.ok()) {
+      std::fill(results.begin(), results.end(), checkpoints.status());
+      return results;
+    }
+    sources = *std::move(checkpoints);
+    std::fill(results.begin(), results.end(),
+              absl::DataLossError(absl::StrCat("no checkpoint of run ", run_id_,
+                                               " in ", store_.directory(),
+                                               " can be read")));
+  }
+  std::vector<size_t> pending(order.targets.size());
+  for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
+  for (const std::string& source : sources) {
+    ForEachAtOnce(pending.size(), [&](size_t i) {
+      const size_t shard = order.targets[pending[i]].shard;
+      wire::LoadRequest request = load_requests_[shard];
+      request.set_checkpoint(source);
+      results[pending[i]] = clients_[shard]->Load(request).status();
+    });
+    std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
+    for (size_t i : pending) {
+      LOG(WARNING) << "passing over a checkpoint: " << results[i].message();
+    }
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<std::string>> OrderExecutor::RunCheckpoints() const {
+  ASSIGN_OR_RETURN(std::vector<int64_t> steps, store_.ListSteps());
+  std::reverse(steps.begin(), steps.end());
+  std::vector<std::string> directories;
+  for (int64_t step : steps) {
+    auto manifest = store_.ReadManifest(step);
+    if (!manifest.ok()) {
+      LOG(WARNING) << "passing over a checkpoint: "
+                   << manifest.status().message();
+    } else if (manifest->run_id() == run_id_) {
+      directories.push_back(store_.PathOf(step));
+    }
+  }
+  return directories;
+}
+
+absl::Status OrderExecutor::WriteCheckpoint(
+    const Coordinator::CheckpointOrder& order, absl::Time now) {
+  durable::CheckpointManifest manifest = order.manifest;
+  manifest.set_created_unix_micros(absl::ToUnixMicros(now));
+  ASSIGN_OR_RETURN(const std::string directory,
+                   store_.Begin(manifest.global_step()));
+  absl::Status status = SnapshotShards(manifest, directory);
+  if (status.ok()) status = store_.Commit(directory, manifest);
+  if (!status.ok()) {
+    store_.Abandon(directory);
+    return status;
+  }
+  // The checkpoint is there; what could not be removed is removed next time.
+  const absl::Status pruned = store_.Prune(max_to_keep_);
+  if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
+  return absl::OkStatus();
+}
+
+absl::Status OrderExecutor::SnapshotShards(
+    durable::CheckpointManifest& manifest, const std::string& directory) {
+  std::vector<absl::Status> results(clients_.size());
+  for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
+  ForEachAtOnce(clients_.size(), [&](size_t i) {
+    durable::CheckpointFile& file = *manifest.mutable_file(i);
+    file.set_name(
+        absl::StrFormat("shard-%05d-of-%05d.sst", i, clients_.size()));
+    wire::SnapshotRequest request;
+    request.set_run_id(run_id_);
+    request.set_directory(directory);
+    request.set_file_name(file.name());
+    auto response = clients_[i]->Snapshot(request);
+    results[i] = response.status();
+    if (!response.ok()) return;
+    file.set_bytes(response->bytes());
+    file.set_crc32c(response->crc32c());
+  });
+  for (const absl::Status& status : results) RETURN_IF_ERROR(status);
+  return absl::OkStatus();
+}
+
+void OrderExecutor::CancelAllCalls() {
+  for (const auto& client : clients_) client->CancelCalls();
+}
+
+}  // namespace parasol

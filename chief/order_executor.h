@@ -1,0 +1,61 @@
+#ifndef PARASOL_CHIEF_ORDER_EXECUTOR_H_
+#define PARASOL_CHIEF_ORDER_EXECUTOR_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "chief/coordinator.h"
+#include "chief/shard_board.h"
+#include "cluster/client/ps_client.h"
+#include "proto/job.pb.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+
+// Carries out the coordinator's orders: calls the ps, all at once, and writes
+// the checkpoint directory. Its calls block for as long as that takes. One
+// order at a time; CancelCalls() from any thread.
+class OrderExecutor {
+ public:
+  // `clients` are those of `shards`, in the same order.
+  OrderExecutor(const job::Job& job, const std::string& run_id,
+                const std::vector<ShardBoard::Shard>& shards,
+                std::vector<std::unique_ptr<PsClient>> clients,
+                CheckpointStore store);
+
+  // The result of each target, in their order. A checkpoint that a ps can't
+  // read is passed over for the one before it.
+  //   DataLoss  no checkpoint of this run is left to try.
+  std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
+
+  // After an error nothing is left of the checkpoint.
+  absl::Status WriteCheckpoint(const Coordinator::CheckpointOrder& order,
+                               absl::Time now);
+
+  // Ends the calls to a shard's ps (or to all of them) that are in progress.
+  void CancelCalls(size_t shard) { clients_[shard]->CancelCalls(); }
+  void CancelAllCalls();
+
+  const CheckpointStore& store() const { return store_; }
+
+ private:
+  // Directories of this run's checkpoints, newest first.
+  absl::StatusOr<std::vector<std::string>> RunCheckpoints() const;
+  absl::Status SnapshotShards(durable::CheckpointManifest& manifest,
+                              const std::string& directory);
+
+  const std::string run_id_;
+  const int max_to_keep_;
+  const std::vector<std::unique_ptr<PsClient>> clients_;
+  // Per shard, all but the checkpoint.
+  std::vector<wire::LoadRequest> load_requests_;
+  CheckpointStore store_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_ORDER_EXECUTOR_H_

@@ -1,0 +1,129 @@
+#include "chief/order_executor.h"
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "chief/fake_ps.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kRun[] = "run-a";
+
+class OrderExecutorTest : public testing::Test {
+ protected:
+  OrderExecutorTest() {
+    std::filesystem::remove_all(directory_);
+    job_.mutable_checkpoint()->set_max_to_keep(2);
+  }
+
+  OrderExecutor NewExecutor() {
+    wire::PartSpec part;
+    part.set_variable("v");
+    part.set_elements(4);
+    std::vector<std::unique_ptr<PsClient>> clients;
+    clients.push_back(ps0_.NewClient());
+    clients.push_back(ps1_.NewClient());
+    auto store = CheckpointStore::OpenForWriting(directory_);
+    EXPECT_OK(store);
+    return OrderExecutor(job_, kRun, {{0, "", {part}}, {1, "", {}}},
+                         std::move(clients), *std::move(store));
+  }
+
+  static Coordinator::CheckpointOrder CheckpointAt(int64_t step) {
+    Coordinator::CheckpointOrder order;
+    order.manifest.set_global_step(step);
+    order.manifest.set_run_id(kRun);
+    return order;
+  }
+  static Coordinator::LoadOrder LoadBoth(bool from_checkpoint) {
+    return {{{0, 10}, {1, 11}}, from_checkpoint};
+  }
+
+  const std::string directory_ = testing::TempDir() + "/order_executor_test";
+  job::Job job_;
+  FakePs ps0_;
+  FakePs ps1_;
+};
+
+TEST_F(OrderExecutorTest, WritesACheckpointThatIsIntact) {
+  OrderExecutor executor = NewExecutor();
+  ASSERT_OK(
+      executor.WriteCheckpoint(CheckpointAt(7), absl::FromUnixSeconds(5)));
+  EXPECT_THAT(executor.store().NewestIntact(), IsOkAndHolds(7));
+  ASSERT_OK_AND_ASSIGN(auto manifest, executor.store().ReadManifest(7));
+  ASSERT_EQ(manifest.file_size(), 2);
+  EXPECT_EQ(manifest.file(1).name(), "shard-00001-of-00002.sst");
+  EXPECT_EQ(manifest.created_unix_micros(), 5000000);
+}
+
+TEST_F(OrderExecutorTest, KeepsTheNewestCheckpoints) {
+  OrderExecutor executor = NewExecutor();
+  for (int64_t step : {1, 2, 3}) {
+    ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(step), absl::UnixEpoch()));
+  }
+  EXPECT_THAT(executor.store().ListSteps(), IsOkAndHolds(ElementsAre(2, 3)));
+}
+
+TEST_F(OrderExecutorTest, NothingIsLeftOfACheckpointThatFailed) {
+  OrderExecutor executor = NewExecutor();
+  ps1_.FailSnapshots(absl::ResourceExhaustedError("disk full"));
+  EXPECT_THAT(
+      executor.WriteCheckpoint(CheckpointAt(7), absl::UnixEpoch()),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(OrderExecutorTest, LoadsInitialValuesWhenThereIsNoCheckpoint) {
+  OrderExecutor executor = NewExecutor();
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/false)),
+              ElementsAre(IsOk(), IsOk()));
+  ASSERT_EQ(ps0_.loads().size(), 1u);
+  const wire::LoadRequest load = ps0_.loads()[0];
+  EXPECT_EQ(load.checkpoint(), "");
+  EXPECT_EQ(load.run_id(), kRun);
+  EXPECT_EQ(load.part_size(), 1);
+  EXPECT_EQ(ps1_.loads()[0].shard(), 1u);
+  EXPECT_EQ(ps1_.loads()[0].num_shards(), 2u);
+}
+
+TEST_F(OrderExecutorTest, LoadsTheShardsOfTheOrderAlone) {
+  OrderExecutor executor = NewExecutor();
+  EXPECT_THAT(executor.Load({{{1, 11}}, false}), ElementsAre(IsOk()));
+  EXPECT_EQ(ps0_.loads().size(), 0u);
+  EXPECT_EQ(ps1_.loads().size(), 1u);
+}
+
+TEST_F(OrderExecutorTest, ADamagedCheckpointIsPassedOverForTheOneBefore) {
+  OrderExecutor executor = NewExecutor();
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(1), absl::UnixEpoch()));
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(2), absl::UnixEpoch()));
+  ps1_.CallDamaged(executor.store().PathOf(2));
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+              ElementsAre(IsOk(), IsOk()));
+  EXPECT_EQ(ps0_.loads().back().checkpoint(), executor.store().PathOf(2));
+  EXPECT_EQ(ps0_.loads().size(), 1u);
+  EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(1));
+}
+
+TEST_F(OrderExecutorTest, CheckpointsOfAnotherRunAreNotLoaded) {
+  OrderExecutor executor = NewExecutor();
+  Coordinator::CheckpointOrder other = CheckpointAt(9);
+  other.manifest.set_run_id("run-b");
+  ASSERT_OK(executor.WriteCheckpoint(other, absl::UnixEpoch()));
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+              ElementsAre(StatusIs(absl::StatusCode::kDataLoss),
+                          StatusIs(absl::StatusCode::kDataLoss,
+                                   HasSubstr("no checkpoint of run run-a"))));
+  EXPECT_TRUE(ps0_.loads().empty());
+}
+
+}  // namespace
+}  // namespace parasol

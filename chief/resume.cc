@@ -1,0 +1,110 @@
+#include "chief/resume.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace parasol {
+namespace {
+
+using ::google::protobuf::FieldDescriptor;
+using ::google::protobuf::util::MessageDifferencer;
+
+std::string Describe(const durable::CheckpointVariable& variable) {
+  return absl::StrCat(variable.name(), " [",
+                      absl::StrJoin(variable.shape(), ", "), "]");
+}
+
+std::string SlotsOf(const durable::CheckpointVariable& variable) {
+  if (variable.slot().empty()) return "no slots";
+  return absl::StrCat("slots ", absl::StrJoin(variable.slot(), ", "));
+}
+
+absl::Status Differs(absl::string_view was, absl::string_view is) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the checkpoint has ", was, ", the job has ", is,
+                   ": use another checkpoint directory for another model"));
+}
+
+bool HasSameField(const job::Job& a, const job::Job& b,
+                  const FieldDescriptor* field) {
+  MessageDifferencer differencer;
+  return differencer.CompareWithFields(a, b, {field}, {field});
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
+    const CheckpointStore& store) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> newest, store.NewestIntact());
+  if (newest) return store.ReadManifest(*newest);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+  if (steps.empty()) return std::nullopt;
+  return absl::DataLossError(absl::StrCat(
+      "checkpoint directory ", store.directory(), ": none of its ",
+      steps.size(), " checkpoints is intact; move them away to start anew"));
+}
+
+absl::Status CheckResumable(
+    const durable::CheckpointManifest& checkpoint, const job::Job& job,
+    const std::vector<durable::CheckpointVariable>& variables) {
+  const job::Optimizer& was = checkpoint.job().optimizer();
+  if (was.kind_case() != job.optimizer().kind_case()) {
+    const auto* kinds = job::Optimizer::descriptor();
+    return Differs(
+        absl::StrCat("optimizer ",
+                     kinds->FindFieldByNumber(was.kind_case())->name()),
+        absl::StrCat(
+            "optimizer ",
+            kinds->FindFieldByNumber(job.optimizer().kind_case())->name()));
+  }
+  const auto& old_variables = checkpoint.variable();
+  if (old_variables.size() != static_cast<int>(variables.size())) {
+    return Differs(absl::StrCat(old_variables.size(), " variables"),
+                   absl::StrCat(variables.size()));
+  }
+  for (int i = 0; i < old_variables.size(); ++i) {
+    if (Describe(old_variables[i]) != Describe(variables[i])) {
+      return Differs(Describe(old_variables[i]), Describe(variables[i]));
+    }
+    if (SlotsOf(old_variables[i]) != SlotsOf(variables[i])) {
+      return Differs(SlotsOf(old_variables[i]), SlotsOf(variables[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool IsComplete(const durable::CheckpointManifest& checkpoint,
+                const job::Job& job) {
+  if (!checkpoint.final()) return false;
+  if (job.end().has_steps() && checkpoint.global_step() >= job.end().steps()) {
+    return true;
+  }
+  // How many steps an epoch has is not known here: it ended as it would now.
+  return MessageDifferencer::Equals(checkpoint.job().end(), job.end()) &&
+         checkpoint.job().train().batch_size() == job.train().batch_size();
+}
+
+bool HasSameSharding(const durable::CheckpointManifest& checkpoint,
+                     const job::Job& job, size_t num_ps) {
+  return checkpoint.file_size() == static_cast<int>(num_ps) &&
+         MessageDifferencer::Equals(checkpoint.job().parameter_server(),
+                                    job.parameter_server());
+}
+
+std::string ChangedFields(const durable::CheckpointManifest& checkpoint,
+                          const job::Job& job) {
+  std::vector<std::string> changed;
+  const auto* descriptor = job::Job::descriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* field = descriptor->field(i);
+    if (!HasSameField(checkpoint.job(), job, field)) {
+      changed.push_back(field->name());
+    }
+  }
+  return absl::StrJoin(changed, ", ");
+}
+
+}  // namespace parasol

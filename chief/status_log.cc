@@ -1,0 +1,45 @@
+#include "chief/status_log.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+namespace parasol {
+namespace {
+
+std::string Progress(const wire::JobStatus& status) {
+  std::string line = absl::StrCat("step ", status.global_step());
+  if (status.end_step() > 0) absl::StrAppend(&line, "/", status.end_step());
+  if (status.has_loss())
+    absl::StrAppendFormat(&line, ", loss %.4f", status.loss());
+  if (status.examples_per_second() > 0) {
+    absl::StrAppendFormat(&line, ", %.0f examples/s",
+                          status.examples_per_second());
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
+                                          absl::Time now) {
+  std::vector<std::string> lines;
+  if (status.phase() != phase_) {
+    phase_ = status.phase();
+    lines.push_back(
+        absl::StrCat(wire::JobPhase_Name(phase_), ", ", Progress(status)));
+    if (!status.failure().empty()) {
+      lines.back() += absl::StrCat(": ", status.failure());
+    }
+  }
+  if (now < next_) return lines;
+  next_ = now + kInterval;
+  if (!status.missing_task().empty()) {
+    lines.push_back(absl::StrCat("waiting for ",
+                                 absl::StrJoin(status.missing_task(), ", ")));
+  }
+  if (phase_ == wire::TRAINING) lines.push_back(Progress(status));
+  return lines;
+}
+
+}  // namespace parasol

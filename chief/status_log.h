@@ -1,0 +1,30 @@
+#ifndef PARASOL_CHIEF_STATUS_LOG_H_
+#define PARASOL_CHIEF_STATUS_LOG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// What the chief's log says about the job: each change of its phase, and every
+// kInterval how far it is or whom it waits for. Pure.
+class StatusLog {
+ public:
+  static constexpr absl::Duration kInterval = absl::Seconds(10);
+
+  explicit StatusLog(absl::Time now) : next_(now + kInterval) {}
+
+  // The lines to be logged now.
+  std::vector<std::string> Lines(const wire::JobStatus& status, absl::Time now);
+
+ private:
+  wire::JobPhase phase_ = wire::JOB_PHASE_UNSPECIFIED;
+  absl::Time next_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_STATUS_LOG_H_

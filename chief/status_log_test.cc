@@ -1,0 +1,50 @@
+#include "chief/status_log.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+absl::Time At(int seconds) { return absl::FromUnixSeconds(seconds); }
+
+TEST(StatusLog, NamesTheMissingTasksEveryTenSeconds) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::WAITING_FOR_PS);
+  status.add_missing_task("ps/1");
+  status.add_missing_task("ps/3");
+  EXPECT_THAT(log.Lines(status, At(1)), ElementsAre("WAITING_FOR_PS, step 0"));
+  EXPECT_THAT(log.Lines(status, At(9)), IsEmpty());
+  EXPECT_THAT(log.Lines(status, At(10)), ElementsAre("waiting for ps/1, ps/3"));
+  EXPECT_THAT(log.Lines(status, At(11)), IsEmpty());
+  EXPECT_THAT(log.Lines(status, At(20)), ElementsAre("waiting for ps/1, ps/3"));
+}
+
+TEST(StatusLog, SaysHowFarTrainingIs) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.set_global_step(12);
+  status.set_end_step(100);
+  EXPECT_THAT(log.Lines(status, At(1)), ElementsAre("TRAINING, step 12/100"));
+  status.set_loss(0.25);
+  status.set_examples_per_second(1000);
+  EXPECT_THAT(log.Lines(status, At(10)),
+              ElementsAre("step 12/100, loss 0.2500, 1000 examples/s"));
+}
+
+TEST(StatusLog, SaysWhyAJobFailed) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::FAILED);
+  status.set_failure("worker/1: loss is not finite");
+  EXPECT_THAT(log.Lines(status, At(1)),
+              ElementsAre("FAILED, step 0: worker/1: loss is not finite"));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,36 @@
+#ifndef PARASOL_CLUSTER_CLIENT_PS_CLIENT_H_
+#define PARASOL_CLUSTER_CLIENT_PS_CLIENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/parameter.pb.h"
+
+namespace parasol {
+
+// The chief's calls to one ps, one attempt each. They block for as long as it
+// takes to read or write the shard's file. Thread-safe.
+// Errors are the service's (proto/parameter.proto), and
+//   Unavailable, DeadlineExceeded  the ps does not answer.
+//   Cancelled                      CancelCalls().
+class PsClient {
+ public:
+  virtual ~PsClient() = default;
+  // Does not connect yet. `call_deadline` is for one call.
+  static std::unique_ptr<PsClient> Create(const std::string& address,
+                                          absl::Duration call_deadline);
+
+  virtual absl::StatusOr<wire::LoadResponse> Load(
+      const wire::LoadRequest& request) = 0;
+  virtual absl::StatusOr<wire::SnapshotResponse> Snapshot(
+      const wire::SnapshotRequest& request) = 0;
+
+  // Ends the calls that are in progress; later ones are not affected.
+  virtual void CancelCalls() = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_PS_CLIENT_H_
