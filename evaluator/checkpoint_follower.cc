@@ -1,0 +1,44 @@
+#include "evaluator/checkpoint_follower.h"
+
+#include <algorithm>
+
+namespace parasol {
+
+std::optional<ListedCheckpoint> CheckpointFollower::Next(
+    absl::Span<const ListedCheckpoint> listing) const {
+  for (const ListedCheckpoint& checkpoint : listing) {
+    if (!checkpoint.damaged && !evaluated_.contains(checkpoint) &&
+        !IsDamaged(checkpoint)) {
+      return checkpoint;
+    }
+  }
+  return std::nullopt;
+}
+
+void CheckpointFollower::Evaluated(const ListedCheckpoint& checkpoint) {
+  evaluated_.insert(checkpoint);
+}
+
+bool CheckpointFollower::FoundDamaged(const ListedCheckpoint& checkpoint) {
+  return damaged_.insert(checkpoint).second;
+}
+
+bool CheckpointFollower::IsDamaged(const ListedCheckpoint& checkpoint) const {
+  return damaged_.contains(checkpoint);
+}
+
+bool CheckpointFollower::IsAtEnd(
+    absl::Span<const ListedCheckpoint> listing) const {
+  return !listing.empty() && listing.back().final &&
+         (evaluated_.contains(listing.back()) || IsDamaged(listing.back()));
+}
+
+void CheckpointFollower::Forget(absl::Span<const ListedCheckpoint> listing) {
+  const auto is_gone = [listing](const ListedCheckpoint& checkpoint) {
+    return !std::binary_search(listing.begin(), listing.end(), checkpoint);
+  };
+  std::erase_if(evaluated_, is_gone);
+  std::erase_if(damaged_, is_gone);
+}
+
+}  // namespace parasol

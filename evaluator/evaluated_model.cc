@@ -1,0 +1,61 @@
+#include "evaluator/evaluated_model.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "storage/checkpoint_reader.h"
+
+namespace parasol {
+
+absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
+    const job::Job& job, const Options& options) {
+  std::unique_ptr<EvaluatedModel> evaluated(new EvaluatedModel(job.eval()));
+  // The order does not matter to sums.
+  evaluated->dataset_.set_shuffle_buffer(0);
+  evaluated->input_.data_dir = options.data_dir;
+  RETURN_IF_ERROR(
+      InputPipeline::Open(evaluated->dataset_, evaluated->input_).status());
+  ASSIGN_OR_RETURN(evaluated->device_, Device::Open(options.device));
+  ASSIGN_OR_RETURN(evaluated->model_,
+                   Model::Create(job.model(), *evaluated->device_));
+  return evaluated;
+}
+
+absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
+    const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(directory));
+  const std::vector<VariableSpec>& variables = model_->variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const absl::Status read = checkpoint
+                                  ->ReadElements(variables[i].name, kValueArray,
+                                                 0, model_->HostValue(i))
+                                  .status();
+    if (absl::IsNotFound(read)) {
+      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+    }
+    RETURN_IF_ERROR(read);
+    RETURN_IF_ERROR(model_->Upload(i));
+  }
+  return checkpoint->manifest();
+}
+
+absl::StatusOr<BatchResult> EvaluatedModel::Run(
+    const std::function<bool()>& cancelled) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
+                   InputPipeline::Open(dataset_, input_));
+  BatchResult sum;
+  while (true) {
+    if (cancelled()) return absl::CancelledError("evaluation was stopped");
+    ASSIGN_OR_RETURN(const Batch* const batch, input->Next());
+    if (batch == nullptr) return sum;
+    ASSIGN_OR_RETURN(const BatchResult result, model_->Evaluate(*batch));
+    sum.examples += result.examples;
+    sum.loss_sum += result.loss_sum;
+    sum.correct += result.correct;
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,59 @@
+#ifndef PARASOL_EVALUATOR_EVALUATED_MODEL_H_
+#define PARASOL_EVALUATOR_EVALUATED_MODEL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/kernel/device.h"
+#include "ml/model/model.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// A job's model on one device, and its eval data set. Not thread-safe.
+class EvaluatedModel {
+ public:
+  struct Options {
+    // What the data set's paths are relative to.
+    std::string data_dir;
+    // As for Device::Open().
+    std::string device = "auto";
+  };
+
+  // `job` has an eval data set, which is opened once, to find errors early.
+  // Errors are those of InputPipeline::Open(), Device::Open(), Model::Create().
+  static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
+      const job::Job& job, const Options& options);
+
+  // Takes over the values of the checkpoint in `directory`.
+  //   NotFound   the checkpoint is not there (any more).
+  //   DataLoss   it is damaged, or lacks values of this model.
+  //   any other  as for CheckpointReader::Open().
+  absl::StatusOr<durable::CheckpointManifest> Load(
+      const std::string& directory);
+
+  // Sums over the whole data set, with the values of the last Load().
+  //   Cancelled  `cancelled`, asked before each batch, was true.
+  //   any other  as for InputPipeline and Model::Evaluate(): another
+  //              checkpoint would not fare better.
+  absl::StatusOr<BatchResult> Run(const std::function<bool()>& cancelled);
+
+  const std::string& device_name() const { return device_->name(); }
+
+ private:
+  explicit EvaluatedModel(const job::Dataset& dataset) : dataset_(dataset) {}
+
+  job::Dataset dataset_;
+  InputOptions input_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Model> model_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_EVALUATOR_EVALUATED_MODEL_H_

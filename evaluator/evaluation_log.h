@@ -1,0 +1,40 @@
+#ifndef PARASOL_EVALUATOR_EVALUATION_LOG_H_
+#define PARASOL_EVALUATOR_EVALUATION_LOG_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace parasol {
+
+// What one checkpoint's model makes of the job's eval data set.
+struct Evaluation {
+  int64_t global_step = 0;
+  double accuracy = 0;  // the share of examples that are classified correctly
+  double loss = 0;      // mean over the examples
+  int64_t examples = 0;
+  absl::Duration took;
+  std::string checkpoint;  // its directory
+  // The last one of the job.
+  bool final = false;
+};
+
+// One line without its newline:
+//   {"global_step":1200,"accuracy":0.97,"loss":0.1,"examples":10000,
+//    "seconds":0.4,"checkpoint":"/ckpt/ckpt-000000001200","final":false}
+// A loss that is not finite is null.
+std::string ToJsonLine(const Evaluation& evaluation);
+
+// "step 1200: accuracy 0.9712, loss 0.0934, 10000 examples in 0.41 s"
+std::string Describe(const Evaluation& evaluation);
+
+// Adds the line to `<checkpoint_directory>/evaluations.jsonl`, durably.
+// Readers see all of it or nothing.
+absl::Status AppendEvaluation(const std::string& checkpoint_directory,
+                              const Evaluation& evaluation);
+
+}  // namespace parasol
+
+#endif  // PARASOL_EVALUATOR_EVALUATION_LOG_H_

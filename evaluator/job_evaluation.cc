@@ -1,0 +1,214 @@
+#include "evaluator/job_evaluation.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
+  return {.step = manifest.global_step(),
+          .created_unix_micros = manifest.created_unix_micros(),
+          .final = manifest.final()};
+}
+
+}  // namespace
+
+EvaluatorMetrics::EvaluatorMetrics(MetricsRegistry& registry)
+    : accuracy_ratio(registry.AddGauge(
+          "parasol_evaluator_accuracy_ratio",
+          "Share of the eval examples that the last evaluated checkpoint "
+          "classifies correctly.")),
+      loss(registry.AddGauge(
+          "parasol_evaluator_loss",
+          "Mean loss of the last evaluated checkpoint on the eval examples.")),
+      global_step(registry.AddGauge("parasol_evaluator_global_step",
+                                    "Step of the last evaluated checkpoint.")),
+      evaluations_total(registry.AddCounter(
+          "parasol_evaluator_evaluations_total", "Evaluated checkpoints.")),
+      corrupt_checkpoints_total(registry.AddCounter(
+          "parasol_evaluator_corrupt_checkpoints_total",
+          "Checkpoints that were passed over because they are damaged.")),
+      evaluation_duration_seconds(registry.AddHistogram(
+          "parasol_evaluator_evaluation_duration_seconds",
+          "From opening a checkpoint to its result.", LatencyBounds())) {}
+
+JobEvaluation::JobEvaluation(const Options& options,
+                             std::unique_ptr<ChiefSession> session,
+                             Clock& clock, MetricsRegistry& registry)
+    : options_(options),
+      session_(std::move(session)),
+      store_(options.checkpoint_directory.empty()
+                 ? session_->registration().checkpoint_directory()
+                 : options.checkpoint_directory),
+      clock_(clock),
+      metrics_(registry),
+      watch_(*session_, clock) {}
+
+absl::Status JobEvaluation::Run() {
+  const job::Job& job = session_->registration().job();
+  if (!job.has_eval()) {
+    LOG(INFO) << "job " << job.name()
+              << " has no eval data set: nothing to evaluate";
+    return AwaitJobEnd();
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<EvaluatedModel> model,
+                   EvaluatedModel::Create(job, options_.model));
+  LOG(INFO) << "evaluating the checkpoints in " << store_.directory() << " on "
+            << model->device_name();
+  return Follow(*model);
+}
+
+absl::Status JobEvaluation::AwaitJobEnd() {
+  while (!watch_.end().has_value()) watch_.Pause(kLogInterval);
+  return *watch_.end();
+}
+
+absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
+  RETURN_IF_ERROR(UpdateListing());
+  if (!listing_.empty()) newest_at_start_ = listing_.back();
+  absl::Time give_up = absl::InfiniteFuture();
+  while (true) {
+    // Asked before listing: all that the job wrote before its end is listed.
+    const std::optional<absl::Status> end = watch_.end();
+    const bool chief_lost = end.has_value() && absl::IsUnavailable(*end);
+    if (end.has_value() && !end->ok() && !chief_lost) return *end;
+    RETURN_IF_ERROR(UpdateListing());
+    RETURN_IF_ERROR(EvaluateNewOnes(model));
+    if (end.has_value() && IsLastEvaluated(*end)) return ResultAtEnd();
+    if (chief_lost) return *end;
+    if (end.has_value()) {
+      const absl::Time now = clock_.Now();
+      give_up = std::min(give_up, now + options_.final_checkpoint_timeout);
+      if (now >= give_up) return LastIsOutOfSight();
+    }
+    watch_.Pause(options_.poll_interval);
+  }
+}
+
+absl::Status JobEvaluation::UpdateListing() {
+  absl::StatusOr<Listing> listing = List();
+  if (absl::IsUnavailable(listing.status())) {
+    LOG_EVERY(WARNING, kLogInterval) << listing.status().message();
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(listing.status());
+  listing_ = *std::move(listing);
+  follower_.Forget(listing_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<JobEvaluation::Listing> JobEvaluation::List() const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store_.ListSteps());
+  Listing listing;
+  for (const int64_t step : steps) {
+    const absl::StatusOr<durable::CheckpointManifest> manifest =
+        store_.ReadManifest(step);
+    if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
+    if (absl::IsDataLoss(manifest.status())) {
+      listing.push_back({.step = step, .damaged = true});
+      continue;
+    }
+    RETURN_IF_ERROR(manifest.status());
+    listing.push_back(AsListed(*manifest));
+    listing.back().step = step;
+  }
+  return listing;
+}
+
+absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
+  for (const ListedCheckpoint& checkpoint : listing_) {
+    if (!checkpoint.damaged) continue;
+    ReportDamaged(checkpoint, store_.ReadManifest(checkpoint.step).status());
+  }
+  while (const auto next = follower_.Next(listing_)) {
+    if (watch_.stopped()) return *watch_.end();
+    const absl::Time start = clock_.Now();
+    const absl::StatusOr<durable::CheckpointManifest> manifest =
+        model.Load(store_.PathOf(next->step));
+    if (absl::IsUnavailable(manifest.status())) {
+      LOG_EVERY(WARNING, kLogInterval) << manifest.status().message();
+      return absl::OkStatus();  // with the next listing again
+    }
+    if (absl::IsDataLoss(manifest.status())) {
+      ReportDamaged(*next, manifest.status());
+      continue;
+    }
+    follower_.Evaluated(*next);
+    if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
+    RETURN_IF_ERROR(manifest.status());
+    ASSIGN_OR_RETURN(const Evaluation evaluation,
+                     Evaluate(model, *manifest, start));
+    Publish(evaluation);
+    // It may have been replaced after it was listed.
+    follower_.Evaluated(AsListed(*manifest));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
+    EvaluatedModel& model, const durable::CheckpointManifest& manifest,
+    absl::Time start) {
+  ASSIGN_OR_RETURN(const BatchResult sum,
+                   model.Run([this] { return watch_.stopped(); }));
+  Evaluation evaluation;
+  evaluation.global_step = manifest.global_step();
+  evaluation.accuracy = static_cast<double>(sum.correct) / sum.examples;
+  evaluation.loss = sum.loss_sum / sum.examples;
+  evaluation.examples = sum.examples;
+  evaluation.took = clock_.Now() - start;
+  evaluation.checkpoint = store_.PathOf(manifest.global_step());
+  evaluation.final = manifest.final();
+  return evaluation;
+}
+
+void JobEvaluation::Publish(const Evaluation& evaluation) {
+  LOG(INFO) << Describe(evaluation);
+  metrics_.accuracy_ratio.Set(evaluation.accuracy);
+  metrics_.loss.Set(evaluation.loss);
+  metrics_.global_step.Set(evaluation.global_step);
+  metrics_.evaluations_total.Add();
+  metrics_.evaluation_duration_seconds.Observe(
+      absl::ToDoubleSeconds(evaluation.took));
+  // The result is in the log and the metrics: no reason to end.
+  const absl::Status appended =
+      AppendEvaluation(store_.directory(), evaluation);
+  if (!appended.ok()) LOG(ERROR) << appended.message();
+}
+
+void JobEvaluation::ReportDamaged(const ListedCheckpoint& checkpoint,
+                                  const absl::Status& damage) {
+  if (!follower_.FoundDamaged(checkpoint)) return;
+  LOG(WARNING) << "passing over a damaged checkpoint: " << damage.message();
+  metrics_.corrupt_checkpoints_total.Add();
+}
+
+bool JobEvaluation::IsLastEvaluated(const absl::Status& end) const {
+  // Without the chief's word, a final checkpoint that had been there from the
+  // start may be that of a job whose end was put off.
+  return follower_.IsAtEnd(listing_) &&
+         (end.ok() || newest_at_start_ != listing_.back());
+}
+
+absl::Status JobEvaluation::ResultAtEnd() const {
+  const ListedCheckpoint& last = listing_.back();
+  if (!follower_.IsDamaged(last)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      store_.PathOf(last.step), ": the job's last checkpoint is damaged"));
+}
+
+absl::Status JobEvaluation::LastIsOutOfSight() const {
+  return absl::NotFoundError(
+      absl::StrCat(store_.directory(),
+                   ": the job is complete, but its last checkpoint is not to "
+                   "be seen; is this the chief's file system?"));
+}
+
+}  // namespace parasol

@@ -1,0 +1,70 @@
+#include "evaluator/run_evaluator.h"
+
+#include <cstdint>
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "base/status_macros.h"
+#include "cluster/rpc/server.h"
+#include "evaluator/evaluator_task.h"
+
+namespace parasol {
+namespace {
+
+uint64_t NewIncarnation() {
+  std::random_device random;
+  return (uint64_t{random()} << 32 | random()) | 1;  // never 0
+}
+
+// `address` with another port.
+std::string WithPort(absl::string_view address, int port) {
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+EvaluatorTaskOptions TaskOptions(const TaskConfig& config,
+                                 const RunEvaluatorOptions& options,
+                                 int metrics_port) {
+  EvaluatorTaskOptions task;
+  task.task.set_role("evaluator");
+  task.task.set_index(config.index);
+  task.task.set_incarnation(NewIncarnation());
+  task.chief_address = config.chief_address;
+  task.listen_address = options.health_address;
+  if (task.listen_address.empty() && !config.address.empty()) {
+    task.listen_address = RpcServer::ListenAddress(config.address);
+  }
+  // A cluster need not list its evaluator.
+  task.metrics_address = WithPort(
+      config.address.empty() ? options.metrics_address : config.address,
+      metrics_port);
+  task.chief_timeout = options.chief_timeout;
+  task.evaluation = options.evaluation;
+  return task;
+}
+
+}  // namespace
+
+absl::Status RunEvaluator(const TaskConfig& config,
+                          const RunEvaluatorOptions& options,
+                          TerminationSignal& signal) {
+  NameTaskInLog(absl::StrCat("evaluator/", config.index));
+  MetricsRegistry registry;
+  ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
+                   MetricsServer::Start(options.metrics_address, registry));
+  LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<EvaluatorTask> task,
+      EvaluatorTask::Start(TaskOptions(config, options, metrics->port()),
+                           Clock::Real(), registry));
+  signal.OnSignal([&task] { task->Stop(); });
+  absl::Status result = task->Wait();
+  signal.Disarm();
+  return result;
+}
+
+}  // namespace parasol

@@ -1,0 +1,32 @@
+#ifndef PARASOL_EVALUATOR_RUN_EVALUATOR_H_
+#define PARASOL_EVALUATOR_RUN_EVALUATOR_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/process.h"
+#include "cluster/cluster_spec/cluster_spec.h"
+#include "evaluator/job_evaluation.h"
+
+namespace parasol {
+
+// The flags of the `evaluator` binary.
+struct RunEvaluatorOptions {
+  std::string metrics_address;
+  // Empty: the task's own address, if it has one.
+  std::string health_address;
+  absl::Duration chief_timeout = absl::Minutes(5);
+  JobEvaluation::Options evaluation;
+};
+
+// What the binary does after its flags and TF_CONFIG are parsed; blocks until
+// the task has ended. Errors as EvaluatorTask, and those of a metrics address
+// that can't be listened on.
+absl::Status RunEvaluator(const TaskConfig& config,
+                          const RunEvaluatorOptions& options,
+                          TerminationSignal& signal);
+
+}  // namespace parasol
+
+#endif  // PARASOL_EVALUATOR_RUN_EVALUATOR_H_
