@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -42,8 +43,12 @@ class KustomizeTest : public testing::Test {
         access("/usr/local/bin/kubectl", X_OK) != 0) {
       GTEST_SKIP() << "kubectl is not here, so nothing renders the manifests";
     }
+    // bazel's runfiles are links, which kustomize refuses to follow.
+    const std::string copy = testing::TempDir() + "/base";
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(kBase, copy);
     const CompletedProcess rendered =
-        Complete({.argv = {"/usr/bin/env", "kubectl", "kustomize", kBase}});
+        Complete({.argv = {"/usr/bin/env", "kubectl", "kustomize", copy}});
     ASSERT_EQ(rendered.end.code(), 0) << rendered.standard_error;
     const std::vector<std::string> objects =
         absl::StrSplit(rendered.standard_output, "\n---\n");
