@@ -87,7 +87,7 @@ class Device {
   // For logs: "cpu (1 thread)", "cuda:0 (NVIDIA H100)".
   const std::string& name() const { return name_; }
   // The CPU: arrays of both kinds can be read and written by either.
-  bool shares_host_memory() const { return kind_ == Kind::kCpu; }
+  virtual bool shares_host_memory() const { return kind_ == Kind::kCpu; }
 
   // ResourceExhausted: out of memory; names the bytes and the device.
   template <typename T>

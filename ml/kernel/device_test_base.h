@@ -14,21 +14,30 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 #include "ml/kernel/device.h"
+#include "ml/kernel/lazy_copy_device.h"
 #include "ml/kernel/matrix.h"
 #include "ml/kernel/reference.h"
 
 namespace parasol {
 
-// Runs each test on the CPU and on the first CUDA device, where there is one.
+inline constexpr char kLazyCopies[] = "lazy copies";
+
+// Runs each test on the CPU, on a LazyCopyDevice, and on the first CUDA device
+// where there is one.
 // The suite needs
 //   INSTANTIATE_TEST_SUITE_P(Devices, MyTest, DevicesUnderTest(), DeviceName);
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
+    if (GetParam() == kLazyCopies) {
+      device_ = std::make_unique<LazyCopyDevice>();
+      return;
+    }
     absl::StatusOr<std::unique_ptr<Device>> device = Device::Open(GetParam());
     if (GetParam() != "cpu" &&
         device.status().code() == absl::StatusCode::kFailedPrecondition) {
-      GTEST_SKIP() << "no CUDA device: " << device.status().message();
+      GTEST_SKIP() << "no CUDA device here (" << device.status().message()
+                   << ")";
     }
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
@@ -74,10 +83,13 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   std::tuple<std::vector<Array<float>>, std::vector<Array<int32_t>>> arrays_;
 };
 
-inline auto DevicesUnderTest() { return ::testing::Values("cpu", "cuda:0"); }
+inline auto DevicesUnderTest() {
+  return ::testing::Values("cpu", kLazyCopies, "cuda:0");
+}
 
 inline std::string DeviceName(
     const ::testing::TestParamInfo<std::string>& info) {
+  if (info.param == kLazyCopies) return "LazyCopies";
   return info.param == "cpu" ? "Cpu" : "Cuda";
 }
 
