@@ -1,5 +1,6 @@
 #include "cluster/rpc/grpc_log.h"
 
+#include "absl/strings/match.h"
 #include "base/log.h"
 #include "grpc/support/log.h"
 
@@ -7,6 +8,12 @@ namespace parasol {
 namespace {
 
 void ToOurLog(gpr_log_func_args* args) {
+  // What gRPC says before it aborts the process.
+  if (absl::StartsWith(args->message, "assertion failed")) {
+    LOG(ERROR) << "gRPC: " << args->file << ":" << args->line << ": "
+               << args->message;
+    return;
+  }
   // The default verbosity lets errors through; asked for more, gRPC says yes
   // to info too.
   if (!gpr_should_log(GPR_LOG_SEVERITY_INFO)) return;

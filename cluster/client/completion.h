@@ -1,0 +1,43 @@
+#ifndef PARASOL_CLUSTER_CLIENT_COMPLETION_H_
+#define PARASOL_CLUSTER_CLIENT_COMPLETION_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+
+namespace parasol {
+
+// Joins the requests that one push or pull consists of. Thread-safe.
+class Completion : public std::enable_shared_from_this<Completion> {
+ public:
+  explicit Completion(size_t requests) : unfinished_(requests) {}
+
+  // One request is done.
+  void Finish(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Keeps Wait() from returning: the transport reads the caller's memory.
+  std::shared_ptr<const void> HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Blocks until all requests are done and no memory is held. Returns the
+  // first error. The limits are those of the requests: each ends by its
+  // shard's timeout, and memory is released when its connection is closed.
+  absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
+  bool Done() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return unfinished_ == 0 && memory_holds_ == 0;
+  }
+
+  absl::Mutex mu_;
+  size_t unfinished_ ABSL_GUARDED_BY(mu_);
+  size_t memory_holds_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_COMPLETION_H_

@@ -1,0 +1,229 @@
+#include "cluster/client/fake_parameter_service.h"
+
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "grpcpp/support/server_callback.h"
+
+namespace parasol {
+namespace {
+
+std::string AllBytes(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  CHECK(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(slice.begin(), slice.end());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+// One stream; deletes itself.
+class FakeParameterService::Reactor
+    : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  explicit Reactor(FakeParameterService& fake) : fake_(fake) {
+    StartRead(&incoming_);
+  }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (!ok) return End(grpc::Status::OK);
+    Outcome outcome = fake_.Handle(incoming_);
+    if (outcome.end_stream) {
+      return End(grpc::Status(grpc::StatusCode::UNAVAILABLE, "broken"));
+    }
+    if (outcome.answer) Reply(std::move(outcome.reply));
+    StartRead(&incoming_);
+  }
+
+  void Reply(std::string reply) {
+    absl::MutexLock lock(&mu_);
+    replies_.push_back(std::move(reply));
+    WriteNext();
+  }
+
+  void OnWriteDone(bool ok) override {
+    absl::MutexLock lock(&mu_);
+    writing_ = false;
+    if (ok) WriteNext();
+  }
+
+  void WriteNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (writing_ || ended_ || replies_.empty()) return;
+    writing_ = true;
+    grpc::Slice slice(replies_.front());
+    replies_.pop_front();
+    outgoing_ = grpc::ByteBuffer(&slice, 1);
+    StartWrite(&outgoing_);
+  }
+
+  void End(const grpc::Status& status) {
+    {
+      absl::MutexLock lock(&mu_);
+      ended_ = true;
+    }
+    Finish(status);
+  }
+
+  void OnDone() override { delete this; }
+
+  FakeParameterService& fake_;
+  grpc::ByteBuffer incoming_;
+  grpc::ByteBuffer outgoing_;
+  absl::Mutex mu_;
+  std::deque<std::string> replies_ ABSL_GUARDED_BY(mu_);
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool ended_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+class FakeParameterService::Service
+    : public wire::ParameterService::WithRawCallbackMethod_Exchange<
+          wire::ParameterService::Service> {
+ public:
+  explicit Service(FakeParameterService& fake) : fake_(fake) {}
+
+ private:
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Exchange(
+      grpc::CallbackServerContext*) override {
+    return new Reactor(fake_);
+  }
+
+  FakeParameterService& fake_;
+};
+
+FakeParameterService::FakeParameterService()
+    : service_(std::make_unique<Service>(*this)) {
+  StartServer();
+}
+
+FakeParameterService::~FakeParameterService() { StopServer(); }
+
+void FakeParameterService::StopServer() { server_ = nullptr; }
+
+void FakeParameterService::StartServer() {
+  absl::StatusOr<std::unique_ptr<RpcServer>> server =
+      RpcServer::Start(address_, {service_.get()});
+  CHECK(server.ok()) << server.status();
+  server_ = *std::move(server);
+  address_ = absl::StrCat("127.0.0.1:", server_->port());
+}
+
+void FakeParameterService::SetFault(
+    std::function<Fault(const wire::RequestHeader&)> fault) {
+  absl::MutexLock lock(&mu_);
+  fault_ = std::move(fault);
+}
+
+void FakeParameterService::AddPart(uint32_t part, size_t elements) {
+  absl::MutexLock lock(&mu_);
+  values_[part].assign(elements, 0.0f);
+}
+
+std::vector<float> FakeParameterService::Values(uint32_t part) {
+  absl::MutexLock lock(&mu_);
+  return values_[part];
+}
+
+void FakeParameterService::AwaitRequests(size_t count) {
+  const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return requests_ >= count;
+  };
+  absl::MutexLock lock(&mu_);
+  mu_.Await(absl::Condition(&enough));
+}
+
+std::map<uint64_t, int> FakeParameterService::Sequences() {
+  absl::MutexLock lock(&mu_);
+  return sequences_;
+}
+
+std::set<uint64_t> FakeParameterService::Incarnations() {
+  absl::MutexLock lock(&mu_);
+  return incarnations_;
+}
+
+std::set<std::string> FakeParameterService::RunIds() {
+  absl::MutexLock lock(&mu_);
+  return run_ids_;
+}
+
+uint64_t FakeParameterService::MaxAhead() {
+  absl::MutexLock lock(&mu_);
+  return max_ahead_;
+}
+
+void FakeParameterService::Note(const wire::PushHeader& push) {
+  ++sequences_[push.sequence()];
+  incarnations_.insert(push.worker_incarnation());
+  uint64_t oldest = 1;
+  for (uint64_t sequence : answered_) {
+    if (sequence != oldest) break;
+    ++oldest;
+  }
+  if (push.sequence() > oldest) {
+    max_ahead_ = std::max(max_ahead_, push.sequence() - oldest);
+  }
+}
+
+void FakeParameterService::Apply(const wire::ExchangeRequest& request,
+                                 wire::ExchangeResponse& response) {
+  if (request.header().has_push()) {
+    const wire::PushHeader& push = request.header().push();
+    CHECK_EQ(push.range_size(), request.payload_size());
+    const bool is_new = applied_.insert(push.sequence()).second;
+    response.mutable_header()->set_duplicate(!is_new);
+    for (int i = 0; is_new && i < push.range_size(); ++i) {
+      const wire::TensorRange& range = push.range(i);
+      CHECK_EQ(request.payload(i).size(), range.count() * sizeof(float));
+      std::vector<float> gradient(range.count());
+      std::memcpy(gradient.data(), request.payload(i).data(),
+                  request.payload(i).size());
+      for (size_t j = 0; j < gradient.size(); ++j) {
+        values_[range.part()].at(range.first() + j) -= gradient[j];
+      }
+    }
+  }
+  for (const wire::TensorRange& range : request.header().pull().range()) {
+    std::vector<float>& values = values_[range.part()];
+    CHECK_LE(range.first() + range.count(), values.size());
+    response.add_payload(values.data() + range.first(),
+                         range.count() * sizeof(float));
+  }
+}
+
+FakeParameterService::Outcome FakeParameterService::Handle(
+    const grpc::ByteBuffer& bytes) {
+  wire::ExchangeRequest request;
+  CHECK(request.ParseFromString(AllBytes(bytes)));
+  const wire::RequestHeader& header = request.header();
+  wire::ExchangeResponse response;
+  response.mutable_header()->set_request_id(header.request_id());
+  absl::MutexLock lock(&mu_);
+  ++requests_;
+  run_ids_.insert(header.run_id());
+  if (header.has_push()) Note(header.push());
+  const Fault fault = fault_ ? fault_(header) : Fault::kNone;
+  if (fault == Fault::kBreakBefore) return {.reply = "", .end_stream = true};
+  if (fault == Fault::kUnavailable || fault == Fault::kOtherRun) {
+    response.mutable_header()->set_code(static_cast<int>(
+        fault == Fault::kUnavailable ? absl::StatusCode::kUnavailable
+                                     : absl::StatusCode::kFailedPrecondition));
+    response.mutable_header()->set_message("not now");
+    return {.reply = response.SerializeAsString()};
+  }
+  Apply(request, response);
+  if (fault == Fault::kBreakAfter) return {.reply = "", .end_stream = true};
+  if (fault == Fault::kDropReply) return {.reply = "", .answer = false};
+  if (fault == Fault::kShortReply) response.mutable_payload()->RemoveLast();
+  if (header.has_push()) answered_.insert(header.push().sequence());
+  return {.reply = response.SerializeAsString()};
+}
+
+}  // namespace parasol

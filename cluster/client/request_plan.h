@@ -1,0 +1,93 @@
+#ifndef PARASOL_CLUSTER_CLIENT_REQUEST_PLAN_H_
+#define PARASOL_CLUSTER_CLIENT_REQUEST_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Which messages a push or pull of some variables consists of: large parts are
+// cut on chunk boundaries, small ones travel together.
+//
+// A chunk always travels on the same stream to its shard. So a pull comes after
+// the earlier pushes of its chunks without waiting for them, and two streams
+// never update one chunk at the same time. Immutable.
+class RequestPlan {
+ public:
+  struct Limits {
+    size_t streams_per_shard = 1;
+    // Of one message, unless a single chunk is larger.
+    size_t message_bytes = 0;
+  };
+
+  //   InvalidArgument  a variable is missing or is not covered by its parts:
+  //                    names it.
+  static absl::StatusOr<RequestPlan> Make(
+      const wire::GetPlacementResponse& placement,
+      const std::vector<std::string>& variables, const Limits& limits);
+
+  // Whole chunks of one part.
+  struct Range {
+    uint32_t part = 0;
+    uint64_t first = 0;  // in the part
+    uint64_t count = 0;
+    size_t offset = 0;  // of its first element in the variable
+    size_t item = 0;    // which of the variables asked for
+
+    friend bool operator==(const Range&, const Range&) = default;
+  };
+  struct Message {
+    size_t shard = 0;
+    size_t stream = 0;
+    std::vector<Range> ranges = {};
+  };
+
+  // The messages for `variables`, by number. Each element is in one range.
+  std::vector<Message> Messages(const std::vector<size_t>& variables) const;
+
+  size_t num_shards() const { return num_shards_; }
+  size_t num_variables() const { return variables_.size(); }
+  // Of the whole variable.
+  size_t elements(size_t variable) const {
+    return variables_[variable].elements;
+  }
+
+  // Whether messages of one mean the same in the other.
+  bool SameSharding(const RequestPlan& other) const;
+
+ private:
+  // A range (its item is not set) and where it travels.
+  struct Route {
+    size_t shard = 0;
+    size_t stream = 0;
+    Range range = {};
+
+    friend bool operator==(const Route&, const Route&) = default;
+  };
+  struct Variable {
+    size_t elements = 0;
+    std::vector<Route> routes;  // by offset
+
+    friend bool operator==(const Variable&, const Variable&) = default;
+  };
+
+  class BlockCounter;
+
+  RequestPlan() = default;
+  void AddPart(const wire::PartSpec& part, size_t shard, BlockCounter& blocks,
+               Variable* variable);
+  static absl::Status SortAndCheck(Variable& variable);
+
+  Limits limits_;
+  size_t num_shards_ = 0;
+  std::vector<Variable> variables_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_REQUEST_PLAN_H_

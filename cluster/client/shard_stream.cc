@@ -1,0 +1,94 @@
+#include "cluster/client/shard_stream.h"
+
+#include <utility>
+
+namespace parasol {
+namespace {
+
+constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
+
+}  // namespace
+
+std::shared_ptr<ShardStream> ShardStream::Make(
+    const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
+    size_t number, Observer& observer) {
+  std::shared_ptr<ShardStream> stream(
+      new ShardStream(channel, queue, number, observer));
+  stream->self_ = stream;
+  return stream;
+}
+
+ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
+                         grpc::CompletionQueue& queue, size_t number,
+                         Observer& observer)
+    : number_(number), observer_(observer) {
+  context_.set_wait_for_ready(true);
+  call_ = grpc::GenericStub(channel).PrepareCall(&context_, kMethod, &queue);
+}
+
+void ShardStream::Start() { call_->StartCall(&started_); }
+
+void ShardStream::OnStarted(bool ok) {
+  if (!ok) return End();
+  bool write;
+  {
+    absl::MutexLock lock(&mu_);
+    can_write_ = true;
+    write = writing_;
+  }
+  if (write) call_->Write(outgoing_, &written_);
+  call_->Read(&incoming_, &read_);
+}
+
+void ShardStream::Write(grpc::ByteBuffer message) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (ending_) return;
+    writing_ = true;
+    outgoing_ = std::move(message);
+    if (!can_write_) return;  // OnStarted will
+  }
+  call_->Write(outgoing_, &written_);
+}
+
+void ShardStream::OnWritten(bool ok) {
+  bool ending;
+  {
+    absl::MutexLock lock(&mu_);
+    outgoing_.Clear();
+    writing_ = false;
+    ending = ending_;
+  }
+  // A write that failed is followed by a read that fails.
+  if (ending) {
+    call_->Finish(&status_, &finished_);
+  } else if (ok) {
+    observer_.OnWritable(number_);
+  }
+}
+
+void ShardStream::OnRead(bool ok) {
+  if (!ok) return End();
+  grpc::ByteBuffer reply;
+  reply.Swap(&incoming_);
+  // While the reply is copied out, the next one is received.
+  call_->Read(&incoming_, &read_);
+  observer_.OnReply(number_, reply);
+}
+
+void ShardStream::End() {
+  bool write_under_way;
+  {
+    absl::MutexLock lock(&mu_);
+    ending_ = true;
+    write_under_way = writing_ && can_write_;
+  }
+  if (!write_under_way) call_->Finish(&status_, &finished_);
+}
+
+void ShardStream::OnFinished(bool) {
+  const std::shared_ptr<ShardStream> self = std::move(self_);
+  observer_.OnEnd(number_, status_);
+}
+
+}  // namespace parasol

@@ -1,0 +1,86 @@
+#ifndef PARASOL_CLUSTER_CLIENT_SHARD_STREAM_H_
+#define PARASOL_CLUSTER_CLIENT_SHARD_STREAM_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "cluster/rpc/completion_thread.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/status.h"
+
+namespace parasol {
+
+// One call of ParameterService.Exchange, from its start to its end. Waits for
+// the connection if there is none yet. Thread-safe.
+class ShardStream {
+ public:
+  // Called on the thread of the queue, one at a time; `stream` is the number
+  // given to Make().
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual void OnReply(size_t stream, const grpc::ByteBuffer& reply) = 0;
+    // The last Write() has been taken by the transport.
+    virtual void OnWritable(size_t stream) = 0;
+    // The last call for this stream.
+    virtual void OnEnd(size_t stream, const grpc::Status& status) = 0;
+  };
+
+  // `queue` is a CompletionThread's. `observer` must live until its OnEnd. The
+  // stream itself lives until then, whoever else holds it.
+  static std::shared_ptr<ShardStream> Make(
+      const std::shared_ptr<grpc::Channel>& channel,
+      grpc::CompletionQueue& queue, size_t number, Observer& observer);
+
+  // Once, before or after the first Write().
+  void Start();
+
+  // One at a time: the next one after OnWritable. Does nothing on a stream
+  // that is ending.
+  void Write(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Ends the call soon; OnEnd follows. May be called at any time.
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  using Operation = MemberOperation<ShardStream>;
+
+  ShardStream(const std::shared_ptr<grpc::Channel>& channel,
+              grpc::CompletionQueue& queue, size_t number, Observer& observer);
+
+  void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnRead(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnWritten(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnFinished(bool ok);
+  // No more reads will come; asks for the status when no write is under way.
+  void End() ABSL_LOCKS_EXCLUDED(mu_);
+
+  const size_t number_;
+  Observer& observer_;
+  std::shared_ptr<ShardStream> self_;  // until OnFinished
+
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+  grpc::ByteBuffer outgoing_;
+  grpc::ByteBuffer incoming_;
+  grpc::Status status_;
+  Operation started_{this, &ShardStream::OnStarted};
+  Operation read_{this, &ShardStream::OnRead};
+  Operation written_{this, &ShardStream::OnWritten};
+  Operation finished_{this, &ShardStream::OnFinished};
+
+  absl::Mutex mu_;
+  bool can_write_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_SHARD_STREAM_H_

@@ -1,0 +1,55 @@
+#ifndef PARASOL_CLUSTER_RPC_COMPLETION_THREAD_H_
+#define PARASOL_CLUSTER_RPC_COMPLETION_THREAD_H_
+
+#include <thread>
+
+#include "grpcpp/completion_queue.h"
+
+namespace parasol {
+
+// A thread that polls gRPC for completed operations. What gRPC's callback API
+// would do for us, but its threads (of version 1.51) sleep for 100 ms after
+// each second without work, and whatever arrives then waits.
+//
+// Shutdown: no operation is started any more, then the destructor, which joins
+// after the last one has completed.
+class CompletionThread {
+ public:
+  // What an operation's tag points to.
+  class Operation {
+   public:
+    virtual ~Operation() = default;
+    // On the completion thread.
+    virtual void Completed(bool ok) = 0;
+  };
+
+  CompletionThread();
+  ~CompletionThread();
+  CompletionThread(const CompletionThread&) = delete;
+  CompletionThread& operator=(const CompletionThread&) = delete;
+
+  // All tags are Operations.
+  grpc::CompletionQueue& queue() { return queue_; }
+
+ private:
+  grpc::CompletionQueue queue_;
+  std::thread thread_;
+};
+
+// An operation that calls a member function of its owner.
+template <typename Owner>
+class MemberOperation : public CompletionThread::Operation {
+ public:
+  MemberOperation(Owner* owner, void (Owner::*completed)(bool))
+      : owner_(owner), completed_(completed) {}
+
+  void Completed(bool ok) override { (owner_->*completed_)(ok); }
+
+ private:
+  Owner* const owner_;
+  void (Owner::*const completed_)(bool);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_RPC_COMPLETION_THREAD_H_
