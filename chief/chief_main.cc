@@ -7,7 +7,6 @@
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
 #include "cluster/cluster_spec/role_flags.h"
-#include "cluster/job/job_file.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
@@ -28,8 +27,8 @@ namespace {
 absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   NameTaskInLog("chief");
   ChiefTaskOptions options;
-  ASSIGN_OR_RETURN(options.job, LoadJobFile(absl::GetFlag(FLAGS_job),
-                                            absl::GetFlag(FLAGS_set).values));
+  RETURN_IF_ERROR(options.UseJobFile(absl::GetFlag(FLAGS_job),
+                                     absl::GetFlag(FLAGS_set).values));
   RETURN_IF_ERROR(options.UseCluster(config));
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);

@@ -162,8 +162,12 @@ void ChiefServer::CarryOutOrders() {
 }
 
 void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
-  LOG(INFO) << "loading " << order.targets.size() << " shards"
-            << (order.from_checkpoint ? "" : " with initial values");
+  for (const auto& target : order.targets) {
+    LOG(INFO) << "loading ps/"
+              << options_.coordinator.shards[target.shard].ps_index
+              << (order.from_checkpoint ? " from the newest checkpoint"
+                                        : " with initial values");
+  }
   const std::vector<absl::Status> results = executor_->Load(order);
   for (const absl::Status& result : results) {
     metrics_.LoadTried(result);

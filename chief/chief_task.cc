@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "chief/resume.h"
 #include "cluster/client/ps_client.h"
+#include "cluster/job/job_file.h"
 #include "cluster/placement/placement.h"
 #include "ml/model/variable_spec.h"
 #include "ml/optimizer/optimizer.h"
@@ -113,6 +114,15 @@ absl::Status ResumeFrom(const CheckpointStore& store,
 }
 
 }  // namespace
+
+absl::Status ChiefTaskOptions::UseJobFile(
+    const std::string& path, const std::vector<std::string>& overrides) {
+  if (path.empty()) {
+    return absl::InvalidArgumentError("no job: set --job=FILE");
+  }
+  ASSIGN_OR_RETURN(job, LoadJobFile(path, overrides));
+  return absl::OkStatus();
+}
 
 absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
   if (!config.cluster.has_value() || !config.is_chief) {

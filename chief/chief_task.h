@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,9 @@
 namespace parasol {
 
 struct ChiefTaskOptions {
+  // Loads the job; the codes are those of cluster/job/job_file.h.
+  absl::Status UseJobFile(const std::string& path,
+                          const std::vector<std::string>& overrides);
   // Takes the addresses below from the cluster spec.
   //   InvalidArgument  there is no cluster, or its chief is another task.
   absl::Status UseCluster(const TaskConfig& config);

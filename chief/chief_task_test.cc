@@ -150,6 +150,21 @@ TEST_F(ChiefTaskTest, AJobThatIsCompleteAlreadyEndsWithSuccess) {
   EXPECT_OK(task->Wait());
 }
 
+TEST_F(ChiefTaskTest, ATaskThatIsNotTheChiefIsBadConfiguration) {
+  TaskConfig config;
+  config.role = Role::kWorker;
+  config.index = 3;
+  config.cluster.emplace();
+  EXPECT_THAT(options_.UseCluster(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("worker/3 is not the chief")));
+}
+
+TEST_F(ChiefTaskTest, AChiefWithoutAJobIsBadConfiguration) {
+  EXPECT_THAT(options_.UseJobFile("", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--job")));
+}
+
 TEST_F(ChiefTaskTest, AClusterWithoutPsIsBadConfiguration) {
   options_.ps.clear();
   EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,

@@ -58,6 +58,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
                     ? std::optional<int64_t>(options_.resumed->global_step())
                     : std::nullopt,
                 now),
+      last_tick_(now),
       phase_since_(now) {
   if (end_.step()) ledger_.SetEnd(*end_.step());
   if (options_.already_complete) Enter(wire::COMPLETE, now);
@@ -172,6 +173,9 @@ wire::JobStatus Coordinator::Status() const {
 }
 
 std::vector<TaskId> Coordinator::Tick(absl::Time now) {
+  const absl::Duration pause = now - last_tick_;
+  if (pause >= options_.lease / 2) membership_.Extend(pause);
+  last_tick_ = now;
   std::vector<TaskId> lost;
   for (const Membership::Lost& task : membership_.Expire(now)) {
     Depart(task.id, task.incarnation);

@@ -97,7 +97,9 @@ class Coordinator {
   // All of GetStatus but the checkpoint's path.
   wire::JobStatus Status() const;
 
-  // Lets time pass; to be called often. Returns whose leases ran out.
+  // Lets time pass; to be called often: in a pause of half a lease or more it
+  // was the chief that stood still, and the leases are longer by that. Returns
+  // whose leases ran out.
   std::vector<TaskId> Tick(absl::Time now);
 
   // What to do next, if anything. One order is carried out at a time: its
@@ -143,6 +145,7 @@ class Coordinator {
   CheckpointSchedule schedule_;
   WorkerReports reports_;
 
+  absl::Time last_tick_;
   wire::JobPhase phase_ = wire::WAITING_FOR_PS;
   absl::Time phase_since_;
   std::string failure_;

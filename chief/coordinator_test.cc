@@ -93,7 +93,7 @@ class CoordinatorTest : public testing::Test {
   }
   // Time goes by, in which `alive` renew their leases.
   void Pass(absl::Duration duration, const std::vector<wire::Task>& alive) {
-    for (absl::Duration step = absl::Seconds(5);
+    for (absl::Duration step = absl::Seconds(2);
          duration > absl::ZeroDuration(); duration -= step) {
       now_ += std::min(step, duration);
       for (const wire::Task& task : alive) EXPECT_OK(Heartbeat(task));
@@ -439,6 +439,13 @@ TEST_F(CoordinatorTest, StepsOfALostWorkerAreGrantedAgain) {
   ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 1, 5));
   EXPECT_EQ(claim.granted_steps(), 2);
   EXPECT_THAT(Claim(worker1_, 0, 1), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CoordinatorTest, AChiefThatStoodStillLosesNobody) {
+  StartTraining();
+  now_ += absl::Minutes(2);
+  EXPECT_TRUE(chief().Tick(now_).empty());
+  for (const wire::Task& task : everyone_) EXPECT_OK(Heartbeat(task));
 }
 
 TEST_F(CoordinatorTest, EpochsEndWhenTheExamplesAreKnown) {

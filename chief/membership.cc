@@ -80,6 +80,10 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
   return lost;
 }
 
+void Membership::Extend(absl::Duration time) {
+  for (auto& [id, member] : members_) member.lease_end += time;
+}
+
 int Membership::CountAlive() const {
   return std::count_if(members_.begin(), members_.end(),
                        [](const auto& entry) { return entry.second.alive; });

@@ -69,6 +69,9 @@ class Membership {
   // Ends the leases that have run out by `now`, and says whose.
   std::vector<Lost> Expire(absl::Time now);
 
+  // Gives every lease so much more time.
+  void Extend(absl::Duration time);
+
   const std::map<TaskId, Member>& members() const { return members_; }
   int CountAlive() const;
   int CountAlive(absl::string_view role) const;
