@@ -7,11 +7,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "base/log.h"
 #include "cluster/rpc/grpc_log.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
 #include "grpc/support/time.h"
+#include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
@@ -72,7 +72,6 @@ gpr_timespec FromNow(absl::Duration duration) {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, std::vector<grpc::Service*> services) {
-  CHECK(!services.empty()) << "gRPC starts no server without methods";
   absl::StatusOr<HostPort> split = Split(address);
   if (!split.ok()) return std::move(split).status();
   // "localhost" is two addresses, and gRPC is content when one of them is free.
@@ -87,6 +86,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
                            &server->port_);
   for (grpc::Service* service : services) builder.RegisterService(service);
+  if (services.empty()) {
+    // gRPC starts no server without methods, and does not count health.
+    server->no_methods_ = std::make_unique<grpc::CallbackGenericService>();
+    builder.RegisterCallbackGenericService(server->no_methods_.get());
+  }
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr || server->port_ == 0) {
     return absl::InvalidArgumentError(
@@ -96,6 +100,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   server->SetServing(false);
   return server;
 }
+
+RpcServer::RpcServer() = default;
 
 RpcServer::~RpcServer() {
   if (server_ != nullptr) Stop(absl::ZeroDuration());

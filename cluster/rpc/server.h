@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 
 namespace grpc {
+class CallbackGenericService;
 class Server;
 class Service;
 }  // namespace grpc
@@ -20,7 +21,7 @@ namespace parasol {
 class RpcServer {
  public:
   // Listens on `address` ("host:port", port 0: chosen by the system) and serves
-  // `services`, at least one, which must outlive the server. Health says
+  // `services` (none: health alone), which must outlive the server. Health says
   // NOT_SERVING until SetServing(true).
   //   InvalidArgument  the address can't be listened on: names it, e.g. its
   //                    port is in use.
@@ -40,7 +41,9 @@ class RpcServer {
   static std::string ListenAddress(const std::string& address);
 
  private:
-  RpcServer() = default;
+  RpcServer();
+  // Answers every call with UNIMPLEMENTED, where there is no service.
+  std::unique_ptr<grpc::CallbackGenericService> no_methods_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
 };

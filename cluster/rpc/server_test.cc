@@ -76,6 +76,12 @@ TEST(RpcServerTest, HealthSaysServingOnlyWhenTold) {
   }
 }
 
+TEST(RpcServerTest, HealthIsServedAlone) {
+  ASSERT_OK_AND_ASSIGN(auto server, RpcServer::Start("127.0.0.1:0", {}));
+  server->SetServing(true);
+  EXPECT_EQ(Check(MakeControlChannel(Local(*server))).bytes, kServing);
+}
+
 TEST(RpcServerTest, ATakenPortIsAnErrorThatNamesItAndTheOnlyLine) {
   ASSERT_OK_AND_ASSIGN(auto first, StartAt("localhost:0"));
   for (const std::string host : {"localhost", "127.0.0.1", "[::]"}) {
