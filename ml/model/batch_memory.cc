@@ -70,7 +70,6 @@ absl::Status BatchMemory::CopyIn(const Batch& batch) {
   RETURN_IF_ERROR(device_->Copy(
       kCopyIn, absl::MakeConstSpan(host_labels_.data(), batch.labels.size()),
       device_labels_.data()));
-  RETURN_IF_ERROR(device_->Order(kCopyIn, kCompute));
   input_ = {device_features_.data(), examples_, inputs_};
   labels_ = device_labels_.data();
   return absl::OkStatus();

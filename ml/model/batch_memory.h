@@ -25,8 +25,9 @@ class BatchMemory {
   // `outputs`: of one example, for each layer. Borrows `device`.
   BatchMemory(Device& device, int64_t inputs, std::vector<int64_t> outputs);
 
-  // Makes room for `batch` and brings it to the device, in the compute stream's
-  // order. `batch` must stay until the pass is over.
+  // Makes room for `batch` and brings it to the device: on the copy-in stream,
+  // which the compute stream is to be ordered behind. `batch` must stay until
+  // the pass is over.
   //   ResourceExhausted  the device is full.
   absl::Status Load(const Batch& batch);
 

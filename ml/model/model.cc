@@ -122,7 +122,8 @@ class SequentialModel : public Model {
     RETURN_IF_ERROR(CheckShape(model_, batch));
     RETURN_IF_ERROR(CheckLabels(model_.classes(), batch));
     RETURN_IF_ERROR(batch_.Load(batch));
-    RETURN_IF_ERROR(variables_.OrderUploads());
+    RETURN_IF_ERROR(
+        device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute));
     for (size_t i = 0; i < layers_.size(); ++i) {
       RETURN_IF_ERROR(layers_[i]->Forward(device_, variables_.values(),
                                           Input(i), batch_.output(i)));

@@ -19,7 +19,6 @@ absl::Status VariableMemory::AddValue(size_t elements) {
   Value value;
   for (int side : {0, 1}) {
     ASSIGN_OR_RETURN(value.host[side], device_->NewHostArray<float>(elements));
-    ASSIGN_OR_RETURN(value.uploaded[side], device_->NewEvent());
   }
   if (device_->shares_host_memory()) {
     values_.push_back(value.host[1].data());
@@ -51,25 +50,20 @@ absl::Span<float> VariableMemory::HostValue(size_t index) {
   return value.host[value.next].span();
 }
 
+// A caller may overtake the copy from the array that it writes next only when
+// it uploaded twice without a pass between; then the second copy, behind it in
+// the stream, replaces what the first one brought.
 absl::Status VariableMemory::Upload(size_t index) {
   Value& value = value_memory_[index];
-  const int written = value.next;
-  value.next = 1 - written;
+  const Array<float>& written = value.host[value.next];
+  value.next = 1 - value.next;
   if (device_->shares_host_memory()) {
-    values_[index] = value.host[written].data();
+    values_[index] = written.data();
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(
-      device_->Copy(Device::Stream::kCopyIn,
-                    absl::Span<const float>(value.host[written].span()),
-                    value.device.data()));
-  RETURN_IF_ERROR(
-      device_->Record(Device::Stream::kCopyIn, *value.uploaded[written]));
-  return device_->Wait(*value.uploaded[value.next]);
-}
-
-absl::Status VariableMemory::OrderUploads() {
-  return device_->Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
+  return device_->Copy(Device::Stream::kCopyIn,
+                       absl::Span<const float>(written.span()),
+                       value.device.data());
 }
 
 absl::Status VariableMemory::NextGradients() {

@@ -27,12 +27,11 @@ class VariableMemory {
   static absl::StatusOr<VariableMemory> Create(
       const std::vector<VariableSpec>& variables, Device& device);
 
-  // As Model's.
+  // As Model's. On a CUDA device the copy is on the copy-in stream, which the
+  // compute stream is to be ordered behind before a pass.
   absl::Span<float> HostValue(size_t index);
   absl::Status Upload(size_t index);
 
-  // Before a pass: the compute stream waits for the values uploaded so far.
-  absl::Status OrderUploads();
   // The kernels' inputs, one array per variable.
   absl::Span<const float* const> values() const { return values_; }
 
@@ -49,8 +48,6 @@ class VariableMemory {
  private:
   struct Value {
     std::array<Array<float>, 2> host;
-    // Where the one that the device has read from is free again (CUDA).
-    std::array<std::unique_ptr<Device::Event>, 2> uploaded;
     Array<float> device;  // empty on the CPU
     int next = 0;         // host[next] is the caller's
   };
