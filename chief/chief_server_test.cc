@@ -178,9 +178,9 @@ TEST_F(ChiefServerTest, AJobRunsToItsEndAndItsFinalCheckpoint) {
 
 TEST_F(ChiefServerTest, ACheckpointIsCutWhileTraining) {
   StartTraining();
-  TrainTo(12);
+  TrainTo(10);
   AdvanceUntil(
-      [this] { return CheckpointStore(directory_).ListSteps()->back() == 12; },
+      [this] { return CheckpointStore(directory_).ListSteps()->back() == 10; },
       everyone_);
   EXPECT_EQ(Status().phase(), wire::TRAINING);
 }
@@ -188,13 +188,13 @@ TEST_F(ChiefServerTest, ACheckpointIsCutWhileTraining) {
 TEST_F(ChiefServerTest, AFailedCheckpointIsTriedAgainWhileTrainingGoesOn) {
   StartTraining();
   ps1_.FailSnapshots(absl::ResourceExhaustedError("disk full"));
-  TrainTo(12);
+  TrainTo(10);
   AdvanceUntil([this] { return ps1_.snapshots() >= 3; }, everyone_);
   EXPECT_EQ(Status().phase(), wire::TRAINING);
   EXPECT_EQ(CheckpointStore(directory_).ListSteps()->back(), 0);
   ps1_.FailSnapshots(absl::OkStatus());
   AdvanceUntil(
-      [this] { return CheckpointStore(directory_).ListSteps()->back() == 12; },
+      [this] { return CheckpointStore(directory_).ListSteps()->back() == 10; },
       everyone_);
 }
 
@@ -214,7 +214,7 @@ TEST_F(ChiefServerTest, ALostPsComesBackWithTheNewestCheckpoint) {
 TEST_F(ChiefServerTest, ASnapshotOfALostPsIsCancelled) {
   StartTraining();
   ps1_.Hang();
-  TrainTo(12);
+  TrainTo(10);
   AdvanceUntil([this] { return ps1_.snapshots() == 2; }, everyone_);
   AdvanceUntil([this] { return Status().missing_task_size() == 1; },
                {ps0_task_, worker_});
