@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/chunk.h"
 #include "cluster/rpc/status.h"
@@ -43,20 +42,23 @@ void ExchangeStream::OnReadDone(bool ok) {
   {
     absl::MutexLock lock(&mu_);
     if (end_.has_value()) return;
+    answering_ = true;
   }
   absl::StatusOr<grpc::ByteBuffer> response = Answer(request_);
   request_.Clear();
-  if (!response.ok()) {
-    metrics_.malformed_requests_total.Add();
-    End(response.status());
-    return;
+  {
+    absl::MutexLock lock(&mu_);
+    answering_ = false;
+    if (response.ok()) {
+      reading_ = false;
+      Send(*std::move(response));
+      ReadMore();
+    } else {
+      metrics_.malformed_requests_total.Add();
+      if (!end_.has_value()) end_ = response.status();
+    }
   }
-  absl::MutexLock lock(&mu_);
-  // Ended meanwhile: the resent request will be told that it is a duplicate.
-  if (finished_) return;
-  reading_ = false;
-  Send(*std::move(response));
-  ReadMore();
+  FinishWhenSent();
 }
 
 void ExchangeStream::OnWriteDone(bool ok) {
@@ -111,7 +113,9 @@ void ExchangeStream::FinishWhenSent() {
   absl::Status status;
   {
     absl::MutexLock lock(&mu_);
-    if (!end_.has_value() || !responses_.empty() || finished_) return;
+    if (!end_.has_value() || answering_ || !responses_.empty() || finished_) {
+      return;
+    }
     finished_ = true;
     status = *end_;
   }

@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/server_callback.h"
@@ -28,8 +29,8 @@ class ExchangeStream
   ExchangeStream(ParameterServer& server, PsMetrics& metrics,
                  std::function<void(ExchangeStream*)> on_done);
 
-  // Reads no more, sends the answers that are there, then ends the stream with
-  // `status`. Not after `on_done`.
+  // Reads no more, sends the answers to what it has read, then ends the stream
+  // with `status`. Not after `on_done`.
   void End(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
   void OnReadDone(bool ok) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -51,6 +52,7 @@ class ExchangeStream
 
   absl::Mutex mu_;
   bool reading_ ABSL_GUARDED_BY(mu_) = false;
+  bool answering_ ABSL_GUARDED_BY(mu_) = false;
   // The first one is being written.
   std::deque<grpc::ByteBuffer> responses_ ABSL_GUARDED_BY(mu_);
   size_t response_bytes_ ABSL_GUARDED_BY(mu_) = 0;
