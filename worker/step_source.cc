@@ -29,12 +29,22 @@ class Claimer : public ChiefStepSource {
     thread_.join();
   }
 
+  bool CanStartNow() override {
+    absl::MutexLock lock(&mu_);
+    return CanDecide();
+  }
+
   absl::StatusOr<bool> Start() override {
     absl::MutexLock lock(&mu_);
     mu_.Await(absl::Condition(this, &Claimer::CanDecide));
     if (stopped_) return absl::CancelledError("the worker is stopping");
     if (!failure_.ok()) return failure_;
     return !no_more_ && lease_.TryStart();
+  }
+
+  bool HasStep() override {
+    absl::MutexLock lock(&mu_);
+    return !stopped_ && failure_.ok() && !no_more_ && lease_.held() > 0;
   }
 
   void Complete() override {

@@ -16,12 +16,21 @@ class StepSource {
  public:
   virtual ~StepSource() = default;
 
+  // Whether Start() would return at once. It may never return while steps are
+  // in flight: the chief grants few towards the end, and waits for those.
+  virtual bool CanStartNow() { return true; }
+
   // Blocks until the loop may take another step: true; or until the job has no
   // more of them: false.
   //   Cancelled           Stop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
   virtual absl::StatusOr<bool> Start() = 0;
+
+  // Whether Start() would return true at once. The last steps of a job are
+  // granted only when all others are done: a loop that is to wait completes
+  // what it has started first.
+  virtual bool HasStep() = 0;
 
   // A started step is done. Never blocks.
   virtual void Complete() = 0;

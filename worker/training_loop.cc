@@ -59,6 +59,9 @@ absl::Status TrainingLoop::Run() {
   RETURN_IF_ERROR(FinishPull(StartPull()));
   Pushes in_flight;  // of the step before
   while (true) {
+    if (!steps_.CanStartNow()) {
+      RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, {})));
+    }
     const absl::StatusOr<bool> more = NextStep();
     if (!more.ok() || !*more) {
       // Drain in good order also when told to stop.

@@ -132,23 +132,38 @@ class FakeParameters : public ParameterClient {
   const Model& model_;
 };
 
-// Grants as many steps as it is told, then says `last`.
+// Grants as many steps as it is told, then says `last`, as a chief does: when
+// all of them are completed.
 class FakeSteps : public StepSource {
  public:
-  FakeSteps(Events& events, int steps, absl::StatusOr<bool> last)
-      : events_(events), left_(steps), last_(std::move(last)) {}
+  FakeSteps(Events& events, int steps, absl::StatusOr<bool> last,
+            bool can_start_now)
+      : events_(events),
+        left_(steps),
+        last_(std::move(last)),
+        can_start_now_(can_start_now) {}
+  bool CanStartNow() override { return can_start_now_; }
   absl::StatusOr<bool> Start() override {
-    if (left_ == 0) return last_;
+    if (left_ == 0) {
+      EXPECT_EQ(started_, completed_) << "waits for itself";
+      return last_;
+    }
     --left_;
+    ++started_;
     return true;
   }
-  void Complete() override { events_.push_back("completed"); }
+  bool HasStep() override { return left_ > 0; }
+  void Complete() override {
+    ++completed_;
+    events_.push_back("completed");
+  }
   void Stop() override {}
 
  private:
   Events& events_;
   int left_;
   absl::StatusOr<bool> last_;
+  const bool can_start_now_;
 };
 
 class TrainingLoopTest : public testing::Test {
@@ -160,7 +175,7 @@ class TrainingLoopTest : public testing::Test {
     model.loss = loss_;
     FakeParameters parameters(events_, model);
     parameters.push_result = push_result_;
-    FakeSteps source(events_, steps, std::move(last));
+    FakeSteps source(events_, steps, std::move(last), can_start_now_);
     TrainingLoop loop(options, model, input_, parameters, source, clock_,
                       metrics_);
     const absl::Status result = loop.Run();
@@ -174,6 +189,7 @@ class TrainingLoopTest : public testing::Test {
   FakeInput input_;
   Events events_;
   double loss_ = 0.5;
+  bool can_start_now_ = true;
   absl::Status push_result_;
   TrainingReport report_;
 };
@@ -185,6 +201,17 @@ TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledWhileAStepComputes) {
                           "pull", "compute", "push bias kernel",  //
                           "pull", "compute", "push bias kernel",  //
                           "acknowledged", "completed",            //
+                          "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, NoStepStaysInFlightWhileTheLoopWaitsForTheNext) {
+  can_start_now_ = false;
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
+  EXPECT_THAT(events_,
+              ElementsAre("pull",                                 //
+                          "pull", "compute", "push bias kernel",  //
+                          "acknowledged", "completed",            //
+                          "pull", "compute", "push bias kernel",  //
                           "acknowledged", "completed"));
 }
 
