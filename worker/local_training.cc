@@ -33,6 +33,7 @@ class CountedSteps : public StepSource {
     ++next_;
     return true;
   }
+  bool CanStartNow() override { return true; }
   void Complete() override { ++completed_; }
   void Stop() override {}
 

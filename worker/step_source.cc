@@ -42,11 +42,6 @@ class Claimer : public ChiefStepSource {
     return !no_more_ && lease_.TryStart();
   }
 
-  bool HasStep() override {
-    absl::MutexLock lock(&mu_);
-    return !stopped_ && failure_.ok() && !no_more_ && lease_.held() > 0;
-  }
-
   void Complete() override {
     absl::MutexLock lock(&mu_);
     lease_.Complete();

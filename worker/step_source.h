@@ -16,9 +16,10 @@ class StepSource {
  public:
   virtual ~StepSource() = default;
 
-  // Whether Start() would return at once. It may never return while steps are
-  // in flight: the chief grants few towards the end, and waits for those.
-  virtual bool CanStartNow() { return true; }
+  // Whether Start() would return at once. A loop that is to wait completes
+  // what it has started first: the job does not end, and Start() does not
+  // return, while started steps are not completed.
+  virtual bool CanStartNow() = 0;
 
   // Blocks until the loop may take another step: true; or until the job has no
   // more of them: false.
@@ -26,11 +27,6 @@ class StepSource {
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
   virtual absl::StatusOr<bool> Start() = 0;
-
-  // Whether Start() would return true at once. The last steps of a job are
-  // granted only when all others are done: a loop that is to wait completes
-  // what it has started first.
-  virtual bool HasStep() = 0;
 
   // A started step is done. Never blocks.
   virtual void Complete() = 0;

@@ -142,7 +142,7 @@ class FakeSteps : public StepSource {
         left_(steps),
         last_(std::move(last)),
         can_start_now_(can_start_now) {}
-  bool CanStartNow() override { return can_start_now_; }
+  bool CanStartNow() override { return can_start_now_ && left_ > 0; }
   absl::StatusOr<bool> Start() override {
     if (left_ == 0) {
       EXPECT_EQ(started_, completed_) << "waits for itself";
@@ -152,7 +152,6 @@ class FakeSteps : public StepSource {
     ++started_;
     return true;
   }
-  bool HasStep() override { return left_ > 0; }
   void Complete() override {
     ++completed_;
     events_.push_back("completed");
@@ -163,6 +162,8 @@ class FakeSteps : public StepSource {
   Events& events_;
   int left_;
   absl::StatusOr<bool> last_;
+  int started_ = 0;
+  int completed_ = 0;
   const bool can_start_now_;
 };
 
