@@ -337,7 +337,9 @@ absl::Status HeartbeatingSession::Await(
                        wire::JobPhase_Name(state.phase()), " for ",
                        missing.empty() ? "the chief" : missing));
     }
-    if (clock_.Now() >= next_log) {
+    // In training, a task that awaits the end waits for nobody in particular.
+    const bool named = !missing.empty() || state.phase() < wire::TRAINING;
+    if (named && clock_.Now() >= next_log) {
       LOG(INFO) << "waiting for " << (missing.empty() ? "the chief" : missing)
                 << " (" << wire::JobPhase_Name(state.phase()) << ")";
       next_log = clock_.Now() + kLogInterval;

@@ -326,7 +326,7 @@ TEST_F(ParameterClientTest, AnAnswerOfTheWrongSizeIsAnError) {
   std::vector<float> got(1);
   EXPECT_THAT(client->Pull({{0, absl::MakeSpan(got)}})->Wait(),
               StatusIs(absl::StatusCode::kInternal,
-                       HasSubstr("0 payloads for 1 ranges")));
+                       HasSubstr("3 bytes for ranges of 4")));
 }
 
 TEST_F(ParameterClientTest, MemoryOfAnotherSizeThanTheVariableIsRefused) {
