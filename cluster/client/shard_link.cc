@@ -18,6 +18,9 @@ namespace {
 // Requests that a stream carries at once: what may wait at the shard.
 constexpr size_t kMaxInFlightPerStream = 64;
 
+// A ps may answer a range in several payloads.
+constexpr size_t kMaxPayloads = 2 * kMaxRangesPerMessage;
+
 constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 constexpr absl::Duration kAttendPeriod = absl::Seconds(1);
 
@@ -41,22 +44,37 @@ grpc::ByteBuffer Encode(const ShardRequest& request) {
   return EncodeFrame(request.header, payloads);
 }
 
+// The ps cuts the ranges' bytes into payloads wherever it likes: what counts is
+// that all bytes are there.
 absl::Status CopyToTargets(const ReceivedFrame& frame,
                            const ShardRequest& request) {
-  if (frame.payloads().size() != request.targets.size()) {
-    return absl::InternalError(absl::StrFormat("%d payloads for %d ranges",
-                                               frame.payloads().size(),
-                                               request.targets.size()));
+  size_t received = 0;
+  for (const PayloadView& payload : frame.payloads()) {
+    received += payload.size();
   }
-  for (size_t i = 0; i < request.targets.size(); ++i) {
-    const PayloadView& payload = frame.payloads()[i];
-    const absl::Span<float> target = request.targets[i];
-    const size_t bytes = target.size() * sizeof(float);
-    if (payload.size() != bytes) {
-      return absl::InternalError(
-          absl::StrFormat("%d bytes for a range of %d", payload.size(), bytes));
+  size_t wanted = 0;
+  for (const absl::Span<float> target : request.targets) {
+    wanted += target.size() * sizeof(float);
+  }
+  if (received != wanted) {
+    return absl::InternalError(
+        absl::StrFormat("%d bytes for ranges of %d", received, wanted));
+  }
+  auto payload = frame.payloads().begin();
+  size_t used = 0;  // of *payload
+  for (const absl::Span<float> target : request.targets) {
+    auto* out = reinterpret_cast<char*>(target.data());
+    for (size_t left = target.size() * sizeof(float); left > 0;) {
+      const size_t bytes = std::min(left, payload->size() - used);
+      payload->CopyTo(used, bytes, out);
+      out += bytes;
+      left -= bytes;
+      used += bytes;
+      if (used == payload->size()) {
+        ++payload;
+        used = 0;
+      }
     }
-    payload.CopyTo(0, bytes, target.data());
   }
   return absl::OkStatus();
 }
@@ -89,17 +107,16 @@ ParameterClientMetrics::ParameterClientMetrics(MetricsRegistry& registry)
           registry.AddGauge("parasol_worker_shards_waiting",
                             "Ps that have not answered for more than 10 s.")) {}
 
-ShardLink::ShardLink(const Options& options,
-                     std::vector<grpc::CompletionQueue*> queues, Clock& clock,
-                     const ParameterClientMetrics& metrics,
+ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
+                     Clock& clock, const ParameterClientMetrics& metrics,
                      std::function<void()> attention)
     : options_(options),
-      queues_(std::move(queues)),
+      queue_(queue),
       clock_(clock),
       metrics_(metrics),
       attention_(std::move(attention)),
       address_(options.address),
-      lanes_(queues_.size()),
+      lanes_(options.streams),
       waiting_since_(clock.Now()),
       next_log_(absl::InfinitePast()) {}
 
@@ -146,14 +163,14 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     const bool needed = lane.stream == nullptr && !lane.waiting.empty();
     if (!needed || now < lane.retry_at) continue;
     if (lane.channel == nullptr) lane.channel = MakeTensorChannel(address_);
-    lane.stream = ShardStream::Make(lane.channel, *queues_[i], i, *this);
+    lane.stream = ShardStream::Make(lane.channel, queue_, i, *this);
     streams.push_back(lane.stream);
   }
   return streams;
 }
 
 void ShardLink::PumpAll() {
-  for (size_t lane = 0; lane < queues_.size(); ++lane) Pump(lane);
+  for (size_t lane = 0; lane < options_.streams; ++lane) Pump(lane);
 }
 
 void ShardLink::Pump(size_t index) {
@@ -204,7 +221,7 @@ void ShardLink::OnWritable(size_t index) {
 void ShardLink::OnReply(size_t lane, const grpc::ByteBuffer& buffer) {
   wire::ResponseHeader header;
   absl::StatusOr<ReceivedFrame> frame =
-      ReceivedFrame::Parse(buffer, kMaxRangesPerMessage, &header);
+      ReceivedFrame::Parse(buffer, kMaxPayloads, &header);
   if (!frame.ok()) {
     Refuse(lane, std::string(frame.status().message()));
     return;

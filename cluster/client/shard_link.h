@@ -62,16 +62,16 @@ class ShardLink : private ShardStream::Observer {
   struct Options {
     std::string name;  // "ps/1"
     std::string address;
+    size_t streams = 1;
     // How long the shard may take for any answer while requests wait.
     absl::Duration timeout;
     uint64_t worker_incarnation = 0;
   };
 
-  // One stream is made for each of `queues`, which are CompletionThreads' and
-  // outlive the link. `attention` asks for a call of Attend() soon. It is
-  // called with the link's lock held.
-  ShardLink(const Options& options, std::vector<grpc::CompletionQueue*> queues,
-            Clock& clock, const ParameterClientMetrics& metrics,
+  // `queue` is a CompletionThread's and outlives the link. `attention` asks for
+  // a call of Attend() soon. It is called with the link's lock held.
+  ShardLink(const Options& options, grpc::CompletionQueue& queue, Clock& clock,
+            const ParameterClientMetrics& metrics,
             std::function<void()> attention);
   ~ShardLink() override = default;
 
@@ -135,7 +135,7 @@ class ShardLink : private ShardStream::Observer {
   bool NoStreams() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
-  const std::vector<grpc::CompletionQueue*> queues_;
+  grpc::CompletionQueue& queue_;
   Clock& clock_;
   ParameterClientMetrics metrics_;
   const std::function<void()> attention_;
