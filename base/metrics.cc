@@ -1,5 +1,7 @@
 #include "base/metrics.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <prometheus/collectable.h>
 #include <prometheus/counter.h>
 #include <prometheus/exposer.h>
@@ -8,12 +10,17 @@
 #include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 #include "base/process_stats.h"
 #include "base/version.h"
@@ -104,6 +111,17 @@ absl::StatusOr<std::string> ListeningPort(const std::string& address) {
   return host.empty() ? absl::StrCat(port) : absl::StrCat(host, ":", port);
 }
 
+// Connects to a port of this machine and leaves.
+void Knock(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  close(fd);
+}
+
 }  // namespace
 
 void Counter::Add(double amount) { counter_->Increment(amount); }
@@ -174,6 +192,20 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
 }
 
 MetricsServer::MetricsServer() = default;
-MetricsServer::~MetricsServer() = default;
+
+// Civetweb looks every two seconds whether it is to stop, or when somebody
+// connects: no process's exit is worth two seconds.
+MetricsServer::~MetricsServer() {
+  if (exposer_ == nullptr) return;
+  absl::Notification stopped;
+  std::thread stopper([this, &stopped] {
+    exposer_.reset();
+    stopped.Notify();
+  });
+  while (!stopped.WaitForNotificationWithTimeout(absl::Milliseconds(5))) {
+    Knock(port_);
+  }
+  stopper.join();
+}
 
 }  // namespace parasol

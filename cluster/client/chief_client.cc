@@ -16,9 +16,11 @@ namespace {
 
 class GrpcChiefClient : public ChiefClient {
  public:
-  GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
+  GrpcChiefClient(const std::string& address, absl::Duration call_deadline,
+                  WhileAway while_away)
       : peer_(absl::StrCat("chief at ", address)),
         call_deadline_(call_deadline),
+        while_away_(while_away),
         channel_(MakeControlChannel(address)),
         stub_(wire::ChiefService::NewStub(channel_)) {}
 
@@ -58,6 +60,7 @@ class GrpcChiefClient : public ChiefClient {
     grpc::ClientContext context;
     context.set_deadline(
         absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
+    context.set_wait_for_ready(while_away_ == WhileAway::kWait);
     Response response;
     grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;
@@ -69,6 +72,7 @@ class GrpcChiefClient : public ChiefClient {
 
   const std::string peer_;
   const absl::Duration call_deadline_;
+  const WhileAway while_away_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<wire::ChiefService::Stub> stub_;
 };
@@ -76,8 +80,9 @@ class GrpcChiefClient : public ChiefClient {
 }  // namespace
 
 std::unique_ptr<ChiefClient> ChiefClient::Create(const std::string& address,
-                                                 absl::Duration call_deadline) {
-  return std::make_unique<GrpcChiefClient>(address, call_deadline);
+                                                 absl::Duration call_deadline,
+                                                 WhileAway while_away) {
+  return std::make_unique<GrpcChiefClient>(address, call_deadline, while_away);
 }
 
 }  // namespace parasol

@@ -36,6 +36,17 @@ constexpr char kStays[] = "exec sleep 60";
 constexpr char kWaitsForGo[] =
     "while [ ! -e $HERE/go ]; do sleep 0.02; done; exit 0";
 
+constexpr char kJob[] = R"(
+  model {
+    input_shape: [4]
+    layer { dense { units: 2 } }
+    loss { sparse_categorical_crossentropy {} }
+  }
+  train { idx { images: "x" labels: "y" } batch_size: 8 }
+  optimizer { sgd {} }
+  end { steps: 100 }
+)";
+
 class LauncherTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -43,7 +54,7 @@ class LauncherTest : public testing::Test {
             testing::UnitTest::GetInstance()->current_test_info()->name();
     fs::remove_all(here_);
     fs::create_directories(here_);
-    std::ofstream(here_ + "/job.textproto") << "";
+    std::ofstream(here_ + "/job.textproto") << kJob;
     for (const char* role : {"chief", "ps", "worker", "evaluator"}) {
       SetRole(role, kWaitsForGo);
     }
@@ -170,6 +181,7 @@ TEST_F(LauncherTest, BadFlagsAreNamed) {
   const Case cases[] = {{"--job=/no/such.textproto", "/no/such.textproto"},
                         {"--data_dir=/no/such/dir", "/no/such/dir"},
                         {"--ps=0", "--ps=0"},
+                        {"--set=end.stepps=7", "stepps"},
                         {"--wrokers=2", "unknown flag --wrokers"},
                         {"--bin_dir=/no/such/bin", "/no/such/bin/chief/chief"}};
   for (const Case& c : cases) {

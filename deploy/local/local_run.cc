@@ -25,7 +25,7 @@ namespace {
 // How soon a process that has died is noticed.
 constexpr absl::Duration kTick = absl::Milliseconds(50);
 constexpr absl::Duration kStatusPeriod = absl::Milliseconds(300);
-constexpr absl::Duration kStatusDeadline = absl::Seconds(1);
+constexpr absl::Duration kStatusDeadline = absl::Milliseconds(500);
 // For the tasks to leave once the chief has; the evaluator may still have the
 // last checkpoint to evaluate.
 constexpr absl::Duration kFinishLimit = absl::Minutes(2);
@@ -45,7 +45,8 @@ class LocalRun {
         supervisor_(
             plan.tasks, RestartLimits(),
             [this](const std::string& line) { display_.Tell(line); }, clock),
-        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
+        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline,
+                                    ChiefClient::WhileAway::kWait),
                 kStatusPeriod, clock) {
     for (const TaskPlan& task : plan.tasks) {
       metrics_.emplace_back(
@@ -74,8 +75,7 @@ class LocalRun {
   StatusPoller poller_;
   std::vector<std::pair<std::string, std::string>> metrics_;
   StepRate step_rate_;
-  double examples_per_second_sum_ = 0;
-  int64_t examples_per_second_count_ = 0;
+  MeanStepRate mean_step_rate_;
 };
 
 std::optional<EvaluationLine> ReadEvaluation(const LocalJob& job) {
@@ -122,13 +122,10 @@ void LocalRun::Observe() {
   const absl::Time now = clock_.Now();
   const std::optional<wire::JobStatus> status = poller_.latest();
   std::optional<absl::Duration> left;
+  if (status.has_value()) mean_step_rate_.Observe(*status, now);
   if (status.has_value() && status->phase() == wire::TRAINING) {
     step_rate_.Observe(status->global_step(), now);
     left = step_rate_.TimeTo(status->end_step());
-    if (status->examples_per_second() > 0) {
-      examples_per_second_sum_ += status->examples_per_second();
-      ++examples_per_second_count_;
-    }
   }
   display_.ShowProgress(ProgressLine(status.has_value() ? &*status : nullptr,
                                      ReadEvaluation(job_), left),
@@ -155,10 +152,8 @@ void LocalRun::AddOutcome(RunResult& result) const {
   result.elapsed = clock_.Now() - start_;
   result.metrics = metrics_;
   result.evaluation = ReadEvaluation(job_);
-  if (examples_per_second_count_ > 0) {
-    result.examples_per_second =
-        examples_per_second_sum_ / examples_per_second_count_;
-  }
+  result.examples_per_second =
+      mean_step_rate_.steps_per_second() * job_.batch_size;
   const CheckpointStore store(job_.checkpoint_dir);
   const absl::StatusOr<std::vector<int64_t>> steps = store.ListSteps();
   if (!steps.ok()) {

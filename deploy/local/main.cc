@@ -12,6 +12,7 @@
 #include "base/command_line.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cluster/job/job_file.h"
 #include "deploy/local/local_run.h"
 
 ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
@@ -93,6 +94,10 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.has_evaluator = absl::GetFlag(FLAGS_evaluator);
   job.device = absl::GetFlag(FLAGS_device);
   job.overrides = absl::GetFlag(FLAGS_set).values;
+  // A mistake in the job is told before anything starts.
+  ASSIGN_OR_RETURN(const job::Job loaded,
+                   LoadJobFile(job.job_file, job.overrides));
+  job.batch_size = loaded.train().batch_size();
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
                     ? BinDirOfThisBinary()
                     : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();

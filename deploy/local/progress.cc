@@ -69,6 +69,23 @@ std::optional<absl::Duration> StepRate::TimeTo(int64_t end_step) const {
   return (last_time - first_time) * (steps_left / (last_step - first_step));
 }
 
+void MeanStepRate::Observe(const wire::JobStatus& status, absl::Time now) {
+  const bool is_training = status.phase() == wire::TRAINING;
+  if (!first_.has_value() && is_training) {
+    first_ = last_ = Look{now, status.global_step()};
+  }
+  // The step that ends the training is seen in a later phase.
+  if (is_training || status.global_step() > last_.global_step) {
+    last_ = {now, status.global_step()};
+  }
+}
+
+double MeanStepRate::steps_per_second() const {
+  if (!first_.has_value() || last_.time <= first_->time) return 0;
+  return std::max<int64_t>(0, last_.global_step - first_->global_step) /
+         absl::ToDoubleSeconds(last_.time - first_->time);
+}
+
 std::string ProgressLine(const wire::JobStatus* status,
                          const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left) {

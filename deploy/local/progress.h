@@ -25,6 +25,23 @@ class StepRate {
   std::deque<std::pair<absl::Time, int64_t>> observed_;
 };
 
+// Steps per second from the first to the last look at the training, standstills
+// included.
+class MeanStepRate {
+ public:
+  void Observe(const wire::JobStatus& status, absl::Time now);
+  // 0 before there have been two looks.
+  double steps_per_second() const;
+
+ private:
+  struct Look {
+    absl::Time time;
+    int64_t global_step = 0;
+  };
+  std::optional<Look> first_;
+  Look last_;
+};
+
 // The state of a job as one line for people, e.g.
 //   step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.231  accuracy 96.20 %
 //   8 s left

@@ -66,5 +66,20 @@ TEST(StepRateTest, RestoredCheckpointStartsAnew) {
   EXPECT_EQ(rate.TimeTo(100), std::nullopt);
 }
 
+TEST(MeanStepRateTest, CountsFromTheFirstLookAtTheTrainingToItsEnd) {
+  MeanStepRate rate;
+  wire::JobStatus status;
+  status.set_phase(wire::LOADING);
+  rate.Observe(status, kStart);
+  status = Training();
+  rate.Observe(status, kStart + absl::Seconds(10));
+  EXPECT_EQ(rate.steps_per_second(), 0);
+  status.set_global_step(1300);
+  status.set_phase(wire::FINISHING);
+  rate.Observe(status, kStart + absl::Seconds(15));
+  rate.Observe(status, kStart + absl::Seconds(20));
+  EXPECT_EQ(rate.steps_per_second(), 20);
+}
+
 }  // namespace
 }  // namespace parasol

@@ -24,7 +24,8 @@ struct RunResult {
   // The newest checkpoint and its step; empty and 0 without one.
   std::string checkpoint;
   int64_t global_step = 0;
-  // Mean over the time of training; 0 if it was never measured.
+  // Mean over the time of training, standstills included; 0 if that was too
+  // short to be seen.
   double examples_per_second = 0;
   absl::Duration elapsed = absl::ZeroDuration();
   std::optional<EvaluationLine> evaluation;

@@ -19,6 +19,8 @@ struct LocalJob {
   int num_ps = 1;
   int num_workers = 1;
   bool has_evaluator = true;
+  // Of the training: examples in a step.
+  int batch_size = 0;
   // "path=value", in the order given.
   std::vector<std::string> overrides;
 };
