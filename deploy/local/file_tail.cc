@@ -1,17 +1,26 @@
 #include "deploy/local/file_tail.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 
 namespace parasol {
 
-std::string FileTail(const std::string& path, int64_t max_bytes) {
+std::string FileTail(const std::string& path, int64_t max_bytes,
+                     int64_t begin) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) return "";
   const int64_t size = file.tellg();
-  file.seekg(std::max<int64_t>(0, size - max_bytes));
+  file.seekg(std::max(std::min(begin, size), size - max_bytes));
   return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+int64_t FileEnd(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<int64_t>(size);
 }
 
 }  // namespace parasol

@@ -6,9 +6,13 @@
 
 namespace parasol {
 
-// The last `max_bytes` of a file, or all of a shorter one. May begin in the
-// middle of a line. Empty when the file can't be read.
-std::string FileTail(const std::string& path, int64_t max_bytes);
+// What a file has from the offset `begin` on, but at most its last `max_bytes`:
+// that may start in the middle of a line. Empty when it can't be read.
+std::string FileTail(const std::string& path, int64_t max_bytes,
+                     int64_t begin = 0);
+
+// The offset behind its last byte; 0 when there is no such file.
+int64_t FileEnd(const std::string& path);
 
 }  // namespace parasol
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -14,25 +15,33 @@ namespace {
 
 using Lines = std::vector<absl::string_view>;
 
-// "E1120 23:17:03.123456 worker/1 loop.cc:42] message", or base/log.h's JSON.
-std::optional<std::string> ErrorMessage(absl::string_view line) {
+struct LogLine {
+  bool is_error = false;
+  std::string message;
+};
+
+LogLine FromJson(const nlohmann::json& json) {
+  const auto text = [&json](const char* key) -> std::string {
+    return json.contains(key) && json[key].is_string() ? json[key] : "";
+  };
+  const std::string severity = text("severity");
+  return {.is_error = severity == "ERROR" || severity == "FATAL",
+          .message = text("message")};
+}
+
+// "E1120 23:17:03.123456 worker/1 loop.cc:42] message", or base/log.h's JSON;
+// nullopt for any other line.
+std::optional<LogLine> ParseLogLine(absl::string_view line) {
   const size_t bracket = line.find("] ");
-  if (line.size() > 1 && (line[0] == 'E' || line[0] == 'F') &&
+  if (line.size() > 1 && absl::StrContains("IWEF", line[0]) &&
       absl::ascii_isdigit(line[1]) && bracket != absl::string_view::npos) {
-    return std::string(line.substr(bracket + 2));
+    return LogLine{.is_error = line[0] == 'E' || line[0] == 'F',
+                   .message = std::string(line.substr(bracket + 2))};
   }
-  if (line.substr(0, 1) != "{") return std::nullopt;
   const nlohmann::json json = nlohmann::json::parse(
       line.begin(), line.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
-  const std::string severity = json.is_object() && json.contains("severity") &&
-                                       json["severity"].is_string()
-                                   ? json["severity"]
-                                   : "";
-  if (severity != "ERROR" && severity != "FATAL") return std::nullopt;
-  if (!json.contains("message") || !json["message"].is_string()) {
-    return std::nullopt;
-  }
-  return json["message"];
+  if (!json.is_object()) return std::nullopt;
+  return FromJson(json);
 }
 
 }  // namespace
@@ -44,10 +53,13 @@ std::string LastError(absl::string_view log, absl::string_view binary) {
     absl::string_view message = *line;
     if (absl::ConsumePrefix(&message, prefix)) return std::string(message);
   }
+  std::string last;
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
-    if (auto message = ErrorMessage(*line)) return *std::move(message);
+    const std::optional<LogLine> log_line = ParseLogLine(*line);
+    if (log_line.has_value() && log_line->is_error) return log_line->message;
+    if (!log_line.has_value() && last.empty()) last = std::string(*line);
   }
-  return lines.empty() ? "" : std::string(lines.back());
+  return last;
 }
 
 }  // namespace parasol

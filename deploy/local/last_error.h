@@ -10,7 +10,7 @@ namespace parasol {
 // Why a task ended, from the end of its log (text or JSON lines): the last
 // line "<binary>: message", which is what main() prints before it exits with
 // an error, as "message"; else the message of the last ERROR or FATAL line;
-// else the last line that is not empty, since the dynamic linker and the
+// else the last line that is no log line, since the dynamic linker and the
 // sanitizers write there too; else nothing.
 std::string LastError(absl::string_view log, absl::string_view binary);
 

@@ -33,7 +33,13 @@ TEST(LastErrorTest, JsonLinesAreRead) {
             "say \"x\"");
 }
 
-TEST(LastErrorTest, ElseTheLastLine) {
+TEST(LastErrorTest, ElseTheLastLineThatIsNoLogLine) {
+  EXPECT_EQ(LastError("symbol lookup error: x\n"
+                      "I1120 23:17:03.1 a.cc:1] started\n"
+                      R"({"severity":"INFO","message":"started"})",
+                      "ps"),
+            "symbol lookup error: x");
+  EXPECT_EQ(LastError("I1120 23:17:03.1 a.cc:1] started\n", "ps"), "");
   EXPECT_EQ(LastError("a\nerror while loading shared libraries: x\n\n", "ps"),
             "error while loading shared libraries: x");
   EXPECT_EQ(LastError("", "ps"), "");

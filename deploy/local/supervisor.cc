@@ -42,6 +42,7 @@ absl::Status Supervisor::StartTask(Task& task) {
   options.standard_error = OutputTo::File(task.plan.log_file);
   // A Ctrl-C is passed on as one SIGTERM, in the order of Stop().
   options.own_process_group = true;
+  task.log_begin = FileEnd(task.plan.log_file);
   ASSIGN_OR_RETURN(task.process, Subprocess::Start(options));
   task.start_at = absl::InfiniteFuture();
   task.policy.Started(clock_.Now());
@@ -112,7 +113,8 @@ void Supervisor::Fail(const Task& task, int exit_code, const std::string& how) {
 
 std::string Supervisor::Reason(const Task& task) const {
   const std::string reason =
-      LastError(FileTail(task.plan.log_file, kLogTailBytes), task.plan.role);
+      LastError(FileTail(task.plan.log_file, kLogTailBytes, task.log_begin),
+                task.plan.role);
   return reason.empty() ? "" : absl::StrCat(": ", reason);
 }
 

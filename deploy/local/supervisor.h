@@ -64,6 +64,8 @@ class Supervisor {
     // Null while it does not run.
     std::unique_ptr<Subprocess> process;
     absl::Time start_at;
+    // Where in the log file the words of this process begin.
+    int64_t log_begin = 0;
   };
 
   absl::Status StartTask(Task& task);
