@@ -39,8 +39,8 @@ std::string WriteFile(const std::string& name, const std::string& text) {
   return path;
 }
 
-CompletedProcess Run(std::vector<std::string> argv,
-                     const std::string& tf_config = "") {
+CompletedProcess RunBinary(std::vector<std::string> argv,
+                           const std::string& tf_config = "") {
   SubprocessOptions options;
   argv[0] = BinaryPath(argv[0]);
   options.argv = std::move(argv);
@@ -77,7 +77,7 @@ TEST_F(ByHandTest, AFlagThatDoesNotExistIsNamed) {
        {"ps/ps", "worker/worker", "chief/chief", "evaluator/evaluator",
         "deploy/local/launcher"}) {
     SCOPED_TRACE(binary);
-    const CompletedProcess run = Run({binary, "--no_such_flag=1"});
+    const CompletedProcess run = RunBinary({binary, "--no_such_flag=1"});
     EXPECT_EQ(run.end.code(), 2);
     EXPECT_THAT(run.standard_error, HasSubstr("no_such_flag"));
     EXPECT_THAT(std::vector<std::string>(absl::StrSplit(
@@ -90,11 +90,11 @@ TEST_F(ByHandTest, HelpAndVersionAreForPeople) {
   for (const std::string binary :
        {"ps/ps", "worker/worker", "chief/chief", "evaluator/evaluator"}) {
     SCOPED_TRACE(binary);
-    const CompletedProcess help = Run({binary, "--help"});
+    const CompletedProcess help = RunBinary({binary, "--help"});
     EXPECT_EQ(help.end.code(), 0);
     EXPECT_THAT(help.standard_output,
-                AllOf(HasSubstr("--check_config"), HasSubstr("--log_format")));
-    const CompletedProcess version = Run({binary, "--version"});
+                AllOf(HasSubstr("check_config"), HasSubstr("--log_format")));
+    const CompletedProcess version = RunBinary({binary, "--version"});
     EXPECT_EQ(version.end.code(), 0);
     EXPECT_THAT(version.standard_output,
                 AllOf(StartsWith("parasol "), HasSubstr("commit ")));
@@ -103,7 +103,7 @@ TEST_F(ByHandTest, HelpAndVersionAreForPeople) {
 
 TEST_F(ByHandTest, CheckConfigPrintsTheTaskAndOpensNothing) {
   const CompletedProcess run =
-      Run({"worker/worker", "--check_config"}, TfConfig("worker"));
+      RunBinary({"worker/worker", "--check_config"}, TfConfig("worker"));
   EXPECT_EQ(run.end.code(), 0);
   EXPECT_THAT(run.standard_error, IsEmpty());
   const auto line = nlohmann::json::parse(run.standard_output);
@@ -112,7 +112,7 @@ TEST_F(ByHandTest, CheckConfigPrintsTheTaskAndOpensNothing) {
 }
 
 TEST_F(ByHandTest, ABadTfConfigIsOneLineAndExitCodeTwo) {
-  const CompletedProcess run = Run({"ps/ps"}, R"({"cluster": 7})");
+  const CompletedProcess run = RunBinary({"ps/ps"}, R"({"cluster": 7})");
   EXPECT_EQ(run.end.code(), 2);
   EXPECT_THAT(run.standard_error,
               AllOf(StartsWith("ps: "), HasSubstr("cluster")));
@@ -121,10 +121,10 @@ TEST_F(ByHandTest, ABadTfConfigIsOneLineAndExitCodeTwo) {
 }
 
 TEST_F(ByHandTest, APsThatNeverComesIsNamedAndAsksForARestart) {
-  const CompletedProcess run =
-      Run({"chief/chief", absl::StrCat("--job=", Job()), "--ps_timeout=1s",
-           absl::StrCat("--checkpoint_dir=", TempPath("no_ps").string())},
-          TfConfig("chief"));
+  const CompletedProcess run = RunBinary(
+      {"chief/chief", absl::StrCat("--job=", Job()), "--ps_timeout=1s",
+       absl::StrCat("--checkpoint_dir=", TempPath("no_ps").string())},
+      TfConfig("chief"));
   EXPECT_EQ(run.end.code(), 138);
   EXPECT_THAT(LastLine(run.standard_error), HasSubstr("ps/0"));
 }
@@ -132,7 +132,7 @@ TEST_F(ByHandTest, APsThatNeverComesIsNamedAndAsksForARestart) {
 TEST_F(ByHandTest, AChiefThatNeverComesIsNamedAndAsksForARestart) {
   for (const std::string role : {"ps", "worker", "evaluator"}) {
     SCOPED_TRACE(role);
-    const CompletedProcess run = Run(
+    const CompletedProcess run = RunBinary(
         {absl::StrCat(role, "/", role), "--chief_timeout=1s"}, TfConfig(role));
     EXPECT_EQ(run.end.code(), 138);
     EXPECT_THAT(LastLine(run.standard_error),
@@ -160,7 +160,7 @@ TEST_F(ByHandTest, APortInUseIsNamed) {
     }
     return false;
   }));
-  const CompletedProcess second = Run({"ps/ps"}, TfConfig("ps"));
+  const CompletedProcess second = RunBinary({"ps/ps"}, TfConfig("ps"));
   EXPECT_EQ(second.end.code(), 2);
   EXPECT_THAT(LastLine(second.standard_error),
               HasSubstr(absl::StrCat("127.0.0.1:", ports_[1])));
@@ -169,9 +169,9 @@ TEST_F(ByHandTest, APortInUseIsNamed) {
 TEST_F(ByHandTest, ACheckpointDirectoryThatIsAFileIsNamed) {
   const std::string file = WriteFile("not_a_directory", "x");
   const CompletedProcess run =
-      Run({"chief/chief", absl::StrCat("--job=", Job()),
-           absl::StrCat("--checkpoint_dir=", file)},
-          TfConfig("chief"));
+      RunBinary({"chief/chief", absl::StrCat("--job=", Job()),
+                 absl::StrCat("--checkpoint_dir=", file)},
+                TfConfig("chief"));
   EXPECT_EQ(run.end.code(), 2);
   EXPECT_THAT(LastLine(run.standard_error), HasSubstr(file));
 }
@@ -179,9 +179,9 @@ TEST_F(ByHandTest, ACheckpointDirectoryThatIsAFileIsNamed) {
 TEST_F(ByHandTest, AFieldThatAJobDoesNotHaveIsNamedWithItsLine) {
   const std::string job = WriteFile("bad.textproto", "name: \"x\"\nspeed: 9\n");
   const CompletedProcess run =
-      Run({"chief/chief", absl::StrCat("--job=", job),
-           absl::StrCat("--checkpoint_dir=", TempPath("bad").string())},
-          TfConfig("chief"));
+      RunBinary({"chief/chief", absl::StrCat("--job=", job),
+                 absl::StrCat("--checkpoint_dir=", TempPath("bad").string())},
+                TfConfig("chief"));
   EXPECT_EQ(run.end.code(), 2);
   EXPECT_THAT(LastLine(run.standard_error),
               AllOf(HasSubstr("bad.textproto:2:"), HasSubstr("speed")));

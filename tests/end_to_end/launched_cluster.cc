@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<LaunchedCluster>> LaunchedCluster::Start(
                    absl::StrCat("--data_dir=", options.data_dir),
                    absl::StrCat("--checkpoint_dir=", cluster->checkpoint_dir_),
                    absl::StrCat("--log_dir=", (directory / "logs").string()),
-                   absl::StrCat("--bin_dir=", BinaryPath("")),
+                   absl::StrCat("--bin_dir=", fs::current_path().string()),
                    absl::StrCat("--ps=", options.num_ps),
                    absl::StrCat("--workers=", options.num_workers)};
   for (const std::string& value : options.overrides) {
