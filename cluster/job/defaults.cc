@@ -74,6 +74,30 @@ void FillDataset(job::Dataset& dataset, int64_t shuffle_buffer) {
   SET_DEFAULT(dataset, prefetch_batches, 2);
 }
 
+// Those of tf.keras.optimizers.schedules.
+void FillSchedule(job::LearningRateSchedule& schedule) {
+  switch (schedule.kind_case()) {
+    case job::LearningRateSchedule::kExponentialDecay:
+      SET_DEFAULT(*schedule.mutable_exponential_decay(), staircase, false);
+      break;
+    case job::LearningRateSchedule::kPolynomialDecay:
+      SET_DEFAULT(*schedule.mutable_polynomial_decay(), end_learning_rate,
+                  0.0001);
+      SET_DEFAULT(*schedule.mutable_polynomial_decay(), power, 1.0);
+      SET_DEFAULT(*schedule.mutable_polynomial_decay(), cycle, false);
+      break;
+    case job::LearningRateSchedule::kInverseTimeDecay:
+      SET_DEFAULT(*schedule.mutable_inverse_time_decay(), staircase, false);
+      break;
+    case job::LearningRateSchedule::kCosineDecay:
+      SET_DEFAULT(*schedule.mutable_cosine_decay(), alpha, 0.0);
+      break;
+    case job::LearningRateSchedule::kPiecewiseConstantDecay:
+    case job::LearningRateSchedule::KIND_NOT_SET:
+      break;
+  }
+}
+
 // Those of Keras optimizer_v2.
 void FillOptimizer(job::Optimizer& optimizer) {
   switch (optimizer.kind_case()) {
@@ -96,6 +120,9 @@ void FillOptimizer(job::Optimizer& optimizer) {
       break;
     case job::Optimizer::KIND_NOT_SET:
       break;
+  }
+  if (optimizer.has_learning_rate_schedule()) {
+    FillSchedule(*optimizer.mutable_learning_rate_schedule());
   }
 }
 

@@ -149,6 +149,33 @@ TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
   EXPECT_EQ(job.optimizer().adam().beta_1(), 0.9);
   EXPECT_EQ(job.optimizer().adam().beta_2(), 0.999);
   EXPECT_EQ(job.optimizer().adam().epsilon(), 1e-7);
+  EXPECT_FALSE(job.optimizer().has_learning_rate_schedule());
+}
+
+TEST(FillDefaultsTest, LearningRateSchedulesHaveKerasDefaults) {
+  struct Case {
+    std::string given;
+    std::string want;
+  };
+  const Case cases[] = {
+      {"", ""},
+      {"exponential_decay {}", "exponential_decay { staircase: false }"},
+      {"piecewise_constant_decay {}", "piecewise_constant_decay {}"},
+      {"polynomial_decay {}",
+       "polynomial_decay { end_learning_rate: 0.0001 power: 1 cycle: false }"},
+      {"inverse_time_decay {}", "inverse_time_decay { staircase: false }"},
+      {"cosine_decay {}", "cosine_decay { alpha: 0 }"},
+  };
+  const auto parse = [](const std::string& schedule) {
+    return ParseJob("optimizer { learning_rate_schedule {" + schedule + "} }",
+                    "f");
+  };
+  for (const Case& c : cases) {
+    ASSERT_OK_AND_ASSIGN(job::Job job, parse(c.given));
+    ASSERT_OK_AND_ASSIGN(const job::Job want, parse(c.want));
+    FillDefaults(job);
+    EXPECT_EQ(job.optimizer().DebugString(), want.optimizer().DebugString());
+  }
 }
 
 }  // namespace

@@ -108,7 +108,12 @@ std::string TextOf(const FieldDescriptor& field, absl::string_view value) {
 
 bool IsFinite(const Message& message, const FieldDescriptor* field) {
   const auto& reflection = *message.GetReflection();
-  if (field->is_repeated()) return true;  // the job has no list of such numbers
+  if (field->is_repeated()) {
+    // The parser appended the value. The job has no list of floats.
+    const int last = reflection.FieldSize(message, field) - 1;
+    return field->cpp_type() != FieldDescriptor::CPPTYPE_DOUBLE ||
+           std::isfinite(reflection.GetRepeatedDouble(message, field, last));
+  }
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return std::isfinite(reflection.GetDouble(message, field));

@@ -24,7 +24,12 @@ constexpr char kJob[] = R"pb(
     layer { flatten {} }
     layer { dense { units: 10 } }
   }
-  optimizer { adam { beta_1: 0.5 } }
+  optimizer {
+    adam { beta_1: 0.5 }
+    learning_rate_schedule {
+      piecewise_constant_decay { boundary: 10 value: 0.5 }
+    }
+  }
 )pb";
 
 job::Job Given() { return ParseJob(kJob, "given").value(); }
@@ -36,6 +41,8 @@ TEST(ApplyOverrideTest, SetsAFieldOfEveryType) {
         "optimizer.adam.learning_rate=1e-3", "optimizer.adam.amsgrad=true",
         "train.batch_size=64", "end.steps=9000000000",
         "parameter_server.placement=ROUND_ROBIN", "model.input_shape[1]=3",
+        "optimizer.learning_rate_schedule.piecewise_constant_decay.value[0]="
+        "0.25",
         "model.layer[1].dense.units=256",
         "model.layer[1].dense.bias_initializer.constant.value=-0.5"}) {
     EXPECT_OK(ApplyOverride(job, override));
@@ -59,6 +66,9 @@ TEST(ApplyOverrideTest, SetsAFieldOfEveryType) {
                  train { batch_size: 64 }
                  optimizer {
                    adam { learning_rate: 0.001 beta_1: 0.5 amsgrad: true }
+                   learning_rate_schedule {
+                     piecewise_constant_decay { boundary: 10 value: 0.25 }
+                   }
                  }
                  end { steps: 9000000000 }
                  parameter_server { placement: ROUND_ROBIN }
@@ -76,6 +86,21 @@ TEST(ApplyOverrideTest, NamingAMemberOfAChoiceMakesItTheChoice) {
   EXPECT_EQ(job.optimizer().adagrad().epsilon(), 1);
   EXPECT_OK(ApplyOverride(job, "model.layer[0].activation=RELU"));
   EXPECT_EQ(job.model().layer(0).activation(), job::RELU);
+}
+
+TEST(ApplyOverrideTest, AScheduleStaysUntilAnotherIsNamed) {
+  job::Job job = Given();
+  EXPECT_OK(ApplyOverride(job, "optimizer.sgd.momentum=0.9"));
+  EXPECT_TRUE(
+      job.optimizer().learning_rate_schedule().has_piecewise_constant_decay());
+  EXPECT_OK(ApplyOverride(
+      job, "optimizer.learning_rate_schedule.cosine_decay.decay_steps=2344"));
+  EXPECT_EQ(
+      job.optimizer().learning_rate_schedule().cosine_decay().decay_steps(),
+      2344);
+  EXPECT_OK(ApplyOverride(job, "optimizer.learning_rate_schedule={}"));
+  EXPECT_EQ(job.optimizer().learning_rate_schedule().kind_case(),
+            job::LearningRateSchedule::KIND_NOT_SET);
 }
 
 TEST(ApplyOverrideTest, AMessageInBracesReplacesTheOneBefore) {
@@ -138,6 +163,8 @@ TEST(ApplyOverrideTest, FaultsAreNamedAndChangeNothing) {
       {"end.epochs=1e999", "epochs: \"1e999\""},
       {"model.layer[1].dense.bias_initializer.constant.value=1e39",
        "value: \"1e39\" is not a value of it: it is a finite"},
+      {"optimizer.learning_rate_schedule.piecewise_constant_decay.value[0]=inf",
+       "value: \"inf\" is not a value of it: it is a finite"},
       {"worker.overlap=yes", "overlap: \"yes\""},
       {"worker.non_finite_loss=HALT",
        "it is one of NON_FINITE_LOSS_UNSPECIFIED, STOP, CONTINUE"},

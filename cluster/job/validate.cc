@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ml/model/variable_spec.h"
+#include "ml/optimizer/learning_rate.h"
 
 namespace parasol {
 namespace {
@@ -196,6 +197,8 @@ absl::Status ValidateAdam(const job::Adam& adam) {
 }
 
 absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
+  RETURN_IF_ERROR(CheckLearningRateSchedule(optimizer.learning_rate_schedule()))
+      << "optimizer.learning_rate_schedule";
   switch (optimizer.kind_case()) {
     case job::Optimizer::kSgd:
       return ValidateSgd(optimizer.sgd());

@@ -54,6 +54,13 @@ TEST(ValidateTest, TheBordersOfRangesAreIn) {
   for (const char* override :
        {"optimizer.adam.beta_1=0", "optimizer.adam.learning_rate=0",
         "optimizer.sgd={ learning_rate: 1 momentum: 1 }", "train.batch_size=1",
+        "optimizer.learning_rate_schedule={}",
+        "optimizer.learning_rate_schedule.cosine_decay={ decay_steps: 1 alpha: "
+        "1 }",
+        "optimizer.learning_rate_schedule.piecewise_constant_decay={ boundary: "
+        "0 value: 0 }",
+        "optimizer.learning_rate_schedule.polynomial_decay={ decay_steps: 1 "
+        "power: 0 }",
         "train.batch_size=2147483647", "train.shuffle_buffer=0",
         "train.prefetch_batches=1", "end.steps=1", "checkpoint.every_steps=1",
         "checkpoint.max_to_keep=1", "parameter_server.fixed_shards.shards=1",
@@ -119,6 +126,16 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"optimizer.adagrad={ initial_accumulator_value: -1 }",
        "optimizer.adagrad.initial_accumulator_value: -1"},
       {"optimizer.adagrad={ epsilon: -1 }", "optimizer.adagrad.epsilon: -1"},
+      {"optimizer.learning_rate_schedule.cosine_decay.alpha=0.1",
+       "optimizer.learning_rate_schedule: cosine_decay.decay_steps is 0"},
+      {"optimizer.learning_rate_schedule.exponential_decay="
+       "{ decay_steps: 10 decay_rate: -0.5 }",
+       "optimizer.learning_rate_schedule: exponential_decay.decay_rate is "
+       "-0.5"},
+      {"optimizer.learning_rate_schedule.piecewise_constant_decay="
+       "{ boundary: 10 }",
+       "optimizer.learning_rate_schedule: piecewise_constant_decay.value is a "
+       "list of 0 for 1"},
       {"end={}", "end: neither"},
       {"end.steps=0", "end.steps: 0"},
       {"end.epochs=0", "end.epochs: 0"},

@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
+#include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
@@ -26,9 +28,9 @@ void ApplyAdagrad(size_t count, const std::byte* gradient, const float* value,
 
 class Adagrad final : public Optimizer {
  public:
-  Adagrad(double learning_rate, double initial_accumulator_value,
+  Adagrad(LearningRate learning_rate, double initial_accumulator_value,
           double epsilon)
-      : learning_rate_(static_cast<float>(learning_rate)),
+      : learning_rate_(std::move(learning_rate)),
         initial_accumulator_value_(
             static_cast<float>(initial_accumulator_value)),
         epsilon_(static_cast<float>(epsilon)) {}
@@ -41,13 +43,13 @@ class Adagrad final : public Optimizer {
     return initial_accumulator_value_;
   }
 
-  void Apply(int64_t, const UpdateSpan& u) const override {
+  void Apply(int64_t iterations, const UpdateSpan& u) const override {
     ApplyAdagrad(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                 learning_rate_, epsilon_);
+                 static_cast<float>(learning_rate_.At(iterations)), epsilon_);
   }
 
  private:
-  const float learning_rate_;
+  const LearningRate learning_rate_;
   const float initial_accumulator_value_;
   const float epsilon_;
   const std::vector<std::string> slot_names_ = {"accumulator"};
@@ -56,18 +58,21 @@ class Adagrad final : public Optimizer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdagrad(
-    const job::Adagrad& spec) {
-  const double learning_rate =
+    const job::Adagrad& spec, const job::LearningRateSchedule& schedule) {
+  const double initial_rate =
       spec.has_learning_rate() ? spec.learning_rate() : .001;
-  const double initial = spec.has_initial_accumulator_value()
-                             ? spec.initial_accumulator_value()
-                             : .1;
+  const double initial_accumulator = spec.has_initial_accumulator_value()
+                                         ? spec.initial_accumulator_value()
+                                         : .1;
   const double epsilon = spec.has_epsilon() ? spec.epsilon() : 1e-7;
-  RETURN_IF_ERROR(CheckNotNegative("adagrad.learning_rate", learning_rate));
-  RETURN_IF_ERROR(
-      CheckNotNegative("adagrad.initial_accumulator_value", initial));
+  RETURN_IF_ERROR(CheckNotNegative("adagrad.learning_rate", initial_rate));
+  RETURN_IF_ERROR(CheckNotNegative("adagrad.initial_accumulator_value",
+                                   initial_accumulator));
   RETURN_IF_ERROR(CheckNotNegative("adagrad.epsilon", epsilon));
-  return std::make_unique<Adagrad>(learning_rate, initial, epsilon);
+  ASSIGN_OR_RETURN(LearningRate learning_rate,
+                   LearningRate::Create(initial_rate, schedule));
+  return std::make_unique<Adagrad>(std::move(learning_rate),
+                                   initial_accumulator, epsilon);
 }
 
 }  // namespace parasol

@@ -18,7 +18,8 @@ using ::testing::FloatEq;
 using ::testing::HasSubstr;
 
 TEST(AdagradTest, AccumulatorStartsAtOneTenthUnlessSet) {
-  ASSERT_OK_AND_ASSIGN(const auto adagrad, MakeAdagrad(job::Adagrad()));
+  ASSERT_OK_AND_ASSIGN(const auto adagrad,
+                       MakeAdagrad(job::Adagrad(), /*schedule=*/{}));
   EXPECT_THAT(adagrad->slot_names(), ElementsAre("accumulator"));
   EXPECT_FLOAT_EQ(adagrad->InitialSlotValue(0), .1f);
 }
@@ -28,7 +29,7 @@ TEST(AdagradTest, StepIsDividedByTheRootOfTheSquaresSoFar) {
   spec.set_learning_rate(1);
   spec.set_initial_accumulator_value(9);
   spec.set_epsilon(0);
-  ASSERT_OK_AND_ASSIGN(const auto adagrad, MakeAdagrad(spec));
+  ASSERT_OK_AND_ASSIGN(const auto adagrad, MakeAdagrad(spec, /*schedule=*/{}));
   TestTable table(*adagrad, {1});
   table.Apply(*adagrad, 0, {4});
   EXPECT_THAT(table.value, ElementsAre(FloatEq(.2f)));
@@ -40,7 +41,7 @@ TEST(AdagradTest, EpsilonIsAddedOutsideTheRoot) {
   spec.set_learning_rate(1);
   spec.set_initial_accumulator_value(0);
   spec.set_epsilon(2);
-  ASSERT_OK_AND_ASSIGN(const auto adagrad, MakeAdagrad(spec));
+  ASSERT_OK_AND_ASSIGN(const auto adagrad, MakeAdagrad(spec, /*schedule=*/{}));
   TestTable table(*adagrad, {0});
   table.Apply(*adagrad, 0, {2});
   EXPECT_THAT(table.value, ElementsAre(-.5f));
@@ -49,7 +50,7 @@ TEST(AdagradTest, EpsilonIsAddedOutsideTheRoot) {
 TEST(AdagradTest, ParametersOutOfRangeAreNamed) {
   job::Adagrad spec;
   spec.set_initial_accumulator_value(-.1);
-  EXPECT_THAT(MakeAdagrad(spec),
+  EXPECT_THAT(MakeAdagrad(spec, /*schedule=*/{}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("adagrad.initial_accumulator_value is -0.1")));
 }

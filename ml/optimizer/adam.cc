@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
+#include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
@@ -54,7 +56,6 @@ void ApplyAmsgrad(size_t count, const std::byte* gradient, const float* value,
 }
 
 struct Hyperparameters {
-  double learning_rate;
   double beta_1;
   double beta_2;
   double epsilon;
@@ -63,7 +64,8 @@ struct Hyperparameters {
 
 class Adam final : public Optimizer {
  public:
-  explicit Adam(const Hyperparameters& hyper) : hyper_(hyper) {
+  Adam(LearningRate learning_rate, const Hyperparameters& hyper)
+      : learning_rate_(std::move(learning_rate)), hyper_(hyper) {
     if (hyper.amsgrad) slot_names_.push_back("vhat");
   }
 
@@ -87,7 +89,7 @@ class Adam final : public Optimizer {
  private:
   Factors FactorsAt(int64_t iterations) const {
     const double t = static_cast<double>(iterations) + 1;
-    const double alpha = hyper_.learning_rate *
+    const double alpha = learning_rate_.At(iterations) *
                          std::sqrt(1 - std::pow(hyper_.beta_2, t)) /
                          (1 - std::pow(hyper_.beta_1, t));
     return {.alpha = static_cast<float>(alpha),
@@ -98,6 +100,7 @@ class Adam final : public Optimizer {
             .epsilon = static_cast<float>(hyper_.epsilon)};
   }
 
+  const LearningRate learning_rate_;
   const Hyperparameters hyper_;
   std::vector<std::string> slot_names_ = {"m", "v"};
 };
@@ -105,18 +108,20 @@ class Adam final : public Optimizer {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
-    const job::Adam& spec) {
+    const job::Adam& spec, const job::LearningRateSchedule& schedule) {
+  const double initial = spec.has_learning_rate() ? spec.learning_rate() : .001;
   const Hyperparameters hyper = {
-      .learning_rate = spec.has_learning_rate() ? spec.learning_rate() : .001,
       .beta_1 = spec.has_beta_1() ? spec.beta_1() : .9,
       .beta_2 = spec.has_beta_2() ? spec.beta_2() : .999,
       .epsilon = spec.has_epsilon() ? spec.epsilon() : 1e-7,
       .amsgrad = spec.amsgrad()};
-  RETURN_IF_ERROR(CheckNotNegative("adam.learning_rate", hyper.learning_rate));
+  RETURN_IF_ERROR(CheckNotNegative("adam.learning_rate", initial));
   RETURN_IF_ERROR(CheckBelowOne("adam.beta_1", hyper.beta_1));
   RETURN_IF_ERROR(CheckBelowOne("adam.beta_2", hyper.beta_2));
   RETURN_IF_ERROR(CheckNotNegative("adam.epsilon", hyper.epsilon));
-  return std::make_unique<Adam>(hyper);
+  ASSIGN_OR_RETURN(LearningRate learning_rate,
+                   LearningRate::Create(initial, schedule));
+  return std::make_unique<Adam>(std::move(learning_rate), hyper);
 }
 
 }  // namespace parasol

@@ -9,17 +9,20 @@
 
 namespace parasol {
 
-// Adam, with slots "m" and "v", and "vhat" with amsgrad. With t = iterations +
-// 1
-//   m = β₁·m + (1 - β₁)·g;  v = β₂·v + (1 - β₂)·g²;  α = lr·√(1 - β₂ᵗ)/(1 -
-//   β₁ᵗ) w -= α·m / (√v + epsilon), or with amsgrad √v̂, v̂ = max(v̂, v).
+// Adam, with slots "m" and "v", and "vhat" with amsgrad. t = iterations + 1:
+//
+//   m = β₁·m + (1 - β₁)·g;  v = β₂·v + (1 - β₂)·g²
+//   α = lr·√(1 - β₂ᵗ) / (1 - β₁ᵗ)
+//   w -= α·m / (√v + epsilon), or with amsgrad √v̂, v̂ = max(v̂, v)
+//
 // α and the 1 - β are computed in double and then rounded: in float, 1 - .999
-// is off by 5e-5. Defaults: learning_rate .001, beta_1 .9, beta_2 .999, epsilon
-// 1e-7.
+// is off by 5e-5.
+// Defaults: learning_rate .001, beta_1 .9, beta_2 .999, epsilon 1e-7.
+// learning_rate is where `schedule` starts.
 //   InvalidArgument  a parameter is negative or not finite, a beta is 1 or
 //   more.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
-    const job::Adam& spec);
+    const job::Adam& spec, const job::LearningRateSchedule& schedule);
 
 }  // namespace parasol
 

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 // Bias correction cancels 1 - β and √(1 - β₂): the first step is lr·sign(g).
 TEST(AdamTest, FirstStepIsTheLearningRateWhateverTheGradient) {
-  ASSERT_OK_AND_ASSIGN(const auto adam, MakeAdam(job::Adam()));
+  ASSERT_OK_AND_ASSIGN(const auto adam, MakeAdam(job::Adam(), /*schedule=*/{}));
   TestTable table(*adam, {0, 0});
   table.Apply(*adam, 0, {5, -800});
   EXPECT_THAT(table.value,
@@ -28,7 +28,7 @@ TEST(AdamTest, FirstStepIsTheLearningRateWhateverTheGradient) {
 }
 
 TEST(AdamTest, ElementsWithoutGradientCoastOnTheirMomentum) {
-  ASSERT_OK_AND_ASSIGN(const auto adam, MakeAdam(job::Adam()));
+  ASSERT_OK_AND_ASSIGN(const auto adam, MakeAdam(job::Adam(), /*schedule=*/{}));
   TestTable table(*adam, {0});
   table.Apply(*adam, 0, {1});
   const float after_one = table.value[0];
@@ -40,7 +40,7 @@ TEST(AdamTest, ElementsWithoutGradientCoastOnTheirMomentum) {
 TEST(AdamTest, AmsgradNeverForgetsTheLargestSquare) {
   job::Adam spec;
   spec.set_amsgrad(true);
-  ASSERT_OK_AND_ASSIGN(const auto adam, MakeAdam(spec));
+  ASSERT_OK_AND_ASSIGN(const auto adam, MakeAdam(spec, /*schedule=*/{}));
   EXPECT_THAT(adam->slot_names(), ElementsAre("m", "v", "vhat"));
   TestTable table(*adam, {0});
   table.Apply(*adam, 0, {10});
@@ -53,8 +53,9 @@ TEST(AdamTest, AmsgradNeverForgetsTheLargestSquare) {
 TEST(AdamTest, ParametersOutOfRangeAreNamed) {
   job::Adam spec;
   spec.set_beta_2(1);
-  EXPECT_THAT(MakeAdam(spec), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       HasSubstr("adam.beta_2 is 1")));
+  EXPECT_THAT(MakeAdam(spec, /*schedule=*/{}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("adam.beta_2 is 1")));
 }
 
 }  // namespace

@@ -19,6 +19,15 @@ inline absl::Status CheckNotNegative(absl::string_view name, double value) {
       name, " is ", value, "; it must be a float32 of at least 0"));
 }
 
+// The same for above 0.
+inline absl::Status CheckPositive(absl::string_view name, double value) {
+  if (value > 0 && value <= std::numeric_limits<float>::max()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, "; it must be a float32 above 0"));
+}
+
 // The same for [0, 1].
 inline absl::Status CheckUpToOne(absl::string_view name, double value) {
   if (value >= 0 && value <= 1) return absl::OkStatus();

@@ -11,11 +11,11 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
     const job::Optimizer& spec) {
   switch (spec.kind_case()) {
     case job::Optimizer::kSgd:
-      return MakeSgd(spec.sgd());
+      return MakeSgd(spec.sgd(), spec.learning_rate_schedule());
     case job::Optimizer::kAdagrad:
-      return MakeAdagrad(spec.adagrad());
+      return MakeAdagrad(spec.adagrad(), spec.learning_rate_schedule());
     case job::Optimizer::kAdam:
-      return MakeAdam(spec.adam());
+      return MakeAdam(spec.adam(), spec.learning_rate_schedule());
     case job::Optimizer::KIND_NOT_SET:
       break;
   }

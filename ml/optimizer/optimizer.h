@@ -43,7 +43,7 @@ class Optimizer {
   virtual float InitialSlotValue(size_t index) const = 0;
 
   // Applies one gradient. `iterations` is the number of updates that these
-  // elements have had (0 at the first one).
+  // elements have had (0 at the first one): the learning rate may depend on it.
   virtual void Apply(int64_t iterations, const UpdateSpan& update) const = 0;
 };
 

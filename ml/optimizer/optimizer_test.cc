@@ -38,6 +38,35 @@ TEST(MakeOptimizerTest, NoneChosenIsInvalid) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST(MakeOptimizerTest, EachFollowsTheScheduleByTheUpdatesDone) {
+  const std::string schedule =
+      " learning_rate_schedule { piecewise_constant_decay { boundary: 4 "
+      "value: .1 } }";
+  for (const std::string kind :
+       {"sgd { learning_rate: 1 }", "sgd { learning_rate: 1 momentum: .5 }",
+        "adagrad { learning_rate: 1 }", "adam { learning_rate: 1 }",
+        "adam { learning_rate: 1 amsgrad: true }"}) {
+    SCOPED_TRACE(kind);
+    const auto constant = Make(kind);
+    const auto scheduled = Make(kind + schedule);
+    const auto step_at = [](const Optimizer& optimizer, int64_t iterations) {
+      TestTable table(optimizer, {0});
+      table.Apply(optimizer, iterations, {1});
+      return table.value[0];
+    };
+    EXPECT_EQ(step_at(*scheduled, 4), step_at(*constant, 4));
+    EXPECT_FLOAT_EQ(step_at(*scheduled, 5), .1f * step_at(*constant, 5));
+  }
+}
+
+TEST(MakeOptimizerTest, AScheduleOutOfRangeIsInvalid) {
+  job::Optimizer spec;
+  spec.mutable_sgd();
+  spec.mutable_learning_rate_schedule()->mutable_cosine_decay();
+  EXPECT_THAT(MakeOptimizer(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 // ---- Trajectories of Keras's formulas, computed in float64. ----
 
 const std::map<std::string, std::string>& SpecNames() {

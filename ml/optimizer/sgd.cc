@@ -1,10 +1,12 @@
 #include "ml/optimizer/sgd.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
+#include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
@@ -47,8 +49,8 @@ void ApplyNesterov(size_t count, const std::byte* gradient, const float* value,
 
 class Sgd final : public Optimizer {
  public:
-  Sgd(double learning_rate, double momentum, bool nesterov)
-      : learning_rate_(static_cast<float>(learning_rate)),
+  Sgd(LearningRate learning_rate, double momentum, bool nesterov)
+      : learning_rate_(std::move(learning_rate)),
         momentum_(static_cast<float>(momentum)),
         nesterov_(nesterov) {
     if (momentum > 0) slot_names_.push_back("momentum");
@@ -60,20 +62,22 @@ class Sgd final : public Optimizer {
 
   float InitialSlotValue(size_t) const override { return 0; }
 
-  void Apply(int64_t, const UpdateSpan& u) const override {
+  void Apply(int64_t iterations, const UpdateSpan& u) const override {
+    const auto learning_rate =
+        static_cast<float>(learning_rate_.At(iterations));
     if (slot_names_.empty()) {
-      ApplyPlain(u.count, u.gradient, u.value, u.new_value, learning_rate_);
+      ApplyPlain(u.count, u.gradient, u.value, u.new_value, learning_rate);
     } else if (nesterov_) {
       ApplyNesterov(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                    learning_rate_, momentum_);
+                    learning_rate, momentum_);
     } else {
       ApplyMomentum(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                    learning_rate_, momentum_);
+                    learning_rate, momentum_);
     }
   }
 
  private:
-  const float learning_rate_;
+  const LearningRate learning_rate_;
   const float momentum_;
   const bool nesterov_;
   std::vector<std::string> slot_names_;
@@ -81,12 +85,15 @@ class Sgd final : public Optimizer {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(const job::Sgd& spec) {
-  const double learning_rate =
-      spec.has_learning_rate() ? spec.learning_rate() : .01;
-  RETURN_IF_ERROR(CheckNotNegative("sgd.learning_rate", learning_rate));
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(
+    const job::Sgd& spec, const job::LearningRateSchedule& schedule) {
+  const double initial = spec.has_learning_rate() ? spec.learning_rate() : .01;
+  RETURN_IF_ERROR(CheckNotNegative("sgd.learning_rate", initial));
   RETURN_IF_ERROR(CheckUpToOne("sgd.momentum", spec.momentum()));
-  return std::make_unique<Sgd>(learning_rate, spec.momentum(), spec.nesterov());
+  ASSIGN_OR_RETURN(LearningRate learning_rate,
+                   LearningRate::Create(initial, schedule));
+  return std::make_unique<Sgd>(std::move(learning_rate), spec.momentum(),
+                               spec.nesterov());
 }
 
 }  // namespace parasol

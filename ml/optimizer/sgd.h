@@ -13,8 +13,10 @@ namespace parasol {
 // With momentum m, one slot "momentum":  a = m·a - lr·g;  w += a,
 // or, if Nesterov's,                     w += m·a - lr·g.
 // Defaults: learning_rate .01, momentum 0, nesterov false.
+// learning_rate is where `schedule` starts.
 //   InvalidArgument  learning_rate negative, momentum outside [0, 1].
-absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(const job::Sgd& spec);
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(
+    const job::Sgd& spec, const job::LearningRateSchedule& schedule);
 
 }  // namespace parasol
 
