@@ -6,6 +6,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "chief/chief_task.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
@@ -37,6 +38,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   ASSIGN_OR_RETURN(
       const auto metrics,
       MetricsServer::Start(absl::GetFlag(FLAGS_metrics_address), registry));
+  options.metrics_address = WithPort(options.address, metrics->port());
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
   ASSIGN_OR_RETURN(const auto task,
                    ChiefTask::Start(options, Clock::Real(), registry));

@@ -117,6 +117,11 @@ wire::JobStatus ChiefServer::Status() const {
   wire::JobStatus status = coordinator_.Status();
   const std::optional<int64_t> newest = coordinator_.newest_checkpoint();
   if (newest) status.set_checkpoint(executor_->store().PathOf(*newest));
+  wire::TaskStatus* self = status.add_task();
+  self->mutable_task()->set_role("chief");
+  self->set_address(options_.address);
+  self->set_metrics_address(options_.metrics_address);
+  self->set_alive(true);
   return status;
 }
 

@@ -32,6 +32,9 @@ class ChiefServer {
   struct Options {
     Coordinator::Options coordinator;
     absl::Duration heartbeat_interval = absl::Seconds(1);
+    // Shown by GetStatus as the chief's own; may be empty.
+    std::string address;
+    std::string metrics_address;
   };
 
   // `clock` and `metrics` must outlive the server.

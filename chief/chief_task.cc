@@ -132,6 +132,7 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
   }
   ps = config.cluster->tasks(Role::kPs);
   workers = config.cluster->tasks(Role::kWorker);
+  address = config.address;
   listen_address = RpcServer::ListenAddress(config.address);
   return absl::OkStatus();
 }
@@ -145,6 +146,8 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   }
   ChiefServer::Options server;
   server.heartbeat_interval = options.heartbeat_interval;
+  server.address = options.address;
+  server.metrics_address = options.metrics_address;
   Coordinator::Options& coordinator = server.coordinator;
   coordinator.job = options.job;
   coordinator.tasks = Tasks(options);

@@ -34,6 +34,9 @@ struct ChiefTaskOptions {
   std::map<int, std::string> workers;
   // Port 0: chosen by the system.
   std::string listen_address;
+  // Shown to people who ask for the status.
+  std::string address;
+  std::string metrics_address;
   // Empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
   // How long a missing ps, or the absence of all workers, is borne.

@@ -1,38 +1,24 @@
 #include "evaluator/run_evaluator.h"
 
-#include <cstdint>
 #include <memory>
-#include <random>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status_macros.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/rpc/server.h"
 #include "evaluator/evaluator_task.h"
 
 namespace parasol {
 namespace {
 
-uint64_t NewIncarnation() {
-  std::random_device random;
-  return (uint64_t{random()} << 32 | random()) | 1;  // never 0
-}
-
-// `address` with another port.
-std::string WithPort(absl::string_view address, int port) {
-  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
-}
-
 EvaluatorTaskOptions TaskOptions(const TaskConfig& config,
                                  const RunEvaluatorOptions& options,
                                  int metrics_port) {
   EvaluatorTaskOptions task;
-  task.task.set_role("evaluator");
-  task.task.set_index(config.index);
-  task.task.set_incarnation(NewIncarnation());
+  task.task = NewTask(config);
   task.chief_address = config.chief_address;
   task.listen_address = options.health_address;
   if (task.listen_address.empty() && !config.address.empty()) {

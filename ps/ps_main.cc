@@ -1,9 +1,9 @@
 #include "absl/flags/flag.h"
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/rpc/keep_memory.h"
 #include "ps/ps_task.h"
@@ -20,13 +20,10 @@ namespace {
 
 PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   PsTaskOptions options;
-  options.task.set_role("ps");
-  options.task.set_index(config.index);
-  options.task.set_incarnation(absl::Uniform<uint64_t>(absl::BitGen()));
+  options.task = NewTask(config);
   options.listen_address = RpcServer::ListenAddress(config.address);
   options.chief_address = config.chief_address;
-  options.metrics_address = absl::StrCat(
-      config.address.substr(0, config.address.rfind(':')), ":", metrics_port);
+  options.metrics_address = WithPort(config.address, metrics_port);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
   return options;

@@ -2,7 +2,6 @@
 
 #include <iterator>
 #include <memory>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/status_macros.h"
+#include "cluster/client/task_identity.h"
 #include "cluster/job/job_file.h"
 #include "cluster/rpc/server.h"
 #include "worker/chief_beside.h"
@@ -22,11 +22,6 @@ namespace {
 // For the chief beside a worker whose own part is done: the last checkpoint is
 // written by then, and the others leave within its finish_timeout.
 constexpr absl::Duration kChiefExitLimit = absl::Minutes(2);
-
-uint64_t NewIncarnation() {
-  std::random_device random;
-  return (uint64_t{random()} << 32 | random()) | 1;  // never 0
-}
 
 // This worker's place among those that share the training set: its rank, as
 // indices may have gaps.
@@ -81,15 +76,12 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
                               const RunWorkerOptions& options,
                               int metrics_port) {
   WorkerTaskOptions task;
-  task.task.set_role("worker");
-  task.task.set_index(config.index);
-  task.task.set_incarnation(NewIncarnation());
+  task.task = NewTask(config);
   task.chief_address = config.chief_address;
   if (!config.is_chief) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }
-  task.metrics_address = absl::StrCat(
-      config.address.substr(0, config.address.rfind(':')), ":", metrics_port);
+  task.metrics_address = WithPort(config.address, metrics_port);
   task.data_dir = options.data_dir;
   task.device = options.device;
   task.input_shard = InputShard(config);

@@ -1,5 +1,6 @@
 #include "cluster/client/chief_client.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,13 +15,13 @@
 namespace parasol {
 namespace {
 
+constexpr absl::Duration kConnectWait = absl::Milliseconds(200);
+
 class GrpcChiefClient : public ChiefClient {
  public:
-  GrpcChiefClient(const std::string& address, absl::Duration call_deadline,
-                  WhileAway while_away)
+  GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
       : peer_(absl::StrCat("chief at ", address)),
         call_deadline_(call_deadline),
-        while_away_(while_away),
         channel_(MakeControlChannel(address)),
         stub_(wire::ChiefService::NewStub(channel_)) {}
 
@@ -60,19 +61,24 @@ class GrpcChiefClient : public ChiefClient {
     grpc::ClientContext context;
     context.set_deadline(
         absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
-    context.set_wait_for_ready(while_away_ == WhileAway::kWait);
     Response response;
     grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      ReconnectNow(*channel_);
-    }
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) Reconnect();
     return FromGrpcStatus(status, peer_);
+  }
+
+  // A connection is completed by threads that wait for something of gRPC's. In
+  // a process without a server there may be none but this one: a caller that
+  // gave up at once and asked again later would never be connected.
+  void Reconnect() {
+    ReconnectNow(*channel_);
+    channel_->WaitForConnected(absl::ToChronoTime(
+        Clock::Real().Now() + std::min(call_deadline_, kConnectWait)));
   }
 
   const std::string peer_;
   const absl::Duration call_deadline_;
-  const WhileAway while_away_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<wire::ChiefService::Stub> stub_;
 };
@@ -80,9 +86,8 @@ class GrpcChiefClient : public ChiefClient {
 }  // namespace
 
 std::unique_ptr<ChiefClient> ChiefClient::Create(const std::string& address,
-                                                 absl::Duration call_deadline,
-                                                 WhileAway while_away) {
-  return std::make_unique<GrpcChiefClient>(address, call_deadline, while_away);
+                                                 absl::Duration call_deadline) {
+  return std::make_unique<GrpcChiefClient>(address, call_deadline);
 }
 
 }  // namespace parasol

@@ -16,15 +16,9 @@ namespace parasol {
 //   Unavailable, DeadlineExceeded  the chief at `address` does not answer.
 class ChiefClient {
  public:
-  // What a call does while there is no connection: fails with Unavailable, or
-  // waits for one until its deadline. A process without a gRPC server has to
-  // wait: there, nothing but a call that waits completes a connection.
-  enum class WhileAway { kFail, kWait };
-
   virtual ~ChiefClient() = default;
-  static std::unique_ptr<ChiefClient> Create(
-      const std::string& address, absl::Duration call_deadline,
-      WhileAway while_away = WhileAway::kFail);
+  static std::unique_ptr<ChiefClient> Create(const std::string& address,
+                                             absl::Duration call_deadline);
 
   virtual absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) = 0;

@@ -45,8 +45,7 @@ class LocalRun {
         supervisor_(
             plan.tasks, RestartLimits(),
             [this](const std::string& line) { display_.Tell(line); }, clock),
-        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline,
-                                    ChiefClient::WhileAway::kWait),
+        poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
                 kStatusPeriod, clock) {
     for (const TaskPlan& task : plan.tasks) {
       metrics_.emplace_back(

@@ -1,0 +1,23 @@
+#include "cluster/client/task_identity.h"
+
+#include <cstdint>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+
+wire::Task NewTask(const TaskConfig& config) {
+  std::random_device random;
+  wire::Task task;
+  task.set_role(std::string(RoleName(config.role)));
+  task.set_index(config.index);
+  task.set_incarnation((uint64_t{random()} << 32 | random()) | 1);
+  return task;
+}
+
+std::string WithPort(absl::string_view address, int port) {
+  return absl::StrCat(address.substr(0, address.rfind(':')), ":", port);
+}
+
+}  // namespace parasol
