@@ -1,0 +1,115 @@
+// Workers started by hand where no chief is listed, or no cluster at all.
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "base/subprocess.h"
+#include "deploy/local/loopback_ports.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/checkpoint_store.h"
+#include "tests/end_to_end/launched_cluster.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kLimit = absl::Minutes(2);
+
+class WithoutChiefTest : public testing::Test {
+ protected:
+  WithoutChiefTest()
+      : directory_(
+            fs::path(getenv("TEST_TMPDIR")) /
+            testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::create_directories(directory_);
+    std::ofstream(directory_ / "job.textproto") << DigitsJob();
+  }
+
+  std::vector<std::string> JobFlags() const {
+    return {absl::StrCat("--job=", (directory_ / "job.textproto").string()),
+            absl::StrCat("--checkpoint_dir=", checkpoints())};
+  }
+  std::string checkpoints() const { return directory_ / "checkpoints"; }
+  int64_t NewestStep() const {
+    const auto steps = CheckpointStore(checkpoints()).ListSteps();
+    return steps.ok() && !steps->empty() ? steps->back() : -1;
+  }
+
+  static SubprocessOptions Role(const std::string& binary,
+                                const std::string& tf_config,
+                                std::vector<std::string> flags) {
+    SubprocessOptions options;
+    options.argv = {BinaryPath(binary)};
+    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    options.environment["TF_CONFIG"] = tf_config;
+    return options;
+  }
+
+  const fs::path directory_;
+};
+
+TEST_F(WithoutChiefTest, ALoneWorkerTrainsAndGoesOnFromItsCheckpoint) {
+  std::vector<std::string> flags = JobFlags();
+  flags.push_back(absl::StrCat("--data_dir=", DigitsDirectory()));
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess first,
+                       RunSubprocess(Role("worker/worker", "", flags), kLimit));
+  EXPECT_EQ(first.end.code(), 0) << first.standard_error;
+  EXPECT_EQ(NewestStep(), 600);
+  EXPECT_THAT(first.standard_error, HasSubstr("step 600: accuracy 0.9"));
+
+  flags.push_back("--set=end.steps=700");
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess second,
+                       RunSubprocess(Role("worker/worker", "", flags), kLimit));
+  EXPECT_EQ(second.end.code(), 0) << second.standard_error;
+  EXPECT_THAT(second.standard_error, HasSubstr("resuming at step 600"));
+  EXPECT_EQ(NewestStep(), 700);
+}
+
+TEST_F(WithoutChiefTest, ALoneWorkerWithoutAJobSaysSo) {
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess run,
+                       RunSubprocess(Role("worker/worker", "", {}), kLimit));
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_THAT(run.standard_error, HasSubstr("--job"));
+}
+
+TEST_F(WithoutChiefTest, WorkerZeroDoesTheChiefsDuties) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(3));
+  const auto tf_config = [&](const std::string& type, int index) {
+    return absl::StrCat(R"({"cluster": {"ps": ["127.0.0.1:)", ports[0],
+                        R"("], "worker": ["127.0.0.1:)", ports[1],
+                        R"(", "127.0.0.1:)", ports[2],
+                        R"("]}, "task": {"type": ")", type, R"(", "index": )",
+                        index, "}}");
+  };
+  const std::string data = absl::StrCat("--data_dir=", DigitsDirectory());
+  ASSERT_OK_AND_ASSIGN(
+      auto ps, Subprocess::Start(Role("ps/ps", tf_config("ps", 0), {})));
+  ASSERT_OK_AND_ASSIGN(
+      auto other,
+      Subprocess::Start(Role("worker/worker", tf_config("worker", 1), {data})));
+  std::vector<std::string> flags = JobFlags();
+  flags.push_back(data);
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess first,
+      RunSubprocess(Role("worker/worker", tf_config("worker", 0), flags),
+                    kLimit));
+  EXPECT_EQ(first.end.code(), 0) << first.standard_error;
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd ps_end, ps->Wait(kLimit));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd other_end, other->Wait(kLimit));
+  EXPECT_EQ(ps_end.code(), 0);
+  EXPECT_EQ(other_end.code(), 0);
+  EXPECT_EQ(NewestStep(), 600);
+}
+
+}  // namespace
+}  // namespace parasol
