@@ -339,10 +339,11 @@ absl::Status HeartbeatingSession::Await(
     }
     // In training, a task that awaits the end waits for nobody in particular.
     const bool named = !missing.empty() || state.phase() < wire::TRAINING;
-    if (named && clock_.Now() >= next_log) {
+    if (clock_.Now() < next_log) continue;
+    next_log = clock_.Now() + kLogInterval;
+    if (named) {
       LOG(INFO) << "waiting for " << (missing.empty() ? "the chief" : missing)
                 << " (" << wire::JobPhase_Name(state.phase()) << ")";
-      next_log = clock_.Now() + kLogInterval;
     }
   }
 }
