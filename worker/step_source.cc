@@ -9,11 +9,14 @@
 namespace parasol {
 namespace {
 
-// Errors that a later attempt can mend: the chief is away, or has restarted and
-// waits for our registration (the session's heartbeat sees to it).
-bool IsTransient(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsNotFound(status) || absl::IsCancelled(status);
+// What no repetition of the call will change. All else may pass: the chief is
+// away, its connection broke, or it has restarted and waits for our
+// registration (the session's heartbeat sees to it).
+bool IsPermanent(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) ||
+         absl::IsFailedPrecondition(status) ||
+         absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status) ||
+         absl::IsUnimplemented(status);
 }
 
 class Claimer : public ChiefStepSource {
@@ -108,7 +111,7 @@ class Claimer : public ChiefStepSource {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     asked_in_vain_ = true;
     if (!response.ok()) {
-      if (!IsTransient(response.status())) failure_ = response.status();
+      if (IsPermanent(response.status())) failure_ = response.status();
       return;
     }
     lease_.Grant(response->granted_steps());

@@ -114,6 +114,7 @@ TEST_F(ChiefStepSourceTest, EveryStepUpToTheEndIsStartedAndReported) {
 TEST_F(ChiefStepSourceTest, AChiefThatIsAwayIsAskedAgain) {
   chief_.FailNext(absl::NotFoundError("register first"));
   chief_.FailNext(absl::UnavailableError("connection refused"));
+  chief_.FailNext(absl::UnknownError("Stream removed"));
   auto source = MakeSource();
   EXPECT_THAT(source->Start(), IsOkAndHolds(true));
 }
