@@ -23,6 +23,7 @@ namespace {
 
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
 constexpr absl::Duration kPlacementPollInterval = absl::Milliseconds(200);
+constexpr absl::Duration kPlacementLogInterval = absl::Seconds(10);
 
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
@@ -116,7 +117,9 @@ class Task : public WorkerTask {
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
-  absl::Status ConnectToShards(ChiefSession& session);
+  absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
+      ChiefSession& session);
+  absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   absl::Status Loop(ChiefSession& session);
   void FollowPlacement(ChiefSession& session);
   void OnLost(absl::Status why);
@@ -214,8 +217,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
 
 absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
-  if (!HasEnded(session.state())) {
-    RETURN_IF_ERROR(ConnectToShards(session));
+  ASSIGN_OR_RETURN(const bool connected, ConnectToShards(session));
+  if (connected) {
     RETURN_IF_ERROR(Loop(session));
   }
   // Every step is done; the chief writes the last checkpoint.
@@ -239,9 +242,36 @@ absl::Status Task::AwaitPhase(ChiefSession& session,
   return absl::OkStatus();
 }
 
-absl::Status Task::ConnectToShards(ChiefSession& session) {
-  ASSIGN_OR_RETURN(const wire::GetPlacementResponse placement,
-                   session.chief().GetPlacement());
+// A shard that was lost while others train has no place until it is loaded.
+absl::StatusOr<wire::GetPlacementResponse> Task::AwaitPlacement(
+    ChiefSession& session) {
+  absl::StatusOr<wire::GetPlacementResponse> placement;
+  const absl::Status waited = session.Await(
+      [&](const wire::HeartbeatResponse& state) {
+        if (HasEnded(state) || IsStopping()) return true;
+        placement = session.chief().GetPlacement();
+        const bool may_pass = absl::IsUnavailable(placement.status()) ||
+                              absl::IsDeadlineExceeded(placement.status());
+        if (may_pass) {
+          LOG_EVERY(INFO, kPlacementLogInterval)
+              << placement.status().message();
+        }
+        return !may_pass;
+      },
+      options_.ps_timeout);
+  if (IsStopping()) return absl::CancelledError("stopped");
+  // It says which shard is missing.
+  if (absl::IsDeadlineExceeded(waited)) return placement.status();
+  RETURN_IF_ERROR(waited);
+  return placement;
+}
+
+// False: the job has ended, and needs no connection any more.
+absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
+  const absl::StatusOr<wire::GetPlacementResponse> placement =
+      AwaitPlacement(session);
+  if (HasEnded(session.state())) return false;
+  RETURN_IF_ERROR(placement.status());
   std::vector<std::string> names;
   for (const VariableSpec& variable : model_->variables()) {
     names.push_back(variable.name);
@@ -250,8 +280,8 @@ absl::Status Task::ConnectToShards(ChiefSession& session) {
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.ps_timeout;
   ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
-                   ParameterClient::Create(placement, std::move(names), options,
-                                           clock_, registry_));
+                   ParameterClient::Create(*placement, std::move(names),
+                                           options, clock_, registry_));
   ChiefStepSource::Options steps;
   steps.task = options_.task;
   steps.train_examples = input_->total_examples();
@@ -259,7 +289,7 @@ absl::Status Task::ConnectToShards(ChiefSession& session) {
   parameters_ = std::move(parameters);
   steps_ = ChiefStepSource::Create(std::move(steps), session.chief(), clock_);
   if (stopping_) steps_->Stop();
-  return absl::OkStatus();
+  return true;
 }
 
 absl::Status Task::Loop(ChiefSession& session) {
