@@ -36,4 +36,9 @@ void CheckpointSchedule::Failed(absl::Time now) {
   ++failures_;
 }
 
+void CheckpointSchedule::StartOver() {
+  next_try_ = absl::InfinitePast();
+  failures_ = 0;
+}
+
 }  // namespace parasol

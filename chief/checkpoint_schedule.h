@@ -28,10 +28,12 @@ class CheckpointSchedule {
 
   void Written(int64_t step, absl::Time now);
   void Failed(absl::Time now);
+  // Another kind of checkpoint is wanted: those that failed don't count.
+  void StartOver();
 
   // Nothing: there is no checkpoint yet.
   std::optional<int64_t> newest_step() const { return newest_step_; }
-  // Since the last one that was written.
+  // Since the last one that was written, or StartOver().
   int failures() const { return failures_; }
 
  private:

@@ -68,5 +68,13 @@ TEST(CheckpointSchedule, AWrittenOneEndsTheFailures) {
   EXPECT_TRUE(schedule.IsDue(20, At(0)));
 }
 
+TEST(CheckpointSchedule, FailuresBeforeStartingOverDontCount) {
+  CheckpointSchedule schedule(job::CheckpointPolicy(), 0, At(0));
+  for (int i = 0; i < 9; ++i) schedule.Failed(At(0));
+  schedule.StartOver();
+  EXPECT_EQ(schedule.failures(), 0);
+  EXPECT_TRUE(schedule.MayTry(At(0)));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -207,6 +207,8 @@ void Coordinator::Advance(absl::Time now) {
   }
   if (phase_ == wire::TRAINING && ledger_.IsComplete()) {
     Enter(wire::FINISHING, now);
+    // A disk that was full while training has its tries at the end anew.
+    schedule_.StartOver();
   }
 }
 
