@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 
@@ -12,6 +13,8 @@ namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
 // Where an image installs the binaries (one folder), or where Bazel builds them
 // (a folder per role).
@@ -21,6 +24,24 @@ std::string InstalledChief() {
   const fs::path beside = self.parent_path() / "chief";
   if (fs::is_regular_file(beside, error)) return beside;
   return self.parent_path().parent_path() / "chief" / "chief";
+}
+
+absl::Status AsStatus(const ProcessEnd& end) {
+  const std::string how =
+      absl::StrCat("the chief beside this worker ended with ", Describe(end));
+  switch (static_cast<ExitCode>(end.code())) {
+    case ExitCode::kDone:
+      return absl::OkStatus();
+    case ExitCode::kBadConfiguration:
+      return absl::InvalidArgumentError(how);
+    case ExitCode::kPermanentFailure:
+      return absl::FailedPreconditionError(how);
+    case ExitCode::kTerminated:
+      return absl::CancelledError(how);
+    case ExitCode::kRetryable:
+      break;
+  }
+  return absl::UnavailableError(how);
 }
 
 }  // namespace
@@ -40,22 +61,24 @@ absl::StatusOr<std::unique_ptr<ChiefBeside>> ChiefBeside::Start(
 }
 
 absl::Status ChiefBeside::Wait(absl::Duration limit) {
-  ASSIGN_OR_RETURN(const ProcessEnd end, process_->Wait(limit));
-  const std::string how =
-      absl::StrCat("the chief beside this worker ended with ", Describe(end));
-  switch (static_cast<ExitCode>(end.code())) {
-    case ExitCode::kDone:
-      return absl::OkStatus();
-    case ExitCode::kBadConfiguration:
-      return absl::InvalidArgumentError(how);
-    case ExitCode::kPermanentFailure:
-      return absl::FailedPreconditionError(how);
-    case ExitCode::kTerminated:
-      return absl::CancelledError(how);
-    case ExitCode::kRetryable:
-      break;
+  Clock& clock = Clock::Real();
+  const absl::Time deadline = clock.Now() + limit;
+  const bool never = false;
+  absl::MutexLock lock(&mu_);
+  while (!process_->Poll().has_value()) {
+    if (clock.Now() >= deadline) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("the chief beside this worker still runs after ",
+                       absl::FormatDuration(limit)));
+    }
+    clock.AwaitWithTimeout(mu_, absl::Condition(&never), kPollInterval);
   }
-  return absl::UnavailableError(how);
+  return AsStatus(*process_->Poll());
+}
+
+void ChiefBeside::Stop() {
+  absl::MutexLock lock(&mu_);
+  process_->Terminate();
 }
 
 }  // namespace parasol

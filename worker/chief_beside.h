@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/subprocess.h"
 
@@ -16,7 +18,7 @@ namespace parasol {
 // running the `chief` binary beside itself, at worker 0's address. The child
 // reads the same TF_CONFIG, and never outlives the thread that started it. A
 // chief that is lost takes worker 0 with it, with an exit code that asks for a
-// restart: they are one task. Not thread-safe, but for Stop().
+// restart: they are one task. Thread-safe.
 class ChiefBeside {
  public:
   struct Options {
@@ -32,16 +34,17 @@ class ChiefBeside {
 
   // How the chief ended, once it has; as the status whose exit code it was.
   //   DeadlineExceeded  it still runs after `limit`.
-  absl::Status Wait(absl::Duration limit);
+  absl::Status Wait(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
   // SIGTERM: it checkpoints and ends.
-  void Stop() { process_->Terminate(); }
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   explicit ChiefBeside(std::unique_ptr<Subprocess> process)
       : process_(std::move(process)) {}
 
-  std::unique_ptr<Subprocess> process_;
+  absl::Mutex mu_;
+  const std::unique_ptr<Subprocess> process_ ABSL_PT_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

@@ -2,6 +2,8 @@
 
 #include <iterator>
 #include <memory>
+#include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,9 +21,11 @@
 namespace parasol {
 namespace {
 
-// For the chief beside a worker whose own part is done: the last checkpoint is
-// written by then, and the others leave within its finish_timeout.
+// For the chief beside a worker whose own part is done: it writes the last
+// checkpoint if that is not there yet, tells the others how the job has ended,
+// and they leave within its finish_timeout.
 constexpr absl::Duration kChiefExitLimit = absl::Minutes(2);
+constexpr absl::Duration kChiefWatchInterval = absl::Milliseconds(200);
 
 // This worker's place among those that share the training set: its rank, as
 // indices may have gaps.
@@ -91,6 +95,29 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   return task;
 }
 
+// A worker and the chief beside it are one task: neither goes on without the
+// other.
+absl::Status WaitForBoth(WorkerTask& task, ChiefBeside& chief) {
+  absl::Status result;
+  {
+    const std::jthread watch([&](std::stop_token worker_ended) {
+      while (!worker_ended.stop_requested()) {
+        const absl::Status ended = chief.Wait(kChiefWatchInterval);
+        if (!absl::IsDeadlineExceeded(ended)) return task.Stop();
+      }
+    });
+    result = task.Wait();
+  }
+  // A job that has failed ends the chief by itself.
+  if (absl::IsUnavailable(result) || absl::IsDeadlineExceeded(result)) {
+    chief.Stop();
+  }
+  const absl::Status ended = chief.Wait(kChiefExitLimit);
+  const bool chief_is_the_reason =
+      result.ok() || (absl::IsCancelled(result) && !absl::IsCancelled(ended));
+  return chief_is_the_reason ? ended : result;
+}
+
 absl::Status RunInCluster(const TaskConfig& config,
                           const RunWorkerOptions& options,
                           TerminationSignal& signal, MetricsRegistry& registry,
@@ -106,8 +133,8 @@ absl::Status RunInCluster(const TaskConfig& config,
     task->Stop();
     if (chief != nullptr) chief->Stop();
   });
-  absl::Status result = task->Wait();
-  if (chief != nullptr && result.ok()) result = chief->Wait(kChiefExitLimit);
+  const absl::Status result =
+      chief == nullptr ? task->Wait() : WaitForBoth(*task, *chief);
   signal.Disarm();
   return result;
 }

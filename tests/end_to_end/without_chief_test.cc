@@ -111,5 +111,19 @@ TEST_F(WithoutChiefTest, WorkerZeroDoesTheChiefsDuties) {
   EXPECT_EQ(NewestStep(), 600);
 }
 
+TEST_F(WithoutChiefTest, WorkerZeroEndsWithTheChiefBesideIt) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<int> ports, FreeLoopbackPorts(2));
+  const std::string tf_config =
+      absl::StrCat(R"({"cluster": {"ps": ["127.0.0.1:)", ports[0],
+                   R"("], "worker": ["127.0.0.1:)", ports[1],
+                   R"("]}, "task": {"type": "worker", "index": 0}})");
+  const std::string data = absl::StrCat("--data_dir=", DigitsDirectory());
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess run,
+      RunSubprocess(Role("worker/worker", tf_config, {data}), kLimit));
+  EXPECT_EQ(run.end.code(), 2) << run.standard_error;
+  EXPECT_THAT(run.standard_error, HasSubstr("chief: no job"));
+}
+
 }  // namespace
 }  // namespace parasol
