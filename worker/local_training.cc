@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -89,7 +90,13 @@ absl::Status LocalTraining::Resume() {
       const CheckpointStore store,
       CheckpointStore::OpenForWriting(options_.job.checkpoint().directory()));
   ASSIGN_OR_RETURN(const std::optional<int64_t> newest, store.NewestIntact());
-  if (!newest.has_value()) return absl::OkStatus();
+  if (!newest.has_value()) {
+    ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+    if (steps.empty()) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(
+        "checkpoint directory ", store.directory(), ": none of its ",
+        steps.size(), " checkpoints is intact; move them away to start anew"));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    CheckpointReader::Open(store.PathOf(*newest)));
   RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << store.PathOf(*newest);
@@ -153,7 +160,7 @@ absl::Status LocalTraining::WriteCheckpoint(bool final) {
   manifest.set_final(final);
   manifest.set_created_unix_micros(absl::ToUnixMicros(clock_.Now()));
   RETURN_IF_ERROR(store.Commit(directory, manifest));
-  return store.Prune(policy.max_to_keep());
+  return store.Prune(policy.max_to_keep(), step_);
 }
 
 absl::Status LocalTraining::Evaluate() {
