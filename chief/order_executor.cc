@@ -110,7 +110,8 @@ absl::Status OrderExecutor::WriteCheckpoint(
     return status;
   }
   // The checkpoint is there; what could not be removed is removed next time.
-  const absl::Status pruned = store_.Prune(max_to_keep_);
+  const absl::Status pruned =
+      store_.Prune(max_to_keep_, manifest.global_step());
   if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
   return absl::OkStatus();
 }

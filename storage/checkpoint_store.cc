@@ -216,7 +216,7 @@ void CheckpointStore::Abandon(const std::string& working_directory) {
   if (!removed.ok()) LOG(WARNING) << removed.message();
 }
 
-absl::Status CheckpointStore::Prune(int max_to_keep) {
+absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest) {
   RETURN_IF_ERROR(RecoverReplaced(directory_));
   ASSIGN_OR_RETURN(const std::vector<std::string> names,
                    ListDirectory(directory_));
@@ -227,7 +227,8 @@ absl::Status CheckpointStore::Prune(int max_to_keep) {
     }
   }
   if (max_to_keep <= 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
+  ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps());
+  std::erase_if(steps, [newest](int64_t step) { return step > newest; });
   const size_t keep = static_cast<size_t>(max_to_keep);
   for (size_t i = 0; i + keep < steps.size(); ++i) {
     RETURN_IF_ERROR(RemoveAtOnce(directory_, steps[i]));

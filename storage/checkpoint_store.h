@@ -66,8 +66,10 @@ class CheckpointStore {
   void Abandon(const std::string& working_directory);
 
   // Removes the oldest so that at most `max_to_keep` stay (0: keep all), and
-  // all working directories: not between Begin() and Commit().
-  absl::Status Prune(int max_to_keep);
+  // all working directories: not between Begin() and Commit(). Those after
+  // `newest` are damaged ones that a run has gone back behind: they don't
+  // count.
+  absl::Status Prune(int max_to_keep, int64_t newest = INT64_MAX);
 
  private:
   std::string directory_;

@@ -213,6 +213,13 @@ TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
                                                 "ckpt-000000000005")));
 }
 
+TEST_F(CheckpointStoreTest, PruneDoesNotCountThoseAfterTheNewest) {
+  for (const int64_t step : {5, 6, 10}) Commit(step);
+
+  ASSERT_OK(store_.Prune(1, /*newest=*/6));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(6, 10)));
+}
+
 TEST_F(CheckpointStoreTest, PruneLeavesOtherPeoplesFiles) {
   ASSERT_OK(WriteFileDurably(root() + "/evaluations.jsonl", "{}"));
   ASSERT_OK(WriteFileDurably(root() + "/.tmp-of-somebody", ""));
