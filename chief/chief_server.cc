@@ -173,12 +173,17 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
               << (order.from_checkpoint ? " from the newest checkpoint"
                                         : " with initial values");
   }
+  {
+    absl::MutexLock lock(&mu_);
+    loading_ = true;
+  }
   const std::vector<absl::Status> results = executor_->Load(order);
   for (const absl::Status& result : results) {
     metrics_.LoadTried(result);
     if (!result.ok()) LOG(WARNING) << "load: " << result.message();
   }
   absl::MutexLock lock(&mu_);
+  loading_ = false;
   for (size_t i = 0; i < results.size(); ++i) {
     coordinator_.LoadDone(order.targets[i], results[i], clock_.Now());
   }
@@ -218,18 +223,19 @@ void ChiefServer::Tick(StatusLog& log) {
   const absl::Time now = clock_.Now();
   std::vector<TaskId> lost;
   wire::JobStatus status;
-  bool cuts_loads_short;
   {
     absl::MutexLock lock(&mu_);
     lost = coordinator_.Tick(now);
     status = Status();
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
-    cuts_loads_short =
-        stop_requested_ && (status.phase() == wire::WAITING_FOR_PS ||
-                            status.phase() == wire::LOADING);
+    // Under the lock: the checkpoint that follows must not be cut.
+    if (stop_requested_ &&
+        (loading_ || status.phase() == wire::WAITING_FOR_PS ||
+         status.phase() == wire::LOADING)) {
+      executor_->CancelAllCalls();
+    }
     has_news_ = true;
   }
-  if (cuts_loads_short) executor_->CancelAllCalls();
   metrics_.Show(status);
   for (const TaskId& task : lost) {
     metrics_.LeaseExpired(task.role);

@@ -86,6 +86,8 @@ class ChiefServer {
   // There may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
+  // A load order is being carried out.
+  bool loading_ ABSL_GUARDED_BY(mu_) = false;
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
 
