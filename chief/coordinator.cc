@@ -372,7 +372,9 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
     const absl::Duration limit =
         stop_requested_ ? std::min(kStopGrace, options_.finish_timeout)
                         : options_.finish_timeout;
-    const bool all_left = membership_.CountAlive() == 0 && waited >= linger;
+    // Also for those whose lease ran out: one that stood still is told when it
+    // goes on.
+    const bool all_left = membership_.CountStaying() == 0 && waited >= linger;
     if (!all_left && waited < limit) return std::nullopt;
     if (phase_ == wire::COMPLETE) return absl::OkStatus();
     return absl::FailedPreconditionError(failure_);

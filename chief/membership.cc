@@ -46,6 +46,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   }
   member->incarnation = task.incarnation();
   member->alive = true;
+  member->lost = false;
   member->lease_end = now + lease_;
   member->metrics_address = std::string(metrics_address);
   return registration;
@@ -65,6 +66,7 @@ absl::Status Membership::Leave(const wire::Task& task, absl::Time now) {
   RETURN_IF_ERROR(Renew(task, now));
   Member& member = members_[TaskId::Of(task)];
   member.alive = false;
+  member.lost = false;
   member.absent_since = now;
   return absl::OkStatus();
 }
@@ -74,6 +76,7 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
   for (auto& [id, member] : members_) {
     if (!member.alive || now < member.lease_end) continue;
     member.alive = false;
+    member.lost = true;
     member.absent_since = now;
     lost.push_back({id, member.incarnation});
   }
@@ -84,9 +87,10 @@ void Membership::Extend(absl::Duration time) {
   for (auto& [id, member] : members_) member.lease_end += time;
 }
 
-int Membership::CountAlive() const {
-  return std::count_if(members_.begin(), members_.end(),
-                       [](const auto& entry) { return entry.second.alive; });
+int Membership::CountStaying() const {
+  return std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
+    return entry.second.alive || entry.second.lost;
+  });
 }
 
 int Membership::CountAlive(absl::string_view role) const {

@@ -30,6 +30,8 @@ class Membership {
     // 0: nobody has held the place yet.
     uint64_t incarnation = 0;
     bool alive = false;
+    // Its lease ran out: the process may be gone, or stand still and return.
+    bool lost = false;
     absl::Time lease_end;
     // Meaningful while not alive: since the start, the loss or the leave.
     absl::Time absent_since;
@@ -73,7 +75,8 @@ class Membership {
   void Extend(absl::Duration time);
 
   const std::map<TaskId, Member>& members() const { return members_; }
-  int CountAlive() const;
+  // Those who have neither left nor been replaced: alive or lost.
+  int CountStaying() const;
   int CountAlive(absl::string_view role) const;
   // Those of a role that are not alive, in order.
   std::vector<TaskId> Absent(absl::string_view role) const;

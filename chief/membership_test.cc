@@ -130,7 +130,21 @@ TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
   ASSERT_EQ(membership.Absent("ps").size(), 1u);
   EXPECT_EQ(membership.Absent("ps")[0].ToString(), "ps/1");
   EXPECT_EQ(membership.CountAlive("ps"), 1);
-  EXPECT_EQ(membership.CountAlive(), 1);
+  EXPECT_EQ(membership.CountStaying(), 1);
+}
+
+TEST(Membership, WhoseLeaseRanOutStaysUntilItLeavesOrIsReplaced) {
+  Membership membership = TwoPsAndAWorker();
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 1, 8), "", At(0)));
+  membership.Expire(At(10));
+  EXPECT_EQ(membership.CountStaying(), 2);
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(11)));
+  ASSERT_OK(membership.Leave(Task("ps", 0, 7), At(12)));
+  EXPECT_EQ(membership.CountStaying(), 1);
+  ASSERT_OK(membership.Register(Task("ps", 1, 9), "", At(12)));
+  ASSERT_OK(membership.Leave(Task("ps", 1, 9), At(13)));
+  EXPECT_EQ(membership.CountStaying(), 0);
 }
 
 }  // namespace

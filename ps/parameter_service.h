@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "proto/parameter.grpc.pb.h"
-#include "ps/exchange_stream.h"
+#include "ps/exchange_service.h"
 #include "ps/parameter_server.h"
 #include "ps/ps_metrics.h"
 

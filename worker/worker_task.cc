@@ -121,6 +121,7 @@ class Task : public WorkerTask {
       ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   absl::Status Loop(ChiefSession& session);
+  bool IsAnotherRun(ChiefSession& session);
   void FollowPlacement(ChiefSession& session);
   void OnLost(absl::Status why);
   void ReportFailure(ChiefSession& session, const absl::Status& failure);
@@ -317,6 +318,11 @@ absl::Status Task::Loop(ChiefSession& session) {
     loop_ended_ = true;
   }
   follower.join();
+  if (absl::IsFailedPrecondition(result) && IsAnotherRun(session)) {
+    return absl::UnavailableError(
+        "the variables were initialised anew while this worker trained: it has "
+        "to start again");
+  }
   // An error that only this worker has met ends the job, if it is one that
   // starting this worker again would not mend.
   if (!result.ok() && !absl::IsCancelled(result) &&
@@ -324,6 +330,14 @@ absl::Status Task::Loop(ChiefSession& session) {
     ReportFailure(session, result);
   }
   return result;
+}
+
+// Whether the variables are no longer those of the run that was joined.
+bool Task::IsAnotherRun(ChiefSession& session) {
+  const absl::StatusOr<wire::GetPlacementResponse> placement =
+      session.chief().GetPlacement();
+  return placement.ok() &&
+         placement->run_id() != session.registration().run_id();
 }
 
 // Shards that restart or move, and a job that fails elsewhere, while the loop

@@ -63,10 +63,22 @@ Supervisor::State Supervisor::Poll() {
     task.process.reset();
     HandleEnd(task, *end);
   }
+  if (state_ == State::kFinishing) EndStragglers();
   const bool none_runs = absl::c_all_of(
       tasks_, [](const Task& task) { return task.process == nullptr; });
   if (state_ == State::kFinishing && none_runs) state_ = State::kEnded;
   return state_;
+}
+
+void Supervisor::EndStragglers() {
+  if (clock_.Now() - finishing_since_ < kFinishLimit) return;
+  for (Task& task : tasks_) {
+    if (task.process == nullptr) continue;
+    tell_(absl::StrCat(task.plan.name, " still runs ",
+                       absl::FormatDuration(kFinishLimit),
+                       " after the job's end: killing it"));
+    task.process.reset();
+  }
 }
 
 void Supervisor::HandleEnd(Task& task, const ProcessEnd& end) {
@@ -80,7 +92,10 @@ void Supervisor::HandleEnd(Task& task, const ProcessEnd& end) {
   const RestartPolicy::Decision decision = task.policy.Ended(end, clock_.Now());
   switch (decision.verdict) {
     case RestartPolicy::Verdict::kDone:
-      if (task.plan.role == "chief") state_ = State::kFinishing;
+      if (task.plan.role == "chief") {
+        state_ = State::kFinishing;
+        finishing_since_ = clock_.Now();
+      }
       return;
     case RestartPolicy::Verdict::kRestart:
       task.start_at = clock_.Now() + decision.delay;

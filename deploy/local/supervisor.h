@@ -23,7 +23,8 @@ class Supervisor {
  public:
   enum class State {
     kRunning,
-    // The chief has ended with 0: the job is complete, nobody is restarted.
+    // The chief has ended with 0: the job is complete, nobody is restarted, and
+    // who has not ended after kFinishLimit is killed.
     kFinishing,
     kEnded,
     // See failure().
@@ -37,6 +38,10 @@ class Supervisor {
     // How it ended, the reason its log gives, where the log is: one line.
     std::string reason;
   };
+
+  // The chief has waited for its tasks to leave; one that stood still all that
+  // time would look for the chief for minutes.
+  static constexpr absl::Duration kFinishLimit = absl::Seconds(20);
 
   // `tell` gets one line for people whenever a task is started again.
   Supervisor(std::vector<TaskPlan> plans, const RestartLimits& limits,
@@ -69,6 +74,8 @@ class Supervisor {
   };
 
   absl::Status StartTask(Task& task);
+  // Kills whoever is left when the job has been complete for long enough.
+  void EndStragglers();
   void HandleEnd(Task& task, const ProcessEnd& end);
   void Fail(const Task& task, int exit_code, const std::string& how);
   std::string Reason(const Task& task) const;
@@ -79,6 +86,7 @@ class Supervisor {
   const std::function<void(const std::string&)> tell_;
   Clock& clock_;
   State state_ = State::kRunning;
+  absl::Time finishing_since_ = absl::InfiniteFuture();
   Failure failure_;
 };
 

@@ -69,6 +69,23 @@ TEST(StoppedTaskTest, AWorkerThatStandsStillDoesNotHoldUpTheJob) {
   ExpectLearned(result, 4000);
 }
 
+TEST(StoppedTaskTest, AWorkerThatStandsStillPastTheEndIsStillTold) {
+  LaunchedCluster::Options options;
+  options.overrides = {"end.steps=3000"};
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
+  ASSERT_OK(cluster->AwaitStep(300));
+  ASSERT_OK(cluster->Signal("worker/0", SIGSTOP));
+  // The other does the rest, those of the lost lease too.
+  ASSERT_OK(WaitUntil("the end", [&] {
+    const auto status = cluster->Status();
+    return status.ok() && status->phase() == wire::COMPLETE;
+  }));
+  ASSERT_OK(cluster->Signal("worker/0", SIGCONT));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectLearned(result, 3000);
+  EXPECT_THAT(result.progress, testing::Not(testing::HasSubstr("killing")));
+}
+
 TEST(StoppedTaskTest, WorkersWaitForAPsThatStandsStill) {
   ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(LongJob()));
   ASSERT_OK(cluster->AwaitStep(600));

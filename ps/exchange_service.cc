@@ -1,4 +1,4 @@
-#include "ps/exchange_stream.h"
+#include "ps/exchange_service.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
-#ifndef PARASOL_PS_EXCHANGE_STREAM_H_
-#define PARASOL_PS_EXCHANGE_STREAM_H_
+#ifndef PARASOL_PS_EXCHANGE_SERVICE_H_
+#define PARASOL_PS_EXCHANGE_SERVICE_H_
 
 #include <cstddef>
 #include <deque>
@@ -62,4 +62,4 @@ class ExchangeStream
 
 }  // namespace parasol
 
-#endif  // PARASOL_PS_EXCHANGE_STREAM_H_
+#endif  // PARASOL_PS_EXCHANGE_SERVICE_H_

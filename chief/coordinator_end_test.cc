@@ -1,0 +1,220 @@
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "chief/coordinator.h"
+#include "chief/coordinator_test_fixture.h"
+#include "gmock/gmock.h"
+
+namespace parasol::coordinator_testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_F(CoordinatorTest, TheLastStepLeadsToTheFinalCheckpointAndToComplete) {
+  StartTraining();
+  TrainTo(100);
+  EXPECT_EQ(phase(), wire::FINISHING);
+  const auto order = NextCheckpoint();
+  EXPECT_TRUE(order.manifest.final());
+  EXPECT_EQ(order.manifest.global_step(), 100);
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_EQ(phase(), wire::COMPLETE);
+  EXPECT_EQ(outcome(), std::nullopt);
+  for (const wire::Task& task : everyone_) EXPECT_OK(Leave(task));
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
+TEST_F(CoordinatorTest, ACompleteJobWaitsBoundedlyForItsTasks) {
+  StartTraining();
+  TrainTo(100);
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  Pass(absl::Seconds(29), everyone_);
+  EXPECT_EQ(outcome(), std::nullopt);
+  Pass(absl::Seconds(1), everyone_);
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
+TEST_F(CoordinatorTest, AFinalCheckpointThatNeverSucceedsFailsTheJob) {
+  StartTraining();
+  TrainTo(100);
+  for (int i = 0; i < Coordinator::kMaxCheckpointFailures; ++i) {
+    chief().CheckpointDone(NextCheckpoint(),
+                           absl::UnavailableError("read-only"), now_);
+    Pass(absl::Seconds(35), everyone_);
+  }
+  EXPECT_EQ(phase(), wire::FAILED);
+  EXPECT_THAT(outcome().value(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("step 100"), HasSubstr("read-only"))));
+}
+
+TEST_F(CoordinatorTest, AJobThatIsCompleteAlreadySaysSoAndLingers) {
+  Resume(100);
+  options_.already_complete = true;
+  EXPECT_EQ(phase(), wire::COMPLETE);
+  EXPECT_EQ(outcome(), std::nullopt);
+  ASSERT_OK(Register(worker0_));
+  Pass(Coordinator::kCompleteLinger, {worker0_});
+  EXPECT_EQ(outcome(), std::nullopt);
+  ASSERT_OK(Leave(worker0_));
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
+TEST_F(CoordinatorTest, ALongerEndTrainsOnFromAFinalCheckpoint) {
+  Resume(100);
+  options_.job.mutable_end()->set_steps(150);
+  RegisterPs();
+  RegisterWorkers();
+  FinishLoad(NextLoad());
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 0, 5));
+  EXPECT_EQ(claim.granted_steps(), 5);
+}
+
+TEST_F(CoordinatorTest, AReportedFailureFailsTheJobWithTheTasksName) {
+  StartTraining();
+  wire::ReportFailureRequest request;
+  *request.mutable_task() = worker1_;
+  request.set_message("loss is not finite");
+  EXPECT_OK(chief().ReportFailure(request, now_));
+  EXPECT_EQ(Heartbeat(ps0_)->failure(), "worker/1: loss is not finite");
+  for (const wire::Task& task : everyone_) EXPECT_OK(Leave(task));
+  EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                          "worker/1: loss is not finite"));
+}
+
+TEST_F(CoordinatorTest, ALeftoverProcessCannotFailTheJob) {
+  StartTraining();
+  ASSERT_OK(Register(Task("worker", 1, 99)));
+  wire::ReportFailureRequest request;
+  *request.mutable_task() = worker1_;
+  EXPECT_THAT(chief().ReportFailure(request, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
+TEST_F(CoordinatorTest, StepsOfALostWorkerAreGrantedAgain) {
+  options_.job.mutable_end()->set_steps(2);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 1));
+  ASSERT_OK(Claim(worker1_, 0, 1));
+  Pass(absl::Seconds(10), {ps0_, ps1_, worker0_});
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 1, 5));
+  EXPECT_EQ(claim.granted_steps(), 2);
+  EXPECT_THAT(Claim(worker1_, 0, 1), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CoordinatorTest, AChiefThatStoodStillLosesNobody) {
+  StartTraining();
+  now_ += absl::Minutes(2);
+  EXPECT_TRUE(chief().Tick(now_).empty());
+  for (const wire::Task& task : everyone_) EXPECT_OK(Heartbeat(task));
+}
+
+TEST_F(CoordinatorTest, EpochsEndWhenTheExamplesAreKnown) {
+  options_.job.mutable_end()->clear_steps();
+  options_.job.mutable_end()->set_epochs(2);
+  options_.job.mutable_train()->set_batch_size(10);
+  StartTraining();
+  EXPECT_EQ(chief().Status().end_step(), 0);
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 0, 3, /*examples=*/100));
+  EXPECT_EQ(claim.granted_steps(), 3);
+  EXPECT_EQ(chief().Status().end_step(), 20);
+  EXPECT_THAT(Claim(worker1_, 0, 3, /*examples=*/99),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(CoordinatorTest, APsThatNeverComesEndsTheChiefAndIsNamed) {
+  options_.ps_timeout = absl::Seconds(60);
+  ASSERT_OK(Register(ps0_));
+  Pass(absl::Seconds(55), {ps0_});
+  EXPECT_EQ(outcome(), std::nullopt);
+  Pass(absl::Seconds(5), {ps0_});
+  EXPECT_THAT(outcome().value(),
+              StatusIs(absl::StatusCode::kUnavailable, "waited 1m for ps/1"));
+}
+
+TEST_F(CoordinatorTest, APsThatDoesNotComeBackEndsTheChief) {
+  StartTraining();
+  Pass(absl::Minutes(6), {ps0_, worker0_, worker1_});
+  EXPECT_THAT(outcome().value(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/1")));
+}
+
+TEST_F(CoordinatorTest, TheAbsenceOfAllWorkersEndsTheChief) {
+  options_.worker_timeout = absl::Seconds(60);
+  StartTraining();
+  Pass(absl::Seconds(50), {ps0_, ps1_, worker1_});
+  Pass(absl::Seconds(30), {ps0_, ps1_});
+  EXPECT_EQ(outcome(), std::nullopt);
+  EXPECT_THAT(chief().Status().missing_task(),
+              ElementsAre("worker/0", "worker/1"));
+  Pass(absl::Seconds(60), {ps0_, ps1_});
+  EXPECT_THAT(outcome().value(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "waited 1m for any of worker/0, worker/1"));
+}
+
+TEST_F(CoordinatorTest, AStopWritesOneMoreCheckpoint) {
+  StartTraining();
+  TrainTo(5);
+  chief().RequestStop(now_);
+  EXPECT_EQ(outcome(), std::nullopt);
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker1_, 0, 5));
+  EXPECT_EQ(claim.granted_steps(), 0);
+  const auto order = NextCheckpoint();
+  EXPECT_EQ(order.manifest.global_step(), 5);
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled,
+                                          HasSubstr("newest checkpoint 5")));
+}
+
+TEST_F(CoordinatorTest, AStopThatCannotWriteItsCheckpointStillEnds) {
+  StartTraining();
+  TrainTo(5);
+  chief().RequestStop(now_);
+  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(CoordinatorTest, AStopBeforeTrainingEndsAtOnce) {
+  ASSERT_OK(Register(ps0_));
+  chief().RequestStop(now_);
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kCancelled,
+                                          HasSubstr("checkpoint none")));
+}
+
+TEST_F(CoordinatorTest, AStopDuringFinishingStillCompletesTheJob) {
+  StartTraining();
+  TrainTo(100);
+  chief().RequestStop(now_);
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  EXPECT_EQ(phase(), wire::COMPLETE);
+  Pass(absl::Seconds(5), everyone_);
+  EXPECT_EQ(outcome(), absl::OkStatus());
+}
+
+TEST_F(CoordinatorTest, LossIsTheMeanOfTheWorkersThatAreAlive) {
+  StartTraining();
+  wire::HeartbeatRequest request;
+  *request.mutable_task() = worker0_;
+  request.set_loss(1);
+  request.set_examples_per_second(100);
+  ASSERT_OK(chief().Heartbeat(request, now_));
+  *request.mutable_task() = worker1_;
+  request.set_loss(2);
+  ASSERT_OK(chief().Heartbeat(request, now_));
+  EXPECT_DOUBLE_EQ(chief().Status().loss(), 1.5);
+  EXPECT_DOUBLE_EQ(chief().Status().examples_per_second(), 200);
+  ASSERT_OK(Leave(worker1_));
+  EXPECT_DOUBLE_EQ(chief().Status().loss(), 1);
+}
+
+}  // namespace
+}  // namespace parasol::coordinator_testing
