@@ -132,16 +132,18 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenVerified(
 absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
     const std::string& directory) {
   ASSIGN_OR_RETURN(std::string manifest, ReadManifestBytes(directory));
-  absl::StatusOr<std::unique_ptr<CheckpointReader>> reader;
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-    reader = OpenVerified(directory, manifest);
-    if (reader.ok()) break;
+    absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
+        OpenVerified(directory, manifest);
+    if (reader.ok()) return reader;
     // It may have been removed or replaced under our eyes, which is no damage.
     ASSIGN_OR_RETURN(std::string manifest_now, ReadManifestBytes(directory));
-    if (manifest_now == manifest) break;
+    if (manifest_now == manifest) return reader;
     manifest = std::move(manifest_now);
   }
-  return reader;
+  return absl::UnavailableError(
+      absl::StrCat(directory, ": was replaced ", kMaxAttempts,
+                   " times while it was being opened"));
 }
 
 }  // namespace parasol

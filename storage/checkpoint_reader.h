@@ -26,6 +26,7 @@ class CheckpointReader {
   //   DataLoss           something is missing, truncated or altered: names the
   //                      file.
   //   FailedPrecondition a format_version that is not known here.
+  //   Unavailable        it was replaced again and again meanwhile.
   //   Unavailable, PermissionDenied, …  the file system refuses: names the
   //                      file. It says nothing about the checkpoint.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
