@@ -220,7 +220,11 @@ absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
   ASSIGN_OR_RETURN(const bool connected, ConnectToShards(session));
   if (connected) {
-    RETURN_IF_ERROR(Loop(session));
+    const absl::Status looped = Loop(session);
+    // Others may have done the last steps while this worker stood still.
+    if (!looped.ok() && session.state().phase() != wire::COMPLETE) {
+      return looped;
+    }
   }
   // Every step is done; the chief writes the last checkpoint.
   RETURN_IF_ERROR(AwaitPhase(session, HasEnded));
@@ -353,6 +357,13 @@ void Task::FollowPlacement(ChiefSession& session) {
       }
     }
     const wire::HeartbeatResponse state = session.state();
+    if (state.phase() == wire::COMPLETE) {
+      // What may still be in flight is wanted no more: the ps leave.
+      absl::MutexLock lock(&mu_);
+      steps_->Stop();
+      parameters_->Stop();
+      return;
+    }
     if (state.phase() == wire::FAILED) {
       OnLost(absl::FailedPreconditionError(
           absl::StrCat("the job has failed: ", state.failure())));
