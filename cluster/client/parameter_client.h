@@ -59,8 +59,8 @@ class ParameterClient {
     //   Unavailable         a shard did not answer within shard_timeout: names
     //                       it. Whether it has applied a push is not known and
     //                       the other shards have: don't repeat the call, start
-    //                       again as another incarnation. (A shard that restarts
-    //                       in time is resent to without an error.)
+    //                       again as another incarnation. (A shard that
+    //                       restarts in time is resent to without an error.)
     //   FailedPrecondition  the shard holds another run: a new placement will
     //                       tell which.
     //   InvalidArgument     our request was wrong: a bug or another version.
