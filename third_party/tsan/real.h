@@ -12,6 +12,11 @@ extern "C" {
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
 
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+
 }  // extern "C"
 
 namespace parasol::tsan {
