@@ -1,20 +1,8 @@
 #include "chief/chief_service.h"
 
-#include <utility>
-
 #include "cluster/rpc/status.h"
 
 namespace parasol {
-namespace {
-
-template <typename Response>
-grpc::Status Answer(absl::StatusOr<Response> result, Response* response) {
-  if (result.ok()) *response = *std::move(result);
-  return ToGrpcStatus(result.status());
-}
-
-}  // namespace
-
 grpc::Status ChiefService::Register(grpc::ServerContext*,
                                     const wire::RegisterRequest* request,
                                     wire::RegisterResponse* response) {

@@ -1,7 +1,5 @@
 #include "ps/parameter_service.h"
 
-#include <utility>
-
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/rpc/status.h"
@@ -11,12 +9,6 @@ namespace {
 
 absl::Status ShuttingDown() {
   return absl::UnavailableError("the ps is shutting down");
-}
-
-template <typename Response>
-grpc::Status Answer(absl::StatusOr<Response> result, Response* response) {
-  if (result.ok()) *response = *std::move(result);
-  return ToGrpcStatus(result.status());
 }
 
 }  // namespace
