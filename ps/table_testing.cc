@@ -23,6 +23,21 @@ class AddingOptimizer : public Optimizer {
     }
   }
 
+  OtherRows other_rows() const override { return OtherRows::kUntouched; }
+
+  void ApplyRows(int64_t iterations, const RowUpdate& update) const override {
+    for (size_t i = 0; i < update.count; ++i) {
+      float* const row = update.rows[i];
+      float* const sum = row + update.width;
+      Apply(iterations,
+            {.count = update.width,
+             .gradient = update.gradients + i * update.width * sizeof(float),
+             .value = row,
+             .new_value = row,
+             .slots = absl::MakeConstSpan(&sum, 1)});
+    }
+  }
+
  private:
   const std::vector<std::string> slot_names_ = {"sum"};
 };

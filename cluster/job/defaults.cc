@@ -119,6 +119,7 @@ void FillOptimizer(job::Optimizer& optimizer) {
       SET_DEFAULT(*optimizer.mutable_adam(), amsgrad, false);
       break;
     case job::Optimizer::KIND_NOT_SET:
+    default:
       break;
   }
   if (optimizer.has_learning_rate_schedule()) {

@@ -207,6 +207,7 @@ absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
     case job::Optimizer::kAdam:
       return ValidateAdam(optimizer.adam());
     case job::Optimizer::KIND_NOT_SET:
+    default:
       break;
   }
   return Fault("optimizer", "none is chosen: sgd, adagrad or adam");

@@ -1,58 +1,49 @@
 #include "ml/optimizer/adagrad.h"
 
 #include <cmath>
-#include <string>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule_optimizer.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
 
-PARASOL_MULTIVERSION
-void ApplyAdagrad(size_t count, const std::byte* gradient, const float* value,
-                  float* new_value, float* accumulator, float learning_rate,
-                  float epsilon) {
-  PARASOL_INDEPENDENT_ITERATIONS
-  for (size_t i = 0; i < count; ++i) {
-    const float g = LoadFloat(gradient, i);
-    const float a = accumulator[i] + g * g;
-    accumulator[i] = a;
-    new_value[i] = value[i] - learning_rate * g / (std::sqrt(a) + epsilon);
-  }
-}
+struct AdagradRule {
+  static constexpr size_t kSlots = 1;
+  float learning_rate;
+  float epsilon;
 
-class Adagrad final : public Optimizer {
+  PARASOL_RULE float operator()(float g, float w, float& a) const {
+    a = a + g * g;
+    return w - learning_rate * g / (std::sqrt(a) + epsilon);
+  }
+};
+
+class Adagrad final : public RuleOptimizer<Adagrad> {
  public:
   Adagrad(LearningRate learning_rate, double initial_accumulator_value,
           double epsilon)
-      : learning_rate_(std::move(learning_rate)),
-        initial_accumulator_value_(
-            static_cast<float>(initial_accumulator_value)),
+      : RuleOptimizer({.names = {"accumulator"},
+                       .initial_values = {static_cast<float>(
+                           initial_accumulator_value)}}),
+        learning_rate_(std::move(learning_rate)),
         epsilon_(static_cast<float>(epsilon)) {}
 
-  const std::vector<std::string>& slot_names() const override {
-    return slot_names_;
-  }
-
-  float InitialSlotValue(size_t) const override {
-    return initial_accumulator_value_;
-  }
-
-  void Apply(int64_t iterations, const UpdateSpan& u) const override {
-    ApplyAdagrad(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                 static_cast<float>(learning_rate_.At(iterations)), epsilon_);
+  template <typename Update>
+  void WithRule(int64_t iterations, const Update& update) const {
+    update(AdagradRule{static_cast<float>(learning_rate_.At(iterations)),
+                       epsilon_});
   }
 
  private:
   const LearningRate learning_rate_;
-  const float initial_accumulator_value_;
   const float epsilon_;
-  const std::vector<std::string> slot_names_ = {"accumulator"};
 };
 
 }  // namespace

@@ -1,59 +1,51 @@
 #include "ml/optimizer/adam.h"
 
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule_optimizer.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
 
-// What is the same for all elements of one update.
-struct Factors {
+struct AdamRule {
+  static constexpr size_t kSlots = 2;
   float alpha;
   float beta_1;
   float one_minus_beta_1;
   float beta_2;
   float one_minus_beta_2;
   float epsilon;
+
+  PARASOL_RULE float operator()(float g, float w, float& m, float& v) const {
+    m = beta_1 * m + one_minus_beta_1 * g;
+    v = beta_2 * v + one_minus_beta_2 * (g * g);
+    return w - alpha * m / (std::sqrt(v) + epsilon);
+  }
 };
 
-PARASOL_MULTIVERSION
-void ApplyAdam(size_t count, const std::byte* gradient, const float* value,
-               float* new_value, float* m, float* v, Factors f) {
-  PARASOL_INDEPENDENT_ITERATIONS
-  for (size_t i = 0; i < count; ++i) {
-    const float g = LoadFloat(gradient, i);
-    const float new_m = f.beta_1 * m[i] + f.one_minus_beta_1 * g;
-    const float new_v = f.beta_2 * v[i] + f.one_minus_beta_2 * (g * g);
-    m[i] = new_m;
-    v[i] = new_v;
-    new_value[i] = value[i] - f.alpha * new_m / (std::sqrt(new_v) + f.epsilon);
-  }
-}
+struct AmsgradRule {
+  static constexpr size_t kSlots = 3;
+  AdamRule adam;
 
-PARASOL_MULTIVERSION
-void ApplyAmsgrad(size_t count, const std::byte* gradient, const float* value,
-                  float* new_value, float* m, float* v, float* vhat,
-                  Factors f) {
-  PARASOL_INDEPENDENT_ITERATIONS
-  for (size_t i = 0; i < count; ++i) {
-    const float g = LoadFloat(gradient, i);
-    const float new_m = f.beta_1 * m[i] + f.one_minus_beta_1 * g;
-    const float new_v = f.beta_2 * v[i] + f.one_minus_beta_2 * (g * g);
-    const float new_vhat = vhat[i] < new_v ? new_v : vhat[i];
-    m[i] = new_m;
-    v[i] = new_v;
-    vhat[i] = new_vhat;
-    new_value[i] =
-        value[i] - f.alpha * new_m / (std::sqrt(new_vhat) + f.epsilon);
+  PARASOL_RULE float operator()(float g, float w, float& m, float& v,
+                                float& vhat) const {
+    m = adam.beta_1 * m + adam.one_minus_beta_1 * g;
+    v = adam.beta_2 * v + adam.one_minus_beta_2 * (g * g);
+    vhat = vhat < v ? v : vhat;
+    return w - adam.alpha * m / (std::sqrt(vhat) + adam.epsilon);
   }
-}
+};
 
 struct Hyperparameters {
   double beta_1;
@@ -62,32 +54,32 @@ struct Hyperparameters {
   bool amsgrad;
 };
 
-class Adam final : public Optimizer {
+class Adam final : public RuleOptimizer<Adam> {
  public:
-  Adam(LearningRate learning_rate, const Hyperparameters& hyper)
-      : learning_rate_(std::move(learning_rate)), hyper_(hyper) {
-    if (hyper.amsgrad) slot_names_.push_back("vhat");
-  }
+  Adam(LearningRate learning_rate, const Hyperparameters& hyper,
+       OtherRows other_rows)
+      : RuleOptimizer(
+            {.names = SlotNames(hyper.amsgrad), .other_rows = other_rows}),
+        learning_rate_(std::move(learning_rate)),
+        hyper_(hyper) {}
 
-  const std::vector<std::string>& slot_names() const override {
-    return slot_names_;
-  }
-
-  float InitialSlotValue(size_t) const override { return 0; }
-
-  void Apply(int64_t iterations, const UpdateSpan& u) const override {
-    const Factors factors = FactorsAt(iterations);
+  template <typename Update>
+  void WithRule(int64_t iterations, const Update& update) const {
+    const AdamRule rule = RuleAt(iterations);
     if (hyper_.amsgrad) {
-      ApplyAmsgrad(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                   u.slots[1], u.slots[2], factors);
+      update(AmsgradRule{rule});
     } else {
-      ApplyAdam(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                u.slots[1], factors);
+      update(rule);
     }
   }
 
  private:
-  Factors FactorsAt(int64_t iterations) const {
+  static std::vector<std::string> SlotNames(bool amsgrad) {
+    if (amsgrad) return {"m", "v", "vhat"};
+    return {"m", "v"};
+  }
+
+  AdamRule RuleAt(int64_t iterations) const {
     const double t = static_cast<double>(iterations) + 1;
     const double alpha = learning_rate_.At(iterations) *
                          std::sqrt(1 - std::pow(hyper_.beta_2, t)) /
@@ -102,26 +94,43 @@ class Adam final : public Optimizer {
 
   const LearningRate learning_rate_;
   const Hyperparameters hyper_;
-  std::vector<std::string> slot_names_ = {"m", "v"};
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
-    const job::Adam& spec, const job::LearningRateSchedule& schedule) {
+// `Spec` is job::Adam or job::LazyAdam.
+template <typename Spec>
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdamOf(
+    absl::string_view kind, const Spec& spec,
+    const job::LearningRateSchedule& schedule,
+    Optimizer::OtherRows other_rows) {
+  const auto field = [kind](absl::string_view name) {
+    return absl::StrCat(kind, ".", name);
+  };
   const double initial = spec.has_learning_rate() ? spec.learning_rate() : .001;
   const Hyperparameters hyper = {
       .beta_1 = spec.has_beta_1() ? spec.beta_1() : .9,
       .beta_2 = spec.has_beta_2() ? spec.beta_2() : .999,
       .epsilon = spec.has_epsilon() ? spec.epsilon() : 1e-7,
       .amsgrad = spec.amsgrad()};
-  RETURN_IF_ERROR(CheckNotNegative("adam.learning_rate", initial));
-  RETURN_IF_ERROR(CheckBelowOne("adam.beta_1", hyper.beta_1));
-  RETURN_IF_ERROR(CheckBelowOne("adam.beta_2", hyper.beta_2));
-  RETURN_IF_ERROR(CheckNotNegative("adam.epsilon", hyper.epsilon));
+  RETURN_IF_ERROR(CheckNotNegative(field("learning_rate"), initial));
+  RETURN_IF_ERROR(CheckBelowOne(field("beta_1"), hyper.beta_1));
+  RETURN_IF_ERROR(CheckBelowOne(field("beta_2"), hyper.beta_2));
+  RETURN_IF_ERROR(CheckNotNegative(field("epsilon"), hyper.epsilon));
   ASSIGN_OR_RETURN(LearningRate learning_rate,
                    LearningRate::Create(initial, schedule));
-  return std::make_unique<Adam>(std::move(learning_rate), hyper);
+  return std::make_unique<Adam>(std::move(learning_rate), hyper, other_rows);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
+    const job::Adam& spec, const job::LearningRateSchedule& schedule) {
+  return MakeAdamOf("adam", spec, schedule, Optimizer::OtherRows::kAll);
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeLazyAdam(
+    const job::LazyAdam& spec, const job::LearningRateSchedule& schedule) {
+  return MakeAdamOf("lazy_adam", spec, schedule,
+                    Optimizer::OtherRows::kUntouched);
 }
 
 }  // namespace parasol

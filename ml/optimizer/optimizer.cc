@@ -16,7 +16,10 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
       return MakeAdagrad(spec.adagrad(), spec.learning_rate_schedule());
     case job::Optimizer::kAdam:
       return MakeAdam(spec.adam(), spec.learning_rate_schedule());
+    case job::Optimizer::kLazyAdam:
+      return MakeLazyAdam(spec.lazy_adam(), spec.learning_rate_schedule());
     case job::Optimizer::KIND_NOT_SET:
+    default:
       break;
   }
   return absl::InvalidArgumentError(

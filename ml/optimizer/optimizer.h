@@ -29,11 +29,32 @@ struct UpdateSpan {
   absl::Span<float* const> slots;
 };
 
+// The rows of a sparse table that one gradient touches, updated in place. Owned
+// by the caller.
+struct RowUpdate {
+  size_t count = 0;
+  size_t width = 0;
+  // count x width float32 in the machine's byte order, at any alignment: in the
+  // order of `rows`.
+  const std::byte* gradients = nullptr;
+  // Row i: at rows[i], `width` values, then `width` elements of each slot.
+  // Distinct.
+  float* const* rows = nullptr;
+};
+
 // How a gradient changes a value. Owns no memory: it works on spans of a table
 // that owns values and slots. Formulas and defaults are those of Keras
 // optimizer_v2, TensorFlow 2.10. Immutable; thread-safe.
 class Optimizer {
  public:
+  // How a sparse gradient, one of some rows, changes the rows that are not in
+  // it.
+  enum class OtherRows {
+    kUntouched,
+    kSlots,  // their slots change, as a gradient of 0 would do it
+    kAll,    // their values too
+  };
+
   virtual ~Optimizer() = default;
 
   // One slot array per name, each of the variable's size.
@@ -45,6 +66,15 @@ class Optimizer {
   // Applies one gradient. `iterations` is the number of updates that these
   // elements have had (0 at the first one): the learning rate may depend on it.
   virtual void Apply(int64_t iterations, const UpdateSpan& update) const = 0;
+
+  virtual OtherRows other_rows() const = 0;
+
+  // Apply() for each of some rows, which have had `iterations` updates.
+  virtual void ApplyRows(int64_t iterations, const RowUpdate& update) const = 0;
+
+  // What other_rows() says, for each of some rows that the same gradient does
+  // not touch. `update.gradients` is not read.
+  void ApplyOtherRows(int64_t iterations, const RowUpdate& update) const;
 };
 
 // The optimizer that a job names, with Keras's defaults for what is not set.

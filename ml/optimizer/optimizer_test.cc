@@ -1,5 +1,6 @@
 #include "ml/optimizer/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -14,6 +15,7 @@
 #include "base/status_matchers.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/optimizer/simd_level.h"
 #include "ml/optimizer/test_table.h"
 #include "nlohmann/json.hpp"
 #include "proto/job.pb.h"
@@ -176,6 +178,28 @@ class OptimizerBitsTest : public testing::TestWithParam<std::string> {
 
   TestTable Initial() const { return TestTable(*optimizer_, Draw(0)); }
 
+  // Rows as a sparse table keeps them: each with its slots behind it.
+  std::vector<std::vector<float>> Rows(const TestTable& table,
+                                       size_t width) const {
+    std::vector<std::vector<float>> rows;
+    for (size_t first = 0; first + width <= kElements; first += width) {
+      const auto append = [&](const std::vector<float>& array) {
+        rows.back().insert(rows.back().end(), array.begin() + first,
+                           array.begin() + first + width);
+      };
+      rows.emplace_back();
+      append(table.value);
+      for (const std::vector<float>& slot : table.slots) append(slot);
+    }
+    return rows;
+  }
+
+  static std::vector<float*> PointersTo(std::vector<std::vector<float>>& rows) {
+    std::vector<float*> pointers;
+    for (std::vector<float>& row : rows) pointers.push_back(row.data());
+    return pointers;
+  }
+
   TestTable InPlace() const {
     TestTable table = Initial();
     for (int step = 0; step < kSteps; ++step) {
@@ -250,6 +274,52 @@ TEST_P(OptimizerBitsTest, PiecesGiveWhatTheWholeGives) {
   }
 }
 
+TEST_P(OptimizerBitsTest, RowsGiveWhatTheWholeGives) {
+  for (const size_t width : {1, 3, 4, 16, 20, 37, 64, 501}) {
+    SCOPED_TRACE(width);
+    std::vector<std::vector<float>> rows = Rows(Initial(), width);
+    const std::vector<float*> pointers = PointersTo(rows);
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<float> gradient = Draw(step + 1);
+      std::vector<std::byte> bytes(kElements * sizeof(float) + 1);
+      std::memcpy(bytes.data() + 1, gradient.data(), kElements * sizeof(float));
+      optimizer_->ApplyRows(step, {.count = rows.size(),
+                                   .width = width,
+                                   .gradients = bytes.data() + 1,
+                                   .rows = pointers.data()});
+    }
+    EXPECT_EQ(rows, Rows(InPlace(), width));
+  }
+}
+
+TEST_P(OptimizerBitsTest, OtherRowsChangeAsByAGradientOfZeroOrNotAtAll) {
+  constexpr size_t kWidth = 3;
+  TestTable by_zeros = InPlace();
+  by_zeros.Apply(*optimizer_, kSteps, std::vector<float>(kElements));
+  std::vector<std::vector<float>> want = Rows(InPlace(), kWidth);
+  const std::vector<std::vector<float>> all = Rows(by_zeros, kWidth);
+  for (size_t i = 0; i < want.size(); ++i) {
+    if (optimizer_->other_rows() == Optimizer::OtherRows::kUntouched) break;
+    const bool values = optimizer_->other_rows() == Optimizer::OtherRows::kAll;
+    std::copy(all[i].begin() + (values ? 0 : kWidth), all[i].end(),
+              want[i].begin() + (values ? 0 : kWidth));
+  }
+  std::vector<std::vector<float>> rows = Rows(InPlace(), kWidth);
+  const std::vector<float*> pointers = PointersTo(rows);
+  optimizer_->ApplyOtherRows(
+      kSteps, {.count = rows.size(), .width = kWidth, .rows = pointers.data()});
+  EXPECT_EQ(rows, want);
+}
+
+TEST_P(OptimizerBitsTest, EveryMachineGivesTheSame) {
+  const TestTable want = InPlace();
+  for (const SimdLevel level : {SimdLevel::kBaseline, SimdLevel::kAvx2}) {
+    LimitSimdLevel(level);
+    ExpectSameBits(InPlace(), want);
+  }
+  LimitSimdLevel(SimdLevel::kAvx512);
+}
+
 // This file is compiled for any x86-64, which cannot fuse a multiplication and
 // an addition; the optimizers' own loops are compiled for machines that can.
 TEST(OptimizerTest, EveryMachineRoundsEachOperationOfAdam) {
@@ -284,7 +354,8 @@ INSTANTIATE_TEST_SUITE_P(All, OptimizerBitsTest,
                          testing::Values("sgd {}", "sgd { momentum: .9 }",
                                          "sgd { momentum: .9 nesterov: true }",
                                          "adagrad {}", "adam {}",
-                                         "adam { amsgrad: true }"));
+                                         "adam { amsgrad: true }",
+                                         "lazy_adam {}"));
 
 }  // namespace
 }  // namespace parasol

@@ -1,78 +1,68 @@
 #include "ml/optimizer/sgd.h"
 
-#include <string>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule_optimizer.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
 
-PARASOL_MULTIVERSION
-void ApplyPlain(size_t count, const std::byte* gradient, const float* value,
-                float* new_value, float learning_rate) {
-  PARASOL_INDEPENDENT_ITERATIONS
-  for (size_t i = 0; i < count; ++i) {
-    new_value[i] = value[i] - learning_rate * LoadFloat(gradient, i);
-  }
-}
+struct PlainRule {
+  static constexpr size_t kSlots = 0;
+  float learning_rate;
 
-PARASOL_MULTIVERSION
-void ApplyMomentum(size_t count, const std::byte* gradient, const float* value,
-                   float* new_value, float* accumulator, float learning_rate,
-                   float momentum) {
-  PARASOL_INDEPENDENT_ITERATIONS
-  for (size_t i = 0; i < count; ++i) {
-    const float a =
-        momentum * accumulator[i] - learning_rate * LoadFloat(gradient, i);
-    accumulator[i] = a;
-    new_value[i] = value[i] + a;
+  PARASOL_RULE float operator()(float g, float w) const {
+    return w - learning_rate * g;
   }
-}
+};
 
-PARASOL_MULTIVERSION
-void ApplyNesterov(size_t count, const std::byte* gradient, const float* value,
-                   float* new_value, float* accumulator, float learning_rate,
-                   float momentum) {
-  PARASOL_INDEPENDENT_ITERATIONS
-  for (size_t i = 0; i < count; ++i) {
-    const float step = learning_rate * LoadFloat(gradient, i);
-    const float a = momentum * accumulator[i] - step;
-    accumulator[i] = a;
-    new_value[i] = value[i] + (momentum * a - step);
+struct MomentumRule {
+  static constexpr size_t kSlots = 1;
+  float learning_rate;
+  float momentum;
+
+  PARASOL_RULE float operator()(float g, float w, float& a) const {
+    a = momentum * a - learning_rate * g;
+    return w + a;
   }
-}
+};
 
-class Sgd final : public Optimizer {
+struct NesterovRule {
+  static constexpr size_t kSlots = 1;
+  float learning_rate;
+  float momentum;
+
+  PARASOL_RULE float operator()(float g, float w, float& a) const {
+    const float step = learning_rate * g;
+    a = momentum * a - step;
+    return w + (momentum * a - step);
+  }
+};
+
+class Sgd final : public RuleOptimizer<Sgd> {
  public:
   Sgd(LearningRate learning_rate, double momentum, bool nesterov)
-      : learning_rate_(std::move(learning_rate)),
+      : RuleOptimizer(momentum > 0 ? Slots{.names = {"momentum"}} : Slots()),
+        learning_rate_(std::move(learning_rate)),
         momentum_(static_cast<float>(momentum)),
-        nesterov_(nesterov) {
-    if (momentum > 0) slot_names_.push_back("momentum");
-  }
+        nesterov_(nesterov) {}
 
-  const std::vector<std::string>& slot_names() const override {
-    return slot_names_;
-  }
-
-  float InitialSlotValue(size_t) const override { return 0; }
-
-  void Apply(int64_t iterations, const UpdateSpan& u) const override {
+  template <typename Update>
+  void WithRule(int64_t iterations, const Update& update) const {
     const auto learning_rate =
         static_cast<float>(learning_rate_.At(iterations));
-    if (slot_names_.empty()) {
-      ApplyPlain(u.count, u.gradient, u.value, u.new_value, learning_rate);
+    if (slot_names().empty()) {
+      update(PlainRule{learning_rate});
     } else if (nesterov_) {
-      ApplyNesterov(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                    learning_rate, momentum_);
+      update(NesterovRule{learning_rate, momentum_});
     } else {
-      ApplyMomentum(u.count, u.gradient, u.value, u.new_value, u.slots[0],
-                    learning_rate, momentum_);
+      update(MomentumRule{learning_rate, momentum_});
     }
   }
 
@@ -80,7 +70,6 @@ class Sgd final : public Optimizer {
   const LearningRate learning_rate_;
   const float momentum_;
   const bool nesterov_;
-  std::vector<std::string> slot_names_;
 };
 
 }  // namespace

@@ -1,18 +1,171 @@
 #ifndef PARASOL_ML_OPTIMIZER_UPDATE_LOOP_H_
 #define PARASOL_ML_OPTIMIZER_UPDATE_LOOP_H_
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
-#include "base/multiversion.h"  // IWYU pragma: export
+#include "base/multiversion.h"
+#include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/simd_level.h"
+
+// The loops that all optimizers share. A rule is what one optimizer does to one
+// element, with what is the same for all elements of an update as members:
+//
+//   struct SgdRule {
+//     static constexpr size_t kSlots = 0;
+//     float learning_rate;
+//     // From gradient, value and each slot: the value after the update. Slots
+//     // are changed in place.
+//     PARASOL_RULE float operator()(float g, float w) const {
+//       return w - learning_rate * g;
+//     }
+//   };
+//
+// The loops are compiled for AVX-512, for AVX2 and for any x86-64; the machine
+// they run on picks. All versions give the same bits: each operation is rounded
+// by IEEE 754, and -ffp-contract=off (in BUILD) keeps the compiler from fusing
+// a multiplication and an addition where a machine could.
+//
+// Not PARASOL_MULTIVERSION, which GCC does not take on a template, and which a
+// test cannot steer.
+
+// A rule has to be part of the loop's own function to be compiled for the same
+// machine.
+#define PARASOL_RULE __attribute__((always_inline)) inline
 
 namespace parasol {
+namespace update_loop {
 
-// The i-th float32 of `bytes`, at any alignment.
-inline float LoadFloat(const std::byte* bytes, size_t i) {
-  float value;
-  std::memcpy(&value, bytes + i * sizeof(float), sizeof(float));
-  return value;
+// Where an update's arrays are: those of a span, or of one row.
+template <size_t kSlots>
+struct Arrays {
+  const std::byte* gradient;
+  const float* value;
+  float* new_value;
+  std::array<float*, kSlots> slots;
+};
+
+// Everything is read before anything is written, so that the compiler need not
+// ask whether one array's element is another's.
+template <typename Rule, size_t... I>
+PARASOL_RULE void UpdateElement(const Rule& rule,
+                                const Arrays<Rule::kSlots>& arrays, size_t i,
+                                std::index_sequence<I...>) {
+  float gradient;
+  std::memcpy(&gradient, arrays.gradient + i * sizeof(float), sizeof(float));
+  std::array<float, Rule::kSlots> slots = {arrays.slots[I][i]...};
+  const float value = rule(gradient, arrays.value[i], slots[I]...);
+  ((arrays.slots[I][i] = slots[I]), ...);
+  arrays.new_value[i] = value;
+}
+
+template <typename Rule>
+PARASOL_RULE void UpdateElements(const Rule& rule,
+                                 const Arrays<Rule::kSlots>& arrays,
+                                 size_t begin, size_t end) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (size_t i = begin; i < end; ++i) {
+    UpdateElement(rule, arrays, i, std::make_index_sequence<Rule::kSlots>());
+  }
+}
+
+struct Span {
+  template <typename Rule>
+  PARASOL_RULE static void Run(const Rule& rule, const UpdateSpan& u) {
+    Arrays<Rule::kSlots> arrays{u.gradient, u.value, u.new_value, {}};
+    for (size_t s = 0; s < Rule::kSlots; ++s) arrays.slots[s] = u.slots[s];
+    UpdateElements(rule, arrays, 0, u.count);
+  }
+};
+
+// Rows lie anywhere: what the next ones need is fetched while this one waits.
+constexpr size_t kRowsAhead = 8;
+constexpr size_t kCacheLine = 64;
+// The machine itself fetches on where a row is longer.
+constexpr size_t kLinesAhead = 8;
+
+PARASOL_RULE void PrefetchRow(const float* row, size_t bytes) {
+  const char* line = reinterpret_cast<const char*>(row);
+  const size_t end = std::min(bytes, kLinesAhead * kCacheLine);
+  for (size_t at = 0; at < end; at += kCacheLine) {
+    __builtin_prefetch(line + at, /*rw=*/1);
+  }
+  __builtin_prefetch(line + end - 1, /*rw=*/1);
+}
+
+struct Rows {
+  template <typename Rule>
+  PARASOL_RULE static void Run(const Rule& rule, const RowUpdate& u) {
+    const size_t bytes = u.width * sizeof(float) * (1 + Rule::kSlots);
+    for (size_t i = 0; i < u.count; ++i) {
+      if (i + kRowsAhead < u.count) PrefetchRow(u.rows[i + kRowsAhead], bytes);
+      RunRow(rule, u.gradients + i * u.width * sizeof(float), u.rows[i],
+             u.width);
+    }
+  }
+
+  template <typename Rule>
+  PARASOL_RULE static void RunRow(const Rule& rule, const std::byte* gradient,
+                                  float* row, size_t width) {
+    Arrays<Rule::kSlots> arrays{gradient, row, row, {}};
+    for (size_t s = 0; s < Rule::kSlots; ++s) {
+      arrays.slots[s] = row + (1 + s) * width;
+    }
+    // Most widths are multiples of 16 or of 4: a count that the compiler knows
+    // is no loop.
+    size_t i = 0;
+    for (; i + 16 <= width; i += 16) UpdateElements(rule, arrays, i, i + 16);
+    for (; i + 4 <= width; i += 4) UpdateElements(rule, arrays, i, i + 4);
+    UpdateElements(rule, arrays, i, width);
+  }
+};
+
+#if defined(__x86_64__)
+template <typename Loop, typename Rule, typename Update>
+__attribute__((target("avx512f"))) void RunAvx512(const Rule& rule,
+                                                  const Update& update) {
+  Loop::Run(rule, update);
+}
+
+template <typename Loop, typename Rule, typename Update>
+__attribute__((target("avx2"))) void RunAvx2(const Rule& rule,
+                                             const Update& update) {
+  Loop::Run(rule, update);
+}
+#endif
+
+template <typename Loop, typename Rule, typename Update>
+void RunBaseline(const Rule& rule, const Update& update) {
+  Loop::Run(rule, update);
+}
+
+template <typename Loop, typename Rule, typename Update>
+void Run(const Rule& rule, const Update& update) {
+  switch (WidestSimdLevel()) {
+#if defined(__x86_64__)
+    case SimdLevel::kAvx512:
+      return RunAvx512<Loop>(rule, update);
+    case SimdLevel::kAvx2:
+      return RunAvx2<Loop>(rule, update);
+#endif
+    default:
+      return RunBaseline<Loop>(rule, update);
+  }
+}
+
+}  // namespace update_loop
+
+template <typename Rule>
+void ApplyRule(const Rule& rule, const UpdateSpan& update) {
+  update_loop::Run<update_loop::Span>(rule, update);
+}
+
+template <typename Rule>
+void ApplyRule(const Rule& rule, const RowUpdate& update) {
+  update_loop::Run<update_loop::Rows>(rule, update);
 }
 
 }  // namespace parasol

@@ -1,0 +1,65 @@
+#ifndef PARASOL_ML_OPTIMIZER_RULE_OPTIMIZER_H_
+#define PARASOL_ML_OPTIMIZER_RULE_OPTIMIZER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/update_loop.h"
+
+namespace parasol {
+
+// An optimizer that is a rule (update_loop.h) for each number of updates.
+// `Derived` chooses it and computes its factors, once for a call:
+//
+//   template <typename Update>
+//   void WithRule(int64_t iterations, const Update& update) const;
+//
+// calls update(rule) once.
+template <typename Derived>
+class RuleOptimizer : public Optimizer {
+ public:
+  const std::vector<std::string>& slot_names() const final {
+    return slots_.names;
+  }
+
+  float InitialSlotValue(size_t index) const final {
+    return slots_.initial_values[index];
+  }
+
+  OtherRows other_rows() const final { return slots_.other_rows; }
+
+  void Apply(int64_t iterations, const UpdateSpan& update) const final {
+    derived().WithRule(iterations,
+                       [&](const auto& rule) { ApplyRule(rule, update); });
+  }
+
+  void ApplyRows(int64_t iterations, const RowUpdate& update) const final {
+    derived().WithRule(iterations,
+                       [&](const auto& rule) { ApplyRule(rule, update); });
+  }
+
+ protected:
+  struct Slots {
+    std::vector<std::string> names = {};
+    OtherRows other_rows = OtherRows::kUntouched;
+    // 0 but for those that are set.
+    std::vector<float> initial_values = {};
+  };
+
+  explicit RuleOptimizer(Slots slots) : slots_(std::move(slots)) {
+    slots_.initial_values.resize(slots_.names.size());
+  }
+
+ private:
+  const Derived& derived() const { return static_cast<const Derived&>(*this); }
+
+  Slots slots_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_OPTIMIZER_RULE_OPTIMIZER_H_
