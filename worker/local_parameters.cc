@@ -13,6 +13,8 @@ namespace {
 class Done : public ParameterClient::Pending {
  public:
   absl::Status Wait() override { return absl::OkStatus(); }
+  bool WaitFor(absl::Duration) override { return true; }
+  Outcome outcome() const override { return {}; }
 };
 
 }  // namespace
@@ -40,8 +42,8 @@ absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
 }
 
 std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
-    std::vector<Target> targets) {
-  for (const Target& target : targets) {
+    PullRequest request) {
+  for (const Target& target : request.targets) {
     const std::vector<float>& value = variables_[target.variable].value;
     CHECK_EQ(target.values.size(), value.size());
     std::copy(value.begin(), value.end(), target.values.begin());
@@ -50,8 +52,8 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
 }
 
 std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
-    std::vector<Gradient> gradients) {
-  for (const Gradient& gradient : gradients) {
+    PushRequest request) {
+  for (const Gradient& gradient : request.gradients) {
     Variable& variable = variables_[gradient.variable];
     CHECK_EQ(gradient.values.size(), variable.value.size());
     std::vector<float*> slots;

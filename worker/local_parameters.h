@@ -27,8 +27,10 @@ class LocalParameters : public ParameterClient {
       const std::vector<VariableSpec>& variables,
       const job::Optimizer& optimizer, uint64_t seed);
 
-  std::unique_ptr<Pending> Pull(std::vector<Target> targets) override;
-  std::unique_ptr<Pending> Push(std::vector<Gradient> gradients) override;
+  using ParameterClient::Pull;
+  using ParameterClient::Push;
+  std::unique_ptr<Pending> Pull(PullRequest request) override;
+  std::unique_ptr<Pending> Push(PushRequest request) override;
   // FailedPrecondition: there are no shards here.
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}

@@ -94,13 +94,13 @@ class FakeParameters : public ParameterClient {
   FakeParameters(Events& events, const Model& model)
       : events_(events), model_(model) {}
 
-  std::unique_ptr<Pending> Pull(std::vector<Target> targets) override {
+  std::unique_ptr<Pending> Pull(PullRequest) override {
     events_.push_back("pull");
     return std::make_unique<Reply>(nullptr, absl::OkStatus());
   }
-  std::unique_ptr<Pending> Push(std::vector<Gradient> gradients) override {
+  std::unique_ptr<Pending> Push(PushRequest request) override {
     std::string event = "push";
-    for (const Gradient& gradient : gradients) {
+    for (const Gradient& gradient : request.gradients) {
       event += " " + model_.variables()[gradient.variable].name;
     }
     events_.push_back(event);
@@ -122,6 +122,8 @@ class FakeParameters : public ParameterClient {
       if (events_ != nullptr) events_->push_back("acknowledged");
       return result_;
     }
+    bool WaitFor(absl::Duration) override { return true; }
+    Outcome outcome() const override { return {}; }
 
    private:
     Events* const events_;

@@ -284,9 +284,10 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
   ParameterClient::Options options;
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.ps_timeout;
-  ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
-                   ParameterClient::Create(*placement, std::move(names),
-                                           options, clock_, registry_));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ParameterClient> parameters,
+      ParameterClient::Create(*placement, std::move(names), /*tables=*/{},
+                              options, clock_, registry_));
   ChiefStepSource::Options steps;
   steps.task = options_.task;
   steps.train_examples = input_->total_examples();

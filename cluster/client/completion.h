@@ -7,6 +7,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "cluster/client/exchange_outcome.h"
 
 namespace parasol {
 
@@ -16,7 +18,8 @@ class Completion : public std::enable_shared_from_this<Completion> {
   explicit Completion(size_t requests) : unfinished_(requests) {}
 
   // One request is done.
-  void Finish(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+  void Finish(const absl::Status& status, const ExchangeOutcome& outcome = {})
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Keeps Wait() from returning: the transport reads the caller's memory.
   std::shared_ptr<const void> HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
@@ -26,16 +29,24 @@ class Completion : public std::enable_shared_from_this<Completion> {
   // shard's timeout, and memory is released when its connection is closed.
   absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Whether Wait() would return at once; blocks for that up to `limit`.
+  bool WaitFor(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Over the requests that are done and were without an error.
+  ExchangeOutcome outcome() const ABSL_LOCKS_EXCLUDED(mu_);
+
  private:
   void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
   bool Done() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return unfinished_ == 0 && memory_holds_ == 0;
   }
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   size_t unfinished_ ABSL_GUARDED_BY(mu_);
   size_t memory_holds_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
+  bool has_outcome_ ABSL_GUARDED_BY(mu_) = false;
+  ExchangeOutcome outcome_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

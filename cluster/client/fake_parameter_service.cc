@@ -116,7 +116,7 @@ void FakeParameterService::StartServer() {
 }
 
 void FakeParameterService::SetFault(
-    std::function<Fault(const wire::RequestHeader&)> fault) {
+    std::function<Fault(const wire::Operation&)> fault) {
   absl::MutexLock lock(&mu_);
   fault_ = std::move(fault);
 }
@@ -159,38 +159,39 @@ uint64_t FakeParameterService::MaxAhead() {
   return max_ahead_;
 }
 
-void FakeParameterService::Note(const wire::PushHeader& push) {
-  ++sequences_[push.sequence()];
-  incarnations_.insert(push.worker_incarnation());
+void FakeParameterService::Note(uint64_t sequence) {
+  ++sequences_[sequence];
   uint64_t oldest = 1;
-  for (uint64_t sequence : answered_) {
-    if (sequence != oldest) break;
+  for (uint64_t answered : answered_) {
+    if (answered != oldest) break;
     ++oldest;
   }
-  if (push.sequence() > oldest) {
-    max_ahead_ = std::max(max_ahead_, push.sequence() - oldest);
+  if (sequence > oldest) {
+    max_ahead_ = std::max(max_ahead_, sequence - oldest);
   }
 }
 
-void FakeParameterService::Apply(const wire::ExchangeRequest& request,
-                                 wire::ExchangeResponse& response) {
-  if (request.header().has_push()) {
-    const wire::PushHeader& push = request.header().push();
-    CHECK_EQ(push.range_size(), request.payload_size());
-    const bool is_new = applied_.insert(push.sequence()).second;
-    response.mutable_header()->set_duplicate(!is_new);
-    for (int i = 0; is_new && i < push.range_size(); ++i) {
-      const wire::TensorRange& range = push.range(i);
-      CHECK_EQ(request.payload(i).size(), range.count() * sizeof(float));
-      std::vector<float> gradient(range.count());
-      std::memcpy(gradient.data(), request.payload(i).data(),
-                  request.payload(i).size());
-      for (size_t j = 0; j < gradient.size(); ++j) {
-        values_[range.part()].at(range.first() + j) -= gradient[j];
-      }
+void FakeParameterService::Apply(const wire::Push& push,
+                                 const std::string* payload,
+                                 wire::Result& result) {
+  const bool is_new = applied_.insert(push.sequence()).second;
+  result.set_duplicate(!is_new);
+  for (int i = 0; is_new && i < push.range_size(); ++i) {
+    const wire::TensorRange& range = push.range(i);
+    CHECK_EQ(payload[i].size(), range.count() * sizeof(float));
+    std::vector<float> gradient(range.count());
+    std::memcpy(gradient.data(), payload[i].data(), payload[i].size());
+    for (size_t j = 0; j < gradient.size(); ++j) {
+      values_[range.part()].at(range.first() + j) -= gradient[j];
     }
   }
-  for (const wire::TensorRange& range : request.header().pull().range()) {
+}
+
+void FakeParameterService::Read(const wire::Pull& pull,
+                                wire::ExchangeResponse& response,
+                                wire::Result& result) {
+  size_t total = 0;
+  for (const wire::TensorRange& range : pull.range()) {
     std::vector<float>& values = values_[range.part()];
     CHECK_LE(range.first() + range.count(), values.size());
     // A ps may cut a range anywhere: this one does, inside an element.
@@ -200,34 +201,62 @@ void FakeParameterService::Apply(const wire::ExchangeRequest& request,
         reinterpret_cast<const char*>(values.data() + range.first());
     response.add_payload(first, cut);
     response.add_payload(first + cut, bytes - cut);
+    total += bytes;
   }
+  result.set_payload_bytes(total);
+}
+
+bool FakeParameterService::Do(const wire::Operation& operation,
+                              const std::string*& payload,
+                              wire::ExchangeResponse& response) {
+  ++requests_;
+  if (operation.has_push()) Note(operation.push().sequence());
+  const Fault fault = fault_ ? fault_(operation) : Fault::kNone;
+  if (fault == Fault::kBreakBefore) return false;
+  wire::Result result;
+  result.set_id(operation.id());
+  if (fault == Fault::kUnavailable || fault == Fault::kOtherRun) {
+    result.set_code(static_cast<int>(
+        fault == Fault::kUnavailable ? absl::StatusCode::kUnavailable
+                                     : absl::StatusCode::kFailedPrecondition));
+    result.set_message("not now");
+    *response.mutable_header()->add_result() = result;
+    payload += operation.push().range_size();
+    return true;
+  }
+  if (operation.has_push()) {
+    Apply(operation.push(), payload, result);
+    payload += operation.push().range_size();
+  } else {
+    Read(operation.pull(), response, result);
+  }
+  if (fault == Fault::kBreakAfter) return false;
+  if (fault == Fault::kDropReply) return true;
+  if (fault == Fault::kShortReply) response.mutable_payload()->RemoveLast();
+  if (operation.has_push()) answered_.insert(operation.push().sequence());
+  *response.mutable_header()->add_result() = result;
+  return true;
 }
 
 FakeParameterService::Outcome FakeParameterService::Handle(
     const grpc::ByteBuffer& bytes) {
   wire::ExchangeRequest request;
   CHECK(request.ParseFromString(AllBytes(bytes)));
-  const wire::RequestHeader& header = request.header();
+  std::vector<std::string> payloads(request.payload().begin(),
+                                    request.payload().end());
+  const std::string* payload = payloads.data();
   wire::ExchangeResponse response;
-  response.mutable_header()->set_request_id(header.request_id());
   absl::MutexLock lock(&mu_);
-  ++requests_;
-  run_ids_.insert(header.run_id());
-  if (header.has_push()) Note(header.push());
-  const Fault fault = fault_ ? fault_(header) : Fault::kNone;
-  if (fault == Fault::kBreakBefore) return {.reply = "", .end_stream = true};
-  if (fault == Fault::kUnavailable || fault == Fault::kOtherRun) {
-    response.mutable_header()->set_code(static_cast<int>(
-        fault == Fault::kUnavailable ? absl::StatusCode::kUnavailable
-                                     : absl::StatusCode::kFailedPrecondition));
-    response.mutable_header()->set_message("not now");
-    return {.reply = response.SerializeAsString()};
+  run_ids_.insert(request.header().run_id());
+  incarnations_.insert(request.header().worker_incarnation());
+  for (const wire::Operation& operation : request.header().operation()) {
+    if (!Do(operation, payload, response)) {
+      return {.reply = "", .end_stream = true};
+    }
   }
-  Apply(request, response);
-  if (fault == Fault::kBreakAfter) return {.reply = "", .end_stream = true};
-  if (fault == Fault::kDropReply) return {.reply = "", .answer = false};
-  if (fault == Fault::kShortReply) response.mutable_payload()->RemoveLast();
-  if (header.has_push()) answered_.insert(header.push().sequence());
+  if (response.header().result().empty()) {
+    return {.reply = "", .answer = false};
+  }
   return {.reply = response.SerializeAsString()};
 }
 

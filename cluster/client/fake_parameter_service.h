@@ -35,8 +35,8 @@ class FakeParameterService {
   FakeParameterService();
   ~FakeParameterService();
 
-  // Asked for each request, before it is done, with the fake's lock held.
-  void SetFault(std::function<Fault(const wire::RequestHeader&)> fault)
+  // Asked for each operation, before it is done, with the fake's lock held.
+  void SetFault(std::function<Fault(const wire::Operation&)> fault)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // A part full of zeros.
@@ -48,7 +48,7 @@ class FakeParameterService {
   void StartServer();
   const std::string& address() const { return address_; }
 
-  // Blocks until `count` requests have come, resent ones included.
+  // Blocks until `count` operations have come, resent ones included.
   void AwaitRequests(size_t count) ABSL_LOCKS_EXCLUDED(mu_);
 
   // How often each push sequence has come.
@@ -68,17 +68,21 @@ class FakeParameterService {
     bool end_stream = false;
   };
   Outcome Handle(const grpc::ByteBuffer& bytes) ABSL_LOCKS_EXCLUDED(mu_);
-  void Note(const wire::PushHeader& push) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Apply(const wire::ExchangeRequest& request,
-             wire::ExchangeResponse& response)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Note(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // False: the stream ends.
+  bool Do(const wire::Operation& operation, const std::string*& payload,
+          wire::ExchangeResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Apply(const wire::Push& push, const std::string* payload,
+             wire::Result& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Read(const wire::Pull& pull, wire::ExchangeResponse& response,
+            wire::Result& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   std::unique_ptr<Service> service_;
   std::unique_ptr<RpcServer> server_;
   std::string address_ = "127.0.0.1:0";
 
   absl::Mutex mu_;
-  std::function<Fault(const wire::RequestHeader&)> fault_ ABSL_GUARDED_BY(mu_);
+  std::function<Fault(const wire::Operation&)> fault_ ABSL_GUARDED_BY(mu_);
   std::map<uint32_t, std::vector<float>> values_ ABSL_GUARDED_BY(mu_);
   size_t requests_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int> sequences_ ABSL_GUARDED_BY(mu_);

@@ -27,6 +27,10 @@ class ExchangePending : public ParameterClient::Pending {
   ~ExchangePending() override { completion_->Wait().IgnoreError(); }
 
   absl::Status Wait() override { return completion_->Wait(); }
+  bool WaitFor(absl::Duration limit) override {
+    return completion_->WaitFor(limit);
+  }
+  Outcome outcome() const override { return completion_->outcome(); }
 
  private:
   const std::shared_ptr<Completion> completion_;
@@ -49,13 +53,11 @@ void AddRange(ShardRequest& request, const RequestPlan::Range& range,
   request.targets.push_back(target.values.subspan(range.offset, range.count));
 }
 
-auto* MutableRanges(wire::RequestHeader& header,
-                    const ParameterClient::Gradient&) {
+auto* MutableRanges(wire::Operation& header, const ParameterClient::Gradient&) {
   return header.mutable_push()->mutable_range();
 }
 
-auto* MutableRanges(wire::RequestHeader& header,
-                    const ParameterClient::Target&) {
+auto* MutableRanges(wire::Operation& header, const ParameterClient::Target&) {
   return header.mutable_pull()->mutable_range();
 }
 
@@ -67,11 +69,11 @@ class ShardedParameterClient : public ParameterClient {
                          MetricsRegistry& metrics);
   ~ShardedParameterClient() override { Stop(); }
 
-  std::unique_ptr<Pending> Pull(std::vector<Target> targets) override {
-    return Exchange(targets);
+  std::unique_ptr<Pending> Pull(PullRequest request) override {
+    return Exchange(request.targets);
   }
-  std::unique_ptr<Pending> Push(std::vector<Gradient> gradients) override {
-    return Exchange(gradients);
+  std::unique_ptr<Pending> Push(PushRequest request) override {
+    return Exchange(request.gradients);
   }
   absl::Status Update(const wire::GetPlacementResponse& placement) override
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -195,10 +197,10 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Exchange(
     ShardRequest& request = by_shard[message.shard].emplace_back();
     request.stream = message.stream;
     request.completion = completion;
-    request.header.set_run_id(run_id);
+    request.run_id = run_id;
     for (const RequestPlan::Range& range : message.ranges) {
       wire::TensorRange& on_wire =
-          *MutableRanges(request.header, items[range.item])->Add();
+          *MutableRanges(request.operation, items[range.item])->Add();
       on_wire.set_part(range.part);
       on_wire.set_first(range.first);
       on_wire.set_count(range.count);
@@ -250,8 +252,8 @@ void ShardedParameterClient::Stop() {
 
 absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Create(
     const wire::GetPlacementResponse& placement,
-    std::vector<std::string> variables, const Options& options, Clock& clock,
-    MetricsRegistry& metrics) {
+    std::vector<std::string> variables, std::vector<std::string> tables,
+    const Options& options, Clock& clock, MetricsRegistry& metrics) {
   if (options.streams_per_shard < 1 || options.message_bytes < sizeof(float)) {
     return absl::InvalidArgumentError(
         absl::StrFormat("%d streams per shard, messages of %d bytes",

@@ -72,8 +72,8 @@ class ParameterClientTest : public testing::Test {
   }
 
   std::unique_ptr<ParameterClient> Connect(Clock& clock = Clock::Real()) {
-    auto client =
-        ParameterClient::Create(placement_, names_, options_, clock, metrics_);
+    auto client = ParameterClient::Create(placement_, names_, /*tables=*/{},
+                                          options_, clock, metrics_);
     EXPECT_OK(client);
     return *std::move(client);
   }
@@ -168,7 +168,7 @@ TEST_F(ParameterClientTest, WhatABrokenStreamLeftIsSentAgainAndAppliedOnce) {
     AddShards(1);
     AddVariable(0, "v", kSize);
     int requests = 0;
-    fakes_[0].SetFault([&](const wire::RequestHeader&) {
+    fakes_[0].SetFault([&](const wire::Operation&) {
       return ++requests % 4 == 0 ? fault : Fault::kNone;
     });
     const auto client = Connect();
@@ -192,8 +192,7 @@ TEST_F(ParameterClientTest, AShardThatComesBackIsGivenWhatItHadNotAnswered) {
   AddShards(2);
   AddVariable(0, "a", 3);
   AddVariable(1, "b", 3);
-  fakes_[1].SetFault(
-      [](const wire::RequestHeader&) { return Fault::kDropReply; });
+  fakes_[1].SetFault([](const wire::Operation&) { return Fault::kDropReply; });
   const auto client = Connect();
   const std::vector<float> gradient = Ramp(3);
   const auto push = client->Push({{0, gradient}, {1, gradient}});
@@ -209,8 +208,7 @@ TEST_F(ParameterClientTest, AShardThatComesBackIsGivenWhatItHadNotAnswered) {
 TEST_F(ParameterClientTest, AShardThatMovedIsFoundByTheNewPlacement) {
   AddShards(2);
   AddVariable(0, "v", 3);
-  fakes_[0].SetFault(
-      [](const wire::RequestHeader&) { return Fault::kDropReply; });
+  fakes_[0].SetFault([](const wire::Operation&) { return Fault::kDropReply; });
   fakes_[1].AddPart(0, 3);
   wire::Shard moved = placement_.shard(0);
   moved.set_address(placement_.shard(1).address());
@@ -240,8 +238,8 @@ TEST_F(ParameterClientTest, NoPushRunsAheadOfTheDedupWindow) {
   options_.message_bytes = sizeof(float);
   for (int i = 0; i < kPushes; ++i) AddVariable(0, absl::StrCat("v", i), 1);
   // The first push is not answered until all that may overtake it have come.
-  fakes_[0].SetFault([](const wire::RequestHeader& header) {
-    return header.push().sequence() == 1 ? Fault::kDropReply : Fault::kNone;
+  fakes_[0].SetFault([](const wire::Operation& operation) {
+    return operation.push().sequence() == 1 ? Fault::kDropReply : Fault::kNone;
   });
   const auto client = Connect();
   const std::vector<float> one = {1};
@@ -283,7 +281,7 @@ TEST_F(ParameterClientTest, AWaitingShardIsCountedUntilItAnswers) {
   AddShards(1);
   AddVariable(0, "v", 1);
   fakes_[0].SetFault(
-      [](const wire::RequestHeader&) { return Fault::kUnavailable; });
+      [](const wire::Operation&) { return Fault::kUnavailable; });
   const auto client = Connect(clock);
   const std::vector<float> one = {1};
   const auto push = client->Push({{0, one}});
@@ -306,8 +304,7 @@ TEST_F(ParameterClientTest, AnErrorOfTheShardIsTheCallsAndNamesTheShard) {
   AddShards(2);
   AddVariable(0, "a", 1);
   AddVariable(1, "b", 1);
-  fakes_[1].SetFault(
-      [](const wire::RequestHeader&) { return Fault::kOtherRun; });
+  fakes_[1].SetFault([](const wire::Operation&) { return Fault::kOtherRun; });
   const auto client = Connect();
   const std::vector<float> one = {1};
   EXPECT_THAT(
@@ -320,8 +317,7 @@ TEST_F(ParameterClientTest, AnErrorOfTheShardIsTheCallsAndNamesTheShard) {
 TEST_F(ParameterClientTest, AnAnswerOfTheWrongSizeIsAnError) {
   AddShards(1);
   AddVariable(0, "v", 1);
-  fakes_[0].SetFault(
-      [](const wire::RequestHeader&) { return Fault::kShortReply; });
+  fakes_[0].SetFault([](const wire::Operation&) { return Fault::kShortReply; });
   const auto client = Connect();
   std::vector<float> got(1);
   EXPECT_THAT(client->Pull({{0, absl::MakeSpan(got)}})->Wait(),
@@ -345,8 +341,7 @@ TEST_F(ParameterClientTest, StopEndsAllWaits) {
   AddShards(2);
   AddVariable(0, "silent", 1);
   AddVariable(1, "absent", 1);
-  fakes_[0].SetFault(
-      [](const wire::RequestHeader&) { return Fault::kDropReply; });
+  fakes_[0].SetFault([](const wire::Operation&) { return Fault::kDropReply; });
   fakes_[1].StopServer();
   const auto client = Connect();
   const std::vector<float> one = {1};
@@ -369,7 +364,7 @@ TEST_F(ParameterClientTest, ManyThreadsMayShareAClient) {
   AddPart(1, "v", 2 * kSize, kSize, kSize);
   names_ = {"v"};
   int requests = 0;
-  fakes_[0].SetFault([&](const wire::RequestHeader&) {
+  fakes_[0].SetFault([&](const wire::Operation&) {
     return ++requests % 17 == 0 ? Fault::kBreakAfter : Fault::kNone;
   });
   const auto client = Connect();

@@ -31,7 +31,12 @@ absl::Duration Backoff(int failures) {
                   absl::Milliseconds(100) * (1 << std::min(failures - 1, 4)));
 }
 
-grpc::ByteBuffer Encode(const ShardRequest& request) {
+grpc::ByteBuffer Encode(const ShardRequest& request,
+                        uint64_t worker_incarnation) {
+  wire::RequestHeader header;
+  header.set_run_id(request.run_id);
+  header.set_worker_incarnation(worker_incarnation);
+  *header.add_operation() = request.operation;
   std::vector<PayloadRef> payloads;
   payloads.reserve(request.gradients.size());
   if (!request.gradients.empty()) {
@@ -41,40 +46,58 @@ grpc::ByteBuffer Encode(const ShardRequest& request) {
           {gradient.data(), gradient.size() * sizeof(float), hold});
     }
   }
-  return EncodeFrame(request.header, payloads);
+  return EncodeFrame(header, payloads);
 }
 
-// The ps cuts the ranges' bytes into payloads wherever it likes: what counts is
-// that all bytes are there.
-absl::Status CopyToTargets(const ReceivedFrame& frame,
-                           const ShardRequest& request) {
-  size_t received = 0;
-  for (const PayloadView& payload : frame.payloads()) {
-    received += payload.size();
+// Reads the payloads' bytes in order, however the ps has cut them.
+class PayloadReader {
+ public:
+  explicit PayloadReader(const std::vector<PayloadView>& payloads)
+      : payloads_(payloads) {
+    for (const PayloadView& payload : payloads_) remaining_ += payload.size();
   }
+
+  size_t remaining() const { return remaining_; }
+
+  // The next `bytes`, of which there must be as many.
+  void Read(size_t bytes, char* out) {
+    remaining_ -= bytes;
+    while (bytes > 0) {
+      const PayloadView& payload = payloads_[index_];
+      const size_t n = std::min(bytes, payload.size() - used_);
+      payload.CopyTo(used_, n, out);
+      out += n;
+      bytes -= n;
+      used_ += n;
+      if (used_ == payload.size()) {
+        ++index_;
+        used_ = 0;
+      }
+    }
+  }
+
+ private:
+  const std::vector<PayloadView>& payloads_;
+  size_t index_ = 0;
+  size_t used_ = 0;  // of payloads_[index_]
+  size_t remaining_ = 0;
+};
+
+absl::Status CopyToTargets(const wire::Result& result, PayloadReader& payloads,
+                           const ShardRequest& request) {
   size_t wanted = 0;
   for (const absl::Span<float> target : request.targets) {
     wanted += target.size() * sizeof(float);
   }
+  const size_t received =
+      std::min<size_t>(result.payload_bytes(), payloads.remaining());
   if (received != wanted) {
     return absl::InternalError(
         absl::StrFormat("%d bytes for ranges of %d", received, wanted));
   }
-  auto payload = frame.payloads().begin();
-  size_t used = 0;  // of *payload
   for (const absl::Span<float> target : request.targets) {
-    auto* out = reinterpret_cast<char*>(target.data());
-    for (size_t left = target.size() * sizeof(float); left > 0;) {
-      const size_t bytes = std::min(left, payload->size() - used);
-      payload->CopyTo(used, bytes, out);
-      out += bytes;
-      left -= bytes;
-      used += bytes;
-      if (used == payload->size()) {
-        ++payload;
-        used = 0;
-      }
-    }
+    payloads.Read(target.size() * sizeof(float),
+                  reinterpret_cast<char*>(target.data()));
   }
   return absl::OkStatus();
 }
@@ -144,10 +167,9 @@ void ShardLink::Send(std::vector<ShardRequest> requests) {
 }
 
 void ShardLink::Enqueue(ShardRequest request) {
-  request.header.set_request_id(++last_id_);
-  if (request.header.has_push()) {
-    wire::PushHeader& push = *request.header.mutable_push();
-    push.set_worker_incarnation(options_.worker_incarnation);
+  request.operation.set_id(++last_id_);
+  if (request.operation.has_push()) {
+    wire::Push& push = *request.operation.mutable_push();
     push.set_sequence(++last_sequence_);
     unanswered_sequences_.insert(last_sequence_);
   }
@@ -185,7 +207,7 @@ void ShardLink::Pump(size_t index) {
     stream = lane.stream;
   }
   // Not the lane's stream any more, perhaps: then this does nothing.
-  stream->Write(Encode(*request));
+  stream->Write(Encode(*request, options_.worker_incarnation));
 }
 
 ShardLink::RequestPtr ShardLink::NextToSend(Lane& lane) {
@@ -194,13 +216,13 @@ ShardLink::RequestPtr ShardLink::NextToSend(Lane& lane) {
     return nullptr;
   }
   RequestPtr request = lane.waiting.front();
-  if (request->header.has_push() &&
-      request->header.push().sequence() >=
+  if (request->operation.has_push() &&
+      request->operation.push().sequence() >=
           *unanswered_sequences_.begin() + kDedupWindow) {
     return nullptr;
   }
   lane.waiting.pop_front();
-  lane.in_flight[request->header.request_id()] = request;
+  lane.in_flight[request->operation.id()] = request;
   if (request->was_sent) {
     metrics_.resent_requests.Add();
   } else {
@@ -226,16 +248,22 @@ void ShardLink::OnReply(size_t lane, const grpc::ByteBuffer& buffer) {
     Refuse(lane, std::string(frame.status().message()));
     return;
   }
-  absl::Status answer(static_cast<absl::StatusCode>(header.code()),
-                      header.message());
-  if (absl::IsUnavailable(answer)) {
-    Refuse(lane, header.message());
-    return;
+  PayloadReader payloads(frame->payloads());
+  for (const wire::Result& result : header.result()) {
+    absl::Status answer(static_cast<absl::StatusCode>(result.code()),
+                        result.message());
+    if (absl::IsUnavailable(answer)) {
+      Refuse(lane, result.message());
+      return;
+    }
+    const RequestPtr request = TakeAnswered(lane, result.id());
+    if (request == nullptr) continue;
+    if (answer.ok()) answer = CopyToTargets(result, payloads, *request);
+    Finish(*request, answer,
+           {.min_updates = result.min_updates(),
+            .max_updates = result.max_updates(),
+            .stale = result.stale()});
   }
-  const RequestPtr request = TakeAnswered(lane, header.request_id());
-  if (request == nullptr) return;
-  if (answer.ok()) answer = CopyToTargets(*frame, *request);
-  Finish(*request, answer);
   PumpAll();
 }
 
@@ -247,7 +275,7 @@ ShardLink::RequestPtr ShardLink::TakeAnswered(size_t index, uint64_t id) {
   if (found == lane.in_flight.end()) return nullptr;
   RequestPtr request = std::move(found->second);
   lane.in_flight.erase(found);
-  unanswered_sequences_.erase(request->header.push().sequence());
+  unanswered_sequences_.erase(request->operation.push().sequence());
   lane.failures = 0;
   waiting_since_ = now;
   SetNamed(false);
@@ -346,9 +374,9 @@ void ShardLink::SetNamed(bool named) {
   metrics_.shards_waiting.Add(named ? 1 : -1);
 }
 
-void ShardLink::Finish(const ShardRequest& request,
-                       const absl::Status& status) {
-  const bool push = request.header.has_push();
+void ShardLink::Finish(const ShardRequest& request, const absl::Status& status,
+                       const ExchangeOutcome& outcome) {
+  const bool push = request.operation.has_push();
   (push ? metrics_.push_latency : metrics_.pull_latency)
       .Observe(absl::ToDoubleSeconds(clock_.Now() - request.started));
   if (status.ok()) {
@@ -357,7 +385,7 @@ void ShardLink::Finish(const ShardRequest& request,
     for (const auto& target : request.targets) elements += target.size();
     (push ? metrics_.push_bytes : metrics_.pull_bytes)
         .Add(elements * sizeof(float));
-    request.completion->Finish(status);
+    request.completion->Finish(status, outcome);
     return;
   }
   std::string peer;

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/completion.h"
+#include "cluster/client/exchange_outcome.h"
 #include "cluster/client/shard_stream.h"
 #include "proto/parameter.pb.h"
 
@@ -40,8 +41,9 @@ struct ParameterClientMetrics {
 // One message to a shard. Its id and sequence are given by the link.
 struct ShardRequest {
   size_t stream = 0;
-  wire::RequestHeader header;
-  // One for each of the header's ranges: push or pull.
+  std::string run_id;
+  wire::Operation operation;
+  // One for each of the operation's ranges: push or pull.
   std::vector<absl::Span<const float>> gradients;
   std::vector<absl::Span<float>> targets;
   std::shared_ptr<Completion> completion;
@@ -121,8 +123,8 @@ class ShardLink : private ShardStream::Observer {
   // The request that `id` answers, no longer in flight; null if there is none.
   RequestPtr TakeAnswered(size_t lane, uint64_t id) ABSL_LOCKS_EXCLUDED(mu_);
   void Refuse(size_t lane, const std::string& why) ABSL_LOCKS_EXCLUDED(mu_);
-  void Finish(const ShardRequest& request, const absl::Status& status)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Finish(const ShardRequest& request, const absl::Status& status,
+              const ExchangeOutcome& outcome) ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<RequestPtr> TakeAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Ends all streams; what they carried is sent again on the next ones.
   void DropStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

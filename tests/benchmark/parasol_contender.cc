@@ -51,8 +51,8 @@ class ParasolContender : public Contender {
     for (size_t i = 0; i < kVariableBytes.size(); ++i) {
       variables.push_back(VariableName(i));
     }
-    auto client = ParameterClient::Create(placement, variables, options,
-                                          Clock::Real(), metrics_);
+    auto client = ParameterClient::Create(placement, variables, /*tables=*/{},
+                                          options, Clock::Real(), metrics_);
     CHECK(client.ok()) << client.status();
     client_ = *std::move(client);
   }
