@@ -40,9 +40,9 @@ TEST(RowShardTest, OneShardHasAllRows) {
 
 TEST(RowShardTest, RowsStayWhereTheyAre) {
   EXPECT_EQ(ShardOfRow(0, 1000), 0u);
-  EXPECT_EQ(ShardOfRow(1, 1000), 338u);
-  EXPECT_EQ(ShardOfRow(2, 1000), 858u);
-  EXPECT_EQ(ShardOfRow(UINT64_MAX, 1000), 706u);
+  EXPECT_EQ(ShardOfRow(1, 1000), 234u);
+  EXPECT_EQ(ShardOfRow(2, 1000), 579u);
+  EXPECT_EQ(ShardOfRow(UINT64_MAX, 1000), 471u);
 }
 
 }  // namespace
