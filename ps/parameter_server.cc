@@ -1,5 +1,7 @@
 #include "ps/parameter_server.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -39,10 +41,44 @@ absl::Status CheckPath(const std::string& directory, const std::string& name) {
   return absl::OkStatus();
 }
 
-uint64_t BytesOf(const std::vector<PayloadView>& payloads) {
+uint64_t BytesOf(absl::Span<const PayloadView> payloads) {
   uint64_t bytes = 0;
   for (const PayloadView& payload : payloads) bytes += payload.size();
   return bytes;
+}
+
+uint64_t BytesOf(const std::vector<PayloadRef>& payloads) {
+  uint64_t bytes = 0;
+  for (const PayloadRef& payload : payloads) bytes += payload.size;
+  return bytes;
+}
+
+// How many of a message's payloads belong to the operation.
+size_t PayloadsOf(const wire::Operation& operation) {
+  switch (operation.kind_case()) {
+    case wire::Operation::kPush:
+      return operation.push().range_size();
+    case wire::Operation::kRowPush:
+      return 2;
+    case wire::Operation::kRowPull:
+      return 1;
+    case wire::Operation::kPull:
+    case wire::Operation::KIND_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
+absl::Status CheckPayloads(const wire::RequestHeader& request,
+                           size_t payloads) {
+  size_t want = 0;
+  for (const wire::Operation& operation : request.operation()) {
+    want += PayloadsOf(operation);
+  }
+  if (payloads == want) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a message of ", request.operation_size(), " operations ",
+                   "with ", payloads, " payloads, not ", want));
 }
 
 wire::LoadResponse SizesOf(const ParameterTable& table) {
@@ -163,13 +199,33 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
 ParameterServer::Reply ParameterServer::Exchange(
     const wire::RequestHeader& request,
     const std::vector<PayloadView>& payloads) {
+  absl::StatusOr<std::shared_ptr<Shard>> shard = ShardOf(request.run_id());
+  const absl::Status matching = CheckPayloads(request, payloads.size());
+  if (shard.ok() && !matching.ok()) shard = matching;
   Reply reply;
-  reply.header.set_request_id(request.request_id());
-  const absl::Status status = Serve(request, payloads, reply);
-  if (!status.ok()) {
-    metrics_.CountRejected(status.code());
-    reply.header.set_code(static_cast<int>(status.code()));
-    reply.header.set_message(std::string(status.message()));
+  size_t next_payload = 0;
+  for (const wire::Operation& operation : request.operation()) {
+    absl::StatusOr<Answer> answer = Answer{};
+    if (!shard.ok()) {
+      answer = shard.status();
+    } else {
+      const size_t count = PayloadsOf(operation);
+      answer = Serve(*(*shard)->table, request.worker_incarnation(), operation,
+                     absl::MakeSpan(payloads).subspan(next_payload, count));
+      next_payload += count;
+    }
+    wire::Result& result = *reply.header.add_result();
+    result.set_id(operation.id());
+    if (answer.ok()) {
+      result.set_duplicate(answer->duplicate);
+      result.set_payload_bytes(BytesOf(answer->payloads));
+      std::move(answer->payloads.begin(), answer->payloads.end(),
+                std::back_inserter(reply.payloads));
+    } else {
+      metrics_.CountRejected(answer.status().code());
+      result.set_code(static_cast<int>(answer.status().code()));
+      result.set_message(std::string(answer.status().message()));
+    }
   }
   return reply;
 }
@@ -196,51 +252,48 @@ ParameterServer::ShardOf(absl::string_view run_id) const {
   return shard_;
 }
 
-absl::Status ParameterServer::Serve(const wire::RequestHeader& request,
-                                    const std::vector<PayloadView>& payloads,
-                                    Reply& reply) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<Shard> shard,
-                   ShardOf(request.run_id()));
-  switch (request.kind_case()) {
-    case wire::RequestHeader::kPush:
-      return Push(*shard->table, request.push(), payloads, reply);
-    case wire::RequestHeader::kPull:
-      if (!payloads.empty()) {
-        return absl::InvalidArgumentError("a pull with payloads");
-      }
-      return Pull(*shard->table, request.pull(), reply);
-    case wire::RequestHeader::KIND_NOT_SET:
+absl::StatusOr<ParameterServer::Answer> ParameterServer::Serve(
+    ParameterTable& table, uint64_t worker_incarnation,
+    const wire::Operation& operation, absl::Span<const PayloadView> payloads) {
+  switch (operation.kind_case()) {
+    case wire::Operation::kPush:
+      return Push(table, worker_incarnation, operation.push(), payloads);
+    case wire::Operation::kPull:
+      return Pull(table, operation.pull());
+    case wire::Operation::kRowPush:
+    case wire::Operation::kRowPull:
+      return absl::UnimplementedError(
+          absl::StrCat(options_.task, " holds no sparse tables"));
+    case wire::Operation::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError("neither a push nor a pull");
 }
 
-absl::Status ParameterServer::Push(ParameterTable& table,
-                                   const wire::PushHeader& push,
-                                   const std::vector<PayloadView>& gradients,
-                                   Reply& reply) {
+absl::StatusOr<ParameterServer::Answer> ParameterServer::Push(
+    ParameterTable& table, uint64_t worker_incarnation, const wire::Push& push,
+    absl::Span<const PayloadView> gradients) {
   const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(const Claim claim, table.Push(push, gradients));
+  ASSIGN_OR_RETURN(const Claim claim,
+                   table.Push(worker_incarnation, push, gradients));
   if (claim == Claim::kDuplicate) {
     metrics_.duplicate_pushes_total.Add();
-    reply.header.set_duplicate(true);
-    return absl::OkStatus();
+    return Answer{.duplicate = true, .payloads = {}};
   }
   metrics_.apply_duration_seconds.Observe(
       absl::ToDoubleSeconds(clock_.Now() - start));
   metrics_.pushes_total.Add();
   metrics_.push_bytes_total.Add(BytesOf(gradients));
-  return absl::OkStatus();
+  return Answer{};
 }
 
-absl::Status ParameterServer::Pull(const ParameterTable& table,
-                                   const wire::PullHeader& pull, Reply& reply) {
-  ASSIGN_OR_RETURN(reply.payloads, table.Pull(pull));
-  uint64_t bytes = 0;
-  for (const PayloadRef& payload : reply.payloads) bytes += payload.size;
+absl::StatusOr<ParameterServer::Answer> ParameterServer::Pull(
+    const ParameterTable& table, const wire::Pull& pull) {
+  Answer answer;
+  ASSIGN_OR_RETURN(answer.payloads, table.Pull(pull));
   metrics_.pulls_total.Add();
-  metrics_.pull_bytes_total.Add(bytes);
-  return absl::OkStatus();
+  metrics_.pull_bytes_total.Add(BytesOf(answer.payloads));
+  return answer;
 }
 
 }  // namespace parasol

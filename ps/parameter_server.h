@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
@@ -48,7 +49,8 @@ class ParameterServer {
     wire::ResponseHeader header;
     std::vector<PayloadRef> payloads;
   };
-  // One request of a stream. Keeps no reference to `payloads`.
+  // The operations of one message of a stream, in order. Keeps no reference to
+  // `payloads`.
   Reply Exchange(const wire::RequestHeader& request,
                  const std::vector<PayloadView>& payloads)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -75,12 +77,21 @@ class ParameterServer {
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
       const wire::SnapshotRequest& request);
 
-  absl::Status Serve(const wire::RequestHeader& request,
-                     const std::vector<PayloadView>& payloads, Reply& reply);
-  absl::Status Push(ParameterTable& table, const wire::PushHeader& push,
-                    const std::vector<PayloadView>& gradients, Reply& reply);
-  absl::Status Pull(const ParameterTable& table, const wire::PullHeader& pull,
-                    Reply& reply);
+  // What one operation is answered with.
+  struct Answer {
+    bool duplicate = false;
+    std::vector<PayloadRef> payloads;
+  };
+  absl::StatusOr<Answer> Serve(ParameterTable& table,
+                               uint64_t worker_incarnation,
+                               const wire::Operation& operation,
+                               absl::Span<const PayloadView> payloads);
+  absl::StatusOr<Answer> Push(ParameterTable& table,
+                              uint64_t worker_incarnation,
+                              const wire::Push& push,
+                              absl::Span<const PayloadView> gradients);
+  absl::StatusOr<Answer> Pull(const ParameterTable& table,
+                              const wire::Pull& pull);
 
   const Options options_;
   Clock& clock_;

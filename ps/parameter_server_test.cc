@@ -83,32 +83,41 @@ wire::LoadRequest AdamOrder() {
 wire::RequestHeader PushRequest(uint64_t sequence, uint64_t worker = kWorker,
                                 int64_t elements = kElements) {
   wire::RequestHeader request;
-  request.set_request_id(sequence);
   request.set_run_id("run-a");
-  *request.mutable_push() =
-      MakePush(worker, sequence, {MakeRange(0, 0, elements)});
+  request.set_worker_incarnation(worker);
+  wire::Operation& operation = *request.add_operation();
+  operation.set_id(sequence);
+  *operation.mutable_push() = MakePush(sequence, {MakeRange(0, 0, elements)});
   return request;
 }
 
 wire::RequestHeader PullRequest(int64_t elements = kElements) {
   wire::RequestHeader request;
   request.set_run_id("run-a");
-  *request.mutable_pull() = MakePull({MakeRange(0, 0, elements)});
+  *request.add_operation()->mutable_pull() =
+      MakePull({MakeRange(0, 0, elements)});
   return request;
 }
 
-wire::ResponseHeader Push(Ps& ps, uint64_t sequence, float gradient,
-                          int64_t elements = kElements) {
+// That of a message of one operation.
+wire::Result OnlyResult(const ParameterServer::Reply& reply) {
+  EXPECT_EQ(reply.header.result_size(), 1);
+  return reply.header.result(0);
+}
+
+wire::Result Push(Ps& ps, uint64_t sequence, float gradient,
+                  int64_t elements = kElements) {
   const std::string bytes = Floats(elements, gradient);
-  return ps.server
-      .Exchange(PushRequest(sequence, kWorker, elements), {ViewOf(bytes)})
-      .header;
+  return OnlyResult(ps.server.Exchange(PushRequest(sequence, kWorker, elements),
+                                       {ViewOf(bytes)}));
 }
 
 std::vector<float> Values(Ps& ps, int64_t elements = kElements) {
   const ParameterServer::Reply reply =
       ps.server.Exchange(PullRequest(elements), {});
-  EXPECT_EQ(reply.header.code(), kOk) << reply.header.message();
+  const wire::Result result = OnlyResult(reply);
+  EXPECT_EQ(result.code(), kOk) << result.message();
+  EXPECT_EQ(result.payload_bytes(), elements * sizeof(float));
   return FloatsOf(reply.payloads);
 }
 
@@ -169,8 +178,8 @@ wire::LoadRequest From(wire::LoadRequest order, const std::string& checkpoint) {
 
 TEST(ParameterServerTest, SaysWhatItWaitsForBeforeItIsLoaded) {
   Ps ps;
-  const wire::ResponseHeader response = Push(ps, 3, 1);
-  EXPECT_EQ(response.request_id(), 3u);
+  const wire::Result response = Push(ps, 3, 1);
+  EXPECT_EQ(response.id(), 3u);
   EXPECT_EQ(response.code(), kUnavailable);
   EXPECT_EQ(response.message(),
             "ps/1 holds no variables yet: waiting for the chief's load order");
@@ -192,7 +201,7 @@ TEST(ParameterServerTest, AResentPushIsAnsweredAsDuplicateAndCounted) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder()));
   EXPECT_FALSE(Push(ps, 1, 2).duplicate());
-  const wire::ResponseHeader again = Push(ps, 1, 2);
+  const wire::Result again = Push(ps, 1, 2);
   EXPECT_EQ(again.code(), kOk);
   EXPECT_TRUE(again.duplicate());
   EXPECT_THAT(Values(ps), Each(-2));
@@ -204,7 +213,7 @@ TEST(ParameterServerTest, AResentPushIsAnsweredAsDuplicateAndCounted) {
 TEST(ParameterServerTest, RefusesRequestsForAnotherRun) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder("run-b")));
-  const wire::ResponseHeader response = Push(ps, 1, 2);
+  const wire::Result response = Push(ps, 1, 2);
   EXPECT_EQ(response.code(), kFailed);
   EXPECT_EQ(response.message(), "ps/1 holds run run-b, not run-a");
 }
@@ -214,13 +223,54 @@ TEST(ParameterServerTest, RefusesWhatIsNeitherPushNorPull) {
   ASSERT_OK(ps.server.Load(LoadOrder()));
   wire::RequestHeader nothing;
   nothing.set_run_id("run-a");
-  EXPECT_EQ(ps.server.Exchange(nothing, {}).header.code(), kInvalid);
+  nothing.add_operation();
+  EXPECT_EQ(OnlyResult(ps.server.Exchange(nothing, {})).code(), kInvalid);
   const std::string bytes = Floats(1, 1);
-  EXPECT_EQ(ps.server.Exchange(PullRequest(), {ViewOf(bytes)}).header.code(),
-            kInvalid);
+  EXPECT_EQ(
+      OnlyResult(ps.server.Exchange(PullRequest(), {ViewOf(bytes)})).code(),
+      kInvalid);
   EXPECT_THAT(ps.registry.Text(),
               HasSubstr("parasol_ps_rejected_requests_total{reason="
                         "\"INVALID_ARGUMENT\"} 2"));
+}
+
+TEST(ParameterServerTest, TheOperationsOfAMessageAreAnsweredInOrder) {
+  Ps ps;
+  ASSERT_OK(ps.server.Load(LoadOrder()));
+  const std::string bytes = Floats(kElements, 2);
+  wire::RequestHeader request = PullRequest();
+  request.MergeFrom(PushRequest(1));
+  request.MergeFrom(PullRequest());
+  request.mutable_operation(2)->mutable_pull()->mutable_range(0)->set_part(9);
+  request.MergeFrom(PullRequest());
+  for (int i = 0; i < 4; ++i) request.mutable_operation(i)->set_id(10 + i);
+  const ParameterServer::Reply reply =
+      ps.server.Exchange(request, {ViewOf(bytes)});
+  ASSERT_EQ(reply.header.result_size(), 4);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(reply.header.result(i).id(), 10u + i);
+    EXPECT_EQ(reply.header.result(i).code(), i == 2 ? kInvalid : kOk);
+    EXPECT_EQ(reply.header.result(i).payload_bytes(),
+              i == 0 || i == 3 ? kElements * sizeof(float) : 0);
+  }
+  std::vector<float> want(kElements, 0);
+  want.resize(2 * kElements, -2);
+  EXPECT_EQ(FloatsOf(reply.payloads), want);
+}
+
+TEST(ParameterServerTest, APayloadTooManyLeavesAllOperationsUndone) {
+  Ps ps;
+  ASSERT_OK(ps.server.Load(LoadOrder()));
+  const std::string bytes = Floats(kElements, 2);
+  wire::RequestHeader request = PushRequest(1);
+  request.MergeFrom(PullRequest());
+  const ParameterServer::Reply reply =
+      ps.server.Exchange(request, {ViewOf(bytes), ViewOf(bytes)});
+  ASSERT_EQ(reply.header.result_size(), 2);
+  for (const wire::Result& result : reply.header.result()) {
+    EXPECT_EQ(result.code(), kInvalid);
+  }
+  EXPECT_THAT(Values(ps), Each(0));
 }
 
 TEST(ParameterServerTest, AResentLoadKeepsWhatWasTrained) {

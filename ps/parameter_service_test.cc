@@ -73,20 +73,21 @@ class ParameterServiceTest : public testing::Test {
 wire::ExchangeRequest PushOf(uint64_t worker, uint64_t sequence,
                              float gradient) {
   wire::ExchangeRequest request;
-  request.mutable_header()->set_request_id(sequence);
   request.mutable_header()->set_run_id("run");
-  *request.mutable_header()->mutable_push() =
-      MakePush(worker, sequence, {MakeRange(0, 0, kElements)});
+  request.mutable_header()->set_worker_incarnation(worker);
+  wire::Operation& operation = *request.mutable_header()->add_operation();
+  operation.set_id(sequence);
+  *operation.mutable_push() = MakePush(sequence, {MakeRange(0, 0, kElements)});
   request.add_payload(Floats(kElements, gradient));
   return request;
 }
 
-wire::ExchangeRequest PullOf(uint64_t request_id) {
+wire::ExchangeRequest PullOf(uint64_t id) {
   wire::ExchangeRequest request;
-  request.mutable_header()->set_request_id(request_id);
   request.mutable_header()->set_run_id("run");
-  *request.mutable_header()->mutable_pull() =
-      MakePull({MakeRange(0, 0, kElements)});
+  wire::Operation& operation = *request.mutable_header()->add_operation();
+  operation.set_id(id);
+  *operation.mutable_pull() = MakePull({MakeRange(0, 0, kElements)});
   return request;
 }
 
@@ -96,13 +97,20 @@ std::string BytesOf(const wire::ExchangeResponse& response) {
   return bytes;
 }
 
+// The response to a request of one operation.
 wire::ExchangeResponse Ask(Stream& stream,
                            const wire::ExchangeRequest& request) {
   wire::ExchangeResponse response;
   EXPECT_TRUE(stream.Write(request));
   EXPECT_TRUE(stream.Read(&response));
-  EXPECT_EQ(response.header().request_id(), request.header().request_id());
+  EXPECT_EQ(response.header().result_size(), 1);
+  EXPECT_EQ(response.header().result(0).id(),
+            request.header().operation(0).id());
   return response;
+}
+
+int CodeOf(const wire::ExchangeResponse& response) {
+  return response.header().result(0).code();
 }
 
 TEST_F(ParameterServiceTest, PushesOnTwoStreamsAddUp) {
@@ -115,8 +123,7 @@ TEST_F(ParameterServiceTest, PushesOnTwoStreamsAddUp) {
         grpc::ClientContext context;
         const std::unique_ptr<Stream> stream = stub->Exchange(&context);
         for (int sequence = 1; sequence <= kPushes; ++sequence) {
-          EXPECT_EQ(Ask(*stream, PushOf(worker, sequence, -1)).header().code(),
-                    0);
+          EXPECT_EQ(CodeOf(Ask(*stream, PushOf(worker, sequence, -1))), 0);
         }
         stream->WritesDone();
         EXPECT_OK(FromGrpcStatus(stream->Finish(), "ps/0"));
@@ -134,9 +141,12 @@ TEST_F(ParameterServiceTest, AFailedRequestLeavesTheStreamUsable) {
   grpc::ClientContext context;
   const std::unique_ptr<Stream> stream = stub->Exchange(&context);
   wire::ExchangeRequest bad = PullOf(1);
-  bad.mutable_header()->mutable_pull()->mutable_range(0)->set_part(9);
-  EXPECT_EQ(Ask(*stream, bad).header().code(), kInvalid);
-  EXPECT_EQ(Ask(*stream, wire::ExchangeRequest()).header().code(),
+  wire::RequestHeader& header = *bad.mutable_header();
+  header.mutable_operation(0)->mutable_pull()->mutable_range(0)->set_part(9);
+  EXPECT_EQ(CodeOf(Ask(*stream, bad)), kInvalid);
+  wire::ExchangeRequest other_run = PullOf(1);
+  other_run.mutable_header()->set_run_id("another");
+  EXPECT_EQ(CodeOf(Ask(*stream, other_run)),
             static_cast<int>(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(BytesOf(Ask(*stream, PullOf(2))), Floats(kElements, 0));
 }
@@ -151,7 +161,7 @@ TEST_F(ParameterServiceTest, AWorkerThatReadsLateGetsAllResponsesInOrder) {
   for (int i = 0; i < kPulls; ++i) {
     wire::ExchangeResponse response;
     ASSERT_TRUE(stream->Read(&response));
-    ASSERT_EQ(response.header().request_id(), static_cast<uint64_t>(i));
+    ASSERT_EQ(response.header().result(0).id(), static_cast<uint64_t>(i));
   }
 }
 

@@ -28,8 +28,25 @@ absl::Status CheckPullSize(const std::vector<TableLayout::ChunkRange>& ranges) {
       absl::StrCat("pull of ", bytes, " bytes: more than ", kMaxPullBytes));
 }
 
+// What this table cannot do.
+absl::Status CheckSupported(const wire::Push& push) {
+  if (push.encoding() == wire::FLOAT32 && push.kept().empty() &&
+      !push.has_sync()) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(
+      "a push that is synchronous, sparsified or not float32");
+}
+
+absl::Status CheckSupported(const wire::Pull& pull) {
+  if (pull.encoding() == wire::FLOAT32 && pull.min_updates() == 0) {
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError("a pull that waits or is not float32");
+}
+
 absl::Status CheckSizes(const std::vector<TableLayout::ChunkRange>& ranges,
-                        const std::vector<PayloadView>& gradients) {
+                        absl::Span<const PayloadView> gradients) {
   if (gradients.size() != ranges.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("push of ", ranges.size(), " ranges with ",
@@ -92,13 +109,16 @@ absl::Status ParameterTable::AddChunk(const TableLayout::Chunk& place,
 }
 
 absl::StatusOr<Claim> ParameterTable::Push(
-    const wire::PushHeader& push, const std::vector<PayloadView>& gradients) {
+    uint64_t worker_incarnation, const wire::Push& push,
+    absl::Span<const PayloadView> gradients) {
+  RETURN_IF_ERROR(CheckSupported(push));
   ASSIGN_OR_RETURN(const std::vector<TableLayout::ChunkRange> ranges,
                    layout_.Resolve(push.range()));
   RETURN_IF_ERROR(CheckSizes(ranges, gradients));
 
   absl::ReaderMutexLock applying(&cut_mu_);
-  ASSIGN_OR_RETURN(const Claim claim, ClaimSequence(push));
+  ASSIGN_OR_RETURN(const Claim claim,
+                   ClaimSequence(worker_incarnation, push.sequence()));
   if (claim == Claim::kDuplicate) return claim;
   for (size_t i = 0; i < ranges.size(); ++i) {
     FloatRuns gradient(gradients[i]);
@@ -110,7 +130,8 @@ absl::StatusOr<Claim> ParameterTable::Push(
 }
 
 absl::StatusOr<std::vector<PayloadRef>> ParameterTable::Pull(
-    const wire::PullHeader& pull) const {
+    const wire::Pull& pull) const {
+  RETURN_IF_ERROR(CheckSupported(pull));
   ASSIGN_OR_RETURN(const std::vector<TableLayout::ChunkRange> ranges,
                    layout_.Resolve(pull.range()));
   RETURN_IF_ERROR(CheckPullSize(ranges));
@@ -147,10 +168,10 @@ TableCut ParameterTable::Cut() const {
   return cut;
 }
 
-absl::StatusOr<Claim> ParameterTable::ClaimSequence(
-    const wire::PushHeader& push) {
+absl::StatusOr<Claim> ParameterTable::ClaimSequence(uint64_t worker_incarnation,
+                                                    uint64_t sequence) {
   absl::MutexLock lock(&dedup_mu_);
-  return dedup_.Mark(push.worker_incarnation(), push.sequence());
+  return dedup_.Mark(worker_incarnation, sequence);
 }
 
 }  // namespace parasol

@@ -61,15 +61,15 @@ class ParameterTable {
   // answered before that push is complete.
   //   InvalidArgument  the header or a gradient's size is wrong; nothing has
   //                    been changed.
-  absl::StatusOr<Claim> Push(const wire::PushHeader& push,
-                             const std::vector<PayloadView>& gradients)
+  absl::StatusOr<Claim> Push(uint64_t worker_incarnation,
+                             const wire::Push& push,
+                             absl::Span<const PayloadView> gradients)
       ABSL_LOCKS_EXCLUDED(cut_mu_);
 
   // References to the values of the ranges, in order, one per chunk. What they
   // refer to does not change any more.
   //   InvalidArgument  the header is wrong, or it asks for over 48 MiB.
-  absl::StatusOr<std::vector<PayloadRef>> Pull(
-      const wire::PullHeader& pull) const;
+  absl::StatusOr<std::vector<PayloadRef>> Pull(const wire::Pull& pull) const;
 
   // Waits for the pushes that are being applied, and holds up others for as
   // long as it takes to copy the references.
@@ -84,7 +84,8 @@ class ParameterTable {
   ParameterTable(TableLayout layout,
                  std::unique_ptr<const Optimizer> optimizer);
   absl::Status AddChunk(const TableLayout::Chunk& place, Fill fill);
-  absl::StatusOr<Claim> ClaimSequence(const wire::PushHeader& push)
+  absl::StatusOr<Claim> ClaimSequence(uint64_t worker_incarnation,
+                                      uint64_t sequence)
       ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
 
   const TableLayout layout_;

@@ -52,7 +52,7 @@ std::vector<float> Values(const ParameterTable& table,
 TEST(ParameterTableTest, APushChangesItsRangesAndNoOthers) {
   const auto table = MakeTable();
   const std::string gradient = Floats(kChunk, 2);
-  ASSERT_THAT(table->Push(MakePush(kWorker, 1, {MakeRange(0, kChunk, kChunk)}),
+  ASSERT_THAT(table->Push(kWorker, MakePush(1, {MakeRange(0, kChunk, kChunk)}),
                           {ViewOf(gradient)}),
               IsOkAndHolds(Claim::kNew));
   const std::vector<float> big = Values(*table, kBig);
@@ -66,7 +66,7 @@ TEST(ParameterTableTest, APushChangesItsRangesAndNoOthers) {
 TEST(ParameterTableTest, OneMessageMayPushManyVariablesInPiecesOfAnySize) {
   const auto table = MakeTable();
   const std::string big = Floats(2 * kChunk + 9, 2), small = Floats(5, 4);
-  ASSERT_OK(table->Push(MakePush(kWorker, 1, {kBig, kSmall}),
+  ASSERT_OK(table->Push(kWorker, MakePush(1, {kBig, kSmall}),
                         {ViewOf(big, 1021), ViewOf(small, 3)}));
   EXPECT_THAT(Values(*table, kBig), Each(3));
   EXPECT_THAT(Values(*table, kSmall), Each(5));
@@ -76,7 +76,7 @@ TEST(ParameterTableTest, ADuplicateIsAnsweredWithoutApplyingIt) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   for (const Claim want : {Claim::kNew, Claim::kDuplicate}) {
-    EXPECT_THAT(table->Push(MakePush(kWorker, 1, {kSmall}), {ViewOf(gradient)}),
+    EXPECT_THAT(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}),
                 IsOkAndHolds(want));
   }
   EXPECT_THAT(Values(*table, kSmall), Each(3));
@@ -88,32 +88,34 @@ TEST(ParameterTableTest, ARejectedPushChangesNothingAndClaimsNothing) {
                     big = Floats(2 * kChunk + 9, 2);
   const std::string odd = small.substr(1);
   struct Case {
-    wire::PushHeader push;
+    uint64_t worker;
+    wire::Push push;
     std::vector<PayloadView> gradients;
   };
   const Case cases[] = {
-      {MakePush(kWorker, 1, {kSmall}), {}},
-      {MakePush(kWorker, 1, {kSmall}), {ViewOf(small), ViewOf(small)}},
-      {MakePush(kWorker, 1, {kSmall, kBig}), {ViewOf(small), ViewOf(small)}},
-      {MakePush(kWorker, 1, {kSmall}), {ViewOf(short_by_one)}},
-      {MakePush(kWorker, 1, {kSmall}), {ViewOf(odd)}},
-      {MakePush(kWorker, 1, {kSmall}), {PayloadView()}},
-      {MakePush(kWorker, 1, {kSmall, kSmall}), {ViewOf(small), ViewOf(small)}},
-      {MakePush(kWorker, 1, {kSmall, MakeRange(2, 0, 5)}),
+      {kWorker, MakePush(1, {kSmall}), {}},
+      {kWorker, MakePush(1, {kSmall}), {ViewOf(small), ViewOf(small)}},
+      {kWorker, MakePush(1, {kSmall, kBig}), {ViewOf(small), ViewOf(small)}},
+      {kWorker, MakePush(1, {kSmall}), {ViewOf(short_by_one)}},
+      {kWorker, MakePush(1, {kSmall}), {ViewOf(odd)}},
+      {kWorker, MakePush(1, {kSmall}), {PayloadView()}},
+      {kWorker, MakePush(1, {kSmall, kSmall}), {ViewOf(small), ViewOf(small)}},
+      {kWorker,
+       MakePush(1, {kSmall, MakeRange(2, 0, 5)}),
        {ViewOf(small), ViewOf(small)}},
-      {MakePush(kWorker, 1, {MakeRange(0, UINT64_MAX, 5)}), {ViewOf(small)}},
-      {MakePush(kWorker, 1, {}), {}},
-      {MakePush(kWorker, 0, {kSmall}), {ViewOf(small)}},
-      {MakePush(0, 1, {kSmall}), {ViewOf(small)}},
+      {kWorker, MakePush(1, {MakeRange(0, UINT64_MAX, 5)}), {ViewOf(small)}},
+      {kWorker, MakePush(1, {}), {}},
+      {kWorker, MakePush(0, {kSmall}), {ViewOf(small)}},
+      {0, MakePush(1, {kSmall}), {ViewOf(small)}},
   };
   for (const Case& c : cases) {
-    EXPECT_THAT(table->Push(c.push, c.gradients),
+    EXPECT_THAT(table->Push(c.worker, c.push, c.gradients),
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << c.push.ShortDebugString();
   }
   EXPECT_THAT(Values(*table, kSmall), Each(1));
   EXPECT_THAT(Values(*table, kBig), Each(1));
-  EXPECT_THAT(table->Push(MakePush(kWorker, 1, {kSmall}), {ViewOf(small)}),
+  EXPECT_THAT(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(small)}),
               IsOkAndHolds(Claim::kNew));
 }
 
@@ -121,7 +123,7 @@ TEST(ParameterTableTest, WhatWasPulledStaysWhatItWas) {
   const auto table = MakeTable();
   const std::string gradient = Floats(2 * kChunk + 9, 2);
   const auto pulled = table->Pull(MakePull({kBig})).value();
-  ASSERT_OK(table->Push(MakePush(kWorker, 1, {kBig}), {ViewOf(gradient)}));
+  ASSERT_OK(table->Push(kWorker, MakePush(1, {kBig}), {ViewOf(gradient)}));
   EXPECT_THAT(FloatsOf(pulled), Each(1));
   EXPECT_THAT(Values(*table, kBig), Each(3));
 }
@@ -130,7 +132,7 @@ TEST(ParameterTableTest, AnArrayThatNobodyReadsIsUpdatedInPlace) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   const void* before = table->Pull(MakePull({kSmall})).value()[0].data;
-  ASSERT_OK(table->Push(MakePush(kWorker, 1, {kSmall}), {ViewOf(gradient)}));
+  ASSERT_OK(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
   EXPECT_EQ(table->Pull(MakePull({kSmall})).value()[0].data, before);
 }
 
@@ -169,9 +171,9 @@ TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
 TEST(ParameterTableTest, ACutStaysAsItWasWhilePushesGoOn) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
-  ASSERT_OK(table->Push(MakePush(kWorker, 1, {kSmall}), {ViewOf(gradient)}));
+  ASSERT_OK(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
   const TableCut cut = table->Cut();
-  ASSERT_OK(table->Push(MakePush(kWorker, 2, {kSmall}), {ViewOf(gradient)}));
+  ASSERT_OK(table->Push(kWorker, MakePush(2, {kSmall}), {ViewOf(gradient)}));
 
   const TableCut::Chunk& small = cut.chunks.back();
   EXPECT_EQ(small.variable, "small");
@@ -189,7 +191,7 @@ TEST(ParameterTableTest, ACutStaysAsItWasWhilePushesGoOn) {
 void PushOnes(ParameterTable& table, uint64_t worker, int pushes) {
   const std::string big = Floats(2 * kChunk + 9, 1), small = Floats(5, 1);
   for (int sequence = 1; sequence <= pushes; ++sequence) {
-    ASSERT_OK(table.Push(MakePush(worker, sequence, {kBig, kSmall}),
+    ASSERT_OK(table.Push(worker, MakePush(sequence, {kBig, kSmall}),
                          {ViewOf(big, 4093), ViewOf(small)}));
   }
 }

@@ -158,7 +158,9 @@ TEST_F(PsTaskTest, StopEndsOpenStreamsAndLeaves) {
   grpc::ClientContext context;
   const auto stream = stub->Exchange(&context);
   wire::ExchangeResponse response;
-  ASSERT_TRUE(stream->Write(wire::ExchangeRequest()));
+  wire::ExchangeRequest request;
+  request.mutable_header()->add_operation();
+  ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));
   task->Stop();
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -65,17 +65,16 @@ wire::TensorRange MakeRange(uint32_t part, uint64_t first, uint64_t count) {
   return range;
 }
 
-wire::PushHeader MakePush(uint64_t incarnation, uint64_t sequence,
-                          const std::vector<wire::TensorRange>& ranges) {
-  wire::PushHeader push;
-  push.set_worker_incarnation(incarnation);
+wire::Push MakePush(uint64_t sequence,
+                    const std::vector<wire::TensorRange>& ranges) {
+  wire::Push push;
   push.set_sequence(sequence);
   push.mutable_range()->Assign(ranges.begin(), ranges.end());
   return push;
 }
 
-wire::PullHeader MakePull(const std::vector<wire::TensorRange>& ranges) {
-  wire::PullHeader pull;
+wire::Pull MakePull(const std::vector<wire::TensorRange>& ranges) {
+  wire::Pull pull;
   pull.mutable_range()->Assign(ranges.begin(), ranges.end());
   return pull;
 }

@@ -21,9 +21,9 @@ wire::PartSpec MakePart(uint32_t id, const std::string& variable,
 
 wire::TensorRange MakeRange(uint32_t part, uint64_t first, uint64_t count);
 
-wire::PushHeader MakePush(uint64_t incarnation, uint64_t sequence,
-                          const std::vector<wire::TensorRange>& ranges);
-wire::PullHeader MakePull(const std::vector<wire::TensorRange>& ranges);
+wire::Push MakePush(uint64_t sequence,
+                    const std::vector<wire::TensorRange>& ranges);
+wire::Pull MakePull(const std::vector<wire::TensorRange>& ranges);
 
 // `count` float32 of `value`, as bytes.
 std::string Floats(size_t count, float value);

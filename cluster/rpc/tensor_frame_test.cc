@@ -76,20 +76,30 @@ class Draw {
 
   RequestHeader Header() {
     RequestHeader header;
-    header.set_request_id(random_());
+    header.set_worker_incarnation(random_());
     header.set_run_id(std::string(Below(40), 'r'));
-    const size_t ranges = Below(4);
-    if (Below(2) == 0) {
-      header.mutable_push()->set_sequence(uint64_t{1} << Below(64));
-      for (size_t i = 0; i < ranges; ++i) {
-        header.mutable_push()->add_range()->set_first(random_());
-      }
-    } else {
-      for (size_t i = 0; i < ranges; ++i) {
-        header.mutable_pull()->add_range()->set_count(random_());
-      }
+    const size_t operations = Below(3);
+    for (size_t i = 0; i < operations; ++i) {
+      *header.add_operation() = Operation();
     }
     return header;
+  }
+
+  wire::Operation Operation() {
+    wire::Operation operation;
+    operation.set_id(random_());
+    const size_t ranges = Below(4);
+    if (Below(2) == 0) {
+      wire::Push& push = *operation.mutable_push();
+      push.set_sequence(uint64_t{1} << Below(64));
+      for (size_t i = 0; i < ranges; ++i)
+        push.add_range()->set_first(random_());
+    } else {
+      wire::Pull& pull = *operation.mutable_pull();
+      for (size_t i = 0; i < ranges; ++i)
+        pull.add_range()->set_count(random_());
+    }
+    return operation;
   }
 
   // The request as protobuf writes it, with what it may also be written as:
@@ -223,7 +233,7 @@ TEST(TensorFrameTest, BytesThatAreNoMessageAreNamed) {
       {"group", "\x1B\x1C", "wire type 3"},
       {"wire type that is none", "\x1E", "wire type 6"},
       {"header that is none", "\x0A\x01\xFF", "bad header"},
-      {"name that is not UTF-8", "\x0A\x03\x12\x01\xFF", "bad header"},
+      {"name that is not UTF-8", "\x0A\x03\x0A\x01\xFF", "bad header"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
