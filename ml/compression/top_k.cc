@@ -40,6 +40,57 @@ struct Digit {
 };
 constexpr Digit kDigits[] = {{20, 0x7ff}, {10, 0x3ff}, {0, 0x3ff}};
 
+// Keys that are looked at together, a vector register's: most lots have none of
+// the few large keys.
+constexpr size_t kLot = 16;
+
+template <typename Predicate>
+inline bool AnyOfLot(const uint32_t* keys, Predicate predicate) {
+  uint32_t any = 0;
+  for (size_t j = 0; j < kLot; ++j) any |= predicate(keys[j]);
+  return any != 0;
+}
+
+// Copies the keys in [low, high] to `out`, which may be `keys`, and returns
+// their number. Without a jump that depends on a single key: half of them would
+// be mispredicted.
+PARASOL_MULTIVERSION
+size_t CopyKeysBetween(uint32_t low, uint32_t high, const uint32_t* keys,
+                       size_t count, uint32_t* out) {
+  const auto between = [=](uint32_t key) { return key - low <= high - low; };
+  size_t copied = 0;
+  for (size_t begin = 0; begin < count; begin += kLot) {
+    const size_t end = std::min(count, begin + kLot);
+    if (end == begin + kLot && !AnyOfLot(keys + begin, between)) continue;
+    for (size_t i = begin; i < end; ++i) {
+      const uint32_t key = keys[i];
+      out[copied] = key;
+      copied += between(key);
+    }
+  }
+  return copied;
+}
+
+// Writes the offsets of all keys above `threshold` and of the first `equal` of
+// those that are equal to it.
+PARASOL_MULTIVERSION
+void CollectOffsets(uint32_t threshold, size_t equal, const uint32_t* keys,
+                    size_t count, uint32_t* offsets) {
+  for (size_t begin = 0; begin < count; begin += kLot) {
+    const size_t end = std::min(count, begin + kLot);
+    if (end == begin + kLot &&
+        !AnyOfLot(keys + begin, [=](uint32_t k) { return k >= threshold; })) {
+      continue;
+    }
+    for (size_t i = begin; i < end; ++i) {
+      const bool take_equal = (keys[i] == threshold) & (equal > 0);
+      equal -= take_equal;
+      *offsets = static_cast<uint32_t>(i);
+      offsets += (keys[i] > threshold) | take_equal;
+    }
+  }
+}
+
 }  // namespace
 
 size_t KeptCount(size_t count, double share) {
@@ -55,14 +106,30 @@ TopK::Kept TopK::Select(absl::Span<const float> gradient, double share,
   if (kept == 0) return {};
   GrowTo(count, keys_);
   GrowTo(count, candidates_);
-  // Collect() writes one element past the last that it keeps.
+  // CollectOffsets() writes one past the last.
   GrowTo(kept + 1, offsets_);
   GrowTo(kept, values_);
   AddAndKey(count, gradient.data(), residual.data(), keys_.data());
-  Collect(count, FindThreshold(count, kept));
+  const Threshold threshold = FindThreshold(count, kept);
+  CollectOffsets(threshold.key, threshold.equal, keys_.data(), count,
+                 offsets_.data());
   TakeValues(encoding, kept, residual.data());
   return {.offsets = absl::MakeConstSpan(offsets_).subspan(0, kept),
           .values = absl::MakeConstSpan(values_).subspan(0, kept)};
+}
+
+// The sums end in histograms_[0].
+void TopK::CountByDigit(const uint32_t* keys, size_t count, int shift,
+                        uint32_t mask) {
+  for (Histogram& histogram : histograms_) histogram.fill(0);
+  for (size_t i = 0; i < count; ++i) {
+    ++histograms_[i % kHistograms][keys[i] >> shift & mask];
+  }
+  for (size_t h = 1; h < kHistograms; ++h) {
+    for (size_t b = 0; b < kBuckets; ++b) {
+      histograms_[0][b] += histograms_[h][b];
+    }
+  }
 }
 
 // A radix sort that follows one bucket only: the one that has the kept-th
@@ -70,39 +137,19 @@ TopK::Kept TopK::Select(absl::Span<const float> gradient, double share,
 TopK::Threshold TopK::FindThreshold(size_t count, size_t kept) {
   Threshold threshold{.equal = kept};
   const uint32_t* keys = keys_.data();
-  for (const Digit digit : kDigits) {
-    histogram_.fill(0);
-    for (size_t i = 0; i < count; ++i) {
-      ++histogram_[keys[i] >> digit.shift & digit.mask];
+  for (const auto [shift, mask] : kDigits) {
+    CountByDigit(keys, count, shift, mask);
+    uint32_t bucket = mask;
+    while (histograms_[0][bucket] < threshold.equal) {
+      threshold.equal -= histograms_[0][bucket--];
     }
-    uint32_t bucket = digit.mask;
-    while (histogram_[bucket] < threshold.equal) {
-      threshold.equal -= histogram_[bucket--];
-    }
-    threshold.key |= bucket << digit.shift;
+    threshold.key |= bucket << shift;
     // In place from the second digit on: it writes behind what it reads.
-    size_t candidates = 0;
-    for (size_t i = 0; i < count; ++i) {
-      const uint32_t key = keys[i];
-      candidates_[candidates] = key;
-      candidates += (key >> digit.shift & digit.mask) == bucket;
-    }
+    count = CopyKeysBetween(threshold.key, threshold.key | ((1u << shift) - 1),
+                            keys, count, candidates_.data());
     keys = candidates_.data();
-    count = candidates;
   }
   return threshold;
-}
-
-// Without a jump that depends on a key: half of them would be mispredicted.
-void TopK::Collect(size_t count, Threshold threshold) {
-  size_t kept = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const uint32_t key = keys_[i];
-    const bool equal = (key == threshold.key) & (threshold.equal > 0);
-    threshold.equal -= equal;
-    offsets_[kept] = static_cast<uint32_t>(i);
-    kept += (key > threshold.key) | equal;
-  }
 }
 
 void TopK::TakeValues(job::Encoding encoding, size_t kept, float* residual) {

@@ -46,8 +46,11 @@ class TopK {
               job::Encoding encoding, absl::Span<float> residual);
 
  private:
-  // Numbers of keys by their upper, middle and lower bits.
+  // Numbers of keys by one digit. Neighbours are counted in different ones: an
+  // increment that follows another of the same number waits for it.
   static constexpr size_t kBuckets = 2048;
+  static constexpr size_t kHistograms = 4;
+  using Histogram = std::array<uint32_t, kBuckets>;
 
   // The keys that are larger than `key` are sent, and the first `equal` of
   // those that are equal to it.
@@ -57,10 +60,11 @@ class TopK {
   };
 
   Threshold FindThreshold(size_t count, size_t kept);
-  void Collect(size_t count, Threshold threshold);
+  void CountByDigit(const uint32_t* keys, size_t count, int shift,
+                    uint32_t mask);
   void TakeValues(job::Encoding encoding, size_t kept, float* residual);
 
-  std::array<uint32_t, kBuckets> histogram_;
+  std::array<Histogram, kHistograms> histograms_;
   std::vector<uint32_t> keys_;
   std::vector<uint32_t> candidates_;
   std::vector<uint32_t> offsets_;
