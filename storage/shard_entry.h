@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/types/span.h"
+
 namespace parasol {
 
 // Which array of a variable: its value, or one of the optimizer's slots.
@@ -13,6 +15,14 @@ inline constexpr int kValueArray = 0;  // slot i is array 1 + i
 struct DedupEntry {
   uint64_t worker_incarnation = 0;
   std::string window;  // opaque here
+};
+
+// Rows of a sparse table: row i is rows[i * n…] of n = rows.size() / ids.size()
+// float32, the row's values and then each slot's. Owned by the caller.
+struct RowBatch {
+  int64_t updates = 0;  // that the table has had
+  absl::Span<const uint64_t> ids = {};
+  absl::Span<const float> rows = {};
 };
 
 }  // namespace parasol

@@ -7,6 +7,10 @@
 
 namespace parasol {
 
+// Standard deviation of a standard normal cut off at ±2, by which Keras divides
+// that of he_normal.
+inline constexpr double kTruncatedStddev = .87962566103423978;
+
 // How many inputs an output of a variable's layer has, and the other way round.
 struct Fans {
   double in = 1;

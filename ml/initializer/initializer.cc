@@ -9,19 +9,17 @@
 #include "base/status_macros.h"
 #include "ml/initializer/fans.h"
 #include "ml/initializer/philox.h"
+#include "ml/initializer/variable_key.h"
 
 namespace parasol {
 namespace {
 
-// Standard deviation of a standard normal cut off at ±2.
-constexpr double kTruncatedStddev = .87962566103423978;
-
-// The bits of one variable. Counter: element (64 bits), draw, 0. Key: seed and
-// name, mixed. A change here changes every job's initial values.
+// The bits of one variable. Counter: element (64 bits), draw, 0. A change here
+// changes every job's initial values.
 class VariableBits {
  public:
   VariableBits(uint64_t seed, absl::string_view name)
-      : VariableBits(Mix(seed ^ Mix(Hash(name)))) {}
+      : key_(VariableKey(seed, name)) {}
 
   // Two numbers in [0, 1), a multiple of 2^-53 each; others for each `draw`.
   struct Pair {
@@ -37,26 +35,6 @@ class VariableBits {
   }
 
  private:
-  explicit VariableBits(uint64_t key)
-      : key_({static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)}) {}
-
-  // FNV-1a: the same in every process and on every machine.
-  static uint64_t Hash(absl::string_view name) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (const char c : name) {
-      hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-    }
-    return hash;
-  }
-
-  // The finalizer of SplitMix64: a bijection that spreads each bit.
-  static uint64_t Mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-  }
-
   static double Uniform(uint32_t low, uint32_t high) {
     const uint64_t bits = uint64_t{high} << 32 | low;
     return static_cast<double>(bits >> 11) * 0x1p-53;
