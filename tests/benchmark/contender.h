@@ -1,54 +1,55 @@
 #ifndef PARASOL_TESTS_BENCHMARK_CONTENDER_H_
 #define PARASOL_TESTS_BENCHMARK_CONTENDER_H_
 
-#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ml/optimizer/optimizer.h"
+#include "tests/benchmark/server_process.h"
 
 namespace parasol {
 
-// Bytes of the variables that every contender holds, by number.
-inline constexpr std::array<size_t, 3> kVariableBytes = {64 << 10, 1 << 20,
-                                                         16 << 20};
-
-// A way to bring gradients to variables and values back. Not thread-safe.
-class Contender {
- public:
-  virtual ~Contender() = default;
-
-  virtual std::string name() const = 0;
-
-  // Applies a gradient with SGD; done when this returns.
-  virtual void Push(size_t variable, absl::Span<const float> gradient) = 0;
-  virtual void Pull(size_t variable, absl::Span<float> values) = 0;
-  // Both, overlapped where the contender can; the values are those after.
-  virtual void PushPull(size_t variable, absl::Span<const float> gradient,
-                        absl::Span<float> values) = 0;
-
-  // Of the process that holds the variables; 0: this one.
-  virtual size_t server_rss_bytes() const = 0;
+// A gradient for a variable, its values back, or both. The memory stays until
+// the exchange is finished.
+struct Exchange {
+  size_t variable = 0;
+  absl::Span<const float> gradient = {};  // empty: no push
+  absl::Span<float> values = {};          // empty: no pull
 };
 
-// The variables of a contender that is not Parasol, updated by Parasol's SGD.
-// Calls for different elements may run at the same time.
-class PlainVariables {
+// The same for rows of the sparse table, in the order of the ids.
+struct RowExchange {
+  absl::Span<const uint64_t> ids;
+  absl::Span<const float> gradients = {};  // empty: no push
+  absl::Span<float> values = {};           // empty: no pull
+};
+
+// One thread's way to a server. Exchanges are started, many of them before the
+// first one is finished, and finished in the order of their start.
+class Session {
  public:
-  PlainVariables();
+  virtual ~Session() = default;
 
-  absl::Span<float> values(size_t variable) {
-    return absl::MakeSpan(values_[variable]);
-  }
-  // `gradient` may be at any alignment.
-  void Apply(size_t variable, size_t first, size_t count, const void* gradient);
+  virtual void Start(const Exchange& exchange) = 0;
+  virtual void StartRows(const RowExchange& exchange) = 0;
+  // Starts all of a step, as one exchange. Without a way to say so, the
+  // exchanges are done one by one.
+  virtual void StartStep(absl::Span<const Exchange> exchanges);
 
- private:
-  std::vector<std::vector<float>> values_;
-  std::unique_ptr<const Optimizer> sgd_;
+  // Waits for the oldest exchange that is not finished.
+  virtual void Finish() = 0;
+};
+
+// Something that brings gradients to variables and values back.
+struct Contender {
+  std::string name;
+  // Null: the variables are in this process.
+  std::unique_ptr<ServerProcess> server = nullptr;
+  // As many threads as it takes to be fast.
+  std::vector<std::unique_ptr<Session>> sessions = {};
 };
 
 }  // namespace parasol

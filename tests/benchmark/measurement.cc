@@ -1,107 +1,110 @@
 #include "tests/benchmark/measurement.h"
 
 #include <algorithm>
+#include <cmath>
+#include <thread>
 
 #include "base/clock.h"
 
 namespace parasol {
 namespace {
 
+// Of a repetition's time, spent on pieces that are alone.
+constexpr double kAlone = .3;
+
 struct Samples {
-  std::vector<double> gigabytes_per_second;  // of each repetition
-  std::vector<absl::Duration> latencies;     // of each exchange
+  std::vector<double> throughputs;  // of each repetition
+  std::vector<double> seconds;      // of each piece that was alone
 };
 
-template <typename T>
-T Quantile(std::vector<T> values, double quantile) {
-  std::sort(values.begin(), values.end());
-  return values[static_cast<size_t>(quantile * (values.size() - 1))];
+// Returns the amount done by `end` or little later.
+double Work(Lane& lane, size_t window, absl::Time end) {
+  Clock& clock = Clock::Real();
+  size_t started = 0;
+  size_t finished = 0;
+  do {
+    lane.Start();
+    ++started;
+    if (started - finished == window) {
+      lane.Finish();
+      ++finished;
+    }
+  } while (clock.Now() < end);
+  for (; finished < started; ++finished) lane.Finish();
+  return lane.amount() * started;
 }
 
-class Exchanger {
- public:
-  Exchanger(ExchangeKind kind, size_t variable)
-      : kind_(kind),
-        variable_(variable),
-        gradient_(kVariableBytes[variable] / sizeof(float), 1e-3f),
-        values_(gradient_.size()) {}
-
-  void Exchange(Contender& contender) {
-    switch (kind_) {
-      case ExchangeKind::kPush:
-        return contender.Push(variable_, gradient_);
-      case ExchangeKind::kPull:
-        return contender.Pull(variable_, absl::MakeSpan(values_));
-      case ExchangeKind::kPushPull:
-        return contender.PushPull(variable_, gradient_,
-                                  absl::MakeSpan(values_));
-    }
+void TimePieces(Lane& lane, absl::Duration time, std::vector<double>& seconds) {
+  Clock& clock = Clock::Real();
+  absl::Time now = clock.Now();
+  const absl::Time end = now + time;
+  while (now < end) {
+    lane.Start();
+    lane.Finish();
+    const absl::Time done = clock.Now();
+    seconds.push_back(absl::ToDoubleSeconds(done - now));
+    now = done;
   }
+}
 
-  // One repetition.
-  void Repeat(Contender& contender, absl::Duration time, Samples& samples) {
-    Clock& clock = Clock::Real();
-    const absl::Time start = clock.Now();
-    absl::Time now = start;
-    int count = 0;
-    while (now - start < time) {
-      Exchange(contender);
-      const absl::Time done = clock.Now();
-      samples.latencies.push_back(done - now);
-      now = done;
-      ++count;
-    }
-    samples.gigabytes_per_second.push_back(
-        count * static_cast<double>(kVariableBytes[variable_]) /
-        absl::ToDoubleSeconds(now - start) / 1e9);
-  }
+void Repeat(const Entrant& entrant, absl::Duration time, Samples& samples) {
+  samples.throughputs.push_back(
+      Throughput(entrant.lanes, entrant.window, time * (1 - kAlone)));
+  TimePieces(*entrant.lanes[0], time * kAlone, samples.seconds);
+}
 
- private:
-  const ExchangeKind kind_;
-  const size_t variable_;
-  std::vector<float> gradient_;
-  std::vector<float> values_;
-};
+std::optional<MemoryUse> MemoryOf(const Contender& contender) {
+  if (contender.server == nullptr) return std::nullopt;
+  return contender.server->memory();
+}
 
 }  // namespace
 
-std::string NameOf(ExchangeKind kind) {
-  switch (kind) {
-    case ExchangeKind::kPush:
-      return "push";
-    case ExchangeKind::kPull:
-      return "pull";
-    case ExchangeKind::kPushPull:
-      return "push+pull";
+double Throughput(const std::vector<std::unique_ptr<Lane>>& lanes,
+                  size_t window, absl::Duration time) {
+  const absl::Time start = Clock::Real().Now();
+  std::vector<double> amounts(lanes.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < lanes.size(); ++i) {
+    threads.emplace_back(
+        [&, i] { amounts[i] = Work(*lanes[i], window, start + time); });
   }
-  return "";
+  double amount = Work(*lanes[0], window, start + time);
+  for (std::thread& thread : threads) thread.join();
+  for (double part : amounts) amount += part;
+  return amount / absl::ToDoubleSeconds(Clock::Real().Now() - start);
 }
 
-std::vector<Measurement> Measure(
-    const std::vector<std::unique_ptr<Contender>>& contenders,
-    ExchangeKind kind, size_t variable, const MeasurementPlan& plan) {
-  Exchanger exchanger(kind, variable);
-  std::vector<Samples> samples(contenders.size());
-  for (const auto& contender : contenders) {
-    Samples warmup;
-    exchanger.Repeat(*contender, plan.repetition_time / 2, warmup);
+std::vector<Measurement> Measure(const std::vector<Entrant>& entrants,
+                                 const MeasurementPlan& plan) {
+  std::vector<Measurement> measurements;
+  for (const Entrant& entrant : entrants) {
+    measurements.push_back({.contender = entrant.contender.name,
+                            .before = MemoryOf(entrant.contender),
+                            .target = entrant.target});
+    Samples warm_up;
+    Repeat(entrant, plan.repetition_time, warm_up);
   }
+  std::vector<Samples> samples(entrants.size());
   for (int i = 0; i < plan.repetitions; ++i) {
-    for (size_t j = 0; j < contenders.size(); ++j) {
-      exchanger.Repeat(*contenders[j], plan.repetition_time, samples[j]);
+    for (size_t j = 0; j < entrants.size(); ++j) {
+      Repeat(entrants[j], plan.repetition_time, samples[j]);
     }
   }
-  std::vector<Measurement> measurements;
-  for (size_t j = 0; j < contenders.size(); ++j) {
-    measurements.push_back(
-        {.contender = contenders[j]->name(),
-         .kind = kind,
-         .bytes = kVariableBytes[variable],
-         .gigabytes_per_second = Quantile(samples[j].gigabytes_per_second, 0.5),
-         .p50 = Quantile(samples[j].latencies, 0.5),
-         .p99 = Quantile(samples[j].latencies, 0.99)});
+  for (size_t j = 0; j < entrants.size(); ++j) {
+    Measurement& measurement = measurements[j];
+    measurement.figure = Quantile(samples[j].throughputs, .5);
+    measurement.p50 = absl::Seconds(Quantile(samples[j].seconds, .5));
+    measurement.p99 = absl::Seconds(Quantile(samples[j].seconds, .99));
+    measurement.after = MemoryOf(entrants[j].contender);
   }
   return measurements;
+}
+
+double Quantile(std::vector<double> values, double quantile) {
+  const auto at = values.begin() + std::lround(quantile * (values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
 }
 
 }  // namespace parasol

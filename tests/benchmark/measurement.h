@@ -3,38 +3,56 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
 #include "tests/benchmark/contender.h"
+#include "tests/benchmark/lane.h"
+#include "tests/benchmark/target.h"
 
 namespace parasol {
 
-enum class ExchangeKind { kPush, kPull, kPushPull };
-std::string NameOf(ExchangeKind kind);
+struct MeasurementPlan {
+  int repetitions = 5;
+  absl::Duration repetition_time = absl::Milliseconds(150);
+};
 
-// What one contender achieved with exchanges of one kind and variable.
+// A contender with its work.
+struct Entrant {
+  Contender contender;
+  std::vector<std::unique_ptr<Lane>> lanes = {};
+  size_t window = 1;  // pieces in flight in each lane
+  Target target = {};
+};
+
+// What one entrant achieved.
 struct Measurement {
   std::string contender;
-  ExchangeKind kind = ExchangeKind::kPush;
-  size_t bytes = 0;
-  // Median over the repetitions, of a tensor's bytes, once for push and pull.
-  double gigabytes_per_second = 0;
-  absl::Duration p50;
-  absl::Duration p99;
+  // Median over the repetitions: amount per second, of all lanes together.
+  double figure = 0;
+  // Of one piece, with nothing else in flight.
+  absl::Duration p50 = absl::ZeroDuration();
+  absl::Duration p99 = absl::ZeroDuration();
+  // Of the server; `before` the first piece.
+  std::optional<MemoryUse> before = std::nullopt;
+  std::optional<MemoryUse> after = std::nullopt;
+  Target target = {};
 };
 
-struct MeasurementPlan {
-  int repetitions = 7;
-  absl::Duration repetition_time = absl::Milliseconds(200);
-};
+// How much of `lanes`' work is done per second, with `window` pieces in flight
+// in each, tried for so long.
+double Throughput(const std::vector<std::unique_ptr<Lane>>& lanes,
+                  size_t window, absl::Duration time);
 
-// Measures all contenders in turn, repetition by repetition, so that what else
-// the machine does meets them alike. One exchange at a time.
-std::vector<Measurement> Measure(
-    const std::vector<std::unique_ptr<Contender>>& contenders,
-    ExchangeKind kind, size_t variable, const MeasurementPlan& plan);
+// Measures all entrants in turn, repetition by repetition, so that what else
+// the machine does meets them alike.
+std::vector<Measurement> Measure(const std::vector<Entrant>& entrants,
+                                 const MeasurementPlan& plan);
+
+// `values` must not be empty.
+double Quantile(std::vector<double> values, double quantile);
 
 }  // namespace parasol
 

@@ -1,35 +1,37 @@
 #include "tests/benchmark/memory_contender.h"
 
 #include <cstring>
+#include <memory>
 #include <vector>
+
+#include "base/log.h"
+#include "tests/benchmark/plain_tables.h"
 
 namespace parasol {
 namespace {
 
-class MemoryContender : public Contender {
+class MemorySession : public Session {
  public:
-  MemoryContender() : received_(kVariableBytes.back() / sizeof(float)) {}
+  explicit MemorySession(const Contents& contents)
+      : variables_(contents), received_(contents.elements) {}
 
-  std::string name() const override { return "memcpy"; }
-
-  void Push(size_t variable, absl::Span<const float> gradient) override {
-    std::memcpy(received_.data(), gradient.data(),
-                gradient.size() * sizeof(float));
-    variables_.Apply(variable, 0, gradient.size(), received_.data());
+  void Start(const Exchange& exchange) override {
+    if (!exchange.gradient.empty()) {
+      std::memcpy(received_.data(), exchange.gradient.data(),
+                  exchange.gradient.size() * sizeof(float));
+      variables_.Apply(exchange.variable, 0, received_.size(),
+                       received_.data());
+    }
+    if (!exchange.values.empty()) {
+      std::memcpy(exchange.values.data(),
+                  variables_.values(exchange.variable).data(),
+                  exchange.values.size() * sizeof(float));
+    }
   }
-
-  void Pull(size_t variable, absl::Span<float> values) override {
-    std::memcpy(values.data(), variables_.values(variable).data(),
-                values.size() * sizeof(float));
+  void StartRows(const RowExchange&) override {
+    LOG(FATAL) << "no sparse table";
   }
-
-  void PushPull(size_t variable, absl::Span<const float> gradient,
-                absl::Span<float> values) override {
-    Push(variable, gradient);
-    Pull(variable, values);
-  }
-
-  size_t server_rss_bytes() const override { return 0; }
+  void Finish() override {}
 
  private:
   PlainVariables variables_;
@@ -38,8 +40,10 @@ class MemoryContender : public Contender {
 
 }  // namespace
 
-std::unique_ptr<Contender> MakeMemoryContender() {
-  return std::make_unique<MemoryContender>();
+Contender MakeMemoryContender(const Contents& contents) {
+  Contender contender = {.name = "memcpy"};
+  contender.sessions.push_back(std::make_unique<MemorySession>(contents));
+  return contender;
 }
 
 }  // namespace parasol

@@ -1,15 +1,14 @@
 #ifndef PARASOL_TESTS_BENCHMARK_MEMORY_CONTENDER_H_
 #define PARASOL_TESTS_BENCHMARK_MEMORY_CONTENDER_H_
 
-#include <memory>
-
 #include "tests/benchmark/contender.h"
+#include "tests/benchmark/contents.h"
 
 namespace parasol {
 
-// The floor below all: no network. A push is a memcpy and an update, a pull
-// is a memcpy.
-std::unique_ptr<Contender> MakeMemoryContender();
+// The floor below all: no network, one thread. A push is a memcpy and an
+// update, a pull is a memcpy. No sparse table.
+Contender MakeMemoryContender(const Contents& contents);
 
 }  // namespace parasol
 

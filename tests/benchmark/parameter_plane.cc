@@ -1,7 +1,9 @@
+#include <unistd.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,81 +12,103 @@
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "cluster/rpc/keep_memory.h"
-#include "tests/benchmark/measurement.h"
-#include "tests/benchmark/memory_contender.h"
+#include "tests/benchmark/contents.h"
 #include "tests/benchmark/parasol_contender.h"
 #include "tests/benchmark/plain_contender.h"
 #include "tests/benchmark/report.h"
 #include "tests/benchmark/tcp_contender.h"
+#include "tests/benchmark/worker_process.h"
+#include "tests/benchmark/workloads.h"
 
 ABSL_FLAG(std::string, json, "", "Write the measurements to this file too.");
+ABSL_FLAG(std::vector<std::string>, workload, {},
+          "Some of dense, small, steps, sparse, adam, workers, encodings, "
+          "growth; all by default.");
 ABSL_FLAG(std::string, only, "", "Measure this contender alone.");
-ABSL_FLAG(int, repetitions, 7, "Of each measurement; the median counts.");
-ABSL_FLAG(absl::Duration, repetition_time, absl::Milliseconds(200),
+ABSL_FLAG(int, repetitions, 5, "Of each measurement; the median counts.");
+ABSL_FLAG(absl::Duration, repetition_time, absl::Milliseconds(150),
           "How long one repetition takes.");
 ABSL_FLAG(int, streams, 2, "Parasol's streams to the ps.");
 ABSL_FLAG(uint64_t, message_bytes, 1 << 20, "Parasol's bytes per message.");
+ABSL_FLAG(uint64_t, rows, 2000000, "Of a sparse table.");
+ABSL_FLAG(uint64_t, growth_rows, 10000000, "That a sparse table grows to.");
+ABSL_FLAG(uint64_t, adam_elements, 16 << 20, "That Adam updates.");
 ABSL_FLAG(std::string, serve, "",
           "Be the server of this contender (the benchmark starts it itself).");
+ABSL_FLAG(std::string, work, "",
+          "Be a worker of this contender (the benchmark starts it itself).");
 
 namespace parasol {
 namespace {
 
-absl::Status Serve(const std::string& contender) {
-  if (contender == "tcp") ServeTcp();
-  if (contender == "plain") ServePlain();
-  if (contender == "parasol") ServeParasol();
+absl::Status Serve(const std::string& kind) {
+  const Contents contents = ContentsFromFlags();
+  if (kind == "tcp") ServeTcp(contents, RowStore::kOpenAddressing);
+  if (kind == "tcp_unordered_map") ServeTcp(contents, RowStore::kUnorderedMap);
+  if (kind == "plain") ServePlain(contents);
+  if (kind == "parasol") ServeParasol(contents);
   return absl::InvalidArgumentError(
-      absl::StrCat("no contender \"", contender, "\" has a server"));
+      absl::StrCat("no contender \"", kind, "\" has a server"));
 }
 
-std::vector<std::unique_ptr<Contender>> MakeContenders() {
-  std::vector<std::unique_ptr<Contender>> contenders;
-  contenders.push_back(MakeMemoryContender());
-  contenders.push_back(MakeTcpContender());
-  contenders.push_back(MakePlainContender());
+ParameterClient::Options ClientOptions() {
   ParameterClient::Options options;
-  options.worker_incarnation = 1;
+  options.worker_incarnation = getpid();
   options.streams_per_shard = absl::GetFlag(FLAGS_streams);
   options.message_bytes = absl::GetFlag(FLAGS_message_bytes);
-  contenders.push_back(MakeParasolContender(options));
-  const std::string only = absl::GetFlag(FLAGS_only);
-  if (!only.empty()) {
-    std::erase_if(contenders, [&](const std::unique_ptr<Contender>& contender) {
-      return contender->name() != only;
-    });
-  }
-  return contenders;
+  return options;
+}
+
+Settings SettingsFromFlags() {
+  return {.plan = {.repetitions = absl::GetFlag(FLAGS_repetitions),
+                   .repetition_time = absl::GetFlag(FLAGS_repetition_time)},
+          .only = absl::GetFlag(FLAGS_only),
+          .client = ClientOptions(),
+          .rows = absl::GetFlag(FLAGS_rows),
+          .growth_rows = absl::GetFlag(FLAGS_growth_rows),
+          .adam_elements = absl::GetFlag(FLAGS_adam_elements)};
+}
+
+absl::Status WriteJson(const std::string& path,
+                       const std::vector<Comparison>& comparisons) {
+  std::ofstream file(path);
+  file << ToJson(comparisons);
+  file.close();
+  if (file) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("can't write ", path));
 }
 
 absl::Status Run() {
-  KeepFreedMemory();
-  const auto contenders = MakeContenders();
-  if (contenders.empty()) return absl::InvalidArgumentError("--only: nobody");
-  const MeasurementPlan plan = {
-      .repetitions = absl::GetFlag(FLAGS_repetitions),
-      .repetition_time = absl::GetFlag(FLAGS_repetition_time)};
-  Report report;
-  for (const ExchangeKind kind :
-       {ExchangeKind::kPush, ExchangeKind::kPull, ExchangeKind::kPushPull}) {
-    for (size_t variable = 0; variable < kVariableBytes.size(); ++variable) {
-      for (Measurement& m : Measure(contenders, kind, variable, plan)) {
-        report.measurements.push_back(std::move(m));
-      }
+  const std::vector<std::string> chosen = absl::GetFlag(FLAGS_workload);
+  const Settings settings = SettingsFromFlags();
+  std::vector<Comparison> comparisons;
+  std::fputs(TableHeader().c_str(), stdout);
+  for (const Workload& workload : AllWorkloads()) {
+    if (!chosen.empty() &&
+        std::count(chosen.begin(), chosen.end(), workload.name) == 0) {
+      continue;
     }
+    workload.run(settings, [&](Comparison comparison) {
+      std::fputs(ToTable(comparison).c_str(), stdout);
+      std::fflush(stdout);
+      comparisons.push_back(std::move(comparison));
+    });
   }
-  for (const auto& contender : contenders) {
-    if (const size_t rss = contender->server_rss_bytes(); rss > 0) {
-      report.server_rss_bytes[contender->name()] = rss;
-    }
+  if (comparisons.empty()) {
+    return absl::InvalidArgumentError("--workload names none");
   }
-  std::fputs(ToTable(report).c_str(), stdout);
   const std::string path = absl::GetFlag(FLAGS_json);
-  if (path.empty()) return absl::OkStatus();
-  std::ofstream file(path);
-  file << ToJson(report);
-  file.close();
-  if (!file) return absl::InternalError(absl::StrCat("can't write ", path));
+  return path.empty() ? absl::OkStatus() : WriteJson(path, comparisons);
+}
+
+absl::Status RunAsOrdered() {
+  if (const std::string kind = absl::GetFlag(FLAGS_serve); !kind.empty()) {
+    return Serve(kind);
+  }
+  KeepFreedMemory();
+  const std::string kind = absl::GetFlag(FLAGS_work);
+  if (kind.empty()) return Run();
+  Work(WorkOrderFromFlags(kind), ClientOptions());
   return absl::OkStatus();
 }
 
@@ -94,9 +118,7 @@ absl::Status Run() {
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(
       argc, argv,
-      "Measures pushes and pulls of one tensor: Parasol's client and ps, plain "
-      "gRPC with protobuf, and the floors: raw TCP and memcpy.");
-  const std::string serve = absl::GetFlag(FLAGS_serve);
-  return parasol::ExitWith(serve.empty() ? parasol::Run()
-                                         : parasol::Serve(serve));
+      "Measures the parameter plane: Parasol's client and ps, plain gRPC with "
+      "protobuf, and the floors: raw TCP and memcpy.");
+  return parasol::ExitWith(parasol::RunAsOrdered());
 }

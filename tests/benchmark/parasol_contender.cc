@@ -1,8 +1,7 @@
 #include "tests/benchmark/parasol_contender.h"
 
-#include <string>
+#include <deque>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
@@ -13,93 +12,159 @@
 #include "ps/parameter_server.h"
 #include "ps/parameter_service.h"
 #include "ps/ps_metrics.h"
-#include "tests/benchmark/server_process.h"
 
 namespace parasol {
 namespace {
 
 constexpr char kRun[] = "benchmark";
+constexpr char kTable[] = "rows";
 
 std::string VariableName(size_t variable) {
   return absl::StrCat("v", variable);
 }
 
-// All variables on one shard.
-wire::Shard OneShard(const std::string& address) {
+// Everything on one shard.
+wire::Shard OneShard(const Contents& contents) {
   wire::Shard shard;
-  shard.set_address(address);
-  for (size_t i = 0; i < kVariableBytes.size(); ++i) {
-    const int64_t elements = kVariableBytes[i] / sizeof(float);
+  for (size_t i = 0; i < contents.variables; ++i) {
     wire::PartSpec& part = *shard.add_part();
     part.set_id(i);
     part.set_variable(VariableName(i));
-    part.add_variable_shape(elements);
-    part.set_elements(elements);
+    part.add_variable_shape(contents.elements);
+    part.set_elements(contents.elements);
     part.mutable_initializer()->mutable_zeros();
+  }
+  if (contents.row_width > 0) {
+    wire::TableSpec& table = *shard.add_table();
+    table.set_name(kTable);
+    table.set_width(contents.row_width);
+    table.mutable_initializer()->mutable_random_uniform();
   }
   return shard;
 }
 
-class ParasolContender : public Contender {
+std::unique_ptr<ParameterClient> MakeClient(
+    int port, const Contents& contents, const ParameterClient::Options& options,
+    MetricsRegistry& metrics) {
+  wire::GetPlacementResponse placement;
+  placement.set_run_id(kRun);
+  wire::Shard& shard = *placement.add_shard();
+  shard = OneShard(contents);
+  shard.set_address(absl::StrCat("127.0.0.1:", port));
+  std::vector<std::string> variables;
+  for (size_t i = 0; i < contents.variables; ++i) {
+    variables.push_back(VariableName(i));
+  }
+  std::vector<std::string> tables;
+  if (contents.row_width > 0) tables.push_back(kTable);
+  auto client = ParameterClient::Create(placement, variables, tables, options,
+                                        Clock::Real(), metrics);
+  CHECK(client.ok()) << client.status();
+  return *std::move(client);
+}
+
+class ParasolSession : public Session {
  public:
-  explicit ParasolContender(const ParameterClient::Options& options)
-      : process_("parasol") {
-    wire::GetPlacementResponse placement;
-    placement.set_run_id(kRun);
-    *placement.add_shard() = OneShard(process_.address());
-    std::vector<std::string> variables;
-    for (size_t i = 0; i < kVariableBytes.size(); ++i) {
-      variables.push_back(VariableName(i));
+  ParasolSession(int port, const Contents& contents,
+                 const ParameterClient::Options& options)
+      : client_(MakeClient(port, contents, options, metrics_)) {}
+
+  void Start(const Exchange& exchange) override {
+    StartStep(absl::MakeConstSpan(&exchange, 1));
+  }
+
+  void StartStep(absl::Span<const Exchange> exchanges) override {
+    ParameterClient::PushRequest push;
+    ParameterClient::PullRequest pull;
+    for (const Exchange& exchange : exchanges) {
+      if (!exchange.gradient.empty()) {
+        push.gradients.push_back({exchange.variable, exchange.gradient});
+      }
+      if (!exchange.values.empty()) {
+        pull.targets.push_back({exchange.variable, exchange.values});
+      }
     }
-    auto client = ParameterClient::Create(placement, variables, /*tables=*/{},
-                                          options, Clock::Real(), metrics_);
-    CHECK(client.ok()) << client.status();
-    client_ = *std::move(client);
+    Start(std::move(push), std::move(pull));
   }
 
-  std::string name() const override { return "Parasol"; }
-
-  void Push(size_t variable, absl::Span<const float> gradient) override {
-    CheckOk(client_->Push({{variable, gradient}})->Wait());
-  }
-  void Pull(size_t variable, absl::Span<float> values) override {
-    CheckOk(client_->Pull({{variable, values}})->Wait());
-  }
-  void PushPull(size_t variable, absl::Span<const float> gradient,
-                absl::Span<float> values) override {
-    const auto push = client_->Push({{variable, gradient}});
-    CheckOk(client_->Pull({{variable, values}})->Wait());
-    CheckOk(push->Wait());
+  void StartRows(const RowExchange& exchange) override {
+    ParameterClient::PushRequest push;
+    ParameterClient::PullRequest pull;
+    if (!exchange.gradients.empty()) {
+      push.rows.push_back({.ids = exchange.ids, .values = exchange.gradients});
+    }
+    if (!exchange.values.empty()) {
+      pull.rows.push_back({.ids = exchange.ids, .values = exchange.values});
+    }
+    Start(std::move(push), std::move(pull));
   }
 
-  size_t server_rss_bytes() const override { return process_.rss_bytes(); }
+  void Finish() override {
+    Wait(pending_.front().push.get());
+    Wait(pending_.front().pull.get());
+    pending_.pop_front();
+  }
 
  private:
-  static void CheckOk(const absl::Status& status) {
+  struct Pendings {
+    std::unique_ptr<ParameterClient::Pending> push;
+    std::unique_ptr<ParameterClient::Pending> pull;
+  };
+
+  void Start(ParameterClient::PushRequest push,
+             ParameterClient::PullRequest pull) {
+    Pendings& pendings = pending_.emplace_back();
+    if (!push.gradients.empty() || !push.rows.empty()) {
+      pendings.push = client_->Push(std::move(push));
+    }
+    if (!pull.targets.empty() || !pull.rows.empty()) {
+      pendings.pull = client_->Pull(std::move(pull));
+    }
+  }
+
+  static void Wait(ParameterClient::Pending* pending) {
+    if (pending == nullptr) return;
+    const absl::Status status = pending->Wait();
     CHECK(status.ok()) << status;
   }
 
-  ServerProcess process_;
   MetricsRegistry metrics_;
   std::unique_ptr<ParameterClient> client_;
+  std::deque<Pendings> pending_;
 };
 
 }  // namespace
 
-std::unique_ptr<Contender> MakeParasolContender(
-    const ParameterClient::Options& options) {
-  return std::make_unique<ParasolContender>(options);
+Contender MakeParasolContender(const std::string& name,
+                               const Contents& contents,
+                               const ParameterClient::Options& options) {
+  Contender contender = {
+      .name = name,
+      .server = std::make_unique<ServerProcess>("parasol", contents)};
+  contender.sessions =
+      ConnectParasol(contender.server->port(), contents, options);
+  return contender;
 }
 
-void ServeParasol() {
+std::vector<std::unique_ptr<Session>> ConnectParasol(
+    int port, const Contents& contents,
+    const ParameterClient::Options& options) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  sessions.push_back(std::make_unique<ParasolSession>(port, contents, options));
+  return sessions;
+}
+
+void ServeParasol(const Contents& contents) {
   KeepFreedMemory();
   MetricsRegistry registry;
   PsMetrics metrics(registry);
   ParameterServer server({.task = "ps/0"}, Clock::Real(), metrics);
   wire::LoadRequest load;
   load.set_run_id(kRun);
-  load.mutable_optimizer()->mutable_sgd()->set_learning_rate(0.01);
-  *load.mutable_part() = OneShard("").part();
+  *load.mutable_optimizer() = OptimizerOf(contents);
+  const wire::Shard shard = OneShard(contents);
+  *load.mutable_part() = shard.part();
+  *load.mutable_table() = shard.table();
   load.set_num_shards(1);
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();

@@ -2,16 +2,26 @@
 #define PARASOL_TESTS_BENCHMARK_PARASOL_CONTENDER_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cluster/client/parameter_client.h"
 #include "tests/benchmark/contender.h"
+#include "tests/benchmark/contents.h"
 
 namespace parasol {
 
 // A ParameterClient and a ps.
-std::unique_ptr<Contender> MakeParasolContender(
+Contender MakeParasolContender(const std::string& name,
+                               const Contents& contents,
+                               const ParameterClient::Options& options);
+
+// A session with the ps that listens on `port`.
+std::vector<std::unique_ptr<Session>> ConnectParasol(
+    int port, const Contents& contents,
     const ParameterClient::Options& options);
-[[noreturn]] void ServeParasol();
+
+[[noreturn]] void ServeParasol(const Contents& contents);
 
 }  // namespace parasol
 

@@ -1,14 +1,19 @@
 #include "tests/benchmark/plain_contender.h"
 
 #include <cstring>
+#include <deque>
+#include <memory>
 
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "grpcpp/completion_queue.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server_builder.h"
 #include "tests/benchmark/plain.grpc.pb.h"
-#include "tests/benchmark/server_process.h"
+#include "tests/benchmark/plain_tables.h"
 
 namespace parasol {
 namespace {
@@ -16,11 +21,17 @@ namespace {
 constexpr int kMaxMessageBytes = 64 << 20;
 
 class PlainServer : public benchmark::PlainService::Service {
+ public:
+  explicit PlainServer(const Contents& contents)
+      : variables_(contents), locks_(contents.variables) {}
+
+ private:
   grpc::Status Exchange(grpc::ServerContext*,
                         const benchmark::PlainRequest* request,
                         benchmark::PlainResponse* response) override {
     const std::string& gradient = request->gradient();
     const size_t variable = request->variable();
+    absl::MutexLock lock(&locks_[variable]);
     if (!gradient.empty()) {
       variables_.Apply(variable, 0, gradient.size() / sizeof(float),
                        gradient.data());
@@ -33,57 +44,87 @@ class PlainServer : public benchmark::PlainService::Service {
   }
 
   PlainVariables variables_;
+  std::vector<absl::Mutex> locks_;
 };
 
-class PlainContender : public Contender {
+class PlainSession : public Session {
  public:
-  PlainContender() : process_("plain") {
+  explicit PlainSession(int port) {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
     stub_ = benchmark::PlainService::NewStub(grpc::CreateCustomChannel(
-        process_.address(), grpc::InsecureChannelCredentials(), arguments));
+        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials(),
+        arguments));
   }
 
-  std::string name() const override { return "plain gRPC"; }
-
-  void Push(size_t variable, absl::Span<const float> gradient) override {
-    PushPull(variable, gradient, {});
+  ~PlainSession() override {
+    queue_.Shutdown();
+    void* tag;
+    bool ok;
+    while (queue_.Next(&tag, &ok)) {
+    }
   }
-  void Pull(size_t variable, absl::Span<float> values) override {
-    PushPull(variable, {}, values);
-  }
 
-  void PushPull(size_t variable, absl::Span<const float> gradient,
-                absl::Span<float> values) override {
+  void Start(const Exchange& exchange) override {
     benchmark::PlainRequest request;
-    request.set_variable(variable);
-    request.set_gradient(gradient.data(), gradient.size() * sizeof(float));
-    request.set_pull(!values.empty());
-    benchmark::PlainResponse response;
-    grpc::ClientContext context;
-    const grpc::Status status = stub_->Exchange(&context, request, &response);
-    CHECK(status.ok()) << status.error_message();
-    CHECK_EQ(response.values().size(), values.size() * sizeof(float));
-    if (values.empty()) return;
-    std::memcpy(values.data(), response.values().data(),
-                response.values().size());
+    request.set_variable(exchange.variable);
+    request.set_gradient(exchange.gradient.data(),
+                         exchange.gradient.size() * sizeof(float));
+    request.set_pull(!exchange.values.empty());
+    Call& call = *calls_.emplace_back(std::make_unique<Call>());
+    call.values = exchange.values;
+    call.reader = stub_->AsyncExchange(&call.context, request, &queue_);
+    call.reader->Finish(&call.response, &call.status, &call);
   }
 
-  size_t server_rss_bytes() const override { return process_.rss_bytes(); }
+  void StartRows(const RowExchange&) override {
+    LOG(FATAL) << "no sparse table";
+  }
+
+  void Finish() override {
+    const std::unique_ptr<Call> call = std::move(calls_.front());
+    calls_.pop_front();
+    while (!call->done) {
+      void* tag;
+      bool ok;
+      CHECK(queue_.Next(&tag, &ok));
+      static_cast<Call*>(tag)->done = true;
+    }
+    CHECK(call->status.ok()) << call->status.error_message();
+    const std::string& values = call->response.values();
+    CHECK_EQ(values.size(), call->values.size() * sizeof(float));
+    std::memcpy(call->values.data(), values.data(), values.size());
+  }
 
  private:
-  ServerProcess process_;
+  struct Call {
+    absl::Span<float> values;
+    grpc::ClientContext context;
+    benchmark::PlainResponse response;
+    grpc::Status status;
+    std::unique_ptr<grpc::ClientAsyncResponseReader<benchmark::PlainResponse>>
+        reader;
+    bool done = false;
+  };
+
   std::unique_ptr<benchmark::PlainService::Stub> stub_;
+  grpc::CompletionQueue queue_;
+  std::deque<std::unique_ptr<Call>> calls_;
 };
 
 }  // namespace
 
-std::unique_ptr<Contender> MakePlainContender() {
-  return std::make_unique<PlainContender>();
+Contender MakePlainContender(const Contents& contents) {
+  Contender contender = {
+      .name = "plain gRPC",
+      .server = std::make_unique<ServerProcess>("plain", contents)};
+  contender.sessions.push_back(
+      std::make_unique<PlainSession>(contender.server->port()));
+  return contender;
 }
 
-void ServePlain() {
-  PlainServer service;
+void ServePlain(const Contents& contents) {
+  PlainServer service(contents);
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);

@@ -7,52 +7,101 @@
 namespace parasol {
 namespace {
 
-// `measurement` over what `contender` achieved with the same exchange.
-double Ratio(const Report& report, const Measurement& measurement,
-             const std::string& contender) {
-  for (const Measurement& other : report.measurements) {
-    if (other.contender == contender && other.kind == measurement.kind &&
-        other.bytes == measurement.bytes) {
-      return measurement.gigabytes_per_second / other.gigabytes_per_second;
+FigureOf FiguresOf(const Comparison& comparison) {
+  return [&comparison](const std::string& contender) -> std::optional<double> {
+    for (const Measurement& other : comparison.measurements) {
+      if (other.contender == contender) return other.figure;
     }
-  }
-  return 0;
+    return std::nullopt;
+  };
 }
+
+std::string Ratio(const Comparison& comparison, const Measurement& measurement,
+                  const std::string& contender) {
+  const std::optional<double> other = FiguresOf(comparison)(contender);
+  if (!other.has_value() || *other == 0) return "";
+  return absl::StrFormat("%.2f", measurement.figure / *other);
+}
+
+std::string Microseconds(absl::Duration duration) {
+  if (duration == absl::ZeroDuration()) return "";
+  return absl::StrFormat("%.0f", absl::ToDoubleMicroseconds(duration));
+}
+
+// "120 > 130 (150)": MiB before, after and at most.
+std::string Memory(const Measurement& measurement) {
+  if (!measurement.before.has_value()) return "";
+  return absl::StrFormat("%d > %d (%d)", measurement.before->resident >> 20,
+                         measurement.after->resident >> 20,
+                         measurement.after->peak >> 20);
+}
+
+std::string Verdict(const Comparison& comparison,
+                    const Measurement& measurement) {
+  const std::optional<bool> met =
+      IsMet(measurement.target, measurement.figure, FiguresOf(comparison));
+  if (!met.has_value()) return "";
+  return absl::StrCat(*met ? "met: " : "NOT MET: ",
+                      Describe(measurement.target, comparison.unit.scale));
+}
+
+nlohmann::json ToJson(const Comparison& comparison, const Measurement& m) {
+  nlohmann::json json = {{"contender", m.contender},
+                         {"figure", m.figure},
+                         {"p50_seconds", absl::ToDoubleSeconds(m.p50)},
+                         {"p99_seconds", absl::ToDoubleSeconds(m.p99)}};
+  for (const Measurement& other : comparison.measurements) {
+    if (other.figure == 0) continue;
+    json["over"][other.contender] = m.figure / other.figure;
+  }
+  if (m.before.has_value()) {
+    json["server_bytes"] = {{"before", m.before->resident},
+                            {"after", m.after->resident},
+                            {"peak", m.after->peak}};
+  }
+  const std::optional<bool> met =
+      IsMet(m.target, m.figure, FiguresOf(comparison));
+  if (met.has_value()) {
+    json["target"] = Describe(m.target, /*scale=*/1);
+    json["met"] = *met;
+  }
+  return json;
+}
+
+constexpr char kFormat[] = "%-16s %-24s %8s %-8s %8s %8s %7s %7s  %-20s %s\n";
 
 }  // namespace
 
-std::string ToTable(const Report& report) {
-  std::string table = absl::StrFormat(
-      "%-10s %9s  %-11s %8s %10s %10s %7s %8s\n", "exchange", "KiB",
-      "contender", "GB/s", "p50 us", "p99 us", "/ TCP", "/ plain");
-  for (const Measurement& m : report.measurements) {
+std::string TableHeader() {
+  return absl::StrFormat(kFormat, "workload", "contender", "figure", "",
+                         "p50 us", "p99 us", "/ TCP", "/ plain",
+                         "server MiB (peak)", "must reach");
+}
+
+std::string ToTable(const Comparison& comparison) {
+  std::string table;
+  for (const Measurement& m : comparison.measurements) {
     absl::StrAppendFormat(
-        &table, "%-10s %9d  %-11s %8.2f %10.0f %10.0f %7.2f %8.2f\n",
-        NameOf(m.kind), m.bytes >> 10, m.contender, m.gigabytes_per_second,
-        absl::ToDoubleMicroseconds(m.p50), absl::ToDoubleMicroseconds(m.p99),
-        Ratio(report, m, "raw TCP"), Ratio(report, m, "plain gRPC"));
-  }
-  for (const auto& [contender, bytes] : report.server_rss_bytes) {
-    absl::StrAppendFormat(&table, "server of %s: %d MiB resident\n", contender,
-                          bytes >> 20);
+        &table, kFormat, comparison.workload, m.contender,
+        absl::StrFormat("%.2f", m.figure * comparison.unit.scale),
+        comparison.unit.name, Microseconds(m.p50), Microseconds(m.p99),
+        Ratio(comparison, m, "raw TCP"), Ratio(comparison, m, "plain gRPC"),
+        Memory(m), Verdict(comparison, m));
   }
   return table;
 }
 
-std::string ToJson(const Report& report) {
+std::string ToJson(const std::vector<Comparison>& comparisons) {
   nlohmann::json json;
-  for (const Measurement& m : report.measurements) {
-    json["measurements"].push_back(
-        {{"contender", m.contender},
-         {"exchange", NameOf(m.kind)},
-         {"bytes", m.bytes},
-         {"bytes_per_second", m.gigabytes_per_second * 1e9},
-         {"p50_seconds", absl::ToDoubleSeconds(m.p50)},
-         {"p99_seconds", absl::ToDoubleSeconds(m.p99)},
-         {"over_raw_tcp", Ratio(report, m, "raw TCP")},
-         {"over_plain_grpc", Ratio(report, m, "plain gRPC")}});
+  for (const Comparison& comparison : comparisons) {
+    nlohmann::json& entry = json["comparisons"].emplace_back();
+    entry["workload"] = comparison.workload;
+    entry["unit"] = comparison.unit.name;
+    entry["unit_scale"] = comparison.unit.scale;
+    for (const Measurement& measurement : comparison.measurements) {
+      entry["measurements"].push_back(ToJson(comparison, measurement));
+    }
   }
-  json["server_rss_bytes"] = report.server_rss_bytes;
   return json.dump(2) + "\n";
 }
 

@@ -1,7 +1,6 @@
 #ifndef PARASOL_TESTS_BENCHMARK_REPORT_H_
 #define PARASOL_TESTS_BENCHMARK_REPORT_H_
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -9,18 +8,27 @@
 
 namespace parasol {
 
-struct Report {
-  std::vector<Measurement> measurements;
-  // Of each contender's server at the end.
-  std::map<std::string, size_t> server_rss_bytes;
+// How figures are written: "GB/s" is 1e-9 bytes per second.
+struct Unit {
+  std::string name;
+  double scale = 1;
 };
 
-// For people: one line per measurement, with its throughput over that of raw
-// TCP and of plain gRPC in the same run.
-std::string ToTable(const Report& report);
+// Entrants that did the same work.
+struct Comparison {
+  std::string workload;
+  Unit unit;
+  std::vector<Measurement> measurements = {};
+};
 
-// For programs: the same numbers, in bytes and seconds.
-std::string ToJson(const Report& report);
+// For people: one line per measurement, with its figure over that of raw TCP
+// and of plain gRPC, and the target with "met" or "NOT MET".
+std::string ToTable(const Comparison& comparison);
+std::string TableHeader();
+
+// For programs: the same numbers, in seconds and bytes, and the ratios to
+// all others of a comparison.
+std::string ToJson(const std::vector<Comparison>& comparisons);
 
 }  // namespace parasol
 

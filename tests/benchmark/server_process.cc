@@ -12,28 +12,40 @@
 
 namespace parasol {
 
-ServerProcess::ServerProcess(const std::string& contender) {
-  auto process = Subprocess::Start(
-      {.argv = {"/proc/self/exe", absl::StrCat("--serve=", contender)},
-       .standard_output = OutputTo::Pipe()});
+ServerProcess::ServerProcess(const std::string& kind,
+                             const Contents& contents) {
+  SubprocessOptions options = {
+      .argv = {"/proc/self/exe", absl::StrCat("--serve=", kind)},
+      .standard_output = OutputTo::Pipe()};
+  for (std::string& flag : ToFlags(contents)) {
+    options.argv.push_back(std::move(flag));
+  }
+  auto process = Subprocess::Start(options);
   CHECK(process.ok()) << process.status();
   process_ = *std::move(process);
+  CHECK(absl::SimpleAtoi(ReadLine(*process_), &port_));
+}
+
+MemoryUse ServerProcess::memory() const {
+  std::ifstream status(absl::StrCat("/proc/", process_->pid(), "/status"));
+  MemoryUse use;
+  std::string word;
+  while (status >> word) {
+    if (word == "VmRSS:") status >> use.resident;
+    if (word == "VmHWM:") status >> use.peak;
+  }
+  return {.resident = use.resident << 10, .peak = use.peak << 10};
+}
+
+std::string ReadLine(const Subprocess& process) {
   std::string line;
   char c;
-  while (read(process_->output_pipe(), &c, 1) == 1 && c != '\n') line += c;
-  CHECK(absl::SimpleAtoi(line, &port_))
-      << "the server of " << contender << " did not start";
-}
-
-std::string ServerProcess::address() const {
-  return absl::StrCat("127.0.0.1:", port_);
-}
-
-size_t ServerProcess::rss_bytes() const {
-  std::ifstream statm(absl::StrCat("/proc/", process_->pid(), "/statm"));
-  size_t size = 0, resident = 0;
-  statm >> size >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
+  while (read(process.output_pipe(), &c, 1) == 1) {
+    if (c == '\n') return line;
+    line += c;
+  }
+  LOG(FATAL) << "a child of the benchmark ended after \"" << line << '"';
+  return line;
 }
 
 void ServeUntilKilled(int port) {

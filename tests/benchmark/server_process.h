@@ -6,23 +6,32 @@
 #include <string>
 
 #include "base/subprocess.h"
+#include "tests/benchmark/contents.h"
 
 namespace parasol {
 
-// This binary once more, as the server of a contender (--serve=<contender>).
-// Ends with this object.
+// Resident bytes of a process, now and the most so far.
+struct MemoryUse {
+  size_t resident = 0;
+  size_t peak = 0;
+};
+
+// This binary once more, as the server of a contender (--serve=<kind>). Ends
+// with this object.
 class ServerProcess {
  public:
-  explicit ServerProcess(const std::string& contender);
+  ServerProcess(const std::string& kind, const Contents& contents);
 
-  std::string address() const;
   int port() const { return port_; }
-  size_t rss_bytes() const;
+  MemoryUse memory() const;
 
  private:
   std::unique_ptr<Subprocess> process_;
   int port_ = 0;
 };
+
+// The first line that a child prints; CHECKs that there is one.
+std::string ReadLine(const Subprocess& process);
 
 // The server's side: tells the port, then blocks until the process is killed.
 [[noreturn]] void ServeUntilKilled(int port);

@@ -1,230 +1,139 @@
 #include "tests/benchmark/tcp_contender.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
+#include <sys/uio.h>
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <thread>
-#include <vector>
+#include <array>
+#include <cerrno>
+#include <deque>
 
-#include "absl/synchronization/mutex.h"
 #include "base/log.h"
-#include "tests/benchmark/server_process.h"
+#include "tests/benchmark/tcp_socket.h"
 
 namespace parasol {
 namespace {
 
-// Elements that are received and applied at once: 256 KiB.
-constexpr size_t kPieceElements = 65536;
-// A tensor below this size goes over one connection.
-constexpr size_t kSplitElements = 65536;
-
-// Elements [first, first + count) of a variable are pushed, pulled or both.
-struct Request {
-  uint32_t variable = 0;
-  uint32_t push = 0;
-  uint32_t pull = 0;
-  uint32_t first = 0;
-  uint32_t count = 0;
-};
-
-bool ReadAll(int fd, void* to, size_t size) {
-  return recv(fd, to, size, MSG_WAITALL) == static_cast<ssize_t>(size);
-}
-
-void WriteAll(int fd, const void* from, size_t size) {
-  const char* at = static_cast<const char*>(from);
-  while (size > 0) {
-    const ssize_t n = send(fd, at, size, MSG_NOSIGNAL);
-    CHECK_GT(n, 0);
-    at += n;
-    size -= n;
-  }
-}
-
-void SetNoDelay(int fd) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-sockaddr_in Loopback(int port) {
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  return address;
-}
-
-void ReceiveAndApply(int fd, const Request& request, std::vector<float>& piece,
-                     PlainVariables& variables) {
-  for (size_t done = 0; done < request.count; done += kPieceElements) {
-    const size_t n = std::min<size_t>(kPieceElements, request.count - done);
-    CHECK(ReadAll(fd, piece.data(), n * sizeof(float)));
-    variables.Apply(request.variable, request.first + done, n, piece.data());
-  }
-}
-
-void ServeConnection(int fd, PlainVariables& variables) {
-  SetNoDelay(fd);
-  std::vector<float> piece(kPieceElements);
-  Request request;
-  while (ReadAll(fd, &request, sizeof(request))) {
-    if (request.push != 0) ReceiveAndApply(fd, request, piece, variables);
-    if (request.pull != 0) {
-      WriteAll(fd, variables.values(request.variable).data() + request.first,
-               request.count * sizeof(float));
-    } else {
-      WriteAll(fd, &request.count, sizeof(request.count));
-    }
-  }
-  close(fd);
-}
-
-// One connection and the thread that uses it.
-class Connection {
+// Receives what has arrived whenever it can't send, so that neither side waits
+// for the other one to read.
+class TcpSession : public Session {
  public:
-  explicit Connection(int port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    const sockaddr_in address = Loopback(port);
-    CHECK(connect(fd_, reinterpret_cast<const sockaddr*>(&address),
-                  sizeof(address)) == 0);
-    SetNoDelay(fd_);
-    thread_ = std::thread([this] { Run(); });
+  explicit TcpSession(int port) : socket_(TcpSocket::Connect(port)) {}
+
+  void Start(const Exchange& exchange) override {
+    const size_t count = exchange.gradient.empty() ? exchange.values.size()
+                                                   : exchange.gradient.size();
+    Start({.kind = TcpRequest::kVariable,
+           .push = !exchange.gradient.empty(),
+           .pull = !exchange.values.empty(),
+           .variable = static_cast<uint32_t>(exchange.variable),
+           .count = static_cast<uint32_t>(count)},
+          {}, exchange.gradient, exchange.values);
   }
 
-  ~Connection() {
-    {
-      absl::MutexLock lock(&mu_);
-      closed_ = true;
-    }
-    thread_.join();
-    close(fd_);
+  void StartRows(const RowExchange& exchange) override {
+    Start({.kind = TcpRequest::kRows,
+           .push = !exchange.gradients.empty(),
+           .pull = !exchange.values.empty(),
+           .count = static_cast<uint32_t>(exchange.ids.size())},
+          exchange.ids, exchange.gradients, exchange.values);
   }
 
-  void Exchange(const Request& request, const float* gradient, float* values) {
-    WriteAll(fd_, &request, sizeof(request));
-    const size_t bytes = request.count * sizeof(float);
-    if (request.push != 0) WriteAll(fd_, gradient, bytes);
-    uint32_t done;
-    CHECK(request.pull != 0 ? ReadAll(fd_, values, bytes)
-                            : ReadAll(fd_, &done, sizeof(done)));
-  }
-
-  // The same on the connection's own thread; then Wait().
-  void Start(const Request& request, const float* gradient, float* values) {
-    absl::MutexLock lock(&mu_);
-    task_ = {request, gradient, values};
-  }
-  void Wait() {
-    const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      return !task_.has_value();
-    };
-    absl::MutexLock lock(&mu_, absl::Condition(&idle));
+  void Finish() override {
+    while (received_ == 0) Receive(/*flags=*/0);
+    awaited_.pop_front();
+    --received_;
   }
 
  private:
-  struct Task {
-    Request request;
-    const float* gradient;
-    float* values;
+  struct Reply {
+    char* to = nullptr;
+    size_t missing = 0;
   };
 
-  void Run() {
-    const auto due = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      return closed_ || task_.has_value();
-    };
-    absl::MutexLock lock(&mu_);
-    while (true) {
-      mu_.Await(absl::Condition(&due));
-      if (closed_) return;
-      const Task task = *task_;
-      mu_.Unlock();
-      Exchange(task.request, task.gradient, task.values);
-      mu_.Lock();
-      task_.reset();
+  template <typename T>
+  static iovec Bytes(absl::Span<T> span) {
+    return {const_cast<std::remove_const_t<T>*>(span.data()),
+            span.size() * sizeof(T)};
+  }
+
+  void Start(const TcpRequest& request, absl::Span<const uint64_t> ids,
+             absl::Span<const float> gradient, absl::Span<float> values) {
+    const iovec reply =
+        values.empty() ? Bytes(absl::MakeSpan(done_)) : Bytes(values);
+    awaited_.push_back({static_cast<char*>(reply.iov_base), reply.iov_len});
+    Send(
+        {Bytes(absl::MakeConstSpan(&request, 1)), Bytes(ids), Bytes(gradient)});
+  }
+
+  void Send(std::array<iovec, 3> parts) {
+    msghdr message = {};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = parts.size();
+    while (message.msg_iovlen > 0) {
+      ssize_t sent =
+          sendmsg(socket_.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent < 0) {
+        CHECK(errno == EAGAIN);
+        ReceiveUntilWritable();
+        continue;
+      }
+      while (message.msg_iovlen > 0 &&
+             sent >= static_cast<ssize_t>(message.msg_iov->iov_len)) {
+        sent -= message.msg_iov->iov_len;
+        ++message.msg_iov;
+        --message.msg_iovlen;
+      }
+      if (message.msg_iovlen == 0) return;
+      message.msg_iov->iov_base =
+          static_cast<char*>(message.msg_iov->iov_base) + sent;
+      message.msg_iov->iov_len -= sent;
     }
   }
 
-  const int fd_;
-  absl::Mutex mu_;
-  std::optional<Task> task_ ABSL_GUARDED_BY(mu_);
-  bool closed_ ABSL_GUARDED_BY(mu_) = false;
-  std::thread thread_;
-};
-
-class TcpContender : public Contender {
- public:
-  TcpContender()
-      : process_("tcp"), first_(process_.port()), second_(process_.port()) {}
-
-  std::string name() const override { return "raw TCP"; }
-
-  void Push(size_t variable, absl::Span<const float> gradient) override {
-    Exchange(variable, gradient.size(), gradient.data(), nullptr);
-  }
-  void Pull(size_t variable, absl::Span<float> values) override {
-    Exchange(variable, values.size(), nullptr, values.data());
-  }
-  void PushPull(size_t variable, absl::Span<const float> gradient,
-                absl::Span<float> values) override {
-    Exchange(variable, values.size(), gradient.data(), values.data());
-  }
-
-  size_t server_rss_bytes() const override { return process_.rss_bytes(); }
-
- private:
-  void Exchange(uint32_t variable, uint32_t count, const float* gradient,
-                float* values) {
-    Request request = {.variable = variable,
-                       .push = gradient != nullptr,
-                       .pull = values != nullptr,
-                       .first = 0,
-                       .count = count};
-    if (count < kSplitElements) {
-      first_.Exchange(request, gradient, values);
-      return;
+  void ReceiveUntilWritable() {
+    pollfd wait = {
+        .fd = socket_.fd(), .events = POLLIN | POLLOUT, .revents = 0};
+    while ((wait.revents & POLLOUT) == 0) {
+      CHECK(poll(&wait, 1, /*timeout=*/-1) == 1);
+      if ((wait.revents & POLLIN) != 0) Receive(MSG_DONTWAIT);
     }
-    Request second = request;
-    request.count = second.first = count / 2;
-    second.count = count - second.first;
-    second_.Start(second, gradient == nullptr ? nullptr : gradient + count / 2,
-                  values == nullptr ? nullptr : values + count / 2);
-    first_.Exchange(request, gradient, values);
-    second_.Wait();
   }
 
-  ServerProcess process_;
-  Connection first_;
-  Connection second_;
+  void Receive(int flags) {
+    Reply& reply = awaited_[received_];
+    const ssize_t n = recv(socket_.fd(), reply.to, reply.missing, flags);
+    CHECK(n > 0);
+    reply.to += n;
+    reply.missing -= n;
+    if (reply.missing == 0) ++received_;
+  }
+
+  TcpSocket socket_;
+  std::array<char, 4> done_;
+  std::deque<Reply> awaited_;
+  size_t received_ = 0;  // of awaited_, from its front
 };
 
 }  // namespace
 
-std::unique_ptr<Contender> MakeTcpContender() {
-  return std::make_unique<TcpContender>();
+Contender MakeTcpContender(const std::string& name, const Contents& contents,
+                           int streams, RowStore store) {
+  Contender contender = {
+      .name = name,
+      .server = std::make_unique<ServerProcess>(
+          store == RowStore::kUnorderedMap ? "tcp_unordered_map" : "tcp",
+          contents)};
+  contender.sessions = ConnectTcp(contender.server->port(), streams);
+  return contender;
 }
 
-void ServeTcp() {
-  static PlainVariables variables;
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = Loopback(0);
-  socklen_t size = sizeof(address);
-  CHECK(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  CHECK(listen(listener, 2) == 0);
-  CHECK(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) ==
-        0);
-  std::thread accepting([listener] {
-    while (true) {
-      const int fd = accept(listener, nullptr, nullptr);
-      if (fd >= 0)
-        std::thread([fd] { ServeConnection(fd, variables); }).detach();
-    }
-  });
-  ServeUntilKilled(ntohs(address.sin_port));
+std::vector<std::unique_ptr<Session>> ConnectTcp(int port, int streams) {
+  std::vector<std::unique_ptr<Session>> sessions;
+  for (int i = 0; i < streams; ++i) {
+    sessions.push_back(std::make_unique<TcpSession>(port));
+  }
+  return sessions;
 }
 
 }  // namespace parasol

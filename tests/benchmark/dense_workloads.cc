@@ -1,0 +1,164 @@
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "tests/benchmark/contents.h"
+#include "tests/benchmark/exchange_lane.h"
+#include "tests/benchmark/memory_contender.h"
+#include "tests/benchmark/parasol_contender.h"
+#include "tests/benchmark/plain_contender.h"
+#include "tests/benchmark/tcp_contender.h"
+#include "tests/benchmark/workloads.h"
+
+namespace parasol {
+namespace {
+
+constexpr Unit kGigabytes = {"GB/s", 1e-9};
+constexpr std::array<size_t, 3> kBytes = {64 << 10, 1 << 20, 16 << 20};
+
+// As many variables of a size as make 32 MiB: the exchanges in flight are all
+// of different ones, and twice what is in flight does not fit the caches.
+Contents VariablesOf(size_t bytes) {
+  return {.variables = (32 << 20) / bytes, .elements = bytes / sizeof(float)};
+}
+
+// 1000 variables of 4 KiB.
+Contents SmallVariables() { return {.variables = 1000, .elements = 1024}; }
+
+Target DenseTarget(Direction direction) {
+  switch (direction) {
+    case Direction::kPush:
+      return Target::All({{.65, "raw TCP"}, {2.2, "plain gRPC"}});
+    case Direction::kPull:
+      return Target::All({{.55, "raw TCP"}, {2.4, "plain gRPC"}});
+    case Direction::kPushPull:
+      return Target::All({{.65, "raw TCP"}, {2.5, "plain gRPC"}});
+  }
+  return {};
+}
+
+// The floors and Parasol, doing the same.
+std::vector<Measurement> CompareAll(const Settings& settings,
+                                    const Contents& contents,
+                                    const MakeLane& make_lane,
+                                    const Target& target) {
+  const size_t bytes = contents.variable_bytes();
+  Lineup lineup(settings);
+  lineup.Add("memcpy", [&] {
+    return Enter(MakeMemoryContender(contents), bytes, make_lane);
+  });
+  lineup.Add("raw TCP, 1 stream", [&] {
+    return Enter(MakeTcpContender("raw TCP, 1 stream", contents, 1), bytes,
+                 make_lane);
+  });
+  lineup.Add("raw TCP", [&] {
+    return Enter(MakeTcpContender("raw TCP", contents, 2), bytes, make_lane);
+  });
+  lineup.Add("plain gRPC", [&] {
+    return Enter(MakePlainContender(contents), bytes, make_lane);
+  });
+  lineup.Add("Parasol", [&] {
+    return Enter(MakeParasolContender("Parasol", contents, settings.client),
+                 bytes, make_lane, target);
+  });
+  return lineup.Measure();
+}
+
+MakeLane VariableLanes(const Contents& contents, Direction direction) {
+  return [contents, direction](Session& session, const Share& share) {
+    return MakeVariableLane(session, contents, direction, share);
+  };
+}
+
+std::string Size(size_t bytes) {
+  return bytes < 1 << 20 ? absl::StrCat(bytes >> 10, " KiB")
+                         : absl::StrCat(bytes >> 20, " MiB");
+}
+
+}  // namespace
+
+void RunDense(const Settings& settings, const TakeComparison& take) {
+  for (const Direction direction :
+       {Direction::kPush, Direction::kPull, Direction::kPushPull}) {
+    for (const size_t bytes : kBytes) {
+      const Contents contents = VariablesOf(bytes);
+      take({.workload = absl::StrCat(NameOf(direction), " ", Size(bytes)),
+            .unit = kGigabytes,
+            .measurements = CompareAll(settings, contents,
+                                       VariableLanes(contents, direction),
+                                       DenseTarget(direction))});
+    }
+  }
+}
+
+void RunSmall(const Settings& settings, const TakeComparison& take) {
+  const Contents contents = SmallVariables();
+  const double bytes = contents.variable_bytes();
+  for (const Direction direction : {Direction::kPush, Direction::kPull}) {
+    take({.workload = absl::StrCat(NameOf(direction), " 4 KiB"),
+          .unit = {"k req/s", 1e-3 / bytes},
+          .measurements = CompareAll(
+              settings, contents, VariableLanes(contents, direction),
+              Target::Any({{110e3 * bytes}, {1, "raw TCP, 1 stream"}}))});
+  }
+}
+
+void RunSteps(const Settings& settings, const TakeComparison& take) {
+  const Contents contents = SmallVariables();
+  const auto step = [&](StepAs as) {
+    return [&, as](Session& session, const Share&) {
+      return MakeStepLane(session, contents, as);
+    };
+  };
+  // One step at a time.
+  const size_t bytes = contents.variables * contents.variable_bytes();
+  const auto enter = [&](Contender contender, StepAs as, Target target = {}) {
+    Entrant entrant = Enter(std::move(contender), bytes, step(as), target);
+    entrant.window = 1;
+    return entrant;
+  };
+  Lineup lineup(settings);
+  lineup.Add("plain gRPC", [&] {
+    return enter(MakePlainContender(contents), StepAs::kExchangePerVariable);
+  });
+  lineup.Add("Parasol, one by one", [&] {
+    return enter(
+        MakeParasolContender("Parasol, one by one", contents, settings.client),
+        StepAs::kExchangePerVariable);
+  });
+  lineup.Add("Parasol", [&] {
+    return enter(
+        MakeParasolContender("Parasol", contents, settings.client),
+        StepAs::kOneExchange,
+        Target::All({{10, "Parasol, one by one"}, {10, "plain gRPC"}}));
+  });
+  take({.workload = "1000 x 4 KiB",
+        .unit = {"steps/s", 1},
+        .measurements = lineup.Measure()});
+}
+
+void RunEncodings(const Settings& settings, const TakeComparison& take) {
+  const Contents contents = VariablesOf(16 << 20);
+  Lineup lineup(settings);
+  const auto add = [&](const std::string& name,
+                       const ParameterClient::Options& options) {
+    lineup.Add(name, [&] {
+      return Enter(MakeParasolContender(name, contents, options),
+                   contents.variable_bytes(),
+                   VariableLanes(contents, Direction::kPush));
+    });
+  };
+  ParameterClient::Options options = settings.client;
+  add("Parasol", options);
+  options.wire_encoding = job::FLOAT16;
+  add("Parasol, float16", options);
+  options.wire_encoding = job::BFLOAT16;
+  add("Parasol, bfloat16", options);
+  options.wire_encoding = job::FLOAT32;
+  options.push_share = .01;
+  add("Parasol, top 1 %", options);
+  take({.workload = "encoded 16 MiB",
+        .unit = kGigabytes,
+        .measurements = lineup.Measure()});
+}
+
+}  // namespace parasol
