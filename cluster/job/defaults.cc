@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ml/optimizer/optimizer.h"
 
 // `message.field = value`, unless it is set.
 #define SET_DEFAULT(message, field, value) \
@@ -98,30 +99,8 @@ void FillSchedule(job::LearningRateSchedule& schedule) {
   }
 }
 
-// Those of Keras optimizer_v2.
 void FillOptimizer(job::Optimizer& optimizer) {
-  switch (optimizer.kind_case()) {
-    case job::Optimizer::kSgd:
-      SET_DEFAULT(*optimizer.mutable_sgd(), learning_rate, 0.01);
-      SET_DEFAULT(*optimizer.mutable_sgd(), momentum, 0.0);
-      SET_DEFAULT(*optimizer.mutable_sgd(), nesterov, false);
-      break;
-    case job::Optimizer::kAdagrad:
-      SET_DEFAULT(*optimizer.mutable_adagrad(), learning_rate, 0.001);
-      SET_DEFAULT(*optimizer.mutable_adagrad(), initial_accumulator_value, 0.1);
-      SET_DEFAULT(*optimizer.mutable_adagrad(), epsilon, 1e-7);
-      break;
-    case job::Optimizer::kAdam:
-      SET_DEFAULT(*optimizer.mutable_adam(), learning_rate, 0.001);
-      SET_DEFAULT(*optimizer.mutable_adam(), beta_1, 0.9);
-      SET_DEFAULT(*optimizer.mutable_adam(), beta_2, 0.999);
-      SET_DEFAULT(*optimizer.mutable_adam(), epsilon, 1e-7);
-      SET_DEFAULT(*optimizer.mutable_adam(), amsgrad, false);
-      break;
-    case job::Optimizer::KIND_NOT_SET:
-    default:
-      break;
-  }
+  FillDefaults(optimizer);
   if (optimizer.has_learning_rate_schedule()) {
     FillSchedule(*optimizer.mutable_learning_rate_schedule());
   }

@@ -1,6 +1,7 @@
 #include "cluster/job/defaults.h"
 
 #include <string>
+#include <utility>
 
 #include "base/status_matchers.h"
 #include "cluster/job/job_file.h"
@@ -133,23 +134,42 @@ TEST(FillDefaultsTest, DataIsShuffledForTrainingOnly) {
 }
 
 TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
-  job::Job job;
-  job.mutable_optimizer()->mutable_sgd();
-  FillDefaults(job);
-  EXPECT_EQ(job.optimizer().sgd().learning_rate(), 0.01);
-  EXPECT_EQ(job.optimizer().sgd().momentum(), 0);
-  job.mutable_optimizer()->mutable_adagrad();
-  FillDefaults(job);
-  EXPECT_EQ(job.optimizer().adagrad().learning_rate(), 0.001);
-  EXPECT_EQ(job.optimizer().adagrad().initial_accumulator_value(), 0.1);
-  EXPECT_EQ(job.optimizer().adagrad().epsilon(), 1e-7);
-  job.mutable_optimizer()->mutable_adam();
-  FillDefaults(job);
-  EXPECT_EQ(job.optimizer().adam().learning_rate(), 0.001);
-  EXPECT_EQ(job.optimizer().adam().beta_1(), 0.9);
-  EXPECT_EQ(job.optimizer().adam().beta_2(), 0.999);
-  EXPECT_EQ(job.optimizer().adam().epsilon(), 1e-7);
-  EXPECT_FALSE(job.optimizer().has_learning_rate_schedule());
+  const std::pair<std::string, std::string> cases[] = {
+      {"sgd {}", "sgd { learning_rate: 0.01 momentum: 0 nesterov: false }"},
+      {"adagrad {}",
+       "adagrad { learning_rate: 0.001 initial_accumulator_value: 0.1 epsilon: "
+       "1e-7 }"},
+      {"adam {}",
+       "adam { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-7 "
+       "amsgrad: false }"},
+      {"lazy_adam {}",
+       "lazy_adam { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: "
+       "1e-7 amsgrad: false }"},
+      {"rmsprop {}",
+       "rmsprop { learning_rate: 0.001 rho: 0.9 momentum: 0 epsilon: 1e-7 "
+       "centered: false }"},
+      {"adadelta {}",
+       "adadelta { learning_rate: 0.001 rho: 0.95 epsilon: 1e-7 }"},
+      {"adamax {}",
+       "adamax { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-7 "
+       "}"},
+      {"nadam {}",
+       "nadam { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-7 "
+       "schedule_decay: 0.004 }"},
+      {"ftrl {}",
+       "ftrl { learning_rate: 0.001 learning_rate_power: -0.5 "
+       "initial_accumulator_value: 0.1 l1_regularization_strength: 0 "
+       "l2_regularization_strength: 0 l2_shrinkage_regularization_strength: 0 "
+       "beta: 0 }"},
+  };
+  for (const auto& [given, want] : cases) {
+    ASSERT_OK_AND_ASSIGN(job::Job job,
+                         ParseJob("optimizer {" + given + "}", "given"));
+    ASSERT_OK_AND_ASSIGN(const job::Job wanted,
+                         ParseJob("optimizer {" + want + "}", "want"));
+    FillDefaults(job);
+    EXPECT_EQ(job.optimizer().DebugString(), wanted.optimizer().DebugString());
+  }
 }
 
 TEST(FillDefaultsTest, LearningRateSchedulesHaveKerasDefaults) {

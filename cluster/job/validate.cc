@@ -13,7 +13,9 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ml/model/variable_spec.h"
+#include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/optimizer.h"
 
 namespace parasol {
 namespace {
@@ -56,12 +58,6 @@ absl::Status IsPositive(absl::string_view path, double value) {
   RETURN_IF_ERROR(IsFinite(path, value));
   if (value > 0) return absl::OkStatus();
   return Fault(path, absl::StrCat(value, " is not greater than 0"));
-}
-
-// In [0, 1): a decay of 1 would never forget, and divides by 0 in Adam.
-absl::Status IsDecay(absl::string_view path, double value) {
-  if (value >= 0 && value < 1) return absl::OkStatus();
-  return Fault(path, absl::StrCat(value, " is not at least 0 and below 1"));
 }
 
 absl::Status IsPath(absl::string_view path, absl::string_view value) {
@@ -171,46 +167,34 @@ absl::Status ValidateDataset(absl::string_view path,
                  kMaxPrefetchBatches);
 }
 
-absl::Status ValidateSgd(const job::Sgd& sgd) {
-  RETURN_IF_ERROR(
-      IsAtLeastZero("optimizer.sgd.learning_rate", sgd.learning_rate()));
-  if (sgd.momentum() >= 0 && sgd.momentum() <= 1) return absl::OkStatus();
-  return Fault("optimizer.sgd.momentum",
-               absl::StrCat(sgd.momentum(), " is not in 0 to 1"));
-}
-
-absl::Status ValidateAdagrad(const job::Adagrad& adagrad) {
-  RETURN_IF_ERROR(IsAtLeastZero("optimizer.adagrad.learning_rate",
-                                adagrad.learning_rate()));
-  RETURN_IF_ERROR(IsAtLeastZero("optimizer.adagrad.initial_accumulator_value",
-                                adagrad.initial_accumulator_value()));
-  // An element with no gradient yet divides by it.
-  return IsPositive("optimizer.adagrad.epsilon", adagrad.epsilon());
-}
-
-absl::Status ValidateAdam(const job::Adam& adam) {
-  RETURN_IF_ERROR(
-      IsAtLeastZero("optimizer.adam.learning_rate", adam.learning_rate()));
-  RETURN_IF_ERROR(IsDecay("optimizer.adam.beta_1", adam.beta_1()));
-  RETURN_IF_ERROR(IsDecay("optimizer.adam.beta_2", adam.beta_2()));
-  return IsPositive("optimizer.adam.epsilon", adam.epsilon());
-}
-
 absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
   RETURN_IF_ERROR(CheckLearningRateSchedule(optimizer.learning_rate_schedule()))
       << "optimizer.learning_rate_schedule";
-  switch (optimizer.kind_case()) {
-    case job::Optimizer::kSgd:
-      return ValidateSgd(optimizer.sgd());
-    case job::Optimizer::kAdagrad:
-      return ValidateAdagrad(optimizer.adagrad());
-    case job::Optimizer::kAdam:
-      return ValidateAdam(optimizer.adam());
-    case job::Optimizer::KIND_NOT_SET:
-    default:
-      break;
+  RETURN_IF_ERROR(MakeOptimizer(optimizer).status()) << "optimizer";
+  RETURN_IF_ERROR(CheckClipping(optimizer)) << "optimizer";
+  return absl::OkStatus();
+}
+
+// Keras clips the average of the replicas' gradients; workers clip their own.
+absl::Status ValidateSynchronousClipping(const job::Job& job) {
+  const job::ParameterServerStrategy& strategy = job.parameter_server();
+  const job::Optimizer& optimizer = job.optimizer();
+  if (!strategy.has_synchronous() ||
+      strategy.synchronous().replicas_to_aggregate() == 1) {
+    return absl::OkStatus();
   }
-  return Fault("optimizer", "none is chosen: sgd, adagrad or adam");
+  const auto fault = [](absl::string_view field) {
+    return Fault(field,
+                 "gradients are clipped before they are averaged, not after as "
+                 "in Keras: with parameter_server.synchronous it needs "
+                 "replicas_to_aggregate: 1");
+  };
+  if (optimizer.has_clipvalue()) return fault("optimizer.clipvalue");
+  if (optimizer.has_clipnorm()) return fault("optimizer.clipnorm");
+  if (optimizer.has_global_clipnorm()) {
+    return fault("optimizer.global_clipnorm");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ValidateEnd(const job::TrainingEnd& end) {
@@ -285,6 +269,7 @@ absl::Status Validate(const job::Job& job) {
     RETURN_IF_ERROR(ValidateDataset("eval", job.eval()));
   }
   RETURN_IF_ERROR(ValidateOptimizer(job.optimizer()));
+  RETURN_IF_ERROR(ValidateSynchronousClipping(job));
   RETURN_IF_ERROR(ValidateEnd(job.end()));
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
   return ValidateParameterServer(job.parameter_server());

@@ -52,8 +52,13 @@ TEST(ValidateTest, AGoodJobIsAccepted) { EXPECT_OK(Validate(Good())); }
 
 TEST(ValidateTest, TheBordersOfRangesAreIn) {
   for (const char* override :
-       {"optimizer.adam.beta_1=0", "optimizer.adam.learning_rate=0",
-        "optimizer.sgd={ learning_rate: 1 momentum: 1 }", "train.batch_size=1",
+       {"optimizer.adam.beta_1=0",
+        "optimizer.adam.learning_rate=0",
+        "optimizer.sgd={ learning_rate: 1 momentum: 1 }",
+        "train.batch_size=1",
+        "optimizer.ftrl={ learning_rate_power: 0 }",
+        "optimizer.clipnorm=1",
+        "optimizer.nadam={ schedule_decay: 0 beta_1: 0 }",
         "optimizer.learning_rate_schedule={}",
         "optimizer.learning_rate_schedule.cosine_decay={ decay_steps: 1 alpha: "
         "1 }",
@@ -61,9 +66,13 @@ TEST(ValidateTest, TheBordersOfRangesAreIn) {
         "0 value: 0 }",
         "optimizer.learning_rate_schedule.polynomial_decay={ decay_steps: 1 "
         "power: 0 }",
-        "train.batch_size=2147483647", "train.shuffle_buffer=0",
-        "train.prefetch_batches=1", "end.steps=1", "checkpoint.every_steps=1",
-        "checkpoint.max_to_keep=1", "parameter_server.fixed_shards.shards=1",
+        "train.batch_size=2147483647",
+        "train.shuffle_buffer=0",
+        "train.prefetch_batches=1",
+        "end.steps=1",
+        "checkpoint.every_steps=1",
+        "checkpoint.max_to_keep=1",
+        "parameter_server.fixed_shards.shards=1",
         "parameter_server.min_size={ min_shard_bytes: 1 max_shards: 0 }",
         "parameter_server.max_size={ max_shard_bytes: 1 }"}) {
     SCOPED_TRACE(override);
@@ -115,17 +124,34 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"eval.prefetch_batches=0", "eval.prefetch_batches: 0"},
       {"eval.prefetch_batches=1025", "eval.prefetch_batches: 1025"},
       {"optimizer={}", "optimizer: none is chosen"},
-      {"optimizer.adam.learning_rate=-1", "optimizer.adam.learning_rate: -1"},
-      {"optimizer.adam.beta_1=1", "optimizer.adam.beta_1: 1"},
-      {"optimizer.adam.beta_2=-0.1", "optimizer.adam.beta_2: -0.1"},
-      {"optimizer.adam.epsilon=0", "optimizer.adam.epsilon: 0"},
-      {"optimizer={ adam { beta_1: nan } }", "optimizer.adam.beta_1: nan"},
-      {"optimizer.sgd.momentum=1.1", "optimizer.sgd.momentum: 1.1"},
+      {"optimizer.adam.learning_rate=-1",
+       "optimizer: adam.learning_rate is -1"},
+      {"optimizer.adam.beta_1=1", "optimizer: adam.beta_1 is 1"},
+      {"optimizer.adam.beta_2=-0.1", "optimizer: adam.beta_2 is -0.1"},
+      {"optimizer.adam.epsilon=0", "optimizer: adam.epsilon is 0"},
+      {"optimizer={ adam { beta_1: nan } }", "optimizer: adam.beta_1 is nan"},
+      {"optimizer.sgd.momentum=1.1", "optimizer: sgd.momentum is 1.1"},
       {"optimizer={ sgd { learning_rate: inf } }",
-       "optimizer.sgd.learning_rate: inf"},
+       "optimizer: sgd.learning_rate is inf"},
       {"optimizer.adagrad={ initial_accumulator_value: -1 }",
-       "optimizer.adagrad.initial_accumulator_value: -1"},
-      {"optimizer.adagrad={ epsilon: -1 }", "optimizer.adagrad.epsilon: -1"},
+       "optimizer: adagrad.initial_accumulator_value is -1"},
+      {"optimizer.adagrad={ epsilon: -1 }", "optimizer: adagrad.epsilon is -1"},
+      {"optimizer.lazy_adam={ beta_1: 1 }", "optimizer: lazy_adam.beta_1 is 1"},
+      {"optimizer.rmsprop={ rho: 1 }", "optimizer: rmsprop.rho is 1"},
+      {"optimizer.rmsprop={ momentum: 2 }", "optimizer: rmsprop.momentum is 2"},
+      {"optimizer.adadelta={ epsilon: 0 }",
+       "optimizer: adadelta.epsilon is 0; it must be a float32 above 0"},
+      {"optimizer.adamax={ beta_2: -1 }", "optimizer: adamax.beta_2 is -1"},
+      {"optimizer.nadam={ schedule_decay: -1 }",
+       "optimizer: nadam.schedule_decay is -1"},
+      {"optimizer.ftrl={ learning_rate: 0 }",
+       "optimizer: ftrl.learning_rate is 0"},
+      {"optimizer.ftrl={ learning_rate_power: 0.5 }",
+       "optimizer: ftrl.learning_rate_power is 0.5; it must be a float32 of at "
+       "most 0"},
+      {"optimizer.clipvalue=0", "optimizer: clipvalue is 0"},
+      {"optimizer.clipnorm=-1", "optimizer: clipnorm is -1"},
+      {"optimizer.global_clipnorm=1e39", "optimizer: global_clipnorm is 1e+39"},
       {"optimizer.learning_rate_schedule.cosine_decay.alpha=0.1",
        "optimizer.learning_rate_schedule: cosine_decay.decay_steps is 0"},
       {"optimizer.learning_rate_schedule.exponential_decay="
@@ -188,6 +214,22 @@ TEST(ValidateTest, RequiredPartsAreNamed) {
   job = Good();
   job.mutable_model()->mutable_layer(1)->mutable_dense()->clear_units();
   EXPECT_THAT(Validate(job), IsFault("model.layer[1].dense.units: is not set"));
+}
+
+TEST(ValidateTest, ReplicasThatAreAveragedAreNotClipped) {
+  job::Job job = Good();
+  auto& synchronous = *job.mutable_parameter_server()->mutable_synchronous();
+  EXPECT_OK(Validate(job));
+  for (const std::string field : {"clipvalue", "clipnorm", "global_clipnorm"}) {
+    job::Job clipped = job;
+    ASSERT_OK(ApplyOverride(clipped, "optimizer." + field + "=1"));
+    EXPECT_THAT(Validate(clipped), IsFault("optimizer." + field +
+                                           ": gradients "
+                                           "are clipped before"));
+  }
+  synchronous.set_replicas_to_aggregate(1);
+  ASSERT_OK(ApplyOverride(job, "optimizer.clipnorm=1"));
+  EXPECT_OK(Validate(job));
 }
 
 TEST(ValidateTest, EvaluationIsOptional) {

@@ -27,13 +27,12 @@ struct AdagradRule {
 
 class Adagrad final : public RuleOptimizer<Adagrad> {
  public:
-  Adagrad(LearningRate learning_rate, double initial_accumulator_value,
-          double epsilon)
+  Adagrad(LearningRate learning_rate, const job::Adagrad& spec)
       : RuleOptimizer({.names = {"accumulator"},
                        .initial_values = {static_cast<float>(
-                           initial_accumulator_value)}}),
+                           spec.initial_accumulator_value())}}),
         learning_rate_(std::move(learning_rate)),
-        epsilon_(static_cast<float>(epsilon)) {}
+        epsilon_(static_cast<float>(spec.epsilon())) {}
 
   template <typename Update>
   void WithRule(int64_t iterations, const Update& update) const {
@@ -48,22 +47,25 @@ class Adagrad final : public RuleOptimizer<Adagrad> {
 
 }  // namespace
 
+void FillDefaults(job::Adagrad& spec) {
+  PARASOL_SET_DEFAULT(spec, learning_rate, .001);
+  PARASOL_SET_DEFAULT(spec, initial_accumulator_value, .1);
+  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+}
+
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdagrad(
-    const job::Adagrad& spec, const job::LearningRateSchedule& schedule) {
-  const double initial_rate =
-      spec.has_learning_rate() ? spec.learning_rate() : .001;
-  const double initial_accumulator = spec.has_initial_accumulator_value()
-                                         ? spec.initial_accumulator_value()
-                                         : .1;
-  const double epsilon = spec.has_epsilon() ? spec.epsilon() : 1e-7;
-  RETURN_IF_ERROR(CheckNotNegative("adagrad.learning_rate", initial_rate));
+    const job::Adagrad& given, const job::LearningRateSchedule& schedule) {
+  job::Adagrad spec = given;
+  FillDefaults(spec);
+  RETURN_IF_ERROR(
+      CheckNotNegative("adagrad.learning_rate", spec.learning_rate()));
   RETURN_IF_ERROR(CheckNotNegative("adagrad.initial_accumulator_value",
-                                   initial_accumulator));
-  RETURN_IF_ERROR(CheckNotNegative("adagrad.epsilon", epsilon));
+                                   spec.initial_accumulator_value()));
+  // An element with no gradient yet may divide by it.
+  RETURN_IF_ERROR(CheckPositive("adagrad.epsilon", spec.epsilon()));
   ASSIGN_OR_RETURN(LearningRate learning_rate,
-                   LearningRate::Create(initial_rate, schedule));
-  return std::make_unique<Adagrad>(std::move(learning_rate),
-                                   initial_accumulator, epsilon);
+                   LearningRate::Create(spec.learning_rate(), schedule));
+  return std::make_unique<Adagrad>(std::move(learning_rate), spec);
 }
 
 }  // namespace parasol

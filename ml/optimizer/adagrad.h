@@ -11,11 +11,12 @@ namespace parasol {
 
 // A step per element that shrinks with the gradients it has seen. One slot,
 // "accumulator":  a += g²;  w -= lr·g / (√a + epsilon).
-// Defaults: learning_rate .001, initial_accumulator_value .1, epsilon 1e-7.
-// learning_rate is where `schedule` starts.
-//   InvalidArgument  a parameter is negative or not finite.
+//   InvalidArgument  epsilon is not above 0, another parameter negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdagrad(
     const job::Adagrad& spec, const job::LearningRateSchedule& schedule);
+
+// learning_rate .001, initial_accumulator_value .1, epsilon 1e-7.
+void FillDefaults(job::Adagrad& spec);
 
 }  // namespace parasol
 

@@ -99,28 +99,41 @@ class Adam final : public RuleOptimizer<Adam> {
 // `Spec` is job::Adam or job::LazyAdam.
 template <typename Spec>
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdamOf(
-    absl::string_view kind, const Spec& spec,
+    absl::string_view kind, Spec spec,
     const job::LearningRateSchedule& schedule,
     Optimizer::OtherRows other_rows) {
+  FillDefaults(spec);
   const auto field = [kind](absl::string_view name) {
     return absl::StrCat(kind, ".", name);
   };
-  const double initial = spec.has_learning_rate() ? spec.learning_rate() : .001;
-  const Hyperparameters hyper = {
-      .beta_1 = spec.has_beta_1() ? spec.beta_1() : .9,
-      .beta_2 = spec.has_beta_2() ? spec.beta_2() : .999,
-      .epsilon = spec.has_epsilon() ? spec.epsilon() : 1e-7,
-      .amsgrad = spec.amsgrad()};
-  RETURN_IF_ERROR(CheckNotNegative(field("learning_rate"), initial));
-  RETURN_IF_ERROR(CheckBelowOne(field("beta_1"), hyper.beta_1));
-  RETURN_IF_ERROR(CheckBelowOne(field("beta_2"), hyper.beta_2));
-  RETURN_IF_ERROR(CheckNotNegative(field("epsilon"), hyper.epsilon));
+  RETURN_IF_ERROR(
+      CheckNotNegative(field("learning_rate"), spec.learning_rate()));
+  RETURN_IF_ERROR(CheckBelowOne(field("beta_1"), spec.beta_1()));
+  RETURN_IF_ERROR(CheckBelowOne(field("beta_2"), spec.beta_2()));
+  RETURN_IF_ERROR(CheckPositive(field("epsilon"), spec.epsilon()));
   ASSIGN_OR_RETURN(LearningRate learning_rate,
-                   LearningRate::Create(initial, schedule));
+                   LearningRate::Create(spec.learning_rate(), schedule));
+  const Hyperparameters hyper = {.beta_1 = spec.beta_1(),
+                                 .beta_2 = spec.beta_2(),
+                                 .epsilon = spec.epsilon(),
+                                 .amsgrad = spec.amsgrad()};
   return std::make_unique<Adam>(std::move(learning_rate), hyper, other_rows);
 }
 
+template <typename Spec>
+void FillAdamDefaults(Spec& spec) {
+  PARASOL_SET_DEFAULT(spec, learning_rate, .001);
+  PARASOL_SET_DEFAULT(spec, beta_1, .9);
+  PARASOL_SET_DEFAULT(spec, beta_2, .999);
+  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+  PARASOL_SET_DEFAULT(spec, amsgrad, false);
+}
+
 }  // namespace
+
+void FillDefaults(job::Adam& spec) { FillAdamDefaults(spec); }
+
+void FillDefaults(job::LazyAdam& spec) { FillAdamDefaults(spec); }
 
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
     const job::Adam& spec, const job::LearningRateSchedule& schedule) {

@@ -16,18 +16,20 @@ namespace parasol {
 //   w -= α·m / (√v + epsilon), or with amsgrad √v̂, v̂ = max(v̂, v)
 //
 // α and the 1 - β are computed in double and then rounded: in float, 1 - .999
-// is off by 5e-5.
-// Defaults: learning_rate .001, beta_1 .9, beta_2 .999, epsilon 1e-7.
-// learning_rate is where `schedule` starts.
-//   InvalidArgument  a parameter is negative or not finite, a beta is 1 or
-//   more.
+// is off by 1.3e-5, which is what Keras's slot "v" is off by.
+//   InvalidArgument  a beta is not in [0, 1), epsilon not above 0,
+//   learning_rate negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
     const job::Adam& spec, const job::LearningRateSchedule& schedule);
 
 // The same but for the rows that a sparse gradient leaves out: they stay, where
-// Adam's go on by their momentum. Twice as fast or more on large tables.
+// Adam's go on by their momentum.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeLazyAdam(
     const job::LazyAdam& spec, const job::LearningRateSchedule& schedule);
+
+// learning_rate .001, beta_1 .9, beta_2 .999, epsilon 1e-7, no amsgrad.
+void FillDefaults(job::Adam& spec);
+void FillDefaults(job::LazyAdam& spec);
 
 }  // namespace parasol
 

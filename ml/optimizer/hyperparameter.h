@@ -7,6 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
+// `spec.field = value`, unless it is set.
+#define PARASOL_SET_DEFAULT(spec, field, value) \
+  if (!(spec).has_##field()) (spec).set_##field(value)
+
 namespace parasol {
 
 // InvalidArgument, naming the parameter, its value and the range, unless
@@ -26,6 +30,15 @@ inline absl::Status CheckPositive(absl::string_view name, double value) {
   }
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is ", value, "; it must be a float32 above 0"));
+}
+
+// The same for at most 0.
+inline absl::Status CheckNotPositive(absl::string_view name, double value) {
+  if (value <= 0 && value >= -std::numeric_limits<float>::max()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(name, " is ", value, "; it must be a float32 of at most 0"));
 }
 
 // The same for [0, 1].

@@ -43,8 +43,8 @@ struct RowUpdate {
 };
 
 // How a gradient changes a value. Owns no memory: it works on spans of a table
-// that owns values and slots. Formulas and defaults are those of Keras
-// optimizer_v2, TensorFlow 2.10. Immutable; thread-safe.
+// that owns values and slots (apply.h for plain arrays). Formulas and defaults
+// are those of Keras optimizer_v2, TensorFlow 2.10. Immutable; thread-safe.
 class Optimizer {
  public:
   // How a sparse gradient, one of some rows, changes the rows that are not in
@@ -78,9 +78,14 @@ class Optimizer {
 };
 
 // The optimizer that a job names, with Keras's defaults for what is not set.
-//   InvalidArgument  none chosen, or a hyperparameter out of range: names it.
+// Clipping is not its matter (clip.h).
+//   InvalidArgument  none chosen, or a hyperparameter out of range:
+//                    "<kind>.<field> is <value>; …".
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
     const job::Optimizer& spec);
+
+// Keras's values for what the chosen optimizer's message does not set.
+void FillDefaults(job::Optimizer& spec);
 
 }  // namespace parasol
 

@@ -74,13 +74,20 @@ class Sgd final : public RuleOptimizer<Sgd> {
 
 }  // namespace
 
+void FillDefaults(job::Sgd& spec) {
+  PARASOL_SET_DEFAULT(spec, learning_rate, .01);
+  PARASOL_SET_DEFAULT(spec, momentum, 0);
+  PARASOL_SET_DEFAULT(spec, nesterov, false);
+}
+
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(
-    const job::Sgd& spec, const job::LearningRateSchedule& schedule) {
-  const double initial = spec.has_learning_rate() ? spec.learning_rate() : .01;
-  RETURN_IF_ERROR(CheckNotNegative("sgd.learning_rate", initial));
+    const job::Sgd& given, const job::LearningRateSchedule& schedule) {
+  job::Sgd spec = given;
+  FillDefaults(spec);
+  RETURN_IF_ERROR(CheckNotNegative("sgd.learning_rate", spec.learning_rate()));
   RETURN_IF_ERROR(CheckUpToOne("sgd.momentum", spec.momentum()));
   ASSIGN_OR_RETURN(LearningRate learning_rate,
-                   LearningRate::Create(initial, schedule));
+                   LearningRate::Create(spec.learning_rate(), schedule));
   return std::make_unique<Sgd>(std::move(learning_rate), spec.momentum(),
                                spec.nesterov());
 }

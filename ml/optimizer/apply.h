@@ -1,0 +1,48 @@
+#ifndef PARASOL_ML_OPTIMIZER_APPLY_H_
+#define PARASOL_ML_OPTIMIZER_APPLY_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ml/optimizer/optimizer.h"
+
+namespace parasol {
+
+// One variable in plain arrays of the caller's, for who trains without a table:
+//
+//   ASSIGN_OR_RETURN(const auto adam, MakeOptimizer(spec));
+//   std::vector<float> values = …, m(values.size()), v(values.size());
+//   float* const slots[] = {m.data(), v.data()};
+//   for (int64_t step = 0; step < steps; ++step) {
+//     ApplyDense(*adam, step, gradient, {.values = absl::MakeSpan(values),
+//                                        .slots = slots});
+//   }
+struct VariableArrays {
+  absl::Span<float> values;
+  // As many as the optimizer's slot_names(), each as long as `values`, and at
+  // first InitialSlotValue() everywhere.
+  absl::Span<float* const> slots;
+  // Of a row: values are [rows, width].
+  size_t width = 1;
+};
+
+// One update by a gradient for each element of `variable`; `iterations` is the
+// number of updates before it.
+//   InvalidArgument  a size does not fit.
+absl::Status ApplyDense(const Optimizer& optimizer, int64_t iterations,
+                        absl::Span<const float> gradient,
+                        const VariableArrays& variable);
+
+// One update by a gradient for some rows, those of `gradients`, [rows.size(),
+// width]. A row that occurs several times gets the sum, in the order of
+// occurrence. Other rows change as optimizer.other_rows() says.
+//   InvalidArgument  a size does not fit, or a row is not one of the variable.
+absl::Status ApplySparse(const Optimizer& optimizer, int64_t iterations,
+                         absl::Span<const int64_t> rows,
+                         absl::Span<const float> gradients,
+                         const VariableArrays& variable);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_OPTIMIZER_APPLY_H_

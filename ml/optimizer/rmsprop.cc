@@ -1,0 +1,148 @@
+#include "ml/optimizer/rmsprop.h"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "ml/optimizer/hyperparameter.h"
+#include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule_optimizer.h"
+#include "ml/optimizer/update_loop.h"
+
+namespace parasol {
+namespace {
+
+// What is the same for all elements of one update, and what all rules share.
+struct Factors {
+  float learning_rate;
+  float rho;
+  float one_minus_rho;
+  float momentum;
+  float epsilon;
+
+  PARASOL_RULE float Mean(float mean, float sample) const {
+    return rho * mean + one_minus_rho * sample;
+  }
+  PARASOL_RULE float Step(float g, float w, float variance) const {
+    return w - learning_rate * g / (std::sqrt(variance) + epsilon);
+  }
+  PARASOL_RULE float Momentum(float g, float last, float variance) const {
+    return momentum * last + learning_rate * g / std::sqrt(variance + epsilon);
+  }
+};
+
+struct PlainRule {
+  static constexpr size_t kSlots = 1;
+  Factors f;
+
+  PARASOL_RULE float operator()(float g, float w, float& rms) const {
+    rms = f.Mean(rms, g * g);
+    return f.Step(g, w, rms);
+  }
+};
+
+struct CenteredRule {
+  static constexpr size_t kSlots = 2;
+  Factors f;
+
+  PARASOL_RULE float operator()(float g, float w, float& rms, float& mg) const {
+    rms = f.Mean(rms, g * g);
+    mg = f.Mean(mg, g);
+    return f.Step(g, w, rms - mg * mg);
+  }
+};
+
+struct MomentumRule {
+  static constexpr size_t kSlots = 2;
+  Factors f;
+
+  PARASOL_RULE float operator()(float g, float w, float& rms,
+                                float& momentum) const {
+    rms = f.Mean(rms, g * g);
+    momentum = f.Momentum(g, momentum, rms);
+    return w - momentum;
+  }
+};
+
+struct CenteredMomentumRule {
+  static constexpr size_t kSlots = 3;
+  Factors f;
+
+  PARASOL_RULE float operator()(float g, float w, float& rms, float& momentum,
+                                float& mg) const {
+    rms = f.Mean(rms, g * g);
+    mg = f.Mean(mg, g);
+    momentum = f.Momentum(g, momentum, rms - mg * mg);
+    return w - momentum;
+  }
+};
+
+std::vector<std::string> SlotNames(const job::RmsProp& spec) {
+  std::vector<std::string> names = {"rms"};
+  if (spec.momentum() > 0) names.push_back("momentum");
+  if (spec.centered()) names.push_back("mg");
+  return names;
+}
+
+class RmsProp final : public RuleOptimizer<RmsProp> {
+ public:
+  RmsProp(LearningRate learning_rate, const job::RmsProp& spec)
+      : RuleOptimizer({.names = SlotNames(spec),
+                       .other_rows = spec.momentum() > 0 ? OtherRows::kUntouched
+                                                         : OtherRows::kSlots}),
+        learning_rate_(std::move(learning_rate)),
+        spec_(spec) {}
+
+  template <typename Update>
+  void WithRule(int64_t iterations, const Update& update) const {
+    const Factors factors = {
+        .learning_rate = static_cast<float>(learning_rate_.At(iterations)),
+        .rho = static_cast<float>(spec_.rho()),
+        .one_minus_rho = static_cast<float>(1 - spec_.rho()),
+        .momentum = static_cast<float>(spec_.momentum()),
+        .epsilon = static_cast<float>(spec_.epsilon())};
+    if (spec_.momentum() > 0 && spec_.centered()) {
+      update(CenteredMomentumRule{factors});
+    } else if (spec_.momentum() > 0) {
+      update(MomentumRule{factors});
+    } else if (spec_.centered()) {
+      update(CenteredRule{factors});
+    } else {
+      update(PlainRule{factors});
+    }
+  }
+
+ private:
+  const LearningRate learning_rate_;
+  const job::RmsProp spec_;
+};
+
+}  // namespace
+
+void FillDefaults(job::RmsProp& spec) {
+  PARASOL_SET_DEFAULT(spec, learning_rate, .001);
+  PARASOL_SET_DEFAULT(spec, rho, .9);
+  PARASOL_SET_DEFAULT(spec, momentum, 0);
+  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+  PARASOL_SET_DEFAULT(spec, centered, false);
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeRmsProp(
+    const job::RmsProp& given, const job::LearningRateSchedule& schedule) {
+  job::RmsProp spec = given;
+  FillDefaults(spec);
+  RETURN_IF_ERROR(
+      CheckNotNegative("rmsprop.learning_rate", spec.learning_rate()));
+  RETURN_IF_ERROR(CheckBelowOne("rmsprop.rho", spec.rho()));
+  RETURN_IF_ERROR(CheckUpToOne("rmsprop.momentum", spec.momentum()));
+  RETURN_IF_ERROR(CheckPositive("rmsprop.epsilon", spec.epsilon()));
+  ASSIGN_OR_RETURN(LearningRate learning_rate,
+                   LearningRate::Create(spec.learning_rate(), schedule));
+  return std::make_unique<RmsProp>(std::move(learning_rate), spec);
+}
+
+}  // namespace parasol
