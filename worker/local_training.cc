@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <random>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
+#include "worker/clipped_model.h"
 
 namespace parasol {
 namespace {
@@ -72,7 +74,9 @@ absl::Status LocalTraining::Run() {
 absl::Status LocalTraining::Prepare() {
   const job::Job& job = options_.job;
   ASSIGN_OR_RETURN(device_, Device::Open(options_.device));
-  ASSIGN_OR_RETURN(model_, Model::Create(job.model(), *device_));
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   Model::Create(job.model(), *device_));
+  model_ = ClipGradients(std::move(model), job.optimizer());
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();

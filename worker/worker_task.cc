@@ -1,5 +1,6 @@
 #include "worker/worker_task.h"
 
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "ml/input/input_pipeline.h"
 #include "ml/kernel/device.h"
 #include "ml/model/model.h"
+#include "worker/clipped_model.h"
 #include "worker/step_source.h"
 #include "worker/training_loop.h"
 
@@ -201,7 +203,9 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
 absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
   ASSIGN_OR_RETURN(device_, Device::Open(options_.device));
-  ASSIGN_OR_RETURN(model_, Model::Create(job_.model(), *device_));
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   Model::Create(job_.model(), *device_));
+  model_ = ClipGradients(std::move(model), job_.optimizer());
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
