@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "grpc/slice.h"
 #include "grpcpp/support/slice.h"
 
 namespace parasol {
@@ -177,31 +179,83 @@ grpc::Slice PayloadSlice(const PayloadRef& payload) {
       owner);
 }
 
-grpc::Slice PrefixSlice(size_t payload_size) {
-  uint8_t prefix[1 + kMaxVarintBytes];
-  const uint8_t* end = WriteLengthPrefix(kPayloadTag, payload_size, prefix);
-  return grpc::Slice(prefix, end - prefix);
+// Up to so many bytes copying costs less than a slice of their own, in memory
+// management here and in the system call that gathers them.
+constexpr size_t kCopiedPayloadBytes = 8 << 10;
+
+bool IsCopied(const PayloadRef& payload) {
+  return payload.size <= kCopiedPayloadBytes;
 }
 
-grpc::Slice HeaderSlice(const google::protobuf::MessageLite& header) {
-  const size_t size = header.ByteSizeLong();
-  std::string bytes(1 + kMaxVarintBytes + size, '\0');
-  auto* begin = reinterpret_cast<uint8_t*>(bytes.data());
-  uint8_t* end = WriteLengthPrefix(kHeaderTag, size, begin);
-  end = header.SerializeWithCachedSizesToArray(end);
-  return grpc::Slice(begin, end - begin);
-}
+// What the frame has besides the payloads that stay where they are, one after
+// the other in one allocation.
+class FrameText {
+ public:
+  explicit FrameText(size_t max_bytes)
+      : slice_(grpc_slice_malloc(max_bytes)),
+        begin_(GRPC_SLICE_START_PTR(slice_)),
+        end_(begin_) {}
+
+  uint8_t* end() { return end_; }
+  void set_end(uint8_t* end) { end_ = end; }
+  void Append(const void* data, size_t size) {
+    std::memcpy(end_, data, size);
+    end_ += size;
+  }
+
+  // Here the frame continues with another slice.
+  void Cut() { cuts_.push_back(end_ - begin_); }
+
+  // The pieces between the cuts, one more than there are cuts.
+  std::vector<grpc::Slice> Pieces() && {
+    Cut();
+    const grpc::Slice whole(slice_, grpc::Slice::STEAL_REF);
+    std::vector<grpc::Slice> pieces;
+    size_t first = 0;
+    for (const size_t cut : cuts_) {
+      pieces.push_back(whole.sub(first, cut));
+      first = cut;
+    }
+    return pieces;
+  }
+
+ private:
+  grpc_slice slice_;
+  uint8_t* const begin_;
+  uint8_t* end_;
+  std::vector<size_t> cuts_;
+};
 
 }  // namespace
 
 grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
                              const std::vector<PayloadRef>& payloads) {
-  std::vector<grpc::Slice> slices;
-  slices.reserve(1 + 2 * payloads.size());
-  slices.push_back(HeaderSlice(header));
+  const size_t header_bytes = header.ByteSizeLong();
+  size_t text_bytes = 1 + kMaxVarintBytes + header_bytes;
   for (const PayloadRef& payload : payloads) {
-    slices.push_back(PrefixSlice(payload.size));
-    if (payload.size > 0) slices.push_back(PayloadSlice(payload));
+    text_bytes += 1 + kMaxVarintBytes;
+    if (IsCopied(payload)) text_bytes += payload.size;
+  }
+  FrameText text(text_bytes);
+  text.set_end(header.SerializeWithCachedSizesToArray(
+      WriteLengthPrefix(kHeaderTag, header_bytes, text.end())));
+  std::vector<grpc::Slice> in_place;
+  for (const PayloadRef& payload : payloads) {
+    text.set_end(WriteLengthPrefix(kPayloadTag, payload.size, text.end()));
+    if (payload.size == 0) continue;
+    if (IsCopied(payload)) {
+      text.Append(payload.data, payload.size);
+    } else {
+      text.Cut();
+      in_place.push_back(PayloadSlice(payload));
+    }
+  }
+  const std::vector<grpc::Slice> pieces = std::move(text).Pieces();
+  std::vector<grpc::Slice> slices;
+  slices.reserve(pieces.size() + in_place.size());
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    slices.push_back(pieces[i]);
+    if (i < in_place.size()) slices.push_back(std::move(in_place[i]));
   }
   return grpc::ByteBuffer(slices.data(), slices.size());
 }

@@ -16,10 +16,11 @@
 // (ExchangeRequest, ExchangeResponse) to and from gRPC buffers. On the wire
 // they are ordinary protobuf; here the header alone is serialised and the
 // payloads are slices of the buffer, so no tensor byte is copied into or out of
-// a protobuf message.
+// a protobuf message, and those of large tensors not at all.
 namespace parasol {
 
-// The payloads are read when gRPC writes the buffer to its socket.
+// Small payloads are copied; the others are read when gRPC writes the buffer to
+// its socket.
 grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
                              const std::vector<PayloadRef>& payloads);
 

@@ -255,15 +255,37 @@ TEST(TensorFrameTest, MorePayloadsThanAllowedAreRefused) {
                        HasSubstr("more than 2 payloads")));
 }
 
-TEST(TensorFrameTest, OwnersAreReleasedWithTheBuffer) {
-  const float values[] = {1, 2, 3};
+TEST(TensorFrameTest, OwnersOfLargePayloadsAreReleasedWithTheBuffer) {
+  const std::string bytes(1 << 20, 'x');
   auto owner = std::make_shared<int>(0);
   {
     const grpc::ByteBuffer buffer =
-        EncodeFrame(RequestHeader(), {{values, sizeof(values), owner}});
+        EncodeFrame(RequestHeader(), {{bytes.data(), bytes.size(), owner}});
     EXPECT_EQ(owner.use_count(), 2);
   }
   EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST(TensorFrameTest, OwnersOfSmallPayloadsAreReleasedAtOnce) {
+  const float values[] = {1, 2, 3};
+  auto owner = std::make_shared<int>(0);
+  const grpc::ByteBuffer buffer =
+      EncodeFrame(RequestHeader(), {{values, sizeof(values), owner}});
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST(TensorFrameTest, PayloadsOfEachSizeKeepTheirPlaces) {
+  ExchangeRequest want;
+  want.mutable_header()->set_run_id("run");
+  for (const size_t size : {10, 100000, 0, 8192, 8193, 1, 200000, 0}) {
+    want.add_payload(std::string(size, 'a' + want.payload_size()));
+  }
+  std::vector<PayloadRef> payloads;
+  for (const std::string& payload : want.payload()) {
+    payloads.push_back({payload.data(), payload.size(), nullptr});
+  }
+  EXPECT_EQ(AllBytes(EncodeFrame(want.header(), payloads)),
+            want.SerializeAsString());
 }
 
 TEST(TensorFrameTest, PayloadsStayWhenTheBufferIsGoneAndTheFrameMoves) {
