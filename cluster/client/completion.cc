@@ -8,21 +8,18 @@ void Completion::Finish(const absl::Status& status,
                         const ExchangeOutcome& outcome) {
   absl::MutexLock lock(&mu_);
   --unfinished_;
-  status_.Update(status);
-  if (!status.ok()) return;
-  if (!std::exchange(has_outcome_, true)) {
+  if (!status.ok()) {
+    status_.Update(status);
+  } else if (std::exchange(has_outcome_, true)) {
+    outcome_.Join(outcome);
+  } else {
     outcome_ = outcome;
-    return;
   }
-  outcome_.Join(outcome);
 }
 
-std::shared_ptr<const void> Completion::HoldMemory() {
+void Completion::HoldMemory() {
   absl::MutexLock lock(&mu_);
   ++memory_holds_;
-  return std::shared_ptr<const void>(
-      this,
-      [self = shared_from_this()](const void*) { self->ReleaseMemory(); });
 }
 
 void Completion::ReleaseMemory() {
@@ -36,9 +33,10 @@ absl::Status Completion::Wait() {
   return status_;
 }
 
-bool Completion::WaitFor(absl::Duration limit) {
+bool Completion::WaitFor(Clock& clock, absl::Duration limit) {
   absl::MutexLock lock(&mu_);
-  return mu_.AwaitWithTimeout(absl::Condition(this, &Completion::Done), limit);
+  return clock.AwaitWithTimeout(mu_, absl::Condition(this, &Completion::Done),
+                                limit);
 }
 
 ExchangeOutcome Completion::outcome() const {

@@ -2,18 +2,18 @@
 #define PARASOL_CLUSTER_CLIENT_COMPLETION_H_
 
 #include <cstddef>
-#include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "cluster/client/exchange_outcome.h"
 
 namespace parasol {
 
 // Joins the requests that one push or pull consists of. Thread-safe.
-class Completion : public std::enable_shared_from_this<Completion> {
+class Completion {
  public:
   explicit Completion(size_t requests) : unfinished_(requests) {}
 
@@ -21,8 +21,10 @@ class Completion : public std::enable_shared_from_this<Completion> {
   void Finish(const absl::Status& status, const ExchangeOutcome& outcome = {})
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Keeps Wait() from returning: the transport reads the caller's memory.
-  std::shared_ptr<const void> HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
+  // Keeps Wait() from returning until as many calls of ReleaseMemory(): the
+  // transport reads the caller's memory. While a request is not finished.
+  void HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
+  void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Blocks until all requests are done and no memory is held. Returns the
   // first error. The limits are those of the requests: each ends by its
@@ -30,13 +32,12 @@ class Completion : public std::enable_shared_from_this<Completion> {
   absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Whether Wait() would return at once; blocks for that up to `limit`.
-  bool WaitFor(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
+  bool WaitFor(Clock& clock, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Over the requests that are done and were without an error.
+  // Over the requests that are done and had no error.
   ExchangeOutcome outcome() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
   bool Done() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return unfinished_ == 0 && memory_holds_ == 0;
   }

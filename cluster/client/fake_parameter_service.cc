@@ -6,8 +6,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/log.h"
 #include "grpcpp/support/server_callback.h"
+#include "ml/compression/half.h"
 
 namespace parasol {
 namespace {
@@ -20,6 +22,60 @@ std::string AllBytes(const grpc::ByteBuffer& buffer) {
     bytes.append(slice.begin(), slice.end());
   }
   return bytes;
+}
+
+job::Encoding AsJob(wire::Encoding encoding) {
+  return static_cast<job::Encoding>(encoding);
+}
+
+std::vector<float> Decoded(wire::Encoding encoding, size_t count,
+                           const std::string& bytes) {
+  CHECK_EQ(bytes.size(), EncodedBytes(AsJob(encoding), count));
+  std::vector<float> values(count);
+  Decode(AsJob(encoding), reinterpret_cast<const std::byte*>(bytes.data()),
+         absl::MakeSpan(values));
+  return values;
+}
+
+std::string Encoded(wire::Encoding encoding, absl::Span<const float> values) {
+  std::string bytes(EncodedBytes(AsJob(encoding), values.size()), 0);
+  Encode(AsJob(encoding), values, reinterpret_cast<std::byte*>(bytes.data()));
+  return bytes;
+}
+
+std::vector<uint64_t> Ids(size_t count, const std::string& bytes) {
+  CHECK_EQ(bytes.size(), count * sizeof(uint64_t));
+  std::vector<uint64_t> ids(count);
+  std::memcpy(ids.data(), bytes.data(), bytes.size());
+  return ids;
+}
+
+// A ps may cut a result anywhere: this one does, inside an element.
+void AddCut(const std::string& bytes, wire::ExchangeResponse& response,
+            wire::Result& result) {
+  const size_t cut = bytes.size() / 2 + 1;
+  response.add_payload(bytes.substr(0, cut));
+  response.add_payload(bytes.substr(cut));
+  result.set_payload_bytes(result.payload_bytes() + bytes.size());
+}
+
+int PayloadsOf(const wire::Operation& operation) {
+  switch (operation.kind_case()) {
+    case wire::Operation::kPush:
+      return operation.push().range_size();
+    case wire::Operation::kRowPush:
+      return 2;
+    case wire::Operation::kRowPull:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+// 0: it has none.
+uint64_t SequenceOf(const wire::Operation& operation) {
+  return operation.has_row_push() ? operation.row_push().sequence()
+                                  : operation.push().sequence();
 }
 
 }  // namespace
@@ -139,6 +195,39 @@ void FakeParameterService::AwaitRequests(size_t count) {
   mu_.Await(absl::Condition(&enough));
 }
 
+void FakeParameterService::AddTable(uint32_t table, size_t width) {
+  absl::MutexLock lock(&mu_);
+  tables_[table].width = width;
+}
+
+int FakeParameterService::TablePushes(uint32_t table) {
+  absl::MutexLock lock(&mu_);
+  return tables_[table].pushes;
+}
+
+void FakeParameterService::SetUpdates(int64_t min_updates, int64_t max_updates,
+                                      bool stale) {
+  absl::MutexLock lock(&mu_);
+  updates_.set_min_updates(min_updates);
+  updates_.set_max_updates(max_updates);
+  updates_.set_stale(stale);
+}
+
+std::vector<int> FakeParameterService::MessageSizes() {
+  absl::MutexLock lock(&mu_);
+  return message_sizes_;
+}
+
+std::vector<std::pair<int64_t, int>> FakeParameterService::SyncSteps() {
+  absl::MutexLock lock(&mu_);
+  return sync_steps_;
+}
+
+std::vector<int64_t> FakeParameterService::PulledMinUpdates() {
+  absl::MutexLock lock(&mu_);
+  return min_updates_;
+}
+
 std::map<uint64_t, int> FakeParameterService::Sequences() {
   absl::MutexLock lock(&mu_);
   return sequences_;
@@ -171,18 +260,58 @@ void FakeParameterService::Note(uint64_t sequence) {
   }
 }
 
-void FakeParameterService::Apply(const wire::Push& push,
-                                 const std::string* payload,
-                                 wire::Result& result) {
+template <typename Push>
+bool FakeParameterService::Claim(const Push& push, wire::Result& result) {
+  if (push.has_sync()) {
+    CHECK_EQ(push.sequence(), 0u);
+    sync_steps_.emplace_back(push.sync().step(), push.sync().replica());
+    return true;
+  }
   const bool is_new = applied_.insert(push.sequence()).second;
   result.set_duplicate(!is_new);
-  for (int i = 0; is_new && i < push.range_size(); ++i) {
+  return is_new;
+}
+
+void FakeParameterService::Apply(const wire::Push& push,
+                                 const std::string* payload) {
+  CHECK(push.kept().empty() || push.kept_size() == push.range_size());
+  for (int i = 0; i < push.range_size(); ++i) {
     const wire::TensorRange& range = push.range(i);
-    CHECK_EQ(payload[i].size(), range.count() * sizeof(float));
-    std::vector<float> gradient(range.count());
-    std::memcpy(gradient.data(), payload[i].data(), payload[i].size());
-    for (size_t j = 0; j < gradient.size(); ++j) {
-      values_[range.part()].at(range.first() + j) -= gradient[j];
+    std::vector<float>& values = values_[range.part()];
+    CHECK_LE(range.first() + range.count(), values.size());
+    if (push.kept().empty()) {
+      const std::vector<float> gradient =
+          Decoded(push.encoding(), range.count(), payload[i]);
+      for (size_t j = 0; j < gradient.size(); ++j) {
+        values[range.first() + j] -= gradient[j];
+      }
+      continue;
+    }
+    std::vector<uint32_t> offsets(push.kept(i));
+    const size_t bytes = offsets.size() * sizeof(uint32_t);
+    CHECK_LE(bytes, payload[i].size());
+    std::memcpy(offsets.data(), payload[i].data(), bytes);
+    const std::vector<float> gradient =
+        Decoded(push.encoding(), offsets.size(), payload[i].substr(bytes));
+    for (size_t j = 0; j < offsets.size(); ++j) {
+      CHECK_LT(offsets[j], range.count());
+      values[range.first() + offsets[j]] -= gradient[j];
+    }
+  }
+}
+
+void FakeParameterService::Apply(const wire::RowPush& push,
+                                 const std::string* payload) {
+  Table& table = tables_[push.table()];
+  ++table.pushes;
+  const std::vector<uint64_t> ids = Ids(push.rows(), payload[0]);
+  const std::vector<float> gradients =
+      Decoded(push.encoding(), push.rows() * table.width, payload[1]);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    std::vector<float>& row = table.rows[ids[i]];
+    row.resize(table.width);
+    for (size_t j = 0; j < table.width; ++j) {
+      row[j] -= gradients[i * table.width + j];
     }
   }
 }
@@ -190,30 +319,40 @@ void FakeParameterService::Apply(const wire::Push& push,
 void FakeParameterService::Read(const wire::Pull& pull,
                                 wire::ExchangeResponse& response,
                                 wire::Result& result) {
-  size_t total = 0;
+  min_updates_.push_back(pull.min_updates());
   for (const wire::TensorRange& range : pull.range()) {
-    std::vector<float>& values = values_[range.part()];
+    const std::vector<float>& values = values_[range.part()];
     CHECK_LE(range.first() + range.count(), values.size());
-    // A ps may cut a range anywhere: this one does, inside an element.
-    const size_t bytes = range.count() * sizeof(float);
-    const size_t cut = bytes / 2 + 1;
-    const auto* first =
-        reinterpret_cast<const char*>(values.data() + range.first());
-    response.add_payload(first, cut);
-    response.add_payload(first + cut, bytes - cut);
-    total += bytes;
+    AddCut(Encoded(pull.encoding(),
+                   {values.data() + range.first(), range.count()}),
+           response, result);
   }
-  result.set_payload_bytes(total);
+}
+
+void FakeParameterService::Read(const wire::RowPull& pull,
+                                const std::string& ids,
+                                wire::ExchangeResponse& response,
+                                wire::Result& result) {
+  min_updates_.push_back(pull.min_updates());
+  Table& table = tables_[pull.table()];
+  for (const uint64_t id : Ids(pull.rows(), ids)) {
+    std::vector<float>& row = table.rows[id];
+    row.resize(table.width);
+    AddCut(Encoded(pull.encoding(), row), response, result);
+  }
 }
 
 bool FakeParameterService::Do(const wire::Operation& operation,
                               const std::string*& payload,
                               wire::ExchangeResponse& response) {
   ++requests_;
-  if (operation.has_push()) Note(operation.push().sequence());
+  const std::string* const payloads = payload;
+  payload += PayloadsOf(operation);
+  const uint64_t sequence = SequenceOf(operation);
+  if (sequence != 0) Note(sequence);
   const Fault fault = fault_ ? fault_(operation) : Fault::kNone;
   if (fault == Fault::kBreakBefore) return false;
-  wire::Result result;
+  wire::Result result = updates_;
   result.set_id(operation.id());
   if (fault == Fault::kUnavailable || fault == Fault::kOtherRun) {
     result.set_code(static_cast<int>(
@@ -221,20 +360,26 @@ bool FakeParameterService::Do(const wire::Operation& operation,
                                      : absl::StatusCode::kFailedPrecondition));
     result.set_message("not now");
     *response.mutable_header()->add_result() = result;
-    payload += operation.push().range_size();
     return true;
   }
+  wire::ExchangeResponse own;
   if (operation.has_push()) {
-    Apply(operation.push(), payload, result);
-    payload += operation.push().range_size();
+    if (Claim(operation.push(), result)) Apply(operation.push(), payloads);
+  } else if (operation.has_row_push()) {
+    if (Claim(operation.row_push(), result)) {
+      Apply(operation.row_push(), payloads);
+    }
+  } else if (operation.has_row_pull()) {
+    Read(operation.row_pull(), payloads[0], own, result);
   } else {
-    Read(operation.pull(), response, result);
+    Read(operation.pull(), own, result);
   }
   if (fault == Fault::kBreakAfter) return false;
   if (fault == Fault::kDropReply) return true;
-  if (fault == Fault::kShortReply) response.mutable_payload()->RemoveLast();
-  if (operation.has_push()) answered_.insert(operation.push().sequence());
-  *response.mutable_header()->add_result() = result;
+  if (fault == Fault::kShortReply) own.mutable_payload()->RemoveLast();
+  if (sequence != 0) answered_.insert(sequence);
+  *own.mutable_header()->add_result() = result;
+  response.MergeFrom(own);
   return true;
 }
 
@@ -242,18 +387,20 @@ FakeParameterService::Outcome FakeParameterService::Handle(
     const grpc::ByteBuffer& bytes) {
   wire::ExchangeRequest request;
   CHECK(request.ParseFromString(AllBytes(bytes)));
-  std::vector<std::string> payloads(request.payload().begin(),
-                                    request.payload().end());
+  const std::vector<std::string> payloads(request.payload().begin(),
+                                          request.payload().end());
   const std::string* payload = payloads.data();
   wire::ExchangeResponse response;
   absl::MutexLock lock(&mu_);
   run_ids_.insert(request.header().run_id());
   incarnations_.insert(request.header().worker_incarnation());
+  message_sizes_.push_back(request.header().operation_size());
   for (const wire::Operation& operation : request.header().operation()) {
     if (!Do(operation, payload, response)) {
       return {.reply = "", .end_stream = true};
     }
   }
+  CHECK_EQ(payload - payloads.data(), request.payload_size());
   if (response.header().result().empty()) {
     return {.reply = "", .answer = false};
   }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -18,7 +19,7 @@
 namespace parasol {
 
 // A shard for tests of its clients: values in memory, a push subtracts its
-// gradient, and faults as the test asks for them. Reads and writes with
+// gradient at once, and faults as the test asks for them. Reads and writes with
 // protobuf alone. Serves while it lives. Thread-safe.
 class FakeParameterService {
  public:
@@ -43,6 +44,15 @@ class FakeParameterService {
   void AddPart(uint32_t part, size_t elements) ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<float> Values(uint32_t part) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // A sparse table whose rows are zeros.
+  void AddTable(uint32_t table, size_t width) ABSL_LOCKS_EXCLUDED(mu_);
+  // The pushes to it, also those of no rows.
+  int TablePushes(uint32_t table) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // What results say of updates, from now on.
+  void SetUpdates(int64_t min_updates, int64_t max_updates, bool stale)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
   // Ends all streams; stops or starts listening on address().
   void StopServer();
   void StartServer();
@@ -50,6 +60,12 @@ class FakeParameterService {
 
   // Blocks until `count` operations have come, resent ones included.
   void AwaitRequests(size_t count) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Operations of each message that has come.
+  std::vector<int> MessageSizes() ABSL_LOCKS_EXCLUDED(mu_);
+  // Each (step, replica) of synchronous pushes, in the order they came.
+  std::vector<std::pair<int64_t, int>> SyncSteps() ABSL_LOCKS_EXCLUDED(mu_);
+  std::vector<int64_t> PulledMinUpdates() ABSL_LOCKS_EXCLUDED(mu_);
 
   // How often each push sequence has come.
   std::map<uint64_t, int> Sequences() ABSL_LOCKS_EXCLUDED(mu_);
@@ -72,10 +88,19 @@ class FakeParameterService {
   // False: the stream ends.
   bool Do(const wire::Operation& operation, const std::string*& payload,
           wire::ExchangeResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Apply(const wire::Push& push, const std::string* payload,
-             wire::Result& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Whether the push is new.
+  template <typename Push>
+  bool Claim(const Push& push, wire::Result& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Apply(const wire::Push& push, const std::string* payload)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Apply(const wire::RowPush& push, const std::string* payload)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Read(const wire::Pull& pull, wire::ExchangeResponse& response,
             wire::Result& result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Read(const wire::RowPull& pull, const std::string& ids,
+            wire::ExchangeResponse& response, wire::Result& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   std::unique_ptr<Service> service_;
   std::unique_ptr<RpcServer> server_;
@@ -84,6 +109,16 @@ class FakeParameterService {
   absl::Mutex mu_;
   std::function<Fault(const wire::Operation&)> fault_ ABSL_GUARDED_BY(mu_);
   std::map<uint32_t, std::vector<float>> values_ ABSL_GUARDED_BY(mu_);
+  struct Table {
+    size_t width = 0;
+    int pushes = 0;
+    std::map<uint64_t, std::vector<float>> rows;
+  };
+  std::map<uint32_t, Table> tables_ ABSL_GUARDED_BY(mu_);
+  wire::Result updates_ ABSL_GUARDED_BY(mu_);
+  std::vector<int> message_sizes_ ABSL_GUARDED_BY(mu_);
+  std::vector<std::pair<int64_t, int>> sync_steps_ ABSL_GUARDED_BY(mu_);
+  std::vector<int64_t> min_updates_ ABSL_GUARDED_BY(mu_);
   size_t requests_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint64_t, int> sequences_ ABSL_GUARDED_BY(mu_);
   std::set<uint64_t> applied_ ABSL_GUARDED_BY(mu_);

@@ -11,93 +11,118 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "cluster/client/completion.h"
+#include "cluster/client/gradient_encoder.h"
 #include "cluster/client/request_plan.h"
+#include "cluster/client/row_requests.h"
 #include "cluster/client/shard_link.h"
+#include "cluster/client/shard_request.h"
 #include "cluster/rpc/completion_thread.h"
+#include "ml/compression/half.h"
 
 namespace parasol {
 namespace {
 
 class ExchangePending : public ParameterClient::Pending {
  public:
-  explicit ExchangePending(std::shared_ptr<Completion> completion)
-      : completion_(std::move(completion)) {}
+  ExchangePending(std::shared_ptr<Completion> completion, Clock& clock)
+      : completion_(std::move(completion)), clock_(clock) {}
 
   // The caller's memory is in use until then.
   ~ExchangePending() override { completion_->Wait().IgnoreError(); }
 
   absl::Status Wait() override { return completion_->Wait(); }
   bool WaitFor(absl::Duration limit) override {
-    return completion_->WaitFor(limit);
+    return completion_->WaitFor(clock_, limit);
   }
   Outcome outcome() const override { return completion_->outcome(); }
 
  private:
   const std::shared_ptr<Completion> completion_;
+  Clock& clock_;
 };
 
-std::unique_ptr<ParameterClient::Pending> Failed(const absl::Status& status) {
-  auto completion = std::make_shared<Completion>(1);
-  completion->Finish(status);
-  return std::make_unique<ExchangePending>(std::move(completion));
+class FailedPending : public ParameterClient::Pending {
+ public:
+  explicit FailedPending(absl::Status status) : status_(std::move(status)) {}
+
+  absl::Status Wait() override { return status_; }
+  bool WaitFor(absl::Duration) override { return true; }
+  Outcome outcome() const override { return {}; }
+
+ private:
+  const absl::Status status_;
+};
+
+std::unique_ptr<ParameterClient::Pending> Failed(absl::Status status) {
+  return std::make_unique<FailedPending>(std::move(status));
 }
 
-void AddRange(ShardRequest& request, const RequestPlan::Range& range,
-              const ParameterClient::Gradient& gradient) {
-  request.gradients.push_back(
-      gradient.values.subspan(range.offset, range.count));
+template <typename Item>
+std::vector<size_t> NumbersOf(const std::vector<Item>& items) {
+  std::vector<size_t> numbers;
+  numbers.reserve(items.size());
+  for (const Item& item : items) numbers.push_back(item.variable);
+  return numbers;
 }
 
-void AddRange(ShardRequest& request, const RequestPlan::Range& range,
-              const ParameterClient::Target& target) {
-  request.targets.push_back(target.values.subspan(range.offset, range.count));
+using RequestPtr = std::shared_ptr<ShardRequest>;
+
+void SetMemory(ShardRequest::Range& range,
+               const ParameterClient::Gradient& gradient, size_t offset) {
+  range.gradient = gradient.values.data() + offset;
 }
 
-auto* MutableRanges(wire::Operation& header, const ParameterClient::Gradient&) {
-  return header.mutable_push()->mutable_range();
-}
-
-auto* MutableRanges(wire::Operation& header, const ParameterClient::Target&) {
-  return header.mutable_pull()->mutable_range();
+void SetMemory(ShardRequest::Range& range,
+               const ParameterClient::Target& target, size_t offset) {
+  range.target = target.values.data() + offset;
 }
 
 class ShardedParameterClient : public ParameterClient {
  public:
   ShardedParameterClient(const wire::GetPlacementResponse& placement,
-                         RequestPlan plan, std::vector<std::string> variables,
+                         RequestPlan plan, RowRequests rows,
+                         std::vector<std::string> variables,
+                         std::vector<std::string> tables,
                          const Options& options, Clock& clock,
                          MetricsRegistry& metrics);
   ~ShardedParameterClient() override { Stop(); }
 
-  std::unique_ptr<Pending> Pull(PullRequest request) override {
-    return Exchange(request.targets);
-  }
-  std::unique_ptr<Pending> Push(PushRequest request) override {
-    return Exchange(request.gradients);
-  }
+  std::unique_ptr<Pending> Pull(PullRequest request) override;
+  std::unique_ptr<Pending> Push(PushRequest request) override;
   absl::Status Update(const wire::GetPlacementResponse& placement) override
       ABSL_LOCKS_EXCLUDED(mu_);
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:
-  // `Item` is Target or Gradient.
+  // `Item` is Target or Gradient, `Rows` is RowTarget or RowGradient.
+  template <typename Item, typename Rows>
+  absl::Status Check(const std::vector<Item>& items,
+                     const std::vector<Rows>& rows) const;
+  // The requests for the messages, without what the whole call has.
   template <typename Item>
-  std::unique_ptr<Pending> Exchange(const std::vector<Item>& items);
-  template <typename Item>
-  absl::Status CheckItems(const std::vector<Item>& items) const;
+  void AddDense(ShardRequest::Kind kind, const std::vector<Item>& items,
+                const std::vector<RequestPlan::Message>& messages,
+                std::vector<RequestPtr>& requests) const;
+  std::unique_ptr<Pending> Start(std::vector<RequestPtr>& requests);
+  void Send(ShardLink& link, absl::Span<const RequestPtr> requests);
+  std::shared_ptr<const std::string> run_id() const ABSL_LOCKS_EXCLUDED(mu_);
 
   void AttendLinks() ABSL_LOCKS_EXCLUDED(mu_);
 
   const RequestPlan plan_;
+  const RowRequests rows_;
   const std::vector<std::string> variables_;
+  const std::vector<std::string> tables_;
   const Options options_;
   Clock& clock_;
+  GradientEncoder encoder_;
   // Each polls the streams of some shards.
   std::deque<CompletionThread> threads_;
   std::vector<std::unique_ptr<ShardLink>> links_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   wire::GetPlacementResponse placement_ ABSL_GUARDED_BY(mu_);
+  std::shared_ptr<const std::string> run_id_ ABSL_GUARDED_BY(mu_);
   bool attention_ ABSL_GUARDED_BY(mu_) = false;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 
@@ -110,6 +135,20 @@ RequestPlan::Limits PlanLimits(const ParameterClient::Options& options) {
           .message_bytes = options.message_bytes};
 }
 
+RowRequests::Limits RowLimits(const ParameterClient::Options& options) {
+  return {.streams_per_shard = static_cast<size_t>(options.streams_per_shard),
+          .message_bytes = options.message_bytes,
+          .encoding = options.wire_encoding};
+}
+
+std::vector<size_t> ElementsOf(const RequestPlan& plan) {
+  std::vector<size_t> elements;
+  for (size_t i = 0; i < plan.num_variables(); ++i) {
+    elements.push_back(plan.elements(i));
+  }
+  return elements;
+}
+
 // A thread keeps up with 40 Gbit/s; half of the cores are left to the model.
 size_t NumThreads(int shards) {
   const int cores = std::thread::hardware_concurrency();
@@ -118,14 +157,19 @@ size_t NumThreads(int shards) {
 
 ShardedParameterClient::ShardedParameterClient(
     const wire::GetPlacementResponse& placement, RequestPlan plan,
-    std::vector<std::string> variables, const Options& options, Clock& clock,
+    RowRequests rows, std::vector<std::string> variables,
+    std::vector<std::string> tables, const Options& options, Clock& clock,
     MetricsRegistry& metrics)
     : plan_(std::move(plan)),
+      rows_(std::move(rows)),
       variables_(std::move(variables)),
+      tables_(std::move(tables)),
       options_(options),
       clock_(clock),
+      encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
       threads_(NumThreads(placement.shard_size())),
-      placement_(placement) {
+      placement_(placement),
+      run_id_(std::make_shared<const std::string>(placement.run_id())) {
   const ParameterClientMetrics link_metrics(metrics);
   for (int i = 0; i < placement.shard_size(); ++i) {
     links_.push_back(std::make_unique<ShardLink>(
@@ -133,6 +177,7 @@ ShardedParameterClient::ShardedParameterClient(
             .name = absl::StrCat("ps/", i),
             .address = placement.shard(i).address(),
             .streams = static_cast<size_t>(options.streams_per_shard),
+            .limits = {.message_bytes = options.message_bytes},
             .timeout = options.shard_timeout,
             .worker_incarnation = options.worker_incarnation,
         },
@@ -159,9 +204,9 @@ void ShardedParameterClient::AttendLinks() {
   }
 }
 
-template <typename Item>
-absl::Status ShardedParameterClient::CheckItems(
-    const std::vector<Item>& items) const {
+template <typename Item, typename Rows>
+absl::Status ShardedParameterClient::Check(
+    const std::vector<Item>& items, const std::vector<Rows>& rows) const {
   for (const Item& item : items) {
     if (item.variable >= plan_.num_variables()) {
       return absl::InvalidArgumentError(
@@ -174,44 +219,130 @@ absl::Status ShardedParameterClient::CheckItems(
           plan_.elements(item.variable), item.values.size()));
     }
   }
+  for (const Rows& some : rows) {
+    if (some.table >= rows_.num_tables()) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "no table %d: there are %d", some.table, rows_.num_tables()));
+    }
+    if (some.ids.size() > UINT32_MAX ||
+        some.values.size() != some.ids.size() * rows_.width(some.table)) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "table %s: %d elements for %d rows of %d", tables_[some.table],
+          some.values.size(), some.ids.size(), rows_.width(some.table)));
+    }
+  }
   return absl::OkStatus();
 }
 
 template <typename Item>
-std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Exchange(
-    const std::vector<Item>& items) {
-  if (absl::Status status = CheckItems(items); !status.ok()) {
+void ShardedParameterClient::AddDense(
+    ShardRequest::Kind kind, const std::vector<Item>& items,
+    const std::vector<RequestPlan::Message>& messages,
+    std::vector<RequestPtr>& requests) const {
+  for (const RequestPlan::Message& message : messages) {
+    auto request = std::make_shared<ShardRequest>();
+    request->kind = kind;
+    request->shard = message.shard;
+    request->lane = message.stream;
+    size_t elements = 0;
+    for (const RequestPlan::Range& range : message.ranges) {
+      ShardRequest::Range& to = request->ranges.emplace_back();
+      to.part = range.part;
+      to.first = range.first;
+      to.count = range.count;
+      to.variable = items[range.item].variable;
+      to.offset = range.offset;
+      SetMemory(to, items[range.item], range.offset);
+      elements += range.count;
+    }
+    if (kind == ShardRequest::Kind::kPull) {
+      request->encoding = options_.wire_encoding;
+    } else {
+      request->payloads = message.ranges.size();
+    }
+    request->bytes = EncodedBytes(request->encoding, elements);
+    requests.push_back(std::move(request));
+  }
+}
+
+std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Pull(
+    PullRequest pull) {
+  if (absl::Status status = Check(pull.targets, pull.rows); !status.ok()) {
     return Failed(status);
   }
-  std::string run_id;
-  {
-    absl::MutexLock lock(&mu_);
-    run_id = placement_.run_id();
+  std::vector<RequestPtr> requests;
+  AddDense(ShardRequest::Kind::kPull, pull.targets,
+           plan_.Messages(NumbersOf(pull.targets)), requests);
+  for (const RowTarget& rows : pull.rows) {
+    rows_.AddPulls(rows.table, rows.ids, rows.values, requests);
   }
-  std::vector<size_t> numbers;
-  for (const Item& item : items) numbers.push_back(item.variable);
-  const std::vector<RequestPlan::Message> messages = plan_.Messages(numbers);
-  auto completion = std::make_shared<Completion>(messages.size());
-  std::vector<std::vector<ShardRequest>> by_shard(links_.size());
-  for (const RequestPlan::Message& message : messages) {
-    ShardRequest& request = by_shard[message.shard].emplace_back();
-    request.stream = message.stream;
-    request.completion = completion;
-    request.run_id = run_id;
-    for (const RequestPlan::Range& range : message.ranges) {
-      wire::TensorRange& on_wire =
-          *MutableRanges(request.operation, items[range.item])->Add();
-      on_wire.set_part(range.part);
-      on_wire.set_first(range.first);
-      on_wire.set_count(range.count);
-      AddRange(request, range, items[range.item]);
+  for (const RequestPtr& request : requests) {
+    request->min_updates = pull.min_updates;
+  }
+  return Start(requests);
+}
+
+std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
+    PushRequest push) {
+  if (absl::Status status = Check(push.gradients, push.rows); !status.ok()) {
+    return Failed(status);
+  }
+  std::vector<RequestPtr> requests;
+  AddDense(ShardRequest::Kind::kPush, push.gradients,
+           plan_.Messages(NumbersOf(push.gradients)), requests);
+  for (const RowGradient& rows : push.rows) {
+    if (absl::Status status =
+            rows_.AddPushes(rows.table, rows.ids, rows.values, requests);
+        !status.ok()) {
+      return Failed(status);
     }
   }
-  for (size_t shard = 0; shard < links_.size(); ++shard) {
-    if (by_shard[shard].empty()) continue;
-    links_[shard]->Send(std::move(by_shard[shard]));
+  if (push.sync.has_value()) {
+    for (const RequestPtr& request : requests) {
+      request->sync = {.step = push.sync->step, .replica = push.sync->replica};
+    }
   }
-  return std::make_unique<ExchangePending>(std::move(completion));
+  return Start(requests);
+}
+
+std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
+    std::vector<RequestPtr>& requests) {
+  const auto completion = std::make_shared<Completion>(requests.size());
+  const std::shared_ptr<const std::string> run = run_id();
+  for (const RequestPtr& request : requests) {
+    request->completion = completion;
+    request->run_id = run;
+  }
+  if (links_.size() > 1) {
+    std::stable_sort(requests.begin(), requests.end(),
+                     [](const RequestPtr& a, const RequestPtr& b) {
+                       return a->shard < b->shard;
+                     });
+  }
+  for (auto first = requests.begin(); first != requests.end();) {
+    const size_t shard = (*first)->shard;
+    const auto last = std::find_if(
+        first, requests.end(),
+        [&](const RequestPtr& request) { return request->shard != shard; });
+    Send(*links_[shard], absl::MakeConstSpan(&*first, last - first));
+    first = last;
+  }
+  return std::make_unique<ExchangePending>(completion, clock_);
+}
+
+// What is encoded is sent while the next request is being encoded.
+void ShardedParameterClient::Send(ShardLink& link,
+                                  absl::Span<const RequestPtr> requests) {
+  if (!encoder_.encodes()) return link.Send(requests);
+  for (const RequestPtr& request : requests) {
+    if (request->kind == ShardRequest::Kind::kPush) encoder_.Encode(*request);
+    link.Send({&request, 1});
+  }
+}
+
+std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {
+  absl::MutexLock lock(&mu_);
+  return run_id_;
 }
 
 absl::Status ShardedParameterClient::Update(
@@ -219,7 +350,9 @@ absl::Status ShardedParameterClient::Update(
   ASSIGN_OR_RETURN(
       const RequestPlan plan,
       RequestPlan::Make(placement, variables_, PlanLimits(options_)));
-  if (!plan.SameSharding(plan_)) {
+  ASSIGN_OR_RETURN(const RowRequests rows,
+                   RowRequests::Make(placement, tables_, RowLimits(options_)));
+  if (!plan.SameSharding(plan_) || !rows.SameTables(rows_)) {
     return absl::InvalidArgumentError(
         "the new placement cuts the variables in another way");
   }
@@ -227,6 +360,7 @@ absl::Status ShardedParameterClient::Update(
   {
     absl::MutexLock lock(&mu_);
     old = std::exchange(placement_, placement);
+    run_id_ = std::make_shared<const std::string>(placement.run_id());
   }
   for (int i = 0; i < placement.shard_size(); ++i) {
     const wire::Shard& shard = placement.shard(i);
@@ -259,11 +393,17 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Create(
         absl::StrFormat("%d streams per shard, messages of %d bytes",
                         options.streams_per_shard, options.message_bytes));
   }
+  if (!(options.push_share > 0 && options.push_share <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("push_share %g is not in (0, 1]", options.push_share));
+  }
   ASSIGN_OR_RETURN(RequestPlan plan, RequestPlan::Make(placement, variables,
                                                        PlanLimits(options)));
-  return std::make_unique<ShardedParameterClient>(placement, std::move(plan),
-                                                  std::move(variables), options,
-                                                  clock, metrics);
+  ASSIGN_OR_RETURN(RowRequests rows,
+                   RowRequests::Make(placement, tables, RowLimits(options)));
+  return std::make_unique<ShardedParameterClient>(
+      placement, std::move(plan), std::move(rows), std::move(variables),
+      std::move(tables), options, clock, metrics);
 }
 
 }  // namespace parasol

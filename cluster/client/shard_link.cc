@@ -3,20 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/chunk.h"
-#include "cluster/rpc/payload.h"
-#include "cluster/rpc/tensor_frame.h"
 
 namespace parasol {
 namespace {
-
-// Requests that a stream carries at once: what may wait at the shard.
-constexpr size_t kMaxInFlightPerStream = 64;
 
 // A ps may answer a range in several payloads.
 constexpr size_t kMaxPayloads = 2 * kMaxRangesPerMessage;
@@ -29,77 +24,6 @@ absl::Duration Backoff(int failures) {
   if (failures == 0) return absl::ZeroDuration();
   return std::min(absl::Seconds(1),
                   absl::Milliseconds(100) * (1 << std::min(failures - 1, 4)));
-}
-
-grpc::ByteBuffer Encode(const ShardRequest& request,
-                        uint64_t worker_incarnation) {
-  wire::RequestHeader header;
-  header.set_run_id(request.run_id);
-  header.set_worker_incarnation(worker_incarnation);
-  *header.add_operation() = request.operation;
-  std::vector<PayloadRef> payloads;
-  payloads.reserve(request.gradients.size());
-  if (!request.gradients.empty()) {
-    const std::shared_ptr<const void> hold = request.completion->HoldMemory();
-    for (absl::Span<const float> gradient : request.gradients) {
-      payloads.push_back(
-          {gradient.data(), gradient.size() * sizeof(float), hold});
-    }
-  }
-  return EncodeFrame(header, payloads);
-}
-
-// Reads the payloads' bytes in order, however the ps has cut them.
-class PayloadReader {
- public:
-  explicit PayloadReader(const std::vector<PayloadView>& payloads)
-      : payloads_(payloads) {
-    for (const PayloadView& payload : payloads_) remaining_ += payload.size();
-  }
-
-  size_t remaining() const { return remaining_; }
-
-  // The next `bytes`, of which there must be as many.
-  void Read(size_t bytes, char* out) {
-    remaining_ -= bytes;
-    while (bytes > 0) {
-      const PayloadView& payload = payloads_[index_];
-      const size_t n = std::min(bytes, payload.size() - used_);
-      payload.CopyTo(used_, n, out);
-      out += n;
-      bytes -= n;
-      used_ += n;
-      if (used_ == payload.size()) {
-        ++index_;
-        used_ = 0;
-      }
-    }
-  }
-
- private:
-  const std::vector<PayloadView>& payloads_;
-  size_t index_ = 0;
-  size_t used_ = 0;  // of payloads_[index_]
-  size_t remaining_ = 0;
-};
-
-absl::Status CopyToTargets(const wire::Result& result, PayloadReader& payloads,
-                           const ShardRequest& request) {
-  size_t wanted = 0;
-  for (const absl::Span<float> target : request.targets) {
-    wanted += target.size() * sizeof(float);
-  }
-  const size_t received =
-      std::min<size_t>(result.payload_bytes(), payloads.remaining());
-  if (received != wanted) {
-    return absl::InternalError(
-        absl::StrFormat("%d bytes for ranges of %d", received, wanted));
-  }
-  for (const absl::Span<float> target : request.targets) {
-    payloads.Read(target.size() * sizeof(float),
-                  reinterpret_cast<char*>(target.data()));
-  }
-  return absl::OkStatus();
 }
 
 absl::Status Annotated(const absl::Status& status, absl::string_view peer) {
@@ -117,14 +41,14 @@ ParameterClientMetrics::ParameterClientMetrics(MetricsRegistry& registry)
                                      "Value bytes received from ps.")),
       resent_requests(registry.AddCounter(
           "parasol_worker_resent_requests_total",
-          "Messages to ps sent again after a stream ended.")),
+          "Requests to ps sent again after a stream ended.")),
       push_latency(registry.AddHistogram(
           "parasol_worker_exchange_latency_seconds",
-          "From sending a message to a ps until its answer is processed.",
+          "From sending a request to a ps until its answer has come.",
           LatencyBounds(), {{"op", "push"}})),
       pull_latency(registry.AddHistogram(
           "parasol_worker_exchange_latency_seconds",
-          "From sending a message to a ps until its answer is processed.",
+          "From sending a request to a ps until its answer has come.",
           LatencyBounds(), {{"op", "pull"}})),
       shards_waiting(
           registry.AddGauge("parasol_worker_shards_waiting",
@@ -140,41 +64,33 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       attention_(std::move(attention)),
       address_(options.address),
       lanes_(options.streams),
+      outbox_(options.streams, options.limits),
       waiting_since_(clock.Now()),
       next_log_(absl::InfinitePast()) {}
 
-void ShardLink::Send(std::vector<ShardRequest> requests) {
+void ShardLink::Send(absl::Span<const RequestPtr> requests) {
   const absl::Time now = clock_.Now();
   std::vector<std::shared_ptr<ShardStream>> streams;
+  Departures departures;
   bool stopped;
   {
     absl::MutexLock lock(&mu_);
     stopped = stopped_;
     if (!stopped) {
-      if (Unanswered() == 0) waiting_since_ = now;
-      for (ShardRequest& request : requests) Enqueue(std::move(request));
+      if (outbox_.owed() == 0) waiting_since_ = now;
+      for (const RequestPtr& request : requests) outbox_.Add(request);
       streams = MakeStreams(now);
+      departures = TakeDepartures();
     }
   }
   if (stopped) {
-    for (const ShardRequest& request : requests) {
-      request.completion->Finish(absl::CancelledError("stopped"));
+    for (const RequestPtr& request : requests) {
+      request->completion->Finish(absl::CancelledError("stopped"));
     }
     return;
   }
   for (const auto& stream : streams) stream->Start();
-  PumpAll();
-}
-
-void ShardLink::Enqueue(ShardRequest request) {
-  request.operation.set_id(++last_id_);
-  if (request.operation.has_push()) {
-    wire::Push& push = *request.operation.mutable_push();
-    push.set_sequence(++last_sequence_);
-    unanswered_sequences_.insert(last_sequence_);
-  }
-  Lane& lane = lanes_[request.stream];
-  lane.waiting.push_back(std::make_shared<ShardRequest>(std::move(request)));
+  Write(departures);
 }
 
 std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
@@ -182,7 +98,7 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
   std::vector<std::shared_ptr<ShardStream>> streams;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[i];
-    const bool needed = lane.stream == nullptr && !lane.waiting.empty();
+    const bool needed = lane.stream == nullptr && outbox_.HasWaiting(i);
     if (!needed || now < lane.retry_at) continue;
     if (lane.channel == nullptr) lane.channel = MakeTensorChannel(address_);
     lane.stream = ShardStream::Make(lane.channel, queue_, i, *this);
@@ -191,103 +107,140 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
   return streams;
 }
 
-void ShardLink::PumpAll() {
-  for (size_t lane = 0; lane < options_.streams; ++lane) Pump(lane);
+ShardLink::Departures ShardLink::TakeDepartures() {
+  Departures departures;
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    if (std::shared_ptr<const OutgoingMessage> message = TakeMessage(i)) {
+      departures.push_back({lanes_[i].stream, std::move(message)});
+    }
+  }
+  return departures;
 }
 
-void ShardLink::Pump(size_t index) {
-  RequestPtr request;
-  std::shared_ptr<ShardStream> stream;
-  {
-    absl::MutexLock lock(&mu_);
-    Lane& lane = lanes_[index];
-    request = NextToSend(lane);
-    if (request == nullptr) return;
-    lane.writing = true;
-    stream = lane.stream;
+std::shared_ptr<const OutgoingMessage> ShardLink::TakeMessage(size_t index) {
+  Lane& lane = lanes_[index];
+  if (lane.stream == nullptr || lane.writing || lane.refused) return nullptr;
+  ShardOutbox::Message requests = outbox_.Take(index);
+  if (requests.empty()) return nullptr;
+  const absl::Time now = clock_.Now();
+  size_t resent = 0;
+  for (const RequestPtr& request : requests) {
+    if (request->was_sent) {
+      ++resent;
+    } else {
+      request->sent_at = now;
+      request->was_sent = true;
+    }
   }
-  // Not the lane's stream any more, perhaps: then this does nothing.
-  stream->Write(Encode(*request, options_.worker_incarnation));
+  if (resent > 0) metrics_.resent_requests.Add(resent);
+  lane.writing = true;
+  // Under the lock: nobody can finish them before their memory is held.
+  return std::make_shared<OutgoingMessage>(std::move(requests));
 }
 
-ShardLink::RequestPtr ShardLink::NextToSend(Lane& lane) {
-  if (lane.stream == nullptr || lane.writing || lane.waiting.empty() ||
-      lane.in_flight.size() >= kMaxInFlightPerStream) {
-    return nullptr;
+// A stream that is no longer its lane's does nothing with it.
+void ShardLink::Write(const Departures& departures) {
+  for (const Departure& departure : departures) {
+    departure.stream->Write(
+        EncodeMessage(departure.message, options_.worker_incarnation));
   }
-  RequestPtr request = lane.waiting.front();
-  if (request->operation.has_push() &&
-      request->operation.push().sequence() >=
-          *unanswered_sequences_.begin() + kDedupWindow) {
-    return nullptr;
-  }
-  lane.waiting.pop_front();
-  lane.in_flight[request->operation.id()] = request;
-  if (request->was_sent) {
-    metrics_.resent_requests.Add();
-  } else {
-    request->started = clock_.Now();
-    request->was_sent = true;
-  }
-  return request;
 }
 
 void ShardLink::OnWritable(size_t index) {
+  Departures departures;
   {
     absl::MutexLock lock(&mu_);
     lanes_[index].writing = false;
+    departures = TakeDepartures();
   }
-  Pump(index);
+  Write(departures);
 }
 
-void ShardLink::OnReply(size_t lane, const grpc::ByteBuffer& buffer) {
+void ShardLink::OnReply(size_t index, const grpc::ByteBuffer& buffer) {
   wire::ResponseHeader header;
-  absl::StatusOr<ReceivedFrame> frame =
+  const absl::StatusOr<ReceivedFrame> frame =
       ReceivedFrame::Parse(buffer, kMaxPayloads, &header);
-  if (!frame.ok()) {
-    Refuse(lane, std::string(frame.status().message()));
-    return;
-  }
-  PayloadReader payloads(frame->payloads());
-  for (const wire::Result& result : header.result()) {
-    absl::Status answer(static_cast<absl::StatusCode>(result.code()),
-                        result.message());
-    if (absl::IsUnavailable(answer)) {
-      Refuse(lane, result.message());
+  const absl::Time now = clock_.Now();
+  Answered answered;
+  Departures departures;
+  {
+    absl::MutexLock lock(&mu_);
+    if (lanes_[index].refused) return;
+    if (!frame.ok()) {
+      Refuse(lanes_[index], std::string(frame.status().message()));
       return;
     }
-    const RequestPtr request = TakeAnswered(lane, result.id());
-    if (request == nullptr) continue;
-    if (answer.ok()) answer = CopyToTargets(result, payloads, *request);
-    Finish(*request, answer,
-           {.min_updates = result.min_updates(),
-            .max_updates = result.max_updates(),
-            .stale = result.stale()});
+    answered = TakeAnswered(index, header);
+    if (!answered.empty()) {
+      lanes_[index].failures = 0;
+      waiting_since_ = now;
+      SetNamed(false);
+    }
+    departures = TakeDepartures();
   }
-  PumpAll();
+  Write(departures);
+  FinishAnswered(answered, header, *frame, now);
 }
 
-ShardLink::RequestPtr ShardLink::TakeAnswered(size_t index, uint64_t id) {
-  const absl::Time now = clock_.Now();
-  absl::MutexLock lock(&mu_);
-  Lane& lane = lanes_[index];
-  const auto found = lane.in_flight.find(id);
-  if (found == lane.in_flight.end()) return nullptr;
-  RequestPtr request = std::move(found->second);
-  lane.in_flight.erase(found);
-  unanswered_sequences_.erase(request->operation.push().sequence());
-  lane.failures = 0;
-  waiting_since_ = now;
-  SetNamed(false);
-  return request;
+ShardLink::Answered ShardLink::TakeAnswered(
+    size_t index, const wire::ResponseHeader& header) {
+  Answered answered;
+  answered.reserve(header.result_size());
+  for (const wire::Result& result : header.result()) {
+    if (result.code() == static_cast<int>(absl::StatusCode::kUnavailable)) {
+      Refuse(lanes_[index], result.message());
+      break;
+    }
+    answered.push_back(outbox_.Answer(index, result.id()));
+  }
+  return answered;
 }
 
-// A stream whose shard can't work now is ended, so that what follows on it
-// does not overtake what was refused.
-void ShardLink::Refuse(size_t index, const std::string& why) {
-  absl::MutexLock lock(&mu_);
+// A stream whose shard can't work is ended, and what it still answers is not
+// listened to: what follows must not overtake what was refused.
+void ShardLink::Refuse(Lane& lane, const std::string& why) {
   last_trouble_ = why;
-  if (lanes_[index].stream != nullptr) lanes_[index].stream->Cancel();
+  lane.refused = true;
+  if (lane.stream != nullptr) lane.stream->Cancel();
+}
+
+void ShardLink::FinishAnswered(const Answered& answered,
+                               const wire::ResponseHeader& header,
+                               const ReceivedFrame& frame, absl::Time now) {
+  PayloadReader payloads(frame.payloads());
+  const ShardRequest* first_push = nullptr;
+  const ShardRequest* first_pull = nullptr;
+  size_t push_bytes = 0;
+  size_t pull_bytes = 0;
+  for (size_t i = 0; i < answered.size(); ++i) {
+    const wire::Result& result = header.result(i);
+    const ShardRequest* request = answered[i].get();
+    absl::Status status = ReadResult(result, request, payloads);
+    if (request == nullptr) continue;
+    status.Update(absl::Status(static_cast<absl::StatusCode>(result.code()),
+                               result.message()));
+    const ShardRequest*& first = request->is_push() ? first_push : first_pull;
+    if (first == nullptr) first = request;
+    if (status.ok()) {
+      (request->is_push() ? push_bytes : pull_bytes) += request->bytes;
+    } else {
+      absl::MutexLock lock(&mu_);
+      status = Annotated(status, Peer());
+    }
+    request->completion->Finish(status, {.min_updates = result.min_updates(),
+                                         .max_updates = result.max_updates(),
+                                         .stale = result.stale()});
+  }
+  if (push_bytes > 0) metrics_.push_bytes.Add(push_bytes);
+  if (pull_bytes > 0) metrics_.pull_bytes.Add(pull_bytes);
+  if (first_push != nullptr) {
+    metrics_.push_latency.Observe(
+        absl::ToDoubleSeconds(now - first_push->sent_at));
+  }
+  if (first_pull != nullptr) {
+    metrics_.pull_latency.Observe(
+        absl::ToDoubleSeconds(now - first_pull->sent_at));
+  }
 }
 
 void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
@@ -296,15 +249,14 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
   Lane& lane = lanes_[index];
   lane.stream = nullptr;
   lane.writing = false;
-  for (auto it = lane.in_flight.rbegin(); it != lane.in_flight.rend(); ++it) {
-    lane.waiting.push_front(it->second);
-  }
-  lane.in_flight.clear();
+  lane.refused = false;
+  if (outbox_.owed() == 0) waiting_since_ = now;
+  outbox_.Rewind(index);
   lane.retry_at = now + Backoff(lane.failures++);
   if (status.error_code() != grpc::StatusCode::CANCELLED) {
     last_trouble_ = status.error_message();
   }
-  if (!lane.waiting.empty()) attention_();
+  if (outbox_.HasWaiting(index)) attention_();
 }
 
 void ShardLink::MoveTo(const std::string& address) {
@@ -327,30 +279,32 @@ absl::Time ShardLink::Attend() {
   const absl::Time now = clock_.Now();
   absl::Time next = now + kAttendPeriod;
   std::vector<std::shared_ptr<ShardStream>> streams;
-  std::vector<RequestPtr> late;
+  Departures departures;
+  ShardOutbox::Message late;
   absl::Status why;
   {
     absl::MutexLock lock(&mu_);
-    if (stopped_ || Unanswered() == 0) return next;
+    if (stopped_ || outbox_.owed() == 0) return next;
     if (now - waiting_since_ >= options_.timeout) {
       why = absl::UnavailableError(
           absl::StrCat(Peer(), " has not answered for ",
                        absl::FormatDuration(now - waiting_since_), Trouble()));
-      late = TakeAll();
+      late = outbox_.TakeAll();
       DropStreams();
       SetNamed(false);
     } else {
       NameIfLate(now);
       streams = MakeStreams(now);
-      for (Lane& lane : lanes_) {
-        if (lane.stream != nullptr || lane.waiting.empty()) continue;
-        next = std::min(next, lane.retry_at);
+      departures = TakeDepartures();
+      for (size_t i = 0; i < lanes_.size(); ++i) {
+        if (lanes_[i].stream != nullptr || !outbox_.HasWaiting(i)) continue;
+        next = std::min(next, lanes_[i].retry_at);
       }
     }
   }
   for (const RequestPtr& request : late) request->completion->Finish(why);
   for (const auto& stream : streams) stream->Start();
-  if (!streams.empty()) PumpAll();
+  Write(departures);
   return next;
 }
 
@@ -363,7 +317,7 @@ void ShardLink::NameIfLate(absl::Time now) {
   if (named_ && now < next_log_) return;
   SetNamed(true);
   next_log_ = now + kLogPeriod;
-  LOG(WARNING) << "waiting for " << Peer() << ": " << Unanswered()
+  LOG(WARNING) << "waiting for " << Peer() << ": " << outbox_.owed()
                << " requests without an answer for "
                << absl::FormatDuration(waited) << Trouble();
 }
@@ -374,46 +328,12 @@ void ShardLink::SetNamed(bool named) {
   metrics_.shards_waiting.Add(named ? 1 : -1);
 }
 
-void ShardLink::Finish(const ShardRequest& request, const absl::Status& status,
-                       const ExchangeOutcome& outcome) {
-  const bool push = request.operation.has_push();
-  (push ? metrics_.push_latency : metrics_.pull_latency)
-      .Observe(absl::ToDoubleSeconds(clock_.Now() - request.started));
-  if (status.ok()) {
-    size_t elements = 0;
-    for (const auto& gradient : request.gradients) elements += gradient.size();
-    for (const auto& target : request.targets) elements += target.size();
-    (push ? metrics_.push_bytes : metrics_.pull_bytes)
-        .Add(elements * sizeof(float));
-    request.completion->Finish(status, outcome);
-    return;
-  }
-  std::string peer;
-  {
-    absl::MutexLock lock(&mu_);
-    peer = Peer();
-  }
-  request.completion->Finish(Annotated(status, peer));
-}
-
-std::vector<ShardLink::RequestPtr> ShardLink::TakeAll() {
-  std::vector<RequestPtr> all;
-  for (Lane& lane : lanes_) {
-    for (auto& [id, request] : lane.in_flight) all.push_back(request);
-    all.insert(all.end(), lane.waiting.begin(), lane.waiting.end());
-    lane.in_flight.clear();
-    lane.waiting.clear();
-  }
-  unanswered_sequences_.clear();
-  return all;
-}
-
 void ShardLink::Stop() {
-  std::vector<RequestPtr> all;
+  ShardOutbox::Message all;
   {
     absl::MutexLock lock(&mu_);
     stopped_ = true;
-    all = TakeAll();
+    all = outbox_.TakeAll();
     DropStreams();
     SetNamed(false);
   }
@@ -428,14 +348,6 @@ void ShardLink::Stop() {
 bool ShardLink::NoStreams() const {
   return std::all_of(lanes_.begin(), lanes_.end(),
                      [](const Lane& lane) { return lane.stream == nullptr; });
-}
-
-size_t ShardLink::Unanswered() const {
-  size_t unanswered = 0;
-  for (const Lane& lane : lanes_) {
-    unanswered += lane.waiting.size() + lane.in_flight.size();
-  }
-  return unanswered;
 }
 
 std::string ShardLink::Peer() const {

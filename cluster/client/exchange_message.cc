@@ -1,0 +1,256 @@
+#include "cluster/client/exchange_message.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "cluster/rpc/tensor_frame.h"
+#include "google/protobuf/arena.h"
+#include "ml/compression/half.h"
+
+namespace parasol {
+namespace {
+
+using Kind = ShardRequest::Kind;
+
+// Decoded at once: fits into the first cache.
+constexpr size_t kBlockElements = 2048;
+
+wire::Encoding OnWire(job::Encoding encoding) {
+  switch (encoding) {
+    case job::FLOAT32:
+      return wire::FLOAT32;
+    case job::FLOAT16:
+      return wire::FLOAT16;
+    case job::BFLOAT16:
+      return wire::BFLOAT16;
+  }
+  return wire::FLOAT32;
+}
+
+template <typename Push>
+void SetPush(const ShardRequest& request, Push& push) {
+  push.set_sequence(request.sequence);
+  push.set_encoding(OnWire(request.encoding));
+  if (!request.sync.has_value()) return;
+  push.mutable_sync()->set_step(request.sync->step);
+  push.mutable_sync()->set_replica(request.sync->replica);
+}
+
+template <typename Pull>
+void SetPull(const ShardRequest& request, Pull& pull) {
+  pull.set_encoding(OnWire(request.encoding));
+  pull.set_min_updates(request.min_updates);
+}
+
+template <typename Dense>
+void AddRanges(const ShardRequest& request, Dense& dense) {
+  for (const ShardRequest::Range& range : request.ranges) {
+    wire::TensorRange& on_wire = *dense.add_range();
+    on_wire.set_part(range.part);
+    on_wire.set_first(range.first);
+    on_wire.set_count(range.count);
+  }
+}
+
+template <typename SomeRows>
+void SetRows(const ShardRequest& request, SomeRows& rows) {
+  rows.set_table(request.rows.table);
+  rows.set_rows(request.rows.count);
+}
+
+void SetOperation(const ShardRequest& request, wire::Operation& operation) {
+  operation.set_id(request.id);
+  switch (request.kind) {
+    case Kind::kPush: {
+      wire::Push& push = *operation.mutable_push();
+      SetPush(request, push);
+      AddRanges(request, push);
+      if (!request.sparsified) break;
+      for (const ShardRequest::Range& range : request.ranges) {
+        push.add_kept(range.kept);
+      }
+      break;
+    }
+    case Kind::kPull:
+      SetPull(request, *operation.mutable_pull());
+      AddRanges(request, *operation.mutable_pull());
+      break;
+    case Kind::kRowPush:
+      SetPush(request, *operation.mutable_row_push());
+      SetRows(request, *operation.mutable_row_push());
+      break;
+    case Kind::kRowPull:
+      SetPull(request, *operation.mutable_row_pull());
+      SetRows(request, *operation.mutable_row_pull());
+      break;
+  }
+}
+
+// Of the request's payloads, in order.
+class PayloadWriter {
+ public:
+  PayloadWriter(const std::shared_ptr<const void>& owner,
+                std::vector<PayloadRef>& payloads)
+      : owner_(owner), payloads_(payloads) {}
+
+  void Add(const ShardRequest& request) {
+    const std::byte* next = request.payload.get();
+    const auto add = [&](size_t bytes) {
+      payloads_.push_back({next, bytes, owner_});
+      next += bytes;
+    };
+    const ShardRequest::Rows& rows = request.rows;
+    switch (request.kind) {
+      case Kind::kPush:
+        for (const ShardRequest::Range& range : request.ranges) {
+          if (request.borrows_memory()) {
+            payloads_.push_back(
+                {range.gradient, range.count * sizeof(float), owner_});
+          } else if (request.sparsified) {
+            add(range.kept * sizeof(uint32_t) +
+                EncodedBytes(request.encoding, range.kept));
+          } else {
+            add(EncodedBytes(request.encoding, range.count));
+          }
+        }
+        break;
+      case Kind::kPull:
+        break;
+      case Kind::kRowPush:
+        add(rows.count * sizeof(uint64_t));
+        add(EncodedBytes(request.encoding, rows.count * rows.width));
+        break;
+      case Kind::kRowPull:
+        add(rows.count * sizeof(uint64_t));
+        break;
+    }
+  }
+
+ private:
+  const std::shared_ptr<const void> owner_;
+  std::vector<PayloadRef>& payloads_;
+};
+
+void ReadElements(job::Encoding encoding, PayloadReader& payloads,
+                  absl::Span<float> out) {
+  if (encoding == job::FLOAT32) {
+    payloads.Read(out.size() * sizeof(float),
+                  reinterpret_cast<std::byte*>(out.data()));
+    return;
+  }
+  std::array<std::byte, kBlockElements * sizeof(float)> block;
+  while (!out.empty()) {
+    const absl::Span<float> some = out.subspan(0, kBlockElements);
+    payloads.Read(EncodedBytes(encoding, some.size()), block.data());
+    Decode(encoding, block.data(), some);
+    out.remove_prefix(some.size());
+  }
+}
+
+size_t AnswerBytes(const ShardRequest& request) {
+  size_t elements = 0;
+  if (request.kind == Kind::kPull) {
+    for (const ShardRequest::Range& range : request.ranges) {
+      elements += range.count;
+    }
+  } else if (request.kind == Kind::kRowPull) {
+    elements = request.rows.count * request.rows.width;
+  }
+  return EncodedBytes(request.encoding, elements);
+}
+
+}  // namespace
+
+OutgoingMessage::OutgoingMessage(
+    std::vector<std::shared_ptr<ShardRequest>> requests)
+    : requests_(std::move(requests)) {
+  for (const auto& request : requests_) {
+    if (request->borrows_memory()) request->completion->HoldMemory();
+  }
+}
+
+OutgoingMessage::~OutgoingMessage() {
+  for (const auto& request : requests_) {
+    if (request->borrows_memory()) request->completion->ReleaseMemory();
+  }
+}
+
+grpc::ByteBuffer EncodeMessage(
+    const std::shared_ptr<const OutgoingMessage>& message,
+    uint64_t worker_incarnation) {
+  google::protobuf::Arena arena;
+  auto& header =
+      *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
+  header.set_run_id(*message->requests().front()->run_id);
+  header.set_worker_incarnation(worker_incarnation);
+  std::vector<PayloadRef> payloads;
+  payloads.reserve(message->requests().size());
+  PayloadWriter writer(message, payloads);
+  for (const auto& request : message->requests()) {
+    SetOperation(*request, *header.add_operation());
+    writer.Add(*request);
+  }
+  return EncodeFrame(header, payloads);
+}
+
+PayloadReader::PayloadReader(const std::vector<PayloadView>& payloads)
+    : payloads_(payloads) {
+  for (const PayloadView& payload : payloads_) remaining_ += payload.size();
+}
+
+template <typename Piece>
+void PayloadReader::Consume(size_t bytes, Piece piece) {
+  remaining_ -= bytes;
+  while (bytes > 0) {
+    const PayloadView& payload = payloads_[index_];
+    const size_t n = std::min(bytes, payload.size() - used_);
+    piece(payload, n);
+    bytes -= n;
+    used_ += n;
+    if (used_ == payload.size()) {
+      ++index_;
+      used_ = 0;
+    }
+  }
+}
+
+void PayloadReader::Read(size_t bytes, std::byte* out) {
+  Consume(bytes, [&](const PayloadView& payload, size_t n) {
+    payload.CopyTo(used_, n, out);
+    out += n;
+  });
+}
+
+void PayloadReader::Skip(size_t bytes) {
+  Consume(bytes, [](const PayloadView&, size_t) {});
+}
+
+absl::Status ReadResult(const wire::Result& result, const ShardRequest* request,
+                        PayloadReader& payloads) {
+  const size_t bytes =
+      std::min<uint64_t>(result.payload_bytes(), payloads.remaining());
+  const size_t wanted =
+      request == nullptr || result.code() != 0 ? 0 : AnswerBytes(*request);
+  if (wanted == 0 || bytes != wanted) payloads.Skip(bytes);
+  if (request == nullptr || result.code() != 0) return absl::OkStatus();
+  if (bytes != wanted) {
+    return absl::InternalError(
+        absl::StrFormat("%d bytes for elements of %d", bytes, wanted));
+  }
+  for (const ShardRequest::Range& range : request->ranges) {
+    if (range.target == nullptr) continue;
+    ReadElements(request->encoding, payloads, {range.target, range.count});
+  }
+  const ShardRequest::Rows& rows = request->rows;
+  if (request->kind != Kind::kRowPull) return absl::OkStatus();
+  for (const uint32_t position : rows.positions) {
+    ReadElements(request->encoding, payloads,
+                 {rows.target + position * rows.width, rows.width});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

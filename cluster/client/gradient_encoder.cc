@@ -1,0 +1,60 @@
+#include "cluster/client/gradient_encoder.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "ml/compression/half.h"
+
+namespace parasol {
+
+GradientEncoder::GradientEncoder(job::Encoding encoding, double push_share,
+                                 std::vector<size_t> elements)
+    : encoding_(encoding),
+      push_share_(push_share),
+      elements_(std::move(elements)),
+      residuals_(elements_.size()) {}
+
+void GradientEncoder::Encode(ShardRequest& request) {
+  request.encoding = encoding_;
+  if (push_share_ < 1) return Sparsify(request);
+  size_t elements = 0;
+  for (const ShardRequest::Range& range : request.ranges) {
+    elements += range.count;
+  }
+  request.bytes = EncodedBytes(encoding_, elements);
+  request.payload = std::make_unique_for_overwrite<std::byte[]>(request.bytes);
+  std::byte* out = request.payload.get();
+  for (const ShardRequest::Range& range : request.ranges) {
+    parasol::Encode(encoding_, {range.gradient, range.count}, out);
+    out += EncodedBytes(encoding_, range.count);
+  }
+}
+
+void GradientEncoder::Sparsify(ShardRequest& request) {
+  request.sparsified = true;
+  request.bytes = 0;
+  for (ShardRequest::Range& range : request.ranges) {
+    range.kept = KeptCount(range.count, push_share_);
+    request.bytes +=
+        range.kept * sizeof(uint32_t) + EncodedBytes(encoding_, range.kept);
+  }
+  request.payload = std::make_unique_for_overwrite<std::byte[]>(request.bytes);
+  std::byte* out = request.payload.get();
+  absl::MutexLock lock(&mu_);
+  for (const ShardRequest::Range& range : request.ranges) {
+    std::vector<float>& residual = residuals_[range.variable];
+    if (residual.empty()) residual.resize(elements_[range.variable]);
+    const TopK::Kept kept = top_k_.Select(
+        {range.gradient, range.count}, push_share_, encoding_,
+        absl::MakeSpan(residual).subspan(range.offset, range.count));
+    const size_t offset_bytes = range.kept * sizeof(uint32_t);
+    std::memcpy(out, kept.offsets.data(), offset_bytes);
+    parasol::Encode(encoding_, kept.values, out + offset_bytes);
+    out += offset_bytes + EncodedBytes(encoding_, range.kept);
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,138 @@
+#include "cluster/client/row_requests.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/status_matchers.h"
+#include "cluster/rpc/row_shard.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+namespace {
+
+using testing::HasSubstr;
+
+using Requests = std::vector<std::shared_ptr<ShardRequest>>;
+
+constexpr size_t kWidth = 3;
+
+wire::GetPlacementResponse Placement(int shards) {
+  wire::GetPlacementResponse placement;
+  for (int i = 0; i < shards; ++i) {
+    wire::TableSpec& table = *placement.add_shard()->add_table();
+    table.set_id(5);
+    table.set_name("users");
+    table.set_width(kWidth);
+  }
+  return placement;
+}
+
+RowRequests Make(int shards, const RowRequests::Limits& limits = {
+                                 .message_bytes = 1 << 20}) {
+  auto requests = RowRequests::Make(Placement(shards), {"users"}, limits);
+  EXPECT_OK(requests);
+  return *std::move(requests);
+}
+
+std::vector<uint64_t> IdsOf(const ShardRequest& request) {
+  std::vector<uint64_t> ids(request.rows.count);
+  std::memcpy(ids.data(), request.payload.get(), ids.size() * sizeof(uint64_t));
+  return ids;
+}
+
+TEST(RowPartitionTest, EachPositionIsWithItsIdsShardInOrder) {
+  std::vector<uint64_t> ids;
+  for (uint64_t i = 0; i < 1000; ++i) ids.push_back(i * i % 100);
+  for (const size_t shards : {1, 2, 7}) {
+    const RowPartition partition(ids, shards);
+    size_t positions = 0;
+    for (size_t shard = 0; shard < shards; ++shard) {
+      const absl::Span<const uint32_t> some = partition.OfShard(shard);
+      positions += some.size();
+      for (size_t i = 0; i < some.size(); ++i) {
+        EXPECT_EQ(ShardOfRow(ids[some[i]], shards), shard);
+        EXPECT_TRUE(i == 0 || some[i - 1] < some[i]);
+      }
+    }
+    EXPECT_EQ(positions, ids.size());
+  }
+}
+
+TEST(RowRequestsTest, APullAsksOnlyShardsThatHaveARow) {
+  constexpr uint64_t kId = 77;
+  const RowRequests rows = Make(3);
+  std::vector<float> values(2 * kWidth);
+  Requests requests;
+  rows.AddPulls(0, {kId, kId}, absl::MakeSpan(values), requests);
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0]->kind, ShardRequest::Kind::kRowPull);
+  EXPECT_EQ(requests[0]->shard, ShardOfRow(kId, 3));
+  EXPECT_EQ(requests[0]->rows.table, 5u);
+  EXPECT_EQ(IdsOf(*requests[0]), (std::vector<uint64_t>{kId, kId}));
+}
+
+TEST(RowRequestsTest, ALongPullIsCut) {
+  const RowRequests rows =
+      Make(1, {.message_bytes = 4 * kWidth * sizeof(float)});
+  const std::vector<uint64_t> ids = {9, 8, 7, 6, 5, 4};
+  std::vector<float> values(ids.size() * kWidth);
+  Requests requests;
+  rows.AddPulls(0, ids, absl::MakeSpan(values), requests);
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(IdsOf(*requests[0]), (std::vector<uint64_t>{9, 8, 7, 6}));
+  EXPECT_EQ(IdsOf(*requests[1]), (std::vector<uint64_t>{5, 4}));
+  EXPECT_EQ(requests[1]->rows.positions, (std::vector<uint32_t>{4, 5}));
+}
+
+TEST(RowRequestsTest, APushGoesToEveryShardWithItsRows) {
+  const RowRequests rows = Make(3);
+  const std::vector<uint64_t> ids = {40};
+  const std::vector<float> gradient = {1, 2, 3};
+  Requests requests;
+  ASSERT_OK(rows.AddPushes(0, ids, gradient, requests));
+  ASSERT_EQ(requests.size(), 3u);
+  for (size_t shard = 0; shard < 3; ++shard) {
+    const ShardRequest& request = *requests[shard];
+    EXPECT_EQ(request.shard, shard);
+    EXPECT_EQ(request.payloads, 2u);
+    if (shard != ShardOfRow(40, 3)) {
+      EXPECT_EQ(request.rows.count, 0u);
+      continue;
+    }
+    EXPECT_EQ(IdsOf(request), ids);
+    std::vector<float> sent(kWidth);
+    std::memcpy(sent.data(), request.payload.get() + sizeof(uint64_t),
+                kWidth * sizeof(float));
+    EXPECT_EQ(sent, gradient);
+  }
+}
+
+TEST(RowRequestsTest, APushThatNoMessageHoldsIsRefused) {
+  const RowRequests rows = Make(1);
+  const std::vector<uint64_t> ids(4 << 20);
+  const std::vector<float> gradients(ids.size() * kWidth);
+  Requests requests;
+  EXPECT_THAT(rows.AddPushes(0, ids, gradients, requests),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table users: gradients of 4194304 rows")));
+}
+
+TEST(RowRequestsTest, ATableMustBeTheSameOnEveryShard) {
+  wire::GetPlacementResponse placement = Placement(2);
+  placement.mutable_shard(1)->mutable_table(0)->set_width(4);
+  EXPECT_THAT(RowRequests::Make(placement, {"users"}, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table users differs on ps/1")));
+  placement.mutable_shard(1)->clear_table();
+  EXPECT_THAT(RowRequests::Make(placement, {"users"}, {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table users is not on ps/1")));
+}
+
+}  // namespace
+}  // namespace parasol

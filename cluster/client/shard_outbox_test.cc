@@ -1,0 +1,236 @@
+#include "cluster/client/shard_outbox.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/rpc/chunk.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using RequestPtr = ShardOutbox::RequestPtr;
+
+const auto kRun = std::make_shared<const std::string>("run-1");
+
+RequestPtr Request(ShardRequest::Kind kind, size_t lane, size_t bytes) {
+  auto request = std::make_shared<ShardRequest>();
+  request->kind = kind;
+  request->lane = lane;
+  request->bytes = bytes;
+  request->run_id = kRun;
+  request->payloads = request->is_push() ? 1 : 0;
+  return request;
+}
+
+RequestPtr Push(size_t lane = 0, size_t bytes = 4) {
+  return Request(ShardRequest::Kind::kPush, lane, bytes);
+}
+
+RequestPtr Pull(size_t lane = 0, size_t bytes = 4) {
+  return Request(ShardRequest::Kind::kPull, lane, bytes);
+}
+
+RequestPtr SyncPush(size_t lane = 0, size_t bytes = 4) {
+  RequestPtr request = Push(lane, bytes);
+  request->sync = {.step = 1, .replica = 0};
+  return request;
+}
+
+std::vector<uint64_t> Ids(const ShardOutbox::Message& message) {
+  std::vector<uint64_t> ids;
+  for (const RequestPtr& request : message) ids.push_back(request->id);
+  return ids;
+}
+
+std::vector<uint64_t> Sequences(const ShardOutbox::Message& message) {
+  std::vector<uint64_t> sequences;
+  for (const RequestPtr& request : message) {
+    sequences.push_back(request->sequence);
+  }
+  return sequences;
+}
+
+TEST(ShardOutboxTest, WhatWaitsTogetherLeavesTogetherInOrder) {
+  ShardOutbox outbox(1, {});
+  outbox.Add(Push());
+  outbox.Add(Pull());
+  outbox.Add(Push());
+  const ShardOutbox::Message message = outbox.Take(0);
+  EXPECT_THAT(Ids(message), ElementsAre(1, 2, 3));
+  EXPECT_THAT(Sequences(message), ElementsAre(1, 0, 2));
+  EXPECT_THAT(outbox.Take(0), IsEmpty());
+  EXPECT_EQ(outbox.unanswered(), 3u);
+}
+
+TEST(ShardOutboxTest, AMessageEndsAtItsLimits) {
+  ShardOutbox outbox(1, {.message_bytes = 10, .message_requests = 3});
+  for (const size_t bytes : {4, 4, 4, 100, 1, 1, 1, 1}) {
+    outbox.Add(Push(0, bytes));
+  }
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1, 2));
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(3));
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(4)) << "too large for any";
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(5, 6, 7));
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(8));
+}
+
+TEST(ShardOutboxTest, AMessageHasNoMorePayloadsThanAShardTakes) {
+  ShardOutbox outbox(1, {});
+  for (int i = 0; i < 3; ++i) {
+    RequestPtr push = Push();
+    push->payloads = kMaxRangesPerMessage / 2;
+    outbox.Add(push);
+  }
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1, 2));
+}
+
+TEST(ShardOutboxTest, AMessageIsOfOneRun) {
+  ShardOutbox outbox(1, {});
+  outbox.Add(Push());
+  RequestPtr other = Push();
+  other->run_id = std::make_shared<const std::string>("run-2");
+  outbox.Add(other);
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1));
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(2));
+}
+
+TEST(ShardOutboxTest, SequencesCountPushesAsTheyLeaveOverAllLanes) {
+  ShardOutbox outbox(2, {.message_requests = 1});
+  outbox.Add(Push(0));
+  outbox.Add(Push(1));
+  outbox.Add(Push(0));
+  EXPECT_THAT(Sequences(outbox.Take(1)), ElementsAre(1));
+  EXPECT_THAT(Sequences(outbox.Take(0)), ElementsAre(2));
+  EXPECT_THAT(Sequences(outbox.Take(0)), ElementsAre(3));
+}
+
+TEST(ShardOutboxTest, AnAnswerIsTakenOnce) {
+  ShardOutbox outbox(2, {});
+  const RequestPtr first = Push(), second = Pull();
+  outbox.Add(first);
+  outbox.Add(second);
+  EXPECT_EQ(outbox.Answer(0, 1), nullptr) << "has not left";
+  outbox.Take(0);
+  EXPECT_EQ(outbox.Answer(1, 1), nullptr) << "of the other lane";
+  EXPECT_EQ(outbox.Answer(0, 2), second) << "out of order";
+  EXPECT_EQ(outbox.Answer(0, 2), nullptr);
+  EXPECT_EQ(outbox.Answer(0, 1), first);
+  EXPECT_EQ(outbox.Answer(0, 1), nullptr);
+  EXPECT_EQ(outbox.Answer(0, 0), nullptr);
+  EXPECT_EQ(outbox.Answer(0, 3), nullptr);
+  EXPECT_EQ(outbox.unanswered(), 0u);
+}
+
+TEST(ShardOutboxTest, WhatAStreamDidNotAnswerLeavesAgainAsItWas) {
+  ShardOutbox outbox(2, {.message_requests = 3});
+  for (int i = 0; i < 5; ++i) outbox.Add(Push(0));
+  outbox.Add(Push(1));
+  outbox.Take(0);
+  outbox.Take(1);
+  outbox.Answer(0, 2);
+  outbox.Rewind(0);
+  EXPECT_EQ(outbox.Answer(0, 1), nullptr) << "the next stream has not sent it";
+  const ShardOutbox::Message again = outbox.Take(0);
+  EXPECT_THAT(Ids(again), ElementsAre(1, 3, 4));
+  EXPECT_THAT(Sequences(again), ElementsAre(1, 3, 5));
+  EXPECT_THAT(Sequences(outbox.Take(0)), ElementsAre(6));
+  for (const uint64_t id : {1, 3, 4, 5}) {
+    EXPECT_NE(outbox.Answer(0, id), nullptr) << id;
+  }
+  EXPECT_NE(outbox.Answer(1, 1), nullptr) << "not disturbed";
+  EXPECT_EQ(outbox.unanswered(), 0u);
+}
+
+TEST(ShardOutboxTest, AHoleBehindTheResentOnesIsNotCountedTwice) {
+  ShardOutbox outbox(1, {.message_requests = 1});
+  outbox.Add(Push());
+  outbox.Add(Push());
+  outbox.Take(0);
+  outbox.Take(0);
+  outbox.Answer(0, 2);
+  outbox.Rewind(0);
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1));
+  EXPECT_NE(outbox.Answer(0, 1), nullptr);
+  EXPECT_FALSE(outbox.HasWaiting(0));
+  outbox.Add(Push());
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(3));
+}
+
+TEST(ShardOutboxTest, NoPushLeavesAWindowAheadOfAnUnansweredOne) {
+  ShardOutbox outbox(2, {.message_requests = 100000});
+  outbox.Add(Push(0));
+  outbox.Take(0);  // sequence 1
+  for (uint64_t i = 0; i < 2 * kDedupWindow; ++i) outbox.Add(Push(1));
+  EXPECT_EQ(outbox.Take(1).size(), kDedupWindow - 1);
+  outbox.Add(Push(0));
+  EXPECT_THAT(outbox.Take(0), IsEmpty());
+  for (uint64_t id = 1; id < kDedupWindow; ++id) outbox.Answer(1, id);
+  EXPECT_THAT(outbox.Take(1), IsEmpty()) << "1 is not answered";
+  outbox.Answer(0, 1);
+  const ShardOutbox::Message next = outbox.Take(1);
+  EXPECT_EQ(next.size(), kDedupWindow);
+  EXPECT_EQ(next.front()->sequence, kDedupWindow + 1);
+}
+
+TEST(ShardOutboxTest, APullLeavesThoughTheWindowIsFull) {
+  ShardOutbox outbox(2, {.message_requests = 100000});
+  for (uint64_t i = 0; i <= kDedupWindow; ++i) outbox.Add(Push(0));
+  EXPECT_EQ(outbox.Take(0).size(), kDedupWindow);
+  outbox.Add(Pull(1));
+  EXPECT_EQ(outbox.Take(1).size(), 1u);
+}
+
+TEST(ShardOutboxTest, ALaneHasSoManyBytesAndRequestsInFlight) {
+  ShardOutbox outbox(2, {.in_flight_bytes = 10, .in_flight_requests = 3});
+  outbox.Add(Push(0, 100));
+  for (int i = 0; i < 4; ++i) outbox.Add(Push(0, 1));
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1)) << "alone, but it leaves";
+  EXPECT_THAT(outbox.Take(0), IsEmpty());
+  outbox.Answer(0, 1);
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(2, 3, 4));
+  outbox.Answer(0, 3);
+  EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(5));
+  outbox.Add(Push(1, 1));
+  EXPECT_THAT(Ids(outbox.Take(1)), ElementsAre(1)) << "a lane of its own";
+}
+
+TEST(ShardOutboxTest, WhatWaitsForOtherWorkersHoldsNothingBack) {
+  ShardOutbox outbox(
+      1, {.message_bytes = 1, .in_flight_bytes = 2, .in_flight_requests = 2});
+  for (uint64_t i = 0; i < 2 * kDedupWindow; ++i) outbox.Add(SyncPush(0, 1));
+  for (uint64_t i = 0; i < 2 * kDedupWindow; ++i) {
+    EXPECT_THAT(Sequences(outbox.Take(0)), ElementsAre(0));
+  }
+  outbox.Add(Pull(0, 1));
+  EXPECT_EQ(outbox.owed(), 1u);
+  EXPECT_EQ(outbox.Take(0).size(), 1u);
+  EXPECT_EQ(outbox.owed(), 1u);
+  outbox.Answer(0, 2 * kDedupWindow + 1);
+  EXPECT_EQ(outbox.owed(), 0u);
+  outbox.Rewind(0);
+  EXPECT_EQ(outbox.owed(), 2 * kDedupWindow);
+}
+
+TEST(ShardOutboxTest, WhatIsGivenUpIsNotWaitedFor) {
+  ShardOutbox outbox(1, {.message_requests = 100000});
+  for (uint64_t i = 0; i < kDedupWindow + 1; ++i) outbox.Add(Push());
+  EXPECT_EQ(outbox.Take(0).size(), kDedupWindow);
+  EXPECT_EQ(outbox.TakeAll().size(), kDedupWindow + 1);
+  EXPECT_EQ(outbox.unanswered(), 0u);
+  EXPECT_EQ(outbox.owed(), 0u);
+  EXPECT_EQ(outbox.Answer(0, 1), nullptr);
+  outbox.Add(Push());
+  const ShardOutbox::Message next = outbox.Take(0);
+  EXPECT_THAT(Ids(next), ElementsAre(kDedupWindow + 2));
+  EXPECT_THAT(Sequences(next), ElementsAre(kDedupWindow + 1));
+}
+
+}  // namespace
+}  // namespace parasol

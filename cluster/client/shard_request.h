@@ -1,0 +1,95 @@
+#ifndef PARASOL_CLUSTER_CLIENT_SHARD_REQUEST_H_
+#define PARASOL_CLUSTER_CLIENT_SHARD_REQUEST_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "cluster/client/completion.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// One operation of a push or pull: what one shard is asked for in one piece.
+struct ShardRequest {
+  enum class Kind { kPush, kPull, kRowPush, kRowPull };
+
+  // Elements [first, first + count) of a part; in the caller's variable they
+  // begin at `offset`.
+  struct Range {
+    uint32_t part = 0;
+    uint64_t first = 0;
+    uint64_t count = 0;
+    size_t variable = 0;
+    size_t offset = 0;
+    // The range's place in the caller's memory: one of both.
+    const float* gradient = nullptr;
+    float* target = nullptr;
+    // Sparsified: so many of them are sent.
+    uint32_t kept = 0;
+  };
+
+  // Rows of a sparse table.
+  struct Rows {
+    uint32_t table = 0;
+    uint32_t count = 0;
+    size_t width = 0;
+    // Pull: row i goes to the caller's row positions[i].
+    std::vector<uint32_t> positions = {};
+    float* target = nullptr;
+  };
+
+  struct Sync {
+    int64_t step = 0;
+    int32_t replica = 0;
+  };
+
+  Kind kind = Kind::kPush;
+  size_t shard = 0;
+  size_t lane = 0;
+  // One message has the requests of one run: these are compared as pointers.
+  std::shared_ptr<const std::string> run_id = nullptr;
+  std::shared_ptr<Completion> completion = nullptr;
+  job::Encoding encoding = job::FLOAT32;
+  // kPush, kPull.
+  absl::InlinedVector<Range, 1> ranges = {};
+  bool sparsified = false;
+  // kRowPush, kRowPull.
+  Rows rows = {};
+  std::optional<Sync> sync = std::nullopt;
+  int64_t min_updates = 0;
+  // All payloads one after the other; null: a push in float32, sent from where
+  // its gradients are.
+  std::unique_ptr<std::byte[]> payload = nullptr;
+  // Payloads of the request, and bytes of those or of the answer's.
+  size_t payloads = 0;
+  size_t bytes = 0;
+
+  // Given by the outbox.
+  uint64_t id = 0;
+  uint64_t sequence = 0;
+  bool was_sent = false;
+
+  // The link's.
+  absl::Time sent_at = absl::InfinitePast();
+
+  bool is_push() const { return kind == Kind::kPush || kind == Kind::kRowPush; }
+  // The shard tells resends of these apart by their sequence.
+  bool has_sequence() const { return is_push() && !sync.has_value(); }
+  // Its answer may have to wait for what other workers send.
+  bool waits_for_others() const { return sync.has_value() || min_updates > 0; }
+  // The transport reads memory that is not the request's own.
+  bool borrows_memory() const {
+    return kind == Kind::kPush && payload == nullptr;
+  }
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_SHARD_REQUEST_H_
