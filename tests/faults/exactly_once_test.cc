@@ -1,0 +1,129 @@
+// Every push is applied exactly once, whatever the network does: random
+// schedules, each named by its seed.
+//
+//   bazel test //tests/faults:exactly_once_test --test_arg=--schedules=1000000
+//       --test_arg=--first_seed=12345 --test_timeout=3600
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/flags/parse.h"
+#include "cluster/rpc/chunk.h"
+#include "gtest/gtest.h"
+#include "tests/faults/push_simulation.h"
+
+ABSL_FLAG(uint64_t, schedules, 3000, "How many random schedules to try.");
+ABSL_FLAG(uint64_t, first_seed, 1, "The seed of the first one.");
+
+namespace parasol {
+namespace {
+
+using Mutant = PushSimulation::Mutant;
+using Options = PushSimulation::Options;
+using Report = PushSimulation::Report;
+
+Report RunSchedule(const Options& options) {
+  return PushSimulation(options).Run();
+}
+
+// Schedules of many shapes: the seed decides.
+Options ShapedBy(uint64_t seed) {
+  Options options;
+  options.seed = seed;
+  options.workers = 1 + seed % 4;
+  options.lanes = 1 + seed / 4 % 3;
+  options.message_requests = seed % 5 == 0 ? 1 : 4;
+  options.stream_ends = seed % 3 == 0 ? 100 : 20;
+  return options;
+}
+
+// Whether what the shard holds is what was acknowledged, each push once.
+bool IsExact(const Report& report) {
+  for (size_t i = 0; i < report.values.size(); ++i) {
+    if (report.values[i] != -report.acknowledged[i]) return false;
+  }
+  return report.complete;
+}
+
+TEST(ExactlyOnceTest, TheSumAppliedIsTheSumAcknowledged) {
+  const uint64_t first = absl::GetFlag(FLAGS_first_seed);
+  const uint64_t schedules = absl::GetFlag(FLAGS_schedules);
+  Report all;
+  for (uint64_t seed = first; seed < first + schedules; ++seed) {
+    const Report report = RunSchedule(ShapedBy(seed));
+    ASSERT_TRUE(report.complete) << "seed " << seed;
+    for (size_t i = 0; i < report.values.size(); ++i) {
+      ASSERT_EQ(report.values[i], -report.acknowledged[i])
+          << "seed " << seed << ", element " << i;
+    }
+    all.sent_again += report.sent_again;
+    all.late_deliveries += report.late_deliveries;
+    all.duplicates += report.duplicates;
+    all.restores += report.restores;
+  }
+  // What the schedules are there for has happened in them.
+  EXPECT_GT(all.sent_again, schedules);
+  EXPECT_GT(all.late_deliveries, schedules);
+  EXPECT_GT(all.duplicates, schedules);
+  EXPECT_GT(all.restores, schedules);
+}
+
+TEST(ExactlyOnceTest, NothingIsAppliedTwiceWhenTheOutboxStopsAtTheWindow) {
+  const uint64_t first = absl::GetFlag(FLAGS_first_seed);
+  for (uint64_t seed = first; seed < first + 10; ++seed) {
+    SCOPED_TRACE(seed);
+    const Report report = RunSchedule({.seed = seed,
+                                       .workers = 2,
+                                       .lanes = 3,
+                                       .pushes = 4000,
+                                       .message_requests = 50,
+                                       .stream_ends = 5,
+                                       .restores = 1,
+                                       .starve_first_lane = true});
+    EXPECT_EQ(report.max_ahead, kDedupWindow - 1);
+    EXPECT_TRUE(IsExact(report));
+    EXPECT_GT(report.duplicates, 0u);
+  }
+}
+
+// How many of 100 schedules give a wrong sum.
+int Caught(Mutant mutant) {
+  const uint64_t first = absl::GetFlag(FLAGS_first_seed);
+  int caught = 0;
+  for (uint64_t seed = first; seed < first + 100; ++seed) {
+    Options options = ShapedBy(seed);
+    options.mutant = mutant;
+    const Report report = RunSchedule(options);
+    EXPECT_TRUE(report.complete) << "seed " << seed;
+    if (!IsExact(report)) ++caught;
+  }
+  return caught;
+}
+
+TEST(ExactlyOnceTest, AShardThatDoesNotDeduplicateIsCaught) {
+  EXPECT_GT(Caught(Mutant::kFreshIdentity), 90);
+}
+
+TEST(ExactlyOnceTest, ACheckpointWithoutTheWindowsIsCaught) {
+  EXPECT_GT(Caught(Mutant::kForgetsWhenRestored), 50);
+}
+
+TEST(ExactlyOnceTest, WithoutFaultsNothingIsSentTwice) {
+  Options options = ShapedBy(absl::GetFlag(FLAGS_first_seed));
+  options.stream_ends = 0;
+  options.restores = 0;
+  const Report report = RunSchedule(options);
+  EXPECT_TRUE(IsExact(report));
+  EXPECT_EQ(report.sent_again, 0u);
+  EXPECT_EQ(report.duplicates, 0u);
+}
+
+}  // namespace
+}  // namespace parasol
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  absl::ParseCommandLine(argc, argv);
+  return RUN_ALL_TESTS();
+}

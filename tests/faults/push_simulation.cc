@@ -1,0 +1,291 @@
+#include "tests/faults/push_simulation.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/log.h"
+#include "cluster/rpc/payload.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+#include "proto/parameter.pb.h"
+#include "ps/table_layout.h"
+
+namespace parasol {
+namespace {
+
+// The shard's parts.
+constexpr std::array<size_t, 3> kPartElements = {1, 5, 9};
+
+// A schedule that takes more does not end.
+constexpr size_t kStepsPerPush = 2000;
+
+TableLayout MakeLayout() {
+  google::protobuf::RepeatedPtrField<wire::PartSpec> parts;
+  for (size_t i = 0; i < kPartElements.size(); ++i) {
+    wire::PartSpec& part = *parts.Add();
+    part.set_id(i);
+    part.set_variable(absl::StrCat("v", i));
+    part.add_variable_shape(kPartElements[i]);
+    part.set_elements(kPartElements[i]);
+  }
+  auto layout = TableLayout::Create(parts, /*max_elements=*/UINT64_MAX);
+  CHECK(layout.ok()) << layout.status();
+  return *std::move(layout);
+}
+
+std::unique_ptr<const Optimizer> MakeSubtraction() {
+  job::Optimizer spec;
+  spec.mutable_sgd()->set_learning_rate(1);
+  auto optimizer = MakeOptimizer(spec);
+  CHECK(optimizer.ok()) << optimizer.status();
+  return *std::move(optimizer);
+}
+
+std::vector<std::vector<float>> ValuesOfParts(const ParameterTable& table) {
+  std::vector<std::vector<float>> parts;
+  for (const TableCut::Chunk& chunk : table.Cut().chunks) {
+    const absl::Span<const float> values = chunk.contents.value.span();
+    parts.emplace_back(values.begin(), values.end());
+  }
+  return parts;
+}
+
+std::unique_ptr<ParameterTable> MakeTable(
+    const std::vector<std::vector<float>>& values, const DedupWindows& dedup) {
+  auto table = ParameterTable::Create(
+      MakeLayout(), MakeSubtraction(), dedup,
+      [&](const wire::PartSpec& part, int, int64_t first,
+          absl::Span<float> out) -> absl::StatusOr<int64_t> {
+        const auto from = values[part.id()].begin() + first;
+        std::copy(from, from + out.size(), out.begin());
+        return 0;
+      });
+  CHECK(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+std::vector<std::vector<float>> Zeros() {
+  std::vector<std::vector<float>> parts;
+  for (const size_t elements : kPartElements) parts.emplace_back(elements);
+  return parts;
+}
+
+// As a checkpoint keeps them.
+DedupWindows ReadBack(const DedupWindows& windows) {
+  DedupWindows read;
+  for (const auto& [worker, window] : windows) {
+    auto parsed = DedupWindow::Parse(window.Serialize());
+    CHECK(parsed.ok()) << parsed.status();
+    read[worker] = *parsed;
+  }
+  return read;
+}
+
+std::vector<PayloadView> PayloadsOf(const ShardRequest& request) {
+  std::vector<PayloadView> payloads;
+  const char* next = reinterpret_cast<const char*>(request.payload.get());
+  for (const ShardRequest::Range& range : request.ranges) {
+    const size_t bytes = range.count * sizeof(float);
+    payloads.emplace_back(
+        std::vector<absl::string_view>{absl::string_view(next, bytes)});
+    next += bytes;
+  }
+  return payloads;
+}
+
+size_t FirstElement(size_t part) {
+  size_t first = 0;
+  for (size_t i = 0; i < part; ++i) first += kPartElements[i];
+  return first;
+}
+
+}  // namespace
+
+PushSimulation::PushSimulation(const Options& options)
+    : options_(options),
+      random_(options.seed),
+      table_(MakeTable(Zeros(), /*dedup=*/{})) {
+  report_.acknowledged.resize(FirstElement(kPartElements.size()));
+  for (size_t i = 0; i < options_.workers; ++i) {
+    Worker& worker = workers_.emplace_back(
+        options_.lanes,
+        ShardOutbox::Limits{.message_requests = options_.message_requests});
+    worker.incarnation = 100 + i;
+  }
+}
+
+// One to three of the parts, each element from 1 to 8.
+void PushSimulation::StartPush(Worker& worker) {
+  auto request = std::make_shared<ShardRequest>();
+  request->kind = ShardRequest::Kind::kPush;
+  request->lane = Below(options_.lanes);
+  const size_t skipped = Below(kPartElements.size() + 1);
+  std::vector<float> gradient;
+  for (size_t part = 0; part < kPartElements.size(); ++part) {
+    if (part == skipped) continue;
+    request->ranges.push_back(
+        {.part = static_cast<uint32_t>(part), .count = kPartElements[part]});
+    for (size_t i = 0; i < kPartElements[part]; ++i) {
+      gradient.push_back(1 + Below(8));
+    }
+  }
+  request->payloads = request->ranges.size();
+  request->bytes = gradient.size() * sizeof(float);
+  request->payload = std::make_unique<std::byte[]>(request->bytes);
+  std::memcpy(request->payload.get(), gradient.data(), request->bytes);
+  ++worker.started;
+  worker.outbox.Add(std::move(request));
+}
+
+bool PushSimulation::IsStarved(const Worker& worker, size_t lane) const {
+  return options_.starve_first_lane && lane == 0 &&
+         worker.lane_messages[0] > 0 && worker.started < options_.pushes;
+}
+
+void PushSimulation::Transmit(Worker& worker, size_t lane) {
+  Message message = worker.outbox.Take(lane);
+  for (const ShardOutbox::RequestPtr& request : message) {
+    if (std::exchange(request->was_sent, true)) ++report_.sent_again;
+    worker.unanswered.insert(request->sequence);
+    report_.max_ahead = std::max(
+        report_.max_ahead, request->sequence - *worker.unanswered.begin());
+  }
+  if (message.empty()) return;
+  ++worker.lane_messages[lane];
+  worker.streams[lane].to_shard.push_back(std::move(message));
+}
+
+void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
+  if (stream.to_shard.empty()) return;
+  const Message message = std::move(stream.to_shard.front());
+  stream.to_shard.pop_front();
+  for (const ShardOutbox::RequestPtr& request : message) {
+    wire::Push push;
+    uint64_t incarnation = worker.incarnation;
+    push.set_sequence(request->sequence);
+    if (options_.mutant == Mutant::kFreshIdentity) {
+      push.set_sequence(fresh_identity_++);
+      incarnation = 1;
+    }
+    for (const ShardRequest::Range& range : request->ranges) {
+      wire::TensorRange& on_wire = *push.add_range();
+      on_wire.set_part(range.part);
+      on_wire.set_count(range.count);
+    }
+    const absl::StatusOr<Claim> claim =
+        table_->Push(incarnation, push, PayloadsOf(*request));
+    CHECK(claim.ok()) << claim.status();
+    if (*claim == Claim::kDuplicate) ++report_.duplicates;
+    if (is_ghost) {
+      ++report_.late_deliveries;
+    } else {
+      stream.to_worker.push_back(request->id);
+    }
+  }
+}
+
+void PushSimulation::Acknowledge(Worker& worker, size_t lane) {
+  std::vector<uint64_t>& answers = worker.streams[lane].to_worker;
+  if (answers.empty()) return;
+  std::swap(answers[Below(answers.size())], answers.back());
+  const uint64_t id = answers.back();
+  answers.pop_back();
+  const ShardOutbox::RequestPtr request = worker.outbox.Answer(lane, id);
+  CHECK(request != nullptr) << "answered twice";
+  worker.unanswered.erase(request->sequence);
+  const auto* gradient = reinterpret_cast<const float*>(request->payload.get());
+  for (const ShardRequest::Range& range : request->ranges) {
+    const size_t first = FirstElement(range.part);
+    for (size_t i = 0; i < range.count; ++i) {
+      report_.acknowledged[first + i] += *gradient++;
+    }
+  }
+}
+
+// What the shard has not read yet is lost, or read later; in order up to a
+// point, as a connection that breaks.
+void PushSimulation::EndStream(Worker& worker, size_t lane) {
+  Stream ended = std::exchange(worker.streams[lane], {});
+  ended.to_worker.clear();
+  if (!ended.to_shard.empty()) {
+    ended.to_shard.resize(Below(ended.to_shard.size() + 1));
+  }
+  if (!ended.to_shard.empty()) worker.ghosts.push_back(std::move(ended));
+  worker.outbox.Rewind(lane);
+}
+
+void PushSimulation::DeliverLate(Worker& worker) {
+  if (worker.ghosts.empty()) return;
+  Stream& ghost = worker.ghosts[Below(worker.ghosts.size())];
+  Deliver(worker, ghost, /*is_ghost=*/true);
+  if (!ghost.to_shard.empty()) return;
+  std::swap(ghost, worker.ghosts.back());
+  worker.ghosts.pop_back();
+}
+
+// Between a cut and the shard that is restored from it nothing has been
+// applied: what is in flight to the one reaches the other.
+void PushSimulation::Restore() {
+  const DedupWindows windows = options_.mutant == Mutant::kForgetsWhenRestored
+                                   ? DedupWindows()
+                                   : ReadBack(table_->Cut().dedup);
+  table_ = MakeTable(ValuesOfParts(*table_), windows);
+  ++report_.restores;
+}
+
+void PushSimulation::Step() {
+  Worker& worker = workers_[Below(workers_.size())];
+  const size_t lane = Below(options_.lanes);
+  if (Below(1000) < options_.stream_ends) EndStream(worker, lane);
+  if (Below(1000) < options_.restores) Restore();
+  switch (Below(8)) {
+    case 0:
+    case 1:
+      if (worker.started < options_.pushes) StartPush(worker);
+      return;
+    case 2:
+    case 3:
+      if (!IsStarved(worker, lane)) Transmit(worker, lane);
+      return;
+    case 4:
+    case 5:
+      if (!IsStarved(worker, lane)) {
+        Deliver(worker, worker.streams[lane], /*is_ghost=*/false);
+      }
+      return;
+    case 6:
+      Acknowledge(worker, lane);
+      return;
+    case 7:
+      if (Below(4) == 0) DeliverLate(worker);
+      return;
+  }
+}
+
+bool PushSimulation::IsComplete() const {
+  return std::all_of(
+      workers_.begin(), workers_.end(), [this](const Worker& worker) {
+        return worker.started == options_.pushes &&
+               worker.outbox.unanswered() == 0 && worker.ghosts.empty();
+      });
+}
+
+PushSimulation::Report PushSimulation::Run() {
+  const size_t limit = kStepsPerPush * options_.workers * options_.pushes;
+  for (size_t i = 0; i < limit && !report_.complete; ++i) {
+    Step();
+    report_.complete = IsComplete();
+  }
+  for (const std::vector<float>& part : ValuesOfParts(*table_)) {
+    report_.values.insert(report_.values.end(), part.begin(), part.end());
+  }
+  return std::move(report_);
+}
+
+}  // namespace parasol
