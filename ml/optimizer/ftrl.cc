@@ -50,6 +50,15 @@ struct FtrlRule {
   }
 };
 
+// At a rate of 0, or one whose inverse is no float, where a schedule may end:
+// the formula divides by it, and in TensorFlow the values become NaN, then 0.
+struct StandingStill {
+  static constexpr size_t kSlots = 2;
+  PARASOL_RULE float operator()(float, float w, float&, float&) const {
+    return w;
+  }
+};
+
 class Ftrl final : public RuleOptimizer<Ftrl> {
  public:
   Ftrl(LearningRate learning_rate, const job::Ftrl& spec)
@@ -70,7 +79,9 @@ class Ftrl final : public RuleOptimizer<Ftrl> {
         .twice_shrinkage = static_cast<float>(
             2 * spec_.l2_shrinkage_regularization_strength()),
         .minus_power = static_cast<float>(-spec_.learning_rate_power())};
-    if (spec_.learning_rate_power() == -.5) {
+    if (!std::isfinite(factors.inverse_learning_rate)) {
+      update(StandingStill());
+    } else if (spec_.learning_rate_power() == -.5) {
       update(FtrlRule<SquareRoot>{factors});
     } else {
       update(FtrlRule<AnyPower>{factors});

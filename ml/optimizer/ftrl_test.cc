@@ -87,6 +87,18 @@ TEST(FtrlTest, TheFastPathIsThePowerOfAHalf) {
   EXPECT_THAT(got.value, Pointwise(FloatNear(1e-5f), want.value));
 }
 
+TEST(FtrlTest, ARateOfZeroChangesNothing) {
+  job::LearningRateSchedule schedule;
+  schedule.mutable_cosine_decay()->set_decay_steps(2);
+  ASSERT_OK_AND_ASSIGN(const auto ftrl, MakeFtrl(job::Ftrl(), schedule));
+  TestTable table(*ftrl, {1, 2});
+  table.Apply(*ftrl, 0, {.1f, -.2f});
+  const TestTable before = table;
+  for (int step = 2; step < 5; ++step) table.Apply(*ftrl, step, {.1f, -.2f});
+  EXPECT_EQ(table.value, before.value);
+  EXPECT_EQ(table.slots, before.slots);
+}
+
 TEST(FtrlTest, ParametersOutOfRangeAreNamed) {
   job::Ftrl spec;
   spec.set_learning_rate_power(.5);
