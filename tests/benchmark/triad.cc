@@ -12,9 +12,15 @@ void TriadOf(size_t count, const float* a, float* b, float* c, float* d) {
   constexpr float kFactor = 1e-3f;
   PARASOL_INDEPENDENT_ITERATIONS
   for (size_t i = 0; i < count; ++i) {
-    b[i] += kFactor * a[i];
-    c[i] += kFactor * a[i];
-    d[i] += kFactor * a[i];
+    // All reads first: the arrays lie whole pages apart, and a read behind a
+    // write to the same place in another page waits for it.
+    const float add = kFactor * a[i];
+    const float next_b = b[i] + add;
+    const float next_c = c[i] + add;
+    const float next_d = d[i] + add;
+    b[i] = next_b;
+    c[i] = next_c;
+    d[i] = next_d;
   }
 }
 
