@@ -5,24 +5,99 @@
 #include "base/status_macros.h"
 #include "cluster/rpc/chunk.h"
 #include "cluster/rpc/status.h"
-#include "cluster/rpc/tensor_frame.h"
+#include "grpc/support/time.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
 namespace {
 
-// Of one stream; the message that passes a limit is still answered.
-constexpr size_t kMaxWaitingResponses = 64;
-constexpr size_t kMaxWaitingBytes = 32 << 20;
+// Of one stream; results that say little have no share of the buffers.
+constexpr size_t kMaxPendingResults = 4 * PendingResponses::kMessageResults;
+constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
+
+// The transport does not tell when it has let go of a response's memory: a
+// stream that waits for that while nothing of it is being written looks again.
+constexpr int kRetryMillis = 5;
 
 }  // namespace
 
-ExchangeStream::ExchangeStream(ParameterServer& server, PsMetrics& metrics,
-                               std::function<void(ExchangeStream*)> on_done)
-    : server_(server), metrics_(metrics), on_done_(std::move(on_done)) {
-  metrics_.streams.Add(1);
-  absl::MutexLock lock(&mu_);
-  ReadMore();
+void ExchangeStream::Accept(Host& host, const Environment& environment,
+                            grpc::ServerCompletionQueue& queue) {
+  std::shared_ptr<ExchangeStream> stream(
+      new ExchangeStream(host, environment, queue));
+  stream->self_ = stream;
+  stream->context_.AsyncNotifyWhenDone(&stream->call_done_);
+  host.RequestCall(&stream->context_, &stream->call_, queue,
+                   &stream->accepted_);
+}
+
+ExchangeStream::ExchangeStream(Host& host, const Environment& environment,
+                               grpc::ServerCompletionQueue& queue)
+    : host_(host), environment_(environment), queue_(queue) {}
+
+void ExchangeStream::OnAccepted(bool ok) {
+  const std::shared_ptr<ExchangeStream> self = self_;
+  if (!ok) {
+    // The server is shutting down; the call has never begun.
+    self_.reset();
+    return;
+  }
+  environment_.metrics.streams.Add(1);
+  share_.emplace(environment_.budget);
+  Begin();  // call_done_
+  ReadAhead();
+  host_.OnOpened(self, queue_);
+}
+
+void ExchangeStream::OnRead(bool ok) {
+  reading_ = false;
+  if (ok) {
+    received_.emplace();
+    received_->Swap(&incoming_);
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ok) {
+      read_all_ = true;
+    } else if (finishing_) {
+      received_.reset();
+    } else {
+      busy_ = true;
+    }
+  }
+  Advance();
+  Settle();
+}
+
+void ExchangeStream::OnWritten(bool ok) {
+  {
+    absl::MutexLock lock(&mu_);
+    writing_ = false;
+    if (!ok) cancelled_ = true;
+  }
+  Advance();
+  Settle();
+}
+
+void ExchangeStream::OnRetry(bool) {
+  retrying_ = false;
+  Advance();
+  Settle();
+}
+
+void ExchangeStream::OnCallDone(bool) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (context_.IsCancelled()) cancelled_ = true;
+  }
+  Advance();
+  Settle();
+}
+
+void ExchangeStream::OnFinished(bool) {
+  environment_.metrics.streams.Add(-1);
+  host_.OnClosed(self_);
+  Settle();
 }
 
 void ExchangeStream::End(absl::Status status) {
@@ -30,97 +105,162 @@ void ExchangeStream::End(absl::Status status) {
     absl::MutexLock lock(&mu_);
     if (!end_.has_value()) end_ = std::move(status);
   }
-  FinishWhenSent();
+  FinishWhenDone();
 }
 
-void ExchangeStream::OnReadDone(bool ok) {
-  if (!ok) {
-    // The worker has said all that it had to, or is gone.
-    End(absl::OkStatus());
-    return;
-  }
-  {
-    absl::MutexLock lock(&mu_);
-    if (end_.has_value()) return;
-    answering_ = true;
-  }
-  absl::StatusOr<grpc::ByteBuffer> response = Answer(request_);
-  request_.Clear();
-  {
-    absl::MutexLock lock(&mu_);
-    answering_ = false;
-    if (response.ok()) {
-      reading_ = false;
-      Send(*std::move(response));
-      ReadMore();
-    } else {
-      metrics_.malformed_requests_total.Add();
-      if (!end_.has_value()) end_ = response.status();
+void ExchangeStream::Advance() {
+  bool paused = false;
+  while (!paused && (message_.has_value() || received_.has_value())) {
+    if (!message_.has_value()) {
+      absl::StatusOr<Message> message = Parse(*received_);
+      received_.reset();
+      if (!message.ok()) {
+        environment_.metrics.malformed_requests_total.Add();
+        End(message.status());
+        break;
+      }
+      message_ = *std::move(message);
     }
+    ReadAhead();
+    paused = !Serve(*message_);
+    if (!paused) message_.reset();
   }
-  FinishWhenSent();
-}
-
-void ExchangeStream::OnWriteDone(bool ok) {
+  const bool held_back = !ReadAhead() || paused;
+  std::optional<PendingResponses::Message> write;
+  bool retry;
   {
     absl::MutexLock lock(&mu_);
-    response_bytes_ -= responses_.front().Length();
-    responses_.pop_front();
-    if (!ok) {
-      responses_.clear();
-      if (!end_.has_value()) end_ = absl::CancelledError("the worker is gone");
-    }
-    if (!responses_.empty()) StartWrite(&responses_.front());
-    ReadMore();
+    busy_ = message_.has_value() || received_.has_value();
+    write = NextWrite();
+    retry = held_back && !writing_ && !finishing_;
   }
-  FinishWhenSent();
+  if (retry) RetrySoon();
+  Write(std::move(write));
+  environment_.metrics.buffered_bytes.Set(environment_.budget->held_bytes());
+  FinishWhenDone();
 }
 
-void ExchangeStream::OnDone() {
-  metrics_.streams.Add(-1);
-  on_done_(this);
-  delete this;
-}
-
-absl::StatusOr<grpc::ByteBuffer> ExchangeStream::Answer(
-    const grpc::ByteBuffer& request) {
-  wire::RequestHeader header;
-  ASSIGN_OR_RETURN(
-      const ReceivedFrame frame,
-      ReceivedFrame::Parse(request, kMaxRangesPerMessage, &header));
-  const ParameterServer::Reply reply =
-      server_.Exchange(header, frame.payloads());
-  return EncodeFrame(reply.header, reply.payloads);
-}
-
-void ExchangeStream::Send(grpc::ByteBuffer response) {
-  response_bytes_ += response.Length();
-  responses_.push_back(std::move(response));
-  if (responses_.size() == 1) StartWrite(&responses_.front());
-}
-
-void ExchangeStream::ReadMore() {
-  if (reading_ || end_.has_value() ||
-      responses_.size() > kMaxWaitingResponses ||
-      response_bytes_ > kMaxWaitingBytes) {
-    return;
+bool ExchangeStream::ReadAhead() {
+  if (reading_ || received_.has_value()) return true;
+  {
+    absl::MutexLock lock(&mu_);
+    if (read_all_ || cancelled_ || finishing_ || end_.has_value()) return true;
+    if (!MayTakeMore()) return false;
+    ++begun_;
   }
   reading_ = true;
-  StartRead(&request_);
+  call_.Read(&incoming_, &read_);
+  return true;
 }
 
-void ExchangeStream::FinishWhenSent() {
+absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
+    const grpc::ByteBuffer& bytes) {
+  wire::RequestHeader header;
+  ASSIGN_OR_RETURN(ReceivedFrame frame,
+                   ReceivedFrame::Parse(bytes, kMaxRangesPerMessage, &header));
+  ASSIGN_OR_RETURN(
+      ReceivedRequest request,
+      ReceivedRequest::Create(std::move(header), frame.TakePayloads()));
+  return Message{.hold = environment_.budget->Take(bytes.Length()),
+                 .frame = std::move(frame),
+                 .request = std::move(request)};
+}
+
+bool ExchangeStream::Serve(Message& message) {
+  for (size_t& i = message.next_operation; i < message.request.size(); ++i) {
+    const uint64_t id = message.request.operation(i).id();
+    bool too_many;
+    {
+      absl::MutexLock lock(&mu_);
+      if (cancelled_) return true;
+      if (!MayTakeMore()) return false;
+      too_many = ++unanswered_ > kMaxUnanswered;
+    }
+    if (too_many) {
+      Deliver(id, absl::ResourceExhaustedError(
+                      "too many operations of the stream wait"));
+      continue;
+    }
+    environment_.server.Execute(
+        message.request, i,
+        [self = self_, id](absl::StatusOr<OperationResult> result) {
+          self->Deliver(id, std::move(result));
+        });
+  }
+  return true;
+}
+
+bool ExchangeStream::MayTakeMore() const {
+  return share_->MayTakeMore() && pending_.results() < kMaxPendingResults;
+}
+
+void ExchangeStream::RetrySoon() {
+  if (retrying_) return;
+  retrying_ = true;
+  Begin();
+  retry_alarm_.Set(&queue_, gpr_time_from_millis(kRetryMillis, GPR_TIMESPAN),
+                   &retry_);
+}
+
+void ExchangeStream::Deliver(uint64_t operation_id,
+                             absl::StatusOr<OperationResult> result) {
+  if (result.ok()) {
+    for (PayloadRef& payload : result->payloads) share_->Charge(payload);
+  }
+  std::optional<PendingResponses::Message> write;
+  {
+    absl::MutexLock lock(&mu_);
+    --unanswered_;
+    if (cancelled_ || finishing_) return;
+    pending_.Add(operation_id, std::move(result));
+    if (!busy_ || pending_.payload_bytes() >= PendingResponses::kMessageBytes) {
+      write = NextWrite();
+    }
+  }
+  Write(std::move(write));
+}
+
+std::optional<PendingResponses::Message> ExchangeStream::NextWrite() {
+  if (cancelled_) pending_.Clear();
+  if (writing_ || finishing_ || pending_.results() == 0) return std::nullopt;
+  writing_ = true;
+  ++begun_;
+  return pending_.Take();
+}
+
+void ExchangeStream::Write(std::optional<PendingResponses::Message> message) {
+  if (!message.has_value()) return;
+  call_.Write(EncodeFrame(message->header, message->payloads), &written_);
+}
+
+void ExchangeStream::FinishWhenDone() {
   absl::Status status;
   {
     absl::MutexLock lock(&mu_);
-    if (!end_.has_value() || answering_ || !responses_.empty() || finished_) {
-      return;
+    if (finishing_ || writing_) return;
+    if (!cancelled_) {
+      if (busy_ || pending_.results() > 0) return;
+      if (!end_.has_value() && !(read_all_ && unanswered_ == 0)) return;
     }
-    finished_ = true;
-    status = *end_;
+    finishing_ = true;
+    ++begun_;
+    status = end_.value_or(absl::OkStatus());
   }
-  // Not under the lock: OnDone() may delete this meanwhile.
-  Finish(ToGrpcStatus(status));
+  call_.Finish(ToGrpcStatus(status), &finished_);
+}
+
+void ExchangeStream::Begin() {
+  absl::MutexLock lock(&mu_);
+  ++begun_;
+}
+
+void ExchangeStream::Settle() {
+  bool last;
+  {
+    absl::MutexLock lock(&mu_);
+    last = --begun_ == 0;
+  }
+  if (last) self_.reset();
 }
 
 }  // namespace parasol

@@ -1,7 +1,5 @@
 #include "ps/parameter_server.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -51,34 +49,6 @@ uint64_t BytesOf(const std::vector<PayloadRef>& payloads) {
   uint64_t bytes = 0;
   for (const PayloadRef& payload : payloads) bytes += payload.size;
   return bytes;
-}
-
-// How many of a message's payloads belong to the operation.
-size_t PayloadsOf(const wire::Operation& operation) {
-  switch (operation.kind_case()) {
-    case wire::Operation::kPush:
-      return operation.push().range_size();
-    case wire::Operation::kRowPush:
-      return 2;
-    case wire::Operation::kRowPull:
-      return 1;
-    case wire::Operation::kPull:
-    case wire::Operation::KIND_NOT_SET:
-      break;
-  }
-  return 0;
-}
-
-absl::Status CheckPayloads(const wire::RequestHeader& request,
-                           size_t payloads) {
-  size_t want = 0;
-  for (const wire::Operation& operation : request.operation()) {
-    want += PayloadsOf(operation);
-  }
-  if (payloads == want) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a message of ", request.operation_size(), " operations ",
-                   "with ", payloads, " payloads, not ", want));
 }
 
 wire::LoadResponse SizesOf(const ParameterTable& table) {
@@ -196,38 +166,28 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   return response;
 }
 
-ParameterServer::Reply ParameterServer::Exchange(
-    const wire::RequestHeader& request,
-    const std::vector<PayloadView>& payloads) {
-  absl::StatusOr<std::shared_ptr<Shard>> shard = ShardOf(request.run_id());
-  const absl::Status matching = CheckPayloads(request, payloads.size());
-  if (shard.ok() && !matching.ok()) shard = matching;
-  Reply reply;
-  size_t next_payload = 0;
-  for (const wire::Operation& operation : request.operation()) {
-    absl::StatusOr<Answer> answer = Answer{};
-    if (!shard.ok()) {
-      answer = shard.status();
-    } else {
-      const size_t count = PayloadsOf(operation);
-      answer = Serve(*(*shard)->table, request.worker_incarnation(), operation,
-                     absl::MakeSpan(payloads).subspan(next_payload, count));
-      next_payload += count;
-    }
-    wire::Result& result = *reply.header.add_result();
-    result.set_id(operation.id());
-    if (answer.ok()) {
-      result.set_duplicate(answer->duplicate);
-      result.set_payload_bytes(BytesOf(answer->payloads));
-      std::move(answer->payloads.begin(), answer->payloads.end(),
-                std::back_inserter(reply.payloads));
-    } else {
-      metrics_.CountRejected(answer.status().code());
-      result.set_code(static_cast<int>(answer.status().code()));
-      result.set_message(std::string(answer.status().message()));
-    }
+void ParameterServer::Execute(const ReceivedRequest& request, size_t operation,
+                              OperationDone done) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard =
+      ShardOf(request.run_id());
+  if (!shard.ok()) return Answer(shard.status(), done);
+  ParameterTable& table = *(*shard)->table;
+  const wire::Operation& order = request.operation(operation);
+  switch (order.kind_case()) {
+    case wire::Operation::kPush:
+      return Push(table, request.worker_incarnation(), order.push(),
+                  request.payloads(operation), std::move(done));
+    case wire::Operation::kPull:
+      return Pull(table, order.pull(), std::move(done));
+    case wire::Operation::kRowPush:
+    case wire::Operation::kRowPull:
+      return Answer(absl::UnimplementedError(
+                        absl::StrCat(options_.task, " holds no sparse tables")),
+                    done);
+    case wire::Operation::KIND_NOT_SET:
+      break;
   }
-  return reply;
+  Answer(absl::InvalidArgumentError("neither a push nor a pull"), done);
 }
 
 std::string ParameterServer::run_id() const {
@@ -252,48 +212,40 @@ ParameterServer::ShardOf(absl::string_view run_id) const {
   return shard_;
 }
 
-absl::StatusOr<ParameterServer::Answer> ParameterServer::Serve(
-    ParameterTable& table, uint64_t worker_incarnation,
-    const wire::Operation& operation, absl::Span<const PayloadView> payloads) {
-  switch (operation.kind_case()) {
-    case wire::Operation::kPush:
-      return Push(table, worker_incarnation, operation.push(), payloads);
-    case wire::Operation::kPull:
-      return Pull(table, operation.pull());
-    case wire::Operation::kRowPush:
-    case wire::Operation::kRowPull:
-      return absl::UnimplementedError(
-          absl::StrCat(options_.task, " holds no sparse tables"));
-    case wire::Operation::KIND_NOT_SET:
-      break;
-  }
-  return absl::InvalidArgumentError("neither a push nor a pull");
-}
-
-absl::StatusOr<ParameterServer::Answer> ParameterServer::Push(
-    ParameterTable& table, uint64_t worker_incarnation, const wire::Push& push,
-    absl::Span<const PayloadView> gradients) {
+void ParameterServer::Push(ParameterTable& table, uint64_t worker_incarnation,
+                           const wire::Push& push,
+                           absl::Span<const PayloadView> gradients,
+                           OperationDone done) {
   const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(const Claim claim,
-                   table.Push(worker_incarnation, push, gradients));
-  if (claim == Claim::kDuplicate) {
+  const absl::StatusOr<Claim> claim =
+      table.Push(worker_incarnation, push, gradients);
+  if (!claim.ok()) return Answer(claim.status(), done);
+  OperationResult result;
+  if (*claim == Claim::kDuplicate) {
     metrics_.duplicate_pushes_total.Add();
-    return Answer{.duplicate = true, .payloads = {}};
+    result.duplicate = true;
+  } else {
+    metrics_.apply_duration_seconds.Observe(
+        absl::ToDoubleSeconds(clock_.Now() - start));
+    metrics_.pushes_total.Add();
+    metrics_.push_bytes_total.Add(BytesOf(gradients));
   }
-  metrics_.apply_duration_seconds.Observe(
-      absl::ToDoubleSeconds(clock_.Now() - start));
-  metrics_.pushes_total.Add();
-  metrics_.push_bytes_total.Add(BytesOf(gradients));
-  return Answer{};
+  Answer(std::move(result), done);
 }
 
-absl::StatusOr<ParameterServer::Answer> ParameterServer::Pull(
-    const ParameterTable& table, const wire::Pull& pull) {
-  Answer answer;
-  ASSIGN_OR_RETURN(answer.payloads, table.Pull(pull));
+void ParameterServer::Pull(const ParameterTable& table, const wire::Pull& pull,
+                           OperationDone done) {
+  absl::StatusOr<std::vector<PayloadRef>> payloads = table.Pull(pull);
+  if (!payloads.ok()) return Answer(payloads.status(), done);
   metrics_.pulls_total.Add();
-  metrics_.pull_bytes_total.Add(BytesOf(answer.payloads));
-  return answer;
+  metrics_.pull_bytes_total.Add(BytesOf(*payloads));
+  Answer(OperationResult{.payloads = *std::move(payloads)}, done);
+}
+
+void ParameterServer::Answer(absl::StatusOr<OperationResult> result,
+                             const OperationDone& done) {
+  if (!result.ok()) metrics_.CountRejected(result.status().code());
+  done(std::move(result));
 }
 
 }  // namespace parasol

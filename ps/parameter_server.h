@@ -1,6 +1,7 @@
 #ifndef PARASOL_PS_PARAMETER_SERVER_H_
 #define PARASOL_PS_PARAMETER_SERVER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -14,8 +15,10 @@
 #include "base/clock.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
+#include "ps/operation_result.h"
 #include "ps/parameter_table.h"
 #include "ps/ps_metrics.h"
+#include "ps/received_request.h"
 
 namespace parasol {
 
@@ -45,15 +48,12 @@ class ParameterServer {
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
       const wire::SnapshotRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
-  struct Reply {
-    wire::ResponseHeader header;
-    std::vector<PayloadRef> payloads;
-  };
-  // The operations of one message of a stream, in order. Keeps no reference to
-  // `payloads`.
-  Reply Exchange(const wire::RequestHeader& request,
-                 const std::vector<PayloadView>& payloads)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  // Carries out one operation of a message. Keeps no reference to the request
+  // once it returns. `done` is called before that, or later if the operation
+  // has to wait: at the latest when the variables are replaced or the server
+  // is destroyed.
+  void Execute(const ReceivedRequest& request, size_t operation,
+               OperationDone done) ABSL_LOCKS_EXCLUDED(mu_);
 
   // The run whose variables it holds; empty when there are none.
   std::string run_id() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -77,21 +77,14 @@ class ParameterServer {
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
       const wire::SnapshotRequest& request);
 
-  // What one operation is answered with.
-  struct Answer {
-    bool duplicate = false;
-    std::vector<PayloadRef> payloads;
-  };
-  absl::StatusOr<Answer> Serve(ParameterTable& table,
-                               uint64_t worker_incarnation,
-                               const wire::Operation& operation,
-                               absl::Span<const PayloadView> payloads);
-  absl::StatusOr<Answer> Push(ParameterTable& table,
-                              uint64_t worker_incarnation,
-                              const wire::Push& push,
-                              absl::Span<const PayloadView> gradients);
-  absl::StatusOr<Answer> Pull(const ParameterTable& table,
-                              const wire::Pull& pull);
+  void Push(ParameterTable& table, uint64_t worker_incarnation,
+            const wire::Push& push, absl::Span<const PayloadView> gradients,
+            OperationDone done);
+  void Pull(const ParameterTable& table, const wire::Pull& pull,
+            OperationDone done);
+  // Calls `done`, after counting.
+  void Answer(absl::StatusOr<OperationResult> result,
+              const OperationDone& done);
 
   const Options options_;
   Clock& clock_;

@@ -5,9 +5,11 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -18,7 +20,9 @@
 #include "gtest/gtest.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
+#include "ps/operation_result.h"
 #include "ps/ps_metrics.h"
+#include "ps/received_request.h"
 #include "ps/table_testing.h"
 #include "storage/checkpoint_store.h"
 
@@ -31,12 +35,6 @@ using ::testing::HasSubstr;
 constexpr int64_t kChunk = kChunkElements;
 constexpr int64_t kElements = 2 * kChunk + 9;
 constexpr uint64_t kWorker = 7;
-
-constexpr auto kOk = static_cast<int>(absl::StatusCode::kOk);
-constexpr auto kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument);
-constexpr auto kFailed =
-    static_cast<int>(absl::StatusCode::kFailedPrecondition);
-constexpr auto kUnavailable = static_cast<int>(absl::StatusCode::kUnavailable);
 
 // One ps with what it borrows.
 struct Ps {
@@ -99,26 +97,46 @@ wire::RequestHeader PullRequest(int64_t elements = kElements) {
   return request;
 }
 
-// That of a message of one operation.
-wire::Result OnlyResult(const ParameterServer::Reply& reply) {
-  EXPECT_EQ(reply.header.result_size(), 1);
-  return reply.header.result(0);
+// The results of a message's operations, none of which waits.
+std::vector<absl::StatusOr<OperationResult>> ExecuteAll(
+    Ps& ps, const wire::RequestHeader& header,
+    std::vector<PayloadView> payloads) {
+  const auto request = ReceivedRequest::Create(header, std::move(payloads));
+  EXPECT_OK(request);
+  std::vector<absl::StatusOr<OperationResult>> results;
+  for (size_t i = 0; i < request->size(); ++i) {
+    ps.server.Execute(*request, i,
+                      [&results](absl::StatusOr<OperationResult> result) {
+                        results.push_back(std::move(result));
+                      });
+    EXPECT_EQ(results.size(), i + 1);
+  }
+  return results;
 }
 
-wire::Result Push(Ps& ps, uint64_t sequence, float gradient,
-                  int64_t elements = kElements) {
+// That of a message of one operation.
+absl::StatusOr<OperationResult> Execute(Ps& ps,
+                                        const wire::RequestHeader& header,
+                                        std::vector<PayloadView> payloads) {
+  return ExecuteAll(ps, header, std::move(payloads))[0];
+}
+
+absl::StatusOr<OperationResult> Push(Ps& ps, uint64_t sequence, float gradient,
+                                     int64_t elements = kElements) {
   const std::string bytes = Floats(elements, gradient);
-  return OnlyResult(ps.server.Exchange(PushRequest(sequence, kWorker, elements),
-                                       {ViewOf(bytes)}));
+  return Execute(ps, PushRequest(sequence, kWorker, elements), {ViewOf(bytes)});
+}
+
+// Whether the push had been applied before.
+bool IsDuplicate(const absl::StatusOr<OperationResult>& push) {
+  EXPECT_OK(push);
+  return push.ok() && push->duplicate;
 }
 
 std::vector<float> Values(Ps& ps, int64_t elements = kElements) {
-  const ParameterServer::Reply reply =
-      ps.server.Exchange(PullRequest(elements), {});
-  const wire::Result result = OnlyResult(reply);
-  EXPECT_EQ(result.code(), kOk) << result.message();
-  EXPECT_EQ(result.payload_bytes(), elements * sizeof(float));
-  return FloatsOf(reply.payloads);
+  const auto result = Execute(ps, PullRequest(elements), {});
+  EXPECT_OK(result);
+  return result.ok() ? FloatsOf(result->payloads) : std::vector<float>();
 }
 
 // Checkpoints of the shards in a directory of their own.
@@ -178,11 +196,10 @@ wire::LoadRequest From(wire::LoadRequest order, const std::string& checkpoint) {
 
 TEST(ParameterServerTest, SaysWhatItWaitsForBeforeItIsLoaded) {
   Ps ps;
-  const wire::Result response = Push(ps, 3, 1);
-  EXPECT_EQ(response.id(), 3u);
-  EXPECT_EQ(response.code(), kUnavailable);
-  EXPECT_EQ(response.message(),
-            "ps/1 holds no variables yet: waiting for the chief's load order");
+  EXPECT_THAT(Push(ps, 3, 1),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       "ps/1 holds no variables yet: waiting for the chief's "
+                       "load order"));
   EXPECT_EQ(ps.server.run_id(), "");
 }
 
@@ -193,17 +210,15 @@ TEST(ParameterServerTest, AppliesPushesToWhatItHasLoaded) {
   EXPECT_EQ(sizes.value_bytes(), kElements * sizeof(float));
   EXPECT_EQ(sizes.slot_bytes(), 0u);
   EXPECT_EQ(ps.server.run_id(), "run-a");
-  EXPECT_EQ(Push(ps, 1, 2).code(), kOk);
+  EXPECT_OK(Push(ps, 1, 2));
   EXPECT_THAT(Values(ps), Each(-2));
 }
 
 TEST(ParameterServerTest, AResentPushIsAnsweredAsDuplicateAndCounted) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder()));
-  EXPECT_FALSE(Push(ps, 1, 2).duplicate());
-  const wire::Result again = Push(ps, 1, 2);
-  EXPECT_EQ(again.code(), kOk);
-  EXPECT_TRUE(again.duplicate());
+  EXPECT_FALSE(IsDuplicate(Push(ps, 1, 2)));
+  EXPECT_TRUE(IsDuplicate(Push(ps, 1, 2)));
   EXPECT_THAT(Values(ps), Each(-2));
   EXPECT_EQ(ps.metrics.pushes_total.value(), 1);
   EXPECT_EQ(ps.metrics.duplicate_pushes_total.value(), 1);
@@ -213,9 +228,8 @@ TEST(ParameterServerTest, AResentPushIsAnsweredAsDuplicateAndCounted) {
 TEST(ParameterServerTest, RefusesRequestsForAnotherRun) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder("run-b")));
-  const wire::Result response = Push(ps, 1, 2);
-  EXPECT_EQ(response.code(), kFailed);
-  EXPECT_EQ(response.message(), "ps/1 holds run run-b, not run-a");
+  EXPECT_THAT(Push(ps, 1, 2), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       "ps/1 holds run run-b, not run-a"));
 }
 
 TEST(ParameterServerTest, RefusesWhatIsNeitherPushNorPull) {
@@ -224,17 +238,14 @@ TEST(ParameterServerTest, RefusesWhatIsNeitherPushNorPull) {
   wire::RequestHeader nothing;
   nothing.set_run_id("run-a");
   nothing.add_operation();
-  EXPECT_EQ(OnlyResult(ps.server.Exchange(nothing, {})).code(), kInvalid);
-  const std::string bytes = Floats(1, 1);
-  EXPECT_EQ(
-      OnlyResult(ps.server.Exchange(PullRequest(), {ViewOf(bytes)})).code(),
-      kInvalid);
+  EXPECT_THAT(Execute(ps, nothing, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(ps.registry.Text(),
               HasSubstr("parasol_ps_rejected_requests_total{reason="
-                        "\"INVALID_ARGUMENT\"} 2"));
+                        "\"INVALID_ARGUMENT\"} 1"));
 }
 
-TEST(ParameterServerTest, TheOperationsOfAMessageAreAnsweredInOrder) {
+TEST(ParameterServerTest, AFailedOperationLeavesTheOthersOfItsMessageAlone) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder()));
   const std::string bytes = Floats(kElements, 2);
@@ -243,40 +254,19 @@ TEST(ParameterServerTest, TheOperationsOfAMessageAreAnsweredInOrder) {
   request.MergeFrom(PullRequest());
   request.mutable_operation(2)->mutable_pull()->mutable_range(0)->set_part(9);
   request.MergeFrom(PullRequest());
-  for (int i = 0; i < 4; ++i) request.mutable_operation(i)->set_id(10 + i);
-  const ParameterServer::Reply reply =
-      ps.server.Exchange(request, {ViewOf(bytes)});
-  ASSERT_EQ(reply.header.result_size(), 4);
-  for (int i = 0; i < 4; ++i) {
-    EXPECT_EQ(reply.header.result(i).id(), 10u + i);
-    EXPECT_EQ(reply.header.result(i).code(), i == 2 ? kInvalid : kOk);
-    EXPECT_EQ(reply.header.result(i).payload_bytes(),
-              i == 0 || i == 3 ? kElements * sizeof(float) : 0);
-  }
-  std::vector<float> want(kElements, 0);
-  want.resize(2 * kElements, -2);
-  EXPECT_EQ(FloatsOf(reply.payloads), want);
-}
-
-TEST(ParameterServerTest, APayloadTooManyLeavesAllOperationsUndone) {
-  Ps ps;
-  ASSERT_OK(ps.server.Load(LoadOrder()));
-  const std::string bytes = Floats(kElements, 2);
-  wire::RequestHeader request = PushRequest(1);
-  request.MergeFrom(PullRequest());
-  const ParameterServer::Reply reply =
-      ps.server.Exchange(request, {ViewOf(bytes), ViewOf(bytes)});
-  ASSERT_EQ(reply.header.result_size(), 2);
-  for (const wire::Result& result : reply.header.result()) {
-    EXPECT_EQ(result.code(), kInvalid);
-  }
-  EXPECT_THAT(Values(ps), Each(0));
+  const auto results = ExecuteAll(ps, request, {ViewOf(bytes)});
+  ASSERT_OK(results[0]);
+  EXPECT_THAT(FloatsOf(results[0]->payloads), Each(0));
+  EXPECT_OK(results[1]);
+  EXPECT_THAT(results[2], StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_OK(results[3]);
+  EXPECT_THAT(FloatsOf(results[3]->payloads), Each(-2));
 }
 
 TEST(ParameterServerTest, AResentLoadKeepsWhatWasTrained) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder()));
-  Push(ps, 1, 2);
+  EXPECT_OK(Push(ps, 1, 2));
   ASSERT_OK(ps.server.Load(From(LoadOrder(), "/no/such/checkpoint")));
   EXPECT_THAT(Values(ps), Each(-2));
 }
@@ -285,10 +275,10 @@ TEST(ParameterServerTest, ALoadOfAnotherRunOrShareStartsAnew) {
   Ps ps;
   ASSERT_OK(ps.server.Load(LoadOrder("run-b")));
   ASSERT_OK(ps.server.Load(LoadOrder("run-a")));
-  Push(ps, 1, 2);
+  EXPECT_OK(Push(ps, 1, 2));
   ASSERT_OK(ps.server.Load(HalfOrder(0)));
   EXPECT_THAT(Values(ps, 2 * kChunk), Each(0));
-  EXPECT_FALSE(Push(ps, 1, 2, 2 * kChunk).duplicate());
+  EXPECT_FALSE(IsDuplicate(Push(ps, 1, 2, 2 * kChunk)));
 }
 
 TEST(ParameterServerTest, AFailedLoadLeavesItEmpty) {
@@ -363,14 +353,15 @@ TEST(RestoreTest, ARestoredShardContinuesWithTheSameBits) {
   Checkpoints checkpoints;
   Ps before, after;
   ASSERT_OK(before.server.Load(AdamOrder()));
-  for (int step = 1; step <= 3; ++step) Push(before, step, 0.1f * step);
+  for (int step = 1; step <= 3; ++step)
+    EXPECT_OK(Push(before, step, 0.1f * step));
   const std::string checkpoint = checkpoints.Write({&before}, {"m", "v"});
 
   ASSERT_OK(after.server.Load(From(AdamOrder(), checkpoint)));
   EXPECT_EQ(Values(after), Values(before));
   for (int step = 4; step <= 5; ++step) {
-    EXPECT_FALSE(Push(after, step, 0.1f * step).duplicate());
-    Push(before, step, 0.1f * step);
+    EXPECT_FALSE(IsDuplicate(Push(after, step, 0.1f * step)));
+    EXPECT_OK(Push(before, step, 0.1f * step));
     EXPECT_EQ(Values(after), Values(before)) << step;
   }
 }
@@ -379,13 +370,13 @@ TEST(RestoreTest, ARestoredShardKnowsThePushesThatItHolds) {
   Checkpoints checkpoints;
   Ps before, after;
   ASSERT_OK(before.server.Load(LoadOrder()));
-  Push(before, 1, 2);
-  Push(before, 3, 2);
+  EXPECT_OK(Push(before, 1, 2));
+  EXPECT_OK(Push(before, 3, 2));
   const std::string checkpoint = checkpoints.Write({&before}, {});
   ASSERT_OK(after.server.Load(From(LoadOrder(), checkpoint)));
-  EXPECT_TRUE(Push(after, 1, 2).duplicate());
-  EXPECT_FALSE(Push(after, 2, 2).duplicate());
-  EXPECT_TRUE(Push(after, 3, 2).duplicate());
+  EXPECT_TRUE(IsDuplicate(Push(after, 1, 2)));
+  EXPECT_FALSE(IsDuplicate(Push(after, 2, 2)));
+  EXPECT_TRUE(IsDuplicate(Push(after, 3, 2)));
   EXPECT_THAT(Values(after), Each(-6));
 }
 
@@ -393,11 +384,11 @@ TEST(RestoreTest, AShardFarBehindItsWorkersTakesTheirNextPushes) {
   Checkpoints checkpoints;
   Ps before, after;
   ASSERT_OK(before.server.Load(LoadOrder()));
-  Push(before, 1, 2);
+  EXPECT_OK(Push(before, 1, 2));
   const std::string checkpoint = checkpoints.Write({&before}, {});
   ASSERT_OK(after.server.Load(From(LoadOrder(), checkpoint)));
-  EXPECT_FALSE(Push(after, 100000, 2).duplicate());
-  EXPECT_FALSE(Push(after, 99999, 2).duplicate());
+  EXPECT_FALSE(IsDuplicate(Push(after, 100000, 2)));
+  EXPECT_FALSE(IsDuplicate(Push(after, 99999, 2)));
   EXPECT_THAT(Values(after), Each(-6));
 }
 
@@ -405,7 +396,7 @@ TEST(RestoreTest, OneShardsCheckpointServesTwoAndTheReverse) {
   Checkpoints checkpoints;
   Ps whole, first, second, whole_again;
   ASSERT_OK(whole.server.Load(AdamOrder()));
-  Push(whole, 1, 0.5);
+  EXPECT_OK(Push(whole, 1, 0.5));
   const auto half = [](uint32_t shard) {
     wire::LoadRequest order = HalfOrder(shard);
     *order.mutable_optimizer() = AdamOrder().optimizer();
@@ -416,9 +407,9 @@ TEST(RestoreTest, OneShardsCheckpointServesTwoAndTheReverse) {
   ASSERT_OK(first.server.Load(From(half(0), one)));
   ASSERT_OK(second.server.Load(From(half(1), one)));
   // Windows of another sharding mean nothing here.
-  EXPECT_FALSE(Push(first, 1, 0.25, 2 * kChunk).duplicate());
-  EXPECT_FALSE(Push(second, 1, 0.25, 9).duplicate());
-  Push(whole, 2, 0.25);
+  EXPECT_FALSE(IsDuplicate(Push(first, 1, 0.25, 2 * kChunk)));
+  EXPECT_FALSE(IsDuplicate(Push(second, 1, 0.25, 9)));
+  EXPECT_OK(Push(whole, 2, 0.25));
 
   const std::string two = checkpoints.Write({&first, &second}, slots);
   ASSERT_OK(whole_again.server.Load(From(AdamOrder(), two)));
@@ -455,7 +446,8 @@ TEST(RestoreTest, ASnapshotDuringPushesHoldsEachWithItsSequenceOrNeither) {
     pushers.emplace_back([&ps, &running, worker] {
       const std::string gradient = Floats(kElements, -1);
       for (int sequence = 1; sequence <= kPushes; ++sequence) {
-        ps.server.Exchange(PushRequest(sequence, worker), {ViewOf(gradient)});
+        EXPECT_OK(
+            Execute(ps, PushRequest(sequence, worker), {ViewOf(gradient)}));
       }
       --running;
     });
@@ -470,8 +462,8 @@ TEST(RestoreTest, ASnapshotDuringPushesHoldsEachWithItsSequenceOrNeither) {
     const std::string gradient = Floats(kElements, -1);
     for (int worker = 1; worker <= kPushers; ++worker) {
       for (int sequence = 1; sequence <= kPushes; ++sequence) {
-        restored.server.Exchange(PushRequest(sequence, worker),
-                                 {ViewOf(gradient)});
+        EXPECT_OK(Execute(restored, PushRequest(sequence, worker),
+                          {ViewOf(gradient)}));
       }
     }
     ASSERT_THAT(Values(restored), Each(kPushers * kPushes));

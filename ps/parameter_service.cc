@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/rpc/status.h"
+#include "ps/buffer_budget.h"
 
 namespace parasol {
 namespace {
@@ -12,6 +13,13 @@ absl::Status ShuttingDown() {
 }
 
 }  // namespace
+
+ParameterService::ParameterService(ParameterServer& server, PsMetrics& metrics,
+                                   int64_t buffer_bytes)
+    : server_(server),
+      environment_{.server = server,
+                   .metrics = metrics,
+                   .budget = BufferBudget::Create(buffer_bytes)} {}
 
 grpc::Status ParameterService::Load(grpc::ServerContext*,
                                     const wire::LoadRequest* request,
@@ -25,24 +33,40 @@ grpc::Status ParameterService::Snapshot(grpc::ServerContext*,
   return Answer(server_.Snapshot(*request), response);
 }
 
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>*
-ParameterService::Exchange(grpc::CallbackServerContext*) {
-  auto* stream = new ExchangeStream(
-      server_, metrics_, [this](ExchangeStream* done) { Forget(done); });
-  absl::MutexLock lock(&mu_);
-  streams_.insert(stream);
-  if (draining_) stream->End(ShuttingDown());
-  return stream;
+void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {
+  ExchangeStream::Accept(*this, environment_, queue);
 }
 
 void ParameterService::Drain() {
-  // Under the lock no stream can end, and so none can be deleted.
-  absl::MutexLock lock(&mu_);
-  draining_ = true;
-  for (ExchangeStream* stream : streams_) stream->End(ShuttingDown());
+  absl::flat_hash_set<std::shared_ptr<ExchangeStream>> streams;
+  {
+    absl::MutexLock lock(&mu_);
+    draining_ = true;
+    streams = streams_;
+  }
+  for (const auto& stream : streams) stream->End(ShuttingDown());
 }
 
-void ParameterService::Forget(ExchangeStream* stream) {
+void ParameterService::RequestCall(grpc::ServerContext* context,
+                                   ExchangeStream::Call* call,
+                                   grpc::ServerCompletionQueue& queue,
+                                   void* tag) {
+  RequestExchange(context, call, &queue, &queue, tag);
+}
+
+void ParameterService::OnOpened(const std::shared_ptr<ExchangeStream>& stream,
+                                grpc::ServerCompletionQueue& queue) {
+  AcceptOn(queue);
+  bool draining;
+  {
+    absl::MutexLock lock(&mu_);
+    draining = draining_;
+    streams_.insert(stream);
+  }
+  if (draining) stream->End(ShuttingDown());
+}
+
+void ParameterService::OnClosed(const std::shared_ptr<ExchangeStream>& stream) {
   absl::MutexLock lock(&mu_);
   streams_.erase(stream);
 }

@@ -29,6 +29,8 @@ namespace parasol {
 namespace {
 
 constexpr int64_t kElements = 4 * kChunkElements;
+constexpr int64_t kVariableBytes = kElements * sizeof(float);
+constexpr int64_t kBufferBytes = 16 << 20;
 constexpr auto kInvalid = static_cast<int>(absl::StatusCode::kInvalidArgument);
 
 using Stream =
@@ -40,8 +42,9 @@ class ParameterServiceTest : public testing::Test {
   ParameterServiceTest()
       : metrics_(registry_),
         server_({.task = "ps/0"}, Clock::Real(), metrics_),
-        service_(server_, metrics_),
-        rpc_server_(RpcServer::Start("127.0.0.1:0", {&service_}).value()) {}
+        service_(server_, metrics_, kBufferBytes),
+        rpc_server_(
+            RpcServer::Start("127.0.0.1:0", service_, /*threads=*/2).value()) {}
 
   void SetUp() override {
     wire::LoadRequest order;
@@ -163,6 +166,87 @@ TEST_F(ParameterServiceTest, AWorkerThatReadsLateGetsAllResponsesInOrder) {
     ASSERT_TRUE(stream->Read(&response));
     ASSERT_EQ(response.header().result(0).id(), static_cast<uint64_t>(i));
   }
+}
+
+// A call of a worker that sends pulls and never reads, over a connection with
+// HTTP/2's small windows.
+struct DeafWorker {
+  explicit DeafWorker(const std::string& address)
+      : stub(wire::ParameterService::NewStub(MakeControlChannel(address))),
+        stream(stub->Exchange(&context)) {}
+  ~DeafWorker() {
+    context.TryCancel();
+    stream->Finish();
+  }
+
+  std::unique_ptr<wire::ParameterService::Stub> stub;
+  grpc::ClientContext context;
+  std::unique_ptr<Stream> stream;
+};
+
+TEST_F(ParameterServiceTest, WorkersThatDoNotReadFillTheBuffersAndNoMore) {
+  constexpr int kDeaf = 12;
+  constexpr int kPulls = 30;
+  const std::string address = absl::StrCat("127.0.0.1:", rpc_server_->port());
+  std::vector<std::unique_ptr<DeafWorker>> deaf;
+  for (int i = 0; i < kDeaf; ++i) {
+    deaf.push_back(std::make_unique<DeafWorker>(address));
+    for (int id = 0; id < kPulls; ++id) {
+      ASSERT_TRUE(deaf.back()->stream->Write(PullOf(id)));
+    }
+  }
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+  // Each may have one message more than its share, and this one too.
+  const int64_t bound = kBufferBytes + (kDeaf + 1) * kVariableBytes;
+  int64_t held = 0;
+  for (int sequence = 1; held < kBufferBytes / 2 || sequence < 50; ++sequence) {
+    ASSERT_LT(sequence, 5000) << held;
+    ASSERT_EQ(CodeOf(Ask(*stream, PushOf(1, sequence, -1))), 0);
+    ASSERT_EQ(BytesOf(Ask(*stream, PullOf(sequence))),
+              Floats(kElements, sequence));
+    held = static_cast<int64_t>(metrics_.buffered_bytes.value());
+    ASSERT_LE(held, bound);
+  }
+  EXPECT_LT(bound, kDeaf * kPulls * kVariableBytes / 2);
+}
+
+TEST_F(ParameterServiceTest, ManySmallOperationsAreAnsweredTogether) {
+  constexpr int kOperations = 500;
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+  wire::ExchangeRequest request = PullOf(0);
+  wire::RequestHeader& header = *request.mutable_header();
+  header.mutable_operation(0)->mutable_pull()->mutable_range(0)->set_part(9);
+  for (int id = 1; id < kOperations; ++id) {
+    *header.add_operation() = header.operation(0);
+    header.mutable_operation(id)->set_id(id);
+  }
+  ASSERT_TRUE(stream->Write(request));
+  wire::ExchangeResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_EQ(response.header().result_size(), kOperations);
+  for (int id = 0; id < kOperations; ++id) {
+    EXPECT_EQ(response.header().result(id).id(), static_cast<uint64_t>(id));
+  }
+}
+
+TEST_F(ParameterServiceTest, OneMessageMayAskForMoreThanTheBuffersHold) {
+  constexpr int kOperations = 3 * kBufferBytes / kVariableBytes;
+  const auto stub = NewStub();
+  grpc::ClientContext context;
+  const std::unique_ptr<Stream> stream = stub->Exchange(&context);
+  wire::ExchangeRequest request = PullOf(0);
+  for (int id = 1; id < kOperations; ++id) request.MergeFrom(PullOf(id));
+  ASSERT_TRUE(stream->Write(request));
+  stream->WritesDone();
+  int results = 0;
+  wire::ExchangeResponse response;
+  while (stream->Read(&response)) results += response.header().result_size();
+  EXPECT_EQ(results, kOperations);
+  EXPECT_OK(FromGrpcStatus(stream->Finish(), "ps/0"));
 }
 
 TEST_F(ParameterServiceTest, BytesThatAreNoRequestEndTheStream) {

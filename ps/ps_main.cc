@@ -6,6 +6,7 @@
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/rpc/keep_memory.h"
+#include "ps/parameter_service.h"
 #include "ps/ps_task.h"
 
 ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
@@ -14,6 +15,13 @@ ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
           "How long to wait for a chief that does not answer.");
 ABSL_FLAG(uint64_t, memory_limit_bytes, uint64_t{1} << 40,
           "Refuse a share of the model whose values and slots are larger.");
+ABSL_FLAG(int64_t, buffer_bytes, parasol::ParameterService::kDefaultBufferBytes,
+          "What all workers' streams together may hold in requests that are "
+          "being served and responses that are not sent yet. A stream that has "
+          "its share is not read until its worker reads; one message per "
+          "stream always goes through, and may come on top.");
+ABSL_FLAG(int, polling_threads, parasol::ParameterService::kDefaultThreads,
+          "Threads that receive, apply and answer pushes and pulls.");
 
 namespace parasol {
 namespace {
@@ -26,6 +34,8 @@ PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   options.metrics_address = WithPort(config.address, metrics_port);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
+  options.buffer_bytes = absl::GetFlag(FLAGS_buffer_bytes);
+  options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
   return options;
 }
 

@@ -35,6 +35,9 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
                               "Shard files that could not be written.")),
       streams(registry.AddGauge("parasol_ps_streams",
                                 "Exchange streams that are open.")),
+      buffered_bytes(registry.AddGauge(
+          "parasol_ps_buffered_bytes",
+          "Requests being served and responses not sent yet.")),
       value_bytes(registry.AddGauge("parasol_ps_value_bytes",
                                     "Size of the variables held.")),
       slot_bytes(registry.AddGauge("parasol_ps_slot_bytes",

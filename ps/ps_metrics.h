@@ -23,6 +23,7 @@ struct PsMetrics {
   Counter snapshots_total;
   Counter failed_snapshots_total;
   Gauge streams;
+  Gauge buffered_bytes;
   Gauge value_bytes;
   Gauge slot_bytes;
   Histogram apply_duration_seconds;

@@ -25,7 +25,8 @@ absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
   std::unique_ptr<PsTask> task(new PsTask(options, clock, metrics));
   ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, {&task->service_}));
+                   RpcServer::Start(options.listen_address, task->service_,
+                                    options.polling_threads));
   task->thread_ = std::jthread([task = task.get()] { task->Run(); });
   return task;
 }
@@ -39,7 +40,7 @@ PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
       server_({.task = NameOf(options.task),
                .memory_limit_bytes = options.memory_limit_bytes},
               clock, metrics_),
-      service_(server_, metrics_) {}
+      service_(server_, metrics_, options.buffer_bytes) {}
 
 PsTask::~PsTask() { Stop(); }
 

@@ -36,6 +36,10 @@ struct PsTaskOptions {
   // For requests that are being served when the task ends.
   absl::Duration drain_timeout = absl::Seconds(10);
   uint64_t memory_limit_bytes = UINT64_MAX;
+  // Of all workers' streams together (BufferBudget).
+  int64_t buffer_bytes = ParameterService::kDefaultBufferBytes;
+  // They carry out pushes and pulls.
+  int polling_threads = ParameterService::kDefaultThreads;
 };
 
 // A ps of a cluster, from its registration to the end of the job, on threads

@@ -19,6 +19,11 @@ inline constexpr uint64_t kDedupWindow = 1024;
 // Ranges of one message, and so its payloads.
 inline constexpr size_t kMaxRangesPerMessage = 4096;
 
+inline constexpr size_t kMaxOperationsPerMessage = 1024;
+
+// A larger header is no request: parsed, it takes a multiple of its bytes.
+inline constexpr size_t kMaxHeaderBytes = 1 << 20;
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_RPC_CHUNK_H_

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_RPC_COMPLETION_THREAD_H_
 #define PARASOL_CLUSTER_RPC_COMPLETION_THREAD_H_
 
+#include <memory>
 #include <thread>
 
 #include "grpcpp/completion_queue.h"
@@ -24,15 +25,16 @@ class CompletionThread {
   };
 
   CompletionThread();
+  explicit CompletionThread(std::unique_ptr<grpc::CompletionQueue> queue);
   ~CompletionThread();
   CompletionThread(const CompletionThread&) = delete;
   CompletionThread& operator=(const CompletionThread&) = delete;
 
   // All tags are Operations.
-  grpc::CompletionQueue& queue() { return queue_; }
+  grpc::CompletionQueue& queue() { return *queue_; }
 
  private:
-  grpc::CompletionQueue queue_;
+  const std::unique_ptr<grpc::CompletionQueue> queue_;
   std::thread thread_;
 };
 

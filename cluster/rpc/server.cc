@@ -7,6 +7,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/grpc_log.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
@@ -72,33 +74,55 @@ gpr_timespec FromNow(absl::Duration duration) {
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, std::vector<grpc::Service*> services) {
-  absl::StatusOr<HostPort> split = Split(address);
-  if (!split.ok()) return std::move(split).status();
-  // "localhost" is two addresses, and gRPC is content when one of them is free.
-  const std::string listen_on = split->host == "localhost"
-                                    ? absl::StrCat("127.0.0.1:", split->port)
-                                    : address;
-  QuietGrpcLog();
-  grpc::EnableDefaultHealthCheckService(true);
-  grpc::ServerBuilder builder;
-  SetLimits(builder);
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
-  builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
-                           &server->port_);
-  for (grpc::Service* service : services) builder.RegisterService(service);
+  grpc::ServerBuilder builder;
   if (services.empty()) {
     // gRPC starts no server without methods, and does not count health.
     server->no_methods_ = std::make_unique<grpc::CallbackGenericService>();
     builder.RegisterCallbackGenericService(server->no_methods_.get());
   }
-  server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr || server->port_ == 0) {
+  RETURN_IF_ERROR(server->Build(address, services, builder));
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const std::string& address, PolledService& service, int threads) {
+  auto server = std::unique_ptr<RpcServer>(new RpcServer);
+  grpc::ServerBuilder builder;
+  std::vector<grpc::ServerCompletionQueue*> queues;
+  for (int i = 0; i < threads; ++i) {
+    auto queue = builder.AddCompletionQueue();
+    queues.push_back(queue.get());
+    server->threads_.push_back(
+        std::make_unique<CompletionThread>(std::move(queue)));
+  }
+  RETURN_IF_ERROR(server->Build(address, {&service.service()}, builder));
+  for (grpc::ServerCompletionQueue* queue : queues) service.AcceptOn(*queue);
+  return server;
+}
+
+absl::Status RpcServer::Build(const std::string& address,
+                              const std::vector<grpc::Service*>& services,
+                              grpc::ServerBuilder& builder) {
+  ASSIGN_OR_RETURN(const HostPort split, Split(address));
+  // "localhost" is two addresses, and gRPC is content when one of them is free.
+  const std::string listen_on = split.host == "localhost"
+                                    ? absl::StrCat("127.0.0.1:", split.port)
+                                    : address;
+  QuietGrpcLog();
+  grpc::EnableDefaultHealthCheckService(true);
+  SetLimits(builder);
+  builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),
+                           &port_);
+  for (grpc::Service* service : services) builder.RegisterService(service);
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr || port_ == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("can't listen on ", address,
                      ": the port is in use, or the host is not this machine"));
   }
-  server->SetServing(false);
-  return server;
+  SetServing(false);
+  return absl::OkStatus();
 }
 
 RpcServer::RpcServer() = default;
@@ -114,6 +138,9 @@ void RpcServer::SetServing(bool serving) {
 void RpcServer::Stop(absl::Duration grace) {
   server_->GetHealthCheckService()->Shutdown();
   server_->Shutdown(FromNow(grace));
+  // That has returned after the last call's memory was freed: nothing starts
+  // an operation any more.
+  threads_.clear();
 }
 
 std::string RpcServer::ListenAddress(const std::string& address) {

@@ -5,16 +5,33 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 namespace grpc {
 class CallbackGenericService;
 class Server;
+class ServerBuilder;
+class ServerCompletionQueue;
 class Service;
 }  // namespace grpc
 
 namespace parasol {
+
+class CompletionThread;
+
+// A service of which some calls are not gRPC's to thread: they complete on
+// queues that the server's own threads poll.
+class PolledService {
+ public:
+  virtual ~PolledService() = default;
+  virtual grpc::Service& service() = 0;
+
+  // Begins to take calls whose operations complete on `queue`, with tags that
+  // are CompletionThread::Operations. Called once for each queue.
+  virtual void AcceptOn(grpc::ServerCompletionQueue& queue) = 0;
+};
 
 // A gRPC server of one task, with the standard health service
 // (grpc.health.v1) and our limits on messages and streams.
@@ -27,13 +44,18 @@ class RpcServer {
   //                    port is in use.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services);
+
+  // The same with a service that `threads` threads of the server poll.
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
+      const std::string& address, PolledService& service, int threads);
   ~RpcServer();
 
   int port() const { return port_; }
   void SetServing(bool serving);
 
-  // Stops accepting calls; those that are running are cut after `grace`.
-  // May be called twice.
+  // Stops accepting calls; those that are running are cut after `grace`. When
+  // it returns, all calls have ended, and no thread of the server works on
+  // any. May be called twice.
   void Stop(absl::Duration grace);
 
   // Where a task listens that its peers know as `address`: the same loopback
@@ -42,9 +64,15 @@ class RpcServer {
 
  private:
   RpcServer();
+  absl::Status Build(const std::string& address,
+                     const std::vector<grpc::Service*>& services,
+                     grpc::ServerBuilder& builder);
+
   // Answers every call with UNIMPLEMENTED, where there is no service.
   std::unique_ptr<grpc::CallbackGenericService> no_methods_;
   std::unique_ptr<grpc::Server> server_;
+  // Outlive the server's calls, but not the server.
+  std::vector<std::unique_ptr<CompletionThread>> threads_;
   int port_ = 0;
 };
 

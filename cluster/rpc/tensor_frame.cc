@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cluster/rpc/chunk.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpc/slice.h"
 #include "grpcpp/support/slice.h"
@@ -155,6 +156,10 @@ absl::Status MergeHeader(SliceReader& reader,
   } else {
     for (absl::string_view piece : pieces) absl::StrAppend(&joined, piece);
     bytes = joined;
+  }
+  if (bytes.size() > kMaxHeaderBytes) {
+    return Malformed(absl::StrFormat("a header of %d bytes", bytes.size()),
+                     reader.offset() - bytes.size());
   }
   CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
                          static_cast<int>(bytes.size()));

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_RPC_TENSOR_FRAME_H_
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,8 +32,8 @@ class ReceivedFrame {
   // are skipped, as protobuf does; any order of fields is accepted. What is
   // accepted means the same as to protobuf; stricter in that groups, which
   // proto3 can't declare, are refused.
-  //   InvalidArgument  not such a message, cut short, or more than
-  //                    `max_payloads` payloads.
+  //   InvalidArgument  not such a message, cut short, a header of more than
+  //                    kMaxHeaderBytes, or more than `max_payloads` payloads.
   static absl::StatusOr<ReceivedFrame> Parse(
       const grpc::ByteBuffer& buffer, size_t max_payloads,
       google::protobuf::MessageLite* header);
@@ -43,6 +44,8 @@ class ReceivedFrame {
   ReceivedFrame& operator=(ReceivedFrame&&) = default;
 
   const std::vector<PayloadView>& payloads() const { return payloads_; }
+  // They still point into this frame.
+  std::vector<PayloadView> TakePayloads() { return std::move(payloads_); }
 
  private:
   ReceivedFrame() = default;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_matchers.h"
+#include "cluster/rpc/chunk.h"
 #include "cluster/rpc/payload.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "gtest/gtest.h"
@@ -233,6 +234,9 @@ TEST(TensorFrameTest, BytesThatAreNoMessageAreNamed) {
       {"group", "\x1B\x1C", "wire type 3"},
       {"wire type that is none", "\x1E", "wire type 6"},
       {"header that is none", "\x0A\x01\xFF", "bad header"},
+      {"header too large",
+       absl::StrCat("\x0A\x81\x80\x40", std::string(kMaxHeaderBytes + 1, 'x')),
+       "a header of 1048577 bytes"},
       {"name that is not UTF-8", "\x0A\x03\x0A\x01\xFF", "bad header"},
   };
   for (const Case& c : cases) {
