@@ -18,7 +18,7 @@ inline uint64_t RowHash(uint64_t id) {
 
 // A table is cut into so many stripes by the high bits of the hash; a stripe's
 // index uses the low ones.
-inline constexpr int kRowStripeBits = 6;
+inline constexpr int kRowStripeBits = 7;
 inline constexpr size_t kRowStripes = size_t{1} << kRowStripeBits;
 
 inline size_t StripeOf(uint64_t hash) { return hash >> (64 - kRowStripeBits); }

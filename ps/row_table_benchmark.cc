@@ -22,6 +22,7 @@
 #include "google/protobuf/text_format.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
+#include "ps/row_cut.h"
 #include "ps/row_table.h"
 
 namespace parasol {
@@ -93,6 +94,24 @@ void BM_Push(benchmark::State& state, const std::string& optimizer) {
     const uint64_t* first = &ids[request++ % kRequests * kIdsPerRequest];
     CHECK(
         table.Push(Bytes(first), Bytes(gradients.data()), kIdsPerRequest).ok());
+  }
+  CountRows(state);
+}
+
+// Several workers push to one table.
+void BM_PushTogether(benchmark::State& state, const std::string& optimizer) {
+  static RowTable* table;
+  if (state.thread_index() == 0) {
+    table = &FilledTable(optimizer, state.range(0), state.range(1));
+  }
+  const std::vector<uint64_t> ids =
+      RandomIds(state.range(1), state.thread_index());
+  const std::vector<float> gradients(kIdsPerRequest * state.range(0), .001f);
+  size_t request = 0;
+  for (auto _ : state) {
+    const uint64_t* first = &ids[request++ % kRequests * kIdsPerRequest];
+    CHECK(table->Push(Bytes(first), Bytes(gradients.data()), kIdsPerRequest)
+              .ok());
   }
   CountRows(state);
 }
@@ -206,6 +225,28 @@ void BM_Grow(benchmark::State& state, const std::string& optimizer) {
   cpu.Report(state, "cpu");
 }
 
+// A cut of the table, and the first push after it, which copies the blocks that
+// it touches: nearly one for each of its ids.
+void BM_PushAfterCut(benchmark::State& state, const std::string& optimizer) {
+  RowTable& table = FilledTable(optimizer, state.range(0), state.range(1));
+  const std::vector<uint64_t> ids = RandomIds(state.range(1), 3);
+  const std::vector<float> gradients(kIdsPerRequest * table.width(), .001f);
+  Latencies cut_time, push_time;
+  size_t request = 0;
+  for (auto _ : state) {
+    const uint64_t* first = &ids[request++ % kRequests * kIdsPerRequest];
+    const double begin = Milliseconds(CLOCK_MONOTONIC);
+    const RowCut cut = table.Cut();
+    const double middle = Milliseconds(CLOCK_MONOTONIC);
+    CHECK(
+        table.Push(Bytes(first), Bytes(gradients.data()), kIdsPerRequest).ok());
+    push_time.milliseconds.push_back(Milliseconds(CLOCK_MONOTONIC) - middle);
+    cut_time.milliseconds.push_back(middle - begin);
+  }
+  cut_time.Report(state, "cut");
+  push_time.Report(state, "push");
+}
+
 void Sizes(benchmark::internal::Benchmark* benchmark) {
   benchmark->Args({16, 1 << 20})->Args({16, 4 << 20})->Args({64, 1 << 20});
 }
@@ -217,7 +258,14 @@ BENCHMARK(BM_Triad)->Apply(Sizes);
 BENCHMARK(BM_UnorderedMapPush)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Push, sgd, kSgd)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_Pull, sgd, kSgd)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_PushTogether, sgd, kSgd)
+    ->Args({16, 1 << 20})
+    ->ThreadRange(1, 4)
+    ->UseRealTime();
 BENCHMARK_CAPTURE(BM_Push, adagrad, kAdagrad)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_PushAfterCut, sgd, kSgd)
+    ->Args({16, 4 << 20})
+    ->Iterations(20);
 BENCHMARK_CAPTURE(BM_Grow, sgd, kSgd)
     ->Arg(16)
     ->Iterations(1)

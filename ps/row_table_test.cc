@@ -167,8 +167,14 @@ class Oracle {
   Rows rows_;
 };
 
-const char* const kOptimizers[] = {"sgd { learning_rate: .5 }", "adagrad {}",
-                                   "adam {}", "adam { amsgrad: true }"};
+const char* const kOptimizers[] = {"sgd { learning_rate: .5 }",
+                                   "adagrad {}",
+                                   "adam {}",
+                                   "adam { amsgrad: true }",
+                                   "rmsprop {}",
+                                   "rmsprop { momentum: .9 }",
+                                   "nadam {}",
+                                   "ftrl {}"};
 
 TEST(RowTableTest, ARowBeginsTheSameHoweverItIsTouched) {
   const Settings settings = {.optimizer = "adagrad {}", .width = 5};
@@ -185,7 +191,7 @@ TEST(RowTableTest, ARowBeginsTheSameHoweverItIsTouched) {
 }
 
 TEST(RowTableTest, DuplicatesOfARequestAreOneUpdate) {
-  const auto table = MakeTable({.optimizer = "adagrad { epsilon: 0 "
+  const auto table = MakeTable({.optimizer = "adagrad { epsilon: 1e-30 "
                                              "initial_accumulator_value: 0 "
                                              "learning_rate: 1 }",
                                 .width = 1,

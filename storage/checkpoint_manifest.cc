@@ -70,10 +70,11 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
   if (!manifest.ParseFromArray(payload.data(), payload.size())) {
     return absl::DataLossError("its message can't be parsed");
   }
-  if (manifest.format_version() != kFormatVersion) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("its format_version is ", manifest.format_version(),
-                     "; this program knows ", kFormatVersion));
+  if (manifest.format_version() < kOldestFormatVersion ||
+      manifest.format_version() > kFormatVersion) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "its format_version is ", manifest.format_version(),
+        "; this program knows ", kOldestFormatVersion, " to ", kFormatVersion));
   }
   if (const absl::Status names = CheckFileNames(manifest); !names.ok()) {
     return absl::DataLossError(names.message());

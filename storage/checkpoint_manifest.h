@@ -13,7 +13,10 @@
 namespace parasol {
 
 inline constexpr absl::string_view kManifestName = "MANIFEST";
-inline constexpr uint32_t kFormatVersion = 1;
+
+// What is written, and the oldest that is still read.
+inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr uint32_t kOldestFormatVersion = 1;
 
 // InvalidArgument: a file's name is not plain, or two are equal.
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest);

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -54,11 +55,24 @@ TEST(CheckpointManifestTest, EveryFlippedBitIsDataLoss) {
 
 TEST(CheckpointManifestTest, AnotherFormatVersionIsFailedPrecondition) {
   durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
-  manifest.set_format_version(2);
+  for (const uint32_t version : {0, 3}) {
+    SCOPED_TRACE(version);
+    manifest.set_format_version(version);
+    EXPECT_THAT(
+        DecodeManifest(EncodeManifest(manifest)),
+        StatusIs(absl::StatusCode::kFailedPrecondition,
+                 HasSubstr(absl::StrCat("format_version is ", version,
+                                        "; this program knows 1 to 2"))));
+  }
+}
 
-  EXPECT_THAT(DecodeManifest(EncodeManifest(manifest)),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("format_version is 2")));
+TEST(CheckpointManifestTest, FormatVersionsBackToTheFirstAreRead) {
+  durable::CheckpointManifest manifest = ManifestWithFile("shard.sst");
+  for (const uint32_t version : {1, 2}) {
+    SCOPED_TRACE(version);
+    manifest.set_format_version(version);
+    EXPECT_OK(DecodeManifest(EncodeManifest(manifest)));
+  }
 }
 
 TEST(CheckpointManifestTest, ANameThatLeavesTheDirectoryIsRefused) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "storage/checkpoint_manifest.h"
@@ -28,6 +29,7 @@ class ShardedCheckpointReader : public CheckpointReader {
       for (const ShardFile::Extent& extent : shard->extents()) {
         arrays_[extent.key.array_prefix].push_back({&extent, shard.get()});
       }
+      RETURN_IF_ERROR(CheckTables(*shard)) << directory << "/" << file.name();
       files_.push_back(std::move(shard));
     }
     return SortPieces(directory);
@@ -61,6 +63,23 @@ class ShardedCheckpointReader : public CheckpointReader {
     return updates;
   }
 
+  absl::Status ReadRows(absl::string_view table,
+                        RowVisit visit) const override {
+    const std::string prefix = TablePrefix(table);
+    if (FindTable(prefix) == nullptr) {
+      return absl::NotFoundError(absl::StrCat("checkpoint of step ",
+                                              manifest_.global_step(),
+                                              ": has no table ", table));
+    }
+    for (const auto& file : files_) {
+      for (const ShardFile::Table& rows : file->tables()) {
+        if (rows.prefix != prefix) continue;
+        RETURN_IF_ERROR(file->ReadRows(rows, visit));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       uint32_t shard, uint32_t num_shards) const override {
     std::vector<DedupEntry> entries;
@@ -87,6 +106,33 @@ class ShardedCheckpointReader : public CheckpointReader {
     int64_t first() const { return extent->key.first; }
     int64_t end() const { return first() + extent->count; }
   };
+
+  const durable::CheckpointTable* FindTable(absl::string_view prefix) const {
+    for (const durable::CheckpointTable& table : manifest_.table()) {
+      if (TablePrefix(table.name()) == prefix) return &table;
+    }
+    return nullptr;
+  }
+
+  // The manifest says how large rows are.
+  absl::Status CheckTables(const ShardFile& file) const {
+    for (const ShardFile::Table& rows : file.tables()) {
+      const durable::CheckpointTable* table = FindTable(rows.prefix);
+      if (table == nullptr) {
+        return absl::DataLossError(
+            absl::StrCat("has rows of a table that the manifest lacks: ",
+                         absl::CHexEscape(rows.prefix)));
+      }
+      const uint64_t floats =
+          uint64_t{table->width()} * (1 + table->slot_size());
+      if (rows.floats > 0 && rows.floats != floats) {
+        return absl::DataLossError(
+            absl::StrCat("has rows of ", rows.floats, " float32 of table ",
+                         table->name(), "; the manifest says ", floats));
+      }
+    }
+    return absl::OkStatus();
+  }
 
   absl::Status SortPieces(const std::string& directory) {
     for (auto& [prefix, pieces] : arrays_) {

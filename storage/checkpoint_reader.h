@@ -44,6 +44,15 @@ class CheckpointReader {
                                                int array, int64_t first,
                                                absl::Span<float> out) const = 0;
 
+  // Calls `visit` with every row of a sparse table once, in batches, whatever
+  // shards wrote them; the shard that restores takes those that are its own.
+  // Every file has a batch, perhaps without rows, with the table's updates
+  // there.
+  //   NotFound  the manifest has no such table.
+  //   DataLoss  a file was altered since Open(); or what `visit` returns first.
+  virtual absl::Status ReadRows(absl::string_view table,
+                                RowVisit visit) const = 0;
+
   // What shard `shard` of `num_shards` had written, in ascending order of
   // worker incarnation; empty for another sharding.
   virtual absl::StatusOr<std::vector<DedupEntry>> ReadDedup(

@@ -19,6 +19,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -38,6 +39,47 @@ class CheckpointReaderTest : public CheckpointFixture {
     ASSERT_OK(file);
     *manifest_.add_file() = *file;
     ASSERT_OK(WriteManifest(root(), manifest_));
+  }
+
+  struct Batch {
+    std::vector<uint64_t> ids;
+    std::vector<float> rows;
+    int64_t updates = 0;
+
+    bool operator==(const Batch&) const = default;
+  };
+
+  // Adds a file with batches of one table.
+  void AddRows(const std::string& name, const std::string& table,
+               const std::vector<Batch>& batches) {
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         ShardWriter::Create(root() + "/" + name));
+    for (const Batch& batch : batches) {
+      ASSERT_OK(writer->AddRows(
+          table,
+          {.updates = batch.updates, .ids = batch.ids, .rows = batch.rows}));
+    }
+    ASSERT_OK_AND_ASSIGN(*manifest_.add_file(), writer->Finish());
+    ASSERT_OK(WriteManifest(root(), manifest_));
+  }
+
+  void AddTable(const std::string& name, uint32_t width, size_t slots) {
+    durable::CheckpointTable* const table = manifest_.add_table();
+    table->set_name(name);
+    table->set_width(width);
+    for (size_t s = 0; s < slots; ++s) table->add_slot("slot");
+  }
+
+  absl::StatusOr<std::vector<Batch>> ReadRows(const std::string& table) {
+    ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(root()));
+    std::vector<Batch> batches;
+    RETURN_IF_ERROR(reader->ReadRows(table, [&](const RowBatch& batch) {
+      batches.push_back({{batch.ids.begin(), batch.ids.end()},
+                         {batch.rows.begin(), batch.rows.end()},
+                         batch.updates});
+      return absl::OkStatus();
+    }));
+    return batches;
   }
 
   // The values, or what went wrong.
@@ -143,6 +185,80 @@ TEST_F(CheckpointReaderTest, DedupIsGivenToTheSameShardingOnly) {
   EXPECT_THAT(reader->ReadDedup(1, 3), IsOkAndHolds(IsEmpty()));
 }
 
+TEST_F(CheckpointReaderTest, RowsOfAllShardsAreRead) {
+  AddTable("items", 1, 1);
+  AddTable("users", 2, 0);
+  AddRows("0.sst", "items", {{{0, 7}, {1, 2, 3, 4}, 5}, {{1}, {5, 6}, 5}});
+  AddRows("1.sst", "items", {{{UINT64_MAX}, {7, 8}, 6}});
+  AddRows("2.sst", "users", {{{}, {}, 9}});
+
+  EXPECT_THAT(ReadRows("items"),
+              IsOkAndHolds(ElementsAre(Batch{{0, 7}, {1, 2, 3, 4}, 5},
+                                       Batch{{1}, {5, 6}, 5},
+                                       Batch{{UINT64_MAX}, {7, 8}, 6})));
+  EXPECT_THAT(ReadRows("users"), IsOkAndHolds(ElementsAre(Batch{{}, {}, 9})));
+  EXPECT_THAT(ReadRows("item"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("table item")));
+}
+
+TEST_F(CheckpointReaderTest, ReadingRowsEndsAtTheVisitorsError) {
+  AddTable("items", 1, 0);
+  AddRows("0.sst", "items", {{{1}, {1}}, {{2}, {2}}});
+  ASSERT_OK_AND_ASSIGN(const auto reader, CheckpointReader::Open(root()));
+  int batches = 0;
+  EXPECT_THAT(reader->ReadRows("items",
+                               [&](const RowBatch&) {
+                                 ++batches;
+                                 return absl::ResourceExhaustedError("full");
+                               }),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(batches, 1);
+}
+
+TEST_F(CheckpointReaderTest, RowsThatTheManifestContradictsAreDataLoss) {
+  struct Case {
+    std::string table;
+    uint32_t width;
+    size_t slots;
+    std::vector<Batch> batches;
+    std::string want;
+  };
+  const Case cases[] = {
+      {"users", 2, 0, {{{1}, {1, 2}}}, "a table that the manifest lacks"},
+      {"items", 1, 2, {{{1}, {1, 2}}}, "rows of 2 float32 of table items"},
+      {"items", 2, 0, {{{1}, {1, 2}}, {{2}, {1}}}, "have 2 and 1 float32"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.want);
+    manifest_.Clear();
+    AddTable(c.table, c.width, c.slots);
+    AddRows("rows.sst", "items", c.batches);
+    EXPECT_THAT(CheckpointReader::Open(root()).status(),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("rows.sst"), HasSubstr(c.want))));
+  }
+}
+
+TEST_F(CheckpointReaderTest, EveryFlippedByteOfRowsIsDataLoss) {
+  AddTable("items", 1, 0);
+  AddRows("rows.sst", "items", {{{1, 2}, {1, 2}, 3}});
+  const std::string bytes = MustRead(root() + "/rows.sst");
+  for (size_t i = 0; i < bytes.size(); i += 7) {
+    std::string flipped = bytes;
+    flipped[i] ^= 0x20;
+    Rewrite("rows.sst", flipped);
+    EXPECT_THAT(ReadRows("items"),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("rows.sst")))
+        << i;
+  }
+}
+
+TEST_F(CheckpointReaderTest, ACheckpointOfTheFirstFormatVersionIsRead) {
+  manifest_.set_format_version(1);
+  AddShard("0.sst", {{"a", 0, 0, 3, Ramp(0, 4)}});
+  EXPECT_THAT(Read("a", 0, 0, 4), IsOkAndHolds(Ramp(0, 4)));
+}
+
 TEST_F(CheckpointReaderTest, EveryFlippedByteIsDataLossThatNamesItsFile) {
   AddShard("0.sst", {{"a", 0, 0, 1, {1, 2, 3}}});
   for (const std::string& name :
@@ -189,7 +305,7 @@ TEST_F(CheckpointReaderTest, ADirectoryWithoutManifestIsNotFound) {
 }
 
 TEST_F(CheckpointReaderTest, AnUnknownFormatVersionIsFailedPrecondition) {
-  manifest_.set_format_version(2);
+  manifest_.set_format_version(kFormatVersion + 1);
   AddShard("0.sst", {});
 
   EXPECT_THAT(

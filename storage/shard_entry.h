@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 
 namespace parasol {
@@ -24,6 +26,9 @@ struct RowBatch {
   absl::Span<const uint64_t> ids = {};
   absl::Span<const float> rows = {};
 };
+
+// Takes a batch, which is gone when it returns. An error ends the reading.
+using RowVisit = absl::FunctionRef<absl::Status(const RowBatch& batch)>;
 
 }  // namespace parasol
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "rocksdb/options.h"
@@ -18,6 +19,7 @@
 #include "storage/crc32c.h"
 #include "storage/durable_file.h"
 #include "storage/rocksdb_status.h"
+#include "storage/row_entry.h"
 
 namespace parasol {
 namespace {
@@ -86,6 +88,7 @@ class SstShardFile : public ShardFile {
   }
 
   const std::vector<Extent>& extents() const override { return extents_; }
+  const std::vector<Table>& tables() const override { return tables_; }
   const std::vector<Dedup>& dedup() const override { return dedup_; }
 
   absl::Status Read(const Extent& extent, int64_t first,
@@ -97,8 +100,7 @@ class SstShardFile : public ShardFile {
     RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path_));
     if (!entry->Valid() || AsView(entry->key()) != key ||
         entry->value().size() != kUpdatesBytes + extent.count * sizeof(float)) {
-      return absl::DataLossError(
-          absl::StrCat(path_, ": was altered after it had been opened"));
+      return Altered();
     }
     std::memcpy(out.data(),
                 entry->value().data() + kUpdatesBytes +
@@ -107,8 +109,36 @@ class SstShardFile : public ShardFile {
     return absl::OkStatus();
   }
 
+  absl::Status ReadRows(const Table& table, RowVisit visit) const override {
+    rocksdb::ReadOptions options;
+    options.readahead_size = kReadBytes;
+    const std::unique_ptr<rocksdb::Iterator> entry(
+        reader_.NewIterator(options));
+    DecodedRows rows;
+    for (entry->Seek(table.prefix);
+         entry->Valid() && absl::StartsWith(AsView(entry->key()), table.prefix);
+         entry->Next()) {
+      const auto header = ParseRowsHeader(AsView(entry->value()));
+      if (!header.has_value() ||
+          (header->count > 0 && header->floats != table.floats)) {
+        return Altered();
+      }
+      rows.Assign(*header, AsView(entry->value()));
+      RETURN_IF_ERROR(visit(rows.batch()));
+    }
+    return FromRocksDbStatus(entry->status(), path_);
+  }
+
  private:
+  absl::Status Altered() const {
+    return absl::DataLossError(
+        absl::StrCat(path_, ": was altered after it had been opened"));
+  }
+
   absl::Status Index(absl::string_view key, absl::string_view value) {
+    if (const auto rows = ParseRowsKey(key); rows.has_value()) {
+      return IndexRows(rows->table_prefix, value);
+    }
     if (auto dedup = ParseDedupKey(key); dedup.has_value()) {
       dedup_.push_back({*dedup, std::string(value)});
       return absl::OkStatus();
@@ -130,10 +160,29 @@ class SstShardFile : public ShardFile {
     return absl::OkStatus();
   }
 
+  absl::Status IndexRows(const std::string& prefix, absl::string_view value) {
+    const auto header = ParseRowsHeader(value);
+    if (!header.has_value()) {
+      return absl::DataLossError(absl::StrCat(
+          path_, ": an entry of ", value.size(), " bytes can't hold rows"));
+    }
+    if (tables_.empty() || tables_.back().prefix != prefix) {
+      tables_.push_back({.prefix = prefix});
+    }
+    Table& table = tables_.back();
+    if (header->count == 0) return absl::OkStatus();
+    if (table.floats == 0) table.floats = header->floats;
+    if (table.floats == header->floats) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat(path_, ": rows of one table have ",
+                                            table.floats, " and ",
+                                            header->floats, " float32"));
+  }
+
   const std::string path_;
   // Its reading methods are thread-safe, but not declared const.
   mutable rocksdb::SstFileReader reader_;
   std::vector<Extent> extents_;
+  std::vector<Table> tables_;
   std::vector<Dedup> dedup_;
 };
 

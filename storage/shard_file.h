@@ -24,6 +24,11 @@ class ShardFile {
     int64_t count = 0;
     int64_t updates = 0;
   };
+  // What the rows entries of a table have in common.
+  struct Table {
+    std::string prefix;   // TablePrefix()
+    uint32_t floats = 0;  // of a row; 0: it has none here
+  };
   struct Dedup {
     DedupKey key;
     std::string window;
@@ -38,6 +43,7 @@ class ShardFile {
 
   // In ascending order of their keys.
   virtual const std::vector<Extent>& extents() const = 0;
+  virtual const std::vector<Table>& tables() const = 0;
   virtual const std::vector<Dedup>& dedup() const = 0;
 
   // Fills `out` with elements [first, first + out.size()) of an extent of this
@@ -45,6 +51,10 @@ class ShardFile {
   //   DataLoss, Unavailable  as for Open.
   virtual absl::Status Read(const Extent& extent, int64_t first,
                             absl::Span<float> out) const = 0;
+
+  // Calls `visit` with each rows entry of a table of this file.
+  //   DataLoss, Unavailable  as for Open; or what `visit` returns first.
+  virtual absl::Status ReadRows(const Table& table, RowVisit visit) const = 0;
 };
 
 }  // namespace parasol

@@ -8,8 +8,10 @@ namespace parasol {
 namespace {
 
 constexpr char kElementsTag = 'e';
+constexpr char kRowsTag = 'r';
 constexpr char kDedupTag = 'w';
 constexpr size_t kFirstBytes = 8;
+constexpr size_t kBatchBytes = 8;
 constexpr size_t kDedupKeyBytes = 1 + 4 + 4 + 8;
 
 // Bytes of the escaped name at the start of `bytes`, its terminator included;
@@ -24,23 +26,38 @@ size_t EscapedNameSize(absl::string_view bytes) {
   return 0;
 }
 
+std::string TaggedName(char tag, absl::string_view name) {
+  std::string bytes(1, tag);
+  bytes.reserve(name.size() + 4);
+  for (const char byte : name) {
+    bytes.push_back(byte);
+    if (byte == '\0') bytes.push_back('\xff');
+  }
+  bytes.append("\x00\x01", 2);
+  return bytes;
+}
+
 }  // namespace
 
 std::string ArrayPrefix(absl::string_view variable, int array) {
-  std::string prefix(1, kElementsTag);
-  prefix.reserve(variable.size() + 4);
-  for (const char byte : variable) {
-    prefix.push_back(byte);
-    if (byte == '\0') prefix.push_back('\xff');
-  }
-  prefix.append("\x00\x01", 2);
+  std::string prefix = TaggedName(kElementsTag, variable);
   prefix.push_back(static_cast<char>(array));
   return prefix;
+}
+
+std::string TablePrefix(absl::string_view table) {
+  return TaggedName(kRowsTag, table);
 }
 
 std::string ElementsKey::Encode() const {
   std::string key = array_prefix;
   AppendBigEndian(key, static_cast<uint64_t>(first));
+  return key;
+}
+
+std::string RowsKey::Encode() const {
+  std::string key = table_prefix;
+  AppendBigEndian(key, batch);
   return key;
 }
 
@@ -63,6 +80,17 @@ std::optional<ElementsKey> ParseElementsKey(absl::string_view key) {
   if (first > std::numeric_limits<int64_t>::max()) return std::nullopt;
   return ElementsKey{.array_prefix = std::string(key.substr(0, prefix_size)),
                      .first = static_cast<int64_t>(first)};
+}
+
+std::optional<RowsKey> ParseRowsKey(absl::string_view key) {
+  if (key.empty() || key[0] != kRowsTag) return std::nullopt;
+  const size_t name_size = EscapedNameSize(key.substr(1));
+  const size_t prefix_size = 1 + name_size;
+  if (name_size == 0 || key.size() != prefix_size + kBatchBytes) {
+    return std::nullopt;
+  }
+  return RowsKey{.table_prefix = std::string(key.substr(0, prefix_size)),
+                 .batch = LoadBigEndian<uint64_t>(key.data() + prefix_size)};
 }
 
 std::optional<DedupKey> ParseDedupKey(absl::string_view key) {

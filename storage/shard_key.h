@@ -24,6 +24,17 @@ struct ElementsKey {
   std::string Encode() const;
 };
 
+// What all keys of one sparse table begin with, and no other key does.
+std::string TablePrefix(absl::string_view table);
+
+// A batch of a table's rows; batches are numbered in each file from 0 on.
+struct RowsKey {
+  std::string table_prefix;
+  uint64_t batch = 0;
+
+  std::string Encode() const;
+};
+
 struct DedupKey {
   uint32_t shard = 0;
   uint32_t num_shards = 0;
@@ -34,6 +45,7 @@ struct DedupKey {
 
 // nullopt: the bytes are no such key.
 std::optional<ElementsKey> ParseElementsKey(absl::string_view key);
+std::optional<RowsKey> ParseRowsKey(absl::string_view key);
 std::optional<DedupKey> ParseDedupKey(absl::string_view key);
 
 }  // namespace parasol

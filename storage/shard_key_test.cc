@@ -19,7 +19,7 @@ std::string ElementsKeyOf(const std::string& variable, int array,
   return ElementsKey{ArrayPrefix(variable, array), first}.Encode();
 }
 
-TEST(ShardKeyTest, KeysSortByVariableThenArrayThenElementThenDedup) {
+TEST(ShardKeyTest, KeysSortByKindThenName) {
   const std::vector<std::string> ascending = {
       std::string(kHeaderKey),
       ElementsKeyOf("", 0, 0),
@@ -38,6 +38,10 @@ TEST(ShardKeyTest, KeysSortByVariableThenArrayThenElementThenDedup) {
       ElementsKeyOf("a/b", 0, 0),
       ElementsKeyOf("aa", 0, 0),
       ElementsKeyOf("\xff", 0, 0),
+      RowsKey{TablePrefix(""), 0}.Encode(),
+      RowsKey{TablePrefix("a"), 0}.Encode(),
+      RowsKey{TablePrefix("a"), 256}.Encode(),
+      RowsKey{TablePrefix("aa"), 0}.Encode(),
       DedupKey{0, 2, 9}.Encode(),
       DedupKey{1, 2, 1}.Encode(),
       DedupKey{1, 2, uint64_t{1} << 63}.Encode(),
@@ -57,6 +61,11 @@ TEST(ShardKeyTest, ParsingGivesWhatWasEncoded) {
     EXPECT_EQ(key->array_prefix, ArrayPrefix(name, 7));
     EXPECT_EQ(key->first, 65536);
   }
+  const auto rows =
+      ParseRowsKey(RowsKey{TablePrefix("a" + kNul), 1u << 31}.Encode());
+  ASSERT_TRUE(rows.has_value());
+  EXPECT_EQ(rows->table_prefix, TablePrefix("a" + kNul));
+  EXPECT_EQ(rows->batch, 1u << 31);
   const auto dedup = ParseDedupKey(DedupKey{3, 4, 0x8000000000000005}.Encode());
   ASSERT_TRUE(dedup.has_value());
   EXPECT_EQ(dedup->shard, 3u);

@@ -16,6 +16,7 @@
 #include "storage/crc32c.h"
 #include "storage/durable_file.h"
 #include "storage/rocksdb_status.h"
+#include "storage/row_entry.h"
 #include "storage/shard_key.h"
 
 namespace parasol {
@@ -106,6 +107,22 @@ class SstShardWriter : public ShardWriter {
     return absl::OkStatus();
   }
 
+  absl::Status AddRows(absl::string_view table,
+                       const RowBatch& batch) override {
+    if (!EncodeRows(batch, value_)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path_, ": ", batch.rows.size(), " float32 are not ",
+                       batch.ids.size(), " rows of ", table));
+    }
+    std::string prefix = TablePrefix(table);
+    if (prefix != next_rows_.table_prefix) {
+      next_rows_ = {.table_prefix = std::move(prefix)};
+    }
+    RETURN_IF_ERROR(Put(next_rows_.Encode(), value_));
+    ++next_rows_.batch;
+    return absl::OkStatus();
+  }
+
   absl::Status AddDedup(uint32_t shard, uint32_t num_shards,
                         const DedupEntry& entry) override {
     const DedupKey key = {.shard = shard,
@@ -151,6 +168,7 @@ class SstShardWriter : public ShardWriter {
   rocksdb::SstFileWriter writer_;
   std::string last_array_prefix_;
   int64_t next_element_ = 0;
+  RowsKey next_rows_;
   std::string value_;  // kept for its memory
 };
 

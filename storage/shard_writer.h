@@ -35,7 +35,15 @@ class ShardWriter {
                                    int64_t first, int64_t updates,
                                    absl::Span<const float> values) = 0;
 
-  // After all elements, in ascending order of (shard, num_shards, worker
+  // After all elements: rows of a sparse table, any of them. Tables in
+  // ascending order of their names; a table's batches follow one another, in
+  // any order. A batch without rows keeps the table's number of updates.
+  //   InvalidArgument  a table comes after a later one, or rows and ids don't
+  //                    fit together.
+  virtual absl::Status AddRows(absl::string_view table,
+                               const RowBatch& batch) = 0;
+
+  // After all rows, in ascending order of (shard, num_shards, worker
   // incarnation). `shard` of `num_shards` wrote it: a window means nothing to
   // another sharding.
   virtual absl::Status AddDedup(uint32_t shard, uint32_t num_shards,

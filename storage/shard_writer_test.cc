@@ -32,6 +32,22 @@ class ShardWriterTest : public CheckpointFixture {
   std::unique_ptr<ShardWriter> writer_;
 };
 
+TEST_F(ShardWriterTest, RowsAndIdsMustFit) {
+  const std::vector<uint64_t> ids = {1, 2};
+  EXPECT_THAT(writer_->AddRows("items", {.ids = ids, .rows = {1, 2, 3}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("3 float32 are not 2 rows of items")));
+  EXPECT_THAT(writer_->AddRows("items", {.rows = {1}}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(ShardWriterTest, TablesThatDontAscendAreRefused) {
+  ASSERT_OK(writer_->AddRows("users", {}));
+  EXPECT_THAT(writer_->AddRows("items", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("not in ascending order")));
+}
+
 TEST_F(ShardWriterTest, FinishDescribesTheFileThatIsThere) {
   ASSERT_OK(Add("a", 0, 0, 1000));
   ASSERT_OK_AND_ASSIGN(const durable::CheckpointFile file, writer_->Finish());
