@@ -115,7 +115,7 @@ TEST_F(ParameterClientTest, HalvesTravelBothWaysAndAreResentAsTheyWere) {
     AddTable("users", 3);
     int requests = 0;
     fakes_[0].SetFault([&](const wire::Operation&) {
-      return ++requests % 3 == 0 ? Fault::kBreakAfter : Fault::kNone;
+      return ++requests % 5 == 0 ? Fault::kBreakAfter : Fault::kNone;
     });
     options_.wire_encoding = encoding;
     const auto client = Connect();

@@ -208,36 +208,53 @@ void ShardLink::FinishAnswered(const Answered& answered,
                                const wire::ResponseHeader& header,
                                const ReceivedFrame& frame, absl::Time now) {
   PayloadReader payloads(frame.payloads());
+  std::vector<absl::Status> statuses(answered.size());
+  for (size_t i = 0; i < answered.size(); ++i) {
+    const wire::Result& result = header.result(i);
+    statuses[i] = ReadResult(result, answered[i].get(), payloads);
+    if (result.code() != 0) {
+      statuses[i] = absl::Status(static_cast<absl::StatusCode>(result.code()),
+                                 result.message());
+    }
+  }
+  Count(answered, statuses, now);
+  // The newest first: whoever waits for the oldest is woken once, when all are
+  // done.
+  for (size_t i = answered.size(); i-- > 0;) {
+    if (answered[i] == nullptr) continue;
+    if (!statuses[i].ok()) {
+      absl::MutexLock lock(&mu_);
+      statuses[i] = Annotated(statuses[i], Peer());
+    }
+    const wire::Result& result = header.result(i);
+    answered[i]->completion->Finish(statuses[i],
+                                    {.min_updates = result.min_updates(),
+                                     .max_updates = result.max_updates(),
+                                     .stale = result.stale()});
+  }
+}
+
+void ShardLink::Count(const Answered& answered,
+                      absl::Span<const absl::Status> statuses, absl::Time now) {
   const ShardRequest* first_push = nullptr;
   const ShardRequest* first_pull = nullptr;
   size_t push_bytes = 0;
   size_t pull_bytes = 0;
   for (size_t i = 0; i < answered.size(); ++i) {
-    const wire::Result& result = header.result(i);
     const ShardRequest* request = answered[i].get();
-    absl::Status status = ReadResult(result, request, payloads);
     if (request == nullptr) continue;
-    status.Update(absl::Status(static_cast<absl::StatusCode>(result.code()),
-                               result.message()));
     const ShardRequest*& first = request->is_push() ? first_push : first_pull;
     if (first == nullptr) first = request;
-    if (status.ok()) {
-      (request->is_push() ? push_bytes : pull_bytes) += request->bytes;
-    } else {
-      absl::MutexLock lock(&mu_);
-      status = Annotated(status, Peer());
-    }
-    request->completion->Finish(status, {.min_updates = result.min_updates(),
-                                         .max_updates = result.max_updates(),
-                                         .stale = result.stale()});
+    if (!statuses[i].ok()) continue;
+    (request->is_push() ? push_bytes : pull_bytes) += request->bytes;
   }
-  if (push_bytes > 0) metrics_.push_bytes.Add(push_bytes);
-  if (pull_bytes > 0) metrics_.pull_bytes.Add(pull_bytes);
   if (first_push != nullptr) {
+    metrics_.push_bytes.Add(push_bytes);
     metrics_.push_latency.Observe(
         absl::ToDoubleSeconds(now - first_push->sent_at));
   }
   if (first_pull != nullptr) {
+    metrics_.pull_bytes.Add(pull_bytes);
     metrics_.pull_latency.Observe(
         absl::ToDoubleSeconds(now - first_pull->sent_at));
   }

@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -125,6 +126,9 @@ class ShardLink : private ShardStream::Observer {
                       const wire::ResponseHeader& header,
                       const ReceivedFrame& frame, absl::Time now)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // In the metrics.
+  void Count(const Answered& answered, absl::Span<const absl::Status> statuses,
+             absl::Time now);
   // Ends all streams; what they carried is sent again on the next ones.
   void DropStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
