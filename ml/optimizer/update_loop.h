@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <utility>
 
@@ -72,6 +73,21 @@ PARASOL_RULE void UpdateElements(const Rule& rule,
   }
 }
 
+// As many as a vector has. Not unrolled, which would make them scalars.
+template <size_t kCount, typename Rule>
+PARASOL_RULE void UpdateVector(const Rule& rule,
+                               const Arrays<Rule::kSlots>& arrays,
+                               size_t begin) {
+#if !defined(__clang__)
+#pragma GCC unroll 1
+#endif
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (size_t i = 0; i < kCount; ++i) {
+    UpdateElement(rule, arrays, begin + i,
+                  std::make_index_sequence<Rule::kSlots>());
+  }
+}
+
 struct Span {
   template <typename Rule>
   PARASOL_RULE static void Run(const Rule& rule, const UpdateSpan& u) {
@@ -81,27 +97,40 @@ struct Span {
   }
 };
 
-// Rows lie anywhere: what the next ones need is fetched while this one waits.
-constexpr size_t kRowsAhead = 8;
+// Rows lie anywhere: what the next ones need is fetched while this one waits,
+// so many cache lines at once. Where a row is longer than kLinesOfRow, the
+// machine itself fetches on.
 constexpr size_t kCacheLine = 64;
-// The machine itself fetches on where a row is longer.
-constexpr size_t kLinesAhead = 8;
+constexpr size_t kLinesAhead = 64;
+constexpr size_t kLinesOfRow = 8;
 
-PARASOL_RULE void PrefetchRow(const float* row, size_t bytes) {
-  const char* line = reinterpret_cast<const char*>(row);
-  const size_t end = std::min(bytes, kLinesAhead * kCacheLine);
-  for (size_t at = 0; at < end; at += kCacheLine) {
-    __builtin_prefetch(line + at, /*rw=*/1);
+// Of one row: how many bytes to fetch, and for which row from here.
+struct Prefetch {
+  explicit Prefetch(size_t row_bytes)
+      : bytes(std::min(row_bytes, kLinesOfRow * kCacheLine)),
+        rows_ahead(kLinesAhead * kCacheLine / (bytes + kCacheLine)) {}
+
+  PARASOL_RULE void Fetch(const float* row) const {
+    const auto begin = reinterpret_cast<uintptr_t>(row);
+    for (uintptr_t line = begin / kCacheLine * kCacheLine; line < begin + bytes;
+         line += kCacheLine) {
+      __builtin_prefetch(reinterpret_cast<const void*>(line), /*rw=*/1);
+    }
   }
-  __builtin_prefetch(line + end - 1, /*rw=*/1);
-}
+
+  size_t bytes;
+  size_t rows_ahead;
+};
 
 struct Rows {
   template <typename Rule>
   PARASOL_RULE static void Run(const Rule& rule, const RowUpdate& u) {
-    const size_t bytes = u.width * sizeof(float) * (1 + Rule::kSlots);
+    if (u.width == 0) return;
+    const Prefetch prefetch(u.width * sizeof(float) * (1 + Rule::kSlots));
     for (size_t i = 0; i < u.count; ++i) {
-      if (i + kRowsAhead < u.count) PrefetchRow(u.rows[i + kRowsAhead], bytes);
+      if (i + prefetch.rows_ahead < u.count) {
+        prefetch.Fetch(u.rows[i + prefetch.rows_ahead]);
+      }
       RunRow(rule, u.gradients + i * u.width * sizeof(float), u.rows[i],
              u.width);
     }
@@ -114,12 +143,11 @@ struct Rows {
     for (size_t s = 0; s < Rule::kSlots; ++s) {
       arrays.slots[s] = row + (1 + s) * width;
     }
-    // Most widths are multiples of 16 or of 4: a count that the compiler knows
-    // is no loop.
+    // Most widths are multiples of 16 or of 4.
     size_t i = 0;
-    for (; i + 16 <= width; i += 16) UpdateElements(rule, arrays, i, i + 16);
-    for (; i + 4 <= width; i += 4) UpdateElements(rule, arrays, i, i + 4);
-    UpdateElements(rule, arrays, i, width);
+    for (; i + 16 <= width; i += 16) UpdateVector<16>(rule, arrays, i);
+    for (; i + 4 <= width; i += 4) UpdateVector<4>(rule, arrays, i);
+    for (; i < width; ++i) UpdateVector<1>(rule, arrays, i);
   }
 };
 
@@ -127,19 +155,23 @@ struct Rows {
 template <typename Loop, typename Rule, typename Update>
 __attribute__((target("avx512f"))) void RunAvx512(const Rule& rule,
                                                   const Update& update) {
-  Loop::Run(rule, update);
+  // A copy, which no store can change.
+  const Rule local = rule;
+  Loop::Run(local, update);
 }
 
 template <typename Loop, typename Rule, typename Update>
 __attribute__((target("avx2"))) void RunAvx2(const Rule& rule,
                                              const Update& update) {
-  Loop::Run(rule, update);
+  const Rule local = rule;
+  Loop::Run(local, update);
 }
 #endif
 
 template <typename Loop, typename Rule, typename Update>
 void RunBaseline(const Rule& rule, const Update& update) {
-  Loop::Run(rule, update);
+  const Rule local = rule;
+  Loop::Run(local, update);
 }
 
 template <typename Loop, typename Rule, typename Update>
