@@ -1,12 +1,15 @@
 #include "ps/row_checkpoint.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/row_shard.h"
+#include "proto/checkpoint.pb.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -40,6 +43,25 @@ class RowsOfShard {
   std::vector<float> rows_;
 };
 
+absl::Status CheckTable(const durable::CheckpointManifest& manifest,
+                        const RowTable& table) {
+  for (const durable::CheckpointTable& saved : manifest.table()) {
+    if (saved.name() != table.name()) continue;
+    const std::vector<std::string>& slots = table.optimizer().slot_names();
+    if (saved.width() == table.width() &&
+        std::equal(saved.slot().begin(), saved.slot().end(), slots.begin(),
+                   slots.end())) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", table.name(), "\" has rows of width ", saved.width(),
+        " and slots [", absl::StrJoin(saved.slot(), ", "), "], the job's ",
+        table.width(), " and [", absl::StrJoin(slots, ", "), "]"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("has no table \"", table.name(), "\""));
+}
+
 }  // namespace
 
 absl::Status WriteRows(RowCut cut, ShardWriter& writer) {
@@ -50,6 +72,7 @@ absl::Status WriteRows(RowCut cut, ShardWriter& writer) {
 
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table) {
+  RETURN_IF_ERROR(CheckTable(checkpoint.manifest(), table));
   RowsOfShard rows(shard, num_shards);
   return checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
     const absl::Status inserted = table.Insert(rows.Select(batch));

@@ -19,7 +19,7 @@ absl::Status WriteRows(RowCut cut, ShardWriter& writer);
 // that belong to shard `shard` of `num_shards`, whatever shards wrote them, and
 // the updates that it has had. On an error the table is of no use.
 //   NotFound           the checkpoint has no such table.
-//   InvalidArgument    its rows have another size.
+//   InvalidArgument    its rows have another width or other slots.
 //   DataLoss           the checkpoint was altered, or has a row twice.
 //   ResourceExhausted  the table's memory limit.
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,

@@ -131,6 +131,16 @@ TEST_F(RowCheckpointTest, ATableWithoutRowsKeepsItsUpdates) {
   EXPECT_EQ(restored->rows(), 0u);
 }
 
+TEST_F(RowCheckpointTest, ATableOfAnotherShapeIsRefused) {
+  AddShard(*MakeTable());
+  durable::CheckpointTable& table = *manifest_.mutable_table(0);
+  table.set_slot(0, "momentum");
+  ASSERT_OK(WriteManifest(root(), manifest_));
+  EXPECT_THAT(Restore(0, 1, *MakeTable()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("width 3 and slots [momentum]")));
+}
+
 TEST_F(RowCheckpointTest, ARowThatTwoFilesHaveIsDataLoss) {
   const auto table = MakeTable();
   PushOne(*table, {77});

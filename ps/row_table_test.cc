@@ -256,7 +256,7 @@ TEST(RowTableTest, GrowsToManyRows) {
   const Settings settings = {.width = 1};
   const auto table = MakeTable(settings);
   Oracle oracle(settings);
-  constexpr size_t kRows = 300000;
+  constexpr size_t kRows = 200000;
   std::vector<uint64_t> ids(kRows);
   for (size_t i = 0; i < kRows; ++i) ids[i] = i << 20;
   const std::vector<float> values = MustPull(*table, ids);
@@ -418,7 +418,7 @@ TEST(RowTableTest, ConcurrentRequestsLoseNothing) {
   constexpr size_t kWidth = 16;
   constexpr uint64_t kIds = 5000;
   constexpr int kWorkers = 3;
-  constexpr int kPushes = 60;
+  constexpr int kPushes = 30;
   const auto table = MakeTable({.optimizer = "sgd { learning_rate: 1 }",
                                 .width = kWidth,
                                 .initializer = "zeros {}"});
