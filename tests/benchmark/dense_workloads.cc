@@ -74,20 +74,30 @@ std::string Size(size_t bytes) {
                          : absl::StrCat(bytes >> 20, " MiB");
 }
 
+void RunDense(const Settings& settings, Direction direction,
+              const TakeComparison& take) {
+  for (const size_t bytes : kBytes) {
+    const Contents contents = VariablesOf(bytes);
+    take({.workload = absl::StrCat(NameOf(direction), " ", Size(bytes)),
+          .unit = kGigabytes,
+          .measurements =
+              CompareAll(settings, contents, VariableLanes(contents, direction),
+                         DenseTarget(direction))});
+  }
+}
+
 }  // namespace
 
-void RunDense(const Settings& settings, const TakeComparison& take) {
-  for (const Direction direction :
-       {Direction::kPush, Direction::kPull, Direction::kPushPull}) {
-    for (const size_t bytes : kBytes) {
-      const Contents contents = VariablesOf(bytes);
-      take({.workload = absl::StrCat(NameOf(direction), " ", Size(bytes)),
-            .unit = kGigabytes,
-            .measurements = CompareAll(settings, contents,
-                                       VariableLanes(contents, direction),
-                                       DenseTarget(direction))});
-    }
-  }
+void RunPush(const Settings& settings, const TakeComparison& take) {
+  RunDense(settings, Direction::kPush, take);
+}
+
+void RunPull(const Settings& settings, const TakeComparison& take) {
+  RunDense(settings, Direction::kPull, take);
+}
+
+void RunPushPull(const Settings& settings, const TakeComparison& take) {
+  RunDense(settings, Direction::kPushPull, take);
 }
 
 void RunSmall(const Settings& settings, const TakeComparison& take) {

@@ -22,8 +22,8 @@
 
 ABSL_FLAG(std::string, json, "", "Write the measurements to this file too.");
 ABSL_FLAG(std::vector<std::string>, workload, {},
-          "Some of dense, small, steps, sparse, adam, workers, encodings, "
-          "growth; all by default.");
+          "Some of push, pull, push+pull, small, steps, adam, workers, "
+          "encodings, sparse, growth; all by default.");
 ABSL_FLAG(std::string, only, "", "Measure this contender alone.");
 ABSL_FLAG(int, repetitions, 5, "Of each measurement; the median counts.");
 ABSL_FLAG(absl::Duration, repetition_time, absl::Milliseconds(150),

@@ -4,10 +4,11 @@ namespace parasol {
 
 const std::vector<Workload>& AllWorkloads() {
   static const auto& workloads = *new std::vector<Workload>{
-      {"dense", RunDense},         {"small", RunSmall},
-      {"steps", RunSteps},         {"sparse", RunSparse},
-      {"adam", RunAdam},           {"workers", RunWorkers},
-      {"encodings", RunEncodings}, {"growth", RunGrowth}};
+      {"push", RunPush},          {"pull", RunPull},
+      {"push+pull", RunPushPull}, {"small", RunSmall},
+      {"steps", RunSteps},        {"adam", RunAdam},
+      {"workers", RunWorkers},    {"encodings", RunEncodings},
+      {"sparse", RunSparse},      {"growth", RunGrowth}};
   return workloads;
 }
 

@@ -22,8 +22,10 @@ struct Workload {
 };
 const std::vector<Workload>& AllWorkloads();
 
-// 64 KiB, 1 MiB and 16 MiB, pushed, pulled and both; SGD.
-void RunDense(const Settings& settings, const TakeComparison& take);
+// 64 KiB, 1 MiB and 16 MiB; SGD.
+void RunPush(const Settings& settings, const TakeComparison& take);
+void RunPull(const Settings& settings, const TakeComparison& take);
+void RunPushPull(const Settings& settings, const TakeComparison& take);
 // 4 KiB, many in flight.
 void RunSmall(const Settings& settings, const TakeComparison& take);
 // 1000 variables of 4 KiB in one step, against an exchange per variable.
