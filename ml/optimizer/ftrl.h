@@ -18,7 +18,8 @@ namespace parasol {
 //
 // `w` starts to follow from z at its first update, whatever it was before.
 // Powers other than -.5 call pow() for each element: several times slower.
-// A schedule must not take the learning rate to 0, by which this divides.
+// Where a schedule takes the learning rate to 0, by which this divides, nothing
+// changes; TensorFlow's values become NaN.
 //   InvalidArgument  learning_rate is not above 0, learning_rate_power above 0,
 //   another parameter negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeFtrl(
