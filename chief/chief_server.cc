@@ -1,5 +1,6 @@
 #include "chief/chief_server.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -18,6 +19,10 @@ google::protobuf::Duration ToProto(absl::Duration duration) {
   proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
   proto.set_nanos(absl::ToInt64Nanoseconds(duration));
   return proto;
+}
+
+absl::Duration FromProto(const google::protobuf::Duration& proto) {
+  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
 }
 
 }  // namespace
@@ -55,7 +60,7 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
   {
     absl::MutexLock lock(&mu_);
     RETURN_IF_ERROR(coordinator_.Register(request, clock_.Now()));
-    has_news_ = true;
+    Changed();
   }
   LOG(INFO) << TaskId::Of(request.task()).ToString() << " registered"
             << (request.run_id().empty()
@@ -85,14 +90,26 @@ absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
 absl::StatusOr<wire::ClaimStepsResponse> ChiefServer::ClaimSteps(
     const wire::ClaimStepsRequest& request) {
   absl::MutexLock lock(&mu_);
-  has_news_ = true;
-  return coordinator_.ClaimSteps(request, clock_.Now());
+  const absl::Time deadline =
+      clock_.Now() + std::min(FromProto(request.wait()), kMaxClaimWait);
+  auto response = coordinator_.ClaimSteps(request, clock_.Now());
+  Changed();
+  while (response.ok() && !Coordinator::IsNews(request, *response) &&
+         !waits_ended_ && clock_.Now() < deadline) {
+    auto has_changed = [this, seen = changes_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
+                           mu_) { return changes_ != seen || waits_ended_; };
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&has_changed),
+                            deadline - clock_.Now());
+    response = coordinator_.ClaimSteps(request, clock_.Now());
+  }
+  return response;
 }
 
 absl::StatusOr<wire::ReportFailureResponse> ChiefServer::ReportFailure(
     const wire::ReportFailureRequest& request) {
   absl::MutexLock lock(&mu_);
   RETURN_IF_ERROR(coordinator_.ReportFailure(request, clock_.Now()));
+  Changed();
   return wire::ReportFailureResponse();
 }
 
@@ -101,7 +118,7 @@ absl::StatusOr<wire::LeaveResponse> ChiefServer::Leave(
   {
     absl::MutexLock lock(&mu_);
     RETURN_IF_ERROR(coordinator_.Leave(request, clock_.Now()));
-    has_news_ = true;
+    Changed();
   }
   LOG(INFO) << TaskId::Of(request.task()).ToString() << " left";
   return wire::LeaveResponse();
@@ -134,12 +151,22 @@ absl::Status ChiefServer::Wait() {
   return *outcome_;
 }
 
+void ChiefServer::Changed() {
+  has_news_ = true;
+  ++changes_;
+}
+
+void ChiefServer::EndWaits() {
+  absl::MutexLock lock(&mu_);
+  waits_ended_ = true;
+}
+
 void ChiefServer::RequestStop() {
   LOG(INFO) << "told to stop";
   absl::MutexLock lock(&mu_);
   coordinator_.RequestStop(clock_.Now());
   stop_requested_ = true;
-  has_news_ = true;
+  Changed();
 }
 
 void ChiefServer::RunOrders() {
@@ -187,7 +214,7 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
   for (size_t i = 0; i < results.size(); ++i) {
     coordinator_.LoadDone(order.targets[i], results[i], clock_.Now());
   }
-  has_news_ = true;
+  Changed();
 }
 
 void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
@@ -205,7 +232,7 @@ void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
   }
   absl::MutexLock lock(&mu_);
   coordinator_.CheckpointDone(order, result, clock_.Now());
-  has_news_ = true;
+  Changed();
 }
 
 void ChiefServer::RunTime() {
@@ -234,7 +261,8 @@ void ChiefServer::Tick(StatusLog& log) {
          status.phase() == wire::LOADING)) {
       executor_->CancelAllCalls();
     }
-    has_news_ = true;
+    if (outcome_) waits_ended_ = true;
+    Changed();
   }
   metrics_.Show(status);
   for (const TaskId& task : lost) {

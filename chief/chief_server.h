@@ -25,10 +25,13 @@ namespace parasol {
 // A Coordinator with a lock, a clock, and two threads: one carries out its
 // orders, without the lock; the other lets time pass. Thread-safe.
 //
-// Shutdown: Wait(), or RequestStop() and Wait(); then destroy, when no rpc is
-// in progress any more.
+// Shutdown: Wait(), or RequestStop() and Wait(), or EndWaits(); then destroy,
+// when no rpc is in progress any more.
 class ChiefServer {
  public:
+  // The longest that a ClaimSteps() waits, whatever it asks for.
+  static constexpr absl::Duration kMaxClaimWait = absl::Seconds(10);
+
   struct Options {
     Coordinator::Options coordinator;
     absl::Duration heartbeat_interval = absl::Seconds(1);
@@ -45,7 +48,8 @@ class ChiefServer {
   // Starts the threads. Called once.
   void Start();
 
-  // The rpcs of proto/chief.proto. None of them blocks.
+  // The rpcs of proto/chief.proto. None of them blocks but ClaimSteps(), for as
+  // long as the request says, if there is no news.
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request);
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
@@ -63,6 +67,9 @@ class ChiefServer {
   // Blocks until the chief may end; how, see Coordinator::Outcome.
   absl::Status Wait();
 
+  // No call waits from now on; those that do return.
+  void EndWaits();
+
   // Writes a last checkpoint if there is something to keep, then Wait()
   // returns. What is being loaded is cut short. May be called twice.
   void RequestStop();
@@ -75,6 +82,9 @@ class ChiefServer {
   void RunTime();
   void Tick(StatusLog& log);
   wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Something has changed: there may be an order to carry out, or an answer to
+  // a call that waits.
+  void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const std::unique_ptr<OrderExecutor> executor_;
@@ -85,6 +95,8 @@ class ChiefServer {
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
   // There may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
+  int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;
+  bool waits_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
   // A load order is being carried out.
   bool loading_ ABSL_GUARDED_BY(mu_) = false;

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "chief/resume.h"
 #include "cluster/client/ps_client.h"
+#include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/placement/placement.h"
 #include "ml/model/variable_spec.h"
@@ -37,6 +38,35 @@ absl::StatusOr<std::vector<durable::CheckpointVariable>> CheckpointVariables(
     entry.mutable_slot()->Assign(slots.begin(), slots.end());
   }
   return result;
+}
+
+absl::StatusOr<std::vector<durable::CheckpointTable>> CheckpointTables(
+    const job::Job& job) {
+  std::vector<durable::CheckpointTable> result;
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+                     MakeOptimizer(table.has_optimizer() ? table.optimizer()
+                                                         : job.optimizer()));
+    const std::vector<std::string>& slots = optimizer->slot_names();
+    durable::CheckpointTable& entry = result.emplace_back();
+    entry.set_name(table.name());
+    entry.set_width(table.width());
+    entry.mutable_slot()->Assign(slots.begin(), slots.end());
+  }
+  return result;
+}
+
+std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
+  std::vector<wire::TableSpec> specs;
+  for (const job::SparseTable& table : model.sparse_table()) {
+    wire::TableSpec& spec = specs.emplace_back();
+    spec.set_id(specs.size() - 1);
+    spec.set_name(table.name());
+    spec.set_width(table.width());
+    *spec.mutable_initializer() = table.initializer();
+    if (table.has_optimizer()) *spec.mutable_optimizer() = table.optimizer();
+  }
+  return specs;
 }
 
 absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
@@ -65,8 +95,9 @@ absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
                          static_cast<int>(options.ps.size())));
   std::vector<ShardBoard::Shard> shards;
   for (const auto& [index, address] : options.ps) {
-    shards.push_back(
-        {index, address, std::move(placement.shards[shards.size()])});
+    shards.push_back({index, address,
+                      std::move(placement.shards[shards.size()]),
+                      TableSpecs(options.job.model())});
   }
   return shards;
 }
@@ -99,7 +130,8 @@ absl::Status ResumeFrom(const CheckpointStore& store,
   }
   const durable::CheckpointManifest& checkpoint = *options.resumed;
   const std::string path = store.PathOf(checkpoint.global_step());
-  RETURN_IF_ERROR(CheckResumable(checkpoint, options.job, options.variables))
+  RETURN_IF_ERROR(CheckResumable(checkpoint, options.job, options.variables,
+                                 options.tables))
       << path;
   options.run_id = checkpoint.run_id();
   options.same_sharding =
@@ -150,6 +182,8 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   server.metrics_address = options.metrics_address;
   Coordinator::Options& coordinator = server.coordinator;
   coordinator.job = options.job;
+  FillClusterDefaults(coordinator.job,
+                      static_cast<int>(options.workers.size()));
   coordinator.tasks = Tasks(options);
   coordinator.lease = options.lease;
   coordinator.ps_timeout = options.ps_timeout;
@@ -159,6 +193,7 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
                    VariablesOf(options.job.model()));
   ASSIGN_OR_RETURN(coordinator.variables,
                    CheckpointVariables(variables, options.job.optimizer()));
+  ASSIGN_OR_RETURN(coordinator.tables, CheckpointTables(options.job));
   ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, variables));
   ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
   RETURN_IF_ERROR(ResumeFrom(store, coordinator));
@@ -182,6 +217,7 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
 }
 
 ChiefTask::~ChiefTask() {
+  server_.EndWaits();
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
 }
 

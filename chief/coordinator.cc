@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "chief/replica_plan.h"
+#include "chief/step_ledger.h"
 
 namespace parasol {
 namespace {
@@ -22,8 +24,22 @@ std::vector<TaskId> Places(const std::map<TaskId, std::string>& tasks) {
   return places;
 }
 
-StepLedger LedgerOf(const std::optional<durable::CheckpointManifest>& resumed) {
-  return resumed ? StepLedger(*resumed) : StepLedger();
+std::unique_ptr<StepPlan> PlanOf(const Coordinator::Options& options,
+                                 absl::Time now) {
+  const auto& resumed = options.resumed;
+  const job::ParameterServerStrategy& strategy = options.job.parameter_server();
+  if (strategy.has_synchronous()) {
+    return std::make_unique<ReplicaPlan>(
+        strategy.synchronous().total_replicas(), absl::ToUnixMicros(now),
+        resumed ? std::optional<int64_t>(resumed->global_step())
+                : std::nullopt);
+  }
+  std::optional<int64_t> bound;
+  if (strategy.has_bounded_staleness()) {
+    bound = strategy.bounded_staleness().bound();
+  }
+  return resumed ? std::make_unique<StepLedger>(*resumed, bound)
+                 : std::make_unique<StepLedger>(bound);
 }
 
 std::string NamesOf(const std::vector<TaskId>& tasks) {
@@ -51,16 +67,17 @@ Coordinator::Coordinator(Options options, absl::Time now)
     : options_(std::move(options)),
       membership_(Places(options_.tasks), options_.lease, now),
       board_(options_.shards, absl::ToUnixMicros(now)),
-      ledger_(LedgerOf(options_.resumed)),
+      plan_(PlanOf(options_, now)),
       end_(options_.job),
       schedule_(options_.job.checkpoint(),
                 options_.resumed
                     ? std::optional<int64_t>(options_.resumed->global_step())
                     : std::nullopt,
                 now),
+      start_(now),
       last_tick_(now),
       phase_since_(now) {
-  if (end_.step()) ledger_.SetEnd(*end_.step());
+  if (end_.step()) plan_->SetEnd(*end_.step());
   if (options_.already_complete) Enter(wire::COMPLETE, now);
 }
 
@@ -74,14 +91,14 @@ absl::Status Coordinator::Register(const wire::RegisterRequest& request,
   ASSIGN_OR_RETURN(const Membership::Registration registration,
                    membership_.Register(task, request.metrics_address(), now));
   if (registration.replaced) {
-    Depart(TaskId::Of(task), *registration.replaced);
+    Depart(TaskId::Of(task), *registration.replaced, now);
   }
   if (task.role() == "ps") {
     const bool holds_run =
         options_.same_sharding && request.run_id() == options_.run_id;
     board_.Arrived(task.index(), task.incarnation(), holds_run);
   } else if (task.role() == "worker") {
-    ledger_.Enter(task.incarnation(), request.completed_steps());
+    plan_->Enter(task.incarnation(), request.completed_steps());
   }
   Advance(now);
   return absl::OkStatus();
@@ -110,18 +127,35 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     const wire::ClaimStepsRequest& request, absl::Time now) {
   RETURN_IF_ERROR(membership_.Renew(request.task(), now));
   RETURN_IF_ERROR(end_.ObserveExamples(request.train_examples()));
-  if (end_.step()) ledger_.SetEnd(*end_.step());
+  if (end_.step()) plan_->SetEnd(*end_.step());
   const uint64_t incarnation = request.task().incarnation();
-  ledger_.Report(incarnation, request.completed_steps());
+  plan_->Report(incarnation, request.completed_steps());
   Advance(now);
-  const bool grants = phase_ == wire::TRAINING && !stop_requested_;
   wire::ClaimStepsResponse response;
   response.set_phase(phase_);
-  response.set_granted_steps(ledger_.Grant(incarnation,
-                                           grants ? request.want() : 0,
-                                           membership_.CountAlive("worker")));
-  response.set_global_step(ledger_.global_step());
+  plan_->Answer(incarnation, MayGrant(now) ? request.want() : 0,
+                membership_.CountAlive("worker"), response);
+  response.set_global_step(plan_->global_step());
+  for (std::string& task : AwaitedTasks()) {
+    response.add_awaited_task(std::move(task));
+  }
   return response;
+}
+
+bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
+                         const wire::ClaimStepsResponse& response) {
+  return response.phase() >= wire::FINISHING ||
+         response.granted_steps() > request.granted_steps() ||
+         response.assignment_version() != request.assignment_version();
+}
+
+// A chief that has restarted knows how far a worker is when that has registered
+// again, and bounded staleness goes by the slowest one.
+bool Coordinator::MayGrant(absl::Time now) const {
+  if (phase_ != wire::TRAINING || stop_requested_) return false;
+  return !options_.resumed ||
+         !options_.job.parameter_server().has_bounded_staleness() ||
+         now - start_ >= options_.lease || membership_.Absent("worker").empty();
 }
 
 absl::Status Coordinator::ReportFailure(
@@ -140,9 +174,9 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
   RETURN_IF_ERROR(membership_.Leave(request.task(), now));
   const uint64_t incarnation = request.task().incarnation();
   if (request.task().role() == "worker") {
-    ledger_.Report(incarnation, request.completed_steps());
+    plan_->Report(incarnation, request.completed_steps());
   }
-  Depart(TaskId::Of(request.task()), incarnation);
+  Depart(TaskId::Of(request.task()), incarnation, now);
   Advance(now);
   return absl::OkStatus();
 }
@@ -150,8 +184,8 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
 wire::JobStatus Coordinator::Status() const {
   wire::JobStatus status;
   status.set_phase(phase_);
-  status.set_global_step(ledger_.global_step());
-  status.set_end_step(ledger_.end_step().value_or(0));
+  status.set_global_step(plan_->global_step());
+  status.set_end_step(plan_->end_step().value_or(0));
   status.set_run_id(options_.run_id);
   status.set_examples_per_second(reports_.examples_per_second());
   if (reports_.loss()) status.set_loss(*reports_.loss());
@@ -160,6 +194,9 @@ wire::JobStatus Coordinator::Status() const {
   }
   status.set_failure(failure_);
   status.set_placement_skew(board_.Skew());
+  for (std::string& task : AwaitedTasks()) {
+    status.add_awaited_task(std::move(task));
+  }
   for (const auto& [id, member] : membership_.members()) {
     wire::TaskStatus* task = status.add_task();
     task->mutable_task()->set_role(id.role);
@@ -178,7 +215,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   last_tick_ = now;
   std::vector<TaskId> lost;
   for (const Membership::Lost& task : membership_.Expire(now)) {
-    Depart(task.id, task.incarnation);
+    Depart(task.id, task.incarnation, now);
     lost.push_back(task.id);
   }
   Advance(now);
@@ -186,11 +223,19 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   return lost;
 }
 
-void Coordinator::Depart(const TaskId& id, uint64_t incarnation) {
+void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
+                         absl::Time now) {
   if (id.role == "ps") board_.Lost(id.index);
-  if (id.role == "worker") {
-    ledger_.Release(incarnation);
-    reports_.Forget(id.index);
+  if (id.role != "worker") return;
+  plan_->Release(incarnation);
+  reports_.Forget(id.index);
+  const bool is_needed =
+      options_.job.parameter_server().synchronous().lost_worker() ==
+      job::Synchronous::FAIL;
+  if (is_needed && phase_ == wire::TRAINING && !plan_->IsComplete()) {
+    Fail(absl::StrCat(id.ToString(),
+                      " is gone, and synchronous.lost_worker is FAIL"),
+         now);
   }
 }
 
@@ -205,7 +250,7 @@ void Coordinator::Advance(absl::Time now) {
       Enter(wire::TRAINING, now);
     }
   }
-  if (phase_ == wire::TRAINING && ledger_.IsComplete()) {
+  if (phase_ == wire::TRAINING && plan_->IsComplete()) {
     Enter(wire::FINISHING, now);
     // A disk that was full while training has its tries at the end anew.
     schedule_.StartOver();
@@ -268,6 +313,19 @@ std::vector<std::string> Coordinator::MissingTasks() const {
   return names;
 }
 
+std::vector<std::string> Coordinator::AwaitedTasks() const {
+  std::vector<std::string> names;
+  if (HasEnded()) return names;
+  const std::vector<uint64_t> awaited = plan_->Awaited();
+  for (const auto& [id, member] : membership_.members()) {
+    if (id.role == "worker" &&
+        std::count(awaited.begin(), awaited.end(), member.incarnation) > 0) {
+      names.push_back(id.ToString());
+    }
+  }
+  return names;
+}
+
 std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
   if (stop_requested_) return NextStopOrder();
@@ -284,7 +342,7 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (!board_.AllReady()) return std::nullopt;
   // In LOADING the first checkpoint of a new run, else Advance() had left it.
   const bool due = phase_ == wire::TRAINING
-                       ? schedule_.IsDue(ledger_.global_step(), now)
+                       ? schedule_.IsDue(plan_->global_step(), now)
                        : schedule_.MayTry(now);
   if (!due) return std::nullopt;
   return OrderCheckpoint();
@@ -294,7 +352,7 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
   const bool has_news =
       phase_ == wire::FINISHING ||
       (phase_ == wire::TRAINING &&
-       ledger_.global_step() > schedule_.newest_step().value_or(-1));
+       plan_->global_step() > schedule_.newest_step().value_or(-1));
   if (stop_ordered_ || !has_news || !board_.AllReady()) {
     stopped_ = true;
     return std::nullopt;
@@ -306,12 +364,20 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
 Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() const {
   CheckpointOrder order;
   durable::CheckpointManifest& manifest = order.manifest;
-  manifest.set_global_step(ledger_.global_step());
+  manifest.set_global_step(plan_->global_step());
+  if (phase_ == wire::TRAINING) {
+    const std::optional<int64_t> cut =
+        plan_->CutStep(membership_.CountAlive("worker"));
+    if (cut) manifest.set_global_step(*cut);
+  }
+  order.at_global_step = options_.job.parameter_server().has_synchronous();
   manifest.set_run_id(options_.run_id);
   *manifest.mutable_job() = options_.job;
   manifest.mutable_variable()->Assign(options_.variables.begin(),
                                       options_.variables.end());
-  const std::vector<durable::WorkerProgress> progress = ledger_.Progress();
+  manifest.mutable_table()->Assign(options_.tables.begin(),
+                                   options_.tables.end());
+  const std::vector<durable::WorkerProgress> progress = plan_->Progress();
   manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
   manifest.set_final(phase_ == wire::FINISHING);
   return order;
@@ -348,6 +414,12 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
     Advance(now);
     return;
   }
+  if (order.at_global_step && phase_ == wire::TRAINING &&
+      absl::IsAborted(status)) {
+    plan_->CutMissed();
+    stop_ordered_ = false;
+    return;
+  }
   schedule_.Failed(now);
   // While training the next one may succeed; the first and the last must.
   if (phase_ != wire::TRAINING &&
@@ -381,7 +453,7 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
   }
   if (!stopped_) return std::nullopt;
   return absl::CancelledError(absl::StrCat(
-      "stopped at step ", ledger_.global_step(), ", newest checkpoint ",
+      "stopped at step ", plan_->global_step(), ", newest checkpoint ",
       schedule_.newest_step() ? absl::StrCat(*schedule_.newest_step())
                               : "none"));
 }

@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_COORDINATOR_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -13,7 +14,7 @@
 #include "chief/checkpoint_schedule.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
-#include "chief/step_ledger.h"
+#include "chief/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/training_end.h"
 #include "chief/worker_reports.h"
@@ -54,6 +55,7 @@ class Coordinator {
     std::vector<ShardBoard::Shard> shards;
     // For checkpoints' manifests.
     std::vector<durable::CheckpointVariable> variables;
+    std::vector<durable::CheckpointTable> tables;
     // The places of the cluster and their addresses, which may be empty.
     std::map<TaskId, std::string> tasks;
     absl::Duration lease = absl::Seconds(10);
@@ -79,6 +81,9 @@ class Coordinator {
   // the time are missing.
   struct CheckpointOrder {
     durable::CheckpointManifest manifest;
+    // Each shard after exactly the manifest's global_step updates, which it may
+    // have to await (synchronous training); else as it is.
+    bool at_global_step = false;
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
@@ -91,6 +96,10 @@ class Coordinator {
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request, absl::Time now);
+  // Whether the answer ends the request's wait: it says something that the
+  // worker does not know.
+  static bool IsNews(const wire::ClaimStepsRequest& request,
+                     const wire::ClaimStepsResponse& response);
   absl::Status ReportFailure(const wire::ReportFailureRequest& request,
                              absl::Time now);
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
@@ -131,7 +140,9 @@ class Coordinator {
   void Enter(wire::JobPhase phase, absl::Time now);
   void Fail(std::string failure, absl::Time now);
   bool HasEnded() const;
-  void Depart(const TaskId& id, uint64_t incarnation);
+  void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
+  bool MayGrant(absl::Time now) const;
+  std::vector<std::string> AwaitedTasks() const;
   void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
   CheckpointOrder OrderCheckpoint() const;
@@ -140,11 +151,12 @@ class Coordinator {
   const Options options_;
   Membership membership_;
   ShardBoard board_;
-  StepLedger ledger_;
+  const std::unique_ptr<StepPlan> plan_;
   TrainingEnd end_;
   CheckpointSchedule schedule_;
   WorkerReports reports_;
 
+  const absl::Time start_;
   absl::Time last_tick_;
   wire::JobPhase phase_ = wire::WAITING_FOR_PS;
   absl::Time phase_since_;

@@ -45,6 +45,13 @@ OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
                                    shards[i].parts.end());
     request.set_shard(i);
     request.set_num_shards(shards.size());
+    request.mutable_table()->Assign(shards[i].tables.begin(),
+                                    shards[i].tables.end());
+    if (!job.parameter_server().has_synchronous()) continue;
+    const job::Synchronous& mode = job.parameter_server().synchronous();
+    wire::SyncSpec& sync = *request.mutable_sync();
+    sync.set_replicas_to_aggregate(mode.replicas_to_aggregate());
+    sync.set_total_replicas(mode.total_replicas());
   }
 }
 
@@ -103,7 +110,8 @@ absl::Status OrderExecutor::WriteCheckpoint(
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
   ASSIGN_OR_RETURN(const std::string directory,
                    store_.Begin(manifest.global_step()));
-  absl::Status status = SnapshotShards(manifest, directory);
+  absl::Status status =
+      SnapshotShards(manifest, directory, order.at_global_step);
   if (status.ok()) status = store_.Commit(directory, manifest);
   if (!status.ok()) {
     store_.Abandon(directory);
@@ -117,7 +125,8 @@ absl::Status OrderExecutor::WriteCheckpoint(
 }
 
 absl::Status OrderExecutor::SnapshotShards(
-    durable::CheckpointManifest& manifest, const std::string& directory) {
+    durable::CheckpointManifest& manifest, const std::string& directory,
+    bool at_global_step) {
   std::vector<absl::Status> results(clients_.size());
   for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
   ForEachAtOnce(clients_.size(), [&](size_t i) {
@@ -128,14 +137,24 @@ absl::Status OrderExecutor::SnapshotShards(
     request.set_run_id(run_id_);
     request.set_directory(directory);
     request.set_file_name(file.name());
+    if (at_global_step) request.set_at_updates(manifest.global_step());
     auto response = clients_[i]->Snapshot(request);
     results[i] = response.status();
-    if (!response.ok()) return;
+    if (!response.ok()) {
+      // The others may be awaiting a step that cannot come without this shard.
+      if (at_global_step) CancelAllCalls();
+      return;
+    }
     file.set_bytes(response->bytes());
     file.set_crc32c(response->crc32c());
   });
-  for (const absl::Status& status : results) RETURN_IF_ERROR(status);
-  return absl::OkStatus();
+  // What the others were cancelled for comes first.
+  absl::Status first;
+  for (const absl::Status& status : results) {
+    if (status.ok()) continue;
+    if (first.ok() || absl::IsCancelled(first)) first = status;
+  }
+  return first;
 }
 
 void OrderExecutor::CancelAllCalls() {

@@ -46,7 +46,8 @@ class OrderExecutor {
   // Directories of this run's checkpoints, newest first.
   absl::StatusOr<std::vector<std::string>> RunCheckpoints() const;
   absl::Status SnapshotShards(durable::CheckpointManifest& manifest,
-                              const std::string& directory);
+                              const std::string& directory,
+                              bool at_global_step);
 
   const std::string run_id_;
   const int max_to_keep_;

@@ -17,15 +17,38 @@ std::string Describe(const durable::CheckpointVariable& variable) {
                       absl::StrJoin(variable.shape(), ", "), "]");
 }
 
-std::string SlotsOf(const durable::CheckpointVariable& variable) {
-  if (variable.slot().empty()) return "no slots";
-  return absl::StrCat("slots ", absl::StrJoin(variable.slot(), ", "));
+std::string Describe(const durable::CheckpointTable& table) {
+  return absl::StrCat(table.name(), " of width ", table.width());
+}
+
+template <typename VariableOrTable>
+std::string SlotsOf(const VariableOrTable& entry) {
+  if (entry.slot().empty()) return "no slots";
+  return absl::StrCat("slots ", absl::StrJoin(entry.slot(), ", "));
 }
 
 absl::Status Differs(absl::string_view was, absl::string_view is) {
   return absl::InvalidArgumentError(
       absl::StrCat("the checkpoint has ", was, ", the job has ", is,
                    ": use another checkpoint directory for another model"));
+}
+
+// `kind`: "variables".
+template <typename Was, typename Is>
+absl::Status CheckSame(absl::string_view kind, const Was& was, const Is& is) {
+  if (was.size() != static_cast<int>(is.size())) {
+    return Differs(absl::StrCat(was.size(), " ", kind),
+                   absl::StrCat(is.size()));
+  }
+  for (int i = 0; i < was.size(); ++i) {
+    if (Describe(was[i]) != Describe(is[i])) {
+      return Differs(Describe(was[i]), Describe(is[i]));
+    }
+    if (SlotsOf(was[i]) != SlotsOf(is[i])) {
+      return Differs(SlotsOf(was[i]), SlotsOf(is[i]));
+    }
+  }
+  return absl::OkStatus();
 }
 
 bool HasSameField(const job::Job& a, const job::Job& b,
@@ -49,7 +72,8 @@ absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
 
 absl::Status CheckResumable(
     const durable::CheckpointManifest& checkpoint, const job::Job& job,
-    const std::vector<durable::CheckpointVariable>& variables) {
+    const std::vector<durable::CheckpointVariable>& variables,
+    const std::vector<durable::CheckpointTable>& tables) {
   const job::Optimizer& was = checkpoint.job().optimizer();
   if (was.kind_case() != job.optimizer().kind_case()) {
     const auto* kinds = job::Optimizer::descriptor();
@@ -60,20 +84,8 @@ absl::Status CheckResumable(
             "optimizer ",
             kinds->FindFieldByNumber(job.optimizer().kind_case())->name()));
   }
-  const auto& old_variables = checkpoint.variable();
-  if (old_variables.size() != static_cast<int>(variables.size())) {
-    return Differs(absl::StrCat(old_variables.size(), " variables"),
-                   absl::StrCat(variables.size()));
-  }
-  for (int i = 0; i < old_variables.size(); ++i) {
-    if (Describe(old_variables[i]) != Describe(variables[i])) {
-      return Differs(Describe(old_variables[i]), Describe(variables[i]));
-    }
-    if (SlotsOf(old_variables[i]) != SlotsOf(variables[i])) {
-      return Differs(SlotsOf(old_variables[i]), SlotsOf(variables[i]));
-    }
-  }
-  return absl::OkStatus();
+  RETURN_IF_ERROR(CheckSame("variables", checkpoint.variable(), variables));
+  return CheckSame("sparse tables", checkpoint.table(), tables);
 }
 
 bool IsComplete(const durable::CheckpointManifest& checkpoint,
@@ -89,9 +101,20 @@ bool IsComplete(const durable::CheckpointManifest& checkpoint,
 
 bool HasSameSharding(const durable::CheckpointManifest& checkpoint,
                      const job::Job& job, size_t num_ps) {
+  // Of the strategy, what the worker alone goes by may change.
+  job::ParameterServerStrategy was = checkpoint.job().parameter_server();
+  job::ParameterServerStrategy is = job.parameter_server();
+  for (job::ParameterServerStrategy* strategy : {&was, &is}) {
+    strategy->clear_wire_encoding();
+    strategy->clear_push_share();
+    if (!strategy->has_synchronous()) strategy->clear_consistency();
+  }
+  job::Model tables_were, tables_are;
+  *tables_were.mutable_sparse_table() = checkpoint.job().model().sparse_table();
+  *tables_are.mutable_sparse_table() = job.model().sparse_table();
   return checkpoint.file_size() == static_cast<int>(num_ps) &&
-         MessageDifferencer::Equals(checkpoint.job().parameter_server(),
-                                    job.parameter_server());
+         MessageDifferencer::Equals(was, is) &&
+         MessageDifferencer::Equals(tables_were, tables_are);
 }
 
 std::string ChangedFields(const durable::CheckpointManifest& checkpoint,

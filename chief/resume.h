@@ -20,18 +20,20 @@ namespace parasol {
 absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
     const CheckpointStore& store);
 
-// Whether `job`, with these variables and this optimizer's slots, can train on
+// Whether `job`, with these variables and tables and their slots, can train on
 // from the checkpoint. Learning rates, the end and the like may differ.
 //   InvalidArgument  names the first difference.
 absl::Status CheckResumable(
     const durable::CheckpointManifest& checkpoint, const job::Job& job,
-    const std::vector<durable::CheckpointVariable>& variables);
+    const std::vector<durable::CheckpointVariable>& variables,
+    const std::vector<durable::CheckpointTable>& tables);
 
 // Nothing is left to train: it is the last checkpoint of a job with this end.
 bool IsComplete(const durable::CheckpointManifest& checkpoint,
                 const job::Job& job);
 
-// `job` over `num_ps` shards has the same parts as the checkpoint's job had.
+// `job` over `num_ps` shards has the same parts and tables as the checkpoint's
+// job had, and takes pushes in the same way: a ps that holds them goes on.
 bool HasSameSharding(const durable::CheckpointManifest& checkpoint,
                      const job::Job& job, size_t num_ps);
 

@@ -54,7 +54,7 @@ TEST(Resume, TheSameModelIsResumableWithAnotherLearningRateAndEnd) {
   job::Job job = AdamJob();
   job.mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
   job.mutable_end()->set_steps(1000);
-  EXPECT_OK(CheckResumable(AdamCheckpoint(), job, AdamVariables()));
+  EXPECT_OK(CheckResumable(AdamCheckpoint(), job, AdamVariables(), {}));
   EXPECT_EQ(ChangedFields(AdamCheckpoint(), job), "optimizer, end");
 }
 
@@ -62,21 +62,23 @@ TEST(Resume, AnotherModelIsRefusedByItsFirstDifference) {
   job::Job sgd;
   sgd.mutable_optimizer()->mutable_sgd();
   EXPECT_THAT(
-      CheckResumable(AdamCheckpoint(), sgd, AdamVariables()),
+      CheckResumable(AdamCheckpoint(), sgd, AdamVariables(), {}),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("optimizer adam"), HasSubstr("optimizer sgd"))));
   EXPECT_THAT(
       CheckResumable(AdamCheckpoint(), AdamJob(),
                      {Variable("kernel", {2, 4}, {"m", "v"}),
-                      Variable("bias", {3}, {"m", "v"})}),
+                      Variable("bias", {3}, {"m", "v"})},
+                     {}),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("kernel [2, 3]"), HasSubstr("kernel [2, 4]"))));
-  EXPECT_THAT(CheckResumable(AdamCheckpoint(), AdamJob(), {}),
+  EXPECT_THAT(CheckResumable(AdamCheckpoint(), AdamJob(), {}, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("2 variables, the job has 0")));
   EXPECT_THAT(CheckResumable(AdamCheckpoint(), AdamJob(),
                              {Variable("kernel", {2, 3}, {"m", "v", "vhat"}),
-                              Variable("bias", {3}, {"m", "v", "vhat"})}),
+                              Variable("bias", {3}, {"m", "v", "vhat"})},
+                             {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("slots m, v, vhat")));
 }
@@ -115,6 +117,43 @@ TEST(Resume, ShardingDependsOnTheNumberOfPsAndTheStrategy) {
   job.mutable_parameter_server()->set_placement(
       job::ParameterServerStrategy::ROUND_ROBIN);
   EXPECT_FALSE(HasSameSharding(AdamCheckpoint(), job, 2));
+}
+
+TEST(Resume, ATableOfAnotherWidthOrOptimizerIsNamed) {
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  durable::CheckpointTable& was = *checkpoint.add_table();
+  was.set_name("users");
+  was.set_width(16);
+  was.add_slot("accumulator");
+  durable::CheckpointTable is = was;
+  EXPECT_OK(CheckResumable(checkpoint, AdamJob(), AdamVariables(), {is}));
+  is.set_width(8);
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), AdamVariables(), {is}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("users of width 16, the job has users of "
+                                 "width 8")));
+  is.set_width(16);
+  is.clear_slot();
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), AdamVariables(), {is}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("slots accumulator")));
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), AdamVariables(), {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("1 sparse tables")));
+}
+
+TEST(Resume, APsKeepsItsShardsUntilTheyTakePushesInAnotherWay) {
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  job::Job job = AdamJob();
+  job.mutable_parameter_server()->set_wire_encoding(job::BFLOAT16);
+  job.mutable_parameter_server()->mutable_bounded_staleness()->set_bound(2);
+  EXPECT_TRUE(HasSameSharding(checkpoint, job, 2));
+  job.mutable_parameter_server()->mutable_synchronous();
+  EXPECT_FALSE(HasSameSharding(checkpoint, job, 2));
+  *checkpoint.mutable_job() = job;
+  EXPECT_TRUE(HasSameSharding(checkpoint, job, 2));
+  job.mutable_model()->add_sparse_table()->set_name("users");
+  EXPECT_FALSE(HasSameSharding(checkpoint, job, 2));
 }
 
 class FindCheckpointTest : public testing::Test {

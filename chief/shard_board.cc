@@ -73,6 +73,8 @@ absl::StatusOr<wire::GetPlacementResponse> ShardBoard::Placement(
     shard->set_incarnation(place.incarnation);
     shard->mutable_part()->Assign(place.shard.parts.begin(),
                                   place.shard.parts.end());
+    shard->mutable_table()->Assign(place.shard.tables.begin(),
+                                   place.shard.tables.end());
     if (place.state == State::kReady) continue;
     not_ready.push_back(absl::StrCat(
         "ps/", place.shard.ps_index,

@@ -20,6 +20,8 @@ class ShardBoard {
     int ps_index = 0;
     std::string address;
     std::vector<wire::PartSpec> parts;
+    // The same for every shard.
+    std::vector<wire::TableSpec> tables;
   };
 
   // `first_version` must grow from one chief process to the next: workers

@@ -7,65 +7,88 @@
 #include <optional>
 #include <vector>
 
+#include "chief/step_plan.h"
 #include "proto/checkpoint.pb.h"
 
 namespace parasol {
 
-// Who may do which share of the steps up to the end, and how many are done.
-// Pure.
+// Each step is one worker's: asynchronous training and bounded staleness.
 //
 // Totals per worker incarnation travel, not differences, so a message that is
 // lost or sent twice changes nothing. Each step is granted to one incarnation
 // at a time: without failures exactly the steps up to the end are done. The
 // unfinished steps of an incarnation that is gone are granted again; should it
 // have done some of them unheard, the end is overshot by those.
-class StepLedger {
+//
+// Bounded staleness: a worker's clock is the number of steps that it has done,
+// counted from the smallest clock of those that were there when it came. A
+// clock of c begins a step when the smallest clock of the live ones is c -
+// bound or more, so each is granted up to bound + 1 above the smallest, which
+// never falls. The slowest worker is always granted what is left: nobody waits
+// for ever but for a live worker that stands still.
+class StepLedger : public StepPlan {
  public:
   // Incarnations that are gone are remembered, with what they had done, in
   // case they come back; so many of them.
   static constexpr size_t kMaxGone = 1024;
 
-  // A new run.
-  StepLedger() = default;
+  // A new run. Without a bound: asynchronous.
+  explicit StepLedger(std::optional<int64_t> bound = std::nullopt)
+      : bound_(bound) {}
   // The run that `manifest` is a checkpoint of: a worker that reports more than
-  // its progress there is credited with the difference.
-  explicit StepLedger(const durable::CheckpointManifest& manifest);
+  // its progress there is credited with the difference. Its clock goes on from
+  // the one there as long as nothing has been granted.
+  explicit StepLedger(const durable::CheckpointManifest& manifest,
+                      std::optional<int64_t> bound = std::nullopt);
 
-  // The number of steps at which the job ends. Unknown: nothing is granted.
-  void SetEnd(int64_t end_step) { end_step_ = end_step; }
-  std::optional<int64_t> end_step() const { return end_step_; }
+  void SetEnd(int64_t end_step) override { end_step_ = end_step; }
+  std::optional<int64_t> end_step() const override { return end_step_; }
 
-  // The incarnation (again) takes part. In a run that began after it had
-  // started, what an unknown one has done was for another run, and not counted.
-  void Enter(uint64_t incarnation, int64_t completed);
-  // It has completed so many since its start. Smaller totals than before are
-  // late messages and ignored.
-  void Report(uint64_t incarnation, int64_t completed);
+  // In a run that began after the incarnation had started, what an unknown one
+  // has done was for another run, and not counted.
+  void Enter(uint64_t worker, int64_t completed) override;
+  void Report(uint64_t worker, int64_t completed) override;
+  void Release(uint64_t worker) override;
+  void Answer(uint64_t worker, int64_t want, int workers,
+              wire::ClaimStepsResponse& response) override;
   // Grants up to `want` steps more, fewer towards the end so that `workers`
   // workers share it, and returns the incarnation's total.
-  int64_t Grant(uint64_t incarnation, int64_t want, int workers);
-  // It is gone: what it was granted and has not completed is free again.
-  void Release(uint64_t incarnation);
+  int64_t Grant(uint64_t worker, int64_t want, int workers);
 
-  int64_t global_step() const { return global_step_; }
-  bool IsComplete() const { return end_step_ && global_step_ >= *end_step_; }
-  // Of the incarnations that are known, for a checkpoint's manifest.
-  std::vector<durable::WorkerProgress> Progress() const;
+  int64_t global_step() const override { return global_step_; }
+  std::vector<durable::WorkerProgress> Progress() const override;
+  std::vector<uint64_t> Awaited() const override;
+  std::optional<int64_t> CutStep(int) const override { return std::nullopt; }
+  void CutMissed() override {}
+
+  // As reported; of a worker that has entered.
+  int64_t ClockOf(uint64_t worker) const {
+    return accounts_.at(worker).clock();
+  }
 
  private:
   struct Account {
     int64_t completed = 0;
     int64_t granted = 0;  // >= completed
+    // What the clock is ahead of `completed`.
+    int64_t lead = 0;
     bool gone = false;
+
+    int64_t clock() const { return completed + lead; }
   };
 
   // Granted and not completed, of all.
   int64_t Outstanding() const;
+  // Of the live ones; where there are none, of those that were there last.
+  int64_t SmallestClock() const;
   void Remember(uint64_t gone_incarnation);
 
+  const std::optional<int64_t> bound_;
   bool resumed_ = false;
+  bool has_granted_ = false;
   std::optional<int64_t> end_step_;
   int64_t global_step_ = 0;
+  int64_t last_smallest_clock_ = 0;
   std::map<uint64_t, Account> accounts_;
   // Incarnations in the order in which they went; those that came back are
   // still in it.

@@ -9,7 +9,10 @@ namespace parasol {
 
 TrainingEnd::TrainingEnd(const job::Job& job)
     : end_(job.end()),
-      batch_size_(std::max<int64_t>(1, job.train().batch_size())) {}
+      step_examples_(
+          std::max<int64_t>(1, job.train().batch_size()) *
+          std::max<int64_t>(
+              1, job.parameter_server().synchronous().total_replicas())) {}
 
 absl::Status TrainingEnd::ObserveExamples(int64_t train_examples) {
   if (!end_.has_epochs()) return absl::OkStatus();
@@ -34,7 +37,7 @@ std::optional<int64_t> TrainingEnd::step() const {
   }
   if (!train_examples_) return std::nullopt;
   const double examples = end_.epochs() * static_cast<double>(*train_examples_);
-  const auto steps = static_cast<int64_t>(std::ceil(examples / batch_size_));
+  const auto steps = static_cast<int64_t>(std::ceil(examples / step_examples_));
   return end_.has_steps() ? std::min<int64_t>(steps, end_.steps()) : steps;
 }
 

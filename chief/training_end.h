@@ -26,7 +26,8 @@ class TrainingEnd {
 
  private:
   const job::TrainingEnd end_;
-  const int64_t batch_size_;
+  // One worker's batch; in synchronous training that of every replica.
+  const int64_t step_examples_;
   std::optional<int64_t> train_examples_;
 };
 

@@ -47,6 +47,16 @@ job::Job TwoEpochs() {
   return job;
 }
 
+TEST(TrainingEnd, ASynchronousStepHasABatchOfEachReplica) {
+  job::Job job = TwoEpochs();
+  TrainingEnd one(job);
+  EXPECT_OK(one.ObserveExamples(100));
+  job.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(4);
+  TrainingEnd four(job);
+  EXPECT_OK(four.ObserveExamples(100));
+  EXPECT_EQ(*four.step(), *one.step() / 4);
+}
+
 TEST(TrainingEnd, IsUnknownUntilAWorkerHasCountedTheExamples) {
   TrainingEnd end(TwoEpochs());
   EXPECT_EQ(end.step(), std::nullopt);

@@ -1,5 +1,6 @@
 #include "cluster/job/defaults.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
@@ -106,6 +107,14 @@ void FillOptimizer(job::Optimizer& optimizer) {
   }
 }
 
+void FillSparseTable(job::SparseTable& table) {
+  if (table.initializer().kind_case() == job::Initializer::KIND_NOT_SET) {
+    table.mutable_initializer()->mutable_random_uniform();
+  }
+  FillInitializer(*table.mutable_initializer());
+  if (table.has_optimizer()) FillOptimizer(*table.mutable_optimizer());
+}
+
 void FillCheckpoint(job::CheckpointPolicy& checkpoint) {
   if (!checkpoint.has_every_steps()) {
     SET_DEFAULT(checkpoint, every_seconds, 60.0);
@@ -129,6 +138,17 @@ void FillParameterServer(job::ParameterServerStrategy& strategy) {
   if (strategy.has_max_size()) {
     SET_DEFAULT(*strategy.mutable_max_size(), max_shards, 0);
   }
+  if (strategy.consistency_case() ==
+      job::ParameterServerStrategy::CONSISTENCY_NOT_SET) {
+    strategy.mutable_asynchronous();
+  }
+  if (strategy.has_synchronous() &&
+      strategy.synchronous().lost_worker() ==
+          job::Synchronous::LOST_WORKER_UNSPECIFIED) {
+    strategy.mutable_synchronous()->set_lost_worker(job::Synchronous::REASSIGN);
+  }
+  SET_DEFAULT(strategy, wire_encoding, job::FLOAT32);
+  SET_DEFAULT(strategy, push_share, 1.0);
 }
 
 void FillWorker(job::WorkerSettings& worker) {
@@ -144,7 +164,12 @@ void FillWorker(job::WorkerSettings& worker) {
 void FillDefaults(job::Job& job) {
   SET_DEFAULT(job, name, "job");
   SET_DEFAULT(job, seed, 0);
-  if (job.has_model()) FillModel(*job.mutable_model());
+  if (job.has_model()) {
+    FillModel(*job.mutable_model());
+    for (auto& table : *job.mutable_model()->mutable_sparse_table()) {
+      FillSparseTable(table);
+    }
+  }
   if (job.has_train()) {
     FillDataset(*job.mutable_train(), /*shuffle_buffer=*/10000);
   }
@@ -153,6 +178,18 @@ void FillDefaults(job::Job& job) {
   FillCheckpoint(*job.mutable_checkpoint());
   FillParameterServer(*job.mutable_parameter_server());
   FillWorker(*job.mutable_worker());
+}
+
+void FillClusterDefaults(job::Job& job, int workers) {
+  if (!job.parameter_server().has_synchronous()) return;
+  job::Synchronous& mode =
+      *job.mutable_parameter_server()->mutable_synchronous();
+  if (!mode.has_replicas_to_aggregate()) {
+    mode.set_replicas_to_aggregate(
+        mode.has_total_replicas() ? std::min(workers, mode.total_replicas())
+                                  : workers);
+  }
+  SET_DEFAULT(mode, total_replicas, mode.replicas_to_aggregate());
 }
 
 }  // namespace parasol

@@ -10,6 +10,10 @@ namespace parasol {
 // layers, the end) stays unset: Validate asks for it. May be applied twice.
 void FillDefaults(job::Job& job);
 
+// Those that depend on the cluster, of `workers` workers: how many replicas a
+// synchronous step has. The chief applies it before anybody gets the job.
+void FillClusterDefaults(job::Job& job, int workers);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_JOB_DEFAULTS_H_

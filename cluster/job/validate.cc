@@ -5,10 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
@@ -27,6 +30,9 @@ constexpr int64_t kMaxShuffleBuffer = int64_t{1} << 32;
 constexpr int64_t kMaxPrefetchBatches = 1024;
 constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
 constexpr double kMaxSeconds = 1e9;
+constexpr int64_t kMaxReplicas = 4096;
+constexpr int64_t kMaxTables = 1024;
+constexpr int64_t kMaxTableWidth = 65536;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
 
 absl::Status Fault(absl::string_view path, absl::string_view what) {
@@ -232,8 +238,93 @@ absl::Status ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
                  kMaxInt);
 }
 
-absl::Status ValidateParameterServer(
-    const job::ParameterServerStrategy& strategy) {
+absl::Status ValidateSparseTable(const std::string& path,
+                                 const job::SparseTable& table) {
+  if (table.name().empty()) return Missing(absl::StrCat(path, ".name"));
+  if (!table.has_width()) return Missing(absl::StrCat(path, ".width"));
+  RETURN_IF_ERROR(
+      InRange(absl::StrCat(path, ".width"), table.width(), 1, kMaxTableWidth));
+  RETURN_IF_ERROR(ValidateInitializer(table.initializer()))
+      << path << ".initializer";
+  if (table.initializer().has_glorot_uniform() ||
+      table.initializer().has_he_normal()) {
+    return Fault(absl::StrCat(path, ".initializer"),
+                 "a table has no shape to scale it by");
+  }
+  if (!table.has_optimizer()) return absl::OkStatus();
+  RETURN_IF_ERROR(ValidateOptimizer(table.optimizer())) << path;
+  return absl::OkStatus();
+}
+
+absl::Status ValidateSparseTables(const job::Model& model) {
+  RETURN_IF_ERROR(
+      InRange("model.sparse_table", model.sparse_table_size(), 0, kMaxTables));
+  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
+                   VariablesOf(model));
+  std::set<std::string> names;
+  for (const VariableSpec& variable : variables) names.insert(variable.name);
+  for (int i = 0; i < model.sparse_table_size(); ++i) {
+    const std::string path = absl::StrCat("model.sparse_table[", i, "]");
+    const job::SparseTable& table = model.sparse_table(i);
+    RETURN_IF_ERROR(ValidateSparseTable(path, table));
+    const auto is_allowed = [](char c) {
+      return absl::ascii_isalnum(c) || absl::StrContains("_-./", c);
+    };
+    if (table.name().size() > kMaxNameBytes ||
+        !std::all_of(table.name().begin(), table.name().end(), is_allowed)) {
+      return Fault(
+          absl::StrCat(path, ".name"),
+          absl::StrCat("\"", absl::CHexEscape(table.name().substr(0, 100)),
+                       "\" is not 1 to ", kMaxNameBytes,
+                       " letters, digits, '_', '-', '.', '/'"));
+    }
+    if (!names.insert(table.name()).second) {
+      return Fault(absl::StrCat(path, ".name"),
+                   absl::StrCat(table.name(), " appears twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateSynchronous(const job::Synchronous& mode) {
+  const std::string path = "parameter_server.synchronous";
+  if (mode.has_total_replicas()) {
+    RETURN_IF_ERROR(InRange(absl::StrCat(path, ".total_replicas"),
+                            mode.total_replicas(), 1, kMaxReplicas));
+  }
+  if (!mode.has_replicas_to_aggregate()) return absl::OkStatus();
+  return InRange(
+      absl::StrCat(path, ".replicas_to_aggregate"),
+      mode.replicas_to_aggregate(), 1,
+      mode.has_total_replicas() ? mode.total_replicas() : kMaxReplicas);
+}
+
+absl::Status ValidateExchange(const job::ParameterServerStrategy& strategy) {
+  if (strategy.has_bounded_staleness()) {
+    const std::string path = "parameter_server.bounded_staleness.bound";
+    if (!strategy.bounded_staleness().has_bound()) return Missing(path);
+    RETURN_IF_ERROR(
+        InRange(path, strategy.bounded_staleness().bound(), 0, kMaxSteps));
+  }
+  if (strategy.has_synchronous()) {
+    RETURN_IF_ERROR(ValidateSynchronous(strategy.synchronous()));
+  }
+  const double share = strategy.push_share();
+  if (!(share > 0 && share <= 1)) {
+    return Fault("parameter_server.push_share",
+                 absl::StrCat(share, " is not above 0 and at most 1"));
+  }
+  if (share < 1 && strategy.has_synchronous()) {
+    return Fault("parameter_server.push_share",
+                 absl::StrCat(share,
+                              " leaves something for a worker's next gradient, "
+                              "which another worker may compute: synchronous "
+                              "training takes 1 only"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
   using Strategy = job::ParameterServerStrategy;
   switch (strategy.partitioner_case()) {
     case Strategy::kFixedShards:
@@ -272,7 +363,9 @@ absl::Status Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateSynchronousClipping(job));
   RETURN_IF_ERROR(ValidateEnd(job.end()));
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
-  return ValidateParameterServer(job.parameter_server());
+  RETURN_IF_ERROR(ValidateSparseTables(job.model()));
+  RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
+  return ValidateExchange(job.parameter_server());
 }
 
 }  // namespace parasol

@@ -1,0 +1,125 @@
+// What differs with the job's consistency mode.
+
+#include "base/status_matchers.h"
+#include "chief/coordinator_test_fixture.h"
+
+namespace parasol {
+namespace {
+
+using coordinator_testing::CoordinatorTest;
+using coordinator_testing::Task;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class BoundedStalenessTest : public CoordinatorTest {
+ protected:
+  BoundedStalenessTest() {
+    options_.job.mutable_parameter_server()
+        ->mutable_bounded_staleness()
+        ->set_bound(1);
+  }
+};
+
+TEST_F(BoundedStalenessTest, WhomTheFastestWaitsForIsNamed) {
+  StartTraining();
+  ASSERT_OK_AND_ASSIGN(auto first, Claim(worker0_, 0, 100));
+  EXPECT_EQ(first.granted_steps(), 2);
+  EXPECT_THAT(first.awaited_task(), IsEmpty());
+  ASSERT_OK_AND_ASSIGN(auto second, Claim(worker0_, 2, 100));
+  EXPECT_EQ(second.granted_steps(), 2);
+  EXPECT_THAT(second.awaited_task(), ElementsAre("worker/1"));
+  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/1"));
+}
+
+TEST_F(BoundedStalenessTest, AWorkerWhoseLeaseRanOutIsWaitedForNoMore) {
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 100));
+  ASSERT_OK(Claim(worker0_, 2, 100));
+  Pass(absl::Seconds(11), {ps0_, ps1_, worker0_});
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 2, 100));
+  EXPECT_EQ(claim.granted_steps(), 4);
+}
+
+TEST_F(BoundedStalenessTest, ARestartedChiefGrantsWhenAllWorkersAreBack) {
+  Resume(50);
+  RegisterPs(coordinator_testing::kRun);
+  ASSERT_OK(Register(worker0_, "", 30));
+  ASSERT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK_AND_ASSIGN(auto early, Claim(worker0_, 30, 100));
+  EXPECT_EQ(early.granted_steps(), 30);
+  ASSERT_OK(Register(worker1_, "", 30));
+  ASSERT_OK_AND_ASSIGN(auto late, Claim(worker0_, 30, 100));
+  EXPECT_GT(late.granted_steps(), 30);
+}
+
+TEST_F(BoundedStalenessTest,
+       ARestartedChiefDoesNotAwaitAllForLongerThanALease) {
+  Resume(50);
+  RegisterPs(coordinator_testing::kRun);
+  ASSERT_OK(Register(worker0_, "", 30));
+  Pass(options_.lease, {ps0_, ps1_, worker0_});
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 30, 100));
+  EXPECT_GT(claim.granted_steps(), 30);
+}
+
+class SynchronousTest : public CoordinatorTest {
+ protected:
+  SynchronousTest() {
+    mode().set_total_replicas(2);
+    mode().set_replicas_to_aggregate(2);
+  }
+  job::Synchronous& mode() {
+    return *options_.job.mutable_parameter_server()->mutable_synchronous();
+  }
+};
+
+TEST_F(SynchronousTest, ReplicasAreSharedOutAndALostWorkersReassigned) {
+  StartTraining();
+  ASSERT_OK_AND_ASSIGN(auto before, Claim(worker0_, 0, 0));
+  EXPECT_EQ(before.replica_size(), 1);
+  Pass(absl::Seconds(11), {ps0_, ps1_, worker0_});
+  ASSERT_OK_AND_ASSIGN(auto after, Claim(worker0_, 0, 0));
+  EXPECT_THAT(after.replica(), ElementsAre(0, 1));
+  EXPECT_NE(after.assignment_version(), before.assignment_version());
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
+TEST_F(SynchronousTest, ALostWorkerEndsTheJobWhereItSaysSo) {
+  mode().set_lost_worker(job::Synchronous::FAIL);
+  StartTraining();
+  ASSERT_OK(Leave(worker1_));
+  EXPECT_EQ(phase(), wire::FAILED);
+  EXPECT_THAT(chief().Status().failure(), HasSubstr("worker/1 is gone"));
+}
+
+TEST_F(SynchronousTest, ACheckpointIsCutAtAStepThatIsYetToCome) {
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 10, 0));
+  const Coordinator::CheckpointOrder order = NextCheckpoint();
+  EXPECT_TRUE(order.at_global_step);
+  EXPECT_GT(order.manifest.global_step(), 10);
+  chief().CheckpointDone(order, absl::AbortedError("at 12"), now_);
+  const Coordinator::CheckpointOrder again = NextCheckpoint();
+  EXPECT_GT(again.manifest.global_step(), order.manifest.global_step());
+  chief().CheckpointDone(again, absl::OkStatus(), now_);
+  EXPECT_EQ(chief().newest_checkpoint(), again.manifest.global_step());
+}
+
+TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreCutAtTheBorders) {
+  RegisterPs();
+  RegisterWorkers();
+  FinishLoad(NextLoad());
+  const Coordinator::CheckpointOrder first = NextCheckpoint();
+  EXPECT_TRUE(first.at_global_step);
+  EXPECT_EQ(first.manifest.global_step(), 0);
+  chief().CheckpointDone(first, absl::OkStatus(), now_);
+  ASSERT_OK(Claim(worker0_, 100, 0));
+  ASSERT_EQ(phase(), wire::FINISHING);
+  const Coordinator::CheckpointOrder last = NextCheckpoint();
+  EXPECT_EQ(last.manifest.global_step(), 100);
+  EXPECT_TRUE(last.manifest.final());
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,42 @@
+#include "chief/replica_plan.h"
+
+#include <algorithm>
+
+namespace parasol {
+
+void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
+  const bool is_first = known_.insert(worker).second;
+  if (is_new_run_ && is_first && completed > 0) strangers_.insert(worker);
+  if (strangers_.contains(worker)) return;
+  assignment_.Join(worker);
+  Report(worker, completed);
+}
+
+void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
+  if (strangers_.contains(worker) || completed <= global_step_) return;
+  global_step_ = completed;
+  unheard_ = 0;
+}
+
+void ReplicaPlan::Release(uint64_t worker) { assignment_.Lose(worker); }
+
+void ReplicaPlan::Answer(uint64_t worker, int64_t want, int workers,
+                         wire::ClaimStepsResponse& response) {
+  for (const int replica : assignment_.ReplicasOf(worker)) {
+    response.add_replica(replica);
+  }
+  response.set_assignment_version(assignment_.version());
+  response.set_end_step(end_step_.value_or(0));
+}
+
+std::optional<int64_t> ReplicaPlan::CutStep(int workers) const {
+  const int64_t step = global_step_ + (workers > 0 ? margin_ : unheard_);
+  return end_step_ ? std::min(step, *end_step_) : step;
+}
+
+void ReplicaPlan::CutMissed() {
+  margin_ = std::min(2 * margin_, kMaxMargin);
+  ++unheard_;
+}
+
+}  // namespace parasol
