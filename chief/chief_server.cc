@@ -8,22 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
-
-google::protobuf::Duration ToProto(absl::Duration duration) {
-  google::protobuf::Duration proto;
-  proto.set_seconds(absl::IDivDuration(duration, absl::Seconds(1), &duration));
-  proto.set_nanos(absl::ToInt64Nanoseconds(duration));
-  return proto;
-}
-
-absl::Duration FromProto(const google::protobuf::Duration& proto) {
-  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
-}
 
 }  // namespace
 

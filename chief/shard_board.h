@@ -21,7 +21,7 @@ class ShardBoard {
     std::string address;
     std::vector<wire::PartSpec> parts;
     // The same for every shard.
-    std::vector<wire::TableSpec> tables;
+    std::vector<wire::TableSpec> tables = {};
   };
 
   // `first_version` must grow from one chief process to the next: workers

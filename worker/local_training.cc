@@ -130,11 +130,12 @@ absl::Status LocalTraining::TrainTo(int64_t end, int64_t checkpoint_every) {
     const int64_t stop =
         std::min(end, (step_ / checkpoint_every + 1) * checkpoint_every);
     CountedSteps steps(step_, stop, stopping_);
+    TrainingReporter reporter(clock_);
     TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps,
-                      clock_, metrics_);
+                      clock_, metrics_, reporter);
     RETURN_IF_ERROR(loop.Run());
     step_ = steps.completed();
-    const TrainingReport report = loop.TakeReport();
+    const TrainingReport report = reporter.Take();
     LOG(INFO) << "step " << step_ << " of " << end << ", loss "
               << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
               << report.examples / absl::ToDoubleSeconds(report.elapsed)

@@ -21,6 +21,7 @@ class StepLease {
   // The chief's newest word on the total that this worker may start.
   void Grant(int64_t granted_total) { granted_ = granted_total; }
 
+  int64_t granted() const { return granted_; }
   int64_t started() const { return started_; }
   int64_t completed() const { return completed_; }
   int64_t held() const { return granted_ > started_ ? granted_ - started_ : 0; }

@@ -3,21 +3,15 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "cluster/rpc/proto_duration.h"
 #include "worker/step_lease.h"
 
 namespace parasol {
 namespace {
 
-// What no repetition of the call will change. All else may pass: the chief is
-// away, its connection broke, or it has restarted and waits for our
-// registration (the session's heartbeat sees to it).
-bool IsPermanent(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) ||
-         absl::IsFailedPrecondition(status) ||
-         absl::IsPermissionDenied(status) || absl::IsUnauthenticated(status) ||
-         absl::IsUnimplemented(status);
-}
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 class Claimer : public ChiefStepSource {
  public:
@@ -68,10 +62,15 @@ class Claimer : public ChiefStepSource {
     return stopped_ || !failure_.ok() ||
            (no_more_ && lease_.completed() == lease_.started());
   }
-  // Worth a call before the interval is over: the loop waits for steps, or the
-  // last report is not the final one yet.
+  // The loop can do nothing but wait for steps.
+  bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return lease_.held() == 0 && lease_.completed() == lease_.started();
+  }
+  // Worth a call before the interval is over: the loop is about to need steps,
+  // or others may be waiting for the ones it has completed.
   bool IsHungry() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return ShouldEnd() || (lease_.held() == 0 && !asked_in_vain_);
+    return ShouldEnd() || (lease_.held() == 0 && !asked_in_vain_) ||
+           (IsIdle() && lease_.completed() > last_completed_);
   }
 
   void ClaimUntilStopped() {
@@ -79,8 +78,11 @@ class Claimer : public ChiefStepSource {
       wire::ClaimStepsRequest request;
       {
         absl::MutexLock lock(&mu_);
-        clock_.AwaitWithTimeout(mu_, absl::Condition(this, &Claimer::IsHungry),
-                                options_.report_interval);
+        // From one call to the next: one that has waited at the chief is
+        // repeated at once.
+        clock_.AwaitWithTimeout(
+            mu_, absl::Condition(this, &Claimer::IsHungry),
+            last_report_ + options_.report_interval - clock_.Now());
         if (ShouldEnd()) return;
         request = NextRequest();
       }
@@ -103,6 +105,8 @@ class Claimer : public ChiefStepSource {
     request.set_completed_steps(lease_.completed());
     request.set_want(wanted > lease_.held() ? wanted - lease_.held() : 0);
     request.set_train_examples(options_.train_examples);
+    request.set_granted_steps(lease_.granted());
+    if (IsIdle()) *request.mutable_wait() = ToProto(options_.claim_wait);
     return request;
   }
 
@@ -111,11 +115,16 @@ class Claimer : public ChiefStepSource {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     asked_in_vain_ = true;
     if (!response.ok()) {
-      if (IsPermanent(response.status())) failure_ = response.status();
+      if (IsRefusal(response.status())) failure_ = response.status();
       return;
     }
     lease_.Grant(response->granted_steps());
     asked_in_vain_ = lease_.held() == 0;
+    if (IsIdle() && !response->awaited_task().empty()) {
+      LOG_EVERY(INFO, kLogInterval)
+          << "bounded staleness: waiting for the steps of "
+          << absl::StrJoin(response->awaited_task(), ", ");
+    }
     no_more_ = response->phase() == wire::FINISHING ||
                response->phase() == wire::COMPLETE;
     if (response->phase() == wire::FAILED) {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cluster/client/chief_client.h"
 #include "proto/chief.pb.h"
+#include "worker/step_claims.h"
 
 namespace parasol {
 
@@ -38,14 +39,18 @@ class StepSource {
 // The chief grants steps in small leases; this claims them ahead of need, and
 // reports the completed ones, on a thread of its own. While the chief does not
 // answer, the loop goes on until its lease is used up and then waits: how long
-// is the ChiefSession's to decide, whose owner calls Stop(). Thread-safe.
-class ChiefStepSource : public StepSource {
+// is the ChiefSession's to decide, whose owner calls Stop(). A loop that waits
+// with nothing left to report has its next claim wait at the chief, and takes
+// the step the moment it is granted. Thread-safe.
+class ChiefStepSource : public StepSource, public StepClaims {
  public:
   struct Options {
     wire::Task task;
     int64_t train_examples = 0;
     // Between two reports while steps are being completed.
     absl::Duration report_interval = absl::Milliseconds(100);
+    // The longest that a claim waits at the chief; Stop() waits for it.
+    absl::Duration claim_wait = absl::Seconds(1);
   };
 
   // `chief` must outlive it.
@@ -53,8 +58,8 @@ class ChiefStepSource : public StepSource {
                                                  ChiefClient& chief,
                                                  Clock& clock);
 
-  // Completed since this worker started: what a registration reports.
-  virtual int64_t completed_steps() const = 0;
+  // Of both bases.
+  void Stop() override = 0;
 };
 
 }  // namespace parasol

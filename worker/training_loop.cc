@@ -14,38 +14,10 @@ constexpr size_t kPackElements = 65536;
 
 }  // namespace
 
-WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
-    : steps(registry.AddCounter("parasol_worker_steps_total",
-                                "Steps whose gradients all shards have "
-                                "acknowledged.")),
-      examples(registry.AddCounter("parasol_worker_examples_total",
-                                   "Training examples computed.")),
-      loss(registry.AddGauge("parasol_worker_loss",
-                             "Mean loss of the newest batch.")),
-      step_seconds(registry.AddHistogram(
-          "parasol_worker_step_duration_seconds",
-          "From taking a step to having its successor's values.",
-          LatencyBounds())),
-      compute_seconds(
-          registry.AddCounter("parasol_worker_compute_seconds_total",
-                              "Time in forward and backward passes.")),
-      wait_input_seconds(
-          registry.AddCounter("parasol_worker_wait_input_seconds_total",
-                              "Time without a batch to compute on.")),
-      wait_steps_seconds(
-          registry.AddCounter("parasol_worker_wait_steps_seconds_total",
-                              "Time without a step granted by the chief.")),
-      wait_pull_seconds(
-          registry.AddCounter("parasol_worker_wait_pull_seconds_total",
-                              "Time without the values to compute with.")),
-      wait_push_seconds(registry.AddCounter(
-          "parasol_worker_wait_push_seconds_total",
-          "Time without the acknowledgement of earlier gradients.")) {}
-
 TrainingLoop::TrainingLoop(const Options& options, Model& model,
                            InputPipeline& input, ParameterClient& parameters,
                            StepSource& steps, Clock& clock,
-                           WorkerMetrics& metrics)
+                           WorkerMetrics& metrics, TrainingReporter& reporter)
     : options_(options),
       model_(model),
       input_(input),
@@ -53,48 +25,45 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
       steps_(steps),
       clock_(clock),
       metrics_(metrics),
-      report_start_(clock.Now()) {}
+      reporter_(reporter) {}
 
 absl::Status TrainingLoop::Run() {
-  RETURN_IF_ERROR(FinishPull(StartPull()));
   Pushes in_flight;  // of the step before
-  while (true) {
-    if (!steps_.CanStartNow()) {
-      RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, {})));
-    }
-    const absl::StatusOr<bool> more = NextStep();
-    if (!more.ok() || !*more) {
-      // Drain in good order also when told to stop.
-      RETURN_IF_ERROR(FinishPushes(std::move(in_flight)));
-      return more.status();
-    }
+  absl::StatusOr<Pending> values = TakeStep();
+  while (values.ok() && *values != nullptr) {
     const absl::Time start = clock_.Now();
-    ASSIGN_OR_RETURN(const Batch* batch, NextBatch());
-    RETURN_IF_ERROR(RunStep(*batch, in_flight));
+    values = RunStep(*std::move(values), in_flight);
     metrics_.step_seconds.Observe(absl::ToDoubleSeconds(clock_.Now() - start));
   }
+  return values.status();
 }
 
-// With overlap: the pull of the next values is on its way while this step
-// computes, and the pushes of the last step have had this step's time to be
-// acknowledged. Without: push, then pull, one after the other.
-absl::Status TrainingLoop::RunStep(const Batch& batch, Pushes& in_flight) {
-  Pending pull;
-  if (options_.overlap) pull = StartPull();
-  ASSIGN_OR_RETURN(Pushes pushes, Compute(batch));
+// Returns the pull of the step after it. With overlap that is on its way while
+// this step computes, if the step is there to be had, and the pushes of the
+// last step have had this step's time to be acknowledged. Without: push, then
+// pull, one after the other.
+absl::StatusOr<TrainingLoop::Pending> TrainingLoop::RunStep(Pending values,
+                                                            Pushes& in_flight) {
+  ASSIGN_OR_RETURN(const Batch* batch, NextBatch());
+  RETURN_IF_ERROR(FinishPull(std::move(values)));
+  const bool ahead = options_.overlap && steps_.CanStartNow();
+  absl::StatusOr<Pending> next;
+  if (ahead) next = TakeStep();
+  ASSIGN_OR_RETURN(Pushes pushes, Compute(*batch));
   RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, std::move(pushes))));
-  if (!options_.overlap) {
+  const bool goes_on = ahead && next.ok() && *next != nullptr;
+  if (!goes_on) {
     RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, {})));
-    pull = StartPull();
   }
-  return FinishPull(std::move(pull));
+  return ahead ? std::move(next) : TakeStep();
 }
 
-absl::StatusOr<bool> TrainingLoop::NextStep() {
+absl::StatusOr<TrainingLoop::Pending> TrainingLoop::TakeStep() {
   const absl::Time start = clock_.Now();
-  absl::StatusOr<bool> more = steps_.Start();
+  const absl::StatusOr<bool> more = steps_.Start();
   Charge(metrics_.wait_steps_seconds, start);
-  return more;
+  RETURN_IF_ERROR(more.status());
+  return *more ? StartPull() : nullptr;
 }
 
 absl::StatusOr<const Batch*> TrainingLoop::NextBatch() {
@@ -145,11 +114,7 @@ absl::StatusOr<TrainingLoop::Pushes> TrainingLoop::Compute(const Batch& batch) {
   RETURN_IF_ERROR(result.status());
   metrics_.examples.Add(result->examples);
   metrics_.loss.Set(result->loss_sum / result->examples);
-  {
-    absl::MutexLock lock(&report_mu_);
-    report_.examples += result->examples;
-    report_.loss_sum += result->loss_sum;
-  }
+  reporter_.AddExamples(result->examples, result->loss_sum);
   RETURN_IF_ERROR(CheckLoss(*result));
   return pushes;
 }
@@ -173,21 +138,12 @@ absl::Status TrainingLoop::FinishPushes(Pushes pushes) {
   Charge(metrics_.wait_push_seconds, start);
   steps_.Complete();
   metrics_.steps.Add();
-  absl::MutexLock lock(&report_mu_);
-  ++report_.steps;
+  reporter_.AddStep();
   return absl::OkStatus();
 }
 
 void TrainingLoop::Charge(Counter& seconds, absl::Time start) {
   seconds.Add(absl::ToDoubleSeconds(clock_.Now() - start));
-}
-
-TrainingReport TrainingLoop::TakeReport() {
-  const absl::Time now = clock_.Now();
-  absl::MutexLock lock(&report_mu_);
-  TrainingReport report = std::exchange(report_, {});
-  report.elapsed = now - std::exchange(report_start_, now);
-  return report;
 }
 
 }  // namespace parasol

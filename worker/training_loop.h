@@ -6,46 +6,24 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "cluster/client/parameter_client.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/step_source.h"
+#include "worker/training_report.h"
+#include "worker/worker_metrics.h"
 
 namespace parasol {
 
-struct WorkerMetrics {
-  explicit WorkerMetrics(MetricsRegistry& registry);
-
-  Counter steps;
-  Counter examples;
-  Gauge loss;
-  Histogram step_seconds;
-  // Where the loop's time goes; compute over the sum of all is its efficiency.
-  Counter compute_seconds;
-  Counter wait_input_seconds;
-  Counter wait_steps_seconds;
-  Counter wait_pull_seconds;
-  Counter wait_push_seconds;
-};
-
-// What a worker tells the chief with each heartbeat.
-struct TrainingReport {
-  int64_t steps = 0;
-  int64_t examples = 0;
-  double loss_sum = 0;  // over the examples
-  absl::Duration elapsed;
-};
-
-// A worker's loop: take a step, pull, compute, push. With `overlap` the next
-// values are pulled and the last gradients are pushed while a step computes,
-// so that a step sees the worker's own gradients up to the last but one.
-//
-// Run() is for one thread; TakeReport() may be called from any.
+// A worker's loop: take a step, pull, compute, push. A step's values are pulled
+// after it was taken: by then others' gradients that the chief had it wait for
+// (bounded staleness) have been applied. With `overlap` a step that can be had
+// at once is taken, and its values are pulled, while the one before computes,
+// whose gradients are pushed meanwhile: a step sees the worker's own gradients
+// up to the last but one. For one thread.
 class TrainingLoop {
  public:
   struct Options {
@@ -58,16 +36,13 @@ class TrainingLoop {
   // same order.
   TrainingLoop(const Options& options, Model& model, InputPipeline& input,
                ParameterClient& parameters, StepSource& steps, Clock& clock,
-               WorkerMetrics& metrics);
+               WorkerMetrics& metrics, TrainingReporter& reporter);
 
   // Trains until there are no more steps; every gradient has then been
   // acknowledged. Errors are those of the input, the model, the parameters and
   // the steps, and
   //   OutOfRange  the loss is not finite and the job says to stop.
   absl::Status Run();
-
-  // What was done since the last report.
-  TrainingReport TakeReport() ABSL_LOCKS_EXCLUDED(report_mu_);
 
  private:
   using Pending = std::unique_ptr<ParameterClient::Pending>;
@@ -78,10 +53,11 @@ class TrainingLoop {
   absl::Status FinishPull(Pending pull);
   absl::Status FinishPushes(Pushes pushes);
   absl::StatusOr<const Batch*> NextBatch();
-  absl::StatusOr<bool> NextStep();
+  // The pull of the next step's values; nullptr: there are no more steps.
+  absl::StatusOr<Pending> TakeStep();
   absl::StatusOr<Pushes> Compute(const Batch& batch);
   absl::Status CheckLoss(const BatchResult& result) const;
-  absl::Status RunStep(const Batch& batch, Pushes& in_flight);
+  absl::StatusOr<Pending> RunStep(Pending values, Pushes& in_flight);
   // Adds the time since `start` to `seconds`.
   void Charge(Counter& seconds, absl::Time start);
 
@@ -92,10 +68,7 @@ class TrainingLoop {
   StepSource& steps_;
   Clock& clock_;
   WorkerMetrics& metrics_;
-
-  absl::Mutex report_mu_;
-  TrainingReport report_ ABSL_GUARDED_BY(report_mu_);
-  absl::Time report_start_ ABSL_GUARDED_BY(report_mu_);
+  TrainingReporter& reporter_;
 };
 
 }  // namespace parasol

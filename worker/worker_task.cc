@@ -54,7 +54,8 @@ class Task : public WorkerTask {
       : options_(options),
         clock_(clock),
         registry_(registry),
-        metrics_(registry) {}
+        metrics_(registry),
+        reporter_(clock) {}
 
   ~Task() override {
     Stop();
@@ -133,6 +134,7 @@ class Task : public WorkerTask {
   Clock& clock_;
   MetricsRegistry& registry_;
   WorkerMetrics metrics_;
+  TrainingReporter reporter_;
   std::unique_ptr<RpcServer> server_;
 
   // Used by the task's thread alone, in the order in which they are made.
@@ -145,7 +147,6 @@ class Task : public WorkerTask {
   mutable absl::Mutex mu_;
   std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<ChiefStepSource> steps_ ABSL_GUARDED_BY(mu_);
-  TrainingLoop* loop_ ABSL_GUARDED_BY(mu_) = nullptr;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool loop_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool done_ ABSL_GUARDED_BY(mu_) = false;
@@ -314,16 +315,11 @@ absl::Status Task::Loop(ChiefSession& session) {
     steps = steps_.get();
   }
   TrainingLoop loop(options, *model_, *input_, *parameters, *steps, clock_,
-                    metrics_);
-  {
-    absl::MutexLock lock(&mu_);
-    loop_ = &loop;
-  }
+                    metrics_, reporter_);
   std::thread follower([this, &session] { FollowPlacement(session); });
   absl::Status result = loop.Run();
   {
     absl::MutexLock lock(&mu_);
-    loop_ = nullptr;
     loop_ended_ = true;
   }
   follower.join();
@@ -406,9 +402,7 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
 }
 
 void Task::Report(wire::HeartbeatRequest& request) {
-  absl::MutexLock lock(&mu_);
-  if (loop_ == nullptr) return;
-  const TrainingReport report = loop_->TakeReport();
+  const TrainingReport report = reporter_.Take();
   if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
   request.set_loss(report.loss_sum / report.examples);
   request.set_examples_per_second(report.examples /

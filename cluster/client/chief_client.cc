@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "cluster/rpc/channel.h"
+#include "cluster/rpc/proto_duration.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
 #include "proto/chief.grpc.pb.h"
@@ -39,7 +40,8 @@ class GrpcChiefClient : public ChiefClient {
   }
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request) override {
-    return Call(&wire::ChiefService::Stub::ClaimSteps, request);
+    return Call(&wire::ChiefService::Stub::ClaimSteps, request,
+                FromProto(request.wait()));
   }
   absl::Status ReportFailure(
       const wire::ReportFailureRequest& request) override {
@@ -57,10 +59,10 @@ class GrpcChiefClient : public ChiefClient {
   absl::StatusOr<Response> Call(
       grpc::Status (wire::ChiefService::Stub::*rpc)(grpc::ClientContext*,
                                                     const Request&, Response*),
-      const Request& request) {
+      const Request& request, absl::Duration wait = absl::ZeroDuration()) {
     grpc::ClientContext context;
     context.set_deadline(
-        absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
+        absl::ToChronoTime(Clock::Real().Now() + wait + call_deadline_));
     Response response;
     grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;

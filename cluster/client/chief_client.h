@@ -11,7 +11,8 @@
 
 namespace parasol {
 
-// The chief's calls, one attempt each, with a deadline. Thread-safe.
+// The chief's calls, one attempt each, with a deadline, to which what the call
+// asks to wait is added. Thread-safe.
 // Errors are the service's (proto/chief.proto), and
 //   Unavailable, DeadlineExceeded  the chief at `address` does not answer.
 class ChiefClient {

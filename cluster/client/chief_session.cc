@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
@@ -36,10 +37,6 @@ bool IsPermanent(const absl::Status& status) {
     default:
       return false;
   }
-}
-
-absl::Duration ToDuration(const google::protobuf::Duration& proto) {
-  return absl::Seconds(proto.seconds()) + absl::Nanoseconds(proto.nanos());
 }
 
 std::string NameOf(const wire::Task& task) {
@@ -259,7 +256,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   outage_.Answered(clock_.Now());
   metrics_.chief_reachable.Set(1);
   metrics_.registrations_total.Add();
-  const absl::Duration interval = ToDuration(response->heartbeat_interval());
+  const absl::Duration interval = FromProto(response->heartbeat_interval());
   heartbeat_interval_ =
       interval > absl::ZeroDuration() ? interval : kDefaultHeartbeatInterval;
   if (!registered_before_) registration_ = *std::move(response);

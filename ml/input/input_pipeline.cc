@@ -26,6 +26,8 @@ struct Examples {
   int64_t pixels_each() const { return images.height * images.width; }
 };
 
+int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
 // Batches go round: `free_` -> decoded on thread_ -> `ready_` -> lent to the
 // caller of Next() -> `free_`. As many exist as may be decoded ahead, and one
 // that the caller has; their memory is used again.
@@ -34,22 +36,28 @@ struct Examples {
 // and then it is joined.
 class IdxPipeline final : public InputPipeline {
  public:
-  IdxPipeline(Examples examples, const ShardOrder& order, int64_t batch_size,
-              int prefetch_batches, bool repeat)
+  IdxPipeline(std::shared_ptr<const Examples> examples,
+              const job::Dataset& dataset, const InputOptions& options)
       : examples_(std::move(examples)),
-        example_shape_({examples_.images.height, examples_.images.width}),
-        num_classes_(1 + *std::max_element(examples_.labels.begin(),
-                                           examples_.labels.end())),
-        batch_size_(batch_size),
-        repeat_(repeat),
-        order_(order),
-        free_(prefetch_batches + 1),
-        ready_(prefetch_batches + 1) {
-    for (int i = 0; i < prefetch_batches + 1; ++i) {
+        example_shape_({examples_->images.height, examples_->images.width}),
+        num_classes_(1 + *std::max_element(examples_->labels.begin(),
+                                           examples_->labels.end())),
+        dataset_(dataset),
+        repeat_(options.repeat),
+        shard_order_(OrderOf(*examples_, dataset, options)),
+        first_batch_(options.first_batch),
+        order_(shard_order_),
+        free_(BatchesOf(dataset)),
+        ready_(BatchesOf(dataset)) {
+    for (int i = 0; i < BatchesOf(dataset); ++i) {
       free_.Push(std::make_unique<Batch>());
     }
     thread_ = std::thread([this] { DecodeAll(); });
   }
+
+  static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
+      std::shared_ptr<const Examples> examples, const job::Dataset& dataset,
+      const InputOptions& options);
 
   ~IdxPipeline() override {
     free_.Close();
@@ -57,7 +65,12 @@ class IdxPipeline final : public InputPipeline {
     thread_.join();
   }
 
-  int64_t total_examples() const override { return examples_.images.count; }
+  absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
+      const InputOptions& options) const override {
+    return Open(examples_, dataset_, options);
+  }
+
+  int64_t total_examples() const override { return examples_->images.count; }
   const std::vector<int64_t>& example_shape() const override {
     return example_shape_;
   }
@@ -70,12 +83,38 @@ class IdxPipeline final : public InputPipeline {
   }
 
  private:
+  static ShardOrder OrderOf(const Examples& examples,
+                            const job::Dataset& dataset,
+                            const InputOptions& options) {
+    return {.total = examples.images.count,
+            .shard = options.shard,
+            .num_shards = options.num_shards,
+            .shuffle_buffer = dataset.shuffle_buffer(),
+            .seed = options.seed};
+  }
+  // All that exist: those decoded ahead, and the one that is lent.
+  static int BatchesOf(const job::Dataset& dataset) {
+    return std::max(1, dataset.prefetch_batches()) + 1;
+  }
+
   void DecodeAll() {
-    int64_t pass = 0;
-    do {
-      order_.StartPass(pass++);
-    } while (DecodePass() && repeat_);
+    int64_t pass = StartAtFirstBatch();
+    while (DecodePass() && repeat_) order_.StartPass(++pass);
     ready_.Close();
+  }
+
+  // Returns the pass that the first batch is in.
+  int64_t StartAtFirstBatch() {
+    const int64_t batch_size = dataset_.batch_size();
+    const int64_t examples = CeilDivide(shard_order_.total - shard_order_.shard,
+                                        shard_order_.num_shards);
+    const int64_t batches = CeilDivide(examples, batch_size);
+    const int64_t pass = first_batch_ / batches;
+    order_.StartPass(pass);
+    for (int64_t i = first_batch_ % batches * batch_size; i > 0; --i) {
+      order_.Next();
+    }
+    return pass;
   }
 
   // False once the pipeline is being destroyed.
@@ -95,7 +134,7 @@ class IdxPipeline final : public InputPipeline {
     batch.example_shape = example_shape_;
     batch.features.clear();
     batch.labels.clear();
-    while (batch.size < batch_size_) {
+    while (batch.size < dataset_.batch_size()) {
       const std::optional<int64_t> example = order_.Next();
       if (!example) return;
       Append(*example, batch);
@@ -103,21 +142,23 @@ class IdxPipeline final : public InputPipeline {
   }
 
   void Append(int64_t example, Batch& batch) const {
-    const int64_t each = examples_.pixels_each();
-    const uint8_t* pixels = examples_.images.pixels.data() + example * each;
+    const int64_t each = examples_->pixels_each();
+    const uint8_t* pixels = examples_->images.pixels.data() + example * each;
     const size_t start = batch.features.size();
     batch.features.resize(start + each);
     float* features = batch.features.data() + start;
     for (int64_t i = 0; i < each; ++i) features[i] = pixels[i] / 255.f;
-    batch.labels.push_back(examples_.labels[example]);
+    batch.labels.push_back(examples_->labels[example]);
     ++batch.size;
   }
 
-  const Examples examples_;
+  const std::shared_ptr<const Examples> examples_;
   const std::vector<int64_t> example_shape_;
   const int64_t num_classes_;
-  const int64_t batch_size_;
+  const job::Dataset dataset_;
   const bool repeat_;
+  const ShardOrder shard_order_;
+  const int64_t first_batch_;
   ExampleOrder order_;  // thread_'s
   BoundedQueue<std::unique_ptr<Batch>> free_;
   BoundedQueue<std::unique_ptr<Batch>> ready_;
@@ -176,31 +217,37 @@ absl::Status CheckSettings(const job::Dataset& dataset,
     return absl::InvalidArgumentError(absl::StrCat(
         "shard ", options.shard, " is not one of ", options.num_shards));
   }
+  if (options.first_batch < 0 || (options.first_batch > 0 && !options.repeat)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("first_batch is ", options.first_batch,
+                     "; without repeat it must be 0, with it at least that"));
+  }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<InputPipeline>> IdxPipeline::Open(
+    std::shared_ptr<const Examples> examples, const job::Dataset& dataset,
+    const InputOptions& options) {
+  RETURN_IF_ERROR(CheckSettings(dataset, options));
+  if (options.shard >= examples->images.count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("shard ", options.shard, " of ", options.num_shards,
+                     " would be empty: ", dataset.idx().images(), " has ",
+                     examples->images.count, " examples"));
+  }
+  return std::make_unique<IdxPipeline>(std::move(examples), dataset, options);
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
     const job::Dataset& dataset, const InputOptions& options) {
-  RETURN_IF_ERROR(CheckSettings(dataset, options));
   if (!dataset.has_idx()) {
     return absl::InvalidArgumentError("dataset is not set: choose idx");
   }
-  ASSIGN_OR_RETURN(Examples examples, ReadIdx(dataset.idx(), options.data_dir));
-  const ShardOrder order = {.total = examples.images.count,
-                            .shard = options.shard,
-                            .num_shards = options.num_shards,
-                            .shuffle_buffer = dataset.shuffle_buffer(),
-                            .seed = options.seed};
-  if (order.shard >= order.total) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "shard ", order.shard, " of ", order.num_shards, " would be empty: ",
-        dataset.idx().images(), " has ", order.total, " examples"));
-  }
-  return std::make_unique<IdxPipeline>(
-      std::move(examples), order, dataset.batch_size(),
-      std::max(1, dataset.prefetch_batches()), options.repeat);
+  auto examples = std::make_shared<Examples>();
+  ASSIGN_OR_RETURN(*examples, ReadIdx(dataset.idx(), options.data_dir));
+  return IdxPipeline::Open(std::move(examples), dataset, options);
 }
 
 }  // namespace parasol

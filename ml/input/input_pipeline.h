@@ -21,6 +21,11 @@ struct InputOptions {
   int num_shards = 1;
   // Start over, differently shuffled, at the end; otherwise Next() ends.
   bool repeat = false;
+  // The batch that Next() gives first, counted from 0 over all passes: what
+  // call number first_batch, from 0, gives to a reader that began with batch 0.
+  // Only with `repeat`. Costs drawing the pass's earlier examples, not decoding
+  // them.
+  int64_t first_batch = 0;
 };
 
 // Reads, shuffles and batches a dataset, decoding ahead on a thread of its own.
@@ -37,6 +42,12 @@ class InputPipeline {
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       const job::Dataset& dataset, const InputOptions& options);
   virtual ~InputPipeline() = default;
+
+  // Another reader of the same examples, which are in memory once however many
+  // readers they have. options.data_dir is not looked at.
+  //   InvalidArgument  as for Open().
+  virtual absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
+      const InputOptions& options) const = 0;
 
   // Examples in the whole set, over all shards.
   virtual int64_t total_examples() const = 0;

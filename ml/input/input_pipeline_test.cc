@@ -65,6 +65,37 @@ std::vector<int32_t> RestOfPass(InputPipeline& pipeline) {
   }
 }
 
+// The labels of the next `count` batches.
+std::vector<std::vector<int32_t>> NextBatches(InputPipeline& pipeline,
+                                              int count) {
+  std::vector<std::vector<int32_t>> batches;
+  for (int i = 0; i < count; ++i) {
+    const auto batch = pipeline.Next();
+    EXPECT_OK(batch);
+    batches.push_back((*batch)->labels);
+  }
+  return batches;
+}
+
+TEST(InputPipelineTest, AReaderMayBeginWithAnyBatchOfAnyPass) {
+  InputOptions options = Options();
+  options.repeat = true;
+  options.shard = 1;
+  options.num_shards = 2;
+  options.seed = 5;
+  // 12 examples in the shard: 3 batches a pass, the last one smaller.
+  const job::Dataset dataset = Dataset(5, 8);
+  const auto from_start = Open(dataset, options);
+  const auto all = NextBatches(*from_start, 10);
+  for (int first = 0; first < 10; ++first) {
+    SCOPED_TRACE(first);
+    options.first_batch = first;
+    ASSERT_OK_AND_ASSIGN(const auto later, from_start->OpenAgain(options));
+    EXPECT_EQ(NextBatches(*later, 10 - first),
+              std::vector(all.begin() + first, all.end()));
+  }
+}
+
 TEST(InputPipelineTest, TellsWhatTheSetHas) {
   const auto pipeline = Open(Dataset(4, 0), Options());
   EXPECT_EQ(pipeline->total_examples(), kExamples);

@@ -1,0 +1,231 @@
+#include "worker/sync_training_loop.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// 256 KiB: above it a message's fixed cost no longer matters.
+constexpr size_t kPackElements = 65536;
+// How often a wait for a step looks for a new share. An answer ends it at once.
+constexpr absl::Duration kWatchInterval = absl::Milliseconds(50);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+}  // namespace
+
+SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
+                                   ReplicaInput& input,
+                                   ParameterClient& parameters,
+                                   ReplicaSource& replicas, Clock& clock,
+                                   WorkerMetrics& metrics,
+                                   TrainingReporter& reporter)
+    : options_(options),
+      model_(model),
+      input_(input),
+      parameters_(parameters),
+      replicas_(replicas),
+      clock_(clock),
+      metrics_(metrics),
+      reporter_(reporter) {}
+
+absl::Status SyncTrainingLoop::Run() {
+  absl::Status result = RunSteps();
+  if (!result.ok()) Abandon();
+  return result;
+}
+
+// What is in flight is sent from this object's memory.
+void SyncTrainingLoop::Abandon() {
+  parameters_.Stop();
+  for (Sent& sent : sent_) sent.push->Wait().IgnoreError();
+  sent_.clear();
+}
+
+absl::Status SyncTrainingLoop::RunSteps() {
+  while (true) {
+    const absl::Time start = clock_.Now();
+    ASSIGN_OR_RETURN(std::optional<ReplicaShare> share, replicas_.Await());
+    Charge(metrics_.wait_steps_seconds, start);
+    if (!share) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const int64_t step, PullValues(share->completed_steps));
+    // Others may be further than the chief knew.
+    replicas_.Complete(step);
+    if (step >= share->end_step) continue;
+    RETURN_IF_ERROR(RunStep(step, *std::move(share)));
+    metrics_.step_seconds.Observe(absl::ToDoubleSeconds(clock_.Now() - start));
+  }
+}
+
+// All values of one step, at least `min_step`; returns which.
+absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
+  const absl::Time start = clock_.Now();
+  ParameterClient::Pending::Outcome outcome;
+  int64_t step = min_step;
+  do {
+    ParameterClient::PullRequest request;
+    for (size_t i = 0; i < model_.variables().size(); ++i) {
+      request.targets.push_back({i, model_.HostValue(i)});
+    }
+    request.min_updates = step;
+    const auto pull = parameters_.Pull(std::move(request));
+    RETURN_IF_ERROR(AwaitPull(*pull, step));
+    outcome = pull->outcome();
+    // Some shards may be a step further.
+    step = outcome.max_updates;
+  } while (outcome.min_updates < outcome.max_updates);
+  Charge(metrics_.wait_pull_seconds, start);
+  for (size_t i = 0; i < model_.variables().size(); ++i) {
+    RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
+  }
+  return step;
+}
+
+absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
+                                         int64_t step) {
+  const absl::Time start = clock_.Now();
+  absl::Status failure;
+  while (failure.ok() && !pull.WaitFor(kWatchInterval)) {
+    failure = CheckWait(step, start);
+    // Its targets are the model's: it ends before this call does.
+    if (!failure.ok()) parameters_.Stop();
+  }
+  const absl::Status pulled = pull.Wait();
+  RETURN_IF_ERROR(failure);
+  RETURN_IF_ERROR(pulled) << "pull";
+  return absl::OkStatus();
+}
+
+absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
+  std::erase_if(gradients_, [&share](const auto& entry) {
+    return std::count(share.replicas.begin(), share.replicas.end(),
+                      entry.first) == 0;
+  });
+  std::set<int> computed;
+  bool is_complete = false;
+  while (!is_complete) {
+    input_.Keep(share.replicas);
+    for (const int replica : share.replicas) {
+      if (!computed.insert(replica).second) continue;
+      RETURN_IF_ERROR(Compute(step, replica));
+    }
+    ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, share));
+  }
+  return FinishStep(step);
+}
+
+absl::Status SyncTrainingLoop::Compute(int64_t step, int replica) {
+  const absl::Time start = clock_.Now();
+  ASSIGN_OR_RETURN(const Batch* batch, input_.BatchOf(replica, step));
+  Charge(metrics_.wait_input_seconds, start);
+
+  const absl::Time compute_start = clock_.Now();
+  Gradients& kept = gradients_[replica];
+  kept.resize(model_.variables().size());
+  std::vector<ParameterClient::Gradient> pack;
+  size_t pack_elements = 0;
+  // The model's own memory is that of the next replica's gradients too.
+  absl::StatusOr<BatchResult> result = model_.Gradients(
+      *batch, [&](size_t variable, absl::Span<const float> gradient) {
+        kept[variable].assign(gradient.begin(), gradient.end());
+        pack.push_back({variable, kept[variable]});
+        pack_elements += gradient.size();
+        if (pack_elements < kPackElements) return;
+        Push(step, replica, std::exchange(pack, {}), /*last=*/false);
+        pack_elements = 0;
+      });
+  Charge(metrics_.compute_seconds, compute_start);
+  RETURN_IF_ERROR(result.status());
+  metrics_.examples.Add(result->examples);
+  metrics_.loss.Set(result->loss_sum / result->examples);
+  reporter_.AddExamples(result->examples, result->loss_sum);
+  RETURN_IF_ERROR(CheckLoss(*result));
+  Push(step, replica, std::move(pack), /*last=*/true);
+  return absl::OkStatus();
+}
+
+void SyncTrainingLoop::Push(int64_t step, int replica,
+                            std::vector<ParameterClient::Gradient> gradients,
+                            bool last) {
+  ParameterClient::PushRequest request;
+  request.gradients = std::move(gradients);
+  for (size_t table = 0; last && table < options_.tables; ++table) {
+    request.rows.push_back({table, {}, {}});
+  }
+  if (request.gradients.empty() && request.rows.empty()) return;
+  request.sync = {.step = step, .replica = replica};
+  sent_.push_back({replica, parameters_.Push(std::move(request))});
+}
+
+absl::Status SyncTrainingLoop::CheckLoss(const BatchResult& result) const {
+  if (std::isfinite(result.loss_sum) ||
+      options_.non_finite_loss == job::WorkerSettings::CONTINUE) {
+    return absl::OkStatus();
+  }
+  return absl::OutOfRangeError(absl::StrCat(
+      "the loss is ", result.loss_sum,
+      ": lower the learning rate, or set worker.non_finite_loss: CONTINUE"));
+}
+
+// True: the step is complete. False: `share` has become another one.
+absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
+                                                   ReplicaShare& share) {
+  const absl::Time start = clock_.Now();
+  for (const Sent& sent : sent_) {
+    while (!sent.push->WaitFor(kWatchInterval)) {
+      RETURN_IF_ERROR(CheckWait(step, start));
+      ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
+      if (now.version == share.version) continue;
+      share = std::move(now);
+      Charge(metrics_.wait_push_seconds, start);
+      return false;
+    }
+  }
+  Charge(metrics_.wait_push_seconds, start);
+  return true;
+}
+
+absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start) const {
+  RETURN_IF_ERROR(replicas_.Now().status());
+  const absl::Duration waited = clock_.Now() - start;
+  if (waited >= options_.step_timeout) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("step ", step, " was not complete in ",
+                     absl::FormatDuration(options_.step_timeout),
+                     ": a ps, or another worker's replica, is missing"));
+  }
+  if (waited >= kLogInterval) {
+    LOG_EVERY(INFO, kLogInterval)
+        << "waiting for step " << step
+        << " to be complete: for a ps, or for another worker's replica";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
+  std::set<int> stale;
+  while (!sent_.empty()) {
+    const Sent sent = std::move(sent_.back());
+    sent_.pop_back();
+    RETURN_IF_ERROR(sent.push->Wait())
+        << "push of step " << step << ", replica " << sent.replica;
+    if (sent.push->outcome().stale) stale.insert(sent.replica);
+  }
+  metrics_.stale_gradients.Add(stale.size());
+  metrics_.steps.Add();
+  reporter_.AddStep();
+  replicas_.Complete(step + 1);
+  return absl::OkStatus();
+}
+
+void SyncTrainingLoop::Charge(Counter& seconds, absl::Time start) {
+  seconds.Add(absl::ToDoubleSeconds(clock_.Now() - start));
+}
+
+}  // namespace parasol

@@ -1,0 +1,42 @@
+#ifndef PARASOL_WORKER_TRAINING_REPORT_H_
+#define PARASOL_WORKER_TRAINING_REPORT_H_
+
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+
+namespace parasol {
+
+// What a worker tells the chief with each heartbeat.
+struct TrainingReport {
+  int64_t steps = 0;
+  int64_t examples = 0;
+  double loss_sum = 0;  // over the examples
+  absl::Duration elapsed;
+};
+
+// Sums a training loop's work up from one report to the next. Thread-safe.
+class TrainingReporter {
+ public:
+  explicit TrainingReporter(Clock& clock)
+      : clock_(clock), start_(clock.Now()) {}
+
+  void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
+  void AddExamples(int64_t examples, double loss_sum) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // What was done since the last report.
+  TrainingReport Take() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  Clock& clock_;
+  absl::Mutex mu_;
+  TrainingReport report_ ABSL_GUARDED_BY(mu_);
+  absl::Time start_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_TRAINING_REPORT_H_

@@ -1,0 +1,37 @@
+#include "worker/worker_metrics.h"
+
+namespace parasol {
+
+WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
+    : steps(registry.AddCounter("parasol_worker_steps_total",
+                                "Steps whose gradients all shards have "
+                                "acknowledged.")),
+      examples(registry.AddCounter("parasol_worker_examples_total",
+                                   "Training examples computed.")),
+      stale_gradients(registry.AddCounter(
+          "parasol_worker_stale_gradients_total",
+          "Gradients whose step was complete without them (synchronous "
+          "training with backups).")),
+      loss(registry.AddGauge("parasol_worker_loss",
+                             "Mean loss of the newest batch.")),
+      step_seconds(registry.AddHistogram(
+          "parasol_worker_step_duration_seconds",
+          "From taking a step to having its successor's values.",
+          LatencyBounds())),
+      compute_seconds(
+          registry.AddCounter("parasol_worker_compute_seconds_total",
+                              "Time in forward and backward passes.")),
+      wait_input_seconds(
+          registry.AddCounter("parasol_worker_wait_input_seconds_total",
+                              "Time without a batch to compute on.")),
+      wait_steps_seconds(
+          registry.AddCounter("parasol_worker_wait_steps_seconds_total",
+                              "Time without a step granted by the chief.")),
+      wait_pull_seconds(
+          registry.AddCounter("parasol_worker_wait_pull_seconds_total",
+                              "Time without the values to compute with.")),
+      wait_push_seconds(registry.AddCounter(
+          "parasol_worker_wait_push_seconds_total",
+          "Time without the acknowledgement of earlier gradients.")) {}
+
+}  // namespace parasol

@@ -1,0 +1,27 @@
+#ifndef PARASOL_WORKER_WORKER_METRICS_H_
+#define PARASOL_WORKER_WORKER_METRICS_H_
+
+#include "absl/time/time.h"
+#include "base/metrics.h"
+
+namespace parasol {
+
+struct WorkerMetrics {
+  explicit WorkerMetrics(MetricsRegistry& registry);
+
+  Counter steps;
+  Counter examples;
+  Counter stale_gradients;
+  Gauge loss;
+  Histogram step_seconds;
+  // Where the loop's time goes; compute over the sum of all is its efficiency.
+  Counter compute_seconds;
+  Counter wait_input_seconds;
+  Counter wait_steps_seconds;
+  Counter wait_pull_seconds;
+  Counter wait_push_seconds;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_WORKER_METRICS_H_
