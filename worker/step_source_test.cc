@@ -7,6 +7,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/fake_chief.h"
 
 namespace parasol {
 namespace {
@@ -14,13 +15,14 @@ namespace {
 using ::testing::HasSubstr;
 
 // A chief that grants up to `end` steps to its one worker.
-class FakeChief : public ChiefClient {
+class GrantingChief : public FakeChief {
  public:
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request) override {
     absl::MutexLock lock(&mu_);
     ++calls_;
     completed_ = request.completed_steps();
+    if (request.has_wait()) ++waiting_calls_;
     if (!failures_.empty()) {
       const absl::Status failure = failures_.back();
       failures_.pop_back();
@@ -50,30 +52,20 @@ class FakeChief : public ChiefClient {
     const auto enough = [&] { return calls_ >= calls; };
     mu_.Await(absl::Condition(&enough));
   }
+  void AwaitMoreCalls(int calls) {
+    absl::MutexLock lock(&mu_);
+    const auto enough = [this, until = calls_ + calls] {
+      return calls_ >= until;
+    };
+    mu_.Await(absl::Condition(&enough));
+  }
+  int waiting_calls() {
+    absl::MutexLock lock(&mu_);
+    return waiting_calls_;
+  }
   int64_t completed() {
     absl::MutexLock lock(&mu_);
     return completed_;
-  }
-
-  absl::StatusOr<wire::RegisterResponse> Register(
-      const wire::RegisterRequest&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
-      const wire::HeartbeatRequest&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status ReportFailure(const wire::ReportFailureRequest&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::Status Leave(const wire::LeaveRequest&) override {
-    return absl::UnimplementedError("");
-  }
-  absl::StatusOr<wire::JobStatus> GetStatus() override {
-    return absl::UnimplementedError("");
   }
 
  private:
@@ -81,6 +73,7 @@ class FakeChief : public ChiefClient {
   int64_t end_ ABSL_GUARDED_BY(mu_) = 10;
   int64_t granted_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t completed_ ABSL_GUARDED_BY(mu_) = 0;
+  int waiting_calls_ ABSL_GUARDED_BY(mu_) = 0;
   int calls_ ABSL_GUARDED_BY(mu_) = 0;
   wire::JobPhase phase_ ABSL_GUARDED_BY(mu_) = wire::TRAINING;
   std::vector<absl::Status> failures_ ABSL_GUARDED_BY(mu_);
@@ -94,7 +87,7 @@ class ChiefStepSourceTest : public testing::Test {
     return ChiefStepSource::Create(options, chief_, Clock::Real());
   }
 
-  FakeChief chief_;
+  GrantingChief chief_;
 };
 
 TEST_F(ChiefStepSourceTest, EveryStepUpToTheEndIsStartedAndReported) {
@@ -134,6 +127,18 @@ TEST_F(ChiefStepSourceTest, AJobThatFailedElsewhereEndsTheLoop) {
   absl::StatusOr<bool> more = source->Start();
   while (more.ok() && *more) more = source->Start();
   EXPECT_THAT(more, StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(ChiefStepSourceTest, OnlyALoopWithNothingLeftToReportWaitsAtTheChief) {
+  chief_.set_end(1);
+  auto source = MakeSource();
+  ASSERT_THAT(source->Start(), IsOkAndHolds(true));
+  const int before = chief_.waiting_calls();
+  chief_.AwaitMoreCalls(5);
+  EXPECT_EQ(chief_.waiting_calls(), before);
+  chief_.set_end(2);
+  source->Complete();
+  EXPECT_THAT(source->Start(), IsOkAndHolds(true));
 }
 
 TEST_F(ChiefStepSourceTest, StopUnblocksAStartThatWaits) {

@@ -195,7 +195,7 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start) const {
   RETURN_IF_ERROR(replicas_.Now().status());
   const absl::Duration waited = clock_.Now() - start;
   if (waited >= options_.step_timeout) {
-    return absl::DeadlineExceededError(
+    return absl::UnavailableError(
         absl::StrCat("step ", step, " was not complete in ",
                      absl::FormatDuration(options_.step_timeout),
                      ": a ps, or another worker's replica, is missing"));

@@ -50,8 +50,8 @@ class SyncTrainingLoop {
 
   // Trains until there are no more steps. Errors are those of the input, the
   // model, the parameters and the replicas, and
-  //   OutOfRange        the loss is not finite and the job says to stop.
-  //   DeadlineExceeded  a step was not complete in step_timeout: names it.
+  //   OutOfRange   the loss is not finite and the job says to stop.
+  //   Unavailable  a step was not complete in step_timeout: names it.
   absl::Status Run();
 
  private:

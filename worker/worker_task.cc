@@ -17,7 +17,11 @@
 #include "ml/kernel/device.h"
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
+#include "worker/replica_input.h"
+#include "worker/replica_source.h"
+#include "worker/step_claims.h"
 #include "worker/step_source.h"
+#include "worker/sync_training_loop.h"
 #include "worker/training_loop.h"
 
 namespace parasol {
@@ -98,7 +102,7 @@ class Task : public WorkerTask {
   void Stop() override {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
-    if (steps_ != nullptr) steps_->Stop();
+    if (claims_ != nullptr) claims_->Stop();
   }
 
  private:
@@ -123,7 +127,15 @@ class Task : public WorkerTask {
   absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
       ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
+  void StartClaims(ChiefSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Loop(ChiefSession& session);
+  absl::Status RunLoop(ParameterClient& parameters);
+  bool IsSynchronous() const {
+    return job_.parameter_server().has_synchronous();
+  }
+  int TotalReplicas() const {
+    return job_.parameter_server().synchronous().total_replicas();
+  }
   bool IsAnotherRun(ChiefSession& session);
   void FollowPlacement(ChiefSession& session);
   void OnLost(absl::Status why);
@@ -143,10 +155,13 @@ class Task : public WorkerTask {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<InputPipeline> input_;
+  // `claims_`, as what the job's loop needs of it; the other is nullptr.
+  ChiefStepSource* steps_ = nullptr;
+  ChiefReplicaSource* replicas_ = nullptr;
 
   mutable absl::Mutex mu_;
   std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
-  std::unique_ptr<ChiefStepSource> steps_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool loop_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool done_ ABSL_GUARDED_BY(mu_) = false;
@@ -168,16 +183,16 @@ absl::Status Task::Run() {
 
   int64_t completed = 0;
   std::unique_ptr<ParameterClient> parameters;
-  std::unique_ptr<ChiefStepSource> steps;
+  std::unique_ptr<StepClaims> claims;
   {
     absl::MutexLock lock(&mu_);
     parameters = std::move(parameters_);
-    steps = std::move(steps_);
-    if (steps != nullptr) completed = steps->completed_steps();
+    claims = std::move(claims_);
+    if (claims != nullptr) completed = claims->completed_steps();
   }
   // Both join threads that must not find this task's lock taken.
   parameters.reset();
-  steps.reset();
+  claims.reset();
   session->Leave(completed);
   return result;
 }
@@ -189,8 +204,8 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.chief_timeout = options_.chief_timeout;
   options.describe = [this](wire::RegisterRequest& request) {
     absl::MutexLock lock(&mu_);
-    if (steps_ != nullptr) {
-      request.set_completed_steps(steps_->completed_steps());
+    if (claims_ != nullptr) {
+      request.set_completed_steps(claims_->completed_steps());
     }
   };
   options.report = [this](wire::HeartbeatRequest& request) { Report(request); };
@@ -212,12 +227,18 @@ absl::Status Task::Prepare(ChiefSession& session) {
   input.seed = job_.seed();
   input.shard = options_.input_shard;
   input.num_shards = options_.input_shards;
+  if (IsSynchronous()) {
+    input.shard = 0;
+    input.num_shards = TotalReplicas();
+  }
   input.repeat = true;
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), input));
   RETURN_IF_ERROR(CheckInput(job_.model(), *input_));
-  LOG(INFO) << "training on " << device_->name() << " with examples "
-            << options_.input_shard << " mod " << options_.input_shards
-            << " of " << input_->total_examples();
+  LOG(INFO) << "training on " << device_->name() << " with "
+            << (IsSynchronous()
+                    ? "the assigned replicas'"
+                    : absl::StrCat("every ", options_.input_shards, "th"))
+            << " of " << input_->total_examples() << " examples";
   return absl::OkStatus();
 }
 
@@ -289,35 +310,51 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
   ParameterClient::Options options;
   options.worker_incarnation = options_.task.incarnation();
   options.shard_timeout = options_.ps_timeout;
+  options.wire_encoding = job_.parameter_server().wire_encoding();
+  options.push_share = job_.parameter_server().push_share();
+  std::vector<std::string> tables;
+  for (const job::SparseTable& table : job_.model().sparse_table()) {
+    tables.push_back(table.name());
+  }
   ASSIGN_OR_RETURN(
       std::unique_ptr<ParameterClient> parameters,
-      ParameterClient::Create(*placement, std::move(names), /*tables=*/{},
+      ParameterClient::Create(*placement, std::move(names), std::move(tables),
                               options, clock_, registry_));
-  ChiefStepSource::Options steps;
-  steps.task = options_.task;
-  steps.train_examples = input_->total_examples();
   absl::MutexLock lock(&mu_);
   parameters_ = std::move(parameters);
-  steps_ = ChiefStepSource::Create(std::move(steps), session.chief(), clock_);
-  if (stopping_) steps_->Stop();
+  StartClaims(session);
+  if (stopping_) claims_->Stop();
   return true;
 }
 
+void Task::StartClaims(ChiefSession& session) {
+  if (IsSynchronous()) {
+    ChiefReplicaSource::Options options;
+    options.task = options_.task;
+    options.train_examples = input_->total_examples();
+    auto replicas =
+        ChiefReplicaSource::Create(std::move(options), session.chief(), clock_);
+    replicas_ = replicas.get();
+    claims_ = std::move(replicas);
+    return;
+  }
+  ChiefStepSource::Options options;
+  options.task = options_.task;
+  options.train_examples = input_->total_examples();
+  auto steps =
+      ChiefStepSource::Create(std::move(options), session.chief(), clock_);
+  steps_ = steps.get();
+  claims_ = std::move(steps);
+}
+
 absl::Status Task::Loop(ChiefSession& session) {
-  TrainingLoop::Options options;
-  options.overlap = job_.worker().overlap();
-  options.non_finite_loss = job_.worker().non_finite_loss();
   ParameterClient* parameters;
-  ChiefStepSource* steps;
   {
     absl::MutexLock lock(&mu_);
     parameters = parameters_.get();
-    steps = steps_.get();
   }
-  TrainingLoop loop(options, *model_, *input_, *parameters, *steps, clock_,
-                    metrics_, reporter_);
   std::thread follower([this, &session] { FollowPlacement(session); });
-  absl::Status result = loop.Run();
+  absl::Status result = RunLoop(*parameters);
   {
     absl::MutexLock lock(&mu_);
     loop_ended_ = true;
@@ -335,6 +372,25 @@ absl::Status Task::Loop(ChiefSession& session) {
     ReportFailure(session, result);
   }
   return result;
+}
+
+absl::Status Task::RunLoop(ParameterClient& parameters) {
+  if (IsSynchronous()) {
+    SyncTrainingLoop::Options options;
+    options.non_finite_loss = job_.worker().non_finite_loss();
+    options.tables = job_.model().sparse_table_size();
+    options.step_timeout = options_.ps_timeout;
+    ReplicaInput input(*input_, job_.seed(), TotalReplicas());
+    return SyncTrainingLoop(options, *model_, input, parameters, *replicas_,
+                            clock_, metrics_, reporter_)
+        .Run();
+  }
+  TrainingLoop::Options options;
+  options.overlap = job_.worker().overlap();
+  options.non_finite_loss = job_.worker().non_finite_loss();
+  return TrainingLoop(options, *model_, *input_, parameters, *steps_, clock_,
+                      metrics_, reporter_)
+      .Run();
 }
 
 // Whether the variables are no longer those of the run that was joined.
@@ -361,7 +417,7 @@ void Task::FollowPlacement(ChiefSession& session) {
     if (state.phase() == wire::COMPLETE) {
       // What may still be in flight is wanted no more: the ps leave.
       absl::MutexLock lock(&mu_);
-      steps_->Stop();
+      claims_->Stop();
       parameters_->Stop();
       return;
     }
@@ -385,7 +441,7 @@ void Task::OnLost(absl::Status why) {
   absl::MutexLock lock(&mu_);
   if (lost_.ok()) lost_ = std::move(why);
   stopping_ = true;
-  if (steps_ != nullptr) steps_->Stop();
+  if (claims_ != nullptr) claims_->Stop();
   if (parameters_ != nullptr) parameters_->Stop();
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
@@ -29,6 +30,9 @@ constexpr char kEmptyJob[] = R"pb(
   parameter_server {
     placement: BALANCED_BYTES
     min_size { min_shard_bytes: 262144 max_shards: 0 }
+    asynchronous {}
+    wire_encoding: FLOAT32
+    push_share: 1
   }
   worker { non_finite_loss: STOP overlap: true }
 )pb";
@@ -49,6 +53,12 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
     name: "n"
     seed: 7
     model {
+      sparse_table {
+        name: "t"
+        width: 4
+        initializer { zeros {} }
+        optimizer { sgd { learning_rate: 1 momentum: 0 nesterov: false } }
+      }
       layer {
         name: "d"
         dense {
@@ -71,6 +81,13 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
     parameter_server {
       placement: ROUND_ROBIN
       fixed_shards { shards: 2 }
+      synchronous {
+        replicas_to_aggregate: 2
+        total_replicas: 3
+        lost_worker: FAIL
+      }
+      wire_encoding: BFLOAT16
+      push_share: 0.5
     }
     worker { non_finite_loss: CONTINUE overlap: false }
   )pb";
@@ -86,9 +103,51 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                  parameter_server {
                    placement: BALANCED_BYTES
                    min_size { min_shard_bytes: 262144 max_shards: 0 }
+                   asynchronous {}
+                   wire_encoding: FLOAT32
+                   push_share: 1
                  }
                  worker { non_finite_loss: STOP overlap: true }
                )pb");
+}
+
+TEST(FillDefaultsTest, ATablesRowsAreInitialisedAsKerassEmbeddings) {
+  ASSERT_OK_AND_ASSIGN(
+      job::Job job,
+      ParseJob("model { sparse_table { optimizer { adam {} } } }", "f"));
+  FillDefaults(job);
+  const job::SparseTable& table = job.model().sparse_table(0);
+  EXPECT_FLOAT_EQ(table.initializer().random_uniform().minval(), -0.05f);
+  EXPECT_FLOAT_EQ(table.initializer().random_uniform().maxval(), 0.05f);
+  EXPECT_EQ(table.optimizer().adam().beta_1(), 0.9);
+}
+
+TEST(FillDefaultsTest, ASynchronousStepHasAReplicaForEachWorker) {
+  struct Case {
+    std::string mode;
+    int aggregate;
+    int total;
+  };
+  const Case cases[] = {
+      {"", 3, 3},
+      {"total_replicas: 5", 3, 5},
+      {"total_replicas: 2", 2, 2},
+      {"replicas_to_aggregate: 2", 2, 2},
+      {"replicas_to_aggregate: 2 total_replicas: 4", 2, 4},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.mode);
+    ASSERT_OK_AND_ASSIGN(
+        job::Job job, ParseJob(absl::StrCat("parameter_server { synchronous { ",
+                                            c.mode, " } }"),
+                               "f"));
+    FillDefaults(job);
+    FillClusterDefaults(job, /*workers=*/3);
+    const job::Synchronous& mode = job.parameter_server().synchronous();
+    EXPECT_EQ(mode.replicas_to_aggregate(), c.aggregate);
+    EXPECT_EQ(mode.total_replicas(), c.total);
+    EXPECT_EQ(mode.lost_worker(), job::Synchronous::REASSIGN);
+  }
 }
 
 TEST(FillDefaultsTest, LayersAreNamedByKindAndPosition) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
@@ -186,6 +187,89 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
     job::Job job = Good();
     ASSERT_OK(ApplyOverride(job, c.override));
     EXPECT_THAT(Validate(job), IsFault(c.fault));
+  }
+}
+
+TEST(ValidateTest, ConsistencyAndExchangeHaveTheirRanges) {
+  struct Case {
+    std::string strategy;
+    std::string fault;  // empty: none
+  };
+  const std::string path = "parameter_server.";
+  const Case cases[] = {
+      {"asynchronous {}", ""},
+      {"bounded_staleness { bound: 0 }", ""},
+      {"bounded_staleness {}", path + "bounded_staleness.bound: is not set"},
+      {"bounded_staleness { bound: -1 }", path + "bounded_staleness.bound: -1"},
+      {"synchronous {}", ""},
+      {"synchronous { replicas_to_aggregate: 2 total_replicas: 3 }", ""},
+      {"synchronous { replicas_to_aggregate: 3 total_replicas: 2 }",
+       path + "synchronous.replicas_to_aggregate: 3 is not in 1 to 2"},
+      {"synchronous { replicas_to_aggregate: 0 }",
+       path + "synchronous.replicas_to_aggregate: 0"},
+      {"synchronous { total_replicas: 0 }",
+       path + "synchronous.total_replicas: 0"},
+      {"synchronous { total_replicas: 5000 }",
+       path + "synchronous.total_replicas: 5000"},
+      {"wire_encoding: BFLOAT16", ""},
+      {"push_share: 0.01", ""},
+      {"push_share: 0", path + "push_share: 0"},
+      {"push_share: 1.5", path + "push_share: 1.5"},
+      {"push_share: nan", path + "push_share: nan"},
+      {"push_share: 0.5 synchronous {}", path + "push_share: 0.5 leaves"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.strategy);
+    job::Job job = Good();
+    ASSERT_OK(ApplyOverride(
+        job, absl::StrCat("parameter_server={ ", c.strategy, " }")));
+    FillDefaults(job);
+    if (c.fault.empty()) {
+      EXPECT_OK(Validate(job));
+    } else {
+      EXPECT_THAT(Validate(job), IsFault(c.fault));
+    }
+  }
+}
+
+TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {
+  struct Case {
+    std::string table;
+    std::string fault;  // after the path; empty: none
+  };
+  const Case cases[] = {
+      {"name: 'users/embedding' width: 16", ""},
+      {"name: 't' width: 65536 optimizer { sgd {} }", ""},
+      {"width: 16", ".name: is not set"},
+      {"name: 'a b' width: 16", ".name: \"a b\""},
+      {"name: 'dense_1/kernel' width: 16",
+       ".name: dense_1/kernel appears twice"},
+      {"name: 't'", ".width: is not set"},
+      {"name: 't' width: 0", ".width: 0"},
+      {"name: 't' width: 65537", ".width: 65537"},
+      {"name: 't' width: 1 initializer { random_normal { stddev: -1 } }",
+       ".initializer: random_normal.stddev: -1"},
+      {"name: 't' width: 1 initializer { glorot_uniform {} }",
+       ".initializer: a table has no shape"},
+      {"name: 't' width: 1 optimizer {}", ": optimizer: none is chosen"},
+      {"name: 't' width: 1 optimizer { sgd { momentum: 2 } }",
+       ": optimizer.sgd.momentum: 2"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.table);
+    ASSERT_OK_AND_ASSIGN(
+        const job::Job tables,
+        ParseJob(absl::StrCat("model { sparse_table { ", c.table, " } }"),
+                 "tables"));
+    job::Job job = Good();
+    *job.mutable_model()->mutable_sparse_table() =
+        tables.model().sparse_table();
+    FillDefaults(job);
+    if (c.fault.empty()) {
+      EXPECT_OK(Validate(job));
+    } else {
+      EXPECT_THAT(Validate(job), IsFault("model.sparse_table[0]" + c.fault));
+    }
   }
 }
 

@@ -1,0 +1,370 @@
+#include "worker/sync_training_loop.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Batch n of shard r has the label 100 r + n.
+class FakeInput : public InputPipeline {
+ public:
+  explicit FakeInput(const InputOptions& options)
+      : label_(100 * options.shard + options.first_batch) {
+    batch_.size = 1;
+  }
+  absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
+      const InputOptions& options) const override {
+    return std::make_unique<FakeInput>(options);
+  }
+  int64_t total_examples() const override { return 1000; }
+  const std::vector<int64_t>& example_shape() const override { return shape_; }
+  int64_t num_classes() const override { return 1; }
+  absl::StatusOr<const Batch*> Next() override {
+    batch_.labels = {label_++};
+    return &batch_;
+  }
+
+ private:
+  std::vector<int64_t> shape_;
+  int32_t label_;
+  Batch batch_;
+};
+
+// One variable of one element, x; the gradient is x / 3 + the label, so every
+// value shows what it was made of.
+class FakeModel : public Model {
+ public:
+  FakeModel() : variables_(1), next_(1), value_(1), gradient_(1) {
+    variables_[0].name = "x";
+    variables_[0].shape = {1};
+  }
+  const std::vector<VariableSpec>& variables() const override {
+    return variables_;
+  }
+  absl::Span<float> HostValue(size_t) override { return absl::MakeSpan(next_); }
+  absl::Status Upload(size_t) override {
+    value_ = next_;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<BatchResult> Gradients(
+      const Batch& batch,
+      absl::FunctionRef<void(size_t, absl::Span<const float>)> ready) override {
+    computed.push_back(absl::StrCat("x", value_[0], " b", batch.labels[0]));
+    gradient_[0] = value_[0] / 3 + batch.labels[0];
+    ready(0, gradient_);
+    return BatchResult{.examples = 1, .loss_sum = loss};
+  }
+  absl::StatusOr<BatchResult> Evaluate(const Batch&) override {
+    return absl::UnimplementedError("not part of the loop");
+  }
+
+  std::vector<std::string> computed;
+  double loss = 0.5;
+
+ private:
+  std::vector<VariableSpec> variables_;
+  std::vector<float> next_, value_, gradient_;
+};
+
+// The x of a cluster: a step is complete when `to_aggregate` replicas'
+// gradients are there.
+class FakeShard {
+ public:
+  explicit FakeShard(size_t to_aggregate) : to_aggregate_(to_aggregate) {}
+
+  // Whether it came in time.
+  bool Push(int64_t step, int replica, float gradient) {
+    absl::MutexLock lock(&mu_);
+    if (step < updates_) return false;
+    EXPECT_EQ(step, updates_);
+    held_[replica] = gradient;
+    if (held_.size() < to_aggregate_) return true;
+    float sum = 0;
+    for (const auto& [r, g] : held_) sum += g;
+    value_ -= sum / to_aggregate_;
+    held_.clear();
+    ++updates_;
+    return true;
+  }
+  bool AwaitUpdates(int64_t updates, absl::Duration limit) {
+    absl::MutexLock lock(&mu_);
+    const auto reached = [this, updates] { return updates_ >= updates; };
+    return mu_.AwaitWithTimeout(absl::Condition(&reached), limit);
+  }
+  void AwaitHeld(int replica) {
+    absl::MutexLock lock(&mu_);
+    const auto is_held = [this, replica] { return held_.contains(replica); };
+    mu_.Await(absl::Condition(&is_held));
+  }
+  std::pair<float, int64_t> Read() {
+    absl::MutexLock lock(&mu_);
+    return {value_, updates_};
+  }
+
+ private:
+  const size_t to_aggregate_;
+  absl::Mutex mu_;
+  float value_ ABSL_GUARDED_BY(mu_) = 1;
+  int64_t updates_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<int, float> held_ ABSL_GUARDED_BY(mu_);
+};
+
+class FakeParameters : public ParameterClient {
+ public:
+  explicit FakeParameters(FakeShard& shard) : shard_(shard) {}
+
+  std::unique_ptr<Pending> Pull(PullRequest request) override {
+    auto reply = std::make_unique<Reply>(*this, request.min_updates);
+    reply->target = request.targets[0].values;
+    reply->lag = std::exchange(pull_lag, 0);
+    return reply;
+  }
+  std::unique_ptr<Pending> Push(PushRequest request) override {
+    tables_pushed = request.rows.size();
+    auto reply = std::make_unique<Reply>(*this, request.sync->step + 1);
+    reply->stale = !shard_.Push(request.sync->step, request.sync->replica,
+                                request.gradients[0].values[0]);
+    return reply;
+  }
+  absl::Status Update(const wire::GetPlacementResponse&) override {
+    return absl::OkStatus();
+  }
+  void Stop() override { stopped = true; }
+
+  // How many updates the next pull's other shard is behind.
+  int64_t pull_lag = 0;
+  size_t tables_pushed = 0;
+  bool stopped = false;
+
+ private:
+  class Reply : public Pending {
+   public:
+    Reply(FakeParameters& parameters, int64_t updates)
+        : parameters_(parameters), updates_(updates) {}
+    absl::Status Wait() override {
+      if (parameters_.stopped) return absl::CancelledError("stopped");
+      EXPECT_TRUE(WaitFor(absl::InfiniteDuration()));
+      const auto [value, updates] = parameters_.shard_.Read();
+      if (!target.empty()) target[0] = value;
+      updates_ = updates;
+      return absl::OkStatus();
+    }
+    bool WaitFor(absl::Duration limit) override {
+      return parameters_.shard_.AwaitUpdates(updates_, limit);
+    }
+    Outcome outcome() const override {
+      return {updates_ - lag, updates_, stale};
+    }
+
+    absl::Span<float> target;
+    bool stale = false;
+    int64_t lag = 0;
+
+   private:
+    FakeParameters& parameters_;
+    int64_t updates_;
+  };
+
+  FakeShard& shard_;
+};
+
+// Hands out what the test says, until `end` steps are done.
+class FakeReplicas : public ReplicaSource {
+ public:
+  FakeReplicas(std::vector<int> replicas, int64_t end) {
+    share_.version = 1;
+    share_.replicas = std::move(replicas);
+    share_.end_step = end;
+  }
+  void Assign(std::vector<int> replicas) {
+    absl::MutexLock lock(&mu_);
+    ++share_.version;
+    share_.replicas = std::move(replicas);
+  }
+  absl::StatusOr<std::optional<ReplicaShare>> Await() override {
+    absl::MutexLock lock(&mu_);
+    const auto decided = [this] {
+      return stopped_ || share_.completed_steps >= share_.end_step ||
+             !share_.replicas.empty();
+    };
+    mu_.Await(absl::Condition(&decided));
+    if (stopped_) return absl::CancelledError("stopped");
+    if (share_.completed_steps >= share_.end_step) return std::nullopt;
+    return share_;
+  }
+  absl::StatusOr<ReplicaShare> Now() override {
+    absl::MutexLock lock(&mu_);
+    if (stopped_) return absl::CancelledError("stopped");
+    return share_;
+  }
+  void Complete(int64_t steps) override {
+    absl::MutexLock lock(&mu_);
+    share_.completed_steps = std::max(share_.completed_steps, steps);
+  }
+  void Stop() override {
+    absl::MutexLock lock(&mu_);
+    stopped_ = true;
+  }
+
+ private:
+  absl::Mutex mu_;
+  ReplicaShare share_ ABSL_GUARDED_BY(mu_);
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// A worker with all that it needs but the cluster.
+struct Worker {
+  Worker(FakeShard& shard, std::vector<int> replicas, int64_t end,
+         int total_replicas, Clock& clock = Clock::Real())
+      : parameters(shard),
+        replicas(std::move(replicas), end),
+        input(set, /*seed=*/1, total_replicas),
+        reporter(clock),
+        loop(options, model, input, parameters, this->replicas, clock, metrics,
+             reporter) {}
+
+  FakeInput set{{}};
+  FakeModel model;
+  FakeParameters parameters;
+  FakeReplicas replicas;
+  ReplicaInput input;
+  MetricsRegistry registry;
+  WorkerMetrics metrics{registry};
+  TrainingReporter reporter;
+  SyncTrainingLoop::Options options{.tables = 2,
+                                    .step_timeout = absl::Seconds(20)};
+  SyncTrainingLoop loop;
+};
+
+TEST(SyncTrainingLoop, EachReplicaHasABatchOfItsOwnInEachStep) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/2, /*total_replicas=*/2);
+  ASSERT_OK(worker.loop.Run());
+  const float after_one = 1 - (1.f / 3 + 0 + 1.f / 3 + 100) / 2;
+  EXPECT_THAT(
+      worker.model.computed,
+      ElementsAre("x1 b0", "x1 b100", absl::StrCat("x", after_one, " b1"),
+                  absl::StrCat("x", after_one, " b101")));
+  EXPECT_EQ(worker.metrics.steps.value(), 2);
+  EXPECT_EQ(worker.metrics.stale_gradients.value(), 0);
+  EXPECT_EQ(worker.reporter.Take().examples, 4);
+}
+
+TEST(SyncTrainingLoop, EveryTableCountsTheStep) {
+  FakeShard shard(1);
+  Worker worker(shard, {0}, 1, 1);
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_EQ(worker.parameters.tables_pushed, 2u);
+}
+
+TEST(SyncTrainingLoop, OneWorkerOrThreeEndWithTheSameBits) {
+  std::vector<float> values;
+  for (const std::vector<std::vector<int>>& shares :
+       std::vector<std::vector<std::vector<int>>>{
+           {{0, 1, 2}}, {{2}, {0}, {1}}, {{0, 2}, {1}}}) {
+    FakeShard shard(3);
+    std::vector<std::unique_ptr<Worker>> workers;
+    std::vector<std::thread> threads;
+    for (const std::vector<int>& share : shares) {
+      workers.push_back(std::make_unique<Worker>(shard, share, 30, 3));
+      threads.emplace_back(
+          [&worker = *workers.back()] { EXPECT_OK(worker.loop.Run()); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(shard.Read().second, 30);
+    values.push_back(shard.Read().first);
+  }
+  EXPECT_EQ(values[0], values[1]);
+  EXPECT_EQ(values[0], values[2]);
+}
+
+TEST(SyncTrainingLoop, AReplicaThatIsAssignedMeanwhileUsesTheStepsOwnValues) {
+  FakeShard shard(2);
+  Worker worker(shard, {1}, /*end=*/1, 2);
+  std::thread thread([&] { EXPECT_OK(worker.loop.Run()); });
+  shard.AwaitHeld(1);
+  worker.replicas.Assign({0, 1});
+  thread.join();
+  EXPECT_THAT(worker.model.computed, ElementsAre("x1 b100", "x1 b0"));
+  EXPECT_EQ(shard.Read().second, 1);
+}
+
+TEST(SyncTrainingLoop, OneThatJoinsGoesOnAtTheClustersStep) {
+  FakeShard shard(1);
+  for (int step = 0; step < 7; ++step) shard.Push(step, 0, 0);
+  Worker worker(shard, {0}, /*end=*/9, 1);
+  worker.replicas.Complete(5);  // what the chief knew
+  ASSERT_OK(worker.loop.Run());
+  ASSERT_EQ(worker.model.computed.size(), 2u);
+  EXPECT_THAT(worker.model.computed[0], "x1 b7");
+}
+
+TEST(SyncTrainingLoop, ValuesOfTwoStepsArePulledAgain) {
+  FakeShard shard(1);
+  shard.Push(0, 0, 0);
+  Worker worker(shard, {0}, 2, 1);
+  worker.parameters.pull_lag = 1;
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(worker.model.computed, ElementsAre("x1 b1"));
+  EXPECT_EQ(worker.parameters.pull_lag, 0);
+}
+
+TEST(SyncTrainingLoop, AGradientThatCameTooLateIsCountedAndTheNextStepTaken) {
+  FakeShard shard(1);
+  Worker worker(shard, {0, 1}, /*end=*/2, 2);  // one of them is a backup
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_EQ(worker.metrics.stale_gradients.value(), 2);
+  EXPECT_EQ(shard.Read().second, 2);
+}
+
+TEST(SyncTrainingLoop, StopEndsAStepThatOthersDoNotComplete) {
+  FakeShard shard(2);
+  Worker worker(shard, {0}, 1, 2);
+  std::thread thread([&] {
+    EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kCancelled));
+  });
+  shard.AwaitHeld(0);
+  worker.replicas.Stop();
+  thread.join();
+  EXPECT_TRUE(worker.parameters.stopped);
+}
+
+TEST(SyncTrainingLoop, AStepThatOthersDoNotCompleteEndsAtTheLimitByItsNumber) {
+  FakeShard shard(2);
+  SimulatedClock clock;
+  Worker worker(shard, {0}, 1, 2, clock);
+  std::thread thread([&] {
+    EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kUnavailable,
+                                            HasSubstr("step 0 was not")));
+  });
+  shard.AwaitHeld(0);
+  clock.Advance(absl::Seconds(20));
+  thread.join();
+}
+
+TEST(SyncTrainingLoop, ALossThatIsNotFiniteEndsTheJob) {
+  FakeShard shard(1);
+  Worker worker(shard, {0}, 1, 1);
+  worker.model.loss = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kOutOfRange));
+}
+
+}  // namespace
+}  // namespace parasol
