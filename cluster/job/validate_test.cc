@@ -253,7 +253,7 @@ TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {
        ".initializer: a table has no shape"},
       {"name: 't' width: 1 optimizer {}", ": optimizer: none is chosen"},
       {"name: 't' width: 1 optimizer { sgd { momentum: 2 } }",
-       ": optimizer.sgd.momentum: 2"},
+       ": optimizer: sgd.momentum is 2"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.table);
