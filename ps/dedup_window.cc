@@ -36,6 +36,17 @@ Claim DedupWindow::Mark(uint64_t sequence) {
   return Claim::kNew;
 }
 
+void DedupWindow::Unmark(uint64_t sequence) {
+  if (sequence <= floor_) {
+    const uint64_t above = floor_ - sequence;
+    if (above + 1 >= kDedupWindow) return;
+    beyond_ <<= above + 1;
+    for (uint64_t i = 1; i <= above; ++i) beyond_.set(i);
+    floor_ = sequence - 1;
+  }
+  beyond_.reset(sequence - floor_ - 1);
+}
+
 std::string DedupWindow::Serialize() const {
   std::string bytes(kSerializedBytes, '\0');
   bytes[0] = kFormatVersion;
@@ -85,6 +96,11 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation,
   Worker& worker = workers_[incarnation];
   worker.last_claim = ++claims_;
   return worker.window.Mark(sequence);
+}
+
+void DedupIndex::Unmark(uint64_t incarnation, uint64_t sequence) {
+  const auto worker = workers_.find(incarnation);
+  if (worker != workers_.end()) worker->second.window.Unmark(sequence);
 }
 
 DedupWindows DedupIndex::Windows() const {

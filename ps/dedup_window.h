@@ -28,6 +28,8 @@ class DedupWindow {
  public:
   // Marks `sequence` (from 1) as applied and says whether it had been.
   Claim Mark(uint64_t sequence);
+  // It has not been applied after all; it was one of the newest kDedupWindow.
+  void Unmark(uint64_t sequence);
 
   // Opaque bytes: version, floor, bits; each little-endian.
   std::string Serialize() const;
@@ -58,6 +60,8 @@ class DedupIndex {
 
   //   InvalidArgument  incarnation or sequence is 0.
   absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence);
+  // After a Mark() that gave kNew.
+  void Unmark(uint64_t incarnation, uint64_t sequence);
 
   DedupWindows Windows() const;
   // Adds `windows`, as of workers that have not pushed since.

@@ -77,6 +77,20 @@ TEST(DedupWindowTest, RefusesBytesThatItHasNotWritten) {
   }
 }
 
+TEST(DedupWindowTest, WhatIsUnmarkedIsNewAgainAndNothingElse) {
+  for (const uint64_t unmarked : {1, 2, 3, 5, 7}) {
+    DedupWindow window;
+    for (const uint64_t sequence : {1, 2, 3, 5, 7}) window.Mark(sequence);
+    window.Unmark(unmarked);
+    for (const uint64_t sequence : {1, 2, 3, 5, 7}) {
+      EXPECT_EQ(window.Mark(sequence),
+                sequence == unmarked ? Claim::kNew : Claim::kDuplicate)
+          << sequence << " after " << unmarked;
+    }
+    EXPECT_EQ(window.Mark(4), Claim::kNew);
+  }
+}
+
 TEST(DedupIndexTest, RefusesNumbersThatMeanNobody) {
   DedupIndex index;
   EXPECT_THAT(index.Mark(0, 1), StatusIs(absl::StatusCode::kInvalidArgument));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,19 +16,23 @@
 #include "ml/initializer/initializer.h"
 #include "ml/optimizer/optimizer.h"
 #include "ps/dedup_window.h"
+#include "ps/dense_table.h"
+#include "ps/row_table.h"
+#include "ps/sparse_table.h"
 #include "ps/table_layout.h"
+#include "ps/training_rules.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
 namespace {
 
-absl::StatusOr<std::unique_ptr<ParameterTable>> InitialTable(
+absl::StatusOr<std::unique_ptr<DenseTable>> InitialDense(
     const wire::LoadRequest& request, TableLayout layout,
-    std::unique_ptr<const Optimizer> optimizer) {
+    std::unique_ptr<const Optimizer> optimizer, const TrainingRules& rules) {
   const Optimizer& slots = *optimizer;
-  return ParameterTable::Create(
-      std::move(layout), std::move(optimizer), DedupWindows(),
+  return DenseTable::Create(
+      std::move(layout), std::move(optimizer), rules,
       [&request, &slots](const wire::PartSpec& part, int array, int64_t first,
                          absl::Span<float> out) -> absl::StatusOr<int64_t> {
         if (array == kValueArray) {
@@ -96,42 +102,107 @@ absl::StatusOr<DedupWindows> ReadWindows(const CheckpointReader& checkpoint,
   return windows;
 }
 
-absl::StatusOr<std::unique_ptr<ParameterTable>> RestoredTable(
+absl::StatusOr<std::unique_ptr<DenseTable>> RestoredDense(
     const CheckpointReader& checkpoint, const wire::LoadRequest& request,
-    TableLayout layout, std::unique_ptr<const Optimizer> optimizer) {
+    TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
+    const TrainingRules& rules) {
   RETURN_IF_ERROR(CheckManifest(checkpoint.manifest(), request, *optimizer));
-  ASSIGN_OR_RETURN(const DedupWindows windows,
-                   ReadWindows(checkpoint, request));
-  return ParameterTable::Create(
-      std::move(layout), std::move(optimizer), windows,
+  return DenseTable::Create(
+      std::move(layout), std::move(optimizer), rules,
       [&checkpoint](const wire::PartSpec& part, int array, int64_t first,
                     absl::Span<float> out) {
         return checkpoint.ReadElements(part.variable(), array, first, out);
       });
 }
 
+// The sparse tables without their rows.
+absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
+    const wire::LoadRequest& request, uint64_t memory_bytes) {
+  std::vector<std::unique_ptr<RowTable>> tables;
+  std::set<std::string> names;
+  for (const wire::TableSpec& spec : request.table()) {
+    if (spec.id() != tables.size() || !names.insert(spec.name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table ", spec.id(), ", \"", spec.name(), "\", comes as number ",
+          tables.size(), " or has the name of another"));
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
+                     MakeOptimizer(spec.has_optimizer() ? spec.optimizer()
+                                                        : request.optimizer()),
+                     _ << "table \"" << spec.name() << "\"");
+    ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
+                     RowTable::Create({.name = spec.name(),
+                                       .width = spec.width(),
+                                       .initializer = spec.initializer(),
+                                       .seed = request.seed(),
+                                       .memory_limit_bytes = memory_bytes},
+                                      std::move(optimizer)),
+                     _ << "table \"" << spec.name() << "\"");
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+absl::Status CheckSync(const wire::LoadRequest& request) {
+  const wire::SyncSpec& sync = request.sync();
+  if (!request.has_sync() ||
+      (sync.replicas_to_aggregate() > 0 &&
+       sync.total_replicas() >= sync.replicas_to_aggregate())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("aggregates ", sync.replicas_to_aggregate(), " of ",
+                   sync.total_replicas(), " replicas"));
+}
+
+std::optional<wire::SyncSpec> SyncOf(const wire::LoadRequest& request) {
+  if (!request.has_sync()) return std::nullopt;
+  return request.sync();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ParameterTable>> LoadTable(
-    const wire::LoadRequest& request, uint64_t memory_limit_bytes) {
+    const wire::LoadRequest& request, const LoadLimits& limits) {
+  RETURN_IF_ERROR(CheckSync(request));
+  const TrainingRules rules{
+      .replicas_to_aggregate =
+          static_cast<size_t>(request.sync().replicas_to_aggregate()),
+      .origin = request.checkpoint().empty() ? StepState::Origin::kInitial
+                                             : StepState::Origin::kRestored,
+      .non_finite = limits.non_finite};
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                    MakeOptimizer(request.optimizer()));
   const uint64_t element_bytes =
       sizeof(float) * (1 + optimizer->slot_names().size());
   ASSIGN_OR_RETURN(
       TableLayout layout,
-      TableLayout::Create(request.part(), memory_limit_bytes / element_bytes),
-      _ << "memory limit of " << memory_limit_bytes << " bytes");
+      TableLayout::Create(request.part(), limits.memory_bytes / element_bytes),
+      _ << "memory limit of " << limits.memory_bytes << " bytes");
+  const uint64_t dense_bytes = layout.elements() * element_bytes;
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
+                   EmptyTables(request, limits.memory_bytes - dense_bytes));
+  std::unique_ptr<DenseTable> dense;
+  DedupWindows windows;
   if (request.checkpoint().empty()) {
-    return InitialTable(request, std::move(layout), std::move(optimizer));
+    ASSIGN_OR_RETURN(dense, InitialDense(request, std::move(layout),
+                                         std::move(optimizer), rules));
+  } else {
+    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                     CheckpointReader::Open(request.checkpoint()));
+    ASSIGN_OR_RETURN(dense,
+                     RestoredDense(*checkpoint, request, std::move(layout),
+                                   std::move(optimizer), rules),
+                     _ << "checkpoint " << request.checkpoint());
+    ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint, request),
+                     _ << "checkpoint " << request.checkpoint());
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                   CheckpointReader::Open(request.checkpoint()));
-  ASSIGN_OR_RETURN(std::unique_ptr<ParameterTable> table,
-                   RestoredTable(*checkpoint, request, std::move(layout),
-                                 std::move(optimizer)),
-                   _ << "checkpoint " << request.checkpoint());
-  return table;
+  std::vector<std::unique_ptr<SparseTable>> tables;
+  for (std::unique_ptr<RowTable>& table : rows) {
+    tables.push_back(std::make_unique<SparseTable>(std::move(table), rules));
+  }
+  return std::make_unique<ParameterTable>(std::move(dense), std::move(tables),
+                                          SyncOf(request), windows);
 }
 
 }  // namespace parasol

@@ -18,6 +18,10 @@ namespace {
 // The chief has resent a Load that is still running.
 constexpr absl::Duration kLoadWait = absl::Minutes(10);
 
+// For the update at which a synchronous snapshot is to be cut: the workers may
+// be at the step before it.
+constexpr absl::Duration kCutWait = absl::Minutes(1);
+
 // The same variables, wherever their values came from.
 bool IsSameShard(wire::LoadRequest a, wire::LoadRequest b) {
   a.clear_checkpoint();
@@ -64,6 +68,21 @@ ParameterServer::ParameterServer(Options options, Clock& clock,
                                  PsMetrics& metrics)
     : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
 
+ParameterServer::~ParameterServer() {
+  std::shared_ptr<Shard> shard;
+  {
+    absl::MutexLock lock(&mu_);
+    shard = std::move(shard_);
+  }
+  Abandon(std::move(shard));
+}
+
+void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
+  if (shard == nullptr) return;
+  shard->table->Abandon(absl::UnavailableError(absl::StrCat(
+      options_.task, " gives run ", shard->order.run_id(), " up")));
+}
+
 absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
     const wire::LoadRequest& request) {
   if (request.run_id().empty()) {
@@ -75,9 +94,11 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   std::shared_ptr<Shard> loaded;
   absl::Cleanup end = [this, &loaded] { EndLoad(loaded); };
   const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(std::unique_ptr<ParameterTable> table,
-                   LoadTable(request, options_.memory_limit_bytes),
-                   _ << options_.task);
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<ParameterTable> table,
+      LoadTable(request, {.memory_bytes = options_.memory_limit_bytes,
+                          .non_finite = options_.non_finite}),
+      _ << options_.task);
   loaded = std::make_shared<Shard>(
       Shard{.order = request, .table = std::move(table)});
   const absl::Duration duration = clock_.Now() - start;
@@ -92,7 +113,9 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
 ParameterServer::BeginLoad(const wire::LoadRequest& order) {
-  std::shared_ptr<Shard> replaced;  // freed outside the lock
+  std::shared_ptr<Shard> replaced;
+  // Outside the lock.
+  absl::Cleanup abandon = [this, &replaced] { Abandon(std::move(replaced)); };
   absl::MutexLock lock(&mu_);
   auto is_idle = [this]()
                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !loading_; };
@@ -154,9 +177,11 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
+  ASSIGN_OR_RETURN(TableCut cut, CutFor(request, *(*shard)->table),
+                   _ << options_.task);
   ASSIGN_OR_RETURN(
       const durable::CheckpointFile file,
-      WriteShard((*shard)->table->Cut(), (*shard)->order.shard(),
+      WriteShard(std::move(cut), (*shard)->order.shard(),
                  (*shard)->order.num_shards(),
                  absl::StrCat(request.directory(), "/", request.file_name())),
       _ << options_.task);
@@ -166,28 +191,40 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   return response;
 }
 
+absl::StatusOr<TableCut> ParameterServer::CutFor(
+    const wire::SnapshotRequest& request, ParameterTable& table) {
+  if (!request.has_at_updates()) return table.Cut();
+  return table.CutAt(request.at_updates(), clock_, kCutWait);
+}
+
 void ParameterServer::Execute(const ReceivedRequest& request, size_t operation,
                               OperationDone done) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard =
       ShardOf(request.run_id());
-  if (!shard.ok()) return Answer(shard.status(), done);
+  if (!shard.ok()) return Reject(shard.status(), done);
   ParameterTable& table = *(*shard)->table;
+  const uint64_t worker = request.worker_incarnation();
   const wire::Operation& order = request.operation(operation);
+  const absl::Span<const PayloadView> payloads = request.payloads(operation);
   switch (order.kind_case()) {
     case wire::Operation::kPush:
-      return Push(table, request.worker_incarnation(), order.push(),
-                  request.payloads(operation), std::move(done));
+      return table.Push(
+          worker, order.push(), payloads,
+          CountedPush(*shard, BytesOf(payloads), std::move(done)));
     case wire::Operation::kPull:
-      return Pull(table, order.pull(), std::move(done));
+      return table.Pull(worker, order.pull(),
+                        CountedPull(*shard, std::move(done)));
     case wire::Operation::kRowPush:
+      return table.PushRows(
+          worker, order.row_push(), payloads,
+          CountedPush(*shard, BytesOf(payloads), std::move(done)));
     case wire::Operation::kRowPull:
-      return Answer(absl::UnimplementedError(
-                        absl::StrCat(options_.task, " holds no sparse tables")),
-                    done);
+      return table.PullRows(worker, order.row_pull(), payloads,
+                            CountedPull(*shard, std::move(done)));
     case wire::Operation::KIND_NOT_SET:
       break;
   }
-  Answer(absl::InvalidArgumentError("neither a push nor a pull"), done);
+  Reject(absl::InvalidArgumentError("neither a push nor a pull"), done);
 }
 
 std::string ParameterServer::run_id() const {
@@ -212,40 +249,38 @@ ParameterServer::ShardOf(absl::string_view run_id) const {
   return shard_;
 }
 
-void ParameterServer::Push(ParameterTable& table, uint64_t worker_incarnation,
-                           const wire::Push& push,
-                           absl::Span<const PayloadView> gradients,
-                           OperationDone done) {
-  const absl::Time start = clock_.Now();
-  const absl::StatusOr<Claim> claim =
-      table.Push(worker_incarnation, push, gradients);
-  if (!claim.ok()) return Answer(claim.status(), done);
-  OperationResult result;
-  if (*claim == Claim::kDuplicate) {
-    metrics_.duplicate_pushes_total.Add();
-    result.duplicate = true;
-  } else {
-    metrics_.apply_duration_seconds.Observe(
-        absl::ToDoubleSeconds(clock_.Now() - start));
-    metrics_.pushes_total.Add();
-    metrics_.push_bytes_total.Add(BytesOf(gradients));
-  }
-  Answer(std::move(result), done);
+OperationDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
+                                           uint64_t bytes, OperationDone done) {
+  return [this, shard = std::move(shard), bytes, start = clock_.Now(),
+          done = std::move(done)](absl::StatusOr<OperationResult> result) {
+    if (!result.ok()) return Reject(result.status(), done);
+    if (result->duplicate) {
+      metrics_.duplicate_pushes_total.Add();
+    } else {
+      metrics_.apply_duration_seconds.Observe(
+          absl::ToDoubleSeconds(clock_.Now() - start));
+      metrics_.pushes_total.Add();
+      metrics_.push_bytes_total.Add(bytes);
+    }
+    done(std::move(result));
+  };
 }
 
-void ParameterServer::Pull(const ParameterTable& table, const wire::Pull& pull,
-                           OperationDone done) {
-  absl::StatusOr<std::vector<PayloadRef>> payloads = table.Pull(pull);
-  if (!payloads.ok()) return Answer(payloads.status(), done);
-  metrics_.pulls_total.Add();
-  metrics_.pull_bytes_total.Add(BytesOf(*payloads));
-  Answer(OperationResult{.payloads = *std::move(payloads)}, done);
+OperationDone ParameterServer::CountedPull(std::shared_ptr<Shard> shard,
+                                           OperationDone done) {
+  return [this, shard = std::move(shard),
+          done = std::move(done)](absl::StatusOr<OperationResult> result) {
+    if (!result.ok()) return Reject(result.status(), done);
+    metrics_.pulls_total.Add();
+    metrics_.pull_bytes_total.Add(BytesOf(result->payloads));
+    done(std::move(result));
+  };
 }
 
-void ParameterServer::Answer(absl::StatusOr<OperationResult> result,
+void ParameterServer::Reject(const absl::Status& status,
                              const OperationDone& done) {
-  if (!result.ok()) metrics_.CountRejected(result.status().code());
-  done(std::move(result));
+  metrics_.CountRejected(status.code());
+  done(status);
 }
 
 }  // namespace parasol

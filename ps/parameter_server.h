@@ -15,10 +15,12 @@
 #include "base/clock.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
+#include "ps/non_finite.h"
 #include "ps/operation_result.h"
 #include "ps/parameter_table.h"
 #include "ps/ps_metrics.h"
 #include "ps/received_request.h"
+#include "ps/table_cut.h"
 
 namespace parasol {
 
@@ -32,10 +34,12 @@ class ParameterServer {
     // Names it in errors: "ps/1".
     std::string task;
     uint64_t memory_limit_bytes = UINT64_MAX;
+    NonFinite non_finite = NonFinite::kReject;
   };
 
   // `clock` and `metrics` must outlive it.
   ParameterServer(Options options, Clock& clock, PsMetrics& metrics);
+  ~ParameterServer();
 
   // While another Load runs, waits for it first:
   //   Unavailable  it takes too long.
@@ -45,6 +49,8 @@ class ParameterServer {
   // One at a time:
   //   Unavailable      another one is being written.
   //   InvalidArgument  the file's name is not plain.
+  // Of synchronous training, waits for the update:
+  //   Unavailable      it takes too long.
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
       const wire::SnapshotRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -70,6 +76,9 @@ class ParameterServer {
       const wire::LoadRequest& order) ABSL_LOCKS_EXCLUDED(mu_);
   void EndLoad(std::shared_ptr<Shard> loaded) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Answers whoever waits for something in it.
+  void Abandon(std::shared_ptr<Shard> shard) const;
+
   absl::StatusOr<std::shared_ptr<Shard>> ShardOf(absl::string_view run_id) const
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status BeginSnapshot(const std::string& file_name)
@@ -77,14 +86,15 @@ class ParameterServer {
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
       const wire::SnapshotRequest& request);
 
-  void Push(ParameterTable& table, uint64_t worker_incarnation,
-            const wire::Push& push, absl::Span<const PayloadView> gradients,
-            OperationDone done);
-  void Pull(const ParameterTable& table, const wire::Pull& pull,
-            OperationDone done);
-  // Calls `done`, after counting.
-  void Answer(absl::StatusOr<OperationResult> result,
-              const OperationDone& done);
+  absl::StatusOr<TableCut> CutFor(const wire::SnapshotRequest& request,
+                                  ParameterTable& table);
+
+  // `done`, after counting what the operation came to. Keeps `shard` until
+  // then.
+  OperationDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
+                            OperationDone done);
+  OperationDone CountedPull(std::shared_ptr<Shard> shard, OperationDone done);
+  void Reject(const absl::Status& status, const OperationDone& done);
 
   const Options options_;
   Clock& clock_;

@@ -2,176 +2,270 @@
 
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "cluster/rpc/chunk.h"
-#include "ps/float_runs.h"
-#include "storage/shard_entry.h"
+#include "ps/received_gradient.h"
+#include "ps/received_rows.h"
 
 namespace parasol {
 namespace {
 
-// 64 MiB of arrays that pulls and snapshots have given back.
-constexpr size_t kMaxIdleArrays = 256;
-
-// A larger message would end the stream (cluster/rpc).
-constexpr size_t kMaxPullBytes = 48 << 20;
-
-absl::Status CheckPullSize(const std::vector<TableLayout::ChunkRange>& ranges) {
-  size_t bytes = 0;
-  for (const TableLayout::ChunkRange& range : ranges) {
-    bytes += range.elements * sizeof(float);
-  }
-  if (bytes <= kMaxPullBytes) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("pull of ", bytes, " bytes: more than ", kMaxPullBytes));
+OperationResult ResultOf(const UpdateBounds& updates) {
+  return {.min_updates = updates.min, .max_updates = updates.max};
 }
 
-// What this table cannot do.
-absl::Status CheckSupported(const wire::Push& push) {
-  if (push.encoding() == wire::FLOAT32 && push.kept().empty() &&
-      !push.has_sync()) {
-    return absl::OkStatus();
-  }
-  return absl::UnimplementedError(
-      "a push that is synchronous, sparsified or not float32");
+OperationResult ResultOf(DenseTable::Pulled pulled) {
+  OperationResult result = ResultOf(pulled.updates);
+  result.payloads = std::move(pulled.payloads);
+  return result;
 }
 
-absl::Status CheckSupported(const wire::Pull& pull) {
-  if (pull.encoding() == wire::FLOAT32 && pull.min_updates() == 0) {
-    return absl::OkStatus();
-  }
-  return absl::UnimplementedError("a pull that waits or is not float32");
-}
-
-absl::Status CheckSizes(const std::vector<TableLayout::ChunkRange>& ranges,
-                        absl::Span<const PayloadView> gradients) {
-  if (gradients.size() != ranges.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("push of ", ranges.size(), " ranges with ",
-                     gradients.size(), " payloads"));
-  }
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    if (gradients[i].size() != ranges[i].elements * sizeof(float)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("payload ", i, " has ", gradients[i].size(),
-                       " bytes for ", ranges[i].elements, " float32"));
-    }
-  }
-  return absl::OkStatus();
+absl::StatusOr<OperationResult> ResultOf(
+    absl::StatusOr<SparseTable::Pulled> pulled) {
+  RETURN_IF_ERROR(pulled.status());
+  OperationResult result = ResultOf(pulled->updates);
+  result.payloads.push_back(std::move(pulled->payload));
+  return result;
 }
 
 }  // namespace
 
-ParameterTable::ParameterTable(TableLayout layout,
-                               std::unique_ptr<const Optimizer> optimizer)
-    : layout_(std::move(layout)),
-      optimizer_(std::move(optimizer)),
-      pool_(ArrayPool::Create(kChunkElements, kMaxIdleArrays)) {}
-
-absl::StatusOr<std::unique_ptr<ParameterTable>> ParameterTable::Create(
-    TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
-    const DedupWindows& dedup, Fill fill) {
-  std::unique_ptr<ParameterTable> table(
-      new ParameterTable(std::move(layout), std::move(optimizer)));
-  for (const TableLayout::Chunk& place : table->layout_.chunks()) {
-    RETURN_IF_ERROR(table->AddChunk(place, fill));
-  }
-  absl::MutexLock lock(&table->dedup_mu_);
-  table->dedup_.Restore(dedup);
-  return table;
+ParameterTable::ParameterTable(std::unique_ptr<DenseTable> dense,
+                               std::vector<std::unique_ptr<SparseTable>> tables,
+                               std::optional<wire::SyncSpec> sync,
+                               const DedupWindows& dedup)
+    : dense_(std::move(dense)),
+      tables_(std::move(tables)),
+      sync_(std::move(sync)) {
+  absl::MutexLock lock(&dedup_mu_);
+  dedup_.Restore(dedup);
 }
 
-absl::Status ParameterTable::AddChunk(const TableLayout::Chunk& place,
-                                      Fill fill) {
-  const wire::PartSpec& part = layout_.parts()[place.part];
-  const int arrays = 1 + optimizer_->slot_names().size();
-  ChunkContents contents;
-  for (int array = kValueArray; array < arrays; ++array) {
-    ArrayRef memory = pool_->TryAllocate(place.elements);
-    if (!memory) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("no memory for \"", part.variable(), "\" at element ",
-                       place.first_element));
-    }
-    ASSIGN_OR_RETURN(const int64_t updates,
-                     fill(part, array, place.first_element, memory.span()));
-    if (array == kValueArray) {
-      contents.updates = updates;
-      contents.value = std::move(memory);
-    } else {
-      contents.slots.push_back(std::move(memory));
-    }
+void ParameterTable::Push(uint64_t worker_incarnation, const wire::Push& push,
+                          absl::Span<const PayloadView> payloads,
+                          OperationDone done) {
+  const absl::Status mode = CheckMode(push.has_sync());
+  if (!mode.ok()) return done(mode);
+  const absl::StatusOr<DenseTable::Gradients> gradients =
+      dense_->Receive(push, payloads);
+  if (!gradients.ok()) return done(gradients.status());
+  if (!push.has_sync()) {
+    return done(ApplyOnce(worker_incarnation, push.sequence(),
+                          [&] { return dense_->Apply(*gradients); }));
   }
-  chunks_.push_back(std::make_unique<Chunk>(std::move(contents)));
-  return absl::OkStatus();
+  const absl::StatusOr<StepPush> step =
+      CheckStep(worker_incarnation, push.sync());
+  if (!step.ok()) return done(step.status());
+  const DenseTable::Ranges& ranges = gradients->ranges;
+  const absl::Status not_ahead = dense_->CheckNotAhead(ranges, step->step);
+  if (!not_ahead.ok()) return done(not_ahead);
+  ContributeStep(
+      DenseTable::Chunks(ranges),
+      [&](const std::shared_ptr<Latch>& latch, Released& released) {
+        return dense_->Contribute(*step, *gradients, latch, released);
+      },
+      [this, ranges] { return dense_->Updates(ranges); }, std::move(done));
 }
 
-absl::StatusOr<Claim> ParameterTable::Push(
-    uint64_t worker_incarnation, const wire::Push& push,
-    absl::Span<const PayloadView> gradients) {
-  RETURN_IF_ERROR(CheckSupported(push));
-  ASSIGN_OR_RETURN(const std::vector<TableLayout::ChunkRange> ranges,
-                   layout_.Resolve(push.range()));
-  RETURN_IF_ERROR(CheckSizes(ranges, gradients));
+void ParameterTable::Pull(uint64_t worker_incarnation, const wire::Pull& pull,
+                          OperationDone done) {
+  const absl::Status wait = CheckWait(pull.min_updates());
+  if (!wait.ok()) return done(wait);
+  const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
+  if (!encoding.ok()) return done(encoding.status());
+  absl::StatusOr<DenseTable::Ranges> ranges = dense_->Resolve(pull);
+  if (!ranges.ok()) return done(ranges.status());
+  if (pull.min_updates() == 0) {
+    return done(ResultOf(dense_->Pull(*ranges, *encoding)));
+  }
+  const size_t chunks = DenseTable::Chunks(*ranges);
+  const auto latch = std::make_shared<Latch>(
+      chunks, [this, ranges = *ranges, encoding = *encoding,
+               done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        done(ResultOf(dense_->Pull(ranges, encoding)));
+      });
+  Released released;
+  dense_->NotifyAt(*ranges, pull.min_updates(), worker_incarnation, latch,
+                   released);
+}
 
+void ParameterTable::PushRows(uint64_t worker_incarnation,
+                              const wire::RowPush& push,
+                              absl::Span<const PayloadView> payloads,
+                              OperationDone done) {
+  const absl::Status mode = CheckMode(push.has_sync());
+  if (!mode.ok()) return done(mode);
+  const absl::StatusOr<SparseTable*> table = TableNumber(push.table());
+  if (!table.ok()) return done(table.status());
+  const absl::StatusOr<ReceivedRows> gradients =
+      (*table)->Receive(push, payloads);
+  if (!gradients.ok()) return done(gradients.status());
+  if (!push.has_sync()) {
+    return done(ApplyOnce(worker_incarnation, push.sequence(),
+                          [&] { return (*table)->Apply(*gradients); }));
+  }
+  const absl::StatusOr<StepPush> step =
+      CheckStep(worker_incarnation, push.sync());
+  if (!step.ok()) return done(step.status());
+  const absl::Status not_ahead = (*table)->CheckNotAhead(step->step);
+  if (!not_ahead.ok()) return done(not_ahead);
+  ContributeStep(
+      1,
+      [&](const std::shared_ptr<Latch>& latch, Released& released) {
+        return (*table)->Contribute(*step, *gradients, latch, released);
+      },
+      [table = *table] { return table->updates(); }, std::move(done));
+}
+
+void ParameterTable::PullRows(uint64_t worker_incarnation,
+                              const wire::RowPull& pull,
+                              absl::Span<const PayloadView> payloads,
+                              OperationDone done) {
+  const absl::Status wait = CheckWait(pull.min_updates());
+  if (!wait.ok()) return done(wait);
+  const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
+  if (!encoding.ok()) return done(encoding.status());
+  const absl::StatusOr<SparseTable*> table = TableNumber(pull.table());
+  if (!table.ok()) return done(table.status());
+  absl::StatusOr<ReceivedRows> ids = (*table)->Receive(pull, payloads);
+  if (!ids.ok()) return done(ids.status());
+  if (pull.min_updates() == 0) {
+    return done(ResultOf((*table)->Pull(*ids, *encoding)));
+  }
+  ids->KeepIds();
+  const auto latch = std::make_shared<Latch>(
+      1, [table = *table, encoding = *encoding,
+          ids = std::make_shared<const ReceivedRows>(*std::move(ids)),
+          done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        done(ResultOf(table->Pull(*ids, encoding)));
+      });
+  Released released;
+  (*table)->NotifyAt(pull.min_updates(), worker_incarnation, latch, released);
+}
+
+absl::StatusOr<OperationResult> ParameterTable::ApplyOnce(
+    uint64_t worker_incarnation, uint64_t sequence,
+    absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply) {
   absl::ReaderMutexLock applying(&cut_mu_);
-  ASSIGN_OR_RETURN(const Claim claim,
-                   ClaimSequence(worker_incarnation, push.sequence()));
-  if (claim == Claim::kDuplicate) return claim;
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    FloatRuns gradient(gradients[i]);
-    for (size_t chunk = ranges[i].first; chunk < ranges[i].last; ++chunk) {
-      chunks_[chunk]->Apply(*optimizer_, gradient, *pool_);
-    }
+  {
+    absl::MutexLock lock(&dedup_mu_);
+    ASSIGN_OR_RETURN(const Claim claim,
+                     dedup_.Mark(worker_incarnation, sequence));
+    if (claim == Claim::kDuplicate) return OperationResult{.duplicate = true};
   }
-  return claim;
+  const absl::StatusOr<UpdateBounds> updates = apply();
+  if (!updates.ok()) {
+    absl::MutexLock lock(&dedup_mu_);
+    dedup_.Unmark(worker_incarnation, sequence);
+    return updates.status();
+  }
+  return ResultOf(*updates);
 }
 
-absl::StatusOr<std::vector<PayloadRef>> ParameterTable::Pull(
-    const wire::Pull& pull) const {
-  RETURN_IF_ERROR(CheckSupported(pull));
-  ASSIGN_OR_RETURN(const std::vector<TableLayout::ChunkRange> ranges,
-                   layout_.Resolve(pull.range()));
-  RETURN_IF_ERROR(CheckPullSize(ranges));
-  std::vector<PayloadRef> payloads;
-  for (const TableLayout::ChunkRange& range : ranges) {
-    for (size_t chunk = range.first; chunk < range.last; ++chunk) {
-      auto value = std::make_shared<ArrayRef>(chunks_[chunk]->Value());
-      const void* data = value->data();
-      const size_t bytes = value->size() * sizeof(float);
-      payloads.push_back(
-          {.data = data, .size = bytes, .owner = std::move(value)});
-    }
+void ParameterTable::ContributeStep(size_t places, Contribute contribute,
+                                    std::function<UpdateBounds()> updates,
+                                    OperationDone done) {
+  const auto entries = std::make_shared<StepEntries>();
+  // One more than the places: `entries` are complete before it calls back.
+  const auto latch = std::make_shared<Latch>(
+      places + 1, [entries, places, updates = std::move(updates),
+                   done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        OperationResult result = ResultOf(updates());
+        result.duplicate = entries->duplicates == places;
+        result.stale = entries->stale > 0 || outcome.dropped;
+        done(std::move(result));
+      });
+  {
+    Released released;
+    absl::ReaderMutexLock applying(&cut_mu_);
+    *entries = contribute(latch, released);
   }
-  return payloads;
+  latch->CountDown();
 }
 
-TableCut ParameterTable::Cut() const {
-  const std::vector<size_t> order = layout_.ChunksInCheckpointOrder();
-  TableCut cut;
-  cut.chunks.resize(order.size());
+absl::Status ParameterTable::CheckMode(bool is_synchronous) const {
+  if (is_synchronous == sync_.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      is_synchronous ? "a synchronous push, but the job is asynchronous"
+                     : "a push without its step, but the job is synchronous");
+}
+
+absl::StatusOr<StepPush> ParameterTable::CheckStep(
+    uint64_t worker_incarnation, const wire::SyncStep& step) const {
+  if (step.step() < 0 || step.replica() < 0 ||
+      step.replica() >= sync_->total_replicas()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step ", step.step(), " of replica ", step.replica(),
+                     ": there are ", sync_->total_replicas(), " replicas"));
+  }
+  return StepPush{.step = step.step(),
+                  .replica = step.replica(),
+                  .worker_incarnation = worker_incarnation};
+}
+
+absl::Status ParameterTable::CheckWait(int64_t min_updates) const {
+  if (min_updates == 0 || (min_updates > 0 && sync_.has_value())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("a pull after ", min_updates, " updates, but the job is ",
+                   sync_.has_value() ? "synchronous" : "asynchronous"));
+}
+
+absl::StatusOr<SparseTable*> ParameterTable::TableNumber(uint32_t table) const {
+  if (table < tables_.size()) return tables_[table].get();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "table ", table, " is not here: there are ", tables_.size()));
+}
+
+TableCut ParameterTable::Cut() {
+  std::vector<ChunkContents> contents;
+  contents.reserve(dense_->chunks().size());
+  std::vector<RowCut> tables;
+  DedupWindows windows;
   {
     absl::WriterMutexLock no_push(&cut_mu_);
-    for (size_t i = 0; i < order.size(); ++i) {
-      cut.chunks[i].contents = chunks_[order[i]]->Contents();
+    for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
+      contents.push_back(chunk->Contents());
+    }
+    for (const std::unique_ptr<SparseTable>& table : tables_) {
+      tables.push_back(table->Cut());
     }
     absl::MutexLock lock(&dedup_mu_);
-    cut.dedup = dedup_.Windows();
+    windows = dedup_.Windows();
   }
-  for (size_t i = 0; i < order.size(); ++i) {
-    const TableLayout::Chunk& place = layout_.chunks()[order[i]];
-    cut.chunks[i].variable = layout_.parts()[place.part].variable();
-    cut.chunks[i].first_element = place.first_element;
-  }
+  TableCut cut =
+      NamedCut(dense_->layout(), std::move(contents), std::move(tables));
+  cut.dedup = std::move(windows);
   return cut;
 }
 
-absl::StatusOr<Claim> ParameterTable::ClaimSequence(uint64_t worker_incarnation,
-                                                    uint64_t sequence) {
-  absl::MutexLock lock(&dedup_mu_);
-  return dedup_.Mark(worker_incarnation, sequence);
+absl::StatusOr<TableCut> ParameterTable::CutAt(int64_t updates, Clock& clock,
+                                               absl::Duration limit) {
+  if (!sync_.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a cut at ", updates, " updates, but the job is asynchronous"));
+  }
+  return StepCut(*dense_, tables_, updates).Wait(clock, limit);
+}
+
+void ParameterTable::Abandon(const absl::Status& status) {
+  Released released;
+  dense_->Abandon(status, released);
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    table->Abandon(status, released);
+  }
+}
+
+uint64_t ParameterTable::row_bytes() const {
+  uint64_t bytes = 0;
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    bytes += table->memory_bytes();
+  }
+  return bytes;
 }
 
 }  // namespace parasol

@@ -4,97 +4,108 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/clock.h"
 #include "cluster/rpc/payload.h"
-#include "ml/optimizer/optimizer.h"
 #include "proto/parameter.pb.h"
-#include "ps/array_pool.h"
-#include "ps/chunk.h"
 #include "ps/dedup_window.h"
-#include "ps/table_layout.h"
+#include "ps/dense_table.h"
+#include "ps/operation_result.h"
+#include "ps/sparse_table.h"
+#include "ps/step_state.h"
+#include "ps/table_cut.h"
+#include "ps/update_bounds.h"
 
 namespace parasol {
 
-// Everything a shard held at one moment: each push is in it with its sequence,
-// or neither is. Holds references, no copies: while it lives, a push to a chunk
-// costs that chunk's memory once more.
-struct TableCut {
-  struct Chunk {
-    std::string variable;
-    int64_t first_element = 0;
-    ChunkContents contents;
-  };
-  // Ascending by (variable, first_element).
-  std::vector<Chunk> chunks;
-  DedupWindows dedup;
-};
-
-// The parts of variables that one shard owns, each with its optimizer slots.
+// What one shard owns: parts of dense variables and rows of sparse tables, and
+// which pushes are in them. Thread-safe.
 //
-// A pull sees each chunk whole; two chunks of a variable may be one push apart.
-// A push is applied once per (worker incarnation, sequence), and wholly or not
-// at all. Thread-safe: pushes and pulls of different chunks run in parallel.
+// Asynchronous: a push is applied when it comes, once per (worker incarnation,
+// sequence), and wholly or not at all. Synchronous: see wire::SyncStep and
+// StepState; an operation may wait for others, holding nothing but its
+// callback.
 class ParameterTable {
  public:
-  // Writes elements [first, first + out.size()) of the array (kValueArray, or
-  // 1 + a slot's number) of the part's variable, and returns the number of
-  // updates that they have had.
-  using Fill = absl::FunctionRef<absl::StatusOr<int64_t>(
-      const wire::PartSpec& part, int array, int64_t first,
-      absl::Span<float> out)>;
+  // `tables` are numbered as the TableSpecs. Dense and sparse tables are to
+  // aggregate what `sync` says.
+  ParameterTable(std::unique_ptr<DenseTable> dense,
+                 std::vector<std::unique_ptr<SparseTable>> tables,
+                 std::optional<wire::SyncSpec> sync, const DedupWindows& dedup);
 
-  // Errors are those of `fill`, and
-  //   ResourceExhausted  the arrays don't fit in memory.
-  static absl::StatusOr<std::unique_ptr<ParameterTable>> Create(
-      TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
-      const DedupWindows& dedup, Fill fill);
-
-  // Applies one gradient per range, float32 at any alignment. A duplicate of a
-  // push that another thread is just applying is known at once: it may be
-  // answered before that push is complete.
-  //   InvalidArgument  the header or a gradient's size is wrong; nothing has
-  //                    been changed.
-  absl::StatusOr<Claim> Push(uint64_t worker_incarnation,
-                             const wire::Push& push,
-                             absl::Span<const PayloadView> gradients)
+  // One operation each, with its payloads, of which it keeps no reference.
+  // Errors, after which nothing has been changed:
+  //   InvalidArgument    the message, a payload's size or an element is wrong.
+  //   ResourceExhausted  a sparse table can't make the rows.
+  // and that of Abandon(). A duplicate of an asynchronous push that another
+  // thread is just applying may be answered before that push is complete.
+  void Push(uint64_t worker_incarnation, const wire::Push& push,
+            absl::Span<const PayloadView> payloads, OperationDone done)
       ABSL_LOCKS_EXCLUDED(cut_mu_);
-
-  // References to the values of the ranges, in order, one per chunk. What they
-  // refer to does not change any more.
-  //   InvalidArgument  the header is wrong, or it asks for over 48 MiB.
-  absl::StatusOr<std::vector<PayloadRef>> Pull(const wire::Pull& pull) const;
+  void Pull(uint64_t worker_incarnation, const wire::Pull& pull,
+            OperationDone done);
+  void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
+                absl::Span<const PayloadView> payloads, OperationDone done)
+      ABSL_LOCKS_EXCLUDED(cut_mu_);
+  void PullRows(uint64_t worker_incarnation, const wire::RowPull& pull,
+                absl::Span<const PayloadView> payloads, OperationDone done);
 
   // Waits for the pushes that are being applied, and holds up others for as
   // long as it takes to copy the references.
-  TableCut Cut() const ABSL_LOCKS_EXCLUDED(cut_mu_);
+  TableCut Cut() ABSL_LOCKS_EXCLUDED(cut_mu_);
 
-  uint64_t value_bytes() const { return layout_.elements() * sizeof(float); }
-  uint64_t slot_bytes() const {
-    return value_bytes() * optimizer_->slot_names().size();
-  }
+  // Synchronous: what everything holds after exactly so many updates. One at a
+  // time.
+  //   Aborted             something has had more already: names it.
+  //   Unavailable         not within `limit`: names what it waits for.
+  //   FailedPrecondition  pushes are asynchronous.
+  absl::StatusOr<TableCut> CutAt(int64_t updates, Clock& clock,
+                                 absl::Duration limit);
+
+  // Ends all waits, and those to come, with `status`. Before the table is
+  // replaced: a callback may hold what holds the table.
+  void Abandon(const absl::Status& status);
+
+  uint64_t value_bytes() const { return dense_->value_bytes(); }
+  uint64_t slot_bytes() const { return dense_->slot_bytes(); }
+  // Of the sparse tables' rows, with their slots.
+  uint64_t row_bytes() const;
 
  private:
-  ParameterTable(TableLayout layout,
-                 std::unique_ptr<const Optimizer> optimizer);
-  absl::Status AddChunk(const TableLayout::Chunk& place, Fill fill);
-  absl::StatusOr<Claim> ClaimSequence(uint64_t worker_incarnation,
-                                      uint64_t sequence)
-      ABSL_SHARED_LOCKS_REQUIRED(cut_mu_);
+  absl::StatusOr<OperationResult> ApplyOnce(
+      uint64_t worker_incarnation, uint64_t sequence,
+      absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
+      ABSL_LOCKS_EXCLUDED(cut_mu_);
+  // A synchronous push, which goes to so many places and is answered with their
+  // `updates` when its step is complete in all of them.
+  using Contribute = absl::FunctionRef<StepEntries(
+      const std::shared_ptr<Latch>& latch, Released& released)>;
+  void ContributeStep(size_t places, Contribute contribute,
+                      std::function<UpdateBounds()> updates, OperationDone done)
+      ABSL_LOCKS_EXCLUDED(cut_mu_);
 
-  const TableLayout layout_;
-  const std::unique_ptr<const Optimizer> optimizer_;
-  const std::shared_ptr<ArrayPool> pool_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // as the layout numbers them
+  absl::StatusOr<StepPush> CheckStep(uint64_t worker_incarnation,
+                                     const wire::SyncStep& step) const;
+  absl::Status CheckMode(bool is_synchronous) const;
+  absl::Status CheckWait(int64_t min_updates) const;
+  absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
+
+  const std::unique_ptr<DenseTable> dense_;
+  const std::vector<std::unique_ptr<SparseTable>> tables_;
+  const std::optional<wire::SyncSpec> sync_;
 
   // Shared: a push is claimed and being applied. Exclusive: there is none.
-  // Taken before dedup_mu_ and a chunk's lock.
+  // Taken before dedup_mu_ and a chunk's or table's lock.
   mutable absl::Mutex cut_mu_;
   mutable absl::Mutex dedup_mu_ ABSL_ACQUIRED_AFTER(cut_mu_);
   DedupIndex dedup_ ABSL_GUARDED_BY(dedup_mu_);

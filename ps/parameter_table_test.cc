@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/chunk.h"
 #include "gmock/gmock.h"
@@ -26,34 +32,54 @@ constexpr int64_t kChunk = kChunkElements;
 constexpr uint64_t kWorker = 7;
 
 // "big": two chunks and 9 elements; "small": 5 elements. All values are 1.
-std::unique_ptr<ParameterTable> MakeTable() {
+std::unique_ptr<ParameterTable> MakeTable(
+    NonFinite non_finite = NonFinite::kReject) {
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "big", 2 * kChunk + 9, 0, 2 * kChunk + 9),
       MakePart(1, "small", 5, 0, 5)};
   auto layout = TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX);
-  auto table = ParameterTable::Create(
-      *std::move(layout), MakeAddingOptimizer(), {},
+  auto dense = DenseTable::Create(
+      *std::move(layout), MakeAddingOptimizer(), {.non_finite = non_finite},
       [](const wire::PartSpec&, int array, int64_t,
          absl::Span<float> out) -> absl::StatusOr<int64_t> {
         std::fill(out.begin(), out.end(), array == kValueArray ? 1 : 100);
         return 0;
       });
-  return *std::move(table);
+  return std::make_unique<ParameterTable>(
+      *std::move(dense), std::vector<std::unique_ptr<SparseTable>>(),
+      std::nullopt, DedupWindows());
+}
+
+absl::StatusOr<Claim> Push(ParameterTable& table, uint64_t worker,
+                           const wire::Push& push,
+                           const std::vector<PayloadView>& gradients) {
+  PendingResult pending;
+  table.Push(worker, push, gradients, pending.Done());
+  RETURN_IF_ERROR(pending.Get().status());
+  return pending.Get()->duplicate ? Claim::kDuplicate : Claim::kNew;
+}
+
+absl::StatusOr<std::vector<PayloadRef>> Pull(ParameterTable& table,
+                                             const wire::Pull& pull) {
+  PendingResult pending;
+  table.Pull(kWorker, pull, pending.Done());
+  RETURN_IF_ERROR(pending.Get().status());
+  return pending.Get()->payloads;
 }
 
 const wire::TensorRange kBig = MakeRange(0, 0, 2 * kChunk + 9);
 const wire::TensorRange kSmall = MakeRange(1, 0, 5);
 
-std::vector<float> Values(const ParameterTable& table,
+std::vector<float> Values(ParameterTable& table,
                           const wire::TensorRange& range) {
-  return FloatsOf(table.Pull(MakePull({range})).value());
+  return FloatsOf(Pull(table, MakePull({range})).value());
 }
 
 TEST(ParameterTableTest, APushChangesItsRangesAndNoOthers) {
   const auto table = MakeTable();
   const std::string gradient = Floats(kChunk, 2);
-  ASSERT_THAT(table->Push(kWorker, MakePush(1, {MakeRange(0, kChunk, kChunk)}),
-                          {ViewOf(gradient)}),
+  ASSERT_THAT(Push(*table, kWorker, MakePush(1, {MakeRange(0, kChunk, kChunk)}),
+                   {ViewOf(gradient)}),
               IsOkAndHolds(Claim::kNew));
   const std::vector<float> big = Values(*table, kBig);
   EXPECT_EQ(std::count(big.begin(), big.begin() + kChunk, 1), kChunk);
@@ -66,8 +92,8 @@ TEST(ParameterTableTest, APushChangesItsRangesAndNoOthers) {
 TEST(ParameterTableTest, OneMessageMayPushManyVariablesInPiecesOfAnySize) {
   const auto table = MakeTable();
   const std::string big = Floats(2 * kChunk + 9, 2), small = Floats(5, 4);
-  ASSERT_OK(table->Push(kWorker, MakePush(1, {kBig, kSmall}),
-                        {ViewOf(big, 1021), ViewOf(small, 3)}));
+  ASSERT_OK(Push(*table, kWorker, MakePush(1, {kBig, kSmall}),
+                 {ViewOf(big, 1021), ViewOf(small, 3)}));
   EXPECT_THAT(Values(*table, kBig), Each(3));
   EXPECT_THAT(Values(*table, kSmall), Each(5));
 }
@@ -76,8 +102,9 @@ TEST(ParameterTableTest, ADuplicateIsAnsweredWithoutApplyingIt) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   for (const Claim want : {Claim::kNew, Claim::kDuplicate}) {
-    EXPECT_THAT(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}),
-                IsOkAndHolds(want));
+    EXPECT_THAT(
+        Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}),
+        IsOkAndHolds(want));
   }
   EXPECT_THAT(Values(*table, kSmall), Each(3));
 }
@@ -109,21 +136,97 @@ TEST(ParameterTableTest, ARejectedPushChangesNothingAndClaimsNothing) {
       {0, MakePush(1, {kSmall}), {ViewOf(small)}},
   };
   for (const Case& c : cases) {
-    EXPECT_THAT(table->Push(c.worker, c.push, c.gradients),
+    EXPECT_THAT(Push(*table, c.worker, c.push, c.gradients),
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << c.push.ShortDebugString();
   }
   EXPECT_THAT(Values(*table, kSmall), Each(1));
   EXPECT_THAT(Values(*table, kBig), Each(1));
-  EXPECT_THAT(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(small)}),
+  EXPECT_THAT(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(small)}),
               IsOkAndHolds(Claim::kNew));
+}
+
+TEST(ParameterTableTest, APushThatIsNotFiniteIsRefusedWholeOrApplied) {
+  std::string big = Floats(2 * kChunk + 9, 2), small = Floats(5, 2);
+  const float bad = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(small.data() + 3 * sizeof(float), &bad, sizeof(bad));
+  const std::vector<PayloadView> gradients = {ViewOf(big), ViewOf(small)};
+  const auto strict = MakeTable(NonFinite::kReject);
+  EXPECT_THAT(Push(*strict, kWorker, MakePush(1, {kBig, kSmall}), gradients),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "the gradient of \"small\" is not finite at element 3"));
+  EXPECT_THAT(Values(*strict, kBig), Each(1));
+  EXPECT_THAT(Values(*strict, kSmall), Each(1));
+  const auto lax = MakeTable(NonFinite::kApply);
+  EXPECT_OK(Push(*lax, kWorker, MakePush(1, {kBig, kSmall}), gradients));
+  EXPECT_THAT(Values(*lax, kBig), Each(3));
+}
+
+TEST(ParameterTableTest, PushesAndPullsMayBeOf16Bits) {
+  const auto table = MakeTable();
+  const std::string bytes = Halves(2 * kChunk + 9, .5f);
+  wire::Push push = MakePush(1, {kBig});
+  push.set_encoding(wire::BFLOAT16);
+  ASSERT_OK(Push(*table, kWorker, push, {ViewOf(bytes, 4093)}));
+  EXPECT_THAT(Values(*table, kBig), Each(1.5f));
+  wire::Pull pull = MakePull({kBig});
+  pull.set_encoding(wire::BFLOAT16);
+  const auto pulled = Pull(*table, pull);
+  ASSERT_OK(pulled);
+  std::string got;
+  for (const PayloadRef& payload : *pulled) {
+    got.append(static_cast<const char*>(payload.data), payload.size);
+  }
+  EXPECT_EQ(got, Halves(2 * kChunk + 9, 1.5f));
+}
+
+TEST(ParameterTableTest, ASparsifiedPushUpdatesEveryElementOfItsRanges) {
+  const auto table = MakeTable();
+  const uint32_t offset = 2;
+  const float element = 4;
+  std::string bytes(sizeof(offset) + sizeof(element), '\0');
+  std::memcpy(bytes.data(), &offset, sizeof(offset));
+  std::memcpy(bytes.data() + sizeof(offset), &element, sizeof(element));
+  wire::Push push = MakePush(1, {kSmall});
+  push.add_kept(1);
+  ASSERT_OK(Push(*table, kWorker, push, {ViewOf(bytes)}));
+  EXPECT_THAT(Values(*table, kSmall), ElementsAre(1, 1, 5, 1, 1));
+  EXPECT_EQ(table->Cut().chunks.back().contents.updates, 1);
+}
+
+TEST(ParameterTableTest, AResultTellsHowManyUpdatesThereHaveBeen) {
+  const auto table = MakeTable();
+  const std::string small = Floats(5, 1), big = Floats(2 * kChunk + 9, 1);
+  ASSERT_OK(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(small)}));
+  PendingResult push, pull;
+  table->Push(kWorker, MakePush(2, {kSmall, kBig}),
+              {{ViewOf(small), ViewOf(big)}}, push.Done());
+  EXPECT_EQ(push.Get()->min_updates, 1);
+  EXPECT_EQ(push.Get()->max_updates, 2);
+  table->Pull(kWorker, MakePull({kSmall, kBig}), pull.Done());
+  EXPECT_EQ(pull.Get()->min_updates, 1);
+  EXPECT_EQ(pull.Get()->max_updates, 2);
+}
+
+TEST(ParameterTableTest, NothingSynchronousIsTakenByAnAsynchronousTable) {
+  const auto table = MakeTable();
+  const std::string gradient = Floats(5, 2);
+  wire::Push push = MakePush(1, {kSmall});
+  push.mutable_sync()->set_step(0);
+  EXPECT_THAT(Push(*table, kWorker, push, {ViewOf(gradient)}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  wire::Pull pull = MakePull({kSmall});
+  pull.set_min_updates(1);
+  EXPECT_THAT(Pull(*table, pull), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(table->CutAt(1, Clock::Real(), absl::ZeroDuration()).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(ParameterTableTest, WhatWasPulledStaysWhatItWas) {
   const auto table = MakeTable();
   const std::string gradient = Floats(2 * kChunk + 9, 2);
-  const auto pulled = table->Pull(MakePull({kBig})).value();
-  ASSERT_OK(table->Push(kWorker, MakePush(1, {kBig}), {ViewOf(gradient)}));
+  const auto pulled = Pull(*table, MakePull({kBig})).value();
+  ASSERT_OK(Push(*table, kWorker, MakePush(1, {kBig}), {ViewOf(gradient)}));
   EXPECT_THAT(FloatsOf(pulled), Each(1));
   EXPECT_THAT(Values(*table, kBig), Each(3));
 }
@@ -131,14 +234,14 @@ TEST(ParameterTableTest, WhatWasPulledStaysWhatItWas) {
 TEST(ParameterTableTest, AnArrayThatNobodyReadsIsUpdatedInPlace) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
-  const void* before = table->Pull(MakePull({kSmall})).value()[0].data;
-  ASSERT_OK(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
-  EXPECT_EQ(table->Pull(MakePull({kSmall})).value()[0].data, before);
+  const void* before = Pull(*table, MakePull({kSmall})).value()[0].data;
+  ASSERT_OK(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
+  EXPECT_EQ(Pull(*table, MakePull({kSmall})).value()[0].data, before);
 }
 
 TEST(ParameterTableTest, PulledValuesOutliveTheTable) {
   auto table = MakeTable();
-  const auto pulled = table->Pull(MakePull({kBig, kSmall})).value();
+  const auto pulled = Pull(*table, MakePull({kBig, kSmall})).value();
   table.reset();
   EXPECT_THAT(FloatsOf(pulled), Each(1));
 }
@@ -147,19 +250,20 @@ TEST(ParameterTableTest, APullOfMoreThanAMessageHoldsIsRefused) {
   const int64_t elements = (48 << 20) / sizeof(float) + 1;
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "huge", elements, 0, elements)};
-  const auto table = ParameterTable::Create(
+  auto dense = DenseTable::Create(
       *TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
       MakeAddingOptimizer(), {},
       [](auto&&...) -> absl::StatusOr<int64_t> { return 0; });
-  ASSERT_OK(table);
-  EXPECT_THAT((*table)->Pull(MakePull({MakeRange(0, 0, elements)})),
+  ASSERT_OK(dense);
+  ParameterTable table(*std::move(dense), {}, std::nullopt, DedupWindows());
+  EXPECT_THAT(Pull(table, MakePull({MakeRange(0, 0, elements)})),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
   const std::vector<wire::PartSpec> parts = {MakePart(0, "a", 5, 0, 5)};
   EXPECT_THAT(
-      ParameterTable::Create(
+      DenseTable::Create(
           *TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
           MakeAddingOptimizer(), {},
           [](auto&&...) -> absl::StatusOr<int64_t> {
@@ -171,9 +275,9 @@ TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
 TEST(ParameterTableTest, ACutStaysAsItWasWhilePushesGoOn) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
-  ASSERT_OK(table->Push(kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
+  ASSERT_OK(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
   const TableCut cut = table->Cut();
-  ASSERT_OK(table->Push(kWorker, MakePush(2, {kSmall}), {ViewOf(gradient)}));
+  ASSERT_OK(Push(*table, kWorker, MakePush(2, {kSmall}), {ViewOf(gradient)}));
 
   const TableCut::Chunk& small = cut.chunks.back();
   EXPECT_EQ(small.variable, "small");
@@ -191,8 +295,8 @@ TEST(ParameterTableTest, ACutStaysAsItWasWhilePushesGoOn) {
 void PushOnes(ParameterTable& table, uint64_t worker, int pushes) {
   const std::string big = Floats(2 * kChunk + 9, 1), small = Floats(5, 1);
   for (int sequence = 1; sequence <= pushes; ++sequence) {
-    ASSERT_OK(table.Push(worker, MakePush(sequence, {kBig, kSmall}),
-                         {ViewOf(big, 4093), ViewOf(small)}));
+    ASSERT_OK(Push(table, worker, MakePush(sequence, {kBig, kSmall}),
+                   {ViewOf(big, 4093), ViewOf(small)}));
   }
 }
 
@@ -216,7 +320,7 @@ TEST(ParameterTableTest, APullSeesEachChunkWholeDuringPushes) {
   std::jthread pusher([&table] { PushOnes(*table, 1, kPushesEach); });
   float last = 1;
   while (last < 1 + kPushesEach) {
-    const auto chunks = table->Pull(MakePull({kBig})).value();
+    const auto chunks = Pull(*table, MakePull({kBig})).value();
     for (const PayloadRef& chunk : chunks) {
       const std::vector<float> values = FloatsOf({chunk});
       ASSERT_THAT(values, Each(values[0]));

@@ -1,7 +1,11 @@
 #include "ps/table_testing.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
+
+#include "base/log.h"
 
 namespace parasol {
 namespace {
@@ -83,6 +87,32 @@ std::string Floats(size_t count, float value) {
   const std::vector<float> floats(count, value);
   return std::string(reinterpret_cast<const char*>(floats.data()),
                      count * sizeof(float));
+}
+
+std::string Halves(size_t count, float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const std::vector<uint16_t> halves(count, bits >> 16);
+  return std::string(reinterpret_cast<const char*>(halves.data()),
+                     count * sizeof(uint16_t));
+}
+
+OperationDone PendingResult::Done() {
+  return [state = state_](absl::StatusOr<OperationResult> result) {
+    absl::MutexLock lock(&state->mu);
+    CHECK(!state->result.has_value()) << "done twice";
+    state->result = std::move(result);
+  };
+}
+
+bool PendingResult::is_done() const {
+  absl::MutexLock lock(&state_->mu);
+  return state_->result.has_value();
+}
+
+const absl::StatusOr<OperationResult>& PendingResult::Get() const {
+  absl::MutexLock lock(&state_->mu);
+  CHECK(state_->result.has_value()) << "not done";
+  return *state_->result;
 }
 
 PayloadView ViewOf(const std::string& bytes) {

@@ -3,13 +3,18 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "cluster/rpc/payload.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/parameter.pb.h"
+#include "ps/operation_result.h"
 
 // What tests of the ps build requests from.
 namespace parasol {
@@ -32,6 +37,26 @@ std::string Floats(size_t count, float value);
 // Points into them.
 PayloadView ViewOf(const std::string& bytes);
 PayloadView ViewOf(const std::string& bytes, size_t piece_bytes);
+
+// `count` bfloat16 of `value`, which must be one.
+std::string Halves(size_t count, float value);
+
+// Where an operation's result goes. Thread-safe; may go before its callback.
+class PendingResult {
+ public:
+  // Once.
+  OperationDone Done();
+  bool is_done() const;
+  // The result, which must be there.
+  const absl::StatusOr<OperationResult>& Get() const;
+
+ private:
+  struct State {
+    absl::Mutex mu;
+    std::optional<absl::StatusOr<OperationResult>> result ABSL_GUARDED_BY(mu);
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
 
 std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
 

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/checkpoint.pb.h"
-#include "ps/parameter_table.h"
+#include "ps/table_cut.h"
 
 namespace parasol {
 

@@ -1,4 +1,4 @@
-#include "ps/float_runs.h"
+#include "ps/element_runs.h"
 
 #include <cstring>
 #include <string>
@@ -11,10 +11,10 @@ namespace parasol {
 namespace {
 
 std::vector<float> Collect(const PayloadView& payload, size_t max_count) {
-  FloatRuns runs(payload);
+  ElementRuns runs(payload, sizeof(float));
   std::vector<float> floats;
   while (true) {
-    const FloatRuns::Run run = runs.Next(max_count);
+    const ElementRuns::Run run = runs.Next(max_count);
     if (run.count == 0) return floats;
     EXPECT_LE(run.count, max_count);
     floats.resize(floats.size() + run.count);
@@ -23,7 +23,7 @@ std::vector<float> Collect(const PayloadView& payload, size_t max_count) {
   }
 }
 
-TEST(FloatRunsTest, GivesTheSameElementsHoweverThePayloadIsCut) {
+TEST(ElementRunsTest, GivesTheSameElementsHoweverThePayloadIsCut) {
   std::vector<float> want(100);
   for (size_t i = 0; i < want.size(); ++i) want[i] = 0.37f * i;
   std::string bytes(want.size() * sizeof(float), '\0');
@@ -36,16 +36,16 @@ TEST(FloatRunsTest, GivesTheSameElementsHoweverThePayloadIsCut) {
   }
 }
 
-TEST(FloatRunsTest, ReadsWholePiecesWhereTheyAre) {
+TEST(ElementRunsTest, ReadsWholePiecesWhereTheyAre) {
   const std::string bytes = Floats(10, 1);
   const PayloadView payload = ViewOf(bytes);
-  FloatRuns runs(payload);
-  const FloatRuns::Run run = runs.Next(100);
+  ElementRuns runs(payload, sizeof(float));
+  const ElementRuns::Run run = runs.Next(100);
   EXPECT_EQ(run.count, 10u);
   EXPECT_EQ(static_cast<const void*>(run.data), bytes.data());
 }
 
-TEST(FloatRunsTest, PassesOverEmptyPieces) {
+TEST(ElementRunsTest, PassesOverEmptyPieces) {
   const std::string bytes = Floats(2, 1);
   const absl::string_view all = bytes;
   const PayloadView payload({"", all.substr(0, 3), "", all.substr(3), ""});
