@@ -17,6 +17,7 @@
 #include "ml/optimizer/optimizer.h"
 #include "ps/dedup_window.h"
 #include "ps/dense_table.h"
+#include "ps/row_checkpoint.h"
 #include "ps/row_table.h"
 #include "ps/sparse_table.h"
 #include "ps/table_layout.h"
@@ -194,6 +195,11 @@ absl::StatusOr<std::unique_ptr<ParameterTable>> LoadTable(
                      RestoredDense(*checkpoint, request, std::move(layout),
                                    std::move(optimizer), rules),
                      _ << "checkpoint " << request.checkpoint());
+    for (const std::unique_ptr<RowTable>& table : rows) {
+      RETURN_IF_ERROR(
+          ReadRows(*checkpoint, request.shard(), request.num_shards(), *table))
+          << "checkpoint " << request.checkpoint();
+    }
     ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint, request),
                      _ << "checkpoint " << request.checkpoint());
   }

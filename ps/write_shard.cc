@@ -7,6 +7,8 @@
 #include "base/status_macros.h"
 #include "ps/array_pool.h"
 #include "ps/dedup_window.h"
+#include "ps/row_checkpoint.h"
+#include "ps/row_cut.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_writer.h"
 
@@ -50,6 +52,9 @@ absl::StatusOr<durable::CheckpointFile> WriteShard(TableCut cut, uint32_t shard,
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   RETURN_IF_ERROR(WriteVariables(cut, *writer));
+  for (RowCut& table : cut.tables) {
+    RETURN_IF_ERROR(WriteRows(std::move(table), *writer));
+  }
   for (const auto& [incarnation, window] : cut.dedup) {
     RETURN_IF_ERROR(writer->AddDedup(
         shard, num_shards,

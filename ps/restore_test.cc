@@ -1,0 +1,152 @@
+// What a shard restores from its own checkpoint goes on as if nothing had
+// happened, with every optimizer.
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "gtest/gtest.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/job.pb.h"
+#include "proto/parameter.pb.h"
+#include "ps/load_table.h"
+#include "ps/parameter_table.h"
+#include "ps/table_testing.h"
+#include "ps/write_shard.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+constexpr uint64_t kWorker = 7;
+constexpr size_t kElements = 100;
+constexpr size_t kWidth = 3;
+constexpr char kRun[] = "run";
+
+// All kinds, with default hyperparameters.
+std::vector<const FieldDescriptor*> AllKinds() {
+  const google::protobuf::OneofDescriptor& kinds =
+      *job::Optimizer::descriptor()->FindOneofByName("kind");
+  std::vector<const FieldDescriptor*> all;
+  for (int i = 0; i < kinds.field_count(); ++i) all.push_back(kinds.field(i));
+  return all;
+}
+
+wire::LoadRequest MakeOrder(const FieldDescriptor* kind) {
+  wire::LoadRequest order;
+  order.set_run_id(kRun);
+  order.set_num_shards(1);
+  job::Optimizer& optimizer = *order.mutable_optimizer();
+  optimizer.GetReflection()->MutableMessage(&optimizer, kind);
+  *order.add_part() = MakePart(0, "w", kElements, 0, kElements);
+  order.mutable_part(0)->mutable_initializer()->mutable_random_uniform();
+  wire::TableSpec& table = *order.add_table();
+  table.set_name("t");
+  table.set_width(kWidth);
+  table.mutable_initializer()->mutable_random_uniform();
+  return order;
+}
+
+std::string SomeFloats(size_t count, int step) {
+  std::vector<float> floats(count);
+  for (size_t i = 0; i < count; ++i) floats[i] = std::sin(step + .7f * i);
+  return std::string(reinterpret_cast<const char*>(floats.data()),
+                     count * sizeof(float));
+}
+
+std::string Ids(const std::vector<uint64_t>& ids) {
+  return std::string(reinterpret_cast<const char*>(ids.data()),
+                     ids.size() * sizeof(uint64_t));
+}
+
+// Of some rows, others at each step.
+void Push(ParameterTable& table, int step) {
+  PendingResult dense, sparse;
+  wire::Push push = MakePush(2 * step + 1, {MakeRange(0, 0, kElements)});
+  wire::RowPush row_push;
+  row_push.set_sequence(2 * step + 2);
+  row_push.set_rows(2);
+  const std::string gradient = SomeFloats(kElements, step),
+                    ids = Ids({uint64_t(step % 3), 7}),
+                    rows = SomeFloats(2 * kWidth, step);
+  table.Push(kWorker, push, {{ViewOf(gradient)}}, dense.Done());
+  table.PushRows(kWorker, row_push, {{ViewOf(ids), ViewOf(rows)}},
+                 sparse.Done());
+  ASSERT_OK(dense.Get());
+  ASSERT_OK(sparse.Get());
+}
+
+std::vector<float> Everything(ParameterTable& table) {
+  PendingResult dense, sparse;
+  table.Pull(kWorker, MakePull({MakeRange(0, 0, kElements)}), dense.Done());
+  wire::RowPull pull;
+  const std::string ids = Ids({0, 1, 2, 7, 9});
+  pull.set_rows(5);
+  table.PullRows(kWorker, pull, {{ViewOf(ids)}}, sparse.Done());
+  std::vector<float> values = FloatsOf(dense.Get()->payloads);
+  const std::vector<float> rows = FloatsOf(sparse.Get()->payloads);
+  values.insert(values.end(), rows.begin(), rows.end());
+  return values;
+}
+
+// The path of a checkpoint that holds what `table` holds.
+std::string Dump(ParameterTable& table, const wire::LoadRequest& order) {
+  CheckpointStore store = *CheckpointStore::OpenForWriting(
+      absl::StrCat(testing::TempDir(), "/", order.optimizer().kind_case()));
+  const auto optimizer = *MakeOptimizer(order.optimizer());
+  const auto& slots = optimizer->slot_names();
+  durable::CheckpointManifest manifest;
+  manifest.set_run_id(kRun);
+  manifest.set_global_step(1);
+  auto& variable = *manifest.add_variable();
+  variable.set_name("w");
+  variable.add_shape(kElements);
+  variable.mutable_slot()->Assign(slots.begin(), slots.end());
+  auto& rows = *manifest.add_table();
+  rows.set_name("t");
+  rows.set_width(kWidth);
+  rows.mutable_slot()->Assign(slots.begin(), slots.end());
+  const std::string directory = *store.Begin(1);
+  *manifest.add_file() =
+      *WriteShard(table.Cut(), 0, 1, absl::StrCat(directory, "/shard.sst"));
+  EXPECT_OK(store.Commit(directory, manifest));
+  return store.PathOf(1);
+}
+
+class RestoreTest : public testing::TestWithParam<const FieldDescriptor*> {};
+
+TEST_P(RestoreTest, StepDumpRestoreStepGivesTheBitsOfSteppingOn) {
+  wire::LoadRequest order = MakeOrder(GetParam());
+  auto table = LoadTable(order, {});
+  ASSERT_OK(table);
+  for (int step = 0; step < 3; ++step) Push(**table, step);
+  order.set_checkpoint(Dump(**table, order));
+  auto restored = LoadTable(order, {});
+  ASSERT_OK(restored);
+  for (int step = 3; step < 6; ++step) {
+    Push(**table, step);
+    Push(**restored, step);
+  }
+  const std::vector<float> want = Everything(**table),
+                           got = Everything(**restored);
+  ASSERT_EQ(got.size(), want.size());
+  EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)),
+            0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest, testing::ValuesIn(AllKinds()),
+                         [](const auto& info) {
+                           return std::string(info.param->name());
+                         });
+
+}  // namespace
+}  // namespace parasol
