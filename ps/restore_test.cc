@@ -18,6 +18,7 @@
 #include "proto/parameter.pb.h"
 #include "ps/load_table.h"
 #include "ps/parameter_table.h"
+#include "ps/table_cut.h"
 #include "ps/table_testing.h"
 #include "ps/write_shard.h"
 #include "storage/checkpoint_store.h"
@@ -69,12 +70,16 @@ std::string Ids(const std::vector<uint64_t>& ids) {
 }
 
 // Of some rows, others at each step.
-void Push(ParameterTable& table, int step) {
+void Push(ParameterTable& table, int step, bool is_synchronous = false) {
   PendingResult dense, sparse;
   wire::Push push = MakePush(2 * step + 1, {MakeRange(0, 0, kElements)});
   wire::RowPush row_push;
   row_push.set_sequence(2 * step + 2);
   row_push.set_rows(2);
+  if (is_synchronous) {
+    push.mutable_sync()->set_step(step);
+    row_push.mutable_sync()->set_step(step);
+  }
   const std::string gradient = SomeFloats(kElements, step),
                     ids = Ids({uint64_t(step % 3), 7}),
                     rows = SomeFloats(2 * kWidth, step);
@@ -100,8 +105,9 @@ std::vector<float> Everything(ParameterTable& table) {
 
 // The path of a checkpoint that holds what `table` holds.
 std::string Dump(ParameterTable& table, const wire::LoadRequest& order) {
-  CheckpointStore store = *CheckpointStore::OpenForWriting(
-      absl::StrCat(testing::TempDir(), "/", order.optimizer().kind_case()));
+  CheckpointStore store = *CheckpointStore::OpenForWriting(absl::StrCat(
+      testing::TempDir(), "/",
+      testing::UnitTest::GetInstance()->current_test_info()->name()));
   const auto optimizer = *MakeOptimizer(order.optimizer());
   const auto& slots = optimizer->slot_names();
   durable::CheckpointManifest manifest;
@@ -141,6 +147,23 @@ TEST_P(RestoreTest, StepDumpRestoreStepGivesTheBitsOfSteppingOn) {
   ASSERT_EQ(got.size(), want.size());
   EXPECT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)),
             0);
+}
+
+// The other shards have gone on while this one was lost.
+TEST_P(RestoreTest, ARestoredShardJumpsToTheStepOfTheWorkers) {
+  wire::LoadRequest order = MakeOrder(GetParam());
+  order.mutable_sync()->set_replicas_to_aggregate(1);
+  order.mutable_sync()->set_total_replicas(1);
+  auto lost = LoadTable(order, {});
+  ASSERT_OK(lost);
+  Push(**lost, 0, /*is_synchronous=*/true);
+  order.set_checkpoint(Dump(**lost, order));
+  auto restored = LoadTable(order, {});
+  ASSERT_OK(restored);
+  Push(**restored, 5, /*is_synchronous=*/true);
+  const TableCut cut = (*restored)->Cut();
+  EXPECT_EQ(cut.chunks[0].contents.updates, 6);
+  EXPECT_EQ(cut.tables[0].updates(), 6);
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest, testing::ValuesIn(AllKinds()),

@@ -24,6 +24,29 @@ absl::Status BadRange(const wire::TensorRange& range, absl::string_view what) {
                    range.part(), " ", what));
 }
 
+absl::Status CheckRangesDisjoint(
+    const google::protobuf::RepeatedPtrField<wire::TensorRange>& ranges,
+    const std::vector<TableLayout::ChunkRange>& resolved) {
+  const auto begins_earlier = [](const TableLayout::ChunkRange& a,
+                                 const TableLayout::ChunkRange& b) {
+    return a.first < b.first;
+  };
+  std::vector<size_t> order(resolved.size());
+  std::iota(order.begin(), order.end(), 0);
+  // As clients send them.
+  if (!std::is_sorted(resolved.begin(), resolved.end(), begins_earlier)) {
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return begins_earlier(resolved[a], resolved[b]);
+    });
+  }
+  for (size_t i = 1; i < order.size(); ++i) {
+    if (resolved[order[i]].first < resolved[order[i - 1]].last) {
+      return BadRange(ranges[order[i]], "overlaps another one");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> VariableElements(const wire::PartSpec& part) {
   int64_t elements = 1;
   for (const int64_t dimension : part.variable_shape()) {
@@ -121,15 +144,8 @@ absl::StatusOr<std::vector<TableLayout::ChunkRange>> TableLayout::Resolve(
     ASSIGN_OR_RETURN(const ChunkRange chunks, ResolveOne(range));
     resolved.push_back(chunks);
   }
-  std::vector<size_t> order(resolved.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&resolved](size_t a, size_t b) {
-    return resolved[a].first < resolved[b].first;
-  });
-  for (size_t i = 1; i < order.size(); ++i) {
-    if (resolved[order[i]].first < resolved[order[i - 1]].last) {
-      return BadRange(ranges[order[i]], "overlaps another one");
-    }
+  if (resolved.size() > 1) {
+    RETURN_IF_ERROR(CheckRangesDisjoint(ranges, resolved));
   }
   return resolved;
 }
