@@ -28,7 +28,7 @@ namespace parasol {
 // Thread-safe: requests run in parallel, stripe by stripe of the ids' hashes. A
 // pull sees each row whole; two rows may be one push apart. What a row's memory
 // costs: its values and slots rounded up to a cache line (to a power of two
-// when they are smaller), 8 bytes of id and about 21 bytes of index.
+// when they are smaller), 8 bytes of id and 17 to 52 bytes of index.
 //
 // With an optimizer whose other_rows() are touched (Adam, RMSprop without
 // momentum, Nadam) every push goes through the whole table.
@@ -68,7 +68,7 @@ class RowTable {
   absl::Status Insert(const RowBatch& batch);
 
   // Waits for the pushes that are being applied, and holds up others while it
-  // refers to all blocks: 20 ns for each 16 KiB of rows.
+  // refers to all blocks: 30 ns for each 16 KiB of rows.
   RowCut Cut() const ABSL_LOCKS_EXCLUDED(cut_mu_);
 
   // Counts as many updates as if they had been applied; at least what it has.
