@@ -77,6 +77,9 @@ uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
 template <RowStripe::Access kAccess>
 void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
                        float** rows) {
+  // A row that is missing goes there: were the block copied only then, rows of
+  // it that have been located would be those of a cut, which may end.
+  if (!blocks_.empty() && shared_.back()) MakeUnique(blocks_.size() - 1);
   for (size_t i = 0; i < std::min(kAhead, run.size()); ++i) {
     index_.Prefetch(run.hashes[i]);
   }
