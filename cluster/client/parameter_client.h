@@ -133,6 +133,7 @@ class ParameterClient {
   // connection is lost meanwhile.
   virtual std::unique_ptr<Pending> Push(PushRequest request) = 0;
 
+  // The same for variables alone.
   std::unique_ptr<Pending> Pull(std::vector<Target> targets) {
     return Pull(PullRequest{.targets = std::move(targets)});
   }

@@ -36,7 +36,7 @@ class ShardOutbox {
   struct Limits {
     // Of one message; a request that is larger travels alone.
     size_t message_bytes = 1 << 20;
-    size_t message_requests = 1024;
+    size_t message_requests = kMaxOperationsPerMessage;
     // Of a lane: what the shard may have to keep at once. Requests that wait
     // for other workers don't count: none of these could be complete if each
     // worker held back the half that the others wait for.

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "tests/faults/push_simulation.h"
 
-ABSL_FLAG(uint64_t, schedules, 3000, "How many random schedules to try.");
+ABSL_FLAG(uint64_t, schedules, 2000, "How many random schedules to try.");
 ABSL_FLAG(uint64_t, first_seed, 1, "The seed of the first one.");
 
 namespace parasol {
