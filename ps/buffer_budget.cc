@@ -51,7 +51,8 @@ BufferBudget::Share::~Share() { --budget_->shares_; }
 
 bool BufferBudget::Share::MayTakeMore() const {
   const int64_t own = own_->load(std::memory_order_relaxed);
-  return own == 0 || own < budget_->limit_bytes_ / budget_->shares_;
+  return own == 0 || (budget_->held_bytes() < budget_->limit_bytes_ &&
+                      own < budget_->limit_bytes_ / budget_->shares_);
 }
 
 void BufferBudget::Share::Charge(PayloadRef& payload) {

@@ -12,11 +12,11 @@ namespace parasol {
 // How many bytes all streams of a ps together hold in messages that they have
 // received and in responses that are not sent yet. Thread-safe.
 //
-// A stream may take a message more while its responses are less than the
-// limit's equal share of the open streams, so that those that don't read theirs
-// leave the others what is due to them; and always when none of its responses
-// waits, so that each goes on. All together hold no more than the limit and one
-// message per stream.
+// A stream may take a message more while all hold less than the limit and its
+// own responses are less than an equal share of it, so that those that don't
+// read theirs leave something to the others; and always when none of its
+// responses waits, so that each goes on. All together hold no more than the
+// limit and one message per stream.
 class BufferBudget : public std::enable_shared_from_this<BufferBudget> {
  public:
   static std::shared_ptr<BufferBudget> Create(int64_t limit_bytes);

@@ -66,7 +66,7 @@ TEST(BufferBudgetTest, AStreamMayTakeMoreOnceItsResponsesAreReleased) {
 
 TEST(BufferBudgetTest, StreamsThatFillTheirSharesLeaveTheOthersTheirs) {
   constexpr int64_t kLimit = 1000;
-  constexpr int64_t kMessage = 7;
+  constexpr int64_t kMessage = 5;
   const auto budget = BufferBudget::Create(kLimit);
   std::list<BufferBudget::Share> streams;
   for (int i = 0; i < 10; ++i) streams.emplace_back(budget);
@@ -76,9 +76,23 @@ TEST(BufferBudgetTest, StreamsThatFillTheirSharesLeaveTheOthersTheirs) {
     for (; stream.MayTakeMore(); ++messages) {
       held.push_back(Charged(stream, kMessage));
     }
-    EXPECT_GE(messages * kMessage, kLimit / 10 - kMessage);
+    EXPECT_EQ(messages * kMessage, kLimit / 10);
   }
-  EXPECT_LE(budget->held_bytes(), kLimit + 10 * kMessage);
+  EXPECT_EQ(budget->held_bytes(), kLimit);
+}
+
+TEST(BufferBudgetTest, StreamsThatComeLaterDoNotRaiseTheLimit) {
+  constexpr int64_t kLimit = 1000;
+  const auto budget = BufferBudget::Create(kLimit);
+  std::list<BufferBudget::Share> streams;
+  std::vector<PayloadRef> held;
+  for (int i = 0; i < 10; ++i) {
+    streams.emplace_back(budget);
+    while (streams.back().MayTakeMore()) {
+      held.push_back(Charged(streams.back(), 5));
+    }
+  }
+  EXPECT_LE(budget->held_bytes(), kLimit + 10 * 5);
 }
 
 TEST(BufferBudgetTest, AClosedStreamsShareGoesToTheOthers) {

@@ -40,6 +40,7 @@ void ExchangeStream::OnAccepted(bool ok) {
   if (!ok) {
     // The server is shutting down; the call has never begun.
     self_.reset();
+    host_.OnEnded();
     return;
   }
   environment_.metrics.streams.Add(1);
@@ -183,8 +184,10 @@ bool ExchangeStream::Serve(Message& message) {
     }
     environment_.server.Execute(
         message.request, i,
-        [self = self_, id](absl::StatusOr<OperationResult> result) {
-          self->Deliver(id, std::move(result));
+        [weak = weak_from_this(), id](absl::StatusOr<OperationResult> result) {
+          if (const auto stream = weak.lock()) {
+            stream->Deliver(id, std::move(result));
+          }
         });
   }
   return true;
@@ -260,7 +263,9 @@ void ExchangeStream::Settle() {
     absl::MutexLock lock(&mu_);
     last = --begun_ == 0;
   }
-  if (last) self_.reset();
+  if (!last) return;
+  const std::shared_ptr<ExchangeStream> self = std::move(self_);
+  host_.OnEnded();
 }
 
 }  // namespace parasol

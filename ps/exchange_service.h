@@ -49,6 +49,9 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
     virtual void OnOpened(const std::shared_ptr<ExchangeStream>& stream,
                           grpc::ServerCompletionQueue& queue) = 0;
     virtual void OnClosed(const std::shared_ptr<ExchangeStream>& stream) = 0;
+    // Once per Accept(), also if no call came. The stream does nothing on its
+    // queue any more.
+    virtual void OnEnded() = 0;
   };
 
   // What all streams of a ps share.
@@ -58,8 +61,8 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
     std::shared_ptr<BufferBudget> budget;
   };
 
-  // Waits for a call and serves it. The stream holds itself until its last
-  // operation on `queue` has completed; `host` must live until then.
+  // Waits for a call and serves it. The stream holds itself until OnEnded();
+  // what its operations are answered with after that is dropped.
   static void Accept(Host& host, const Environment& environment,
                      grpc::ServerCompletionQueue& queue);
 

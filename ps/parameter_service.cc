@@ -34,7 +34,24 @@ grpc::Status ParameterService::Snapshot(grpc::ServerContext*,
 }
 
 void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {
+  {
+    absl::MutexLock lock(&mu_);
+    ++accepting_;
+  }
   ExchangeStream::Accept(*this, environment_, queue);
+}
+
+void ParameterService::AwaitNoCalls() {
+  absl::MutexLock lock(&mu_);
+  auto has_none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return accepting_ == 0;
+  };
+  mu_.Await(absl::Condition(&has_none));
+}
+
+void ParameterService::OnEnded() {
+  absl::MutexLock lock(&mu_);
+  --accepting_;
 }
 
 void ParameterService::Drain() {

@@ -37,7 +37,9 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
                         wire::SnapshotResponse* response) override;
 
   grpc::Service& service() override { return *this; }
-  void AcceptOn(grpc::ServerCompletionQueue& queue) override;
+  void AcceptOn(grpc::ServerCompletionQueue& queue) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void AwaitNoCalls() override ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends all streams, and those that come, with Unavailable, after the results
   // of what has been read. Does not wait. May be called twice.
@@ -51,12 +53,15 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnClosed(const std::shared_ptr<ExchangeStream>& stream) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  void OnEnded() override ABSL_LOCKS_EXCLUDED(mu_);
 
   ParameterServer& server_;
   const ExchangeStream::Environment environment_;
 
   absl::Mutex mu_;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
+  // Streams, also those that wait for their call.
+  int accepting_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<std::shared_ptr<ExchangeStream>> streams_
       ABSL_GUARDED_BY(mu_);
 };

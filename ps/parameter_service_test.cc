@@ -44,7 +44,9 @@ class ParameterServiceTest : public testing::Test {
         server_({.task = "ps/0"}, Clock::Real(), metrics_),
         service_(server_, metrics_, kBufferBytes),
         rpc_server_(
-            RpcServer::Start("127.0.0.1:0", service_, /*threads=*/2).value()) {}
+            RpcServer::Start("127.0.0.1:0", service_,
+                             {.threads = 2, .transport_bytes = 256 << 20})
+                .value()) {}
 
   void SetUp() override {
     wire::LoadRequest order;
@@ -168,11 +170,20 @@ TEST_F(ParameterServiceTest, AWorkerThatReadsLateGetsAllResponsesInOrder) {
   }
 }
 
-// A call of a worker that sends pulls and never reads, over a connection with
-// HTTP/2's small windows.
+// A connection of its own with HTTP/2's small windows.
+std::shared_ptr<grpc::Channel> NarrowChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 64 << 10);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+// A call of a worker that sends pulls and never reads.
 struct DeafWorker {
   explicit DeafWorker(const std::string& address)
-      : stub(wire::ParameterService::NewStub(MakeControlChannel(address))),
+      : stub(wire::ParameterService::NewStub(NarrowChannel(address))),
         stream(stub->Exchange(&context)) {}
   ~DeafWorker() {
     context.TryCancel();

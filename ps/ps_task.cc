@@ -9,6 +9,10 @@
 namespace parasol {
 namespace {
 
+// gRPC ends streams beyond this many times the buffers' bytes, so that it is
+// meant for those who send and don't let us read, not for busy workers.
+constexpr int64_t kTransportBuffers = 4;
+
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(10);
 
 std::string NameOf(const wire::Task& task) {
@@ -24,9 +28,12 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
   std::unique_ptr<PsTask> task(new PsTask(options, clock, metrics));
-  ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, task->service_,
-                                    options.polling_threads));
+  ASSIGN_OR_RETURN(
+      task->rpc_server_,
+      RpcServer::Start(options.listen_address, task->service_,
+                       {.threads = options.polling_threads,
+                        .transport_bytes = static_cast<size_t>(
+                            kTransportBuffers * options.buffer_bytes)}));
   task->thread_ = std::jthread([task = task.get()] { task->Run(); });
   return task;
 }

@@ -15,6 +15,7 @@
 #include "grpc/support/time.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/health_check_service_interface.h"
+#include "grpcpp/resource_quota.h"
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
@@ -86,17 +87,24 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const std::string& address, PolledService& service, int threads) {
+    const std::string& address, PolledService& service,
+    const PollingOptions& options) {
   auto server = std::unique_ptr<RpcServer>(new RpcServer);
   grpc::ServerBuilder builder;
+  if (options.transport_bytes != SIZE_MAX) {
+    grpc::ResourceQuota quota("connections");
+    quota.Resize(options.transport_bytes);
+    builder.SetResourceQuota(quota);
+  }
   std::vector<grpc::ServerCompletionQueue*> queues;
-  for (int i = 0; i < threads; ++i) {
+  for (int i = 0; i < options.threads; ++i) {
     auto queue = builder.AddCompletionQueue();
     queues.push_back(queue.get());
     server->threads_.push_back(
         std::make_unique<CompletionThread>(std::move(queue)));
   }
   RETURN_IF_ERROR(server->Build(address, {&service.service()}, builder));
+  server->polled_ = &service;
   for (grpc::ServerCompletionQueue* queue : queues) service.AcceptOn(*queue);
   return server;
 }
@@ -138,8 +146,7 @@ void RpcServer::SetServing(bool serving) {
 void RpcServer::Stop(absl::Duration grace) {
   server_->GetHealthCheckService()->Shutdown();
   server_->Shutdown(FromNow(grace));
-  // That has returned after the last call's memory was freed: nothing starts
-  // an operation any more.
+  if (polled_ != nullptr) polled_->AwaitNoCalls();
   threads_.clear();
 }
 

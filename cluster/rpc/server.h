@@ -1,6 +1,8 @@
 #ifndef PARASOL_CLUSTER_RPC_SERVER_H_
 #define PARASOL_CLUSTER_RPC_SERVER_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +33,10 @@ class PolledService {
   // Begins to take calls whose operations complete on `queue`, with tags that
   // are CompletionThread::Operations. Called once for each queue.
   virtual void AcceptOn(grpc::ServerCompletionQueue& queue) = 0;
+
+  // Blocks until no call begins an operation on a queue any more. Called when
+  // the server has stopped: gRPC then completes whatever is under way.
+  virtual void AwaitNoCalls() = 0;
 };
 
 // A gRPC server of one task, with the standard health service
@@ -45,9 +51,17 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services);
 
-  // The same with a service that `threads` threads of the server poll.
+  struct PollingOptions {
+    int threads = 1;
+    // What gRPC's connections may hold of messages in parts or not yet read.
+    // Beyond it gRPC receives less at a time, then ends streams with
+    // ResourceExhausted.
+    size_t transport_bytes = SIZE_MAX;
+  };
+  // The same with a service that threads of the server poll.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
-      const std::string& address, PolledService& service, int threads);
+      const std::string& address, PolledService& service,
+      const PollingOptions& options);
   ~RpcServer();
 
   int port() const { return port_; }
@@ -71,7 +85,8 @@ class RpcServer {
   // Answers every call with UNIMPLEMENTED, where there is no service.
   std::unique_ptr<grpc::CallbackGenericService> no_methods_;
   std::unique_ptr<grpc::Server> server_;
-  // Outlive the server's calls, but not the server.
+  PolledService* polled_ = nullptr;
+  // Outlive the calls of polled_, but not the server.
   std::vector<std::unique_ptr<CompletionThread>> threads_;
   int port_ = 0;
 };

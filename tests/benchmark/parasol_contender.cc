@@ -169,8 +169,8 @@ void ServeParasol(const Contents& contents) {
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
   ParameterService service(server, metrics);
-  const auto rpc_server = RpcServer::Start("127.0.0.1:0", service,
-                                           ParameterService::kDefaultThreads);
+  const auto rpc_server = RpcServer::Start(
+      "127.0.0.1:0", service, {.threads = ParameterService::kDefaultThreads});
   CHECK(rpc_server.ok()) << rpc_server.status();
   ServeUntilKilled((*rpc_server)->port());
 }

@@ -52,6 +52,30 @@ grpc_event grpc_completion_queue_pluck(grpc_completion_queue* queue, void* tag,
   return event;
 }
 
+// Whoever makes a slice of his memory has done so before it is destroyed.
+grpc_slice grpc_slice_new_with_user_data(void* data, size_t size,
+                                         void (*destroy)(void*),
+                                         void* user_data) {
+  static auto* const real =
+      Real<grpc_slice(void*, size_t, void (*)(void*), void*)>(
+          "grpc_slice_new_with_user_data");
+  struct Owner {
+    void (*destroy)(void*);
+    void* user_data;
+  };
+  auto* owner = new Owner{destroy, user_data};
+  __tsan_release(owner);
+  return real(
+      data, size,
+      [](void* last) {
+        __tsan_acquire(last);
+        const auto* owner = static_cast<Owner*>(last);
+        owner->destroy(owner->user_data);
+        delete owner;
+      },
+      owner);
+}
+
 }  // extern "C"
 
 namespace grpc::internal {
