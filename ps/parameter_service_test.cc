@@ -48,8 +48,9 @@ class ParameterServiceTest : public testing::Test {
                              {.threads = 2, .transport_bytes = 256 << 20})
                 .value()) {}
 
-  void SetUp() override {
-    wire::LoadRequest order;
+  void SetUp() override { Load({}); }
+
+  void Load(wire::LoadRequest order) {
     order.set_run_id("run");
     order.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
     *order.add_part() = MakePart(0, "w", kElements, 0, kElements);
@@ -260,6 +261,83 @@ TEST_F(ParameterServiceTest, OneMessageMayAskForMoreThanTheBuffersHold) {
   while (stream->Read(&response)) results += response.header().result_size();
   EXPECT_EQ(results, kOperations);
   EXPECT_OK(FromGrpcStatus(stream->Finish(), "ps/0"));
+}
+
+// Two replicas, a push of each per step.
+class SynchronousServiceTest : public ParameterServiceTest {
+ protected:
+  void SetUp() override {
+    wire::LoadRequest order;
+    order.mutable_sync()->set_replicas_to_aggregate(2);
+    order.mutable_sync()->set_total_replicas(2);
+    Load(order);
+  }
+
+  // A worker's stream, and that of another one.
+  grpc::ClientContext context_, other_context_;
+  std::unique_ptr<wire::ParameterService::Stub> stub_ = NewStub(),
+                                                other_stub_ = NewStub();
+  std::unique_ptr<Stream> stream_ = stub_->Exchange(&context_),
+                          other_ = other_stub_->Exchange(&other_context_);
+};
+
+// That of `replica` for step 0; its id is the replica's number.
+wire::ExchangeRequest StepPushOf(int replica, float gradient) {
+  wire::ExchangeRequest request =
+      PushOf(/*worker=*/1 + replica, /*sequence=*/1, gradient);
+  wire::Operation& push = *request.mutable_header()->mutable_operation(0);
+  push.set_id(replica);
+  push.mutable_push()->mutable_sync()->set_replica(replica);
+  return request;
+}
+
+TEST_F(SynchronousServiceTest, APushIsAnsweredWhenAnotherStreamCompletesIt) {
+  ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
+  // What comes after it does not wait for it.
+  EXPECT_EQ(BytesOf(Ask(*stream_, PullOf(7))), Floats(kElements, 0));
+  EXPECT_EQ(CodeOf(Ask(*other_, StepPushOf(1, -3))), 0);
+  wire::ExchangeResponse response;
+  ASSERT_TRUE(stream_->Read(&response));
+  ASSERT_EQ(response.header().result_size(), 1);
+  EXPECT_EQ(response.header().result(0).id(), 0u);
+  EXPECT_EQ(response.header().result(0).code(), 0);
+  EXPECT_EQ(BytesOf(Ask(*stream_, PullOf(8))), Floats(kElements, 2));
+}
+
+TEST_F(SynchronousServiceTest, AStreamThatIsAllWrittenEndsAfterWhatWaits) {
+  wire::ExchangeRequest pull = PullOf(5);
+  pull.mutable_header()->mutable_operation(0)->mutable_pull()->set_min_updates(
+      1);
+  ASSERT_TRUE(stream_->Write(pull));
+  stream_->WritesDone();
+  ASSERT_TRUE(other_->Write(StepPushOf(0, -1)));
+  EXPECT_EQ(CodeOf(Ask(*other_, PullOf(9))), 0);
+  ASSERT_TRUE(other_->Write(StepPushOf(1, -3)));
+  wire::ExchangeResponse response;
+  ASSERT_TRUE(stream_->Read(&response));
+  EXPECT_EQ(response.header().result(0).id(), 5u);
+  EXPECT_EQ(BytesOf(response), Floats(kElements, 2));
+  EXPECT_FALSE(stream_->Read(&response));
+  EXPECT_OK(FromGrpcStatus(stream_->Finish(), "ps/0"));
+}
+
+TEST_F(SynchronousServiceTest, WhatWaitsOutlivesItsStream) {
+  ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
+  EXPECT_EQ(CodeOf(Ask(*stream_, PullOf(7))), 0);
+  context_.TryCancel();
+  EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_EQ(CodeOf(Ask(*other_, StepPushOf(1, -3))), 0);
+  EXPECT_EQ(BytesOf(Ask(*other_, PullOf(8))), Floats(kElements, 2));
+}
+
+TEST_F(SynchronousServiceTest, DrainingDoesNotWaitForOthers) {
+  ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
+  EXPECT_EQ(CodeOf(Ask(*stream_, PullOf(7))), 0);
+  service_.Drain();
+  EXPECT_THAT(FromGrpcStatus(stream_->Finish(), "ps/0"),
+              StatusIs(absl::StatusCode::kUnavailable));
+  rpc_server_->Stop(absl::Seconds(10));
+  EXPECT_EQ(metrics_.streams.value(), 0);
 }
 
 TEST_F(ParameterServiceTest, BytesThatAreNoRequestEndTheStream) {

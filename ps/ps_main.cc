@@ -9,6 +9,28 @@
 #include "ps/parameter_service.h"
 #include "ps/ps_task.h"
 
+namespace parasol {
+
+// What makes NonFinite the type of a flag.
+bool AbslParseFlag(absl::string_view text, NonFinite* policy,
+                   std::string* error) {
+  if (text == "reject") {
+    *policy = NonFinite::kReject;
+  } else if (text == "apply") {
+    *policy = NonFinite::kApply;
+  } else {
+    *error = "neither reject nor apply";
+    return false;
+  }
+  return true;
+}
+
+std::string AbslUnparseFlag(NonFinite policy) {
+  return policy == NonFinite::kReject ? "reject" : "apply";
+}
+
+}  // namespace parasol
+
 ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
           "host:port of /metrics; port 0: chosen by the system, and logged.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
@@ -20,6 +42,11 @@ ABSL_FLAG(int64_t, buffer_bytes, parasol::ParameterService::kDefaultBufferBytes,
           "being served and responses that are not sent yet. A stream that has "
           "its share is not read until its worker reads; one message per "
           "stream always goes through, and may come on top.");
+ABSL_FLAG(parasol::NonFinite, nonfinite_gradients, parasol::NonFinite::kReject,
+          "What becomes of a push with an element that is infinite or NaN. "
+          "reject: it is answered with an error that names the element, and "
+          "changes nothing. apply: it is applied as any other, and one pass "
+          "over the gradient is saved.");
 ABSL_FLAG(int, polling_threads, parasol::ParameterService::kDefaultThreads,
           "Threads that receive, apply and answer pushes and pulls.");
 
@@ -35,6 +62,7 @@ PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
   options.buffer_bytes = absl::GetFlag(FLAGS_buffer_bytes);
+  options.non_finite = absl::GetFlag(FLAGS_nonfinite_gradients);
   options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
   return options;
 }

@@ -45,7 +45,8 @@ PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
       metrics_registry_(metrics),
       metrics_(metrics),
       server_({.task = NameOf(options.task),
-               .memory_limit_bytes = options.memory_limit_bytes},
+               .memory_limit_bytes = options.memory_limit_bytes,
+               .non_finite = options.non_finite},
               clock, metrics_),
       service_(server_, metrics_, options.buffer_bytes) {}
 

@@ -17,6 +17,7 @@
 #include "cluster/client/chief_session.h"
 #include "cluster/rpc/server.h"
 #include "proto/chief.pb.h"
+#include "ps/non_finite.h"
 #include "ps/parameter_server.h"
 #include "ps/parameter_service.h"
 #include "ps/ps_metrics.h"
@@ -36,6 +37,7 @@ struct PsTaskOptions {
   // For requests that are being served when the task ends.
   absl::Duration drain_timeout = absl::Seconds(10);
   uint64_t memory_limit_bytes = UINT64_MAX;
+  NonFinite non_finite = NonFinite::kReject;
   // Of all workers' streams together (BufferBudget).
   int64_t buffer_bytes = ParameterService::kDefaultBufferBytes;
   // They carry out pushes and pulls.
