@@ -266,6 +266,79 @@ TEST_F(ChiefServerTest, AServerThatIsDestroyedMidLoadDoesNotHang) {
   server_.reset();
 }
 
+class ClaimWaitTest : public ChiefServerTest {
+ protected:
+  ClaimWaitTest() {
+    Coordinator::Options& options = options_.coordinator;
+    options.job.mutable_parameter_server()
+        ->mutable_bounded_staleness()
+        ->set_bound(0);
+    options.tasks[{"worker", 1}] = "w1:1";
+  }
+
+  wire::ClaimStepsRequest WaitingClaim(const wire::Task& worker,
+                                       int64_t completed) {
+    wire::ClaimStepsRequest request;
+    *request.mutable_task() = worker;
+    request.set_completed_steps(completed);
+    request.set_granted_steps(completed);
+    request.set_want(1);
+    request.mutable_wait()->set_seconds(60);
+    return request;
+  }
+  // Both workers are there, and the first one is a step ahead.
+  void GetAhead() {
+    StartTraining();
+    ASSERT_OK(Register(other_));
+    ASSERT_OK_AND_ASSIGN(auto first,
+                         server_->ClaimSteps(WaitingClaim(worker_, 0)));
+    ASSERT_EQ(first.granted_steps(), 1);
+  }
+
+  const wire::Task other_ = Task("worker", 21, 1);
+};
+
+TEST_F(ClaimWaitTest, AClaimThatWaitsIsAnsweredWhenTheSlowestHasReported) {
+  GetAhead();
+  absl::Notification answered;
+  std::thread waiter([&] {
+    ASSERT_OK_AND_ASSIGN(auto response,
+                         server_->ClaimSteps(WaitingClaim(worker_, 1)));
+    EXPECT_EQ(response.granted_steps(), 2);
+    answered.Notify();
+  });
+  EXPECT_FALSE(answered.WaitForNotificationWithTimeout(absl::Milliseconds(20)));
+  ASSERT_OK(server_->ClaimSteps(WaitingClaim(other_, 0)));
+  wire::ClaimStepsRequest report = WaitingClaim(other_, 1);
+  report.clear_wait();
+  ASSERT_OK(server_->ClaimSteps(report));
+  waiter.join();
+}
+
+TEST_F(ClaimWaitTest, AClaimWaitsTenSecondsAtMostAndNamesTheSlowest) {
+  GetAhead();
+  std::thread waiter([&] {
+    const absl::Time start = clock_.Now();
+    ASSERT_OK_AND_ASSIGN(auto response,
+                         server_->ClaimSteps(WaitingClaim(worker_, 1)));
+    EXPECT_EQ(response.granted_steps(), 1);
+    EXPECT_THAT(response.awaited_task(), testing::ElementsAre("worker/1"));
+    EXPECT_GE(clock_.Now() - start, ChiefServer::kMaxClaimWait);
+  });
+  const absl::Time end = clock_.Now() + 2 * ChiefServer::kMaxClaimWait;
+  AdvanceUntil([&] { return clock_.Now() >= end; },
+               {ps0_task_, ps1_task_, worker_, other_});
+  waiter.join();
+}
+
+TEST_F(ClaimWaitTest, EndWaitsAnswersAtOnce) {
+  GetAhead();
+  std::thread waiter(
+      [&] { EXPECT_OK(server_->ClaimSteps(WaitingClaim(worker_, 1))); });
+  server_->EndWaits();
+  waiter.join();
+}
+
 TEST_F(ChiefServerTest, MetricsShowPhaseTasksStepsAndCheckpoints) {
   StartTraining();
   TrainTo(5);

@@ -33,6 +33,10 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     return snapshots_;
   }
+  wire::SnapshotRequest last_snapshot() {
+    absl::MutexLock lock(&mu_);
+    return last_snapshot_;
+  }
   // Every snapshot ends like this from now on.
   void FailSnapshots(absl::Status status) {
     absl::MutexLock lock(&mu_);
@@ -71,6 +75,7 @@ class FakePs {
       {
         absl::MutexLock lock(&ps_.mu_);
         ++ps_.snapshots_;
+        ps_.last_snapshot_ = request;
         if (ps_.hangs_) return ps_.AwaitCancel();
         if (!ps_.snapshot_status_.ok()) return ps_.snapshot_status_;
       }
@@ -106,6 +111,7 @@ class FakePs {
   absl::Mutex mu_;
   std::vector<wire::LoadRequest> loads_ ABSL_GUARDED_BY(mu_);
   int snapshots_ ABSL_GUARDED_BY(mu_) = 0;
+  wire::SnapshotRequest last_snapshot_ ABSL_GUARDED_BY(mu_);
   absl::Status snapshot_status_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> damaged_ ABSL_GUARDED_BY(mu_);
   bool hangs_ ABSL_GUARDED_BY(mu_) = false;

@@ -6,11 +6,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
+
+constexpr absl::Duration kCancelInterval = absl::Milliseconds(100);
 
 // Runs `work(i)` for each i < count, on as many threads; returns when all are
 // done. Shards are few.
@@ -129,6 +132,9 @@ absl::Status OrderExecutor::SnapshotShards(
     bool at_global_step) {
   std::vector<absl::Status> results(clients_.size());
   for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
+  absl::Mutex mu;
+  size_t unfinished = clients_.size();
+  const auto all_finished = [&unfinished] { return unfinished == 0; };
   ForEachAtOnce(clients_.size(), [&](size_t i) {
     durable::CheckpointFile& file = *manifest.mutable_file(i);
     file.set_name(
@@ -140,13 +146,18 @@ absl::Status OrderExecutor::SnapshotShards(
     if (at_global_step) request.set_at_updates(manifest.global_step());
     auto response = clients_[i]->Snapshot(request);
     results[i] = response.status();
-    if (!response.ok()) {
-      // The others may be awaiting a step that cannot come without this shard.
-      if (at_global_step) CancelAllCalls();
-      return;
+    if (response.ok()) {
+      file.set_bytes(response->bytes());
+      file.set_crc32c(response->crc32c());
     }
-    file.set_bytes(response->bytes());
-    file.set_crc32c(response->crc32c());
+    absl::MutexLock lock(&mu);
+    --unfinished;
+    // The others may await a step that cannot come without this shard. A call
+    // that is about to start is cancelled the next time.
+    while (at_global_step && !response.ok() && !all_finished()) {
+      CancelAllCalls();
+      mu.AwaitWithTimeout(absl::Condition(&all_finished), kCancelInterval);
+    }
   });
   // What the others were cancelled for comes first.
   absl::Status first;

@@ -81,6 +81,28 @@ TEST_F(OrderExecutorTest, NothingIsLeftOfACheckpointThatFailed) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
+TEST_F(OrderExecutorTest, ASynchronousCheckpointIsCutAtItsStepOnEveryShard) {
+  OrderExecutor executor = NewExecutor();
+  Coordinator::CheckpointOrder order = CheckpointAt(7);
+  ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));
+  EXPECT_FALSE(ps0_.last_snapshot().has_at_updates());
+  order = CheckpointAt(8);
+  order.at_global_step = true;
+  ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));
+  EXPECT_EQ(ps0_.last_snapshot().at_updates(), 8);
+  EXPECT_EQ(ps1_.last_snapshot().at_updates(), 8);
+}
+
+TEST_F(OrderExecutorTest, AShardThatAwaitsAStepInVainIsCancelled) {
+  OrderExecutor executor = NewExecutor();
+  ps0_.Hang();
+  ps1_.FailSnapshots(absl::AbortedError("at 9 already"));
+  Coordinator::CheckpointOrder order = CheckpointAt(8);
+  order.at_global_step = true;
+  EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("at 9")));
+}
+
 TEST_F(OrderExecutorTest, LoadsInitialValuesWhenThereIsNoCheckpoint) {
   OrderExecutor executor = NewExecutor();
   EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/false)),

@@ -14,6 +14,7 @@ void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
   if (strangers_.contains(worker) || completed <= global_step_) return;
+  last_advance_ = completed - global_step_;
   global_step_ = completed;
   unheard_ = 0;
 }
@@ -30,7 +31,8 @@ void ReplicaPlan::Answer(uint64_t worker, int64_t want, int workers,
 }
 
 std::optional<int64_t> ReplicaPlan::CutStep(int workers) const {
-  const int64_t step = global_step_ + (workers > 0 ? margin_ : unheard_);
+  const int64_t ahead = margin_ * std::max<int64_t>(1, 2 * last_advance_);
+  const int64_t step = global_step_ + (workers > 0 ? ahead : unheard_);
   return end_step_ ? std::min(step, *end_step_) : step;
 }
 

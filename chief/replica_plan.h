@@ -41,8 +41,9 @@ class ReplicaPlan : public StepPlan {
   // Who has not pushed is known at the shards only.
   std::vector<uint64_t> Awaited() const override { return {}; }
 
-  // A little ahead of the last report, so that no shard is past it: the workers
-  // go on meanwhile. Twice as far after each miss.
+  // Ahead of the last report by twice what that one was ahead of the one
+  // before, so that no shard is past it: the workers go on meanwhile. Twice as
+  // far again after each miss.
   std::optional<int64_t> CutStep(int workers) const override;
   void CutMissed() override;
 
@@ -56,7 +57,9 @@ class ReplicaPlan : public StepPlan {
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
   int64_t global_step_;
-  // Steps that the workers do before a snapshot reaches the shards.
+  // By how many steps the last report was news.
+  int64_t last_advance_ = 0;
+  // What CutStep()'s distance is multiplied by.
   int64_t margin_ = 1;
   // Steps that had been done unheard when the last worker went.
   int64_t unheard_ = 0;

@@ -73,6 +73,15 @@ TEST(ReplicaPlan, AMissedCutIsTriedFurtherAheadButNotBehindTheEnd) {
   EXPECT_EQ(*plan.CutStep(1), 100);
 }
 
+TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheCut) {
+  ReplicaPlan plan(1, 1, std::nullopt);
+  plan.Enter(7, 0);
+  plan.Report(7, 100);
+  EXPECT_GE(*plan.CutStep(1), 200);
+  plan.Report(7, 101);
+  EXPECT_LT(*plan.CutStep(1), 110);
+}
+
 TEST(ReplicaPlan, WithoutWorkersTheCutIsLookedForOneByOne) {
   ReplicaPlan plan(1, 1, 50);
   EXPECT_EQ(*plan.CutStep(0), 50);

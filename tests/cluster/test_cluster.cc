@@ -157,8 +157,13 @@ absl::Status TestCluster::StartWorker(int index) {
   options.device = "cpu";
   options.input_shard = index;
   options.input_shards = num_workers_;
-  ASSIGN_OR_RETURN(workers_[index],
-                   WorkerTask::Start(options, Clock::Real(), metrics_));
+  const auto clock = worker_clocks_.find(index);
+  ASSIGN_OR_RETURN(
+      workers_[index],
+      WorkerTask::Start(
+          options,
+          clock == worker_clocks_.end() ? Clock::Real() : *clock->second,
+          metrics_));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "chief/chief_task.h"
 #include "cluster/client/chief_client.h"
@@ -39,6 +40,12 @@ class TestCluster {
   absl::Status StartEvaluator();
   // All of them.
   absl::Status Start();
+
+  // The clock of the workers of this index that are started from now on; it
+  // must outlive them.
+  void SetWorkerClock(int index, Clock& clock) {
+    worker_clocks_[index] = &clock;
+  }
 
   // Stops a task in good order and forgets it. Returns how it ended.
   absl::Status StopPs(int index);
@@ -73,6 +80,7 @@ class TestCluster {
   std::map<std::string, int> ports_;
   uint64_t next_incarnation_ = 1;
   MetricsRegistry metrics_;
+  std::map<int, Clock*> worker_clocks_;
 
   std::unique_ptr<ChiefTask> chief_;
   std::map<int, std::unique_ptr<PsTask>> ps_;
