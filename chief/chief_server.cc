@@ -251,6 +251,9 @@ void ChiefServer::Tick(StatusLog& log) {
          status.phase() == wire::LOADING)) {
       executor_->CancelAllCalls();
     }
+    // Nothing is kept of a job that failed; a snapshot may await a step that
+    // does not come any more.
+    if (status.phase() == wire::FAILED) executor_->CancelAllCalls();
     if (outcome_) waits_ended_ = true;
     Changed();
   }
