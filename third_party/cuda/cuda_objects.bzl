@@ -16,6 +16,8 @@ _HOST_COMPILER = [
     "-Wall",
     "-Wextra",
     "-Wno-unused-parameter",
+    # As in .bazelrc: GCC 12's false positives inside the standard library.
+    "-Wno-maybe-uninitialized",
 ]
 
 # For the `defines` of what chooses between the CPU and a CUDA device.
