@@ -77,6 +77,15 @@ ParameterServer::~ParameterServer() {
   Abandon(std::move(shard));
 }
 
+void ParameterServer::EndWaits() const {
+  std::shared_ptr<Shard> shard;
+  {
+    absl::MutexLock lock(&mu_);
+    shard = shard_;
+  }
+  Abandon(std::move(shard));
+}
+
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
   if (shard == nullptr) return;
   shard->table->Abandon(absl::UnavailableError(absl::StrCat(

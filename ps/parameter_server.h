@@ -61,6 +61,10 @@ class ParameterServer {
   void Execute(const ReceivedRequest& request, size_t operation,
                OperationDone done) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Answers, now and later, with Unavailable whatever waits for other workers'
+  // gradients: operations and snapshots. For a ps that leaves.
+  void EndWaits() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // The run whose variables it holds; empty when there are none.
   std::string run_id() const ABSL_LOCKS_EXCLUDED(mu_);
 

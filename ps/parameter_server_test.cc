@@ -470,5 +470,24 @@ TEST(RestoreTest, ASnapshotDuringPushesHoldsEachWithItsSequenceOrNeither) {
   } while (running > 0);
 }
 
+TEST(ParameterServerTest, ASnapshotThatWaitsForAStepEndsWhenThePsLeaves) {
+  Ps ps;
+  wire::LoadRequest order = LoadOrder();
+  order.mutable_sync()->set_replicas_to_aggregate(2);
+  order.mutable_sync()->set_total_replicas(2);
+  ASSERT_OK(ps.server.Load(order));
+  wire::SnapshotRequest request;
+  request.set_run_id("run-a");
+  request.set_directory(::testing::TempDir());
+  request.set_file_name("never-written");
+  request.set_at_updates(1);
+  absl::StatusOr<wire::SnapshotResponse> response;
+  std::thread snapshot([&] { response = ps.server.Snapshot(request); });
+  ps.server.EndWaits();
+  snapshot.join();
+  EXPECT_THAT(response, StatusIs(absl::StatusCode::kUnavailable,
+                                 HasSubstr("ps/1 gives run run-a up")));
+}
+
 }  // namespace
 }  // namespace parasol

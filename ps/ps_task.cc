@@ -119,6 +119,7 @@ absl::Status PsTask::AwaitEnd(ChiefSession& session) {
 
 void PsTask::Drain() {
   rpc_server_->SetServing(false);
+  server_.EndWaits();
   service_.Drain();
   rpc_server_->Stop(options_.drain_timeout);
 }

@@ -75,11 +75,7 @@ void StepState::CancelCapture() { capture_ = Capture(); }
 
 void StepState::Abandon(const absl::Status& status, Released& released) {
   abandoned_ = status;
-  if (capture_.latch != nullptr) {
-    capture_.latch->Fail(status);
-    released.Add(std::move(capture_.latch));
-    CancelCapture();
-  }
+  CaptureIfDue(released);
   for (Waiter& waiter : std::exchange(waiters_, {})) {
     Wait(std::move(waiter), released);
   }
@@ -110,9 +106,12 @@ void StepState::Advance(int64_t updates, Released& released) {
 }
 
 void StepState::CaptureIfDue(Released& released) {
-  if (capture_.latch == nullptr || updates_ < capture_.updates) return;
+  if (capture_.latch == nullptr) return;
   if (updates_ == capture_.updates) {
     capture_.capture();
+  } else if (updates_ < capture_.updates) {
+    if (abandoned_.ok()) return;
+    capture_.latch->Fail(abandoned_);
   } else {
     capture_.latch->Fail(absl::AbortedError(absl::StrCat(
         "has had ", updates_, " updates, not ", capture_.updates)));
