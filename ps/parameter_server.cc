@@ -144,6 +144,7 @@ void ParameterServer::EndLoad(std::shared_ptr<Shard> loaded) {
       loaded == nullptr ? wire::LoadResponse() : SizesOf(*loaded->table);
   metrics_.value_bytes.Set(sizes.value_bytes());
   metrics_.slot_bytes.Set(sizes.slot_bytes());
+  metrics_.row_bytes.Set(loaded == nullptr ? 0 : loaded->table->row_bytes());
   absl::MutexLock lock(&mu_);
   loading_ = false;
   shard_ = std::move(loaded);
@@ -224,12 +225,13 @@ void ParameterServer::Execute(const ReceivedRequest& request, size_t operation,
       return table.Pull(worker, order.pull(),
                         CountedPull(*shard, std::move(done)));
     case wire::Operation::kRowPush:
-      return table.PushRows(
-          worker, order.row_push(), payloads,
-          CountedPush(*shard, BytesOf(payloads), std::move(done)));
+      table.PushRows(worker, order.row_push(), payloads,
+                     CountedPush(*shard, BytesOf(payloads), std::move(done)));
+      return metrics_.row_bytes.Set(table.row_bytes());
     case wire::Operation::kRowPull:
-      return table.PullRows(worker, order.row_pull(), payloads,
-                            CountedPull(*shard, std::move(done)));
+      table.PullRows(worker, order.row_pull(), payloads,
+                     CountedPull(*shard, std::move(done)));
+      return metrics_.row_bytes.Set(table.row_bytes());
     case wire::Operation::KIND_NOT_SET:
       break;
   }

@@ -10,6 +10,9 @@
 namespace parasol {
 namespace {
 
+// A restored shard goes to whatever step it is told of, and counts on.
+constexpr int64_t kMaxUpdates = int64_t{1} << 62;
+
 OperationResult ResultOf(const UpdateBounds& updates) {
   return {.min_updates = updates.min, .max_updates = updates.max};
 }
@@ -195,7 +198,7 @@ absl::Status ParameterTable::CheckMode(bool is_synchronous) const {
 
 absl::StatusOr<StepPush> ParameterTable::CheckStep(
     uint64_t worker_incarnation, const wire::SyncStep& step) const {
-  if (step.step() < 0 || step.replica() < 0 ||
+  if (step.step() < 0 || step.step() > kMaxUpdates || step.replica() < 0 ||
       step.replica() >= sync_->total_replicas()) {
     return absl::InvalidArgumentError(
         absl::StrCat("step ", step.step(), " of replica ", step.replica(),
@@ -207,9 +210,8 @@ absl::StatusOr<StepPush> ParameterTable::CheckStep(
 }
 
 absl::Status ParameterTable::CheckWait(int64_t min_updates) const {
-  if (min_updates == 0 || (min_updates > 0 && sync_.has_value())) {
-    return absl::OkStatus();
-  }
+  const int64_t most = sync_.has_value() ? kMaxUpdates : 0;
+  if (0 <= min_updates && min_updates <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("a pull after ", min_updates, " updates, but the job is ",
                    sync_.has_value() ? "synchronous" : "asynchronous"));

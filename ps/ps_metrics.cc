@@ -42,6 +42,9 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
                                     "Size of the variables held.")),
       slot_bytes(registry.AddGauge("parasol_ps_slot_bytes",
                                    "Size of their optimizer slots.")),
+      row_bytes(registry.AddGauge(
+          "parasol_ps_row_bytes",
+          "Size of the sparse tables' rows, with slots and indexes.")),
       apply_duration_seconds(registry.AddHistogram(
           "parasol_ps_apply_duration_seconds",
           "Time to apply one push message.", LatencyBounds())),

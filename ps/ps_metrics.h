@@ -26,6 +26,7 @@ struct PsMetrics {
   Gauge buffered_bytes;
   Gauge value_bytes;
   Gauge slot_bytes;
+  Gauge row_bytes;
   Histogram apply_duration_seconds;
   Histogram snapshot_duration_seconds;
   Histogram load_duration_seconds;

@@ -1,6 +1,6 @@
 #include "cluster/rpc/channel.h"
 
-#include "cluster/rpc/grpc_log.h"
+#include "cluster/rpc/library_log.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"
@@ -35,7 +35,7 @@ grpc::ChannelArguments CommonArguments() {
 
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& address, const grpc::ChannelArguments& arguments) {
-  QuietGrpcLog();
+  QuietLibraryLog();
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
                                    arguments);
 }

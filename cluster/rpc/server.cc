@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/completion_thread.h"
-#include "cluster/rpc/grpc_log.h"
+#include "cluster/rpc/library_log.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
 #include "grpc/support/time.h"
@@ -117,7 +117,7 @@ absl::Status RpcServer::Build(const std::string& address,
   const std::string listen_on = split.host == "localhost"
                                     ? absl::StrCat("127.0.0.1:", split.port)
                                     : address;
-  QuietGrpcLog();
+  QuietLibraryLog();
   grpc::EnableDefaultHealthCheckService(true);
   SetLimits(builder);
   builder.AddListeningPort(listen_on, grpc::InsecureServerCredentials(),

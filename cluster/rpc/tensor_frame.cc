@@ -144,9 +144,11 @@ absl::Status SkipField(SliceReader& reader, uint32_t wire_type) {
   }
 }
 
-// A header that comes twice is merged, as protobuf does.
+// A header that comes twice is merged, as protobuf does. `merged_bytes`: of all
+// of them.
 absl::Status MergeHeader(SliceReader& reader,
-                         google::protobuf::MessageLite* header) {
+                         google::protobuf::MessageLite* header,
+                         size_t* merged_bytes) {
   std::vector<absl::string_view> pieces;
   RETURN_IF_ERROR(ReadBytes(reader, &pieces));
   std::string joined;
@@ -157,8 +159,9 @@ absl::Status MergeHeader(SliceReader& reader,
     for (absl::string_view piece : pieces) absl::StrAppend(&joined, piece);
     bytes = joined;
   }
-  if (bytes.size() > kMaxHeaderBytes) {
-    return Malformed(absl::StrFormat("a header of %d bytes", bytes.size()),
+  *merged_bytes += bytes.size();
+  if (*merged_bytes > kMaxHeaderBytes) {
+    return Malformed(absl::StrFormat("a header of %d bytes", *merged_bytes),
                      reader.offset() - bytes.size());
   }
   CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
@@ -274,13 +277,14 @@ absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
     return absl::InvalidArgumentError("tensor frame: unreadable buffer");
   }
   SliceReader reader(frame.slices_);
+  size_t header_bytes = 0;
   while (!reader.AtEnd()) {
     const size_t at = reader.offset();
     uint64_t tag = 0;
     RETURN_IF_ERROR(ReadVarint(reader, kMaxVarint32Bytes, &tag));
     if (tag > UINT32_MAX || tag >> 3 == 0) return Malformed("bad tag", at);
     if (tag == kHeaderTag) {
-      RETURN_IF_ERROR(MergeHeader(reader, header));
+      RETURN_IF_ERROR(MergeHeader(reader, header, &header_bytes));
     } else if (tag == kPayloadTag) {
       if (frame.payloads_.size() == max_payloads) {
         return Malformed(absl::StrFormat("more than %d payloads", max_payloads),

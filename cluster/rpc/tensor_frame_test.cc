@@ -248,6 +248,18 @@ TEST(TensorFrameTest, BytesThatAreNoMessageAreNamed) {
   }
 }
 
+TEST(TensorFrameTest, HeadersThatAreTooLargeTogetherAreRefused) {
+  RequestHeader header;
+  header.set_run_id(std::string(kMaxHeaderBytes / 2, 'x'));
+  ExchangeRequest request;
+  *request.mutable_header() = header;
+  const std::string once = request.SerializeAsString();
+  EXPECT_OK(ReceivedFrame::Parse(OneSlice(once), kMaxPayloads, &header));
+  EXPECT_THAT(
+      ReceivedFrame::Parse(OneSlice(once + once), kMaxPayloads, &header),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a header of")));
+}
+
 TEST(TensorFrameTest, MorePayloadsThanAllowedAreRefused) {
   ExchangeRequest request;
   for (int i = 0; i < 3; ++i) request.add_payload("");

@@ -2,6 +2,7 @@
 // fixed seeds.
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "proto/parameter.pb.h"
 #include "tests/fuzz/exchange_target.h"
+#include "tests/fuzz/valid_requests.h"
 
 namespace parasol {
 namespace {
@@ -32,9 +34,9 @@ class Mutator {
     wire::RequestHeader& header = *request.mutable_header();
     wire::Operation& operation =
         *header.mutable_operation(Below(header.operation_size()));
-    switch (Below(8)) {
+    switch (Below(9)) {
       case 0:
-        header.set_run_id("another");
+        header.set_run_id(Below(2) == 0 ? "another" : kAsynchronousRun);
         break;
       case 1:
         header.set_worker_incarnation(Edge());
@@ -53,6 +55,13 @@ class Mutator {
         break;
       case 5:
         request.add_payload(std::string(Below(40), '\5'));
+        break;
+      case 6:
+        // Ids of rows, elements, or offsets.
+        MutatePayload(request);
+        break;
+      case 7:
+        MutateKind(operation);
         break;
       default:
         MutateRange(operation);
@@ -81,26 +90,91 @@ class Mutator {
  private:
   uint64_t Edge() { return kEdges[Below(std::size(kEdges))]; }
 
+  void MutatePayload(wire::ExchangeRequest& request) {
+    if (request.payload_size() == 0) return;
+    std::string& payload =
+        *request.mutable_payload(Below(request.payload_size()));
+    for (char& byte : payload) byte = static_cast<char>(random_());
+  }
+
   void MutateKind(wire::Operation& operation) {
-    switch (Below(6)) {
+    if (Below(20) == 0) return operation.clear_kind();
+    switch (operation.kind_case()) {
+      case wire::Operation::kPush:
+        return MutatePush(*operation.mutable_push());
+      case wire::Operation::kPull:
+        return MutatePull(*operation.mutable_pull());
+      case wire::Operation::kRowPush:
+        return MutateRowPush(*operation.mutable_row_push());
+      case wire::Operation::kRowPull:
+        return MutateRowPull(*operation.mutable_row_pull());
+      case wire::Operation::KIND_NOT_SET:
+        break;
+    }
+  }
+
+  wire::Encoding AnyEncoding() { return static_cast<wire::Encoding>(Below(5)); }
+
+  // Near the steps that a ps is in, or far off.
+  int64_t AnyStep() {
+    return static_cast<int64_t>(Below(2) == 0 ? Below(8) : Edge());
+  }
+
+  void MutateStep(wire::SyncStep& sync) {
+    if (Below(2) == 0) {
+      sync.set_step(AnyStep());
+    } else {
+      sync.set_replica(static_cast<int32_t>(Below(2) == 0 ? Below(4) : Edge()));
+    }
+  }
+
+  void MutatePush(wire::Push& push) {
+    switch (Below(4)) {
       case 0:
-        operation.clear_kind();
-        break;
+        return push.set_sequence(Edge());
       case 1:
-        operation.mutable_push()->set_sequence(Edge());
-        break;
+        return push.set_encoding(AnyEncoding());
       case 2:
-        operation.mutable_push()->set_encoding(
-            static_cast<wire::Encoding>(Below(5)));
-        break;
-      case 3:
-        operation.mutable_push()->add_kept(static_cast<uint32_t>(Edge()));
-        break;
-      case 4:
-        operation.mutable_row_pull()->set_rows(static_cast<uint32_t>(Edge()));
-        break;
+        if (push.kept_size() == 0) return push.add_kept(Edge());
+        return push.set_kept(0, static_cast<uint32_t>(Edge()));
       default:
-        operation.mutable_row_push()->set_rows(static_cast<uint32_t>(Edge()));
+        MutateStep(*push.mutable_sync());
+    }
+  }
+
+  void MutatePull(wire::Pull& pull) {
+    if (Below(2) == 0) {
+      pull.set_encoding(AnyEncoding());
+    } else {
+      pull.set_min_updates(AnyStep());
+    }
+  }
+
+  void MutateRowPush(wire::RowPush& push) {
+    switch (Below(5)) {
+      case 0:
+        return push.set_sequence(Edge());
+      case 1:
+        return push.set_encoding(AnyEncoding());
+      case 2:
+        return push.set_rows(static_cast<uint32_t>(Edge()));
+      case 3:
+        return push.set_table(static_cast<uint32_t>(Below(3)));
+      default:
+        MutateStep(*push.mutable_sync());
+    }
+  }
+
+  void MutateRowPull(wire::RowPull& pull) {
+    switch (Below(4)) {
+      case 0:
+        return pull.set_min_updates(AnyStep());
+      case 1:
+        return pull.set_encoding(AnyEncoding());
+      case 2:
+        return pull.set_rows(static_cast<uint32_t>(Edge()));
+      default:
+        pull.set_table(static_cast<uint32_t>(Below(3)));
     }
   }
 
@@ -130,31 +204,39 @@ class Mutator {
 
 TEST(ExchangeMutationTest, TheTargetTakesWhatIsValid) {
   ExchangeTarget target;
+  size_t waiting = 0;
   for (const wire::ExchangeRequest& request : ValidExchangeRequests()) {
     const auto outcome = target.Feed(request.SerializeAsString(), 1000);
     EXPECT_TRUE(outcome.is_request);
     EXPECT_EQ(outcome.failed, 0u) << request.header().ShortDebugString();
+    waiting += outcome.waiting;
   }
+  EXPECT_EQ(waiting, 4u);
 }
 
 TEST(ExchangeMutationTest, MutantsAreAnsweredOrRefusedAndChangeNothing) {
   constexpr uint32_t kMutants = 12000;
-  ExchangeTarget target;
+  // Those that share a target, and the steps that it comes to.
+  constexpr uint32_t kShared = 300;
+  std::optional<ExchangeTarget> target;
   const auto valid = ValidExchangeRequests();
-  int no_requests = 0, done = 0, failed = 0;
+  int no_requests = 0, done = 0, failed = 0, waiting = 0;
   for (uint32_t seed = 0; seed < kMutants; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
+    if (seed % kShared == 0) target.emplace();
     Mutator mutator(seed);
     std::string bytes = mutator.MutateMessage(valid[seed % valid.size()]);
     if (mutator.Below(2) == 0) mutator.MutateBytes(bytes);
-    const auto outcome = target.Feed(bytes, 1 + mutator.Below(200));
+    const auto outcome = target->Feed(bytes, 1 + mutator.Below(200));
     no_requests += outcome.is_request ? 0 : 1;
     done += outcome.done > 0 ? 1 : 0;
     failed += outcome.failed > 0 ? 1 : 0;
+    waiting += outcome.waiting > 0 ? 1 : 0;
   }
   EXPECT_GT(no_requests, 1000);
   EXPECT_GT(done, 1000);
   EXPECT_GT(failed, 1000);
+  EXPECT_GT(waiting, 100);
 }
 
 TEST(ExchangeMutationTest, AMillionOperationsAreNoRequest) {

@@ -7,18 +7,19 @@
 #include "absl/status/statusor.h"
 #include "base/log.h"
 #include "cluster/rpc/chunk.h"
+#include "cluster/rpc/library_log.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "ps/operation_result.h"
-#include "ps/received_request.h"
+#include "tests/fuzz/valid_requests.h"
 
 namespace parasol {
 namespace {
 
-constexpr char kRun[] = "run";
-constexpr int64_t kLargeElements = kChunkElements + 3;
-constexpr int64_t kSmallElements = 5;
 constexpr uint64_t kMaxPulledBytes = 48 << 20;
+constexpr uint64_t kMemoryLimit = 32 << 20;
+// Operations that wait, of all messages.
+constexpr size_t kMaxWaiting = 128;
 
 void AddPart(wire::LoadRequest& order, const std::string& variable,
              int64_t elements) {
@@ -30,12 +31,26 @@ void AddPart(wire::LoadRequest& order, const std::string& variable,
   part.mutable_initializer()->mutable_zeros();
 }
 
-void AddRange(google::protobuf::RepeatedPtrField<wire::TensorRange>* ranges,
-              uint32_t part, uint64_t first, uint64_t count) {
-  wire::TensorRange& range = *ranges->Add();
-  range.set_part(part);
-  range.set_first(first);
-  range.set_count(count);
+wire::TableSpec& AddTable(wire::LoadRequest& order, const std::string& name,
+                          uint32_t width) {
+  wire::TableSpec& table = *order.add_table();
+  table.set_id(order.table_size() - 1);
+  table.set_name(name);
+  table.set_width(width);
+  table.mutable_initializer()->mutable_random_uniform();
+  return table;
+}
+
+wire::LoadRequest OrderOf(const char* run) {
+  wire::LoadRequest order;
+  order.set_run_id(run);
+  order.mutable_optimizer()->mutable_sgd()->set_learning_rate(0.5);
+  AddPart(order, "w", kLargeElements);
+  AddPart(order, "b", kSmallElements);
+  AddTable(order, "rows", kTableWidth);
+  AddTable(order, "others", 1).mutable_optimizer()->mutable_adam();
+  order.set_num_shards(1);
+  return order;
 }
 
 grpc::ByteBuffer Pieces(absl::string_view bytes, size_t piece_bytes) {
@@ -51,102 +66,135 @@ bool IsPush(const wire::Operation& operation) {
   return operation.has_push() || operation.has_row_push();
 }
 
+// Of a pull.
+uint64_t PulledBytes(const OperationResult& result) {
+  uint64_t bytes = 0;
+  for (const PayloadRef& payload : result.payloads) bytes += payload.size;
+  return bytes;
+}
+
+// Pulls of all dense variables and of the rows that the valid messages name.
+ReceivedRequest PullOfAll(absl::string_view run) {
+  static constexpr uint64_t kIds[] = {1, 2, UINT64_MAX};
+  wire::RequestHeader header;
+  header.set_run_id(std::string(run));
+  for (const auto& [part, elements] : {std::pair(kLargePart, kLargeElements),
+                                       std::pair(kSmallPart, kSmallElements)}) {
+    AddRange(header.add_operation()->mutable_pull()->mutable_range(), part, 0,
+             elements);
+  }
+  for (const uint32_t table : {0, 1}) {
+    wire::RowPull& rows = *header.add_operation()->mutable_row_pull();
+    rows.set_table(table);
+    rows.set_rows(std::size(kIds));
+  }
+  const PayloadView ids(
+      {absl::string_view(reinterpret_cast<const char*>(kIds), sizeof(kIds))});
+  absl::StatusOr<ReceivedRequest> request =
+      ReceivedRequest::Create(std::move(header), {ids, ids});
+  CHECK(request.ok()) << request.status();
+  return *std::move(request);
+}
+
+// The values and how many updates they have had.
+std::string StateOf(ParameterServer& server, absl::string_view run) {
+  const ReceivedRequest request = PullOfAll(run);
+  std::string state;
+  for (size_t i = 0; i < request.size(); ++i) {
+    server.Execute(request, i, [&](absl::StatusOr<OperationResult> result) {
+      CHECK(result.ok()) << result.status();
+      for (const int64_t updates : {result->min_updates, result->max_updates}) {
+        state.append(reinterpret_cast<const char*>(&updates), sizeof(updates));
+      }
+      for (const PayloadRef& payload : result->payloads) {
+        state.append(static_cast<const char*>(payload.data), payload.size);
+      }
+    });
+  }
+  return state;
+}
+
 }  // namespace
 
-ExchangeTarget::ExchangeTarget()
-    : metrics_(registry_), server_({.task = "ps/0"}, clock_, metrics_) {
-  wire::LoadRequest order;
-  order.set_run_id(kRun);
-  order.mutable_optimizer()->mutable_sgd()->set_learning_rate(0.5);
-  AddPart(order, "w", kLargeElements);
-  AddPart(order, "b", kSmallElements);
-  order.set_num_shards(1);
-  const auto loaded = server_.Load(order);
+ExchangeTarget::Ps::Ps(const wire::LoadRequest& order)
+    : run(order.run_id()),
+      metrics(registry),
+      server({.task = "ps/0", .memory_limit_bytes = kMemoryLimit}, clock,
+             metrics) {
+  const auto loaded = server.Load(order);
   CHECK(loaded.ok()) << loaded.status();
-  values_ = Values();
+  state = StateOf(server, run);
+}
+
+ExchangeTarget::ExchangeTarget() {
+  QuietLibraryLog();
+  asynchronous_ = std::make_unique<Ps>(OrderOf(kAsynchronousRun));
+  BeginAnew();
+}
+
+ExchangeTarget::~ExchangeTarget() { GiveUp(); }
+
+void ExchangeTarget::BeginAnew() {
+  GiveUp();
+  wire::LoadRequest order = OrderOf(kSynchronousRun);
+  order.mutable_sync()->set_replicas_to_aggregate(kReplicasToAggregate);
+  order.mutable_sync()->set_total_replicas(kTotalReplicas);
+  synchronous_ = std::make_unique<Ps>(order);
+}
+
+void ExchangeTarget::GiveUp() {
+  synchronous_.reset();
+  for (const std::shared_ptr<Answer>& answer : waiting_) {
+    CHECK_EQ(answer->calls, 1u) << "given up";
+  }
+  waiting_.clear();
 }
 
 ExchangeTarget::Outcome ExchangeTarget::Feed(absl::string_view bytes,
                                              size_t piece_bytes) {
-  Outcome outcome;
   wire::RequestHeader header;
   absl::StatusOr<ReceivedFrame> frame = ReceivedFrame::Parse(
       Pieces(bytes, piece_bytes), kMaxRangesPerMessage, &header);
-  if (!frame.ok()) return outcome;
+  if (!frame.ok()) return {};
   const absl::StatusOr<ReceivedRequest> request =
       ReceivedRequest::Create(std::move(header), frame->TakePayloads());
-  if (!request.ok()) return outcome;
-  outcome.is_request = true;
-  bool pushed = false;
+  if (!request.ok()) return {};
+  Outcome outcome{.is_request = true};
+  Ps& ps =
+      request->run_id() == kSynchronousRun ? *synchronous_ : *asynchronous_;
+  std::vector<std::shared_ptr<Answer>> answers;
   for (size_t i = 0; i < request->size(); ++i) {
-    size_t calls = 0;
-    server_.Execute(*request, i, [&](absl::StatusOr<OperationResult> result) {
-      ++calls;
-      ++(result.ok() ? outcome.done : outcome.failed);
-      if (!result.ok()) return;
-      pushed = pushed || IsPush(request->operation(i));
-      uint64_t pulled = 0;
-      for (const PayloadRef& payload : result->payloads) pulled += payload.size;
-      CHECK_LE(pulled, kMaxPulledBytes);
-    });
-    CHECK_EQ(calls, 1u) << request->operation(i).ShortDebugString();
+    answers.push_back(Execute(ps, *request, i));
   }
-  std::string values = Values();
-  CHECK(pushed || values == values_) << "changed without a push";
-  values_ = std::move(values);
+  for (const std::shared_ptr<Answer>& answer : answers) {
+    if (answer->calls == 0) {
+      ++outcome.waiting;
+      waiting_.push_back(answer);
+    } else {
+      ++(answer->is_error ? outcome.failed : outcome.done);
+    }
+  }
+  if (waiting_.size() > kMaxWaiting) BeginAnew();
   return outcome;
 }
 
-std::string ExchangeTarget::Values() {
-  wire::RequestHeader header;
-  header.set_run_id(kRun);
-  wire::Pull& pull = *header.add_operation()->mutable_pull();
-  AddRange(pull.mutable_range(), 0, 0, kLargeElements);
-  AddRange(pull.mutable_range(), 1, 0, kSmallElements);
-  const auto request = ReceivedRequest::Create(header, {});
-  CHECK(request.ok()) << request.status();
-  std::string values;
-  server_.Execute(*request, 0, [&](absl::StatusOr<OperationResult> result) {
-    CHECK(result.ok()) << result.status();
-    for (const PayloadRef& payload : result->payloads) {
-      values.append(static_cast<const char*>(payload.data), payload.size);
-    }
-  });
-  return values;
-}
-
-std::vector<wire::ExchangeRequest> ValidExchangeRequests() {
-  std::vector<wire::ExchangeRequest> requests(3);
-  for (wire::ExchangeRequest& request : requests) {
-    request.mutable_header()->set_run_id(kRun);
-    request.mutable_header()->set_worker_incarnation(7);
-  }
-  // A push of both variables.
-  wire::Operation& both = *requests[0].mutable_header()->add_operation();
-  both.set_id(1);
-  both.mutable_push()->set_sequence(1);
-  AddRange(both.mutable_push()->mutable_range(), 1, 0, kSmallElements);
-  AddRange(both.mutable_push()->mutable_range(), 0, kChunkElements, 3);
-  requests[0].add_payload(std::string(kSmallElements * sizeof(float), '\1'));
-  requests[0].add_payload(std::string(3 * sizeof(float), '\2'));
-  // A pull of a chunk.
-  wire::Operation& chunk = *requests[1].mutable_header()->add_operation();
-  chunk.set_id(2);
-  AddRange(chunk.mutable_pull()->mutable_range(), 0, 0, kChunkElements);
-  // Several in one message.
-  wire::RequestHeader& several = *requests[2].mutable_header();
-  for (int i = 0; i < 4; ++i) {
-    wire::Operation& operation = *several.add_operation();
-    operation.set_id(10 + i);
-    if (i % 2 == 0) {
-      AddRange(operation.mutable_pull()->mutable_range(), 1, 0, kSmallElements);
-      continue;
-    }
-    operation.mutable_push()->set_sequence(10 + i);
-    AddRange(operation.mutable_push()->mutable_range(), 1, 0, kSmallElements);
-    requests[2].add_payload(std::string(kSmallElements * sizeof(float), '\3'));
-  }
-  return requests;
+std::shared_ptr<ExchangeTarget::Answer> ExchangeTarget::Execute(
+    Ps& ps, const ReceivedRequest& request, size_t operation) {
+  const auto answer = std::make_shared<Answer>();
+  ps.server.Execute(request, operation,
+                    [answer](absl::StatusOr<OperationResult> result) {
+                      CHECK_EQ(++answer->calls, 1u);
+                      answer->is_error = !result.ok();
+                      if (result.ok())
+                        CHECK_LE(PulledBytes(*result), kMaxPulledBytes);
+                    });
+  const wire::Operation& order = request.operation(operation);
+  std::string state = StateOf(ps.server, ps.run);
+  CHECK((IsPush(order) && !answer->is_error) || state == ps.state)
+      << "changed by " << order.ShortDebugString();
+  ps.state = std::move(state);
+  CHECK_LE(ps.metrics.row_bytes.value(), 2 * kMemoryLimit);
+  return answer;
 }
 
 }  // namespace parasol

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,38 +13,61 @@
 #include "proto/parameter.pb.h"
 #include "ps/parameter_server.h"
 #include "ps/ps_metrics.h"
+#include "ps/received_request.h"
 
 namespace parasol {
 
-// A small ps that is fed with what claims to be Exchange messages, as a stream
-// would feed it. Ends the process when what it does contradicts itself.
+// Two small ps, of an asynchronous and of a synchronous job, that are fed with
+// what claims to be Exchange messages, as a stream would feed them; the run
+// that a message names decides which of them gets it. Ends the process when
+// what one does contradicts itself: an operation that fails, or a pull, has
+// changed something; one is answered twice, or not at all; or rows take more
+// memory than they may.
 class ExchangeTarget {
  public:
-  // Dense: "w" of 65,536 + 3 elements in part 0, "b" of 5 in part 1.
   ExchangeTarget();
+  ~ExchangeTarget();
 
   struct Outcome {
     // False: the stream would have ended.
     bool is_request = false;
+    // The message's operations.
     size_t done = 0;
     size_t failed = 0;
+    size_t waiting = 0;
   };
   // `bytes` as pieces of `piece_bytes` (at least 1), as sockets deliver them.
-  // Unless a push is done, all values are the same afterwards.
+  // Operations that wait may be answered during a later message; when there are
+  // many, the synchronous ps begins anew.
   Outcome Feed(absl::string_view bytes, size_t piece_bytes);
 
  private:
-  std::string Values();
+  struct Ps {
+    explicit Ps(const wire::LoadRequest& order);
 
-  SimulatedClock clock_;
-  MetricsRegistry registry_;
-  PsMetrics metrics_;
-  ParameterServer server_;
-  std::string values_;
+    const std::string run;
+    SimulatedClock clock;
+    MetricsRegistry registry;
+    PsMetrics metrics;
+    ParameterServer server;
+    // What it holds.
+    std::string state;
+  };
+  struct Answer {
+    size_t calls = 0;
+    bool is_error = false;
+  };
+
+  std::shared_ptr<Answer> Execute(Ps& ps, const ReceivedRequest& request,
+                                  size_t operation);
+  void BeginAnew();
+  // The synchronous ps, and who waits there.
+  void GiveUp();
+
+  std::unique_ptr<Ps> asynchronous_;
+  std::unique_ptr<Ps> synchronous_;
+  std::vector<std::shared_ptr<Answer>> waiting_;
 };
-
-// Messages that the target answers with OK: what mutants are made of.
-std::vector<wire::ExchangeRequest> ValidExchangeRequests();
 
 }  // namespace parasol
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
-#include "tests/fuzz/exchange_target.h"
+#include "tests/fuzz/valid_requests.h"
 
 int main(int argc, char** argv) {
   CHECK_EQ(argc, 2) << "usage: write_corpus DIRECTORY";
