@@ -8,10 +8,8 @@ std::vector<std::pair<const char*, int>> TensorArguments() {
   return {
       // The largest that HTTP/2 allows: a message is one frame.
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 16777215},
-      // A fixed window instead of probing, which pauses to measure. It is what
-      // a
-      // peer makes us hold per stream that we do not read; 64 MiB are no
-      // faster.
+      // A fixed window instead of probing, which pauses to measure. What a peer
+      // can make us hold per stream that we don't read.
       {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 8 << 20},
       {GRPC_ARG_HTTP2_BDP_PROBE, 0},
       {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, 8 << 20},
