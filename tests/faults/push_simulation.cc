@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -14,7 +15,12 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
+#include "ps/dense_table.h"
+#include "ps/operation_result.h"
+#include "ps/sparse_table.h"
+#include "ps/table_cut.h"
 #include "ps/table_layout.h"
+#include "ps/training_rules.h"
 
 namespace parasol {
 namespace {
@@ -47,7 +53,7 @@ std::unique_ptr<const Optimizer> MakeSubtraction() {
   return *std::move(optimizer);
 }
 
-std::vector<std::vector<float>> ValuesOfParts(const ParameterTable& table) {
+std::vector<std::vector<float>> ValuesOfParts(ParameterTable& table) {
   std::vector<std::vector<float>> parts;
   for (const TableCut::Chunk& chunk : table.Cut().chunks) {
     const absl::Span<const float> values = chunk.contents.value.span();
@@ -58,16 +64,18 @@ std::vector<std::vector<float>> ValuesOfParts(const ParameterTable& table) {
 
 std::unique_ptr<ParameterTable> MakeTable(
     const std::vector<std::vector<float>>& values, const DedupWindows& dedup) {
-  auto table = ParameterTable::Create(
-      MakeLayout(), MakeSubtraction(), dedup,
-      [&](const wire::PartSpec& part, int, int64_t first,
-          absl::Span<float> out) -> absl::StatusOr<int64_t> {
-        const auto from = values[part.id()].begin() + first;
-        std::copy(from, from + out.size(), out.begin());
-        return 0;
-      });
-  CHECK(table.ok()) << table.status();
-  return *std::move(table);
+  auto dense =
+      DenseTable::Create(MakeLayout(), MakeSubtraction(), TrainingRules(),
+                         [&](const wire::PartSpec& part, int, int64_t first,
+                             absl::Span<float> out) -> absl::StatusOr<int64_t> {
+                           const auto from = values[part.id()].begin() + first;
+                           std::copy(from, from + out.size(), out.begin());
+                           return 0;
+                         });
+  CHECK(dense.ok()) << dense.status();
+  return std::make_unique<ParameterTable>(
+      *std::move(dense), std::vector<std::unique_ptr<SparseTable>>(),
+      /*sync=*/std::nullopt, dedup);
 }
 
 std::vector<std::vector<float>> Zeros() {
@@ -178,10 +186,14 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
       on_wire.set_part(range.part);
       on_wire.set_count(range.count);
     }
-    const absl::StatusOr<Claim> claim =
-        table_->Push(incarnation, push, PayloadsOf(*request));
-    CHECK(claim.ok()) << claim.status();
-    if (*claim == Claim::kDuplicate) ++report_.duplicates;
+    size_t answers = 0;
+    table_->Push(incarnation, push, PayloadsOf(*request),
+                 [&](const absl::StatusOr<OperationResult>& result) {
+                   CHECK(result.ok()) << result.status();
+                   ++answers;
+                   if (result->duplicate) ++report_.duplicates;
+                 });
+    CHECK_EQ(answers, 1u) << "a push that waits for nobody";
     if (is_ghost) {
       ++report_.late_deliveries;
     } else {
