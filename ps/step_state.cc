@@ -11,6 +11,9 @@ namespace {
 // Far more than streams carry at a time: it stops one that comes and goes.
 constexpr size_t kMaxWaiters = 16384;
 
+// Of one step. Whoever comes later is not known to have pushed to it.
+constexpr size_t kMaxWorkers = 4096;
+
 template <typename T>
 bool Contains(const std::vector<T>& values, T value) {
   return std::find(values.begin(), values.end(), value) != values.end();
@@ -31,7 +34,7 @@ StepState::Entry StepState::Enter(const StepPush& push, Released& released) {
         push.step == updates_ - 1 && Contains(last_replicas_, push.replica);
     return was_in ? Entry::kDuplicate : Entry::kStale;
   }
-  if (!HasPushed(push.worker_incarnation)) {
+  if (workers_.size() < kMaxWorkers && !HasPushed(push.worker_incarnation)) {
     workers_.push_back(push.worker_incarnation);
   }
   if (Contains(replicas_, push.replica)) return Entry::kDuplicate;

@@ -154,16 +154,18 @@ TEST(StepStateTest, ACaptureOfWhatIsOverIsAborted) {
 
 TEST(StepStateTest, OnceItIsAbandonedNobodyWaits) {
   StepState state(0, Origin::kInitial);
-  Waiting before, capture, after;
+  Waiting before, capture, after, late_capture;
   NotifyAt(state, 1, kWorker, before);
   {
     Released released;
     state.CaptureAt(
         1, [] { FAIL(); }, capture.latch, released);
     state.Abandon(absl::UnavailableError("gone"), released);
+    state.CaptureAt(
+        1, [] { FAIL(); }, late_capture.latch, released);
   }
   NotifyAt(state, 1, kWorker, after);
-  for (const Waiting* waiting : {&before, &capture, &after}) {
+  for (const Waiting* waiting : {&before, &capture, &after, &late_capture}) {
     ASSERT_TRUE(waiting->outcome.has_value());
     EXPECT_THAT(waiting->outcome->status,
                 StatusIs(absl::StatusCode::kUnavailable));

@@ -223,8 +223,8 @@ TEST(SynchronousTableTest, AResentGradientCountsOnceAndWaitsWithTheFirst) {
 
 TEST(SynchronousTableTest, WhatIsNoGradientOfAStepIsRefused) {
   Shard shard(2, 3);
-  for (const auto& [step, replica] :
-       std::vector<std::pair<int, int>>{{1, 0}, {-1, 0}, {0, -1}, {0, 3}}) {
+  for (const auto& [step, replica] : std::vector<std::pair<int64_t, int>>{
+           {1, 0}, {-1, 0}, {INT64_MAX, 0}, {0, -1}, {0, 3}}) {
     const auto pushed = shard.Push(step, replica, {});
     for (const PendingResult* result : {&pushed.dense, &pushed.rows}) {
       EXPECT_THAT(result->Get().status(),
