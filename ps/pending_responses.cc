@@ -14,14 +14,23 @@ namespace {
 // Of one result; a message of them must stay within kMaxHeaderBytes.
 constexpr size_t kMaxErrorBytes = 512;
 
+// Not through a character: protobuf takes a string for what it says it is, or
+// refuses the whole message.
+absl::string_view Shortened(absl::string_view message) {
+  if (message.size() <= kMaxErrorBytes) return message;
+  size_t end = kMaxErrorBytes;
+  const auto continues = [](char c) { return (c & 0xC0) == 0x80; };
+  while (end > 0 && continues(message[end])) --end;
+  return message.substr(0, end);
+}
+
 wire::Result ToWire(uint64_t operation_id,
                     const absl::StatusOr<OperationResult>& result) {
   wire::Result wire;
   wire.set_id(operation_id);
   if (!result.ok()) {
-    const absl::string_view message = result.status().message();
     wire.set_code(static_cast<int>(result.status().code()));
-    wire.set_message(std::string(message.substr(0, kMaxErrorBytes)));
+    wire.set_message(std::string(Shortened(result.status().message())));
     return wire;
   }
   wire.set_duplicate(result->duplicate);

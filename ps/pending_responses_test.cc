@@ -48,6 +48,17 @@ TEST(PendingResponsesTest, AResultCarriesWhatBecameOfItsOperation) {
   EXPECT_EQ(pending.payload_bytes(), 0u);
 }
 
+TEST(PendingResponsesTest, ALongErrorIsCutBetweenCharacters) {
+  std::string message;
+  while (message.size() < 2000) message += "\u20ac";  // 3 bytes; 512 is none's
+  PendingResponses pending;
+  pending.Add(1, absl::NotFoundError(message));
+  const std::string sent = pending.Take().header.SerializeAsString();
+  wire::ResponseHeader received;
+  ASSERT_TRUE(received.ParseFromString(sent));
+  EXPECT_EQ(received.result(0).message(), message.substr(0, 510));
+}
+
 TEST(PendingResponsesTest, AMessageHasAsManyResultsAsItsSizeAllows) {
   PendingResponses pending;
   const size_t half = PendingResponses::kMessageBytes / 2;
