@@ -90,15 +90,23 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation,
   if (sequence == 0) {
     return absl::InvalidArgumentError("push without a sequence");
   }
+  if (under_way_.contains({incarnation, sequence})) return Claim::kUnderWay;
   if (!workers_.contains(incarnation) && workers_.size() >= max_workers_) {
     ForgetIdlest();
   }
   Worker& worker = workers_[incarnation];
   worker.last_claim = ++claims_;
-  return worker.window.Mark(sequence);
+  const Claim claim = worker.window.Mark(sequence);
+  if (claim == Claim::kNew) under_way_.emplace(incarnation, sequence);
+  return claim;
+}
+
+void DedupIndex::Confirm(uint64_t incarnation, uint64_t sequence) {
+  under_way_.erase({incarnation, sequence});
 }
 
 void DedupIndex::Unmark(uint64_t incarnation, uint64_t sequence) {
+  under_way_.erase({incarnation, sequence});
   const auto worker = workers_.find(incarnation);
   if (worker != workers_.end()) worker->second.window.Unmark(sequence);
 }

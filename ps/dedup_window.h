@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "cluster/rpc/chunk.h"
@@ -16,6 +18,7 @@ namespace parasol {
 enum class Claim {
   kNew,        // apply it
   kDuplicate,  // it has been applied
+  kUnderWay,   // it is being applied, which may yet fail
 };
 
 // Which sequences of one worker a shard has applied: all up to a floor, and any
@@ -58,11 +61,14 @@ class DedupIndex {
   explicit DedupIndex(size_t max_workers = kMaxWorkers)
       : max_workers_(max_workers) {}
 
+  // A claim that is kNew is under way until it is confirmed, or taken back when
+  // it has not been applied after all.
   //   InvalidArgument  incarnation or sequence is 0.
   absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence);
-  // After a Mark() that gave kNew.
+  void Confirm(uint64_t incarnation, uint64_t sequence);
   void Unmark(uint64_t incarnation, uint64_t sequence);
 
+  // While no claim is under way.
   DedupWindows Windows() const;
   // Adds `windows`, as of workers that have not pushed since.
   void Restore(const DedupWindows& windows);
@@ -80,6 +86,8 @@ class DedupIndex {
   const size_t max_workers_;
   uint64_t claims_ = 0;  // a logical clock
   std::map<uint64_t, Worker> workers_;
+  // By incarnation and sequence; as many as threads push.
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> under_way_;
 };
 
 }  // namespace parasol

@@ -100,6 +100,7 @@ TEST(DedupIndexTest, RefusesNumbersThatMeanNobody) {
 TEST(DedupIndexTest, WorkersDoNotShareSequences) {
   DedupIndex index;
   EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
+  index.Confirm(7, 1);
   EXPECT_THAT(index.Mark(8, 1), IsOkAndHolds(Claim::kNew));
   EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
 }
@@ -109,14 +110,28 @@ TEST(DedupIndexTest, ForgetsTheWorkerThatIsIdleLongest) {
   ASSERT_OK(index.Mark(7, 1));
   ASSERT_OK(index.Mark(8, 1));
   ASSERT_OK(index.Mark(7, 2));
+  index.Confirm(8, 1);
+  index.Confirm(7, 2);
   ASSERT_OK(index.Mark(9, 1));
   EXPECT_THAT(index.Mark(7, 2), IsOkAndHolds(Claim::kDuplicate));
   EXPECT_THAT(index.Mark(8, 1), IsOkAndHolds(Claim::kNew));
 }
 
+TEST(DedupIndexTest, AClaimThatMayYetFailIsNoDuplicate) {
+  DedupIndex index;
+  ASSERT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kUnderWay));
+  EXPECT_THAT(index.Mark(7, 2), IsOkAndHolds(Claim::kNew));
+  index.Unmark(7, 1);
+  ASSERT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
+  index.Confirm(7, 1);
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
+}
+
 TEST(DedupIndexTest, RestoredWindowsStillKnowTheirDuplicates) {
   DedupIndex before;
   ASSERT_OK(before.Mark(7, 1));
+  before.Confirm(7, 1);
   DedupIndex after;
   after.Restore(before.Windows());
   EXPECT_THAT(after.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));

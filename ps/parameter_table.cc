@@ -31,6 +31,11 @@ absl::StatusOr<OperationResult> ResultOf(
   return result;
 }
 
+absl::Status BeingApplied(uint64_t sequence) {
+  return absl::UnavailableError(absl::StrCat(
+      "push ", sequence, " came on another stream and is being applied"));
+}
+
 }  // namespace
 
 ParameterTable::ParameterTable(std::unique_ptr<DenseTable> dense,
@@ -157,13 +162,15 @@ absl::StatusOr<OperationResult> ParameterTable::ApplyOnce(
     ASSIGN_OR_RETURN(const Claim claim,
                      dedup_.Mark(worker_incarnation, sequence));
     if (claim == Claim::kDuplicate) return OperationResult{.duplicate = true};
+    if (claim == Claim::kUnderWay) return BeingApplied(sequence);
   }
   const absl::StatusOr<UpdateBounds> updates = apply();
+  absl::MutexLock lock(&dedup_mu_);
   if (!updates.ok()) {
-    absl::MutexLock lock(&dedup_mu_);
     dedup_.Unmark(worker_incarnation, sequence);
     return updates.status();
   }
+  dedup_.Confirm(worker_incarnation, sequence);
   return ResultOf(*updates);
 }
 

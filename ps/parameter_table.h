@@ -47,8 +47,8 @@ class ParameterTable {
   // Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
-  // and that of Abandon(). A duplicate of an asynchronous push that another
-  // thread is just applying may be answered before that push is complete.
+  //   Unavailable        another thread is just applying the same push.
+  // and that of Abandon().
   void Push(uint64_t worker_incarnation, const wire::Push& push,
             absl::Span<const PayloadView> payloads, OperationDone done)
       ABSL_LOCKS_EXCLUDED(cut_mu_);

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,13 +35,14 @@ constexpr uint64_t kWorker = 7;
 
 // "big": two chunks and 9 elements; "small": 5 elements. All values are 1.
 std::unique_ptr<ParameterTable> MakeTable(
-    NonFinite non_finite = NonFinite::kReject) {
+    NonFinite non_finite = NonFinite::kReject,
+    std::unique_ptr<const Optimizer> optimizer = MakeAddingOptimizer()) {
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "big", 2 * kChunk + 9, 0, 2 * kChunk + 9),
       MakePart(1, "small", 5, 0, 5)};
   auto layout = TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX);
   auto dense = DenseTable::Create(
-      *std::move(layout), MakeAddingOptimizer(), {.non_finite = non_finite},
+      *std::move(layout), std::move(optimizer), {.non_finite = non_finite},
       [](const wire::PartSpec&, int array, int64_t,
          absl::Span<float> out) -> absl::StatusOr<int64_t> {
         std::fill(out.begin(), out.end(), array == kValueArray ? 1 : 100);
@@ -107,6 +110,38 @@ TEST(ParameterTableTest, ADuplicateIsAnsweredWithoutApplyingIt) {
         IsOkAndHolds(want));
   }
   EXPECT_THAT(Values(*table, kSmall), Each(3));
+}
+
+// Changes nothing, but calls back while it is at it.
+class CallingOptimizer : public Optimizer {
+ public:
+  explicit CallingOptimizer(std::function<void()> call)
+      : call_(std::move(call)) {}
+
+  const std::vector<std::string>& slot_names() const override { return none_; }
+  float InitialSlotValue(size_t) const override { return 0; }
+  void Apply(int64_t, const UpdateSpan&) const override { call_(); }
+  OtherRows other_rows() const override { return OtherRows::kUntouched; }
+  void ApplyRows(int64_t, const RowUpdate&) const override {}
+
+ private:
+  const std::function<void()> call_;
+  const std::vector<std::string> none_;
+};
+
+TEST(ParameterTableTest, APushThatMayYetFailIsNotAcknowledgedToItsResend) {
+  std::unique_ptr<ParameterTable> table;
+  const std::string gradient = Floats(5, 1);
+  const auto push = [&] {
+    return Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)});
+  };
+  absl::StatusOr<Claim> resent;
+  table = MakeTable(NonFinite::kReject, std::make_unique<CallingOptimizer>([&] {
+                      std::jthread other_stream([&] { resent = push(); });
+                    }));
+  EXPECT_THAT(push(), IsOkAndHolds(Claim::kNew));
+  EXPECT_THAT(resent.status(), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(push(), IsOkAndHolds(Claim::kDuplicate));
 }
 
 TEST(ParameterTableTest, ARejectedPushChangesNothingAndClaimsNothing) {
