@@ -18,6 +18,7 @@
 #include "ps/dedup_window.h"
 #include "ps/dense_table.h"
 #include "ps/row_checkpoint.h"
+#include "ps/row_memory.h"
 #include "ps/row_table.h"
 #include "ps/sparse_table.h"
 #include "ps/table_layout.h"
@@ -119,6 +120,7 @@ absl::StatusOr<std::unique_ptr<DenseTable>> RestoredDense(
 // The sparse tables without their rows.
 absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
     const wire::LoadRequest& request, uint64_t memory_bytes) {
+  const auto memory = std::make_shared<RowMemory>(memory_bytes);
   std::vector<std::unique_ptr<RowTable>> tables;
   std::set<std::string> names;
   for (const wire::TableSpec& spec : request.table()) {
@@ -136,7 +138,7 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
                                        .width = spec.width(),
                                        .initializer = spec.initializer(),
                                        .seed = request.seed(),
-                                       .memory_limit_bytes = memory_bytes},
+                                       .memory = memory},
                                       std::move(optimizer)),
                      _ << "table \"" << spec.name() << "\"");
     tables.push_back(std::move(table));

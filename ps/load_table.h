@@ -12,7 +12,7 @@
 namespace parasol {
 
 struct LoadLimits {
-  // Of values and slots.
+  // Of values and slots, and all rows of sparse tables.
   uint64_t memory_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
 };

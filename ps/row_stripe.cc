@@ -65,6 +65,7 @@ uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
   if (block == blocks_.size()) {
     blocks_.push_back(RowBlock::Allocate(arena_, layout));
     shared_.push_back(false);
+    rules_.memory->Take(layout.rows_per_block() * rules_.bytes_per_row());
   } else if (shared_[block]) {
     MakeUnique(block);
   }

@@ -15,6 +15,7 @@
 #include "ps/row_arena.h"
 #include "ps/row_block.h"
 #include "ps/row_index.h"
+#include "ps/row_memory.h"
 #include "ps/striped_ids.h"
 
 namespace parasol {
@@ -24,6 +25,13 @@ struct RowRules {
   RowLayout layout;
   RowInitializer initializer;
   std::unique_ptr<const Optimizer> optimizer;
+  std::shared_ptr<RowMemory> memory;
+
+  // Of its place in an index: 17 to 52 bytes, but the indexes of a table don't
+  // grow together.
+  static constexpr size_t kIndexBytes = 35;
+  // What a row counts for.
+  size_t bytes_per_row() const { return layout.bytes_per_row() + kIndexBytes; }
 };
 
 // The rows whose hashes begin with the same bits: the unit of locking. Rows are

@@ -21,9 +21,6 @@ constexpr size_t kMaxIds = UINT32_MAX;
 constexpr double kMinIndexLoad = .5;
 constexpr double kMaxIndexLoad = .75;
 
-// What a row may take in the index, just after that has grown.
-constexpr size_t kIndexBytesPerRow = 52;
-
 // What a request needs beside its rows; a thread keeps it from one request to
 // the next, but not that of an uncommonly large one.
 struct Scratch {
@@ -60,10 +57,13 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
                    RowInitializer::Create(options.initializer, options.seed,
                                           options.name, options.width));
   const RowLayout layout(options.width, optimizer->slot_names().size());
+  if (options.memory == nullptr) options.memory = std::make_shared<RowMemory>();
+  const std::shared_ptr<RowMemory> memory = options.memory;
   return std::unique_ptr<RowTable>(
       new RowTable(std::move(options), {.layout = layout,
                                         .initializer = initializer,
-                                        .optimizer = std::move(optimizer)}));
+                                        .optimizer = std::move(optimizer),
+                                        .memory = memory}));
 }
 
 RowTable::RowTable(Options options, RowRules rules)
@@ -155,10 +155,8 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
         "table ", name(), ": ", count, " ids are too many for one request"));
   }
   sorted.Assign(ids, count);
-  const size_t row_bytes = rules_.layout.bytes_per_row() + kIndexBytesPerRow;
-  const size_t held = memory_bytes();
-  const size_t free =
-      options_.memory_limit_bytes - std::min(held, options_.memory_limit_bytes);
+  const size_t row_bytes = rules_.bytes_per_row();
+  const size_t free = rules_.memory->free_bytes();
   // Ids that come twice count twice: near the limit, that is.
   if (count <= free / row_bytes) return absl::OkStatus();
   size_t missing = 0;
@@ -168,7 +166,8 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
   if (missing <= free / row_bytes) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat(
       "table ", name(), ": ", missing, " more rows of ", row_bytes,
-      " bytes don't fit: it has ", held, " of ", options_.memory_limit_bytes));
+      " bytes don't fit: all tables have ", rules_.memory->taken_bytes(),
+      " of ", rules_.memory->limit_bytes()));
 }
 
 size_t RowTable::FirstStripe() const {

@@ -16,6 +16,7 @@
 #include "proto/job.pb.h"
 #include "ps/row_arena.h"
 #include "ps/row_cut.h"
+#include "ps/row_memory.h"
 #include "ps/row_stripe.h"
 #include "ps/striped_ids.h"
 
@@ -39,9 +40,9 @@ class RowTable {
     size_t width = 0;  // values of a row, 1 to 65,536
     job::Initializer initializer = {};
     uint64_t seed = 0;
-    // Of rows and index. Concurrent requests may each exceed it by the rows
-    // that they make.
-    size_t memory_limit_bytes = SIZE_MAX;
+    // Null: as much as there is. Concurrent requests may each exceed the limit
+    // by the rows that they make.
+    std::shared_ptr<RowMemory> memory = nullptr;
   };
 
   //   InvalidArgument  the width or the initializer is out of range.
@@ -79,6 +80,7 @@ class RowTable {
   size_t width() const { return options_.width; }
   const Optimizer& optimizer() const { return *rules_.optimizer; }
   size_t rows() const;
+  // Of rows and indexes, with what cuts hold and what waits to be used again.
   size_t memory_bytes() const { return arena_->allocated_bytes(); }
 
  private:

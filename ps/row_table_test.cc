@@ -6,6 +6,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <random>
 #include <string>
@@ -22,6 +23,7 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "ps/row_cut.h"
+#include "ps/row_memory.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -52,7 +54,7 @@ RowTable::Options OptionsOf(const Settings& settings) {
       .name = "items",
       .width = settings.width,
       .seed = 3,
-      .memory_limit_bytes = settings.memory_limit_bytes};
+      .memory = std::make_shared<RowMemory>(settings.memory_limit_bytes)};
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       settings.initializer, &options.initializer));
   return options;
@@ -400,6 +402,36 @@ TEST(RowTableTest, OverTheMemoryLimitRowsThatAreThereStillWork) {
   for (uint64_t& id : ids) id %= rows;
   EXPECT_OK(Push(*table, ids, std::vector<float>(16 * ids.size(), 1)));
   EXPECT_EQ(table->rows(), rows);
+}
+
+TEST(RowTableTest, ACutThatIsWrittenWhileRowsChangeMakesNoTableFull) {
+  constexpr size_t kLimit = size_t{10} << 20;
+  const auto table = MakeTable(
+      {.width = 16, .initializer = "zeros {}", .memory_limit_bytes = kLimit});
+  std::vector<uint64_t> ids(60000);
+  std::iota(ids.begin(), ids.end(), 0);
+  const std::vector<float> gradients(16 * ids.size(), 1);
+  ASSERT_OK(Push(*table, ids, gradients));
+  {
+    const RowCut cut = table->Cut();
+    ASSERT_OK(Push(*table, ids, gradients));
+  }
+  EXPECT_GT(table->memory_bytes(), kLimit);
+  EXPECT_OK(Push(*table, {1000000}, std::vector<float>(16, 1)));
+}
+
+TEST(RowTableTest, TablesOfOneShardHaveTheirLimitTogether) {
+  RowTable::Options options =
+      OptionsOf({.width = 16, .memory_limit_bytes = 8 << 20});
+  const auto first = *RowTable::Create(options, OptimizerOf("sgd {}"));
+  const auto second = *RowTable::Create(options, OptimizerOf("sgd {}"));
+  std::vector<uint64_t> ids(50000);
+  std::iota(ids.begin(), ids.end(), 0);
+  const std::vector<float> gradients(16 * ids.size(), 1);
+  ASSERT_OK(Push(*first, ids, gradients));
+  EXPECT_THAT(Push(*second, ids, gradients),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_EQ(second->rows(), 0u);
 }
 
 TEST(RowTableTest, OptionsOutOfRangeAreNamed) {
