@@ -201,6 +201,9 @@ TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
       {"adam {}",
        "adam { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-7 "
        "amsgrad: false }"},
+      {"adam { epsilon: 0 }",
+       "adam { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-7 "
+       "amsgrad: false }"},
       {"lazy_adam {}",
        "lazy_adam { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: "
        "1e-7 amsgrad: false }"},

@@ -253,6 +253,16 @@ absl::Status ValidateSparseTable(const std::string& path,
   }
   if (!table.has_optimizer()) return absl::OkStatus();
   RETURN_IF_ERROR(ValidateOptimizer(table.optimizer())) << path;
+  const auto unclipped = [&path](absl::string_view field) {
+    return Fault(absl::StrCat(path, ".optimizer.", field),
+                 "gradients of rows are not clipped; clip the layers' with the "
+                 "job's optimizer");
+  };
+  if (table.optimizer().has_clipvalue()) return unclipped("clipvalue");
+  if (table.optimizer().has_clipnorm()) return unclipped("clipnorm");
+  if (table.optimizer().has_global_clipnorm()) {
+    return unclipped("global_clipnorm");
+  }
   return absl::OkStatus();
 }
 

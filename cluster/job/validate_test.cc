@@ -129,7 +129,7 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
        "optimizer: adam.learning_rate is -1"},
       {"optimizer.adam.beta_1=1", "optimizer: adam.beta_1 is 1"},
       {"optimizer.adam.beta_2=-0.1", "optimizer: adam.beta_2 is -0.1"},
-      {"optimizer.adam.epsilon=0", "optimizer: adam.epsilon is 0"},
+      {"optimizer.adam.epsilon=-1", "optimizer: adam.epsilon is -1"},
       {"optimizer={ adam { beta_1: nan } }", "optimizer: adam.beta_1 is nan"},
       {"optimizer.sgd.momentum=1.1", "optimizer: sgd.momentum is 1.1"},
       {"optimizer={ sgd { learning_rate: inf } }",
@@ -140,8 +140,8 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"optimizer.lazy_adam={ beta_1: 1 }", "optimizer: lazy_adam.beta_1 is 1"},
       {"optimizer.rmsprop={ rho: 1 }", "optimizer: rmsprop.rho is 1"},
       {"optimizer.rmsprop={ momentum: 2 }", "optimizer: rmsprop.momentum is 2"},
-      {"optimizer.adadelta={ epsilon: 0 }",
-       "optimizer: adadelta.epsilon is 0; it must be a float32 above 0"},
+      {"optimizer.adadelta={ epsilon: -1 }",
+       "optimizer: adadelta.epsilon is -1; it must be a float32 above 0"},
       {"optimizer.adamax={ beta_2: -1 }", "optimizer: adamax.beta_2 is -1"},
       {"optimizer.nadam={ schedule_decay: -1 }",
        "optimizer: nadam.schedule_decay is -1"},
@@ -314,6 +314,23 @@ TEST(ValidateTest, ReplicasThatAreAveragedAreNotClipped) {
   synchronous.set_replicas_to_aggregate(1);
   ASSERT_OK(ApplyOverride(job, "optimizer.clipnorm=1"));
   EXPECT_OK(Validate(job));
+}
+
+TEST(ValidateTest, ATablesOptimizerDoesNotClip) {
+  for (const std::string field : {"clipvalue", "clipnorm", "global_clipnorm"}) {
+    job::Job job = Good();
+    job::SparseTable& table = *job.mutable_model()->add_sparse_table();
+    table.set_name("ids");
+    table.set_width(4);
+    table.mutable_optimizer()->mutable_sgd();
+    FillDefaults(job);
+    ASSERT_OK(Validate(job));
+    ASSERT_OK(
+        ApplyOverride(job, "model.sparse_table[0].optimizer." + field + "=1"));
+    EXPECT_THAT(Validate(job),
+                IsFault("model.sparse_table[0].optimizer." + field +
+                        ": gradients of rows are not clipped"));
+  }
 }
 
 TEST(ValidateTest, EvaluationIsOptional) {

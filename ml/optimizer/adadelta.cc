@@ -57,7 +57,7 @@ class Adadelta final : public RuleOptimizer<Adadelta> {
 void FillDefaults(job::Adadelta& spec) {
   PARASOL_SET_DEFAULT(spec, learning_rate, .001);
   PARASOL_SET_DEFAULT(spec, rho, .95);
-  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+  FillEpsilon(spec);
 }
 
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdadelta(

@@ -47,10 +47,10 @@ TEST(AdadeltaTest, StartsWithTheRootOfEpsilon) {
 
 TEST(AdadeltaTest, ParametersOutOfRangeAreNamed) {
   job::Adadelta spec;
-  spec.set_epsilon(0);
+  spec.set_epsilon(-1);
   EXPECT_THAT(MakeAdadelta(spec, /*schedule=*/{}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("adadelta.epsilon is 0")));
+                       HasSubstr("adadelta.epsilon is -1")));
 }
 
 }  // namespace

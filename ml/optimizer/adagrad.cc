@@ -50,7 +50,7 @@ class Adagrad final : public RuleOptimizer<Adagrad> {
 void FillDefaults(job::Adagrad& spec) {
   PARASOL_SET_DEFAULT(spec, learning_rate, .001);
   PARASOL_SET_DEFAULT(spec, initial_accumulator_value, .1);
-  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+  FillEpsilon(spec);
 }
 
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdagrad(

@@ -13,6 +13,12 @@
 
 namespace parasol {
 
+// Unset or 0 becomes Keras's default: its optimizers take "epsilon or 1e-7".
+template <typename Spec>
+void FillEpsilon(Spec& spec) {
+  if (spec.epsilon() == 0) spec.set_epsilon(1e-7);
+}
+
 // InvalidArgument, naming the parameter, its value and the range, unless
 // `value` is not negative and, as a float32, finite.
 inline absl::Status CheckNotNegative(absl::string_view name, double value) {

@@ -105,7 +105,7 @@ void FillDefaults(job::Nadam& spec) {
   PARASOL_SET_DEFAULT(spec, learning_rate, .001);
   PARASOL_SET_DEFAULT(spec, beta_1, .9);
   PARASOL_SET_DEFAULT(spec, beta_2, .999);
-  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+  FillEpsilon(spec);
   PARASOL_SET_DEFAULT(spec, schedule_decay, .004);
 }
 

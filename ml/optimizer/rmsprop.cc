@@ -127,7 +127,7 @@ void FillDefaults(job::RmsProp& spec) {
   PARASOL_SET_DEFAULT(spec, learning_rate, .001);
   PARASOL_SET_DEFAULT(spec, rho, .9);
   PARASOL_SET_DEFAULT(spec, momentum, 0);
-  PARASOL_SET_DEFAULT(spec, epsilon, 1e-7);
+  FillEpsilon(spec);
   PARASOL_SET_DEFAULT(spec, centered, false);
 }
 
