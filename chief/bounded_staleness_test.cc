@@ -119,6 +119,23 @@ TEST(BoundedStaleness, ARestartedChiefGoesOnFromTheClocksOfItsCheckpoint) {
   EXPECT_EQ(restored.global_step(), 5);
 }
 
+TEST(BoundedStaleness,
+     OneThatCameAfterTheCheckpointHoldsUpNobodyAfterARestart) {
+  StepLedger ledger = Ledger(1, 1000);
+  ledger.Enter(1, 0);
+  durable::CheckpointManifest manifest;
+  for (const auto& progress : ledger.Progress()) {
+    *manifest.add_worker_progress() = progress;
+  }
+  StepLedger restored(manifest, 1);
+  restored.SetEnd(1000);
+  restored.Enter(9, 30);  // joined the chief before this one
+  restored.Enter(1, 100);
+  EXPECT_EQ(restored.Grant(1, 10, 2), 102) << "does not await 100 steps of 9";
+  EXPECT_EQ(restored.ClockOf(9), 100);
+  EXPECT_EQ(restored.global_step(), 130);
+}
+
 // One schedule: the ledger behind a network, a few workers, and an observer who
 // sees the true clocks.
 class Simulation {

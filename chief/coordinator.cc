@@ -133,7 +133,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   Advance(now);
   wire::ClaimStepsResponse response;
   response.set_phase(phase_);
-  plan_->Answer(incarnation, MayGrant(now) ? request.want() : 0,
+  plan_->Answer(incarnation, MayGrant() ? request.want() : 0,
                 membership_.CountAlive("worker"), response);
   response.set_global_step(plan_->global_step());
   for (std::string& task : AwaitedTasks()) {
@@ -149,13 +149,18 @@ bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
          response.assignment_version() != request.assignment_version();
 }
 
+bool Coordinator::MayGrant() const {
+  return phase_ == wire::TRAINING && !stop_requested_ && !AwaitsReturns();
+}
+
 // A chief that has restarted knows how far a worker is when that has registered
-// again, and bounded staleness goes by the slowest one.
-bool Coordinator::MayGrant(absl::Time now) const {
-  if (phase_ != wire::TRAINING || stop_requested_) return false;
-  return !options_.resumed ||
-         !options_.job.parameter_server().has_bounded_staleness() ||
-         now - start_ >= options_.lease || membership_.Absent("worker").empty();
+// again, and bounded staleness goes by the slowest one. Whoever is not back
+// within a lease would have lost it.
+bool Coordinator::AwaitsReturns() const {
+  return phase_ == wire::TRAINING && options_.resumed &&
+         options_.job.parameter_server().has_bounded_staleness() &&
+         last_tick_ - start_ < options_.lease &&
+         !membership_.Absent("worker").empty();
 }
 
 absl::Status Coordinator::ReportFailure(
@@ -232,7 +237,8 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
       job::Synchronous::FAIL;
-  if (is_needed && phase_ == wire::TRAINING && !plan_->IsComplete()) {
+  if (is_needed && phase_ == wire::TRAINING && !stop_requested_ &&
+      !plan_->IsComplete()) {
     Fail(absl::StrCat(id.ToString(),
                       " is gone, and synchronous.lost_worker is FAIL"),
          now);
@@ -316,6 +322,12 @@ std::vector<std::string> Coordinator::MissingTasks() const {
 std::vector<std::string> Coordinator::AwaitedTasks() const {
   std::vector<std::string> names;
   if (HasEnded()) return names;
+  if (AwaitsReturns()) {
+    for (const TaskId& id : membership_.Absent("worker")) {
+      names.push_back(id.ToString());
+    }
+    return names;
+  }
   const std::vector<uint64_t> awaited = plan_->Awaited();
   for (const auto& [id, member] : membership_.members()) {
     if (id.role == "worker" &&
@@ -361,14 +373,21 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
   return OrderCheckpoint();
 }
 
-Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() const {
+bool Coordinator::IsCutInVain() const {
+  return stop_requested_ && cut_needs_workers_ &&
+         membership_.CountAlive("worker") == 0;
+}
+
+Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   CheckpointOrder order;
   durable::CheckpointManifest& manifest = order.manifest;
   manifest.set_global_step(plan_->global_step());
+  cut_needs_workers_ = false;
   if (phase_ == wire::TRAINING) {
-    const std::optional<int64_t> cut =
-        plan_->CutStep(membership_.CountAlive("worker"));
+    const int workers = membership_.CountAlive("worker");
+    const std::optional<int64_t> cut = plan_->CutStep(workers);
     if (cut) manifest.set_global_step(*cut);
+    cut_needs_workers_ = cut.has_value() && workers > 0;
   }
   order.at_global_step = options_.job.parameter_server().has_synchronous();
   manifest.set_run_id(options_.run_id);
@@ -406,6 +425,8 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
 
 void Coordinator::CheckpointDone(const CheckpointOrder& order,
                                  const absl::Status& status, absl::Time now) {
+  const bool was_in_vain = IsCutInVain();
+  cut_needs_workers_ = false;
   if (status.ok()) {
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.final() && phase_ == wire::FINISHING) {
@@ -417,6 +438,10 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   if (order.at_global_step && phase_ == wire::TRAINING &&
       absl::IsAborted(status)) {
     plan_->CutMissed();
+    stop_ordered_ = false;
+    return;
+  }
+  if (was_in_vain) {
     stop_ordered_ = false;
     return;
   }

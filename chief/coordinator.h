@@ -119,6 +119,10 @@ class Coordinator {
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
 
+  // The chief is told to go, and the checkpoint being written awaits a step of
+  // workers that have left: cancel it. One where they stopped is ordered then.
+  bool IsCutInVain() const;
+
   // The chief is told to go: grants no more steps and orders one more
   // checkpoint if that has something to keep.
   void RequestStop(absl::Time now);
@@ -141,11 +145,12 @@ class Coordinator {
   void Fail(std::string failure, absl::Time now);
   bool HasEnded() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
-  bool MayGrant(absl::Time now) const;
+  bool MayGrant() const;
+  bool AwaitsReturns() const;
   std::vector<std::string> AwaitedTasks() const;
   void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
-  CheckpointOrder OrderCheckpoint() const;
+  CheckpointOrder OrderCheckpoint();
   std::optional<Order> NextStopOrder();
 
   const Options options_;
@@ -164,6 +169,8 @@ class Coordinator {
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   bool stop_ordered_ = false;
+  // Of the order that is being carried out, where workers are to come to it.
+  bool cut_needs_workers_ = false;
   bool stopped_ = false;
   int load_failures_ = 0;
   absl::Time next_load_ = absl::InfinitePast();

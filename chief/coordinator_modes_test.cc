@@ -11,6 +11,7 @@ using coordinator_testing::Task;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Optional;
 
 class BoundedStalenessTest : public CoordinatorTest {
  protected:
@@ -63,6 +64,17 @@ TEST_F(BoundedStalenessTest,
   EXPECT_GT(claim.granted_steps(), 10);
 }
 
+TEST_F(BoundedStalenessTest, ARestartedChiefNamesTheWorkersItAwaits) {
+  Resume(50);
+  RegisterPs(coordinator_testing::kRun);
+  ASSERT_OK(Register(worker0_, "", 10));
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 10, 100));
+  EXPECT_THAT(claim.awaited_task(), ElementsAre("worker/1"));
+  ASSERT_OK(Register(worker1_, "", 10));
+  ASSERT_OK_AND_ASSIGN(claim, Claim(worker0_, 10, 100));
+  EXPECT_THAT(claim.awaited_task(), IsEmpty());
+}
+
 class SynchronousTest : public CoordinatorTest {
  protected:
   SynchronousTest() {
@@ -91,6 +103,33 @@ TEST_F(SynchronousTest, ALostWorkerEndsTheJobWhereItSaysSo) {
   ASSERT_OK(Leave(worker1_));
   EXPECT_EQ(phase(), wire::FAILED);
   EXPECT_THAT(chief().Status().failure(), HasSubstr("worker/1 is gone"));
+}
+
+TEST_F(SynchronousTest, AWorkerThatLeavesAfterTheChiefWasToldToGoIsNotLost) {
+  mode().set_lost_worker(job::Synchronous::FAIL);
+  StartTraining();
+  chief().RequestStop(now_);
+  ASSERT_OK(Leave(worker1_));
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
+TEST_F(SynchronousTest, TheLastCutOfAStopAwaitsNoStepOfWorkersThatHaveLeft) {
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 10, 0));
+  chief().RequestStop(now_);
+  const Coordinator::CheckpointOrder ahead = NextCheckpoint();
+  EXPECT_GT(ahead.manifest.global_step(), 11);
+  ASSERT_OK(Leave(worker0_, 11));
+  EXPECT_FALSE(chief().IsCutInVain()) << "worker/1 goes on";
+  ASSERT_OK(Leave(worker1_, 11));
+  EXPECT_TRUE(chief().IsCutInVain());
+  chief().CheckpointDone(ahead, absl::CancelledError(""), now_);
+  EXPECT_FALSE(chief().IsCutInVain());
+  const Coordinator::CheckpointOrder last = NextCheckpoint();
+  EXPECT_EQ(last.manifest.global_step(), 11);
+  chief().CheckpointDone(last, absl::OkStatus(), now_);
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
 
 TEST_F(SynchronousTest, ACheckpointIsCutAtAStepThatIsYetToCome) {

@@ -35,7 +35,10 @@ void StepLedger::Enter(uint64_t worker, int64_t completed) {
   // What it had done already is no reason to hold it up.
   if (is_new) account.lead = smallest - account.completed;
   // After a restart of the chief the others may be yet to come.
-  if (!has_granted_) return;
+  if (!has_granted_) {
+    account.is_newcomer = is_new && resumed_;
+    return;
+  }
   account.lead = std::max(account.lead, smallest - account.completed);
 }
 
@@ -59,6 +62,7 @@ int64_t StepLedger::Grant(uint64_t worker, int64_t want, int workers) {
   if (it == accounts_.end()) return 0;
   Account& account = it->second;
   if (!end_step_ || account.gone) return account.granted;
+  if (!has_granted_ && want > 0) RaiseNewcomers();
   const int64_t left = *end_step_ - global_step_;
   // Half of a fair share at most: the slowest worker holds up the end by that.
   const int64_t may_hold =
@@ -125,6 +129,18 @@ int64_t StepLedger::SmallestClock() const {
     smallest = std::min(smallest.value_or(account.clock()), account.clock());
   }
   return smallest.value_or(last_smallest_clock_);
+}
+
+void StepLedger::RaiseNewcomers() {
+  std::optional<int64_t> smallest;
+  for (const auto& [incarnation, account] : accounts_) {
+    if (account.gone || account.is_newcomer) continue;
+    smallest = std::min(smallest.value_or(account.clock()), account.clock());
+  }
+  for (auto& [incarnation, account] : accounts_) {
+    if (!account.is_newcomer || account.gone || !smallest) continue;
+    account.lead = std::max(account.lead, *smallest - account.completed);
+  }
 }
 
 void StepLedger::Remember(uint64_t gone_incarnation) {

@@ -72,6 +72,9 @@ class StepLedger : public StepPlan {
     int64_t granted = 0;  // >= completed
     // What the clock is ahead of `completed`.
     int64_t lead = 0;
+    // The checkpoint that the run is resumed from does not know it, so `lead`
+    // waits for the clocks of those that it knows.
+    bool is_newcomer = false;
     bool gone = false;
 
     int64_t clock() const { return completed + lead; }
@@ -81,6 +84,9 @@ class StepLedger : public StepPlan {
   int64_t Outstanding() const;
   // Of the live ones; where there are none, of those that were there last.
   int64_t SmallestClock() const;
+  // After a restart of the chief, before the first grant: newcomers are raised
+  // to the smallest clock of the others.
+  void RaiseNewcomers();
   void Remember(uint64_t gone_incarnation);
 
   const std::optional<int64_t> bound_;
