@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "google/protobuf/arena.h"
@@ -98,33 +100,32 @@ class PayloadWriter {
 
   void Add(const ShardRequest& request) {
     const std::byte* next = request.payload.get();
-    const auto add = [&](size_t bytes) {
-      payloads_.push_back({next, bytes, owner_});
-      next += bytes;
+    const auto add = [&](size_t bytes, const void* callers) {
+      payloads_.push_back({next == nullptr ? callers : next, bytes, owner_});
+      if (next != nullptr) next += bytes;
     };
     const ShardRequest::Rows& rows = request.rows;
     switch (request.kind) {
       case Kind::kPush:
         for (const ShardRequest::Range& range : request.ranges) {
-          if (request.borrows_memory()) {
-            payloads_.push_back(
-                {range.gradient, range.count * sizeof(float), owner_});
-          } else if (request.sparsified) {
+          if (request.sparsified) {
             add(range.kept * sizeof(uint32_t) +
-                EncodedBytes(request.encoding, range.kept));
+                    EncodedBytes(request.encoding, range.kept),
+                nullptr);
           } else {
-            add(EncodedBytes(request.encoding, range.count));
+            add(EncodedBytes(request.encoding, range.count), range.gradient);
           }
         }
         break;
       case Kind::kPull:
         break;
       case Kind::kRowPush:
-        add(rows.count * sizeof(uint64_t));
-        add(EncodedBytes(request.encoding, rows.count * rows.width));
+        add(rows.count * sizeof(uint64_t), rows.ids);
+        add(EncodedBytes(request.encoding, rows.count * rows.width),
+            rows.gradients);
         break;
       case Kind::kRowPull:
-        add(rows.count * sizeof(uint64_t));
+        add(rows.count * sizeof(uint64_t), rows.ids);
         break;
     }
   }
@@ -201,31 +202,36 @@ PayloadReader::PayloadReader(const std::vector<PayloadView>& payloads)
   for (const PayloadView& payload : payloads_) remaining_ += payload.size();
 }
 
-template <typename Piece>
-void PayloadReader::Consume(size_t bytes, Piece piece) {
+template <typename Use>
+void PayloadReader::Consume(size_t bytes, Use use) {
   remaining_ -= bytes;
   while (bytes > 0) {
-    const PayloadView& payload = payloads_[index_];
-    const size_t n = std::min(bytes, payload.size() - used_);
-    piece(payload, n);
-    bytes -= n;
-    used_ += n;
-    if (used_ == payload.size()) {
-      ++index_;
+    const std::vector<absl::string_view>& pieces = payloads_[payload_].pieces();
+    if (piece_ == pieces.size()) {
+      ++payload_;
+      piece_ = 0;
+      continue;
+    }
+    const absl::string_view some = pieces[piece_].substr(used_, bytes);
+    use(some);
+    bytes -= some.size();
+    used_ += some.size();
+    if (used_ == pieces[piece_].size()) {
+      ++piece_;
       used_ = 0;
     }
   }
 }
 
 void PayloadReader::Read(size_t bytes, std::byte* out) {
-  Consume(bytes, [&](const PayloadView& payload, size_t n) {
-    payload.CopyTo(used_, n, out);
-    out += n;
+  Consume(bytes, [&](absl::string_view some) {
+    std::memcpy(out, some.data(), some.size());
+    out += some.size();
   });
 }
 
 void PayloadReader::Skip(size_t bytes) {
-  Consume(bytes, [](const PayloadView&, size_t) {});
+  Consume(bytes, [](absl::string_view) {});
 }
 
 absl::Status ReadResult(const wire::Result& result, const ShardRequest* request,
@@ -244,8 +250,12 @@ absl::Status ReadResult(const wire::Result& result, const ShardRequest* request,
     if (range.target == nullptr) continue;
     ReadElements(request->encoding, payloads, {range.target, range.count});
   }
-  const ShardRequest::Rows& rows = request->rows;
   if (request->kind != Kind::kRowPull) return absl::OkStatus();
+  const ShardRequest::Rows& rows = request->rows;
+  if (rows.positions.empty()) {
+    ReadElements(request->encoding, payloads,
+                 {rows.target, rows.count * rows.width});
+  }
   for (const uint32_t position : rows.positions) {
     ReadElements(request->encoding, payloads,
                  {rows.target + position * rows.width, rows.width});

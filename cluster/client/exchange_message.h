@@ -52,12 +52,14 @@ class PayloadReader {
   void Skip(size_t bytes);
 
  private:
-  template <typename Piece>
-  void Consume(size_t bytes, Piece piece);
+  template <typename Use>
+  void Consume(size_t bytes, Use use);
 
   const std::vector<PayloadView>& payloads_;
-  size_t index_ = 0;
-  size_t used_ = 0;  // of payloads_[index_]
+  // The next byte: of a payload's piece.
+  size_t payload_ = 0;
+  size_t piece_ = 0;
+  size_t used_ = 0;
   size_t remaining_ = 0;
 };
 

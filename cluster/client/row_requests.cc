@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -25,10 +26,21 @@ std::byte* CopyIds(absl::Span<const uint64_t> ids,
   return out;
 }
 
+// Whether rows at `positions`, ascending, lie one after the other.
+bool AreAdjacent(absl::Span<const uint32_t> positions) {
+  return !positions.empty() &&
+         positions.back() - positions.front() == positions.size() - 1;
+}
+
 }  // namespace
 
 RowPartition::RowPartition(absl::Span<const uint64_t> ids, size_t num_shards)
     : positions(ids.size()), begin(num_shards + 1) {
+  if (num_shards == 1) {
+    begin[1] = ids.size();
+    std::iota(positions.begin(), positions.end(), 0);
+    return;
+  }
   std::vector<uint32_t> shards(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     shards[i] = ShardOfRow(ids[i], num_shards);
@@ -104,11 +116,16 @@ void RowRequests::AddPulls(
       left.remove_prefix(some.size());
       auto request = Request(ShardRequest::Kind::kRowPull, shard, table,
                              /*rows=*/some.size());
-      request->rows.positions.assign(some.begin(), some.end());
-      request->rows.target = values.data();
-      request->payload = std::make_unique_for_overwrite<std::byte[]>(
-          some.size() * sizeof(uint64_t));
-      CopyIds(ids, some, request->payload.get());
+      if (AreAdjacent(some)) {
+        request->rows.ids = &ids[some.front()];
+        request->rows.target = &values[some.front() * width(table)];
+      } else {
+        request->rows.positions.assign(some.begin(), some.end());
+        request->rows.target = values.data();
+        request->payload = std::make_unique_for_overwrite<std::byte[]>(
+            some.size() * sizeof(uint64_t));
+        CopyIds(ids, some, request->payload.get());
+      }
       request->payloads = 1;
       request->bytes = some.size() * row_bytes;
       requests.push_back(std::move(request));
@@ -134,14 +151,20 @@ absl::Status RowRequests::AddPushes(
     }
     auto request = Request(ShardRequest::Kind::kRowPush, shard, table,
                            /*rows=*/positions.size());
-    request->payload = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    std::byte* out = CopyIds(ids, positions, request->payload.get());
-    for (const uint32_t position : positions) {
-      Encode(limits_.encoding, gradients.subspan(position * width, width), out);
-      out += row_bytes;
-    }
     request->payloads = 2;
     request->bytes = bytes;
+    if (limits_.encoding == job::FLOAT32 && AreAdjacent(positions)) {
+      request->rows.ids = &ids[positions.front()];
+      request->rows.gradients = &gradients[positions.front() * width];
+    } else {
+      request->payload = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      std::byte* out = CopyIds(ids, positions, request->payload.get());
+      for (const uint32_t position : positions) {
+        Encode(limits_.encoding, gradients.subspan(position * width, width),
+               out);
+        out += row_bytes;
+      }
+    }
     requests.push_back(std::move(request));
   }
   return absl::OkStatus();

@@ -31,7 +31,9 @@ struct RowPartition {
 
 // Which requests a push or pull of rows of sparse tables consists of. All
 // requests of a table to one shard travel on the same stream, so that a pull
-// comes after the earlier pushes without waiting for them. Immutable.
+// comes after the earlier pushes without waiting for them. Rows of one request
+// that lie one after the other in the caller's memory, as with one shard, are
+// sent from there and received there; others are sent from a copy. Immutable.
 class RowRequests {
  public:
   struct Limits {
@@ -56,9 +58,9 @@ class RowRequests {
                 absl::Span<float> values,
                 std::vector<std::shared_ptr<ShardRequest>>& requests) const;
 
-  // Appends one request for each shard, with a copy of its part of `gradients`,
-  // encoded. Their run, completion and step are not set yet. A push counts as
-  // one update and so can't be cut:
+  // Appends one request for each shard, with its part of `gradients`, encoded.
+  // Their run, completion and step are not set yet. A push counts as one update
+  // and so can't be cut:
   //   InvalidArgument  a shard's part is too large for a message.
   absl::Status AddPushes(
       size_t table, absl::Span<const uint64_t> ids,

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/chief.pb.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 namespace {
@@ -41,7 +42,10 @@ RowRequests Make(int shards, const RowRequests::Limits& limits = {
 
 std::vector<uint64_t> IdsOf(const ShardRequest& request) {
   std::vector<uint64_t> ids(request.rows.count);
-  std::memcpy(ids.data(), request.payload.get(), ids.size() * sizeof(uint64_t));
+  const void* const from = request.borrows_memory()
+                               ? static_cast<const void*>(request.rows.ids)
+                               : request.payload.get();
+  std::memcpy(ids.data(), from, ids.size() * sizeof(uint64_t));
   return ids;
 }
 
@@ -65,15 +69,16 @@ TEST(RowPartitionTest, EachPositionIsWithItsIdsShardInOrder) {
 
 TEST(RowRequestsTest, APullAsksOnlyShardsThatHaveARow) {
   constexpr uint64_t kId = 77;
+  const std::vector<uint64_t> ids = {kId, kId};
   const RowRequests rows = Make(3);
   std::vector<float> values(2 * kWidth);
   Requests requests;
-  rows.AddPulls(0, {kId, kId}, absl::MakeSpan(values), requests);
+  rows.AddPulls(0, ids, absl::MakeSpan(values), requests);
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0]->kind, ShardRequest::Kind::kRowPull);
   EXPECT_EQ(requests[0]->shard, ShardOfRow(kId, 3));
   EXPECT_EQ(requests[0]->rows.table, 5u);
-  EXPECT_EQ(IdsOf(*requests[0]), (std::vector<uint64_t>{kId, kId}));
+  EXPECT_EQ(IdsOf(*requests[0]), ids);
 }
 
 TEST(RowRequestsTest, ALongPullIsCut) {
@@ -86,7 +91,7 @@ TEST(RowRequestsTest, ALongPullIsCut) {
   ASSERT_EQ(requests.size(), 2u);
   EXPECT_EQ(IdsOf(*requests[0]), (std::vector<uint64_t>{9, 8, 7, 6}));
   EXPECT_EQ(IdsOf(*requests[1]), (std::vector<uint64_t>{5, 4}));
-  EXPECT_EQ(requests[1]->rows.positions, (std::vector<uint32_t>{4, 5}));
+  EXPECT_EQ(requests[1]->rows.target, &values[4 * kWidth]);
 }
 
 TEST(RowRequestsTest, APushGoesToEveryShardWithItsRows) {
@@ -105,11 +110,55 @@ TEST(RowRequestsTest, APushGoesToEveryShardWithItsRows) {
       continue;
     }
     EXPECT_EQ(IdsOf(request), ids);
-    std::vector<float> sent(kWidth);
-    std::memcpy(sent.data(), request.payload.get() + sizeof(uint64_t),
-                kWidth * sizeof(float));
-    EXPECT_EQ(sent, gradient);
+    EXPECT_EQ(request.rows.gradients, gradient.data());
   }
+}
+
+TEST(RowRequestsTest, RowsThatLieTogetherAreSentFromWhereTheyAre) {
+  const std::vector<uint64_t> ids = {3, 1, 2};
+  const std::vector<float> gradients(ids.size() * kWidth);
+  std::vector<float> values(gradients.size());
+  Requests requests;
+  const RowRequests rows = Make(1);
+  ASSERT_OK(rows.AddPushes(0, ids, gradients, requests));
+  rows.AddPulls(0, ids, absl::MakeSpan(values), requests);
+  ASSERT_EQ(requests.size(), 2u);
+  for (const auto& request : requests) {
+    EXPECT_TRUE(request->borrows_memory());
+    EXPECT_EQ(request->rows.ids, ids.data());
+    EXPECT_EQ(request->rows.count, ids.size());
+  }
+  EXPECT_EQ(requests[0]->rows.gradients, gradients.data());
+  EXPECT_EQ(requests[1]->rows.target, values.data());
+}
+
+TEST(RowRequestsTest, RowsWithOthersBetweenThemAreSentFromACopy) {
+  std::vector<uint64_t> ids = {0, 0, 0};
+  while (ShardOfRow(ids[1], 2) == ShardOfRow(ids[0], 2)) ++ids[1];
+  const std::vector<float> gradients = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  std::vector<float> values(gradients.size());
+  const size_t shard = ShardOfRow(ids[0], 2);
+  Requests pushes;
+  ASSERT_OK(Make(2).AddPushes(0, ids, gradients, pushes));
+  EXPECT_EQ(IdsOf(*pushes[shard]), (std::vector<uint64_t>{0, 0}));
+  std::vector<float> sent(2 * kWidth);
+  std::memcpy(sent.data(), pushes[shard]->payload.get() + 2 * sizeof(uint64_t),
+              sent.size() * sizeof(float));
+  EXPECT_EQ(sent, (std::vector<float>{0, 1, 2, 6, 7, 8}));
+  Requests pulls;
+  Make(2).AddPulls(0, ids, absl::MakeSpan(values), pulls);
+  EXPECT_FALSE(pulls[shard]->borrows_memory());
+  EXPECT_EQ(pulls[shard]->rows.positions, (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(pulls[shard]->rows.target, values.data());
+}
+
+TEST(RowRequestsTest, HalvesAreSentFromACopy) {
+  const RowRequests rows =
+      Make(1, {.message_bytes = 1 << 20, .encoding = job::FLOAT16});
+  Requests requests;
+  ASSERT_OK(rows.AddPushes(0, {7}, std::vector<float>(kWidth), requests));
+  EXPECT_FALSE(requests[0]->borrows_memory());
+  EXPECT_EQ(requests[0]->bytes, sizeof(uint64_t) + kWidth * 2);
 }
 
 TEST(RowRequestsTest, APushThatNoMessageHoldsIsRefused) {

@@ -40,7 +40,10 @@ struct ShardRequest {
     uint32_t table = 0;
     uint32_t count = 0;
     size_t width = 0;
-    // Pull: row i goes to the caller's row positions[i].
+    // In the caller's memory; null where the payload has them.
+    const uint64_t* ids = nullptr;
+    const float* gradients = nullptr;
+    // Pull: row i goes to row positions[i] of the target; none: to row i.
     std::vector<uint32_t> positions = {};
     float* target = nullptr;
   };
@@ -64,8 +67,8 @@ struct ShardRequest {
   Rows rows = {};
   std::optional<Sync> sync = std::nullopt;
   int64_t min_updates = 0;
-  // All payloads one after the other; null: a push in float32, sent from where
-  // its gradients are.
+  // All payloads one after the other; null: they are sent from the caller's
+  // memory, gradients in float32.
   std::unique_ptr<std::byte[]> payload = nullptr;
   // Payloads of the request, and bytes of those or of the answer's.
   size_t payloads = 0;
@@ -86,7 +89,7 @@ struct ShardRequest {
   bool waits_for_others() const { return sync.has_value() || min_updates > 0; }
   // The transport reads memory that is not the request's own.
   bool borrows_memory() const {
-    return kind == Kind::kPush && payload == nullptr;
+    return kind != Kind::kPull && payload == nullptr;
   }
 };
 
