@@ -9,6 +9,7 @@
 #include "ml/compression/half_bits.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <immintrin.h>
 #endif
 
@@ -65,8 +66,12 @@ void DecodeBfloat16(size_t count, const std::byte* in, float* values) {
 #if defined(__x86_64__)
 // Of all x86-64 with AVX2, which compilers do not make of the portable loop.
 bool HasFloat16Instructions() {
-  static const bool has =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+  static const bool has = [] {
+    // Clang 14's __builtin_cpu_supports() knows no "f16c".
+    unsigned eax, ebx, ecx, edx;
+    return __builtin_cpu_supports("avx2") &&
+           __get_cpuid(1, &eax, &ebx, &ecx, &edx) && (ecx & bit_F16C) != 0;
+  }();
   return has;
 }
 
