@@ -15,9 +15,22 @@ namespace {
 constexpr size_t kMaxPendingResults = 4 * PendingResponses::kMessageResults;
 constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
 
+// Of one stream's operations that wait: the ids of rows. As the largest message
+// that it may send.
+constexpr size_t kMaxKeptBytes = 64 << 20;
+
 // The transport does not tell when it has let go of a response's memory: a
 // stream that waits for that while nothing of it is being written looks again.
 constexpr int kRetryMillis = 5;
+
+size_t KeptBytes(const ReceivedRequest& request, size_t operation) {
+  if (request.operation(operation).row_pull().min_updates() == 0) return 0;
+  size_t bytes = 0;
+  for (const PayloadView& payload : request.payloads(operation)) {
+    bytes += payload.size();
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -81,7 +94,10 @@ void ExchangeStream::OnWritten(bool ok) {
 }
 
 void ExchangeStream::OnRetry(bool) {
-  retrying_ = false;
+  {
+    absl::MutexLock lock(&mu_);
+    retrying_ = false;
+  }
   Advance();
   Settle();
 }
@@ -110,6 +126,7 @@ void ExchangeStream::End(absl::Status status) {
 }
 
 void ExchangeStream::Advance() {
+  ReadDue();
   bool paused = false;
   while (!paused && (message_.has_value() || received_.has_value())) {
     if (!message_.has_value()) {
@@ -133,7 +150,7 @@ void ExchangeStream::Advance() {
     absl::MutexLock lock(&mu_);
     busy_ = message_.has_value() || received_.has_value();
     write = NextWrite();
-    retry = held_back && !writing_ && !finishing_;
+    retry = held_back && !writing_;
   }
   if (retry) RetrySoon();
   Write(std::move(write));
@@ -169,24 +186,27 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
 
 bool ExchangeStream::Serve(Message& message) {
   for (size_t& i = message.next_operation; i < message.request.size(); ++i) {
-    const uint64_t id = message.request.operation(i).id();
+    const Unanswered operation = {.id = message.request.operation(i).id(),
+                                  .kept_bytes = KeptBytes(message.request, i)};
     bool too_many;
     {
       absl::MutexLock lock(&mu_);
       if (cancelled_) return true;
       if (!MayTakeMore()) return false;
-      too_many = ++unanswered_ > kMaxUnanswered;
+      kept_bytes_ += operation.kept_bytes;
+      too_many = ++unanswered_ > kMaxUnanswered || kept_bytes_ > kMaxKeptBytes;
     }
     if (too_many) {
-      Deliver(id, absl::ResourceExhaustedError(
-                      "too many operations of the stream wait"));
+      Deliver(operation, absl::ResourceExhaustedError(
+                             "too many operations of the stream wait"));
       continue;
     }
     environment_.server.Execute(
         message.request, i,
-        [weak = weak_from_this(), id](absl::StatusOr<OperationResult> result) {
+        [weak = weak_from_this(),
+         operation](absl::StatusOr<OperationResult> result) {
           if (const auto stream = weak.lock()) {
-            stream->Deliver(id, std::move(result));
+            stream->Deliver(operation, std::move(result));
           }
         });
   }
@@ -198,15 +218,26 @@ bool ExchangeStream::MayTakeMore() const {
 }
 
 void ExchangeStream::RetrySoon() {
-  if (retrying_) return;
-  retrying_ = true;
-  Begin();
+  {
+    absl::MutexLock lock(&mu_);
+    if (retrying_ || finishing_) return;
+    retrying_ = true;
+    ++begun_;
+  }
   retry_alarm_.Set(&queue_, gpr_time_from_millis(kRetryMillis, GPR_TIMESPAN),
                    &retry_);
 }
 
-void ExchangeStream::Deliver(uint64_t operation_id,
+void ExchangeStream::Deliver(const Unanswered& operation,
                              absl::StatusOr<OperationResult> result) {
+  if (result.ok() && result->read != nullptr) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (cancelled_ || finishing_) return;
+      due_.push_back({operation, std::move(result)});
+    }
+    return ReadDue();
+  }
   if (result.ok()) {
     for (PayloadRef& payload : result->payloads) share_->Charge(payload);
   }
@@ -214,13 +245,33 @@ void ExchangeStream::Deliver(uint64_t operation_id,
   {
     absl::MutexLock lock(&mu_);
     --unanswered_;
+    kept_bytes_ -= operation.kept_bytes;
     if (cancelled_ || finishing_) return;
-    pending_.Add(operation_id, std::move(result));
+    pending_.Add(operation.id, std::move(result));
     if (!busy_ || pending_.payload_bytes() >= PendingResponses::kMessageBytes) {
       write = NextWrite();
     }
   }
   Write(std::move(write));
+}
+
+void ExchangeStream::ReadDue() {
+  for (;;) {
+    std::optional<Due> due;
+    {
+      absl::MutexLock lock(&mu_);
+      if (due_.empty() || cancelled_ || finishing_) return;
+      if (!MayTakeMore()) {
+        // OnWritten() comes back to it.
+        if (writing_) return;
+        break;
+      }
+      due = std::move(due_.front());
+      due_.pop_front();
+    }
+    Deliver(due->operation, due->result->read());
+  }
+  RetrySoon();
 }
 
 std::optional<PendingResponses::Message> ExchangeStream::NextWrite() {
@@ -238,6 +289,7 @@ void ExchangeStream::Write(std::optional<PendingResponses::Message> message) {
 
 void ExchangeStream::FinishWhenDone() {
   absl::Status status;
+  std::deque<Due> dropped;
   {
     absl::MutexLock lock(&mu_);
     if (finishing_ || writing_) return;
@@ -246,6 +298,7 @@ void ExchangeStream::FinishWhenDone() {
       if (!end_.has_value() && !(read_all_ && unanswered_ == 0)) return;
     }
     finishing_ = true;
+    dropped.swap(due_);
     ++begun_;
     status = end_.value_or(absl::OkStatus());
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 
@@ -32,7 +33,9 @@ namespace parasol {
 // read meanwhile.
 //
 // Results come from that thread or, of operations that had to wait, from any
-// other one. What is done while a message is being sent goes into the next one.
+// other one. A pull that had to wait is read when there is room for it: many
+// that have waited together would take their memory together. What is done
+// while a message is being sent goes into the next one.
 class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
  public:
   using Call =
@@ -81,6 +84,17 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
     size_t next_operation = 0;
   };
 
+  struct Unanswered {
+    uint64_t id = 0;
+    // Of its payloads, kept while it waits.
+    size_t kept_bytes = 0;
+  };
+  // A pull that has waited, and may be read.
+  struct Due {
+    Unanswered operation;
+    absl::StatusOr<OperationResult> result;
+  };
+
   ExchangeStream(Host& host, const Environment& environment,
                  grpc::ServerCompletionQueue& queue);
 
@@ -103,8 +117,10 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   void RetrySoon() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Any thread.
-  void Deliver(uint64_t operation_id, absl::StatusOr<OperationResult> result)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Deliver(const Unanswered& operation,
+               absl::StatusOr<OperationResult> result) ABSL_LOCKS_EXCLUDED(mu_);
+  // Reads what has waited, as far as there is room for it.
+  void ReadDue() ABSL_LOCKS_EXCLUDED(mu_);
   // What is to be written now, if anything; counts as being written.
   std::optional<PendingResponses::Message> NextWrite()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -134,7 +150,6 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   // The queue's thread alone.
   grpc::ByteBuffer incoming_;  // while a read is under way
   bool reading_ = false;
-  bool retrying_ = false;
   std::optional<grpc::ByteBuffer> received_;
   std::optional<Message> message_;
 
@@ -149,6 +164,9 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
   // Operations that are being carried out, or wait.
   size_t unanswered_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::deque<Due> due_ ABSL_GUARDED_BY(mu_);
+  bool retrying_ ABSL_GUARDED_BY(mu_) = false;
   PendingResponses pending_ ABSL_GUARDED_BY(mu_);
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
 };

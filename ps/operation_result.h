@@ -19,6 +19,9 @@ struct OperationResult {
   int64_t max_updates = 0;
   // What was pulled.
   std::vector<PayloadRef> payloads = {};
+  // Set where a pull has waited, maybe with many others: gives its result, for
+  // which this one stands. To be called once, when there is room for it.
+  std::function<absl::StatusOr<OperationResult>()> read = nullptr;
 };
 
 // Called once per operation: before the call that was given it returns, or

@@ -281,11 +281,24 @@ OperationDone ParameterServer::CountedPull(std::shared_ptr<Shard> shard,
                                            OperationDone done) {
   return [this, shard = std::move(shard),
           done = std::move(done)](absl::StatusOr<OperationResult> result) {
-    if (!result.ok()) return Reject(result.status(), done);
-    metrics_.pulls_total.Add();
-    metrics_.pull_bytes_total.Add(BytesOf(result->payloads));
+    if (result.ok() && result->read != nullptr) {
+      // Which needs the shard, too.
+      return done(OperationResult{
+          .read = [this, shard, read = std::move(result->read)] {
+            absl::StatusOr<OperationResult> result = read();
+            CountPull(result);
+            return result;
+          }});
+    }
+    CountPull(result);
     done(std::move(result));
   };
+}
+
+void ParameterServer::CountPull(const absl::StatusOr<OperationResult>& result) {
+  if (!result.ok()) return metrics_.CountRejected(result.status().code());
+  metrics_.pulls_total.Add();
+  metrics_.pull_bytes_total.Add(BytesOf(result->payloads));
 }
 
 void ParameterServer::Reject(const absl::Status& status,

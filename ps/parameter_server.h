@@ -98,6 +98,7 @@ class ParameterServer {
   OperationDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
                             OperationDone done);
   OperationDone CountedPull(std::shared_ptr<Shard> shard, OperationDone done);
+  void CountPull(const absl::StatusOr<OperationResult>& result);
   void Reject(const absl::Status& status, const OperationDone& done);
 
   const Options options_;

@@ -321,6 +321,37 @@ TEST_F(SynchronousServiceTest, AStreamThatIsAllWrittenEndsAfterWhatWaits) {
   EXPECT_OK(FromGrpcStatus(stream_->Finish(), "ps/0"));
 }
 
+// Their values are copies: in another encoding.
+TEST_F(SynchronousServiceTest, PullsThatHaveWaitedAreReadAsTheirWorkerReads) {
+  constexpr int kPulls = 6 * kBufferBytes / kVariableBytes;
+  wire::ExchangeRequest request;
+  for (int id = 0; id < kPulls; ++id) {
+    request.MergeFrom(PullOf(id));
+    wire::Pull& pull =
+        *request.mutable_header()->mutable_operation(id)->mutable_pull();
+    pull.set_encoding(wire::BFLOAT16);
+    pull.set_min_updates(1);
+  }
+  ASSERT_TRUE(stream_->Write(request));
+  EXPECT_EQ(CodeOf(Ask(*stream_, PullOf(kPulls))), 0);
+  ASSERT_TRUE(other_->Write(StepPushOf(0, -1)));
+  ASSERT_TRUE(other_->Write(StepPushOf(1, -3)));
+  wire::ExchangeResponse response;
+  for (int pushes = 0; pushes < 2;) {
+    ASSERT_TRUE(other_->Read(&response));
+    pushes += response.header().result_size();
+  }
+  EXPECT_EQ(BytesOf(Ask(*other_, PullOf(0))), Floats(kElements, 2));
+  EXPECT_LE(metrics_.buffered_bytes.value(), kBufferBytes + 4 * kVariableBytes);
+  std::string bytes;
+  for (int pulls = 0; pulls < kPulls;) {
+    ASSERT_TRUE(stream_->Read(&response));
+    pulls += response.header().result_size();
+    bytes = BytesOf(response);
+    ASSERT_EQ(bytes.substr(0, kVariableBytes / 2), Halves(kElements, 2));
+  }
+}
+
 TEST_F(SynchronousServiceTest, WhatWaitsOutlivesItsStream) {
   ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
   EXPECT_EQ(CodeOf(Ask(*stream_, PullOf(7))), 0);

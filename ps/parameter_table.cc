@@ -91,7 +91,9 @@ void ParameterTable::Pull(uint64_t worker_incarnation, const wire::Pull& pull,
       chunks, [this, ranges = *ranges, encoding = *encoding,
                done = std::move(done)](const Latch::Outcome& outcome) {
         if (!outcome.status.ok()) return done(outcome.status);
-        done(ResultOf(dense_->Pull(ranges, encoding)));
+        done(OperationResult{.read = [this, ranges, encoding] {
+          return ResultOf(dense_->Pull(ranges, encoding));
+        }});
       });
   Released released;
   dense_->NotifyAt(*ranges, pull.min_updates(), worker_incarnation, latch,
@@ -147,7 +149,9 @@ void ParameterTable::PullRows(uint64_t worker_incarnation,
           ids = std::make_shared<const ReceivedRows>(*std::move(ids)),
           done = std::move(done)](const Latch::Outcome& outcome) {
         if (!outcome.status.ok()) return done(outcome.status);
-        done(ResultOf(table->Pull(*ids, encoding)));
+        done(OperationResult{.read = [table, encoding, ids] {
+          return ResultOf(table->Pull(*ids, encoding));
+        }});
       });
   Released released;
   (*table)->NotifyAt(pull.min_updates(), worker_incarnation, latch, released);

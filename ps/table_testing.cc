@@ -98,6 +98,7 @@ std::string Halves(size_t count, float value) {
 
 OperationDone PendingResult::Done() {
   return [state = state_](absl::StatusOr<OperationResult> result) {
+    if (result.ok() && result->read != nullptr) result = result->read();
     absl::MutexLock lock(&state->mu);
     CHECK(!state->result.has_value()) << "done twice";
     state->result = std::move(result);

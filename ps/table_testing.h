@@ -44,7 +44,7 @@ std::string Halves(size_t count, float value);
 // Where an operation's result goes. Thread-safe; may go before its callback.
 class PendingResult {
  public:
-  // Once.
+  // Once. A pull that has waited is read at once.
   OperationDone Done();
   bool is_done() const;
   // The result, which must be there.

@@ -184,6 +184,8 @@ std::shared_ptr<ExchangeTarget::Answer> ExchangeTarget::Execute(
   ps.server.Execute(request, operation,
                     [answer](absl::StatusOr<OperationResult> result) {
                       CHECK_EQ(++answer->calls, 1u);
+                      if (result.ok() && result->read != nullptr)
+                        result = result->read();
                       answer->is_error = !result.ok();
                       if (result.ok())
                         CHECK_LE(PulledBytes(*result), kMaxPulledBytes);
