@@ -40,8 +40,10 @@ ABSL_FLAG(uint64_t, memory_limit_bytes, uint64_t{1} << 40,
 ABSL_FLAG(int64_t, buffer_bytes, parasol::ParameterService::kDefaultBufferBytes,
           "What all workers' streams together may hold in requests that are "
           "being served and responses that are not sent yet. A stream that has "
-          "its share is not read until its worker reads; one message per "
-          "stream always goes through, and may come on top.");
+          "its share is not read until its worker reads; one message and one "
+          "answer (48 MiB at most) per stream always go through, and may come "
+          "on top. gRPC may hold four times as much in messages that are being "
+          "received or wait to be read.");
 ABSL_FLAG(parasol::NonFinite, nonfinite_gradients, parasol::NonFinite::kReject,
           "What becomes of a push with an element that is infinite or NaN. "
           "reject: it is answered with an error that names the element, and "
