@@ -267,6 +267,8 @@ OperationDone ParameterServer::CountedPush(std::shared_ptr<Shard> shard,
     if (!result.ok()) return Reject(result.status(), done);
     if (result->duplicate) {
       metrics_.duplicate_pushes_total.Add();
+    } else if (result->stale) {
+      metrics_.stale_pushes_total.Add();
     } else {
       metrics_.apply_duration_seconds.Observe(
           absl::ToDoubleSeconds(clock_.Now() - start));

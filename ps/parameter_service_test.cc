@@ -263,13 +263,13 @@ TEST_F(ParameterServiceTest, OneMessageMayAskForMoreThanTheBuffersHold) {
   EXPECT_OK(FromGrpcStatus(stream->Finish(), "ps/0"));
 }
 
-// Two replicas, a push of each per step.
+// Three replicas, of which the first two count in a step.
 class SynchronousServiceTest : public ParameterServiceTest {
  protected:
   void SetUp() override {
     wire::LoadRequest order;
     order.mutable_sync()->set_replicas_to_aggregate(2);
-    order.mutable_sync()->set_total_replicas(2);
+    order.mutable_sync()->set_total_replicas(3);
     Load(order);
   }
 
@@ -302,6 +302,16 @@ TEST_F(SynchronousServiceTest, APushIsAnsweredWhenAnotherStreamCompletesIt) {
   EXPECT_EQ(response.header().result(0).id(), 0u);
   EXPECT_EQ(response.header().result(0).code(), 0);
   EXPECT_EQ(BytesOf(Ask(*stream_, PullOf(8))), Floats(kElements, 2));
+}
+
+TEST_F(SynchronousServiceTest, APushAfterItsStepIsStaleAndCountedAsThat) {
+  ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
+  EXPECT_EQ(CodeOf(Ask(*other_, StepPushOf(1, -3))), 0);
+  wire::ExchangeResponse response;
+  ASSERT_TRUE(stream_->Read(&response));
+  EXPECT_TRUE(Ask(*other_, StepPushOf(2, -5)).header().result(0).stale());
+  EXPECT_EQ(metrics_.stale_pushes_total.value(), 1);
+  EXPECT_EQ(metrics_.pushes_total.value(), 2);
 }
 
 TEST_F(SynchronousServiceTest, AStreamThatIsAllWrittenEndsAfterWhatWaits) {

@@ -19,6 +19,9 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
       duplicate_pushes_total(registry.AddCounter(
           "parasol_ps_duplicate_pushes_total",
           "Push messages that had been applied before, and were not again.")),
+      stale_pushes_total(registry.AddCounter(
+          "parasol_ps_stale_pushes_total",
+          "Synchronous push messages that came too late for their step.")),
       push_bytes_total(registry.AddCounter(
           "parasol_ps_push_bytes_total", "Gradient bytes of applied pushes.")),
       pulls_total(registry.AddCounter("parasol_ps_pulls_total",

@@ -16,6 +16,7 @@ struct PsMetrics {
 
   Counter pushes_total;
   Counter duplicate_pushes_total;
+  Counter stale_pushes_total;
   Counter push_bytes_total;
   Counter pulls_total;
   Counter pull_bytes_total;

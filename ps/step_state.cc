@@ -4,12 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
 
 namespace parasol {
 namespace {
 
 // Far more than streams carry at a time: it stops one that comes and goes.
 constexpr size_t kMaxWaiters = 16384;
+
+// A shard's places jump within the same moment.
+constexpr absl::Duration kJumpLogPeriod = absl::Seconds(10);
 
 // Of one step. Whoever comes later is not known to have pushed to it.
 constexpr size_t kMaxWorkers = 4096;
@@ -85,6 +90,9 @@ void StepState::Abandon(const absl::Status& status, Released& released) {
 }
 
 void StepState::JumpTo(int64_t updates, Released& released) {
+  LOG_EVERY(WARNING, kJumpLogPeriod)
+      << "what was restored at " << updates_ << " updates goes on at step "
+      << updates << " of its workers: what it had in between is lost";
   for (const Waiter& waiter : waiters_) {
     if (waiter.has_gradient) waiter.latch->MarkDropped();
   }
