@@ -6,11 +6,14 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
+
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 class Asker : public ChiefReplicaSource {
  public:
@@ -123,6 +126,11 @@ class Asker : public ChiefReplicaSource {
         std::max(share_.completed_steps, response->global_step());
     no_more_ = response->phase() == wire::FINISHING ||
                response->phase() == wire::COMPLETE;
+    if (share_.replicas.empty() && response->phase() == wire::TRAINING) {
+      LOG_EVERY(INFO, kLogInterval)
+          << "synchronous: other workers compute all replicas; waiting for one "
+             "of them to leave";
+    }
     if (response->phase() == wire::FAILED) {
       failure_ = absl::FailedPreconditionError("the job has failed");
     }

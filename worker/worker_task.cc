@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -30,6 +31,9 @@ namespace {
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
 constexpr absl::Duration kPlacementPollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kPlacementLogInterval = absl::Seconds(10);
+constexpr absl::string_view kAnotherRun =
+    "the variables were initialised anew while this worker trained: it has to "
+    "start again";
 
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
@@ -361,9 +365,7 @@ absl::Status Task::Loop(ChiefSession& session) {
   }
   follower.join();
   if (absl::IsFailedPrecondition(result) && IsAnotherRun(session)) {
-    return absl::UnavailableError(
-        "the variables were initialised anew while this worker trained: it has "
-        "to start again");
+    return absl::UnavailableError(kAnotherRun);
   }
   // An error that only this worker has met ends the job, if it is one that
   // starting this worker again would not mend.
@@ -430,6 +432,12 @@ void Task::FollowPlacement(ChiefSession& session) {
     const absl::StatusOr<wire::GetPlacementResponse> placement =
         session.chief().GetPlacement();
     if (!placement.ok()) continue;  // not loaded yet: the next poll asks again
+    // Its step numbers would be those of the run that was.
+    if (IsSynchronous() &&
+        placement->run_id() != session.registration().run_id()) {
+      OnLost(absl::UnavailableError(kAnotherRun));
+      return;
+    }
     absl::MutexLock lock(&mu_);
     const absl::Status updated = parameters_->Update(*placement);
     if (!updated.ok()) LOG(ERROR) << "new placement: " << updated.message();

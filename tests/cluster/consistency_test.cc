@@ -82,7 +82,7 @@ class ConsistencyTest : public testing::Test {
     DelayingClock slow(1, kSlow);
     TestCluster cluster(SynchronousJob(2, 2), /*num_ps=*/2, num_workers,
                         Directory(run));
-    if (run == "delays") cluster.SetWorkerClock(0, slow);
+    if (run != "undisturbed") cluster.SetWorkerClock(0, slow);
     EXPECT_OK(cluster.Start());
     disturb(cluster);
     EXPECT_OK(cluster.WaitForChief());
@@ -135,6 +135,34 @@ TEST_F(ConsistencyTest, ASynchronousJobThatIsRestartedEndsWithTheSameBits) {
   }
   ASSERT_LT(Newest("restarted").global_step(), kSteps);
   EXPECT_EQ(RunTwoReplicas("restarted", 2, [](TestCluster&) {}), want);
+}
+
+TEST_F(ConsistencyTest, SynchronousWorkersGoOnWhileTheChiefRestarts) {
+  const std::vector<float> want =
+      RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
+  const auto restart = [](TestCluster& cluster) {
+    ASSERT_OK(cluster.AwaitStep(40));
+    EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
+    ASSERT_OK(cluster.StartChief());
+  };
+  EXPECT_EQ(RunTwoReplicas("chief_restarts", 2, restart), want);
+}
+
+TEST_F(ConsistencyTest, ASynchronousWorkerOfAnotherRunIsToStartAgain) {
+  job::Job job = SynchronousJob(1, 1);
+  job.mutable_end()->set_steps(100000);
+  // The second worker has no replica, and so nothing that could fail.
+  TestCluster cluster(job, 1, 2, Directory("another"));
+  ASSERT_OK(cluster.Start());
+  ASSERT_OK(cluster.AwaitStep(40));
+  EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
+  fs::remove_all(Directory("another"));
+  ASSERT_OK(cluster.StartChief());
+  for (const int worker : {0, 1}) {
+    EXPECT_THAT(cluster.WaitForWorker(worker),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("initialised anew")));
+  }
 }
 
 TEST_F(ConsistencyTest, ABackupsGradientsAreDroppedAndCounted) {
