@@ -119,10 +119,6 @@ class Coordinator {
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
 
-  // The chief is told to go, and the checkpoint being written awaits a step of
-  // workers that have left: cancel it. One where they stopped is ordered then.
-  bool IsCutInVain() const;
-
   // The chief is told to go: grants no more steps and orders one more
   // checkpoint if that has something to keep.
   void RequestStop(absl::Time now);
@@ -151,6 +147,10 @@ class Coordinator {
   void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
   CheckpointOrder OrderCheckpoint();
+  // The chief is told to go, and the checkpoint being written awaits a step of
+  // workers that have left: when the shards give up, it is cut where they
+  // stopped.
+  bool IsCutInVain() const;
   std::optional<Order> NextStopOrder();
 
   const Options options_;
