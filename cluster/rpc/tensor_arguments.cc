@@ -10,7 +10,7 @@ std::vector<std::pair<const char*, int>> TensorArguments() {
       {GRPC_ARG_HTTP2_MAX_FRAME_SIZE, 16777215},
       // A fixed window instead of probing, which pauses to measure. What a peer
       // can make us hold per stream that we don't read.
-      {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 8 << 20},
+      {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 16 << 20},
       {GRPC_ARG_HTTP2_BDP_PROBE, 0},
       {GRPC_ARG_HTTP2_WRITE_BUFFER_SIZE, 8 << 20},
       // Few large reads instead of many of 8 KiB.
