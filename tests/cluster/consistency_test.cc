@@ -165,16 +165,30 @@ TEST_F(ConsistencyTest, ASynchronousWorkerOfAnotherRunIsToStartAgain) {
   }
 }
 
-TEST_F(ConsistencyTest, ABackupsGradientsAreDroppedAndCounted) {
+TEST_F(ConsistencyTest, AJobWithABackupEndsAtItsStep) {
   DelayingClock slow(1, kSlow);
   TestCluster cluster(SynchronousJob(2, 3), 2, 3, Directory("backup"));
   cluster.SetWorkerClock(2, slow);
   ASSERT_OK(cluster.Start());
   EXPECT_OK(cluster.WaitForChief());
   EXPECT_EQ(Newest("backup").global_step(), kSteps);
-  EXPECT_THAT(
-      cluster.metrics().Text(),
-      testing::Not(HasSubstr("parasol_worker_stale_gradients_total 0")));
+}
+
+TEST_F(ConsistencyTest, ABackupsGradientsAreDroppedAndCounted) {
+  DelayingClock slow(1, kSlow);
+  job::Job job = SynchronousJob(2, 3);
+  job.mutable_end()->set_steps(100000);
+  TestCluster cluster(job, 2, 3, Directory("stale"));
+  cluster.SetWorkerClock(2, slow);
+  ASSERT_OK(cluster.Start());
+  const auto none_is_counted = [&cluster] {
+    return absl::StrContains(cluster.metrics().Text(),
+                             "parasol_worker_stale_gradients_total 0");
+  };
+  for (int64_t step = 20; none_is_counted(); step += 20) {
+    ASSERT_OK(cluster.AwaitStep(step));
+  }
+  EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(ConsistencyTest, ALostWorkerEndsTheSynchronousJobThatSaysSo) {
