@@ -121,9 +121,9 @@ absl::Status DenseTable::CheckFinite(
   const std::optional<size_t> element = gradient.FirstNonFinite();
   if (!element.has_value()) return absl::OkStatus();
   const TableLayout::Chunk& place = layout_.chunks()[range.first];
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the gradient of \"", layout_.parts()[place.part].variable(),
-      "\" is not finite at element ", place.first_element + *element));
+  return NonFiniteError(
+      absl::StrCat("\"", layout_.parts()[place.part].variable(), "\""),
+      absl::StrCat(place.first_element + *element));
 }
 
 UpdateBounds DenseTable::Apply(const Gradients& gradients) {

@@ -49,7 +49,8 @@ class DenseTable {
     std::vector<ReceivedGradient> of_ranges;
   };
   //   InvalidArgument  a range, an encoding, a payload's size or an offset is
-  //                    wrong, or an element is not finite: names it.
+  //                    wrong.
+  //   OutOfRange       an element is not finite: names it.
   absl::StatusOr<Gradients> Receive(
       const wire::Push& push, absl::Span<const PayloadView> payloads) const;
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "base/multiversion.h"
 
 namespace parasol {
@@ -40,6 +41,13 @@ size_t FirstNonFinite(const std::byte* elements, size_t count) {
     }
   }
   return count;
+}
+
+absl::Status NonFiniteError(absl::string_view of, absl::string_view element) {
+  return absl::OutOfRangeError(absl::StrCat(
+      "the gradient of ", of, " is not finite at element ", element,
+      ": lower the learning rate, or start ps with "
+      "--nonfinite_gradients=apply"));
 }
 
 }  // namespace parasol

@@ -3,6 +3,9 @@
 
 #include <cstddef>
 
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
 namespace parasol {
 
 // What becomes of a push with an element that is infinite or NaN.
@@ -14,6 +17,11 @@ enum class NonFinite {
 // The first of `count` float32 at any alignment that is infinite or NaN; count
 // if there is none.
 size_t FirstNonFinite(const std::byte* elements, size_t count);
+
+// Of a push that is refused for it: OutOfRange, as a loss that is not finite,
+// so that the job ends as one that has failed and not as one set up wrongly.
+// `of`: whose gradient; `element`: where in it.
+absl::Status NonFiniteError(absl::string_view of, absl::string_view element);
 
 }  // namespace parasol
 

@@ -58,9 +58,10 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
           "parasol_ps_load_duration_seconds",
           "Time to initialise or restore the variables.", LatencyBounds())),
       otherwise_rejected_requests_total_(RejectedRequests(registry, "OTHER")) {
-  for (const absl::StatusCode code : {absl::StatusCode::kInvalidArgument,
-                                      absl::StatusCode::kFailedPrecondition,
-                                      absl::StatusCode::kUnavailable}) {
+  for (const absl::StatusCode code :
+       {absl::StatusCode::kInvalidArgument,
+        absl::StatusCode::kFailedPrecondition, absl::StatusCode::kOutOfRange,
+        absl::StatusCode::kUnavailable}) {
     rejected_requests_total_.emplace(
         code, RejectedRequests(registry, absl::StatusCodeToString(code)));
   }

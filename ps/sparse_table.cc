@@ -59,9 +59,8 @@ absl::Status SparseTable::CheckFinite(const ReceivedRows& gradients) const {
   const size_t row = first / rows_->width();
   uint64_t id;
   std::memcpy(&id, gradients.ids() + row * sizeof(id), sizeof(id));
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the gradient of table \"", name(), "\" is not finite at element ",
-      first % rows_->width(), " of row ", id));
+  return NonFiniteError(absl::StrCat("table \"", name(), "\""),
+                        absl::StrCat(first % rows_->width(), " of row ", id));
 }
 
 absl::StatusOr<UpdateBounds> SparseTable::Apply(const ReceivedRows& gradients) {

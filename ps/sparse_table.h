@@ -38,7 +38,8 @@ class SparseTable {
 
   // What may be applied; points into the payloads.
   //   InvalidArgument  the number of payloads, their sizes or the encoding are
-  //                    wrong, or an element is not finite: names it.
+  //                    wrong.
+  //   OutOfRange       an element is not finite: names it.
   absl::StatusOr<ReceivedRows> Receive(
       const wire::RowPush& push, absl::Span<const PayloadView> payloads) const;
   // The same for ids; InvalidArgument too if the answer is over 48 MiB.

@@ -238,11 +238,13 @@ absl::Status Task::Prepare(ChiefSession& session) {
   input.repeat = true;
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), input));
   RETURN_IF_ERROR(CheckInput(job_.model(), *input_));
+  const std::string examples =
+      absl::StrCat(input_->total_examples(), " examples");
   LOG(INFO) << "training on " << device_->name() << " with "
-            << (IsSynchronous()
-                    ? "the assigned replicas'"
-                    : absl::StrCat("every ", options_.input_shards, "th"))
-            << " of " << input_->total_examples() << " examples";
+            << (IsSynchronous() ? absl::StrCat(examples, " in ",
+                                               TotalReplicas(), " replicas")
+                                : absl::StrCat("one in ", options_.input_shards,
+                                               " of ", examples));
   return absl::OkStatus();
 }
 

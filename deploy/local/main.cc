@@ -98,6 +98,8 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   ASSIGN_OR_RETURN(const job::Job loaded,
                    LoadJobFile(job.job_file, job.overrides));
   job.batch_size = loaded.train().batch_size();
+  job.applies_non_finite =
+      loaded.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
                     ? BinDirOfThisBinary()
                     : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();

@@ -18,6 +18,9 @@ std::vector<std::string> RoleFlags(const LocalJob& job,
     return {absl::StrCat("--data_dir=", job.data_dir),
             absl::StrCat("--device=", job.device)};
   }
+  if (role == "ps" && job.applies_non_finite) {
+    return {"--nonfinite_gradients=apply"};
+  }
   if (role != "chief") return {};
   std::vector<std::string> flags = {
       absl::StrCat("--job=", job.job_file),

@@ -21,6 +21,9 @@ struct LocalJob {
   bool has_evaluator = true;
   // Of the training: examples in a step.
   int batch_size = 0;
+  // The job goes on with a loss that is not finite, so the ps must take the
+  // gradients of such a step.
+  bool applies_non_finite = false;
   // "path=value", in the order given.
   std::vector<std::string> overrides;
 };

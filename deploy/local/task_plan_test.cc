@@ -64,6 +64,14 @@ TEST(TaskPlanTest, EachRoleGetsItsFlags) {
   EXPECT_EQ(plan.tasks[4].log_file, "/ckpt/logs/worker-1.log");
 }
 
+TEST(TaskPlanTest, PsTakeWhatAJobThatGoesOnWithNanPushes) {
+  LocalJob job = TwoByTwo();
+  job.applies_non_finite = true;
+  EXPECT_THAT(Plan(job).tasks[2].argv,
+              ElementsAre("/bin/ps/ps", "--metrics_address=127.0.0.1:8",
+                          "--nonfinite_gradients=apply"));
+}
+
 TEST(TaskPlanTest, EvaluatorCanBeLeftOut) {
   LocalJob job = TwoByTwo();
   job.has_evaluator = false;
