@@ -69,7 +69,22 @@ PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   return options;
 }
 
+absl::Status CheckFlags() {
+  const int64_t buffer_bytes = absl::GetFlag(FLAGS_buffer_bytes);
+  if (buffer_bytes < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--buffer_bytes=", buffer_bytes, ": not above 0"));
+  }
+  const int threads = absl::GetFlag(FLAGS_polling_threads);
+  if (threads < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--polling_threads=", threads, ": not above 0"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
+  RETURN_IF_ERROR(CheckFlags());
   NameTaskInLog(absl::StrCat("ps/", config.index));
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(
