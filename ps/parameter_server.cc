@@ -151,7 +151,8 @@ void ParameterServer::EndLoad(std::shared_ptr<Shard> loaded) {
 }
 
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
-    const wire::SnapshotRequest& request) {
+    const wire::SnapshotRequest& request,
+    const std::function<bool()>& is_cancelled) {
   RETURN_IF_ERROR(CheckPath(request.directory(), request.file_name()));
   RETURN_IF_ERROR(BeginSnapshot(request.file_name()));
   absl::Cleanup end = [this] {
@@ -159,7 +160,8 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
     snapshot_file_.clear();
   };
   const absl::Time start = clock_.Now();
-  absl::StatusOr<wire::SnapshotResponse> response = WriteSnapshot(request);
+  absl::StatusOr<wire::SnapshotResponse> response =
+      WriteSnapshot(request, is_cancelled);
   if (response.ok()) {
     metrics_.snapshots_total.Add();
     metrics_.snapshot_duration_seconds.Observe(
@@ -181,14 +183,20 @@ absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
 }
 
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
-    const wire::SnapshotRequest& request) {
+    const wire::SnapshotRequest& request,
+    const std::function<bool()>& is_cancelled) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard =
       ShardOf(request.run_id());
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
-  ASSIGN_OR_RETURN(TableCut cut, CutFor(request, *(*shard)->table),
-                   _ << options_.task);
+  ParameterTable& table = *(*shard)->table;
+  ASSIGN_OR_RETURN(
+      TableCut cut,
+      request.has_at_updates()
+          ? table.CutAt(request.at_updates(), clock_, kCutWait, is_cancelled)
+          : table.Cut(),
+      _ << options_.task);
   ASSIGN_OR_RETURN(
       const durable::CheckpointFile file,
       WriteShard(std::move(cut), (*shard)->order.shard(),
@@ -199,12 +207,6 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   response.set_bytes(file.bytes());
   response.set_crc32c(file.crc32c());
   return response;
-}
-
-absl::StatusOr<TableCut> ParameterServer::CutFor(
-    const wire::SnapshotRequest& request, ParameterTable& table) {
-  if (!request.has_at_updates()) return table.Cut();
-  return table.CutAt(request.at_updates(), clock_, kCutWait);
 }
 
 void ParameterServer::Execute(const ReceivedRequest& request, size_t operation,

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,8 +52,11 @@ class ParameterServer {
   //   InvalidArgument  the file's name is not plain.
   // Of synchronous training, waits for the update:
   //   Unavailable      it takes too long.
+  //   Cancelled        `is_cancelled`, which is asked now and then.
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
-      const wire::SnapshotRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+      const wire::SnapshotRequest& request,
+      const std::function<bool()>& is_cancelled = [] { return false; })
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Carries out one operation of a message. Keeps no reference to the request
   // once it returns. `done` is called before that, or later if the operation
@@ -88,10 +92,8 @@ class ParameterServer {
   absl::Status BeginSnapshot(const std::string& file_name)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
-      const wire::SnapshotRequest& request);
-
-  absl::StatusOr<TableCut> CutFor(const wire::SnapshotRequest& request,
-                                  ParameterTable& table);
+      const wire::SnapshotRequest& request,
+      const std::function<bool()>& is_cancelled);
 
   // `done`, after counting what the operation came to. Keeps `shard` until
   // then.

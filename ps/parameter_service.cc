@@ -27,10 +27,11 @@ grpc::Status ParameterService::Load(grpc::ServerContext*,
   return Answer(server_.Load(*request), response);
 }
 
-grpc::Status ParameterService::Snapshot(grpc::ServerContext*,
+grpc::Status ParameterService::Snapshot(grpc::ServerContext* context,
                                         const wire::SnapshotRequest* request,
                                         wire::SnapshotResponse* response) {
-  return Answer(server_.Snapshot(*request), response);
+  const auto is_cancelled = [context] { return context->IsCancelled(); };
+  return Answer(server_.Snapshot(*request, is_cancelled), response);
 }
 
 void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {

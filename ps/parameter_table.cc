@@ -256,13 +256,14 @@ TableCut ParameterTable::Cut() {
   return cut;
 }
 
-absl::StatusOr<TableCut> ParameterTable::CutAt(int64_t updates, Clock& clock,
-                                               absl::Duration limit) {
+absl::StatusOr<TableCut> ParameterTable::CutAt(
+    int64_t updates, Clock& clock, absl::Duration limit,
+    const std::function<bool()>& is_cancelled) {
   if (!sync_.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "a cut at ", updates, " updates, but the job is asynchronous"));
   }
-  return StepCut(*dense_, tables_, updates).Wait(clock, limit);
+  return StepCut(*dense_, tables_, updates).Wait(clock, limit, is_cancelled);
 }
 
 void ParameterTable::Abandon(const absl::Status& status) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,8 +70,10 @@ class ParameterTable {
   //   Aborted             something has had more already: names it.
   //   Unavailable         not within `limit`: names what it waits for.
   //   FailedPrecondition  pushes are asynchronous.
-  absl::StatusOr<TableCut> CutAt(int64_t updates, Clock& clock,
-                                 absl::Duration limit);
+  //   Cancelled          `is_cancelled`, which is asked now and then.
+  absl::StatusOr<TableCut> CutAt(
+      int64_t updates, Clock& clock, absl::Duration limit,
+      const std::function<bool()>& is_cancelled = [] { return false; });
 
   // Ends all waits, and those to come, with `status`. Before the table is
   // replaced: a callback may hold what holds the table.

@@ -328,6 +328,11 @@ TEST(SynchronousTableTest, ACutNamesWhatIsPastItOrNotYetThere) {
       shard.table().CutAt(2, Clock::Real(), absl::ZeroDuration()).status(),
       StatusIs(absl::StatusCode::kUnavailable,
                HasSubstr("\"v0\" at element 0 has had 1 of the 2 updates")));
+  EXPECT_THAT(
+      shard.table()
+          .CutAt(2, Clock::Real(), absl::Minutes(1), [] { return true; })
+          .status(),
+      StatusIs(absl::StatusCode::kCancelled));
 }
 
 // Gradients whose sum depends on the order of addition.

@@ -9,6 +9,8 @@
 namespace parasol {
 namespace {
 
+constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
+
 absl::Status InFrontOf(const std::string& name, const absl::Status& status) {
   RETURN_IF_ERROR(status) << name;
   return absl::OkStatus();
@@ -73,15 +75,22 @@ StepCut::~StepCut() {
   }
 }
 
-absl::StatusOr<TableCut> StepCut::Wait(Clock& clock, absl::Duration limit) {
+absl::StatusOr<TableCut> StepCut::Wait(
+    Clock& clock, absl::Duration limit,
+    const std::function<bool()>& is_cancelled) {
+  const absl::Time end = clock.Now() + limit;
   {
     absl::MutexLock lock(&captured_->mu);
     const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(captured_->mu) {
       return captured_->done.has_value();
     };
-    if (!clock.AwaitWithTimeout(captured_->mu, absl::Condition(&is_done),
-                                limit)) {
-      return NotYet();
+    while (!clock.AwaitWithTimeout(captured_->mu, absl::Condition(&is_done),
+                                   std::min(kCancelPoll, end - clock.Now()))) {
+      if (is_cancelled()) {
+        return absl::CancelledError(
+            absl::StrCat("nobody waits for the cut at ", updates_, " updates"));
+      }
+      if (clock.Now() >= end) return NotYet();
     }
     RETURN_IF_ERROR(*captured_->done);
   }

@@ -2,6 +2,7 @@
 #define PARASOL_PS_TABLE_CUT_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,7 +62,9 @@ class StepCut {
   // The cut, without dedup windows. Call it once.
   //   Aborted      a place has had more updates already: names it.
   //   Unavailable  not within `limit`: names a place that it waits for.
-  absl::StatusOr<TableCut> Wait(Clock& clock, absl::Duration limit);
+  //   Cancelled    `is_cancelled`, which is asked now and then.
+  absl::StatusOr<TableCut> Wait(Clock& clock, absl::Duration limit,
+                                const std::function<bool()>& is_cancelled);
 
  private:
   // What the places write to; they may let go of it after the cut does.
