@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
@@ -350,12 +351,16 @@ TEST(SyncTrainingLoop, AStepThatOthersDoNotCompleteEndsAtTheLimitByItsNumber) {
   FakeShard shard(2);
   SimulatedClock clock;
   Worker worker(shard, {0}, 1, 2, clock);
+  absl::Notification ended;
   std::thread thread([&] {
     EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kUnavailable,
                                             HasSubstr("step 0 was not")));
+    ended.Notify();
   });
-  shard.AwaitHeld(0);
-  clock.Advance(absl::Seconds(20));
+  // Its wait may begin after the first 20 seconds have passed.
+  do {
+    clock.Advance(absl::Seconds(20));
+  } while (!ended.WaitForNotificationWithTimeout(absl::Milliseconds(10)));
   thread.join();
 }
 
