@@ -56,7 +56,7 @@ absl::string_view KindOf(const job::Layer& layer) {
       return "activation";
     case job::Layer::kFlatten:
       return "flatten";
-    case job::Layer::KIND_NOT_SET:
+    default:
       break;
   }
   return "layer";

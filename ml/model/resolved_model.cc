@@ -47,7 +47,7 @@ absl::StatusOr<ResolvedLayer::Kind> KindOf(const job::Layer& layer) {
       return ResolvedLayer::Kind::kActivation;
     case job::Layer::kFlatten:
       return ResolvedLayer::Kind::kFlatten;
-    case job::Layer::KIND_NOT_SET:
+    default:
       break;
   }
   return absl::InvalidArgumentError("has no kind: dense, activation, flatten");

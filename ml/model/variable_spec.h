@@ -10,11 +10,14 @@
 
 namespace parasol {
 
-// A trainable float32 variable of a model, whole (before it is split).
+// A float32 variable of a model, whole (before it is split).
 struct VariableSpec {
-  std::string name;  // "dense_1/kernel"
-  std::vector<int64_t> shape;
-  job::Initializer initializer;
+  std::string name = {};  // "dense_1/kernel"
+  std::vector<int64_t> shape = {};
+  job::Initializer initializer = {};
+  // False: no optimizer changes it. What is pushed for it is subtracted as it
+  // is (moving means): the ps holds it with SGD, learning rate 1.
+  bool trained = true;
 
   int64_t elements() const;  // 1 for a scalar
 };
