@@ -29,7 +29,7 @@ inline int64_t ElementsOf(absl::Span<const int64_t> shape) {
 struct LayerInput {
   enum class Kind { kDense, kIds };
   Kind kind = Kind::kDense;
-  Shape shape;  // dense
+  Shape shape = {};  // dense
   // Ids: how many each example has; 0: any number.
   int64_t ids_per_example = 0;
 };

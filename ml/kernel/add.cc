@@ -1,0 +1,12 @@
+#include "ml/kernel/add.h"
+
+#include "ml/kernel/dispatch.h"
+
+namespace parasol {
+
+absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
+                 AddEpilogue epilogue, float* y) {
+  return PARASOL_DISPATCH(device, Add(device, a, b, size, epilogue, y));
+}
+
+}  // namespace parasol

@@ -1,0 +1,19 @@
+#ifndef PARASOL_ML_LAYER_ADD_H_
+#define PARASOL_ML_LAYER_ADD_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+
+namespace parasol {
+
+// The sum of its inputs, all of one shape. Has a form with a relu.
+//   InvalidArgument  one is not dense, or their shapes differ.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeAdd(
+    absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_ADD_H_
