@@ -1,56 +1,54 @@
-#include <omp.h>
-
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
+#include "base/multiversion.h"
 #include "base/status_macros.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/cpu_device.h"
-#include "oneapi/dnnl/dnnl.h"
 
 namespace parasol::cpu {
 namespace {
 
-enum class Transpose : char { kNo = 'N', kYes = 'T' };
-
-// c = op(a) · op(b), where `a` and `b` are given as they lie in memory.
-absl::Status Multiply(Device& device, MatrixView a, Transpose transpose_a,
-                      MatrixView b, Transpose transpose_b,
-                      MutableMatrixView c) {
-  // OpenMP keeps this number per calling thread, not per process.
-  omp_set_num_threads(static_cast<CpuDevice&>(device).threads());
-  const int64_t inner = transpose_a == Transpose::kNo ? a.columns : a.rows;
-  const dnnl_status_t status =
-      dnnl_sgemm(static_cast<char>(transpose_a), static_cast<char>(transpose_b),
-                 c.rows, c.columns, inner, /*alpha=*/1, a.data, a.columns,
-                 b.data, b.columns, /*beta=*/0, c.data, c.columns);
-  if (status != dnnl_success) {
-    return absl::UnavailableError(absl::StrCat(
-        device.name(), ": oneDNN's sgemm of ", c.rows, "x", inner, " by ",
-        inner, "x", c.columns, " failed, status ", static_cast<int>(status)));
-  }
-  return absl::OkStatus();
+CpuBlas& BlasOf(Device& device) {
+  return static_cast<CpuDevice&>(device).blas();
 }
 
+PARASOL_MULTIVERSION
 void AddToRows(const float* bias, MutableMatrixView y) {
   for (int64_t row = 0; row < y.rows; ++row) {
     float* const out = y.data + row * y.columns;
+    PARASOL_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < y.columns; ++i) out[i] += bias[i];
   }
 }
 
-// Written so that NaN stays NaN: a diverged job must not look like a dead one.
+// Clamps are written so that NaN stays NaN: a diverged job must not look like a
+// dead one.
+PARASOL_MULTIVERSION
 void ClampToZero(MutableMatrixView y) {
-  for (int64_t i = 0; i < y.size(); ++i) {
-    y.data[i] = y.data[i] < 0 ? 0 : y.data[i];
+  const int64_t size = y.size();
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) y.data[i] = y.data[i] < 0 ? 0 : y.data[i];
+}
+
+PARASOL_MULTIVERSION
+void AddToRowsAndClampToZero(const float* bias, MutableMatrixView y) {
+  for (int64_t row = 0; row < y.rows; ++row) {
+    float* const out = y.data + row * y.columns;
+    PARASOL_INDEPENDENT_ITERATIONS
+    for (int64_t i = 0; i < y.columns; ++i) {
+      const float value = out[i] + bias[i];
+      out[i] = value < 0 ? 0 : value;
+    }
   }
 }
 
+PARASOL_MULTIVERSION
 void SumRows(MatrixView dy, float* sum) {
   std::fill_n(sum, dy.columns, 0.0f);
   for (int64_t row = 0; row < dy.rows; ++row) {
     const float* const in = dy.data + row * dy.columns;
+    PARASOL_INDEPENDENT_ITERATIONS
     for (int64_t i = 0; i < dy.columns; ++i) sum[i] += in[i];
   }
 }
@@ -59,21 +57,29 @@ void SumRows(MatrixView dy, float* sum) {
 
 absl::Status Affine(Device& device, MatrixView x, MatrixView w,
                     const float* bias, Epilogue epilogue, MutableMatrixView y) {
-  RETURN_IF_ERROR(Multiply(device, x, Transpose::kNo, w, Transpose::kNo, y));
-  if (bias != nullptr) AddToRows(bias, y);
-  if (epilogue == Epilogue::kRelu) ClampToZero(y);
+  RETURN_IF_ERROR(
+      BlasOf(device).Multiply(x, Transpose::kNo, w, Transpose::kNo, y));
+  const bool relu = epilogue == Epilogue::kRelu;
+  if (bias != nullptr && relu) {
+    AddToRowsAndClampToZero(bias, y);
+  } else if (bias != nullptr) {
+    AddToRows(bias, y);
+  } else if (relu) {
+    ClampToZero(y);
+  }
   return absl::OkStatus();
 }
 
 absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
                                  MutableMatrixView dx) {
-  return Multiply(device, dy, Transpose::kNo, w, Transpose::kYes, dx);
+  return BlasOf(device).Multiply(dy, Transpose::kNo, w, Transpose::kYes, dx);
 }
 
 absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias) {
-  RETURN_IF_ERROR(Multiply(device, x, Transpose::kYes, dy, Transpose::kNo, dw));
+  RETURN_IF_ERROR(
+      BlasOf(device).Multiply(x, Transpose::kYes, dy, Transpose::kNo, dw));
   if (dbias != nullptr) SumRows(dy, dbias);
   return absl::OkStatus();
 }

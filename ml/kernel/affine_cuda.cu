@@ -11,8 +11,6 @@
 namespace parasol::cuda {
 namespace {
 
-using Transpose = CudaBlas::Transpose;
-
 constexpr int kThreads = 256;
 constexpr int64_t kMaxBlocks = 4096;
 // SumRowsKernel: a warp reads neighbouring columns of one row, so that its

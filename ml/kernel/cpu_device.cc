@@ -15,7 +15,8 @@ constexpr size_t kAlignment = 64;
 CpuDevice::CpuDevice(int threads)
     : Device(Kind::kCpu, absl::StrCat("cpu (", threads,
                                       threads == 1 ? " thread)" : " threads)")),
-      threads_(threads) {}
+      threads_(threads),
+      blas_(threads) {}
 
 absl::Status CpuDevice::Order(Stream earlier, Stream later) {
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ml/kernel/cpu_blas.h"
 #include "ml/kernel/device.h"
 
 namespace parasol {
@@ -17,6 +18,7 @@ class CpuDevice : public Device {
   explicit CpuDevice(int threads);
 
   int threads() const { return threads_; }
+  CpuBlas& blas() { return blas_; }
 
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
@@ -33,6 +35,7 @@ class CpuDevice : public Device {
                          size_t bytes) override;
 
   const int threads_;
+  CpuBlas blas_;
 };
 
 }  // namespace parasol

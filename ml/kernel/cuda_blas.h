@@ -16,8 +16,6 @@ namespace parasol {
 // have to be on machines without a GPU.
 class CudaBlas {
  public:
-  enum class Transpose { kNo, kYes };
-
   // For the calling thread's device; all work goes to `stream`.
   //   FailedPrecondition  the library is not on this machine: says where it was
   //                       looked for.

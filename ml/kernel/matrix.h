@@ -24,6 +24,9 @@ struct MutableMatrixView {
   operator MatrixView() const { return {data, rows, columns}; }  // NOLINT
 };
 
+// How a product reads a factor.
+enum class Transpose { kNo, kYes };
+
 }  // namespace parasol
 
 #endif  // PARASOL_ML_KERNEL_MATRIX_H_
