@@ -4,9 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "storage/byte_order.h"
-#include "storage/crc32c.h"
 #include "storage/durable_file.h"
 
 namespace parasol {

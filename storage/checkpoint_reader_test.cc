@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_test_fixture.h"
-#include "storage/crc32c.h"
 #include "storage/durable_file.h"
 #include "storage/shard_writer.h"
 

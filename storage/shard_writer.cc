@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "rocksdb/file_checksum.h"
 #include "rocksdb/options.h"
 #include "rocksdb/sst_file_writer.h"
 #include "rocksdb/table.h"
 #include "storage/byte_order.h"
-#include "storage/crc32c.h"
 #include "storage/durable_file.h"
 #include "storage/rocksdb_status.h"
 #include "storage/row_entry.h"

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_test_fixture.h"
-#include "storage/crc32c.h"
 
 namespace parasol {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef PARASOL_STORAGE_CRC32C_H_
-#define PARASOL_STORAGE_CRC32C_H_
+#ifndef PARASOL_BASE_CRC32C_H_
+#define PARASOL_BASE_CRC32C_H_
 
 #include <cstdint>
 
@@ -27,4 +27,4 @@ uint32_t ExtendCrc32cPortably(uint32_t crc, absl::string_view bytes);
 }  // namespace internal
 }  // namespace parasol
 
-#endif  // PARASOL_STORAGE_CRC32C_H_
+#endif  // PARASOL_BASE_CRC32C_H_
