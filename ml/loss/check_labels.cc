@@ -1,0 +1,97 @@
+#include "ml/loss/check_labels.h"
+
+#include <cmath>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace parasol {
+namespace {
+
+// Probabilities are often written with two decimals.
+constexpr double kSumTolerance = 0.01;
+
+absl::Status Fault(const LossSpec& loss, const Batch& batch, size_t position,
+                   absl::string_view what) {
+  const size_t example = position / loss.label_width;
+  const size_t column = position % loss.label_width;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "label ", batch.labels[position],
+      loss.label_width > 1 ? absl::StrCat(" of output ", column) : "",
+      " of example ", example, " of the batch is ", what));
+}
+
+absl::Status CheckClasses(const LossSpec& loss, const Batch& batch) {
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const float label = batch.labels[i];
+    if (label >= 0 && label < loss.outputs && label == std::floor(label)) {
+      continue;
+    }
+    return Fault(loss, batch, i,
+                 absl::StrCat("no class: the model has ", loss.outputs));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProbabilities(const LossSpec& loss, const Batch& batch) {
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const float label = batch.labels[i];
+    if (label >= 0 && label <= 1) continue;
+    return Fault(loss, batch, i, "not between 0 and 1");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSums(const LossSpec& loss, const Batch& batch) {
+  for (int64_t example = 0; example < batch.size; ++example) {
+    double sum = 0;
+    for (int64_t i = 0; i < loss.label_width; ++i) {
+      sum += batch.labels[example * loss.label_width + i];
+    }
+    if (std::fabs(sum - 1) <= kSumTolerance) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the labels of example ", example,
+                     " of the batch are no probabilities of classes: they add "
+                     "up to ",
+                     sum, ", not to 1"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFinite(const LossSpec& loss, const Batch& batch) {
+  for (size_t i = 0; i < batch.labels.size(); ++i) {
+    const float label = batch.labels[i];
+    if (std::isfinite(label)) continue;
+    return Fault(loss, batch, i, "not finite");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckLabels(const LossSpec& loss, const Batch& batch) {
+  const int64_t labels = batch.size * loss.label_width;
+  if (batch.labels.size() != static_cast<size_t>(labels)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " examples has ",
+                     batch.labels.size(), " labels, not ", labels));
+  }
+  switch (loss.kind) {
+    case job::Loss::kSparseCategoricalCrossentropy:
+      return CheckClasses(loss, batch);
+    case job::Loss::kCategoricalCrossentropy: {
+      const absl::Status each = CheckProbabilities(loss, batch);
+      return each.ok() ? CheckSums(loss, batch) : each;
+    }
+    case job::Loss::kBinaryCrossentropy:
+      return CheckProbabilities(loss, batch);
+    case job::Loss::kMeanSquaredError:
+      return CheckFinite(loss, batch);
+    case job::Loss::KIND_NOT_SET:
+      break;
+  }
+  return absl::InternalError("a loss without a kind");
+}
+
+}  // namespace parasol

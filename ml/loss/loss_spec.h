@@ -1,0 +1,25 @@
+#ifndef PARASOL_ML_LOSS_LOSS_SPEC_H_
+#define PARASOL_ML_LOSS_LOSS_SPEC_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// A job's loss together with the model that it is for. Needs no device.
+struct LossSpec {
+  job::Loss::KindCase kind = job::Loss::KIND_NOT_SET;
+  double label_smoothing = 0;
+  int64_t outputs = 0;      // of the model, for one example
+  int64_t label_width = 0;  // labels of one example: 1 for a class number
+};
+
+//   InvalidArgument  no kind is chosen, label_smoothing is not in [0, 1), or
+//                    the outputs are too few or too many for it: names it.
+absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LOSS_LOSS_SPEC_H_
