@@ -16,7 +16,7 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/placement/placement.h"
-#include "ml/model/variable_spec.h"
+#include "ml/model/variables_of.h"
 #include "ml/optimizer/optimizer.h"
 #include "storage/checkpoint_store.h"
 

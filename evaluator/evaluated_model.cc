@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "ml/model/correct_examples.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
@@ -42,19 +43,21 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
   return checkpoint->manifest();
 }
 
-absl::StatusOr<BatchResult> EvaluatedModel::Run(
+absl::StatusOr<EvaluatedModel::Sums> EvaluatedModel::Run(
     const std::function<bool()>& cancelled) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
                    InputPipeline::Open(dataset_, input_));
-  BatchResult sum;
+  const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
+  Sums sum;
   while (true) {
     if (cancelled()) return absl::CancelledError("evaluation was stopped");
     ASSIGN_OR_RETURN(const Batch* const batch, input->Next());
     if (batch == nullptr) return sum;
-    ASSIGN_OR_RETURN(const BatchResult result, model_->Evaluate(*batch));
-    sum.examples += result.examples;
-    sum.loss_sum += result.loss_sum;
-    sum.correct += result.correct;
+    RETURN_IF_ERROR(model_->Stage(*batch, *staged));
+    ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
+    sum.examples += evaluated.result.examples;
+    sum.loss_sum += evaluated.result.loss_sum;
+    sum.correct += CorrectExamples(*batch, evaluated.outputs);
   }
 }
 

@@ -1,6 +1,7 @@
 #ifndef PARASOL_EVALUATOR_EVALUATED_MODEL_H_
 #define PARASOL_EVALUATOR_EVALUATED_MODEL_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,11 +38,17 @@ class EvaluatedModel {
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory);
 
+  struct Sums {
+    int64_t examples = 0;
+    double loss_sum = 0;  // as BatchResult's
+    int64_t correct = 0;
+  };
+
   // Sums over the whole data set, with the values of the last Load().
   //   Cancelled  `cancelled`, asked before each batch, was true.
   //   any other  as for InputPipeline and Model::Evaluate(): another
   //              checkpoint would not fare better.
-  absl::StatusOr<BatchResult> Run(const std::function<bool()>& cancelled);
+  absl::StatusOr<Sums> Run(const std::function<bool()>& cancelled);
 
   const std::string& device_name() const { return device_->name(); }
 

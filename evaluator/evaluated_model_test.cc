@@ -34,7 +34,7 @@ TEST_F(EvaluatedModelTest, TheSumsAreThoseOfTheWholeDataSet) {
   ASSERT_OK_AND_ASSIGN(const auto model, Create());
   ASSERT_OK(model->Load(PathOf(10)));
 
-  ASSERT_OK_AND_ASSIGN(const BatchResult sum, model->Run(Never));
+  ASSERT_OK_AND_ASSIGN(const EvaluatedModel::Sums sum, model->Run(Never));
   EXPECT_EQ(sum.examples, 3);
   EXPECT_EQ(sum.correct, 2);
   // Single precision.
@@ -50,7 +50,7 @@ TEST_F(EvaluatedModelTest, EachLoadReplacesTheValues) {
 
   EXPECT_EQ(first.global_step(), 10);
   EXPECT_TRUE(second.final());
-  ASSERT_OK_AND_ASSIGN(const BatchResult sum, model->Run(Never));
+  ASSERT_OK_AND_ASSIGN(const EvaluatedModel::Sums sum, model->Run(Never));
   EXPECT_EQ(sum.correct, 1);
 }
 

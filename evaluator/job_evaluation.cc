@@ -156,7 +156,7 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
 absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
     EvaluatedModel& model, const durable::CheckpointManifest& manifest,
     absl::Time start) {
-  ASSIGN_OR_RETURN(const BatchResult sum,
+  ASSIGN_OR_RETURN(const EvaluatedModel::Sums sum,
                    model.Run([this] { return watch_.stopped(); }));
   Evaluation evaluation;
   evaluation.global_step = manifest.global_step();

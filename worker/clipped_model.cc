@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -22,34 +23,45 @@ class ClippedModel : public Model {
   const std::vector<VariableSpec>& variables() const override {
     return model_->variables();
   }
+  const std::vector<TableUse>& tables() const override {
+    return model_->tables();
+  }
   absl::Span<float> HostValue(size_t index) override {
     return model_->HostValue(index);
   }
   absl::Status Upload(size_t index) override { return model_->Upload(index); }
 
-  absl::StatusOr<BatchResult> Gradients(
-      const Batch& batch,
-      absl::FunctionRef<void(size_t, absl::Span<const float>)> ready) override {
+  std::unique_ptr<StagedBatch> NewStagedBatch() override {
+    return model_->NewStagedBatch();
+  }
+  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
+    return model_->Stage(batch, staged);
+  }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
+                                        GradientSinks sinks) override {
     std::swap(clipped_[0], clipped_[1]);
     std::vector<size_t> waiting;
-    ASSIGN_OR_RETURN(
-        const BatchResult result,
-        model_->Gradients(
-            batch, [&](size_t variable, absl::Span<const float> gradient) {
-              const absl::Span<float> clipped = ClipOne(variable, gradient);
-              if (limits_.has_global_clipnorm()) {
-                waiting.push_back(variable);
-              } else {
-                ready(variable, clipped);
-              }
-            }));
+    const auto clip = [&](size_t variable, absl::Span<const float> gradient) {
+      const absl::Span<float> clipped = ClipOne(variable, gradient);
+      if (limits_.has_global_clipnorm()) {
+        waiting.push_back(variable);
+      } else {
+        sinks.variable(variable, clipped);
+      }
+    };
+    ASSIGN_OR_RETURN(const BatchResult result,
+                     model_->Gradients(staged, seed,
+                                       {.variable = clip, .rows = sinks.rows}));
     ClipTogether(waiting);
-    for (const size_t variable : waiting) ready(variable, Clipped(variable));
+    for (const size_t variable : waiting) {
+      sinks.variable(variable, Clipped(variable));
+    }
     return result;
   }
 
-  absl::StatusOr<BatchResult> Evaluate(const Batch& batch) override {
-    return model_->Evaluate(batch);
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
+    return model_->Evaluate(staged);
   }
 
  private:

@@ -13,7 +13,8 @@ namespace parasol {
 // says nothing.
 //
 // With global_clipnorm no gradient is ready before the backward pass is done:
-// pushes don't overlap with it. A gradient is copied once.
+// pushes don't overlap with it. A gradient is copied once. Gradients of rows
+// are not clipped.
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
                                      const job::Optimizer& optimizer);
 

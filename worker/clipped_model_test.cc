@@ -11,12 +11,16 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/fake_staged_batch.h"
 
 namespace parasol {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
+
+constexpr auto kNoRows = [](size_t, absl::Span<const uint64_t>,
+                            absl::Span<const float>) {};
 
 // Two variables; variable 1's gradient is ready first.
 class FakeModel : public Model {
@@ -28,23 +32,33 @@ class FakeModel : public Model {
   }
   absl::Span<float> HostValue(size_t) override { return {}; }
   absl::Status Upload(size_t) override { return absl::OkStatus(); }
-  absl::StatusOr<BatchResult> Gradients(
-      const Batch& batch,
-      absl::FunctionRef<void(size_t, absl::Span<const float>)> ready) override {
+  std::unique_ptr<StagedBatch> NewStagedBatch() override {
+    return std::make_unique<FakeStagedBatch>();
+  }
+  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
+    static_cast<FakeStagedBatch&>(staged).batch = &batch;
+    return absl::OkStatus();
+  }
+  const std::vector<TableUse>& tables() const override { return tables_; }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t,
+                                        GradientSinks sinks) override {
+    const Batch& batch = *static_cast<FakeStagedBatch&>(staged).batch;
     if (batch.size == 0) return absl::InvalidArgumentError("empty");
     computing_ = true;
-    ready(1, {3, 4});
-    ready(0, {12});
+    sinks.variable(1, {3, 4});
+    sinks.variable(0, {12});
     computing_ = false;
     return BatchResult{.examples = 7};
   }
-  absl::StatusOr<BatchResult> Evaluate(const Batch&) override {
-    return BatchResult{.examples = 8};
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch&) override {
+    return EvaluatedBatch{.result = {.examples = 8}, .outputs = {}};
   }
 
  private:
   bool& computing_;
   const std::vector<VariableSpec> variables_ = std::vector<VariableSpec>(2);
+  const std::vector<TableUse> tables_;
 };
 
 class ClippedModelTest : public testing::Test {
@@ -54,16 +68,19 @@ class ClippedModelTest : public testing::Test {
   }
 
   void Step() {
-    Batch batch;
-    batch.size = 7;
+    const Batch batch = {.size = 7};
+    const auto staged = model_->NewStagedBatch();
+    ASSERT_OK(model_->Stage(batch, *staged));
     overlapped_ = 0;
     gradients_.clear();
+    const auto keep = [this](size_t i, absl::Span<const float> g) {
+      gradients_[i] = g;
+      overlapped_ += computing_ ? 1 : 0;
+    };
     ASSERT_OK_AND_ASSIGN(
         const BatchResult result,
-        model_->Gradients(batch, [this](size_t i, absl::Span<const float> g) {
-          gradients_[i] = g;
-          overlapped_ += computing_ ? 1 : 0;
-        }));
+        model_->Gradients(*staged, /*seed=*/1,
+                          {.variable = keep, .rows = kNoRows}));
     EXPECT_EQ(result.examples, 7);
   }
 
@@ -128,10 +145,14 @@ TEST_F(ClippedModelTest, AFailedPassIsReportedAndAnEvaluationPassesThrough) {
   job::Optimizer limits;
   limits.set_global_clipnorm(1);
   Clip(limits);
-  EXPECT_THAT(
-      model_->Gradients(Batch(), [](size_t, absl::Span<const float>) {}),
-      StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(model_->Evaluate(Batch()).value().examples, 8);
+  const Batch empty;
+  const auto staged = model_->NewStagedBatch();
+  ASSERT_OK(model_->Stage(empty, *staged));
+  const auto none = [](size_t, absl::Span<const float>) {};
+  EXPECT_THAT(model_->Gradients(*staged, /*seed=*/1,
+                                {.variable = none, .rows = kNoRows}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(model_->Evaluate(*staged).value().result.examples, 8);
 }
 
 }  // namespace

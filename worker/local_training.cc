@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/model/correct_examples.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
@@ -178,17 +179,20 @@ absl::Status LocalTraining::Evaluate() {
   input.data_dir = options_.data_dir;
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> examples,
                    InputPipeline::Open(options_.job.eval(), input));
+  const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
   BatchResult total;
+  int64_t correct = 0;
   while (true) {
     ASSIGN_OR_RETURN(const Batch* batch, examples->Next());
     if (batch == nullptr) break;
-    ASSIGN_OR_RETURN(const BatchResult result, model_->Evaluate(*batch));
-    total.examples += result.examples;
-    total.loss_sum += result.loss_sum;
-    total.correct += result.correct;
+    RETURN_IF_ERROR(model_->Stage(*batch, *staged));
+    ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
+    total.examples += evaluated.result.examples;
+    total.loss_sum += evaluated.result.loss_sum;
+    correct += CorrectExamples(*batch, evaluated.outputs);
   }
   LOG(INFO) << "step " << step_ << ": accuracy "
-            << static_cast<double>(total.correct) / total.examples << ", loss "
+            << static_cast<double>(correct) / total.examples << ", loss "
             << total.loss_sum / total.examples << " on " << total.examples
             << " examples";
   return absl::OkStatus();

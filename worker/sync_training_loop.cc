@@ -28,6 +28,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
                                    TrainingReporter& reporter)
     : options_(options),
       model_(model),
+      staged_(model.NewStagedBatch()),
       input_(input),
       parameters_(parameters),
       replicas_(replicas),
@@ -126,20 +127,24 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, int replica) {
   Charge(metrics_.wait_input_seconds, start);
 
   const absl::Time compute_start = clock_.Now();
+  RETURN_IF_ERROR(model_.Stage(*batch, *staged_));
   Gradients& kept = gradients_[replica];
   kept.resize(model_.variables().size());
   std::vector<ParameterClient::Gradient> pack;
   size_t pack_elements = 0;
   // The model's own memory is that of the next replica's gradients too.
+  const auto send = [&](size_t variable, absl::Span<const float> gradient) {
+    kept[variable].assign(gradient.begin(), gradient.end());
+    pack.push_back({variable, kept[variable]});
+    pack_elements += gradient.size();
+    if (pack_elements < kPackElements) return;
+    Push(step, replica, std::exchange(pack, {}), /*last=*/false);
+    pack_elements = 0;
+  };
+  const auto no_rows = [](size_t, absl::Span<const uint64_t>,
+                          absl::Span<const float>) {};
   absl::StatusOr<BatchResult> result = model_.Gradients(
-      *batch, [&](size_t variable, absl::Span<const float> gradient) {
-        kept[variable].assign(gradient.begin(), gradient.end());
-        pack.push_back({variable, kept[variable]});
-        pack_elements += gradient.size();
-        if (pack_elements < kPackElements) return;
-        Push(step, replica, std::exchange(pack, {}), /*last=*/false);
-        pack_elements = 0;
-      });
+      *staged_, /*seed=*/step, {.variable = send, .rows = no_rows});
   Charge(metrics_.compute_seconds, compute_start);
   RETURN_IF_ERROR(result.status());
   metrics_.examples.Add(result->examples);

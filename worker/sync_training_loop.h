@@ -80,6 +80,8 @@ class SyncTrainingLoop {
 
   const Options options_;
   Model& model_;
+  // The batch of the replica that is being computed.
+  const std::unique_ptr<StagedBatch> staged_;
   ReplicaInput& input_;
   ParameterClient& parameters_;
   ReplicaSource& replicas_;

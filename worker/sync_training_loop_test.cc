@@ -16,6 +16,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/fake_staged_batch.h"
 
 namespace parasol {
 namespace {
@@ -38,7 +39,7 @@ class FakeInput : public InputPipeline {
   const std::vector<int64_t>& example_shape() const override { return shape_; }
   int64_t num_classes() const override { return 1; }
   absl::StatusOr<const Batch*> Next() override {
-    batch_.labels = {label_++};
+    batch_.labels = {static_cast<float>(label_++)};
     return &batch_;
   }
 
@@ -64,15 +65,24 @@ class FakeModel : public Model {
     value_ = next_;
     return absl::OkStatus();
   }
-  absl::StatusOr<BatchResult> Gradients(
-      const Batch& batch,
-      absl::FunctionRef<void(size_t, absl::Span<const float>)> ready) override {
+  std::unique_ptr<StagedBatch> NewStagedBatch() override {
+    return std::make_unique<FakeStagedBatch>();
+  }
+  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
+    static_cast<FakeStagedBatch&>(staged).batch = &batch;
+    return absl::OkStatus();
+  }
+  const std::vector<TableUse>& tables() const override { return tables_; }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t,
+                                        GradientSinks sinks) override {
+    const Batch& batch = *static_cast<FakeStagedBatch&>(staged).batch;
     computed.push_back(absl::StrCat("x", value_[0], " b", batch.labels[0]));
     gradient_[0] = value_[0] / 3 + batch.labels[0];
-    ready(0, gradient_);
+    sinks.variable(0, gradient_);
     return BatchResult{.examples = 1, .loss_sum = loss};
   }
-  absl::StatusOr<BatchResult> Evaluate(const Batch&) override {
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch&) override {
     return absl::UnimplementedError("not part of the loop");
   }
 
@@ -81,6 +91,7 @@ class FakeModel : public Model {
 
  private:
   std::vector<VariableSpec> variables_;
+  std::vector<TableUse> tables_;
   std::vector<float> next_, value_, gradient_;
 };
 

@@ -20,6 +20,7 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
                            WorkerMetrics& metrics, TrainingReporter& reporter)
     : options_(options),
       model_(model),
+      staged_(model.NewStagedBatch()),
       input_(input),
       parameters_(parameters),
       steps_(steps),
@@ -45,11 +46,12 @@ absl::Status TrainingLoop::Run() {
 absl::StatusOr<TrainingLoop::Pending> TrainingLoop::RunStep(Pending values,
                                                             Pushes& in_flight) {
   ASSIGN_OR_RETURN(const Batch* batch, NextBatch());
+  RETURN_IF_ERROR(model_.Stage(*batch, *staged_));
   RETURN_IF_ERROR(FinishPull(std::move(values)));
   const bool ahead = options_.overlap && steps_.CanStartNow();
   absl::StatusOr<Pending> next;
   if (ahead) next = TakeStep();
-  ASSIGN_OR_RETURN(Pushes pushes, Compute(*batch));
+  ASSIGN_OR_RETURN(Pushes pushes, Compute());
   RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, std::move(pushes))));
   const bool goes_on = ahead && next.ok() && *next != nullptr;
   if (!goes_on) {
@@ -92,7 +94,7 @@ absl::Status TrainingLoop::FinishPull(Pending pull) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainingLoop::Pushes> TrainingLoop::Compute(const Batch& batch) {
+absl::StatusOr<TrainingLoop::Pushes> TrainingLoop::Compute() {
   Pushes pushes;
   std::vector<ParameterClient::Gradient> pack;
   size_t pack_elements = 0;
@@ -103,12 +105,15 @@ absl::StatusOr<TrainingLoop::Pushes> TrainingLoop::Compute(const Batch& batch) {
   };
   const absl::Time start = clock_.Now();
   // Gradients leave as they come, the last layer's first; small ones together.
+  const auto send = [&](size_t variable, absl::Span<const float> gradient) {
+    pack.push_back({variable, gradient});
+    pack_elements += gradient.size();
+    if (pack_elements >= kPackElements) send_pack();
+  };
+  const auto no_rows = [](size_t, absl::Span<const uint64_t>,
+                          absl::Span<const float>) {};
   absl::StatusOr<BatchResult> result = model_.Gradients(
-      batch, [&](size_t variable, absl::Span<const float> gradient) {
-        pack.push_back({variable, gradient});
-        pack_elements += gradient.size();
-        if (pack_elements >= kPackElements) send_pack();
-      });
+      *staged_, /*seed=*/batches_++, {.variable = send, .rows = no_rows});
   if (result.ok()) send_pack();
   Charge(metrics_.compute_seconds, start);
   RETURN_IF_ERROR(result.status());

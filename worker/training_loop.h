@@ -1,6 +1,7 @@
 #ifndef PARASOL_WORKER_TRAINING_LOOP_H_
 #define PARASOL_WORKER_TRAINING_LOOP_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,7 +56,7 @@ class TrainingLoop {
   absl::StatusOr<const Batch*> NextBatch();
   // The pull of the next step's values; nullptr: there are no more steps.
   absl::StatusOr<Pending> TakeStep();
-  absl::StatusOr<Pushes> Compute(const Batch& batch);
+  absl::StatusOr<Pushes> Compute();
   absl::Status CheckLoss(const BatchResult& result) const;
   absl::StatusOr<Pending> RunStep(Pending values, Pushes& in_flight);
   // Adds the time since `start` to `seconds`.
@@ -63,6 +64,9 @@ class TrainingLoop {
 
   const Options options_;
   Model& model_;
+  // The batch of the step that is being done.
+  const std::unique_ptr<StagedBatch> staged_;
+  uint64_t batches_ = 0;  // computed
   InputPipeline& input_;
   ParameterClient& parameters_;
   StepSource& steps_;

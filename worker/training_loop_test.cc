@@ -9,6 +9,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/fake_staged_batch.h"
 
 namespace parasol {
 namespace {
@@ -47,18 +48,27 @@ class FakeModel : public Model {
   }
   absl::Status Upload(size_t index) override { return absl::OkStatus(); }
 
-  absl::StatusOr<BatchResult> Gradients(
-      const Batch& batch,
-      absl::FunctionRef<void(size_t, absl::Span<const float>)> ready) override {
+  std::unique_ptr<StagedBatch> NewStagedBatch() override {
+    return std::make_unique<FakeStagedBatch>();
+  }
+  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
+    static_cast<FakeStagedBatch&>(staged).batch = &batch;
+    return absl::OkStatus();
+  }
+  const std::vector<TableUse>& tables() const override { return tables_; }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t,
+                                        GradientSinks sinks) override {
+    const Batch& batch = *static_cast<FakeStagedBatch&>(staged).batch;
     events_.push_back("compute");
-    ready(1, gradients_[1]);
-    ready(0, gradients_[0]);
+    sinks.variable(1, gradients_[1]);
+    sinks.variable(0, gradients_[0]);
     BatchResult result;
     result.examples = batch.size;
     result.loss_sum = loss * batch.size;
     return result;
   }
-  absl::StatusOr<BatchResult> Evaluate(const Batch&) override {
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch&) override {
     return absl::UnimplementedError("not part of the loop");
   }
 
@@ -67,6 +77,7 @@ class FakeModel : public Model {
  private:
   Events& events_;
   std::vector<VariableSpec> variables_;
+  std::vector<TableUse> tables_;
   std::vector<std::vector<float>> values_;
   std::vector<std::vector<float>> gradients_;
 };

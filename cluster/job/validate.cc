@@ -16,6 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ml/model/variable_spec.h"
+#include "ml/model/variables_of.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"

@@ -29,7 +29,7 @@ struct Examples {
 int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 // Batches go round: `free_` -> decoded on thread_ -> `ready_` -> lent to the
-// caller of Next() -> `free_`. As many exist as may be decoded ahead, and one
+// caller of Next() -> `free_`. As many exist as may be decoded ahead, and two
 // that the caller has; their memory is used again.
 //
 // Shutdown: both queues are closed, which ends the thread wherever it waits,
@@ -77,7 +77,8 @@ class IdxPipeline final : public InputPipeline {
   int64_t num_classes() const override { return num_classes_; }
 
   absl::StatusOr<const Batch*> Next() override {
-    if (lent_ != nullptr) free_.Push(std::move(lent_));
+    if (lent_before_ != nullptr) free_.Push(std::move(lent_before_));
+    lent_before_ = std::move(lent_);
     lent_ = ready_.Pop().value_or(nullptr);
     return lent_.get();
   }
@@ -92,9 +93,9 @@ class IdxPipeline final : public InputPipeline {
             .shuffle_buffer = dataset.shuffle_buffer(),
             .seed = options.seed};
   }
-  // All that exist: those decoded ahead, and the one that is lent.
+  // All that exist: those decoded ahead, and the two that are lent.
   static int BatchesOf(const job::Dataset& dataset) {
-    return std::max(1, dataset.prefetch_batches()) + 1;
+    return std::max(1, dataset.prefetch_batches()) + 2;
   }
 
   void DecodeAll() {
@@ -131,8 +132,9 @@ class IdxPipeline final : public InputPipeline {
   // The next examples of the pass; none at its end.
   void Fill(Batch& batch) {
     batch.size = 0;
-    batch.example_shape = example_shape_;
-    batch.features.clear();
+    batch.dense.resize(1);
+    batch.dense.front().shape = example_shape_;
+    batch.dense.front().values.clear();
     batch.labels.clear();
     while (batch.size < dataset_.batch_size()) {
       const std::optional<int64_t> example = order_.Next();
@@ -144,9 +146,10 @@ class IdxPipeline final : public InputPipeline {
   void Append(int64_t example, Batch& batch) const {
     const int64_t each = examples_->pixels_each();
     const uint8_t* pixels = examples_->images.pixels.data() + example * each;
-    const size_t start = batch.features.size();
-    batch.features.resize(start + each);
-    float* features = batch.features.data() + start;
+    std::vector<float>& values = batch.dense.front().values;
+    const size_t start = values.size();
+    values.resize(start + each);
+    float* features = values.data() + start;
     for (int64_t i = 0; i < each; ++i) features[i] = pixels[i] / 255.f;
     batch.labels.push_back(examples_->labels[example]);
     ++batch.size;
@@ -162,7 +165,8 @@ class IdxPipeline final : public InputPipeline {
   ExampleOrder order_;  // thread_'s
   BoundedQueue<std::unique_ptr<Batch>> free_;
   BoundedQueue<std::unique_ptr<Batch>> ready_;
-  std::unique_ptr<Batch> lent_;  // Next()'s
+  // Next()'s: the last one, and the one before.
+  std::unique_ptr<Batch> lent_, lent_before_;
   std::thread thread_;
 };
 

@@ -57,8 +57,8 @@ class InputPipeline {
   virtual int64_t num_classes() const = 0;
 
   // The next batch; the last one of a pass may be smaller. It is the caller's
-  // until the next call. nullptr: the pass is over (never with `repeat`).
-  // Blocks while none is decoded.
+  // until the second next call. nullptr: the pass is over (never with
+  // `repeat`). Blocks while none is decoded.
   //   DataLoss  a format that is read as it goes turns out corrupt: names the
   //             file and the offset. (IDX is read whole by Open().)
   virtual absl::StatusOr<const Batch*> Next() = 0;

@@ -72,7 +72,7 @@ std::vector<std::vector<int32_t>> NextBatches(InputPipeline& pipeline,
   for (int i = 0; i < count; ++i) {
     const auto batch = pipeline.Next();
     EXPECT_OK(batch);
-    batches.push_back((*batch)->labels);
+    batches.emplace_back((*batch)->labels.begin(), (*batch)->labels.end());
   }
   return batches;
 }
@@ -107,13 +107,13 @@ TEST(InputPipelineTest, BatchHasPixelsFromZeroToOneAndTheirLabels) {
   const auto pipeline = Open(Dataset(2, 0), Options());
   ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
   EXPECT_EQ(batch->size, 2);
-  EXPECT_THAT(batch->example_shape, ElementsAre(2, 3));
+  EXPECT_THAT(batch->dense.front().shape, ElementsAre(2, 3));
   EXPECT_THAT(batch->labels, ElementsAre(0, 1));
   std::vector<testing::Matcher<float>> want;
   for (const int pixel : {0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 6}) {
     want.push_back(FloatEq(static_cast<float>(pixel / 255.0)));
   }
-  EXPECT_THAT(batch->features, testing::ElementsAreArray(want));
+  EXPECT_THAT(batch->dense.front().values, testing::ElementsAreArray(want));
 }
 
 TEST(InputPipelineTest, LastBatchIsSmallerAndThenThePassIsOver) {
@@ -169,7 +169,7 @@ TEST(InputPipelineTest, RepeatGoesOnWithAnotherOrder) {
   InputOptions options = Options();
   options.repeat = true;
   const auto pipeline = Open(Dataset(kExamples, kExamples), options);
-  std::vector<std::vector<int32_t>> passes;
+  std::vector<std::vector<float>> passes;
   for (int pass = 0; pass < 3; ++pass) {
     ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
     ASSERT_NE(batch, nullptr);

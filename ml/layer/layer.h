@@ -117,6 +117,13 @@ class Layer {
   // and NewPass() is not called.
   virtual bool IsView() const { return false; }
 
+  // What saves the model a copy in the backward pass:
+  // dy is only read, so that another layer may have the same one.
+  virtual bool KeepsOutputGradient() const { return false; }
+  // Every dx is dy as RunVariableGradients() leaves it (a sum's terms):
+  // RunInputGradients() is not called.
+  virtual bool PassesGradientOn() const { return false; }
+
   // `examples`: of every batch that goes through the pass. Borrows the device
   // and the layer.
   //   ResourceExhausted  the device is full.

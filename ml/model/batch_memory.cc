@@ -25,8 +25,9 @@ absl::Status BatchMemory::Load(const Batch& batch) {
   }
   examples_ = batch.size;
   if (!device_->shares_host_memory()) return CopyIn(batch);
-  input_ = {batch.features.data(), examples_, inputs_};
-  labels_ = batch.labels.data();
+  input_ = {batch.dense.front().values.data(), examples_, inputs_};
+  std::copy(batch.labels.begin(), batch.labels.end(), host_labels_.data());
+  labels_ = host_labels_.data();
   return absl::OkStatus();
 }
 
@@ -44,15 +45,16 @@ absl::Status BatchMemory::Grow(int64_t examples) {
   ASSIGN_OR_RETURN(losses_, device_->NewArray<float>(examples));
   ASSIGN_OR_RETURN(host_losses_, device_->NewHostArray<float>(examples));
   ASSIGN_OR_RETURN(correct_, device_->NewArray<int32_t>(examples));
-  ASSIGN_OR_RETURN(host_correct_, device_->NewHostArray<int32_t>(examples));
   ASSIGN_OR_RETURN(losses_fetched_, device_->NewEvent());
   if (!device_->shares_host_memory()) {
+    ASSIGN_OR_RETURN(host_outputs_,
+                     device_->NewHostArray<float>(examples * outputs_.back()));
     const int64_t features = examples * inputs_;
     ASSIGN_OR_RETURN(device_features_, device_->NewArray<float>(features));
     ASSIGN_OR_RETURN(host_features_, device_->NewHostArray<float>(features));
     ASSIGN_OR_RETURN(device_labels_, device_->NewArray<int32_t>(examples));
-    ASSIGN_OR_RETURN(host_labels_, device_->NewHostArray<int32_t>(examples));
   }
+  ASSIGN_OR_RETURN(host_labels_, device_->NewHostArray<int32_t>(examples));
   capacity_ = examples;
   return absl::OkStatus();
 }
@@ -60,12 +62,11 @@ absl::Status BatchMemory::Grow(int64_t examples) {
 // Through pinned memory: from pageable memory the driver would copy the same
 // bytes the same way, but keep this thread waiting for it.
 absl::Status BatchMemory::CopyIn(const Batch& batch) {
-  std::copy(batch.features.begin(), batch.features.end(),
-            host_features_.data());
+  const std::vector<float>& features = batch.dense.front().values;
+  std::copy(features.begin(), features.end(), host_features_.data());
   std::copy(batch.labels.begin(), batch.labels.end(), host_labels_.data());
   RETURN_IF_ERROR(device_->Copy(
-      kCopyIn,
-      absl::MakeConstSpan(host_features_.data(), batch.features.size()),
+      kCopyIn, absl::MakeConstSpan(host_features_.data(), features.size()),
       device_features_.data()));
   RETURN_IF_ERROR(device_->Copy(
       kCopyIn, absl::MakeConstSpan(host_labels_.data(), batch.labels.size()),
@@ -93,22 +94,31 @@ absl::Status BatchMemory::FetchLosses() {
   RETURN_IF_ERROR(device_->Copy(kCopyOut,
                                 absl::MakeConstSpan(losses_.data(), examples_),
                                 host_losses_.data()));
-  RETURN_IF_ERROR(device_->Copy(kCopyOut,
-                                absl::MakeConstSpan(correct_.data(), examples_),
-                                host_correct_.data()));
   return device_->Record(kCopyOut, *losses_fetched_);
+}
+
+absl::Status BatchMemory::FetchOutputs() {
+  if (device_->shares_host_memory()) return absl::OkStatus();
+  RETURN_IF_ERROR(device_->Order(kCompute, kCopyOut));
+  const MatrixView last = output(outputs_.size() - 1);
+  return device_->Copy(kCopyOut, absl::MakeConstSpan(last.data, last.size()),
+                       host_outputs_.data());
+}
+
+absl::Span<const float> BatchMemory::outputs() const {
+  const MatrixView last = output(outputs_.size() - 1);
+  return absl::MakeConstSpan(
+      device_->shares_host_memory() ? last.data : host_outputs_.data(),
+      last.size());
 }
 
 absl::StatusOr<BatchMemory::Sums> BatchMemory::AwaitLosses() {
   RETURN_IF_ERROR(device_->Wait(*losses_fetched_));
   const bool shared = device_->shares_host_memory();
   const float* const losses = shared ? losses_.data() : host_losses_.data();
-  const int32_t* const correct =
-      shared ? correct_.data() : host_correct_.data();
   Sums sums;
   for (int64_t i = 0; i < examples_; ++i) {
     sums.loss += losses[i];
-    sums.correct += correct[i];
   }
   return sums;
 }

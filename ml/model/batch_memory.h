@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ml/input/batch.h"
 #include "ml/kernel/device.h"
 #include "ml/kernel/matrix.h"
@@ -45,9 +46,13 @@ class BatchMemory {
   absl::Status FetchLosses();
   struct Sums {
     double loss = 0;
-    int64_t correct = 0;
   };
   absl::StatusOr<Sums> AwaitLosses();
+
+  // The last layer's output on the host, as FetchLosses() and AwaitLosses()
+  // do: to be called before them.
+  absl::Status FetchOutputs();
+  absl::Span<const float> outputs() const;
 
  private:
   absl::Status Grow(int64_t examples);
@@ -64,11 +69,13 @@ class BatchMemory {
   std::vector<Array<float>> layer_outputs_;
   std::array<Array<float>, 2> output_gradients_;
   Array<float> losses_, host_losses_;
-  Array<int32_t> correct_, host_correct_;
+  Array<int32_t> correct_;
+  Array<float> host_outputs_;
   std::unique_ptr<Device::Event> losses_fetched_;
   // Unused on the CPU.
   Array<float> device_features_, host_features_;
-  Array<int32_t> device_labels_, host_labels_;
+  Array<int32_t> device_labels_;
+  Array<int32_t> host_labels_;
 };
 
 }  // namespace parasol

@@ -16,8 +16,6 @@
 namespace parasol {
 namespace {
 
-using Ready = absl::FunctionRef<void(size_t, absl::Span<const float>)>;
-
 // Of one matrix that a batch needs: cuBLAS counts in int.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
@@ -35,27 +33,32 @@ absl::Status CheckShape(const ResolvedModel& model, const Batch& batch) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a batch of ", batch.size, " examples, not between 1 and ", largest));
   }
-  if (batch.example_shape != model.example_shape) {
+  if (batch.dense.size() != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", batch.dense.size(), " inputs, the model has 1"));
+  }
+  const DenseFeature& input = batch.dense.front();
+  if (input.shape != model.example_shape) {
     return absl::InvalidArgumentError(
-        absl::StrCat("examples are [", absl::StrJoin(batch.example_shape, ", "),
+        absl::StrCat("examples are [", absl::StrJoin(input.shape, ", "),
                      "], the model's input is [",
                      absl::StrJoin(model.example_shape, ", "), "]"));
   }
   const size_t features = batch.size * model.inputs();
-  if (batch.features.size() != features ||
+  if (input.values.size() != features ||
       batch.labels.size() != static_cast<size_t>(batch.size)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a batch of ", batch.size, " examples has ", batch.features.size(),
-        " features and ", batch.labels.size(), " labels, not ", features,
-        " and ", batch.size));
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " examples has ",
+                     input.values.size(), " features and ", batch.labels.size(),
+                     " labels, not ", features, " and ", batch.size));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckLabels(int64_t classes, const Batch& batch) {
   for (size_t i = 0; i < batch.labels.size(); ++i) {
-    const int32_t label = batch.labels[i];
-    if (label < 0 || label >= classes) {
+    const float label = batch.labels[i];
+    if (!(label >= 0 && label < classes)) {
       return absl::InvalidArgumentError(
           absl::StrCat("label ", label, " of example ", i,
                        " of the batch is no class: the model has ", classes));
@@ -63,6 +66,11 @@ absl::Status CheckLabels(int64_t classes, const Batch& batch) {
   }
   return absl::OkStatus();
 }
+
+struct CheckedBatch : StagedBatch {
+  absl::Span<const Rows> rows() const override { return {}; }
+  const Batch* batch = nullptr;
+};
 
 class SequentialModel : public Model {
  public:
@@ -77,6 +85,7 @@ class SequentialModel : public Model {
   const std::vector<VariableSpec>& variables() const override {
     return model_.variables;
   }
+  const std::vector<TableUse>& tables() const override { return tables_; }
   absl::Span<float> HostValue(size_t index) override {
     return variables_.HostValue(index);
   }
@@ -84,20 +93,36 @@ class SequentialModel : public Model {
     return variables_.Upload(index);
   }
 
-  absl::StatusOr<BatchResult> Gradients(const Batch& batch,
-                                        Ready ready) override {
+  std::unique_ptr<StagedBatch> NewStagedBatch() override {
+    return std::make_unique<CheckedBatch>();
+  }
+  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
+    RETURN_IF_ERROR(CheckShape(model_, batch));
+    RETURN_IF_ERROR(CheckLabels(model_.classes(), batch));
+    static_cast<CheckedBatch&>(staged).batch = &batch;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
+                                        GradientSinks sinks) override {
+    const Batch& batch = *static_cast<CheckedBatch&>(staged).batch;
     RETURN_IF_ERROR(Forward(batch));
     RETURN_IF_ERROR(variables_.NextGradients());
     const size_t last = layers_.size() - 1;
     RETURN_IF_ERROR(Loss(batch_.output_gradient(last).data));
-    RETURN_IF_ERROR(Backward(ready));
+    RETURN_IF_ERROR(Backward(sinks));
     return Result(batch);
   }
 
-  absl::StatusOr<BatchResult> Evaluate(const Batch& batch) override {
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
+    const Batch& batch = *static_cast<CheckedBatch&>(staged).batch;
     RETURN_IF_ERROR(Forward(batch));
+    RETURN_IF_ERROR(batch_.FetchOutputs());
     RETURN_IF_ERROR(Loss(/*gradient=*/nullptr));
-    return Result(batch);
+    EvaluatedBatch evaluated;
+    ASSIGN_OR_RETURN(evaluated.result, Result(batch));
+    evaluated.outputs = batch_.outputs();
+    return evaluated;
   }
 
  private:
@@ -119,8 +144,6 @@ class SequentialModel : public Model {
   }
 
   absl::Status Forward(const Batch& batch) {
-    RETURN_IF_ERROR(CheckShape(model_, batch));
-    RETURN_IF_ERROR(CheckLabels(model_.classes(), batch));
     RETURN_IF_ERROR(batch_.Load(batch));
     RETURN_IF_ERROR(
         device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute));
@@ -142,7 +165,7 @@ class SequentialModel : public Model {
   // On the CPU a layer's gradients are delivered before the next layer down is
   // computed. A CUDA device gets all of its work first, so that it computes on
   // while gradients are delivered in the order in which they arrive.
-  absl::Status Backward(Ready ready) {
+  absl::Status Backward(const GradientSinks& sinks) {
     const bool enqueues = !device_.shares_host_memory();
     for (size_t i = layers_.size(); i-- > first_trained_;) {
       const MutableMatrixView dy = batch_.output_gradient(i);
@@ -152,7 +175,7 @@ class SequentialModel : public Model {
         RETURN_IF_ERROR(variables_.FetchGradient(variable));
       }
       if (!enqueues) {
-        RETURN_IF_ERROR(Deliver(i, ready));
+        RETURN_IF_ERROR(Deliver(i, sinks));
       }
       if (i == first_trained_) break;
       RETURN_IF_ERROR(layers_[i]->InputGradient(device_, variables_.values(),
@@ -160,29 +183,30 @@ class SequentialModel : public Model {
                                                 batch_.output_gradient(i - 1)));
     }
     for (size_t i = layers_.size(); enqueues && i-- > first_trained_;) {
-      RETURN_IF_ERROR(Deliver(i, ready));
+      RETURN_IF_ERROR(Deliver(i, sinks));
     }
     return absl::OkStatus();
   }
 
-  absl::Status Deliver(size_t layer, Ready ready) {
+  absl::Status Deliver(size_t layer, const GradientSinks& sinks) {
     for (size_t variable : layers_[layer]->variables()) {
       ASSIGN_OR_RETURN(absl::Span<const float> gradient,
                        variables_.AwaitGradient(variable));
-      ready(variable, gradient);
+      sinks.variable(variable, gradient);
     }
     return absl::OkStatus();
   }
 
   absl::StatusOr<BatchResult> Result(const Batch& batch) {
     ASSIGN_OR_RETURN(BatchMemory::Sums sums, batch_.AwaitLosses());
-    return BatchResult{batch.size, sums.loss, sums.correct};
+    return BatchResult{batch.size, sums.loss};
   }
 
   const ResolvedModel model_;
   Device& device_;
   const std::vector<std::unique_ptr<const Layer>> layers_;
   const size_t first_trained_;
+  const std::vector<TableUse> tables_;
   VariableMemory variables_;
   BatchMemory batch_;
 };

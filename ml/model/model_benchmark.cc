@@ -34,19 +34,24 @@ void BM_Gradients(benchmark::State& state, const std::string& device_name) {
   job::Model spec;
   CHECK(google::protobuf::TextFormat::ParseFromString(kClassifier, &spec));
   const std::unique_ptr<Model> model = *Model::Create(spec, **device);
-  Batch batch = {.size = state.range(0),
-                 .example_shape = {28, 28},
-                 .features = {},
-                 .labels = {}};
-  batch.features.assign(batch.size * 28 * 28, .5f);
+  Batch batch = {.size = state.range(0), .dense = {{.shape = {28, 28}}}};
+  batch.dense.front().values.assign(batch.size * 28 * 28, .5f);
   batch.labels.assign(batch.size, 7);
   for (size_t i = 0; i < model->variables().size(); ++i) {
     absl::Span<float> value = model->HostValue(i);
     for (size_t j = 0; j < value.size(); ++j) value[j] = .01f * (j % 7) - .03f;
     CHECK(model->Upload(i).ok());
   }
+  const auto drop = [](size_t, absl::Span<const float>) {};
+  const auto no_rows = [](size_t, absl::Span<const uint64_t>,
+                          absl::Span<const float>) {};
+  const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
   for (auto _ : state) {
-    CHECK(model->Gradients(batch, [](size_t, absl::Span<const float>) {}).ok());
+    CHECK(model->Stage(batch, *staged).ok());
+    CHECK(model
+              ->Gradients(*staged, /*seed=*/1,
+                          {.variable = drop, .rows = no_rows})
+              .ok());
   }
   state.counters["examples"] = benchmark::Counter(
       batch.size * state.iterations(), benchmark::Counter::kIsRate);

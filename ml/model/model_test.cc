@@ -12,10 +12,10 @@
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/kernel/device_test_base.h"
 #include "ml/kernel/reference.h"
+#include "ml/model/model_test_base.h"
 
 namespace parasol {
 namespace {
@@ -26,80 +26,24 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-job::Model Parse(const std::string& layers) {
-  job::Model model;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      layers + " loss { sparse_categorical_crossentropy {} }", &model));
-  return model;
-}
-
 // Two images of 2x3, a hidden layer of 5, four classes.
 constexpr char kPerceptron[] =
     "input_shape: [2, 3] layer { flatten {} }"
     "layer { dense { units: 5 activation: RELU } }"
     "layer { dense { units: 4 } }";
 
-Batch RandomBatch(int64_t size, std::vector<int64_t> shape, int64_t classes) {
-  Batch batch = {
-      .size = size, .example_shape = shape, .features = {}, .labels = {}};
-  int64_t inputs = 1;
-  for (int64_t axis : shape) inputs *= axis;
-  const reference::Matrix values = RandomMatrix(size, inputs, 77);
-  batch.features.assign(values.values.begin(), values.values.end());
-  for (int64_t i = 0; i < size; ++i) batch.labels.push_back(i % classes);
-  return batch;
-}
-
-using Values = std::vector<std::vector<float>>;
-
-class ModelTest : public DeviceTest {
- protected:
-  std::unique_ptr<Model> Make(const std::string& layers) {
-    absl::StatusOr<std::unique_ptr<Model>> model =
-        Model::Create(Parse(layers), device());
-    EXPECT_OK(model);
-    return *std::move(model);
-  }
-
-  static void Set(Model& model, size_t index, absl::Span<const float> value) {
-    absl::Span<float> host = model.HostValue(index);
-    ASSERT_EQ(host.size(), value.size());
-    std::copy(value.begin(), value.end(), host.begin());
-    ASSERT_OK(model.Upload(index));
-  }
-
-  static Values RandomValues(const Model& model) {
-    Values values;
-    for (size_t i = 0; i < model.variables().size(); ++i) {
-      const reference::Matrix m =
-          RandomMatrix(1, model.variables()[i].elements(), i + 1);
-      values.emplace_back(m.values.begin(), m.values.end());
-    }
-    return values;
-  }
-  static void SetAll(Model& model, const Values& values) {
-    for (size_t i = 0; i < values.size(); ++i) Set(model, i, values[i]);
-  }
-
-  static Values GradientsOf(Model& model, const Batch& batch) {
-    Values gradients(model.variables().size());
-    EXPECT_OK(model.Gradients(
-        batch, [&](size_t index, absl::Span<const float> gradient) {
-          gradients[index].assign(gradient.begin(), gradient.end());
-        }));
-    return gradients;
-  }
-};
+class ModelTest : public ModelTestBase {};
 
 // The mean loss of kPerceptron in double precision.
 double PerceptronLoss(const std::vector<reference::Matrix>& values,
                       const Batch& batch) {
   reference::Matrix x(batch.size, 6);
-  x.values.assign(batch.features.begin(), batch.features.end());
+  x.values.assign(batch.dense[0].values.begin(), batch.dense[0].values.end());
   const reference::Matrix hidden =
       reference::Relu(reference::Affine(x, values[0], values[1].values));
   const reference::CrossEntropy loss = reference::SoftmaxCrossEntropy(
-      reference::Affine(hidden, values[2], values[3].values), batch.labels);
+      reference::Affine(hidden, values[2], values[3].values),
+      std::vector<int32_t>(batch.labels.begin(), batch.labels.end()));
   double sum = 0;
   for (double example : loss.loss) sum += example;
   return sum / batch.size;
@@ -137,32 +81,30 @@ TEST_P(ModelTest, GradientsAreTheFiniteDifferencesOfTheMeanLoss) {
   }
 }
 
-TEST_P(ModelTest, LossAndCorrectAreSumsOverTheBatch) {
+TEST_P(ModelTest, TheLossIsASumOverTheBatchAndTheOutputsAreTheLastLayers) {
   const std::unique_ptr<Model> model =
       Make("input_shape: 3 layer { dense { units: 3 use_bias: false } }");
   Set(*model, 0, {1, 0, 0, 0, 1, 0, 0, 0, 1});
   const Batch batch = {.size = 3,
-                       .example_shape = {3},
-                       .features = {8, 1, 1, 0, 9, 1, 2, 3, 5},
+                       .dense = {{{3}, {8, 1, 1, 0, 9, 1, 2, 3, 5}}},
                        .labels = {0, 1, 2}};
-  ASSERT_OK_AND_ASSIGN(BatchResult result, model->Evaluate(batch));
+  ASSERT_OK_AND_ASSIGN(Evaluated result, Evaluate(*model, batch));
   EXPECT_EQ(result.examples, 3);
-  EXPECT_EQ(result.correct, 3);
+  EXPECT_THAT(result.outputs, ElementsAreArray(batch.dense[0].values));
   EXPECT_NEAR(result.loss_sum / 3, .0573, 1e-4);
   EXPECT_NEAR(result.loss_sum, .001822 + .000459 + .169846, 2e-6);
 
-  ASSERT_OK_AND_ASSIGN(
-      BatchResult trained,
-      model->Gradients(batch, [](size_t, absl::Span<const float>) {}));
+  ASSERT_OK_AND_ASSIGN(const BatchResult trained,
+                       Train(*model, batch, IgnoreVariable));
+  EXPECT_EQ(trained.examples, 3);
   EXPECT_EQ(trained.loss_sum, result.loss_sum);
-  EXPECT_EQ(trained.correct, result.correct);
 }
 
 TEST_P(ModelTest, GradientsLeaveFromTheLastLayerFirst) {
   const std::unique_ptr<Model> model = Make(kPerceptron);
   std::vector<size_t> order;
-  EXPECT_OK(model->Gradients(
-      RandomBatch(2, {2, 3}, 4),
+  EXPECT_OK(Train(
+      *model, RandomBatch(2, {2, 3}, 4),
       [&](size_t index, absl::Span<const float>) { order.push_back(index); }));
   EXPECT_THAT(order, ElementsAre(2, 3, 0, 1));
 }
@@ -171,9 +113,9 @@ TEST_P(ModelTest, AGradientStaysUntilTheSecondNextStep) {
   const std::unique_ptr<Model> model = Make(kPerceptron);
   SetAll(*model, RandomValues(*model));
   std::vector<absl::Span<const float>> sent(4);
-  EXPECT_OK(model->Gradients(
-      RandomBatch(7, {2, 3}, 4),
-      [&](size_t index, absl::Span<const float> g) { sent[index] = g; }));
+  EXPECT_OK(
+      Train(*model, RandomBatch(7, {2, 3}, 4),
+            [&](size_t index, absl::Span<const float> g) { sent[index] = g; }));
   const std::vector<float> before(sent[0].begin(), sent[0].end());
   const Values next = GradientsOf(*model, RandomBatch(3, {2, 3}, 4));
   EXPECT_THAT(sent[0], ElementsAreArray(before));
@@ -183,41 +125,40 @@ TEST_P(ModelTest, AGradientStaysUntilTheSecondNextStep) {
 TEST_P(ModelTest, ValuesTakeEffectAtUploadAndNotBefore) {
   const std::unique_ptr<Model> model =
       Make("input_shape: 1 layer { dense { units: 2 } }");
-  const Batch batch = {
-      .size = 1, .example_shape = {1}, .features = {1}, .labels = {0}};
+  const Batch batch = {.size = 1, .dense = {{{1}, {1}}}, .labels = {0}};
   Set(*model, 0, {5, 0});
   Set(*model, 1, {0, 0});
-  ASSERT_OK_AND_ASSIGN(BatchResult before, model->Evaluate(batch));
+  ASSERT_OK_AND_ASSIGN(Evaluated before, Evaluate(*model, batch));
   absl::Span<float> next = model->HostValue(0);
   next[0] = 0;
   next[1] = 5;
-  ASSERT_OK_AND_ASSIGN(BatchResult meanwhile, model->Evaluate(batch));
+  ASSERT_OK_AND_ASSIGN(Evaluated meanwhile, Evaluate(*model, batch));
   EXPECT_EQ(meanwhile.loss_sum, before.loss_sum);
   EXPECT_OK(model->Upload(0));
   EXPECT_NE(model->HostValue(0).data(), next.data());
-  ASSERT_OK_AND_ASSIGN(BatchResult after, model->Evaluate(batch));
+  ASSERT_OK_AND_ASSIGN(Evaluated after, Evaluate(*model, batch));
   EXPECT_EQ(before.correct, 1);
   EXPECT_EQ(after.correct, 0);
   for (float value : {7.0f, 8.0f, 9.0f}) Set(*model, 0, {value, 0});
-  EXPECT_THAT(model->Evaluate(batch)->correct, 1);
+  EXPECT_THAT(Evaluate(*model, batch)->correct, 1);
 }
 
 TEST_P(ModelTest, BatchesOfAnySizeAddUp) {
   const std::unique_ptr<Model> model = Make(kPerceptron);
   SetAll(*model, RandomValues(*model));
   const Batch whole = RandomBatch(9, {2, 3}, 4);
-  ASSERT_OK_AND_ASSIGN(BatchResult want, model->Evaluate(whole));
+  ASSERT_OK_AND_ASSIGN(Evaluated want, Evaluate(*model, whole));
   double loss = 0;
   int64_t correct = 0;
   int64_t first = 0;
   for (int64_t size : {2, 6, 1}) {
-    Batch part = {
-        .size = size, .example_shape = {2, 3}, .features = {}, .labels = {}};
-    part.features.assign(whole.features.begin() + first * 6,
-                         whole.features.begin() + (first + size) * 6);
+    Batch part = {.size = size, .dense = {{.shape = {2, 3}}}};
+    const std::vector<float>& values = whole.dense[0].values;
+    part.dense[0].values.assign(values.begin() + first * 6,
+                                values.begin() + (first + size) * 6);
     part.labels.assign(whole.labels.begin() + first,
                        whole.labels.begin() + first + size);
-    ASSERT_OK_AND_ASSIGN(BatchResult result, model->Evaluate(part));
+    ASSERT_OK_AND_ASSIGN(Evaluated result, Evaluate(*model, part));
     loss += result.loss_sum;
     correct += result.correct;
     first += size;
@@ -253,33 +194,31 @@ TEST_P(ModelTest, WhatIsNotABatchOfThisModelIsNamed) {
   };
   const float f = 0;
   const Case cases[] = {
-      {"empty", {0, {2, 3}, {}, {}}, "a batch of 0 examples"},
-      {"negative", {-1, {2, 3}, {}, {}}, "a batch of -1 examples"},
+      {"empty", {0, {{{2, 3}, {}}}, {}, {}}, "a batch of 0 examples"},
+      {"negative", {-1, {{{2, 3}, {}}}, {}, {}}, "a batch of -1 examples"},
       {"too large",
-       {std::numeric_limits<int64_t>::max(), {2, 3}, {}, {}},
+       {std::numeric_limits<int64_t>::max(), {{{2, 3}, {}}}, {}, {}},
        "not between 1 and"},
       {"transposed",
-       {1, {3, 2}, {f, f, f, f, f, f}, {0}},
+       {1, {{{3, 2}, {f, f, f, f, f, f}}}, {}, {0}},
        "examples are [3, 2], the model's input is [2, 3]"},
-      {"too few features", {1, {2, 3}, {f, f, f, f, f}, {0}}, "5 features"},
+      {"too few features",
+       {1, {{{2, 3}, {f, f, f, f, f}}}, {}, {0}},
+       "5 features"},
       {"too many labels",
-       {1, {2, 3}, {f, f, f, f, f, f}, {0, 1}},
+       {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {0, 1}},
        "2 labels, not 6 and 1"},
       {"label too large",
-       {1, {2, 3}, {f, f, f, f, f, f}, {4}},
+       {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {4}},
        "label 4 of example 0 of the batch is no class: the model has 4"},
-      {"label negative", {1, {2, 3}, {f, f, f, f, f, f}, {-1}}, "label -1"},
+      {"label negative",
+       {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {-1}},
+       "label -1"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
     EXPECT_THAT(
-        model->Evaluate(c.batch),
-        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
-    EXPECT_THAT(
-        model->Gradients(c.batch,
-                         [](size_t, absl::Span<const float>) {
-                           ADD_FAILURE() << "a gradient of no batch";
-                         }),
+        model->Stage(c.batch, *model->NewStagedBatch()),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
 }
@@ -289,8 +228,8 @@ TEST_P(ModelTest, ADivergedModelAnswersNan) {
   Values values = RandomValues(*model);
   values[0][0] = std::numeric_limits<float>::quiet_NaN();
   SetAll(*model, values);
-  ASSERT_OK_AND_ASSIGN(BatchResult result,
-                       model->Evaluate(RandomBatch(2, {2, 3}, 4)));
+  ASSERT_OK_AND_ASSIGN(Evaluated result,
+                       Evaluate(*model, RandomBatch(2, {2, 3}, 4)));
   EXPECT_TRUE(std::isnan(result.loss_sum));
 }
 
@@ -300,12 +239,11 @@ TEST_P(ModelTest, GradientDescentLearnsExclusiveOr) {
       "input_shape: 2 layer { dense { units: 8 activation: RELU } }"
       "layer { dense { units: 2 } }");
   const Batch batch = {.size = 4,
-                       .example_shape = {2},
-                       .features = {0, 0, 0, 1, 1, 0, 1, 1},
+                       .dense = {{{2}, {0, 0, 0, 1, 1, 0, 1, 1}}},
                        .labels = {0, 1, 1, 0}};
   Values values = RandomValues(*model);
   SetAll(*model, values);
-  ASSERT_OK_AND_ASSIGN(BatchResult first, model->Evaluate(batch));
+  ASSERT_OK_AND_ASSIGN(Evaluated first, Evaluate(*model, batch));
   for (int step = 0; step < 300; ++step) {
     const Values gradients = GradientsOf(*model, batch);
     for (size_t i = 0; i < values.size(); ++i) {
@@ -315,14 +253,14 @@ TEST_P(ModelTest, GradientDescentLearnsExclusiveOr) {
     }
     SetAll(*model, values);
   }
-  ASSERT_OK_AND_ASSIGN(BatchResult last, model->Evaluate(batch));
+  ASSERT_OK_AND_ASSIGN(Evaluated last, Evaluate(*model, batch));
   EXPECT_EQ(last.correct, 4);
   EXPECT_LT(last.loss_sum, first.loss_sum / 10);
 }
 
 TEST_P(ModelTest, WhatIsNotAModelIsRefused) {
   EXPECT_THAT(
-      Model::Create(Parse("input_shape: 2 layer { dense { units: -1 } }"),
+      Model::Create(Classifier("input_shape: 2 layer { dense { units: -1 } }"),
                     device()),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("layer[0]")));
 }

@@ -37,7 +37,7 @@ struct ResolvedModel {
   int64_t classes() const { return layers.back().outputs; }
 };
 
-//   InvalidArgument  as VariablesOf().
+//   InvalidArgument  the spec is not a model: names the layer.
 absl::StatusOr<ResolvedModel> ResolveModel(const job::Model& spec);
 
 }  // namespace parasol

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -21,11 +20,6 @@ struct VariableSpec {
 
   int64_t elements() const;  // 1 for a scalar
 };
-
-// The variables of a model, in the order of its layers, kernel before bias.
-// Needs no device: the chief places them without building the model.
-//   InvalidArgument  the spec is not a model: names the layer.
-absl::StatusOr<std::vector<VariableSpec>> VariablesOf(const job::Model& spec);
 
 }  // namespace parasol
 

@@ -1,4 +1,4 @@
-#include "ml/model/variable_spec.h"
+#include "ml/model/variables_of.h"
 
 #include <string>
 #include <vector>

@@ -1,0 +1,20 @@
+#ifndef PARASOL_ML_LAYER_ACTIVATION_H_
+#define PARASOL_ML_LAYER_ACTIVATION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// y = activation(x), of one input of any shape. A linear one is a view.
+//   InvalidArgument  it does not fit the inputs: says why.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
+    job::Activation activation, absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_ACTIVATION_H_

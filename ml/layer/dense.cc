@@ -1,0 +1,151 @@
+#include "ml/layer/dense.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "ml/kernel/affine.h"
+#include "ml/kernel/relu.h"
+#include "ml/layer/dense_inputs.h"
+
+namespace parasol {
+namespace {
+
+// Of one matrix: cuBLAS counts in int.
+constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
+
+// Which matrices a pass multiplies.
+struct DenseShape {
+  int64_t examples = 0;
+  int64_t inputs = 0;
+  int64_t units = 0;
+  bool has_bias = false;
+  Epilogue epilogue = Epilogue::kNone;
+};
+
+class DensePass final : public LayerPass {
+ public:
+  DensePass(Device& device, const DenseShape& shape)
+      : device_(device), shape_(shape) {}
+
+  absl::Status RunForward(const Forward& pass) override {
+    return Affine(device_, Input(pass.x[0]), Kernel(pass.variables),
+                  shape_.has_bias ? pass.variables[1] : nullptr,
+                  shape_.epilogue, Output(pass.y));
+  }
+
+  absl::Status RunVariableGradients(const Backward& pass) override {
+    if (shape_.epilogue == Epilogue::kRelu) {
+      const MatrixView y = {pass.y, shape_.examples, shape_.units};
+      RETURN_IF_ERROR(
+          ReluGradient(device_, y, Output(pass.dy), Output(pass.dy)));
+    }
+    return AffineVariableGradients(
+        device_, Input(pass.x[0]), Output(pass.dy),
+        {pass.gradients[0], shape_.inputs, shape_.units},
+        shape_.has_bias ? pass.gradients[1] : nullptr);
+  }
+
+  absl::Status RunInputGradients(const Backward& pass) override {
+    if (pass.dx[0] == nullptr) return absl::OkStatus();
+    return AffineInputGradient(device_, Output(pass.dy), Kernel(pass.variables),
+                               {pass.dx[0], shape_.examples, shape_.inputs});
+  }
+
+ private:
+  MatrixView Input(const float* x) const {
+    return {x, shape_.examples, shape_.inputs};
+  }
+  MatrixView Kernel(absl::Span<const float* const> variables) const {
+    return {variables[0], shape_.inputs, shape_.units};
+  }
+  MutableMatrixView Output(float* y) const {
+    return {y, shape_.examples, shape_.units};
+  }
+
+  Device& device_;
+  const DenseShape shape_;
+};
+
+class DenseLayer final : public Layer {
+ public:
+  DenseLayer(const job::Dense& spec, int64_t inputs)
+      : inputs_(inputs),
+        epilogue_(spec.activation() == job::RELU ? Epilogue::kRelu
+                                                 : Epilogue::kNone) {
+    output_shape_ = {spec.units()};
+    AddVariable("kernel", {inputs, spec.units()}, spec.kernel_l2());
+    variables_[0].initializer = spec.kernel_initializer();
+    if (!spec.has_kernel_initializer()) {
+      variables_[0].initializer.mutable_glorot_uniform();
+    }
+    if (spec.has_use_bias() && !spec.use_bias()) return;
+    AddVariable("bias", {spec.units()}, spec.bias_l2());
+    variables_[1].initializer = spec.bias_initializer();
+    if (!spec.has_bias_initializer()) {
+      variables_[1].initializer.mutable_zeros();
+    }
+  }
+
+  std::unique_ptr<const Layer> WithRelu() const override {
+    auto layer = std::make_unique<DenseLayer>(*this);
+    layer->epilogue_ = Epilogue::kRelu;
+    return layer;
+  }
+
+  bool KeepsOutputGradient() const override {
+    return epilogue_ == Epilogue::kNone;
+  }
+
+  absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
+      Device& device, int64_t examples) const override {
+    return std::make_unique<DensePass>(
+        device, DenseShape{.examples = examples,
+                           .inputs = inputs_,
+                           .units = output_shape_[0],
+                           .has_bias = variables_.size() > 1,
+                           .epilogue = epilogue_});
+  }
+
+ private:
+  void AddVariable(std::string name, Shape shape, double l2) {
+    variables_.push_back({.name = std::move(name), .shape = std::move(shape)});
+    variable_l2_.push_back(l2);
+  }
+
+  const int64_t inputs_;
+  Epilogue epilogue_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
+    const job::Dense& spec, absl::Span<const LayerInput> inputs) {
+  ASSIGN_OR_RETURN(const Shape shape, OnlyDenseInput(inputs));
+  if (shape.size() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dense needs a flat input, not [",
+                     absl::StrJoin(shape, ", "), "]: put flatten {} before"));
+  }
+  if (spec.units() <= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("dense.units is ", spec.units(), ", not positive"));
+  }
+  if (spec.units() > kMaxElements / shape[0]) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel: shape [", shape[0], ", ", spec.units(),
+                     "] has more than ", kMaxElements, " elements"));
+  }
+  if (spec.activation() != job::ACTIVATION_UNSPECIFIED &&
+      spec.activation() != job::RELU) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "dense.activation ", job::Activation_Name(spec.activation()),
+        " is for a layer of its own"));
+  }
+  return std::make_unique<DenseLayer>(spec, shape[0]);
+}
+
+}  // namespace parasol

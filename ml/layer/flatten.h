@@ -1,0 +1,19 @@
+#ifndef PARASOL_ML_LAYER_FLATTEN_H_
+#define PARASOL_ML_LAYER_FLATTEN_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+
+namespace parasol {
+
+// Its one input, seen as one axis.
+//   InvalidArgument  it does not fit the inputs: says why.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeFlatten(
+    absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_FLATTEN_H_
