@@ -1,0 +1,259 @@
+#include "ml/kernel/batch_normalization.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/kernel/device_test_base.h"
+#include "ml/kernel/reference_image.h"
+
+namespace parasol {
+namespace {
+
+using reference::Values;
+using ::testing::Each;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+using Shape = BatchNormalization::Shape;
+
+constexpr double kEpsilon = 1e-3;
+// Sums are rounded at 2^-24 of terms of about 1, in blocks whose sums are
+// exact enough to be added up in double (the CPU) or by some hundred threads
+// (CUDA), then multiplied by 1 / sqrt(variance), at most 30.
+constexpr float kTolerance = 2e-5;
+
+// Single rows and channels, and sizes around the widened rows of the CPU.
+constexpr Shape kShapes[] = {{1, 1},   {1, 5},    {2, 300}, {7, 3},
+                             {85, 3},  {86, 3},   {64, 16}, {500, 16},
+                             {33, 64}, {2000, 6}, {5, 257}};
+
+Values Random(int64_t size, uint32_t seed) {
+  return RandomMatrix(1, size, seed).values;
+}
+
+std::vector<float> Floats(const Values& values) {
+  return std::vector<float>(values.begin(), values.end());
+}
+
+struct Arguments {
+  explicit Arguments(const Shape& shape)
+      : x(Random(shape.size(), 1)),
+        gamma(Random(shape.channels, 2)),
+        beta(Random(shape.channels, 3)),
+        dy(Random(shape.size(), 4)) {}
+
+  Values Output(const Shape& shape, Epilogue epilogue) const {
+    Values y = reference::BatchNormalization(
+        x, reference::MomentsOf(x, shape.channels), gamma, beta, kEpsilon);
+    if (epilogue == Epilogue::kRelu) {
+      for (double& value : y) value = std::max(value, 0.0);
+    }
+    return y;
+  }
+
+  // d(Σ dy · y) / d(each of `values`, which is one of the members), by central
+  // differences.
+  Values Gradient(const Shape& shape, Epilogue epilogue,
+                  Values Arguments::*member) const {
+    constexpr double kStep = 1e-5;
+    const auto value = [&](size_t i, double step) {
+      Arguments moved = *this;
+      (moved.*member)[i] += step;
+      const Values y = moved.Output(shape, epilogue);
+      double sum = 0;
+      for (size_t j = 0; j < y.size(); ++j) sum += dy[j] * y[j];
+      return sum;
+    };
+    Values gradient((this->*member).size());
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      gradient[i] = (value(i, kStep) - value(i, -kStep)) / (2 * kStep);
+    }
+    return gradient;
+  }
+
+  Values x, gamma, beta, dy;
+};
+
+class BatchNormalizationTest : public DeviceTest {
+ protected:
+  std::unique_ptr<BatchNormalization> Make(
+      const Shape& shape, Epilogue epilogue = Epilogue::kNone) {
+    absl::StatusOr<std::unique_ptr<BatchNormalization>> made =
+        BatchNormalization::Create(device(), shape,
+                                   {.epsilon = kEpsilon, .epilogue = epilogue});
+    EXPECT_OK(made.status());
+    return *std::move(made);
+  }
+  float* NewOutput(int64_t size) { return Put(std::vector<float>(size, 7)); }
+};
+
+TEST_P(BatchNormalizationTest, TrainingUsesTheBatchsMoments) {
+  for (const Shape& shape : kShapes) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a(shape);
+    float* const y = NewOutput(shape.size());
+    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kRelu}) {
+      EXPECT_OK(Make(shape, epilogue)
+                    ->ForwardTraining(Put(Floats(a.x)), Put(Floats(a.gamma)),
+                                      Put(Floats(a.beta)), y));
+      EXPECT_THAT(
+          Get(y, shape.size()),
+          Pointwise(FloatNear(kTolerance), Floats(a.Output(shape, epilogue))));
+    }
+  }
+}
+
+TEST_P(BatchNormalizationTest, EvaluationUsesTheMovingMoments) {
+  const Shape shape = {33, 6};
+  const Arguments a(shape);
+  const Values mean = Random(shape.channels, 5);
+  Values variance = Random(shape.channels, 6);
+  for (double& value : variance) value = 1.5 + value;
+  float* const y = NewOutput(shape.size());
+  EXPECT_OK(Make(shape)->ForwardEvaluation(
+      Put(Floats(a.x)), Put(Floats(a.gamma)), Put(Floats(a.beta)),
+      {Put(Floats(mean)), Put(Floats(variance))}, y));
+  EXPECT_THAT(
+      Get(y, shape.size()),
+      Pointwise(FloatNear(kTolerance),
+                Floats(reference::BatchNormalization(
+                    a.x, {mean, variance}, a.gamma, a.beta, kEpsilon))));
+}
+
+TEST_P(BatchNormalizationTest, NoGammaIsOnesAndNoBetaZeros) {
+  const Shape shape = {33, 6};
+  const Arguments a(shape);
+  float* const y = NewOutput(shape.size());
+  EXPECT_OK(
+      Make(shape)->ForwardTraining(Put(Floats(a.x)), nullptr, nullptr, y));
+  EXPECT_THAT(Get(y, shape.size()),
+              Pointwise(FloatNear(kTolerance),
+                        Floats(reference::BatchNormalization(
+                            a.x, reference::MomentsOf(a.x, shape.channels), {},
+                            {}, kEpsilon))));
+}
+
+TEST_P(BatchNormalizationTest, GradientsAreThoseOfTheReference) {
+  // The larger shapes take long by differences, and add only rows.
+  for (const Shape& shape :
+       {Shape{1, 5}, Shape{2, 4}, Shape{7, 3}, Shape{86, 3}, Shape{20, 16}}) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a(shape);
+    float* const x = Put(Floats(a.x));
+    float* const dy = Put(Floats(a.dy));
+    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kRelu}) {
+      float* const dx = NewOutput(shape.size());
+      float* const dgamma = NewOutput(shape.channels);
+      float* const dbeta = NewOutput(shape.channels);
+      const auto kernel = Make(shape, epilogue);
+      EXPECT_OK(kernel->ForwardTraining(x, Put(Floats(a.gamma)),
+                                        Put(Floats(a.beta)),
+                                        NewOutput(shape.size())));
+      EXPECT_OK(kernel->VariableGradients(x, dy, dgamma, dbeta));
+      EXPECT_OK(kernel->InputGradient(x, dy, dx));
+      // Gradients are as large as some tens of terms of about 1.
+      const auto is_near = [&](Values Arguments::*member) {
+        return Pointwise(FloatNear(20 * kTolerance),
+                         Floats(a.Gradient(shape, epilogue, member)));
+      };
+      EXPECT_THAT(Get(dx, shape.size()), is_near(&Arguments::x));
+      EXPECT_THAT(Get(dgamma, shape.channels), is_near(&Arguments::gamma));
+      EXPECT_THAT(Get(dbeta, shape.channels), is_near(&Arguments::beta));
+    }
+  }
+}
+
+TEST_P(BatchNormalizationTest, MovingMomentsFollowTheUnbiasedVariance) {
+  for (const Shape& shape : {Shape{1, 5}, Shape{2, 4}, Shape{100, 16}}) {
+    SCOPED_TRACE(absl::StrCat(shape.rows, "x", shape.channels));
+    const Arguments a(shape);
+    const Values mean = Random(shape.channels, 5);
+    const Values variance = Random(shape.channels, 6);
+    float* const mean_change = NewOutput(shape.channels);
+    float* const variance_change = NewOutput(shape.channels);
+    const auto kernel = Make(shape);
+    EXPECT_OK(kernel->ForwardTraining(Put(Floats(a.x)), nullptr, nullptr,
+                                      NewOutput(shape.size())));
+    EXPECT_OK(kernel->MomentsChange({Put(Floats(mean)), Put(Floats(variance))},
+                                    .9, {mean_change, variance_change}));
+    const auto batch = reference::MomentsOf(a.x, shape.channels);
+    const double unbiased =
+        shape.rows == 1 ? 1 : shape.rows / (shape.rows - 1.0);
+    Values want_mean, want_variance;
+    for (int64_t c = 0; c < shape.channels; ++c) {
+      want_mean.push_back(.1 * (mean[c] - batch.mean[c]));
+      want_variance.push_back(.1 *
+                              (variance[c] - batch.variance[c] * unbiased));
+    }
+    EXPECT_THAT(Get(mean_change, shape.channels),
+                Pointwise(FloatNear(kTolerance), Floats(want_mean)));
+    EXPECT_THAT(Get(variance_change, shape.channels),
+                Pointwise(FloatNear(kTolerance), Floats(want_variance)));
+  }
+}
+
+TEST_P(BatchNormalizationTest, ALargeMeanCostsNoPrecision) {
+  const Shape shape = {4000, 16};
+  Values x = Random(shape.size(), 1);
+  // x keeps 11 bits of its fraction, so that the reference sees the same.
+  for (double& value : x)
+    value = 4096 + std::ldexp(std::rint(value * 2048), -11);
+  float* const y = NewOutput(shape.size());
+  EXPECT_OK(Make(shape)->ForwardTraining(Put(Floats(x)), nullptr, nullptr, y));
+  // The mean itself, a float32, is only known to 2^-12 of a deviation.
+  EXPECT_THAT(
+      Get(y, shape.size()),
+      Pointwise(FloatNear(1e-3), Floats(reference::BatchNormalization(
+                                     x, reference::MomentsOf(x, shape.channels),
+                                     {}, {}, kEpsilon))));
+}
+
+TEST_P(BatchNormalizationTest, ReluKeepsNan) {
+  const Shape shape = {40, 16};
+  std::vector<float> x = Floats(Random(shape.size(), 1));
+  for (int64_t c = 0; c < shape.channels; ++c) {
+    x[c] = std::numeric_limits<float>::quiet_NaN();
+  }
+  float* const y = NewOutput(shape.size());
+  EXPECT_OK(Make(shape, Epilogue::kRelu)
+                ->ForwardTraining(Put(x), nullptr, nullptr, y));
+  EXPECT_THAT(Get(y, shape.size()), Each(testing::IsNan()));
+}
+
+TEST(BatchNormalizationThreadsTest, TwoThreadsComputeWhatOneDoes) {
+  const Shape shape = {4000, 16};
+  const Arguments a(shape);
+  const std::vector<float> x = Floats(a.x);
+  const std::vector<float> dy = Floats(a.dy);
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2}) {
+    auto device = *Device::Open("cpu", {.threads = threads});
+    auto kernel = *BatchNormalization::Create(*device, shape,
+                                              {.epilogue = Epilogue::kRelu});
+    std::vector<float> all(2 * shape.size() + 2 * shape.channels);
+    float* const y = all.data();
+    float* const dx = y + shape.size();
+    float* const dgamma = dx + shape.size();
+    EXPECT_OK(kernel->ForwardTraining(x.data(), nullptr, nullptr, y));
+    EXPECT_OK(kernel->VariableGradients(x.data(), dy.data(), dgamma,
+                                        dgamma + shape.channels));
+    EXPECT_OK(kernel->InputGradient(x.data(), dy.data(), dx));
+    results.push_back(std::move(all));
+  }
+  EXPECT_THAT(results[1], Pointwise(FloatNear(1e-4), results[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, BatchNormalizationTest, DevicesUnderTest(),
+                         DeviceName);
+
+}  // namespace
+}  // namespace parasol

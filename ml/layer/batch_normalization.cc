@@ -1,0 +1,168 @@
+#include "ml/layer/batch_normalization.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ml/kernel/batch_normalization.h"
+#include "ml/layer/dense_inputs.h"
+
+namespace parasol {
+namespace {
+
+constexpr double kMomentum = .99;
+constexpr double kEpsilon = 1e-3;
+
+// Which variable is where; kNone: it has none.
+struct Positions {
+  static constexpr size_t kNone = -1;
+
+  explicit Positions(const job::BatchNormalization& spec) {
+    size_t next = 0;
+    if (!spec.has_scale() || spec.scale()) gamma = next++;
+    if (!spec.has_center() || spec.center()) beta = next++;
+    mean = next++;
+    variance = next++;
+  }
+
+  // Of the values or the gradients of the variables.
+  template <typename T>
+  static T* At(absl::Span<T* const> arrays, size_t position) {
+    return position == kNone ? nullptr : arrays[position];
+  }
+
+  size_t gamma = kNone;
+  size_t beta = kNone;
+  size_t mean = 0;
+  size_t variance = 0;
+};
+
+class BatchNormalizationPass : public LayerPass {
+ public:
+  BatchNormalizationPass(const Positions& positions, double momentum,
+                         std::unique_ptr<BatchNormalization> kernel)
+      : positions_(positions),
+        momentum_(momentum),
+        kernel_(std::move(kernel)) {}
+
+  absl::Status RunForward(const Forward& pass) override {
+    const float* const gamma = Positions::At(pass.variables, positions_.gamma);
+    const float* const beta = Positions::At(pass.variables, positions_.beta);
+    if (pass.training) {
+      return kernel_->ForwardTraining(pass.x[0], gamma, beta, pass.y);
+    }
+    return kernel_->ForwardEvaluation(pass.x[0], gamma, beta,
+                                      Moving(pass.variables), pass.y);
+  }
+
+  absl::Status RunVariableGradients(const Backward& pass) override {
+    RETURN_IF_ERROR(kernel_->VariableGradients(
+        pass.x[0], pass.dy, Positions::At(pass.gradients, positions_.gamma),
+        Positions::At(pass.gradients, positions_.beta)));
+    return kernel_->MomentsChange(
+        Moving(pass.variables), momentum_,
+        {pass.gradients[positions_.mean], pass.gradients[positions_.variance]});
+  }
+
+  absl::Status RunInputGradients(const Backward& pass) override {
+    if (pass.dx[0] == nullptr) return absl::OkStatus();
+    return kernel_->InputGradient(pass.x[0], pass.dy, pass.dx[0]);
+  }
+
+ private:
+  BatchNormalization::Moments Moving(
+      absl::Span<const float* const> variables) const {
+    return {variables[positions_.mean], variables[positions_.variance]};
+  }
+
+  const Positions positions_;
+  const double momentum_;
+  const std::unique_ptr<BatchNormalization> kernel_;
+};
+
+class BatchNormalizationLayer : public Layer {
+ public:
+  BatchNormalizationLayer(const job::BatchNormalization& spec,
+                          const Shape& shape, Epilogue epilogue)
+      : spec_(spec), positions_(spec), epilogue_(epilogue) {
+    output_shape_ = shape;
+    if (positions_.gamma != Positions::kNone) {
+      job::Initializer initializer = spec.gamma_initializer();
+      if (initializer.kind_case() == job::Initializer::KIND_NOT_SET) {
+        initializer.mutable_constant()->set_value(1);
+      }
+      AddVariable("gamma", initializer, /*trained=*/true);
+    }
+    job::Initializer zeros;
+    zeros.mutable_zeros();
+    job::Initializer ones;
+    ones.mutable_constant()->set_value(1);
+    if (positions_.beta != Positions::kNone) {
+      AddVariable("beta", zeros, /*trained=*/true);
+    }
+    AddVariable("moving_mean", zeros, /*trained=*/false);
+    AddVariable("moving_variance", ones, /*trained=*/false);
+  }
+
+  std::unique_ptr<const Layer> WithRelu() const override {
+    return std::make_unique<BatchNormalizationLayer>(spec_, output_shape(),
+                                                     Epilogue::kRelu);
+  }
+
+  absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
+      Device& device, int64_t examples) const override {
+    const int64_t channels = output_shape().back();
+    ASSIGN_OR_RETURN(
+        std::unique_ptr<BatchNormalization> kernel,
+        BatchNormalization::Create(
+            device,
+            {.rows = examples * ElementsOf(output_shape()) / channels,
+             .channels = channels},
+            {.epsilon = spec_.has_epsilon() ? spec_.epsilon() : kEpsilon,
+             .epilogue = epilogue_}));
+    return std::make_unique<BatchNormalizationPass>(
+        positions_, spec_.has_momentum() ? spec_.momentum() : kMomentum,
+        std::move(kernel));
+  }
+
+ private:
+  void AddVariable(const std::string& name, const job::Initializer& initializer,
+                   bool trained) {
+    variables_.push_back({.name = name,
+                          .shape = {output_shape_.back()},
+                          .initializer = initializer,
+                          .trained = trained});
+    variable_l2_.push_back(0);
+  }
+
+  const job::BatchNormalization spec_;
+  const Positions positions_;
+  const Epilogue epilogue_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
+    const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs) {
+  ASSIGN_OR_RETURN(const Shape shape, OnlyDenseInput(inputs));
+  if (shape.empty()) {
+    return absl::InvalidArgumentError("needs an axis of channels");
+  }
+  // Written so that NaN is rejected too.
+  if (spec.has_momentum() && !(spec.momentum() >= 0 && spec.momentum() <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("momentum is ", spec.momentum(), ", not in [0, 1]"));
+  }
+  if (spec.has_epsilon() && !(spec.epsilon() > 0 && spec.epsilon() <= 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("epsilon is ", spec.epsilon(), ", not in (0, 1]"));
+  }
+  return std::make_unique<BatchNormalizationLayer>(spec, shape,
+                                                   Epilogue::kNone);
+}
+
+}  // namespace parasol

@@ -1,0 +1,24 @@
+#ifndef PARASOL_ML_LAYER_BATCH_NORMALIZATION_H_
+#define PARASOL_ML_LAYER_BATCH_NORMALIZATION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// tf.keras.layers.BatchNormalization over all axes but the last. Variables,
+// each one number for each channel: gamma, beta (if the spec has them),
+// moving_mean, moving_variance. The last two are not trained; their gradients
+// are (1 - momentum) · (moving - batch's), where the batch's variance is the
+// unbiased one.
+//   InvalidArgument  the input is not one tensor, or a number is out of range.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
+    const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_BATCH_NORMALIZATION_H_

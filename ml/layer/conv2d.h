@@ -1,0 +1,21 @@
+#ifndef PARASOL_ML_LAYER_CONV2D_H_
+#define PARASOL_ML_LAYER_CONV2D_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// tf.keras.layers.Conv2D: variables kernel [height, width, channels, filters]
+// and bias [filters].
+//   InvalidArgument  the input is not an image, or the window does not fit.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeConv2D(
+    const job::Conv2D& spec, absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_CONV2D_H_

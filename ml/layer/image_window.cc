@@ -1,0 +1,64 @@
+#include "ml/layer/image_window.h"
+
+#include <array>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// Of a window and of a stride, in pixels: the product of two is an int32.
+constexpr int64_t kMaxPixels = 1 << 15;
+
+std::string Text(absl::Span<const int64_t> numbers) {
+  return absl::StrCat("[", absl::StrJoin(numbers, ", "), "]");
+}
+
+absl::StatusOr<std::array<int64_t, 2>> Pair(absl::string_view name,
+                                            absl::Span<const int64_t> numbers) {
+  if (numbers.size() != 1 && numbers.size() != 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is ", Text(numbers),
+                     ": set height and width, or one number for both"));
+  }
+  for (const int64_t number : numbers) {
+    if (number >= 1 && number <= kMaxPixels) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is ", number, ", not between 1 and ", kMaxPixels));
+  }
+  return std::array<int64_t, 2>{numbers.front(), numbers.back()};
+}
+
+}  // namespace
+
+absl::StatusOr<ImageWindow> FitImageWindow(
+    const Shape& image, absl::Span<const int64_t> size,
+    absl::Span<const int64_t> stride, absl::Span<const int64_t> default_stride,
+    job::Padding padding) {
+  if (image.size() != 3) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "needs images [height, width, channels], not ", Text(image)));
+  }
+  ASSIGN_OR_RETURN(const auto window, Pair("the window's size", size));
+  ASSIGN_OR_RETURN(const auto step,
+                   Pair("stride", stride.empty() ? default_stride : stride));
+  const WindowPadding how =
+      padding == job::SAME ? WindowPadding::kSame : WindowPadding::kValid;
+  ImageWindow fit = {.height = FitWindow(image[0], window[0], step[0], how),
+                     .width = FitWindow(image[1], window[1], step[1], how),
+                     .channels = image[2]};
+  if (fit.height.output < 1 || fit.width.output < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a window of ", window[0], "x", window[1],
+                     " does not fit into an image of ", image[0], "x", image[1],
+                     ": padding: SAME pads it"));
+  }
+  return fit;
+}
+
+}  // namespace parasol

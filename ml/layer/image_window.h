@@ -1,0 +1,36 @@
+#ifndef PARASOL_ML_LAYER_IMAGE_WINDOW_H_
+#define PARASOL_ML_LAYER_IMAGE_WINDOW_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/kernel/window.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// How a window slides over the images that come into a layer.
+struct ImageWindow {
+  WindowAxis height;
+  WindowAxis width;
+  int64_t channels = 0;
+
+  Shape OutputShape(int64_t filters) const {
+    return {height.output, width.output, filters};
+  }
+};
+
+// `size` and `stride`: height and width, or one number for both; no stride:
+// `default_stride`, both. Padding is kValid unless it is set.
+//   InvalidArgument  `image` is not [height, width, channels], a number is
+//                    missing or out of range, or no window fits.
+absl::StatusOr<ImageWindow> FitImageWindow(
+    const Shape& image, absl::Span<const int64_t> size,
+    absl::Span<const int64_t> stride, absl::Span<const int64_t> default_stride,
+    job::Padding padding);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_IMAGE_WINDOW_H_
