@@ -183,6 +183,7 @@ TEST_F(LauncherTest, BadFlagsAreNamed) {
                         {"--ps=0", "--ps=0"},
                         {"--set=end.stepps=7", "stepps"},
                         {"--wrokers=2", "unknown flag --wrokers"},
+                        {"--worker_binary=/no/such/w", "--worker_binary"},
                         {"--bin_dir=/no/such/bin", "/no/such/bin/chief/chief"}};
   for (const Case& c : cases) {
     ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,

@@ -35,6 +35,12 @@ ABSL_FLAG(std::string, bin_dir, "",
           "Where the roles' binaries are (ps/ps, worker/worker, …); empty: "
           "where this one was built.");
 
+ABSL_FLAG(std::string, worker_binary, "",
+          "A worker with layers of your own (docs/examples/custom_model); "
+          "empty: --bin_dir's.");
+ABSL_FLAG(std::string, evaluator_binary, "",
+          "An evaluator with layers of your own; empty: --bin_dir's.");
+
 namespace parasol {
 namespace {
 
@@ -75,6 +81,15 @@ std::string BinDirOfThisBinary() {
   return self.parent_path().parent_path().parent_path().string();
 }
 
+// The absolute path of a flag's file, which must be there; empty if not given.
+absl::StatusOr<std::string> FileOf(absl::string_view flag,
+                                   const std::string& value) {
+  if (value.empty()) return value;
+  const std::string path = fs::absolute(value).string();
+  RETURN_IF_ERROR(CheckExists(flag, path));
+  return path;
+}
+
 absl::StatusOr<LocalJob> LocalJobFromFlags() {
   LocalJob job;
   if (absl::GetFlag(FLAGS_job).empty()) {
@@ -103,6 +118,11 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
                     ? BinDirOfThisBinary()
                     : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();
+  ASSIGN_OR_RETURN(job.worker_binary,
+                   FileOf("worker_binary", absl::GetFlag(FLAGS_worker_binary)));
+  ASSIGN_OR_RETURN(
+      job.evaluator_binary,
+      FileOf("evaluator_binary", absl::GetFlag(FLAGS_evaluator_binary)));
   job.checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
   if (job.checkpoint_dir.empty()) {
     ASSIGN_OR_RETURN(job.checkpoint_dir, FreshCheckpointDir());

@@ -31,6 +31,14 @@ std::vector<std::string> RoleFlags(const LocalJob& job,
   return flags;
 }
 
+std::string BinaryOf(const LocalJob& job, const std::string& role) {
+  if (role == "worker" && !job.worker_binary.empty()) return job.worker_binary;
+  if (role == "evaluator" && !job.evaluator_binary.empty()) {
+    return job.evaluator_binary;
+  }
+  return absl::StrCat(job.bin_dir, "/", role, "/", role);
+}
+
 TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
                   const std::string& role, int index, int metrics_port) {
   TaskPlan task;
@@ -38,7 +46,7 @@ TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
   task.name = absl::StrCat(role, "/", index);
   task.metrics_address = Loopback(metrics_port);
   task.log_file = absl::StrCat(job.log_dir, "/", role, "-", index, ".log");
-  task.argv = {absl::StrCat(job.bin_dir, "/", role, "/", role),
+  task.argv = {BinaryOf(job, role),
                absl::StrCat("--metrics_address=", task.metrics_address)};
   for (std::string& flag : RoleFlags(job, role)) {
     task.argv.push_back(std::move(flag));

@@ -15,6 +15,9 @@ struct LocalJob {
   std::string log_dir;
   // Holds ps/ps, worker/worker, chief/chief and evaluator/evaluator.
   std::string bin_dir;
+  // Instead of bin_dir's, e.g. those with a custom layer; empty: bin_dir's.
+  std::string worker_binary;
+  std::string evaluator_binary;
   std::string device;
   int num_ps = 1;
   int num_workers = 1;

@@ -72,6 +72,18 @@ TEST(TaskPlanTest, PsTakeWhatAJobThatGoesOnWithNanPushes) {
                           "--nonfinite_gradients=apply"));
 }
 
+TEST(TaskPlanTest, WorkersAndEvaluatorMayBeTheUsersOwn) {
+  LocalJob job = TwoByTwo();
+  job.worker_binary = "/mine/worker";
+  job.evaluator_binary = "/mine/evaluator";
+  const LocalPlan plan = Plan(job);
+  EXPECT_EQ(plan.tasks[0].argv[0], "/bin/chief/chief");
+  EXPECT_EQ(plan.tasks[1].argv[0], "/bin/ps/ps");
+  EXPECT_EQ(plan.tasks[3].argv[0], "/mine/worker");
+  EXPECT_EQ(plan.tasks[4].argv[0], "/mine/worker");
+  EXPECT_EQ(plan.tasks[5].argv[0], "/mine/evaluator");
+}
+
 TEST(TaskPlanTest, EvaluatorCanBeLeftOut) {
   LocalJob job = TwoByTwo();
   job.has_evaluator = false;

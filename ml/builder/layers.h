@@ -1,0 +1,127 @@
+#ifndef PARASOL_ML_BUILDER_LAYERS_H_
+#define PARASOL_ML_BUILDER_LAYERS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ml/builder/model_builder.h"
+#include "proto/job.pb.h"
+
+// One function for each kind of layer of a job file, named as there. Each adds
+// a layer to the builder that its input belongs to and returns its output.
+// What is not set in the options has the job file's default (docs/job.md).
+namespace parasol::layers {
+
+struct DenseOptions {
+  int64_t units = 0;
+  bool use_bias = true;
+  job::Activation activation = job::ACTIVATION_UNSPECIFIED;
+  job::Initializer kernel_initializer = {};
+  job::Initializer bias_initializer = {};
+  double kernel_l2 = 0;
+  double bias_l2 = 0;
+  std::string name = {};
+};
+Value Dense(const Value& x, const DenseOptions& options);
+
+struct Conv2DOptions {
+  int64_t filters = 0;
+  std::vector<int64_t> kernel_size = {};
+  std::vector<int64_t> stride = {};
+  job::Padding padding = job::PADDING_UNSPECIFIED;
+  bool use_bias = true;
+  job::Activation activation = job::ACTIVATION_UNSPECIFIED;
+  job::Initializer kernel_initializer = {};
+  job::Initializer bias_initializer = {};
+  double kernel_l2 = 0;
+  double bias_l2 = 0;
+  std::string name = {};
+};
+Value Conv2D(const Value& x, const Conv2DOptions& options);
+
+struct BatchNormalizationOptions {
+  double momentum = .99;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  job::Initializer gamma_initializer = {};
+  std::string name = {};
+};
+Value BatchNormalization(const Value& x,
+                         const BatchNormalizationOptions& options = {});
+
+struct LayerNormalizationOptions {
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  std::string name = {};
+};
+Value LayerNormalization(const Value& x,
+                         const LayerNormalizationOptions& options = {});
+
+struct PoolOptions {
+  std::vector<int64_t> pool_size = {};
+  std::vector<int64_t> stride = {};
+  job::Padding padding = job::PADDING_UNSPECIFIED;
+  std::string name = {};
+};
+Value MaxPool(const Value& x, const PoolOptions& options);
+Value AveragePool(const Value& x, const PoolOptions& options);
+
+struct EmbeddingOptions {
+  std::string table = {};  // of ModelBuilder::SparseTable()
+  double l2 = 0;
+  std::string name = {};
+};
+Value Embedding(const Value& ids, const EmbeddingOptions& options);
+
+struct EmbeddingBagOptions {
+  std::string table = {};  // of ModelBuilder::SparseTable()
+  job::EmbeddingBag::Combiner combiner =
+      job::EmbeddingBag::COMBINER_UNSPECIFIED;
+  bool use_bias = false;
+  double l2 = 0;
+  std::string name = {};
+};
+Value EmbeddingBag(const Value& ids, const EmbeddingBagOptions& options);
+
+struct PadOptions {
+  // As many numbers as an example has axes.
+  std::vector<int64_t> before = {};
+  std::vector<int64_t> after = {};
+  std::string name = {};
+};
+Value Pad(const Value& x, const PadOptions& options);
+
+// Registered by RegisterCustomLayer (ml/layer/custom_layer.h).
+struct CustomOptions {
+  std::string type = {};
+  std::vector<int64_t> output_shape = {};
+  std::vector<job::CustomVariable> variables = {};
+  std::map<std::string, std::string> parameters = {};
+  std::string name = {};
+};
+Value Custom(absl::Span<const Value> inputs, const CustomOptions& options);
+
+struct Named {
+  std::string name = {};
+};
+Value Activation(const Value& x, job::Activation activation,
+                 const Named& options = {});
+Value Relu(const Value& x, const Named& options = {});
+Value Flatten(const Value& x, const Named& options = {});
+Value GlobalAveragePool(const Value& x, const Named& options = {});
+Value Dropout(const Value& x, double rate, const Named& options = {});
+Value Add(absl::Span<const Value> inputs, const Named& options = {});
+// Over the last axis.
+Value Concatenate(absl::Span<const Value> inputs, const Named& options = {});
+Value Concatenate(absl::Span<const Value> inputs, int64_t axis,
+                  const Named& options = {});
+Value FactorizationMachine(const Value& x, const Named& options = {});
+
+}  // namespace parasol::layers
+
+#endif  // PARASOL_ML_BUILDER_LAYERS_H_

@@ -1,0 +1,86 @@
+#ifndef PARASOL_ML_BUILDER_MODEL_BUILDER_H_
+#define PARASOL_ML_BUILDER_MODEL_BUILDER_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+class ModelBuilder;
+
+// What a layer may read: an input of the model, or the output of a layer of it.
+struct Value {
+  ModelBuilder* builder = nullptr;
+  std::string name;
+};
+
+// A model written in C++ instead of in a job file's text: both are job::Model,
+// and one can be printed as the other.
+//
+//   ModelBuilder model;
+//   Value x = model.DenseInput("input", {28, 28, 1});
+//   x = layers::Conv2D(x, {.filters = 6, .kernel_size = {5, 5}});
+//   x = layers::Flatten(x);
+//   layers::Dense(x, {.units = 10});
+//   model.SetLoss(SparseCategoricalCrossentropy());
+//   const job::Model spec = model.Build();
+//
+// The layers are in ml/builder/layers.h, columns of inputs in columns.h, losses
+// in losses.h. The layer that is added last is the model's output. Nothing is
+// checked here: VariablesOf(), Model::Create() and Validate() say what a model
+// lacks.
+class ModelBuilder {
+ public:
+  // `options` of a table that are not set have the job file's defaults.
+  struct TableOptions {
+    job::Initializer initializer = {};
+    job::Optimizer optimizer = {};
+  };
+
+  ModelBuilder() = default;
+  // Values point at it.
+  ModelBuilder(const ModelBuilder&) = delete;
+  ModelBuilder& operator=(const ModelBuilder&) = delete;
+
+  // `shape`: of one example. No columns: the data set's only one, or the one
+  // that has the input's name.
+  Value DenseInput(absl::string_view name, absl::Span<const int64_t> shape,
+                   absl::Span<const job::NumericColumn> columns = {});
+  Value IdInput(absl::string_view name,
+                absl::Span<const job::IdColumn> columns = {});
+
+  // Returns its name, for the layers that read it.
+  std::string SparseTable(absl::string_view name, int64_t width,
+                          const TableOptions& options);
+  std::string SparseTable(absl::string_view name, int64_t width) {
+    return SparseTable(name, width, TableOptions());
+  }
+
+  // Adds a layer that reads `inputs`. Without a name it is called by its kind
+  // and position, as in a job file: "dense_1".
+  Value AddLayer(job::Layer layer, absl::Span<const Value> inputs);
+
+  void SetLoss(const job::Loss& loss);
+  void AddMetric(const job::Metric& metric);
+
+  // As a person would write it: names and inputs that are the defaults are left
+  // out.
+  job::Model Build() const;
+
+ private:
+  bool IsDefaultInput(int layer) const;
+
+  job::Model model_;
+  // Layers that their maker has not named.
+  std::set<int> unnamed_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_BUILDER_MODEL_BUILDER_H_

@@ -1,0 +1,221 @@
+#include "ml/builder/model_builder.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/builder/columns.h"
+#include "ml/builder/initializers.h"
+#include "ml/builder/layers.h"
+#include "ml/builder/losses.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+void ExpectModel(const ModelBuilder& builder, const std::string& text) {
+  job::Model want;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &want));
+  EXPECT_EQ(builder.Build().DebugString(), want.DebugString());
+}
+
+TEST(ModelBuilderTest, ASequentialModelIsWrittenWithoutNamesAndInputs) {
+  ModelBuilder model;
+  Value x = model.DenseInput("input", {28, 28});
+  x = layers::Flatten(x);
+  x = layers::Dense(x, {.units = 512, .activation = job::RELU});
+  layers::Dense(x, {.units = 10, .name = "logits"});
+  model.SetLoss(SparseCategoricalCrossentropy());
+  ExpectModel(model, R"pb(
+    input_shape: [ 28, 28 ]
+    layer { flatten {} }
+    layer { dense { units: 512 activation: RELU } }
+    layer {
+      name: "logits"
+      dense { units: 10 }
+    }
+    loss { sparse_categorical_crossentropy {} }
+  )pb");
+}
+
+TEST(ModelBuilderTest, AGraphNamesWhatIsReadFromFurtherAway) {
+  ModelBuilder model;
+  const Value x = model.DenseInput("image", {8, 8, 4});
+  const Value y = layers::BatchNormalization(x);
+  const Value z = layers::Conv2D(y, {.filters = 4, .kernel_size = {3}});
+  layers::Add({z, y});
+  ExpectModel(model, R"pb(
+    input {
+      name: "image"
+      dense { shape: [ 8, 8, 4 ] }
+    }
+    layer {
+      name: "batch_normalization_0"
+      batch_normalization {}
+    }
+    layer {
+      name: "conv2d_1"
+      conv2d { filters: 4 kernel_size: 3 }
+    }
+    layer {
+      input: [ "conv2d_1", "batch_normalization_0" ]
+      add {}
+    }
+  )pb");
+}
+
+TEST(ModelBuilderTest, TablesAndColumnsAreOfTheJobFile) {
+  ModelBuilder model;
+  const Value ids =
+      model.IdInput("ids", {Hashed("city", 100), Crossed({"a", "b"}),
+                            OfVocabulary("sex", {"f", "m"}),
+                            Bucketized("age", {18, 65}), IdentityOf("day", 7)});
+  const Value numbers = model.DenseInput(
+      "numbers", {},
+      {Numeric("hours"), Numeric("gain", {.log1p = true, .mean = 3})});
+  const std::string table =
+      model.SparseTable("wide", 1, {.initializer = Zeros()});
+  const Value wide =
+      layers::EmbeddingBag(ids, {.table = table, .use_bias = true, .l2 = .5});
+  const Value deep = layers::Dense(numbers, {.units = 1, .kernel_l2 = .25});
+  layers::Add({wide, deep});
+  model.SetLoss(BinaryCrossentropy(.1));
+  ExpectModel(model, R"pb(
+    input {
+      name: "ids"
+      ids {
+        column {
+          name: "city"
+          hash { buckets: 100 }
+        }
+        column {
+          name: [ "a", "b" ]
+          hash {}
+        }
+        column {
+          name: "sex"
+          vocabulary { value: [ "f", "m" ] }
+        }
+        column {
+          name: "age"
+          boundaries { boundary: [ 18, 65 ] }
+        }
+        column {
+          name: "day"
+          identity { num_ids: 7 }
+        }
+      }
+    }
+    input {
+      name: "numbers"
+      dense {
+        column { name: "hours" }
+        column { name: "gain" log1p: true mean: 3 }
+      }
+    }
+    sparse_table {
+      name: "wide"
+      width: 1
+      initializer { zeros {} }
+    }
+    layer {
+      name: "embedding_bag_0"
+      input: "ids"
+      embedding_bag { table: "wide" use_bias: true l2: .5 }
+    }
+    layer {
+      name: "dense_1"
+      input: "numbers"
+      dense { units: 1 kernel_l2: .25 }
+    }
+    layer {
+      input: [ "embedding_bag_0", "dense_1" ]
+      add {}
+    }
+    loss { binary_crossentropy { label_smoothing: .1 } }
+  )pb");
+}
+
+TEST(ModelBuilderTest, EveryKindOfLayerCanBeWritten) {
+  ModelBuilder model;
+  Value x = model.DenseInput("input", {8, 8, 2});
+  x = layers::Pad(x, {.before = {1, 1, 0}, .after = {1, 1, 0}});
+  x = layers::Conv2D(x, {.filters = 4,
+                         .kernel_size = {3, 3},
+                         .stride = {2},
+                         .padding = job::SAME,
+                         .use_bias = false,
+                         .activation = job::TANH,
+                         .kernel_initializer = HeNormal(),
+                         .kernel_l2 = .1});
+  x = layers::BatchNormalization(x, {.momentum = .9, .scale = false});
+  x = layers::LayerNormalization(x, {.epsilon = .1, .center = false});
+  x = layers::MaxPool(x, {.pool_size = {2}});
+  x = layers::AveragePool(
+      x, {.pool_size = {1}, .stride = {2}, .padding = job::SAME});
+  x = layers::GlobalAveragePool(x);
+  x = layers::Dropout(x, .5);
+  x = layers::Activation(x, job::GELU);
+  x = layers::Concatenate({x, x});
+  x = layers::Concatenate({x, x}, /*axis=*/0);
+  x = layers::Custom(
+      {x},
+      {.type = "maxout", .output_shape = {4}, .parameters = {{"pieces", "2"}}});
+  layers::FactorizationMachine(x);
+  ExpectModel(model, R"pb(
+    input_shape: [ 8, 8, 2 ]
+    layer {
+      pad {
+        before: [ 1, 1, 0 ]
+        after: [ 1, 1, 0 ]
+      }
+    }
+    layer {
+      conv2d {
+        filters: 4
+        kernel_size: [ 3, 3 ]
+        stride: 2
+        padding: SAME
+        use_bias: false
+        activation: TANH
+        kernel_initializer { he_normal {} }
+        kernel_l2: .1
+      }
+    }
+    layer { batch_normalization { momentum: .9 scale: false } }
+    layer { layer_normalization { epsilon: .1 center: false } }
+    layer { max_pool { pool_size: 2 } }
+    layer { average_pool { pool_size: 1 stride: 2 padding: SAME } }
+    layer { global_average_pool {} }
+    layer { dropout { rate: .5 } }
+    layer { name: "activation_8" activation: GELU }
+    layer {
+      name: "concatenate_9"
+      input: [ "activation_8", "activation_8" ]
+      concatenate {}
+    }
+    layer {
+      input: [ "concatenate_9", "concatenate_9" ]
+      concatenate { axis: 0 }
+    }
+    layer {
+      custom {
+        type: "maxout"
+        output_shape: 4
+        parameter { name: "pieces" value: "2" }
+      }
+    }
+    layer { factorization_machine {} }
+  )pb");
+}
+
+TEST(ModelBuilderTest, AValueOfAnotherModelIsABug) {
+  ModelBuilder one;
+  ModelBuilder other;
+  const Value x = one.DenseInput("x", {1});
+  EXPECT_DEATH(other.AddLayer(job::Layer(), {x}), "reads x of another model");
+}
+
+}  // namespace
+}  // namespace parasol

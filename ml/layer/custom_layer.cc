@@ -1,0 +1,170 @@
+#include "ml/layer/custom_layer.h"
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+std::map<std::string, CustomLayerFactory, std::less<>>& Registry() {
+  static auto* const registry =
+      new std::map<std::string, CustomLayerFactory, std::less<>>;
+  return *registry;
+}
+
+absl::Status NotRegistered(const std::string& type) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "this program has no custom layer \"", type,
+      "\": start the one that is linked with its code, as worker and as "
+      "evaluator (docs/examples/custom_model)"));
+}
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+absl::Status CheckAxes(absl::Span<const int64_t> shape) {
+  for (const int64_t axis : shape) {
+    if (axis < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(ShapeText(shape), ": axes must be positive"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What the job file says of a layer, with the code that computes it, if any.
+class DeclaredLayer : public Layer {
+ public:
+  static absl::StatusOr<std::unique_ptr<DeclaredLayer>> Make(
+      const job::CustomLayer& spec) {
+    if (spec.type().empty()) {
+      return absl::InvalidArgumentError("custom.type is not set");
+    }
+    if (spec.output_shape().empty()) {
+      return absl::InvalidArgumentError("custom.output_shape is not set");
+    }
+    auto layer = std::make_unique<DeclaredLayer>();
+    layer->type_ = spec.type();
+    layer->output_shape_ = {spec.output_shape().begin(),
+                            spec.output_shape().end()};
+    RETURN_IF_ERROR(CheckAxes(layer->output_shape_)) << "custom.output_shape";
+    for (const job::CustomVariable& variable : spec.variable()) {
+      RETURN_IF_ERROR(layer->Declare(variable));
+    }
+    layer->variable_l2_.resize(layer->variables_.size());
+    return layer;
+  }
+
+  absl::Status SetCode(std::unique_ptr<const Layer> code) {
+    if (code->output_shape() != output_shape_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "custom.output_shape is ", ShapeText(output_shape_),
+          "; the layer's output is ", ShapeText(code->output_shape())));
+    }
+    if (VariablesText(*code) != VariablesText(*this)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("custom.variable declares ", VariablesText(*this),
+                       "; the layer has ", VariablesText(*code)));
+    }
+    if (!code->variable_l2().empty()) variable_l2_ = code->variable_l2();
+    code_ = std::move(code);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
+      Device& device, int64_t examples) const override {
+    if (code_ == nullptr) return NotRegistered(type_);
+    return code_->NewPass(device, examples);
+  }
+
+ private:
+  absl::Status Declare(const job::CustomVariable& declared) {
+    if (declared.name().empty()) {
+      return absl::InvalidArgumentError("custom.variable has no name");
+    }
+    for (const VariableSpec& other : variables_) {
+      if (other.name == declared.name()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("two variables are called ", declared.name()));
+      }
+    }
+    VariableSpec variable = {
+        .name = declared.name(),
+        .shape = {declared.shape().begin(), declared.shape().end()},
+        .initializer = declared.initializer()};
+    RETURN_IF_ERROR(CheckAxes(variable.shape))
+        << "custom.variable \"" << variable.name << "\"";
+    if (variable.initializer.kind_case() == job::Initializer::KIND_NOT_SET) {
+      variable.initializer.mutable_glorot_uniform();
+    }
+    variables_.push_back(std::move(variable));
+    return absl::OkStatus();
+  }
+
+  // "kernel [2, 3], bias [3]".
+  static std::string VariablesText(const Layer& layer) {
+    if (layer.variables().empty()) return "none";
+    return absl::StrJoin(layer.variables(), ", ",
+                         [](std::string* out, const VariableSpec& variable) {
+                           absl::StrAppend(out, variable.name, " ",
+                                           ShapeText(variable.shape));
+                         });
+  }
+
+  std::string type_;
+  std::unique_ptr<const Layer> code_;
+};
+
+}  // namespace
+
+CustomLayerRegistration::CustomLayerRegistration(absl::string_view type,
+                                                 CustomLayerFactory factory) {
+  const bool is_first =
+      Registry().emplace(std::string(type), std::move(factory)).second;
+  CHECK(is_first) << "two custom layers are called " << type;
+}
+
+absl::StatusOr<std::unique_ptr<const Layer>> MakeCustom(
+    const job::CustomLayer& spec, absl::Span<const LayerInput> inputs) {
+  ASSIGN_OR_RETURN(std::unique_ptr<DeclaredLayer> layer,
+                   DeclaredLayer::Make(spec));
+  const auto registered = Registry().find(spec.type());
+  if (registered != Registry().end()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<const Layer> code,
+                     registered->second(spec, inputs));
+    RETURN_IF_ERROR(layer->SetCode(std::move(code)));
+  }
+  return layer;
+}
+
+absl::Status CheckCustomLayers(const job::Model& model) {
+  for (int i = 0; i < model.layer_size(); ++i) {
+    const job::Layer& layer = model.layer(i);
+    if (!layer.has_custom() || Registry().contains(layer.custom().type())) {
+      continue;
+    }
+    RETURN_IF_ERROR(NotRegistered(layer.custom().type()))
+        << "model.layer[" << i << "] \"" << layer.name() << "\"";
+  }
+  return absl::OkStatus();
+}
+
+absl::string_view ParameterOf(const job::CustomLayer& spec,
+                              absl::string_view name,
+                              absl::string_view fallback) {
+  for (const job::CustomParameter& parameter : spec.parameter()) {
+    if (parameter.name() == name) return parameter.value();
+  }
+  return fallback;
+}
+
+}  // namespace parasol
