@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "ml/layer/activation.h"
 #include "ml/layer/add.h"
+#include "ml/layer/custom_layer.h"
 #include "ml/layer/dense.h"
 #include "ml/layer/flatten.h"
 
@@ -18,6 +19,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeLayer(
       return MakeActivation(spec.activation(), inputs);
     case job::Layer::kAdd:
       return MakeAdd(inputs);
+    case job::Layer::kCustom:
+      return MakeCustom(spec.custom(), inputs);
     case job::Layer::kFlatten:
       return MakeFlatten(inputs);
     default:

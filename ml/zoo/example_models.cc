@@ -1,0 +1,83 @@
+#include "ml/zoo/example_models.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ml/builder/columns.h"
+#include "ml/zoo/deepfm.h"
+#include "ml/zoo/lenet.h"
+#include "ml/zoo/logistic_regression.h"
+#include "ml/zoo/matrix_factorization.h"
+#include "ml/zoo/mlp.h"
+#include "ml/zoo/resnet_cifar.h"
+#include "ml/zoo/softmax_regression.h"
+#include "ml/zoo/wide_and_deep.h"
+
+namespace parasol::zoo {
+namespace {
+
+// Columns as the example names them: the files have no header.
+job::Model AdultWideAndDeep() {
+  const std::vector<double> ages = {18, 25, 30, 35, 40, 45, 50, 55, 60, 65};
+  const std::vector<double> hours = {20, 30, 35, 40, 45, 50, 60};
+  const std::vector<double> gains = {1, 3000, 5000, 7000, 10000, 20000};
+  const std::vector<double> losses = {1, 1500, 1800, 2000, 2300};
+  WideAndDeepOptions options;
+  for (const char* name :
+       {"workclass", "education", "marital_status", "occupation",
+        "relationship", "race", "sex", "native_country"}) {
+    options.wide.push_back(Hashed(name));
+    options.deep.push_back(Hashed(name));
+  }
+  for (const job::IdColumn& buckets :
+       {Bucketized("age", ages), Bucketized("hours_per_week", hours),
+        Bucketized("capital_gain", gains),
+        Bucketized("capital_loss", losses)}) {
+    options.wide.push_back(buckets);
+    options.deep.push_back(buckets);
+  }
+  options.wide.push_back(Crossed({"education", "occupation"}));
+  options.wide.push_back(Crossed({"relationship", "education"}));
+  options.wide.push_back(Crossed({"native_country", "occupation"}));
+  // Means and deviations of adult.data.
+  options.numeric = {
+      Numeric("age", {.mean = 38.6, .stddev = 13.6}),
+      Numeric("education_num", {.mean = 10.1, .stddev = 2.57}),
+      Numeric("capital_gain", {.log1p = true, .mean = .735, .stddev = 2.45}),
+      Numeric("capital_loss", {.log1p = true, .mean = .351, .stddev = 1.58}),
+      Numeric("hours_per_week", {.mean = 40.4, .stddev = 12.3})};
+  return WideAndDeep(options);
+}
+
+job::Model CriteoDeepFm() {
+  // Counts with a long tail: the wider the buckets, the further out.
+  const std::vector<double> counts = {0,  1,   2,   4,    8,    16,   32,
+                                      64, 128, 256, 1024, 4096, 16384};
+  DeepFmOptions options;
+  for (int i = 1; i <= 13; ++i) {
+    options.fields.push_back(Bucketized(absl::StrCat("I", i), counts));
+  }
+  for (int i = 1; i <= 26; ++i) {
+    options.fields.push_back(Hashed(absl::StrCat("C", i), 1'000'000));
+  }
+  return DeepFm(options);
+}
+
+}  // namespace
+
+std::map<std::string, job::Model> ExampleModels() {
+  return {{"mnist_softmax", SoftmaxRegression()},
+          {"mnist_mlp", Mlp()},
+          {"mnist_lenet", LeNet()},
+          {"cifar10_resnet56", ResNetCifar()},
+          {"a9a_logistic", LogisticRegression()},
+          {"agaricus_logistic", LogisticRegression()},
+          {"adult_wide_deep", AdultWideAndDeep()},
+          {"criteo_deepfm", CriteoDeepFm()},
+          {"movietweetings_mf", MatrixFactorization({.factors = 8,
+                                                     .mean_rating = 7.3,
+                                                     .bias_l2 = 3e-4,
+                                                     .factor_l2 = 2e-2})}};
+}
+
+}  // namespace parasol::zoo
