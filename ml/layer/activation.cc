@@ -1,57 +1,66 @@
 #include "ml/layer/activation.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "ml/kernel/relu.h"
+#include "ml/kernel/activation.h"
+#include "ml/layer/activation_function.h"
 #include "ml/layer/dense_inputs.h"
 
 namespace parasol {
 namespace {
 
-class ReluPass final : public LayerPass {
+class ActivationPass final : public LayerPass {
  public:
-  ReluPass(Device& device, int64_t elements)
-      : device_(device), elements_(elements) {}
+  ActivationPass(Device& device, ActivationFunction function, int64_t rows,
+                 int64_t columns)
+      : device_(device), function_(function), rows_(rows), columns_(columns) {}
 
   absl::Status RunForward(const Forward& pass) override {
-    return Relu(device_, {pass.x[0], 1, elements_}, {pass.y, 1, elements_});
+    return Activate(device_, function_, {pass.x[0], rows_, columns_},
+                    {pass.y, rows_, columns_});
   }
-  absl::Status RunVariableGradients(const Backward&) override {
+  absl::Status RunVariableGradients(const Backward& pass) override {
     return absl::OkStatus();
   }
   absl::Status RunInputGradients(const Backward& pass) override {
     if (pass.dx[0] == nullptr) return absl::OkStatus();
-    return ReluGradient(device_, {pass.y, 1, elements_},
-                        {pass.dy, 1, elements_}, {pass.dx[0], 1, elements_});
+    const float* const at = IsGradientOfOutput(function_) ? pass.y : pass.x[0];
+    return ActivationGradient(device_, function_, {at, rows_, columns_},
+                              {pass.dy, rows_, columns_},
+                              {pass.dx[0], rows_, columns_});
   }
 
  private:
   Device& device_;
-  const int64_t elements_;
+  const ActivationFunction function_;
+  const int64_t rows_;
+  const int64_t columns_;
 };
 
 class ActivationLayer final : public Layer {
  public:
-  ActivationLayer(job::Activation activation, Shape shape)
-      : activation_(activation) {
+  ActivationLayer(ActivationFunction function, Shape shape)
+      : function_(function) {
     output_shape_ = std::move(shape);
   }
 
   bool IsView() const override {
-    return activation_ == job::ACTIVATION_UNSPECIFIED;
+    return function_ == ActivationFunction::kLinear;
   }
   bool KeepsOutputGradient() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
-    return std::make_unique<ReluPass>(device,
-                                      examples * ElementsOf(output_shape_));
+    const int64_t columns = output_shape().empty() ? 1 : output_shape().back();
+    return std::make_unique<ActivationPass>(
+        device, function_, examples * ElementsOf(output_shape()) / columns,
+        columns);
   }
 
  private:
-  const job::Activation activation_;
+  const ActivationFunction function_;
 };
 
 }  // namespace
@@ -59,11 +68,8 @@ class ActivationLayer final : public Layer {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
     job::Activation activation, absl::Span<const LayerInput> inputs) {
   ASSIGN_OR_RETURN(Shape shape, OnlyDenseInput(inputs));
-  if (activation != job::ACTIVATION_UNSPECIFIED && activation != job::RELU) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "activation ", job::Activation_Name(activation), " is not known"));
-  }
-  return std::make_unique<ActivationLayer>(activation, std::move(shape));
+  return std::make_unique<ActivationLayer>(FunctionOf(activation),
+                                           std::move(shape));
 }
 
 }  // namespace parasol

@@ -10,7 +10,8 @@
 
 namespace parasol {
 
-// y = activation(x), of one input of any shape. A linear one is a view.
+// y = activation(x), of one input of any shape; a softmax is over the last
+// axis. A linear one is a view.
 //   InvalidArgument  it does not fit the inputs: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
     job::Activation activation, absl::Span<const LayerInput> inputs);

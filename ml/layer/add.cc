@@ -33,18 +33,16 @@ class AddPass : public LayerPass {
   }
 
   absl::Status RunVariableGradients(const Backward& pass) override {
-    return absl::OkStatus();
+    if (epilogue_ == AddEpilogue::kNone) return absl::OkStatus();
+    const MutableMatrixView dy = {pass.dy, 1, size_};
+    return ReluGradient(device_, {pass.y, 1, size_}, dy, dy);
   }
 
+  // For who does not ask PassesGradientOn().
   absl::Status RunInputGradients(const Backward& pass) override {
     for (float* dx : pass.dx) {
       if (dx == nullptr) continue;
-      if (epilogue_ == AddEpilogue::kRelu) {
-        RETURN_IF_ERROR(ReluGradient(device_, {pass.y, 1, size_},
-                                     {pass.dy, 1, size_}, {dx, 1, size_}));
-      } else {
-        RETURN_IF_ERROR(Copy(pass.dy, dx));
-      }
+      RETURN_IF_ERROR(Copy(pass.dy, dx));
     }
     return absl::OkStatus();
   }
@@ -74,6 +72,10 @@ class AddLayer : public Layer {
   std::unique_ptr<const Layer> WithRelu() const override {
     return std::make_unique<AddLayer>(output_shape(), AddEpilogue::kRelu);
   }
+  bool KeepsOutputGradient() const override {
+    return epilogue_ == AddEpilogue::kNone;
+  }
+  bool PassesGradientOn() const override { return true; }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

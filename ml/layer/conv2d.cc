@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "ml/kernel/convolution.h"
 #include "ml/kernel/relu.h"
+#include "ml/layer/activated_layer.h"
 #include "ml/layer/dense_inputs.h"
 #include "ml/layer/image_window.h"
 
@@ -141,9 +142,9 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeConv2D(
                    FitImageWindow(image, spec.kernel_size(), spec.stride(),
                                   kUnitStride, spec.padding()));
   RETURN_IF_ERROR(CheckKernel(window, spec.filters()));
-  return std::make_unique<Conv2DLayer>(
-      spec, window,
-      spec.activation() == job::RELU ? Epilogue::kRelu : Epilogue::kNone);
+  return WithActivation(
+      std::make_unique<Conv2DLayer>(spec, window, Epilogue::kNone),
+      spec.activation());
 }
 
 }  // namespace parasol

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/relu.h"
+#include "ml/layer/activated_layer.h"
 #include "ml/layer/dense_inputs.h"
 
 namespace parasol {
@@ -72,10 +73,7 @@ class DensePass final : public LayerPass {
 
 class DenseLayer final : public Layer {
  public:
-  DenseLayer(const job::Dense& spec, int64_t inputs)
-      : inputs_(inputs),
-        epilogue_(spec.activation() == job::RELU ? Epilogue::kRelu
-                                                 : Epilogue::kNone) {
+  DenseLayer(const job::Dense& spec, int64_t inputs) : inputs_(inputs) {
     output_shape_ = {spec.units()};
     AddVariable("kernel", {inputs, spec.units()}, spec.kernel_l2());
     variables_[0].initializer = spec.kernel_initializer();
@@ -117,7 +115,7 @@ class DenseLayer final : public Layer {
   }
 
   const int64_t inputs_;
-  Epilogue epilogue_;
+  Epilogue epilogue_ = Epilogue::kNone;
 };
 
 }  // namespace
@@ -139,13 +137,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
         absl::StrCat("kernel: shape [", shape[0], ", ", spec.units(),
                      "] has more than ", kMaxElements, " elements"));
   }
-  if (spec.activation() != job::ACTIVATION_UNSPECIFIED &&
-      spec.activation() != job::RELU) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "dense.activation ", job::Activation_Name(spec.activation()),
-        " is for a layer of its own"));
-  }
-  return std::make_unique<DenseLayer>(spec, shape[0]);
+  return WithActivation(std::make_unique<DenseLayer>(spec, shape[0]),
+                        spec.activation());
 }
 
 }  // namespace parasol

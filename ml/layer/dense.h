@@ -11,8 +11,7 @@
 namespace parasol {
 
 // y = activation(x · kernel + bias) of one input [k]. Variables kernel
-// [k, units] (glorot_uniform by default), bias [units] (zeros). Linear or relu:
-// any other activation is for a layer of its own.
+// [k, units] (glorot_uniform by default), bias [units] (zeros).
 //   InvalidArgument  it does not fit the input: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
     const job::Dense& spec, absl::Span<const LayerInput> inputs);

@@ -222,6 +222,9 @@ LayerResults LayerTest::RunPass(LayerPass& pass, const Layer& layer,
     const LayerPass::Backward backward = memory.backward(Put(Floats(dy)));
     EXPECT_OK(pass.RunVariableGradients(backward));
     EXPECT_OK(pass.RunInputGradients(backward));
+    if (layer.KeepsOutputGradient()) {
+      EXPECT_EQ(Get(backward.dy, dy.size()), Floats(dy));
+    }
   }
   return memory.Results(OutputSize(layer, values.examples));
 }

@@ -1,0 +1,140 @@
+#include <cstdint>
+
+#include "base/multiversion.h"
+#include "ml/kernel/activation.h"
+#include "ml/kernel/vector_math.h"
+
+namespace parasol::cpu {
+namespace {
+
+constexpr float kInverseSqrt2Pi = 0.39894228f;
+
+PARASOL_MULTIVERSION void Sigmoid(const float* x, int64_t size, float* y) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) y[i] = vector_math::Sigmoid(x[i]);
+}
+
+PARASOL_MULTIVERSION void SigmoidGradient(const float* y, const float* dy,
+                                          int64_t size, float* dx) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) dx[i] = dy[i] * y[i] * (1 - y[i]);
+}
+
+PARASOL_MULTIVERSION void Tanh(const float* x, int64_t size, float* y) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) y[i] = vector_math::Tanh(x[i]);
+}
+
+PARASOL_MULTIVERSION void TanhGradient(const float* y, const float* dy,
+                                       int64_t size, float* dx) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) dx[i] = dy[i] * (1 - y[i] * y[i]);
+}
+
+PARASOL_MULTIVERSION void Gelu(const float* x, int64_t size, float* y) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) y[i] = x[i] * vector_math::NormalCdf(x[i]);
+}
+
+// (x · Φ(x))' = Φ(x) + x · φ(x).
+PARASOL_MULTIVERSION void GeluGradient(const float* x, const float* dy,
+                                       int64_t size, float* dx) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) {
+    const float slope = vector_math::NormalCdf(x[i]) +
+                        x[i] * kInverseSqrt2Pi * vector_math::Bell(x[i]);
+    dx[i] = dy[i] * slope;
+  }
+}
+
+// Of a row less its maximum, so that no finite number overflows.
+PARASOL_MULTIVERSION void SoftmaxOfRow(const float* x, int64_t size, float* y) {
+  float largest = x[0];
+#pragma omp simd reduction(max : largest)
+  for (int64_t i = 0; i < size; ++i) {
+    largest = largest > x[i] ? largest : x[i];
+  }
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < size; ++i) {
+    const float e = vector_math::Exp(x[i] - largest);
+    y[i] = e;
+    sum += e;
+  }
+  const float scale = 1 / sum;
+  for (int64_t i = 0; i < size; ++i) y[i] *= scale;
+}
+
+// dx = y · (dy - Σ y · dy).
+PARASOL_MULTIVERSION void SoftmaxGradientOfRow(const float* y, const float* dy,
+                                               int64_t size, float* dx) {
+  float dot = 0;
+#pragma omp simd reduction(+ : dot)
+  for (int64_t i = 0; i < size; ++i) dot += y[i] * dy[i];
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) dx[i] = y[i] * (dy[i] - dot);
+}
+
+void Softmax(MatrixView x, MutableMatrixView y) {
+  for (int64_t row = 0; row < x.rows; ++row) {
+    const int64_t begin = row * x.columns;
+    SoftmaxOfRow(x.data + begin, x.columns, y.data + begin);
+  }
+}
+
+void SoftmaxGradient(MatrixView y, MatrixView dy, MutableMatrixView dx) {
+  for (int64_t row = 0; row < y.rows; ++row) {
+    const int64_t begin = row * y.columns;
+    SoftmaxGradientOfRow(y.data + begin, dy.data + begin, y.columns,
+                         dx.data + begin);
+  }
+}
+
+}  // namespace
+
+absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
+                      MutableMatrixView y) {
+  switch (function) {
+    case ActivationFunction::kLinear:
+    case ActivationFunction::kRelu:
+      break;
+    case ActivationFunction::kSigmoid:
+      Sigmoid(x.data, x.size(), y.data);
+      break;
+    case ActivationFunction::kTanh:
+      Tanh(x.data, x.size(), y.data);
+      break;
+    case ActivationFunction::kGelu:
+      Gelu(x.data, x.size(), y.data);
+      break;
+    case ActivationFunction::kSoftmax:
+      Softmax(x, y);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ActivationGradient(Device& device, ActivationFunction function,
+                                MatrixView at, MatrixView dy,
+                                MutableMatrixView dx) {
+  switch (function) {
+    case ActivationFunction::kLinear:
+    case ActivationFunction::kRelu:
+      break;
+    case ActivationFunction::kSigmoid:
+      SigmoidGradient(at.data, dy.data, at.size(), dx.data);
+      break;
+    case ActivationFunction::kTanh:
+      TanhGradient(at.data, dy.data, at.size(), dx.data);
+      break;
+    case ActivationFunction::kGelu:
+      GeluGradient(at.data, dy.data, at.size(), dx.data);
+      break;
+    case ActivationFunction::kSoftmax:
+      SoftmaxGradient(at, dy, dx);
+      break;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol::cpu

@@ -1,0 +1,20 @@
+#include "ml/kernel/factorization_machine.h"
+
+#include "ml/kernel/dispatch.h"
+
+namespace parasol {
+
+absl::Status FactorizationMachine(Device& device, const Interaction& shape,
+                                  const float* x, float* y) {
+  return PARASOL_DISPATCH(device, FactorizationMachine(device, shape, x, y));
+}
+
+absl::Status FactorizationMachineGradient(Device& device,
+                                          const Interaction& shape,
+                                          const float* x, const float* dy,
+                                          float* dx) {
+  return PARASOL_DISPATCH(
+      device, FactorizationMachineGradient(device, shape, x, dy, dx));
+}
+
+}  // namespace parasol

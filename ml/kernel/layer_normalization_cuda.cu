@@ -1,0 +1,119 @@
+#include <cstdint>
+
+#include "ml/kernel/cuda_launch.h"
+#include "ml/kernel/layer_normalization.h"
+
+namespace parasol::cuda {
+namespace {
+
+struct Normalize {
+  MatrixView x;
+  const float* gamma;
+  const float* beta;
+  float epsilon;
+  RowMoments moments;
+  float* y;
+  __device__ void operator()(int64_t row, int lane) const {
+    const int64_t begin = row * x.columns;
+    float sum = 0;
+    for (int64_t i = lane; i < x.columns; i += kWarpSize) {
+      sum += x.data[begin + i];
+    }
+    const float mean = WarpSum(sum) / x.columns;
+    float squares = 0;
+    for (int64_t i = lane; i < x.columns; i += kWarpSize) {
+      const float difference = x.data[begin + i] - mean;
+      squares += difference * difference;
+    }
+    const float variance = WarpSum(squares) / x.columns;
+    const float inverse_deviation = 1 / sqrtf(variance + epsilon);
+    for (int64_t i = lane; i < x.columns; i += kWarpSize) {
+      const float z = (x.data[begin + i] - mean) * inverse_deviation;
+      const float scaled = gamma == nullptr ? z : z * gamma[i];
+      y[begin + i] = beta == nullptr ? scaled : scaled + beta[i];
+    }
+    if (lane == 0) {
+      moments.mean[row] = mean;
+      moments.inverse_deviation[row] = inverse_deviation;
+    }
+  }
+};
+
+// Of one column.
+struct VariableGradients {
+  MatrixView x;
+  RowMoments moments;
+  const float* dy;
+  float* dgamma;
+  float* dbeta;
+  __device__ void operator()(int64_t column) const {
+    float gamma = 0;
+    float beta = 0;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      const int64_t i = row * x.columns + column;
+      gamma += dy[i] * (x.data[i] - moments.mean[row]) *
+               moments.inverse_deviation[row];
+      beta += dy[i];
+    }
+    if (dgamma != nullptr) dgamma[column] = gamma;
+    if (dbeta != nullptr) dbeta[column] = beta;
+  }
+};
+
+struct InputGradient {
+  MatrixView x;
+  const float* gamma;
+  RowMoments moments;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t row, int lane) const {
+    const int64_t begin = row * x.columns;
+    const float mean = moments.mean[row];
+    const float inverse_deviation = moments.inverse_deviation[row];
+    float sum = 0;
+    float dot = 0;
+    for (int64_t i = lane; i < x.columns; i += kWarpSize) {
+      const float g =
+          gamma == nullptr ? dy[begin + i] : dy[begin + i] * gamma[i];
+      sum += g;
+      dot += g * (x.data[begin + i] - mean) * inverse_deviation;
+    }
+    const float mean_g = WarpSum(sum) / x.columns;
+    const float mean_gz = WarpSum(dot) / x.columns;
+    for (int64_t i = lane; i < x.columns; i += kWarpSize) {
+      const float g =
+          gamma == nullptr ? dy[begin + i] : dy[begin + i] * gamma[i];
+      const float z = (x.data[begin + i] - mean) * inverse_deviation;
+      dx[begin + i] = inverse_deviation * (g - mean_g - z * mean_gz);
+    }
+  }
+};
+
+}  // namespace
+
+absl::Status LayerNormalization(Device& device, MatrixView x,
+                                const float* gamma, const float* beta,
+                                float epsilon, RowMoments moments,
+                                MutableMatrixView y) {
+  return ForEachRow(device, "layer normalization", x.rows,
+                    Normalize{x, gamma, beta, epsilon, moments, y.data});
+}
+
+absl::Status LayerNormalizationVariableGradients(Device& device, MatrixView x,
+                                                 RowMoments moments,
+                                                 MatrixView dy, float* dgamma,
+                                                 float* dbeta) {
+  return ForEach(device, "variables' gradients of layer normalization",
+                 x.columns,
+                 VariableGradients{x, moments, dy.data, dgamma, dbeta});
+}
+
+absl::Status LayerNormalizationInputGradient(Device& device, MatrixView x,
+                                             const float* gamma,
+                                             RowMoments moments, MatrixView dy,
+                                             MutableMatrixView dx) {
+  return ForEachRow(device, "gradient of layer normalization", x.rows,
+                    InputGradient{x, gamma, moments, dy.data, dx.data});
+}
+
+}  // namespace parasol::cuda

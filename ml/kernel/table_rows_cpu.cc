@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <cstdint>
+
+#include "base/multiversion.h"
+#include "ml/kernel/table_rows.h"
+
+namespace parasol::cpu {
+namespace {
+
+// to += scale · from
+__attribute__((always_inline)) inline void AddScaled(const float* from,
+                                                     float scale, int64_t width,
+                                                     float* to) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < width; ++i) to[i] += scale * from[i];
+}
+
+// What each row of the example's bag is multiplied by, beside its weight.
+float ScaleOf(const Bags& bags, Combiner combiner, int64_t example) {
+  if (combiner == Combiner::kSum) return 1;
+  float sum = 0;
+  for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1]; ++i) {
+    sum += bags.weights == nullptr ? 1 : bags.weights[i];
+  }
+  return sum == 0 ? 0 : 1 / sum;
+}
+
+float WeightOf(const Bags& bags, int32_t i) {
+  return bags.weights == nullptr ? 1 : bags.weights[i];
+}
+
+PARASOL_MULTIVERSION void AddRows(MatrixView dy, const int32_t* positions,
+                                  float* rows) {
+  for (int64_t i = 0; i < dy.rows; ++i) {
+    AddScaled(dy.data + i * dy.columns, 1, dy.columns,
+              rows + int64_t{positions[i]} * dy.columns);
+  }
+}
+
+PARASOL_MULTIVERSION void Combine(const float* rows, const Bags& bags,
+                                  Combiner combiner, MutableMatrixView y) {
+  for (int64_t example = 0; example < y.rows; ++example) {
+    const float scale = ScaleOf(bags, combiner, example);
+    for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
+         ++i) {
+      AddScaled(rows + int64_t{bags.positions[i]} * y.columns,
+                scale * WeightOf(bags, i), y.columns,
+                y.data + example * y.columns);
+    }
+  }
+}
+
+PARASOL_MULTIVERSION void AddCombined(MatrixView dy, const Bags& bags,
+                                      Combiner combiner, float* rows) {
+  for (int64_t example = 0; example < dy.rows; ++example) {
+    const float scale = ScaleOf(bags, combiner, example);
+    for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
+         ++i) {
+      AddScaled(dy.data + example * dy.columns, scale * WeightOf(bags, i),
+                dy.columns, rows + int64_t{bags.positions[i]} * dy.columns);
+    }
+  }
+}
+
+PARASOL_MULTIVERSION void AddAllRows(MatrixView dy, float* sum) {
+  for (int64_t row = 0; row < dy.rows; ++row) {
+    AddScaled(dy.data + row * dy.columns, 1, dy.columns, sum);
+  }
+}
+
+}  // namespace
+
+absl::Status GatherRows(Device& device, const float* rows,
+                        const int32_t* positions, MutableMatrixView y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    std::copy_n(rows + int64_t{positions[i]} * y.columns, y.columns,
+                y.data + i * y.columns);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
+                       float* rows) {
+  AddRows(dy, positions, rows);
+  return absl::OkStatus();
+}
+
+absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
+                         Combiner combiner, const float* bias,
+                         MutableMatrixView y) {
+  for (int64_t i = 0; i < y.rows; ++i) {
+    float* const row = y.data + i * y.columns;
+    if (bias == nullptr) {
+      std::fill_n(row, y.columns, 0.0f);
+    } else {
+      std::copy_n(bias, y.columns, row);
+    }
+  }
+  Combine(rows, bags, combiner, y);
+  return absl::OkStatus();
+}
+
+absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
+                               Combiner combiner, float* rows) {
+  AddCombined(dy, bags, combiner, rows);
+  return absl::OkStatus();
+}
+
+absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {
+  std::fill_n(sum, dy.columns, 0.0f);
+  AddAllRows(dy, sum);
+  return absl::OkStatus();
+}
+
+}  // namespace parasol::cpu

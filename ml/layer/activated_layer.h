@@ -1,0 +1,19 @@
+#ifndef PARASOL_ML_LAYER_ACTIVATED_LAYER_H_
+#define PARASOL_ML_LAYER_ACTIVATED_LAYER_H_
+
+#include <memory>
+
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// `layer`, which has no activation yet (a dense, a conv2d), with one on its
+// output: computed in the layer's own kernel where it has such a form,
+// otherwise in place after it. A softmax is over the last axis.
+std::unique_ptr<const Layer> WithActivation(std::unique_ptr<const Layer> layer,
+                                            job::Activation activation);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_ACTIVATED_LAYER_H_

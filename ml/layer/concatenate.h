@@ -1,0 +1,20 @@
+#ifndef PARASOL_ML_LAYER_CONCATENATE_H_
+#define PARASOL_ML_LAYER_CONCATENATE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Its inputs one after another along spec.axis(). All other axes are equal.
+//   InvalidArgument  they are not, there is no such axis, or one is not dense.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
+    const job::Concatenate& spec, absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_CONCATENATE_H_

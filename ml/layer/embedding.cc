@@ -1,0 +1,68 @@
+#include "ml/layer/embedding.h"
+
+#include "absl/status/status.h"
+#include "base/status_macros.h"
+#include "ml/kernel/table_rows.h"
+#include "ml/layer/id_inputs.h"
+
+namespace parasol {
+namespace {
+
+class EmbeddingPass final : public LayerPass {
+ public:
+  // `ids`: of a batch.
+  EmbeddingPass(Device& device, int64_t ids, int64_t width)
+      : device_(device), ids_(ids), width_(width) {}
+
+  absl::Status RunForward(const Forward& pass) override {
+    return GatherRows(device_, pass.rows.rows, pass.rows.positions,
+                      {pass.y, ids_, width_});
+  }
+
+  absl::Status RunVariableGradients(const Backward& pass) override {
+    return absl::OkStatus();
+  }
+
+  absl::Status RunInputGradients(const Backward& pass) override {
+    return AddToRows(device_, {pass.dy, ids_, width_}, pass.rows.positions,
+                     pass.row_gradients);
+  }
+
+ private:
+  Device& device_;
+  const int64_t ids_;
+  const int64_t width_;
+};
+
+class EmbeddingLayer final : public Layer {
+ public:
+  EmbeddingLayer(const job::Embedding& spec, int64_t ids, int64_t width) {
+    output_shape_ = {ids, width};
+    table_ = spec.table();
+    row_l2_ = spec.l2();
+  }
+
+  bool KeepsOutputGradient() const override { return true; }
+  absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
+      Device& device, int64_t examples) const override {
+    return std::make_unique<EmbeddingPass>(device, examples * output_shape()[0],
+                                           output_shape()[1]);
+  }
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
+    const job::Embedding& spec, absl::Span<const LayerInput> inputs,
+    int64_t table_width) {
+  ASSIGN_OR_RETURN(const LayerInput input, OnlyIdInput(inputs));
+  if (input.ids_per_example <= 0) {
+    return absl::InvalidArgumentError(
+        "embedding takes as many ids of each example, and its input gives any "
+        "number: use embedding_bag");
+  }
+  return std::make_unique<EmbeddingLayer>(spec, input.ids_per_example,
+                                          table_width);
+}
+
+}  // namespace parasol

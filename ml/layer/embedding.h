@@ -1,0 +1,23 @@
+#ifndef PARASOL_ML_LAYER_EMBEDDING_H_
+#define PARASOL_ML_LAYER_EMBEDDING_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Rows of a table: [ids of an example, table_width]. Weights of ids are not
+// read.
+//   InvalidArgument  its input is not one list of ids, as many in each example.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
+    const job::Embedding& spec, absl::Span<const LayerInput> inputs,
+    int64_t table_width);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_EMBEDDING_H_

@@ -1,0 +1,21 @@
+#ifndef PARASOL_ML_LAYER_LAYER_NORMALIZATION_H_
+#define PARASOL_ML_LAYER_LAYER_NORMALIZATION_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/layer/layer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// y = gamma · (x - mean) / sqrt(variance + epsilon) + beta over the last axis.
+// Variables gamma (ones) and beta (zeros), of that axis.
+//   InvalidArgument  it has not one dense input, or that is a scalar.
+absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
+    const job::LayerNormalization& spec, absl::Span<const LayerInput> inputs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_LAYER_NORMALIZATION_H_
