@@ -18,7 +18,8 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
   evaluated->input_.data_dir = options.data_dir;
   RETURN_IF_ERROR(
       InputPipeline::Open(evaluated->dataset_, evaluated->input_).status());
-  ASSIGN_OR_RETURN(evaluated->device_, Device::Open(options.device));
+  ASSIGN_OR_RETURN(evaluated->device_,
+                   Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(evaluated->model_,
                    Model::Create(job.model(), *evaluated->device_));
   return evaluated;

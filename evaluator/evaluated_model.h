@@ -24,6 +24,7 @@ class EvaluatedModel {
     std::string data_dir;
     // As for Device::Open().
     std::string device = "auto";
+    int threads = 1;
   };
 
   // `job` has an eval data set, which is opened once, to find errors early.

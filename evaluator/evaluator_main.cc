@@ -13,6 +13,7 @@ ABSL_FLAG(std::string, data_dir, "",
 ABSL_FLAG(std::string, device, "auto",
           "Where to compute: auto (a CUDA device if there is one), cpu, "
           "cuda:N.");
+ABSL_FLAG(int, threads, 1, "Of a CPU, for computing.");
 ABSL_FLAG(std::string, checkpoint_dir, "",
           "The job's checkpoints, where this task sees them under another path "
           "than the chief.");
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.evaluation.model.data_dir = absl::GetFlag(FLAGS_data_dir);
   options.evaluation.model.device = absl::GetFlag(FLAGS_device);
+  options.evaluation.model.threads = absl::GetFlag(FLAGS_threads);
   options.evaluation.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.evaluation.poll_interval = absl::GetFlag(FLAGS_poll_interval);
   return parasol::ExitWith(parasol::RunEvaluator(config, options, signal));

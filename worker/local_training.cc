@@ -17,6 +17,7 @@
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
 #include "worker/clipped_model.h"
+#include "worker/worker_device.h"
 
 namespace parasol {
 namespace {
@@ -74,7 +75,8 @@ absl::Status LocalTraining::Run() {
 
 absl::Status LocalTraining::Prepare() {
   const job::Job& job = options_.job;
-  ASSIGN_OR_RETURN(device_, Device::Open(options_.device));
+  ASSIGN_OR_RETURN(device_,
+                   OpenDevice(options_.device, options_.threads, job.worker()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(job.model(), *device_));
   model_ = ClipGradients(std::move(model), job.optimizer());

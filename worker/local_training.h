@@ -26,6 +26,7 @@ class LocalTraining {
     job::Job job;  // with its defaults filled in
     std::string data_dir;
     std::string device = "auto";
+    int threads = 1;  // of a CPU, for computing
   };
 
   LocalTraining(Options options, Clock& clock, MetricsRegistry& metrics);

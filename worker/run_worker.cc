@@ -55,8 +55,9 @@ absl::StatusOr<job::Job> LoadJob(const RunWorkerOptions& options) {
 absl::Status RunAlone(const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry) {
   ASSIGN_OR_RETURN(job::Job job, LoadJob(options));
-  LocalTraining training({std::move(job), options.data_dir, options.device},
-                         Clock::Real(), registry);
+  LocalTraining training(
+      {std::move(job), options.data_dir, options.device, options.threads},
+      Clock::Real(), registry);
   signal.OnSignal([&training] { training.Stop(); });
   const absl::Status result = training.Run();
   signal.Disarm();
@@ -88,6 +89,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   task.metrics_address = WithPort(config.address, metrics_port);
   task.data_dir = options.data_dir;
   task.device = options.device;
+  task.threads = options.threads;
   task.input_shard = InputShard(config);
   task.input_shards = config.cluster->num_tasks(Role::kWorker);
   task.chief_timeout = options.chief_timeout;

@@ -15,6 +15,7 @@ namespace parasol {
 struct RunWorkerOptions {
   std::string data_dir;
   std::string device;
+  int threads = 1;
   std::string metrics_address;
   absl::Duration chief_timeout;
   absl::Duration ps_timeout;

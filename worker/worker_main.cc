@@ -13,6 +13,9 @@ ABSL_FLAG(std::string, data_dir, "",
 ABSL_FLAG(std::string, device, "auto",
           "Where to compute: auto (a CUDA device if there is one), cpu, "
           "cuda:N.");
+ABSL_FLAG(int, threads, 1,
+          "Of a CPU, for computing. A worker that has a machine to itself "
+          "should have its cores.");
 ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
           "host:port of /metrics; port 0: chosen by the system, and logged.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
@@ -42,6 +45,7 @@ int main(int argc, char** argv) {
   parasol::RunWorkerOptions options;
   options.data_dir = absl::GetFlag(FLAGS_data_dir);
   options.device = absl::GetFlag(FLAGS_device);
+  options.threads = absl::GetFlag(FLAGS_threads);
   options.metrics_address = absl::GetFlag(FLAGS_metrics_address);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);

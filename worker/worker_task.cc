@@ -24,6 +24,7 @@
 #include "worker/step_source.h"
 #include "worker/sync_training_loop.h"
 #include "worker/training_loop.h"
+#include "worker/worker_device.h"
 
 namespace parasol {
 namespace {
@@ -222,7 +223,8 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
 // it waits for anybody.
 absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
-  ASSIGN_OR_RETURN(device_, Device::Open(options_.device));
+  ASSIGN_OR_RETURN(
+      device_, OpenDevice(options_.device, options_.threads, job_.worker()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(job_.model(), *device_));
   model_ = ClipGradients(std::move(model), job_.optimizer());

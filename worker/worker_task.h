@@ -25,6 +25,8 @@ struct WorkerTaskOptions {
   std::string data_dir;
   // "auto", "cpu", "cuda:0".
   std::string device = "auto";
+  // Of a CPU, for computing.
+  int threads = 1;
   // This worker reads examples input_shard, input_shard + input_shards, …
   int input_shard = 0;
   int input_shards = 1;

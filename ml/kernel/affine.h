@@ -8,9 +8,9 @@
 namespace parasol {
 
 // All of these enqueue on the compute stream and return; outputs overlap no
-// input. Products are float32 throughout on every device (no TF32), so that a
-// job converges alike wherever its workers run. Shapes that do not fit are the
-// caller's bug. Unavailable: the device was lost.
+// input. Products are float32 throughout unless the device was opened with another
+// precision, so that a job converges alike wherever its workers run. Shapes
+// that do not fit are the caller's bug. Unavailable: the device was lost.
 
 enum class Epilogue { kNone, kRelu };
 

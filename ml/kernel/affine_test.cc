@@ -4,10 +4,15 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -128,6 +133,71 @@ TEST_P(AffineTest, VariableGradientsAreTheReference) {
                           std::vector<float>(sum.begin(), sum.end())));
     EXPECT_OK(AffineVariableGradients(device(), Put(x), Put(dy), dw, nullptr));
   }
+}
+
+// x · w as a CUDA device of that precision computes it; nothing where there is
+// no CUDA device.
+absl::StatusOr<std::vector<float>> Product(Precision precision,
+                                           const reference::Matrix& x,
+                                           const reference::Matrix& w) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                   Device::Open("cuda:0", {.precision = precision}));
+  const auto put = [&device](const reference::Matrix& m) {
+    Array<float> host = *device->NewHostArray<float>(m.values.size());
+    std::copy(m.values.begin(), m.values.end(), host.data());
+    Array<float> array = *device->NewArray<float>(m.values.size());
+    EXPECT_OK(device->Copy(Device::Stream::kCompute,
+                           absl::Span<const float>(host.span()), array.data()));
+    EXPECT_OK(device->Synchronize());
+    return array;
+  };
+  const Array<float> a = put(x);
+  const Array<float> b = put(w);
+  const Array<float> c = put(reference::Matrix(x.rows, w.columns));
+  RETURN_IF_ERROR(Affine(*device, {a.data(), x.rows, x.columns},
+                         {b.data(), w.rows, w.columns}, nullptr,
+                         Epilogue::kNone, {c.data(), x.rows, w.columns}));
+  const Array<float> y = *device->NewHostArray<float>(c.size());
+  RETURN_IF_ERROR(device->Copy(Device::Stream::kCompute,
+                               absl::Span<const float>(c.span()), y.data()));
+  RETURN_IF_ERROR(device->Synchronize());
+  return std::vector<float>(y.data(), y.data() + y.size());
+}
+
+// Of significand; to nearest, ties to even.
+reference::Matrix RoundedTo(int bits, reference::Matrix m) {
+  for (double& value : m.values) {
+    int exponent = 0;
+    const double fraction = std::frexp(value, &exponent);
+    value =
+        std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
+  }
+  return m;
+}
+
+TEST(AffinePrecisionTest, Bfloat16RoundsTheFactorsAndAddsInFloat32) {
+  const reference::Matrix x = RandomMatrix(33, 100, 1);
+  const reference::Matrix w = RandomMatrix(100, 29, 2);
+  const absl::StatusOr<std::vector<float>> y =
+      Product(Precision::kBfloat16, x, w);
+  if (absl::IsFailedPrecondition(y.status())) GTEST_SKIP() << y.status();
+  ASSERT_OK(y.status());
+  EXPECT_THAT(
+      *y,
+      Pointwise(FloatNear(Tolerance(100)),
+                Floats(reference::Product(RoundedTo(8, x), RoundedTo(8, w)))));
+}
+
+// Each factor is off by 2^-11 of itself at most, a sum by as much of 100
+// products twice; values are below 1.
+TEST(AffinePrecisionTest, Tf32KeepsTenBitsOfTheFactors) {
+  const reference::Matrix x = RandomMatrix(33, 100, 1);
+  const reference::Matrix w = RandomMatrix(100, 29, 2);
+  const absl::StatusOr<std::vector<float>> y = Product(Precision::kTf32, x, w);
+  if (absl::IsFailedPrecondition(y.status())) GTEST_SKIP() << y.status();
+  ASSERT_OK(y.status());
+  EXPECT_THAT(*y, Pointwise(FloatNear(100 * std::ldexp(1.0f, -10)),
+                            Floats(reference::Product(x, w))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, AffineTest, DevicesUnderTest(), DeviceName);

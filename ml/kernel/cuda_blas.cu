@@ -1,12 +1,27 @@
 #include <cublas_v2.h>
+#include <cuda_bf16.h>
 #include <dlfcn.h>
+
+#include <algorithm>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/kernel/cuda_blas.h"
+#include "ml/kernel/cuda_scratch.h"
+#include "ml/kernel/cuda_status.h"
 
 namespace parasol {
 namespace {
+
+// cuBLAS overloads this name in C++.
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t,
+                              cublasOperation_t, int, int, int, const void*,
+                              const void*, cudaDataType, int, const void*,
+                              cudaDataType, int, const void*, void*,
+                              cudaDataType, int, cublasComputeType_t,
+                              cublasGemmAlgo_t);
+static_assert(sizeof(static_cast<GemmEx*>(&cublasGemmEx)) > 0);
 
 // The functions used, typed by cuBLAS's own declarations.
 struct Functions {
@@ -14,7 +29,7 @@ struct Functions {
   decltype(&cublasDestroy_v2) destroy = nullptr;
   decltype(&cublasSetStream_v2) set_stream = nullptr;
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
-  decltype(&cublasSgemm_v2) sgemm = nullptr;
+  GemmEx* gemm = nullptr;
 };
 
 template <typename Function>
@@ -38,7 +53,7 @@ absl::StatusOr<Functions> Load() {
   RETURN_IF_ERROR(Find(library, "cublasDestroy_v2", functions.destroy));
   RETURN_IF_ERROR(Find(library, "cublasSetStream_v2", functions.set_stream));
   RETURN_IF_ERROR(Find(library, "cublasSetMathMode", functions.set_math_mode));
-  RETURN_IF_ERROR(Find(library, "cublasSgemm_v2", functions.sgemm));
+  RETURN_IF_ERROR(Find(library, "cublasGemmEx", functions.gemm));
   return functions;
 }
 
@@ -51,17 +66,41 @@ absl::Status Check(cublasStatus_t status, absl::string_view what) {
              : absl::UnavailableError(words);
 }
 
+constexpr int kThreads = 256;
+constexpr int64_t kMaxBlocks = 4096;
+
+__global__ void RoundKernel(const float* from, int64_t size,
+                            __nv_bfloat16* to) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
+       i += step) {
+    to[i] = __float2bfloat16_rn(from[i]);
+  }
+}
+
+// What cuBLAS reads of a factor.
+struct Factor {
+  const void* data = nullptr;
+  cudaDataType type = CUDA_R_32F;
+};
+
 class LoadedBlas : public CudaBlas {
  public:
-  explicit LoadedBlas(const Functions& functions) : functions_(functions) {}
+  LoadedBlas(const Functions& functions, CUstream_st* stream,
+             Precision precision)
+      : functions_(functions),
+        stream_(stream),
+        precision_(precision),
+        rounded_a_(stream),
+        rounded_b_(stream) {}
   ~LoadedBlas() override {
     if (handle_ != nullptr) functions_.destroy(handle_);
   }
 
-  absl::Status Start(CUstream_st* stream) {
+  absl::Status Start() {
     RETURN_IF_ERROR(Check(functions_.create(&handle_), "cublasCreate"));
     RETURN_IF_ERROR(
-        Check(functions_.set_stream(handle_, stream), "cublasSetStream"));
+        Check(functions_.set_stream(handle_, stream_), "cublasSetStream"));
     return Check(functions_.set_math_mode(handle_, CUBLAS_DEFAULT_MATH),
                  "cublasSetMathMode");
   }
@@ -74,14 +113,17 @@ class LoadedBlas : public CudaBlas {
     const int64_t inner = transpose_a == Transpose::kNo ? a.columns : a.rows;
     const float one = 1;
     const float zero = 0;
-    const cublasStatus_t status = functions_.sgemm(
+    ASSIGN_OR_RETURN(const Factor left, FactorOf(a, rounded_a_));
+    ASSIGN_OR_RETURN(const Factor right, FactorOf(b, rounded_b_));
+    const cublasStatus_t status = functions_.gemm(
         handle_, Operation(transpose_b), Operation(transpose_a),
         static_cast<int>(c.columns), static_cast<int>(c.rows),
-        static_cast<int>(inner), &one, b.data, static_cast<int>(b.columns),
-        a.data, static_cast<int>(a.columns), &zero, c.data,
-        static_cast<int>(c.columns));
+        static_cast<int>(inner), &one, right.data, right.type,
+        static_cast<int>(b.columns), left.data, left.type,
+        static_cast<int>(a.columns), &zero, c.data, CUDA_R_32F,
+        static_cast<int>(c.columns), ComputeType(), CUBLAS_GEMM_DEFAULT);
     if (status == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
-    return Check(status, absl::StrCat("sgemm of ", c.rows, "x", inner, " by ",
+    return Check(status, absl::StrCat("product of ", c.rows, "x", inner, " by ",
                                       inner, "x", c.columns));
   }
 
@@ -90,16 +132,38 @@ class LoadedBlas : public CudaBlas {
     return transpose == Transpose::kYes ? CUBLAS_OP_T : CUBLAS_OP_N;
   }
 
+  cublasComputeType_t ComputeType() const {
+    return precision_ == Precision::kTf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                          : CUBLAS_COMPUTE_32F;
+  }
+
+  absl::StatusOr<Factor> FactorOf(MatrixView m, CudaScratch& rounded) {
+    if (precision_ != Precision::kBfloat16) return Factor{m.data, CUDA_R_32F};
+    ASSIGN_OR_RETURN(void* const memory,
+                     rounded.Reserve(m.size() * sizeof(__nv_bfloat16)));
+    const int64_t blocks =
+        std::min((m.size() + kThreads - 1) / kThreads, kMaxBlocks);
+    RoundKernel<<<blocks, kThreads, 0, stream_>>>(
+        m.data, m.size(), static_cast<__nv_bfloat16*>(memory));
+    RETURN_IF_ERROR(LaunchStatus("rounding to bfloat16"));
+    return Factor{memory, CUDA_R_16BF};
+  }
+
   const Functions functions_;
+  CUstream_st* const stream_;
+  const Precision precision_;
   cublasHandle_t handle_ = nullptr;
+  CudaScratch rounded_a_;
+  CudaScratch rounded_b_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CudaBlas>> CudaBlas::Open(CUstream_st* stream) {
+absl::StatusOr<std::unique_ptr<CudaBlas>> CudaBlas::Open(CUstream_st* stream,
+                                                         Precision precision) {
   ASSIGN_OR_RETURN(const Functions functions, Load());
-  auto blas = std::make_unique<LoadedBlas>(functions);
-  RETURN_IF_ERROR(blas->Start(stream));
+  auto blas = std::make_unique<LoadedBlas>(functions, stream, precision);
+  RETURN_IF_ERROR(blas->Start());
   return blas;
 }
 

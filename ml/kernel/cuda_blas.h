@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ml/kernel/matrix.h"
+#include "ml/kernel/precision.h"
 
 struct CUstream_st;
 
@@ -19,11 +20,12 @@ class CudaBlas {
   // For the calling thread's device; all work goes to `stream`.
   //   FailedPrecondition  the library is not on this machine: says where it was
   //                       looked for.
-  static absl::StatusOr<std::unique_ptr<CudaBlas>> Open(CUstream_st* stream);
+  static absl::StatusOr<std::unique_ptr<CudaBlas>> Open(CUstream_st* stream,
+                                                        Precision precision);
   virtual ~CudaBlas() = default;
 
   // c = op(a) · op(b), where `a` and `b` are given as they lie in memory.
-  // float32 throughout: TF32 would keep 10 bits of each factor's mantissa.
+  // float32 but for the factors, which have the precision of Open().
   virtual absl::Status Multiply(MatrixView a, Transpose transpose_a,
                                 MatrixView b, Transpose transpose_b,
                                 MutableMatrixView c) = 0;

@@ -32,7 +32,8 @@ absl::StatusOr<cudaEvent_t> CreateEvent() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(int index) {
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(int index,
+                                                         Precision precision) {
   const std::string name = absl::StrCat("cuda:", index);
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
@@ -50,11 +51,11 @@ absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(int index) {
       << "device " << name;
   std::unique_ptr<CudaDevice> device(
       new CudaDevice(index, absl::StrCat(name, " (", properties.name, ")")));
-  RETURN_IF_ERROR(device->Start()) << "device " << name;
+  RETURN_IF_ERROR(device->Start(precision)) << "device " << name;
   return device;
 }
 
-absl::Status CudaDevice::Start() {
+absl::Status CudaDevice::Start(Precision precision) {
   RETURN_IF_ERROR(Select());
   for (CUstream_st*& stream : streams_) {
     RETURN_IF_ERROR(
@@ -62,7 +63,7 @@ absl::Status CudaDevice::Start() {
                    "cudaStreamCreate"));
   }
   ASSIGN_OR_RETURN(order_, CreateEvent());
-  ASSIGN_OR_RETURN(blas_, CudaBlas::Open(Get(Stream::kCompute)));
+  ASSIGN_OR_RETURN(blas_, CudaBlas::Open(Get(Stream::kCompute), precision));
   return absl::OkStatus();
 }
 

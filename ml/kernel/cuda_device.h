@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "ml/kernel/cuda_blas.h"
 #include "ml/kernel/device.h"
+#include "ml/kernel/precision.h"
 
 // CUDA's own names of its stream and event types, so that no caller needs its
 // headers.
@@ -24,7 +25,8 @@ namespace parasol {
 class CudaDevice : public Device {
  public:
   //   FailedPrecondition  the device, the driver or cuBLAS is not there.
-  static absl::StatusOr<std::unique_ptr<Device>> Open(int index);
+  static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
+                                                      Precision precision);
   ~CudaDevice() override;
 
   // Where a kernel is launched; makes this device the calling thread's.
@@ -42,7 +44,7 @@ class CudaDevice : public Device {
   CudaDevice(int index, std::string name)
       : Device(Kind::kCuda, std::move(name)), index_(index) {}
 
-  absl::Status Start();
+  absl::Status Start(Precision precision);
   // CUDA remembers per thread which device it means.
   absl::Status Select();
   CUstream_st* Get(Stream stream) const {

@@ -14,9 +14,10 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-absl::StatusOr<std::unique_ptr<Device>> OpenCuda(int index) {
+absl::StatusOr<std::unique_ptr<Device>> OpenCuda(int index,
+                                                 Precision precision) {
 #if PARASOL_HAVE_CUDA
-  return CudaDevice::Open(index);
+  return CudaDevice::Open(index, precision);
 #else
   return absl::FailedPreconditionError(absl::StrCat(
       "device cuda:", index, ": this binary was built without CUDA"));
@@ -38,10 +39,11 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(absl::string_view name,
       return absl::InvalidArgumentError(
           absl::StrCat("device ", name, ": no number after \"cuda:\""));
     }
-    return OpenCuda(index);
+    return OpenCuda(index, options.precision);
   }
   if (name == "auto") {
-    absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0);
+    absl::StatusOr<std::unique_ptr<Device>> cuda =
+        OpenCuda(0, options.precision);
     if (cuda.ok()) return cuda;
   } else if (name != "cpu") {
     return absl::InvalidArgumentError(absl::StrCat(

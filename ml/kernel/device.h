@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/kernel/precision.h"
 
 namespace parasol {
 
@@ -59,6 +60,7 @@ class Device {
     // pools on the same cores are slower than one thread. A worker that has a
     // machine to itself should ask for its cores.
     int threads = 1;
+    Precision precision = Precision::kFloat32;
   };
 
   // A point in a stream's work.

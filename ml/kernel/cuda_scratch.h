@@ -1,0 +1,47 @@
+#ifndef PARASOL_ML_KERNEL_CUDA_SCRATCH_H_
+#define PARASOL_ML_KERNEL_CUDA_SCRATCH_H_
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ml/kernel/cuda_status.h"
+
+namespace parasol {
+
+// Memory on the calling thread's CUDA device that the work of one stream uses
+// between one kernel and the next. Grows to the largest that was asked for.
+class CudaScratch {
+ public:
+  explicit CudaScratch(CUstream_st* stream) : stream_(stream) {}
+  CudaScratch(const CudaScratch&) = delete;
+  CudaScratch& operator=(const CudaScratch&) = delete;
+  ~CudaScratch() { cudaFree(data_); }
+
+  // What the last call gave is gone where this one has to give more: the stream
+  // has finished with it.
+  //   ResourceExhausted  the device is full.
+  absl::StatusOr<void*> Reserve(size_t bytes) {
+    if (bytes <= bytes_) return data_;
+    RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "scratch"));
+    cudaFree(data_);
+    data_ = nullptr;
+    bytes_ = 0;
+    RETURN_IF_ERROR(CudaStatus(cudaMalloc(&data_, bytes),
+                               absl::StrCat(bytes, " bytes of scratch")));
+    bytes_ = bytes;
+    return data_;
+  }
+
+ private:
+  CUstream_st* const stream_;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_KERNEL_CUDA_SCRATCH_H_
