@@ -8,9 +8,10 @@
 namespace parasol {
 
 // All of these enqueue on the compute stream and return; outputs overlap no
-// input. Products are float32 throughout unless the device was opened with another
-// precision, so that a job converges alike wherever its workers run. Shapes
-// that do not fit are the caller's bug. Unavailable: the device was lost.
+// input. Products are float32 throughout unless the device was opened with
+// another precision, so that a job converges alike wherever its workers run.
+// Shapes that do not fit are the caller's bug. Unavailable: the device was
+// lost.
 
 enum class Epilogue { kNone, kRelu };
 
@@ -46,6 +47,12 @@ absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
 absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
+
+// What comes after a product: y = epilogue(y + bias), no bias when null; and
+// the sum of dy's rows, which has the same bits every time.
+absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
+                           MutableMatrixView y);
+absl::Status SumRows(Device& device, MatrixView dy, float* sum);
 }  // namespace cuda
 
 }  // namespace parasol

@@ -48,29 +48,6 @@ __global__ void SumRowsKernel(const float* dy, int64_t rows, int64_t columns,
   sum[column] = value;
 }
 
-absl::Status ApplyEpilogue(CudaDevice& device, const float* bias,
-                           Epilogue epilogue, MutableMatrixView y) {
-  const bool relu = epilogue == Epilogue::kRelu;
-  if (bias == nullptr && !relu) return absl::OkStatus();
-  ASSIGN_OR_RETURN(CUstream_st * stream, device.ComputeStream());
-  const auto kernel = bias == nullptr ? EpilogueKernel<false, true>
-                      : relu          ? EpilogueKernel<true, true>
-                                      : EpilogueKernel<true, false>;
-  const int64_t blocks =
-      std::min((y.size() + kThreads - 1) / kThreads, kMaxBlocks);
-  kernel<<<blocks, kThreads, 0, stream>>>(bias, y.columns, y.size(), y.data);
-  return LaunchStatus("bias and relu");
-}
-
-// Sums in an order that depends on the shape only: the same bits every time.
-absl::Status SumRows(CudaDevice& device, MatrixView dy, float* sum) {
-  ASSIGN_OR_RETURN(CUstream_st * stream, device.ComputeStream());
-  const int64_t blocks = (dy.columns + kWarp - 1) / kWarp;
-  SumRowsKernel<<<blocks, dim3(kWarp, kWarpsPerBlock), 0, stream>>>(
-      dy.data, dy.rows, dy.columns, sum);
-  return LaunchStatus("sum of rows");
-}
-
 absl::Status Multiply(CudaDevice& device, MatrixView a, Transpose transpose_a,
                       MatrixView b, Transpose transpose_b,
                       MutableMatrixView c) {
@@ -82,11 +59,34 @@ CudaDevice& Cuda(Device& device) { return static_cast<CudaDevice&>(device); }
 
 }  // namespace
 
+absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
+                           MutableMatrixView y) {
+  const bool relu = epilogue == Epilogue::kRelu;
+  if (bias == nullptr && !relu) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
+  const auto kernel = bias == nullptr ? EpilogueKernel<false, true>
+                      : relu          ? EpilogueKernel<true, true>
+                                      : EpilogueKernel<true, false>;
+  const int64_t blocks =
+      std::min((y.size() + kThreads - 1) / kThreads, kMaxBlocks);
+  kernel<<<blocks, kThreads, 0, stream>>>(bias, y.columns, y.size(), y.data);
+  return LaunchStatus("bias and relu");
+}
+
+// Sums in an order that depends on the shape only: the same bits every time.
+absl::Status SumRows(Device& device, MatrixView dy, float* sum) {
+  ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
+  const int64_t blocks = (dy.columns + kWarp - 1) / kWarp;
+  SumRowsKernel<<<blocks, dim3(kWarp, kWarpsPerBlock), 0, stream>>>(
+      dy.data, dy.rows, dy.columns, sum);
+  return LaunchStatus("sum of rows");
+}
+
 absl::Status Affine(Device& device, MatrixView x, MatrixView w,
                     const float* bias, Epilogue epilogue, MutableMatrixView y) {
   RETURN_IF_ERROR(
       Multiply(Cuda(device), x, Transpose::kNo, w, Transpose::kNo, y));
-  return ApplyEpilogue(Cuda(device), bias, epilogue, y);
+  return ApplyEpilogue(device, bias, epilogue, y);
 }
 
 absl::Status AffineInputGradient(Device& device, MatrixView dy, MatrixView w,
@@ -100,7 +100,7 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
   RETURN_IF_ERROR(
       Multiply(Cuda(device), x, Transpose::kYes, dy, Transpose::kNo, dw));
   if (dbias == nullptr) return absl::OkStatus();
-  return SumRows(Cuda(device), dy, dbias);
+  return SumRows(device, dy, dbias);
 }
 
 }  // namespace parasol::cuda

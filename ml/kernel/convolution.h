@@ -36,7 +36,7 @@ struct ConvolutionShape {
 // y [examples, output height, output width, filters]; what is padding is 0.
 //
 // Everything is enqueued on the compute stream; outputs overlap no input.
-// Products are float32 throughout on every device. Borrows the device. Not
+// Products have the precision of the device. Borrows the device. Not
 // thread-safe. Unavailable: the device was lost.
 class Convolution {
  public:

@@ -9,6 +9,7 @@
 #include "ml/kernel/affine.h"
 #include "ml/kernel/convolution.h"
 #include "ml/kernel/cuda_device.h"
+#include "ml/kernel/cuda_dnn.h"
 #include "ml/kernel/cuda_status.h"
 
 namespace parasol::cuda {
@@ -151,16 +152,99 @@ class CudaConvolution : public Convolution {
   const Array<float> columns_;
 };
 
+class DnnConvolutionOnDevice : public Convolution {
+ public:
+  DnnConvolutionOnDevice(CudaDevice& device, const ConvolutionShape& shape,
+                         const Options& options,
+                         std::unique_ptr<DnnConvolution> convolution)
+      : device_(device),
+        shape_(shape),
+        options_(options),
+        convolution_(std::move(convolution)) {}
+
+  absl::Status Forward(const float* x, const float* kernel, const float* bias,
+                       float* y) override {
+    RETURN_IF_ERROR(device_.ComputeStream().status());
+    RETURN_IF_ERROR(convolution_->Forward(x, kernel, y));
+    return cuda::ApplyEpilogue(device_, options_.has_bias ? bias : nullptr,
+                               options_.epilogue,
+                               {y, shape_.outputs(), shape_.filters});
+  }
+
+  absl::Status VariableGradients(const float* x, const float* dy,
+                                 float* dkernel, float* dbias) override {
+    RETURN_IF_ERROR(device_.ComputeStream().status());
+    RETURN_IF_ERROR(convolution_->KernelGradient(x, dy, dkernel));
+    if (!options_.has_bias) return absl::OkStatus();
+    return cuda::SumRows(device_, {dy, shape_.outputs(), shape_.filters},
+                         dbias);
+  }
+
+  absl::Status InputGradient(const float* dy, const float* kernel,
+                             float* dx) override {
+    RETURN_IF_ERROR(device_.ComputeStream().status());
+    return convolution_->InputGradient(dy, kernel, dx);
+  }
+
+ private:
+  CudaDevice& device_;
+  const ConvolutionShape shape_;
+  const Options options_;
+  const std::unique_ptr<DnnConvolution> convolution_;
+};
+
+DnnConvolutionShape::Axis ForDnn(const WindowAxis& axis) {
+  return {.input = axis.input,
+          .window = axis.window,
+          .stride = axis.stride,
+          .padding = axis.before,
+          .output = axis.output};
+}
+
+// cuDNN pads both sides alike, so padding behind the last pixel may only be
+// less where no window reaches it.
+bool PadsAlike(const WindowAxis& axis) {
+  return axis.after() <= axis.before &&
+         (axis.input + 2 * axis.before - axis.window) / axis.stride + 1 ==
+             axis.output;
+}
+
+// Unimplemented, FailedPrecondition: to be done without cuDNN.
+absl::StatusOr<std::unique_ptr<DnnConvolution>> NewDnnConvolution(
+    CudaDevice& device, const ConvolutionShape& shape) {
+  if (!PadsAlike(shape.height) || !PadsAlike(shape.width)) {
+    return absl::UnimplementedError("padded more at the end");
+  }
+  ASSIGN_OR_RETURN(CudaDnn* const dnn, device.dnn());
+  return dnn->NewConvolution({.examples = shape.examples,
+                              .height = ForDnn(shape.height),
+                              .width = ForDnn(shape.width),
+                              .channels = shape.channels,
+                              .filters = shape.filters});
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
     Device& device, const ConvolutionShape& shape,
     const Convolution::Options& options) {
+  auto& cuda_device = static_cast<CudaDevice&>(device);
+  RETURN_IF_ERROR(cuda_device.ComputeStream().status());
+  absl::StatusOr<std::unique_ptr<DnnConvolution>> dnn =
+      NewDnnConvolution(cuda_device, shape);
+  if (dnn.ok()) {
+    return std::make_unique<DnnConvolutionOnDevice>(cuda_device, shape, options,
+                                                    *std::move(dnn));
+  }
+  if (!absl::IsUnimplemented(dnn.status()) &&
+      !absl::IsFailedPrecondition(dnn.status())) {
+    return dnn.status();
+  }
   ASSIGN_OR_RETURN(
       Array<float> columns,
       device.NewArray<float>(shape.outputs() * shape.window_size()));
-  return std::make_unique<CudaConvolution>(static_cast<CudaDevice&>(device),
-                                           shape, options, std::move(columns));
+  return std::make_unique<CudaConvolution>(cuda_device, shape, options,
+                                           std::move(columns));
 }
 
 }  // namespace parasol::cuda

@@ -1,6 +1,5 @@
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/kernel/cuda_blas.h"
+#include "ml/kernel/cuda_library.h"
 #include "ml/kernel/cuda_scratch.h"
 #include "ml/kernel/cuda_status.h"
 
@@ -32,28 +32,16 @@ struct Functions {
   GemmEx* gemm = nullptr;
 };
 
-template <typename Function>
-absl::Status Find(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function != nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat("cuBLAS has no function ", name));
-}
-
-// The library stays open as long as the process: it registers exit handlers.
 absl::StatusOr<Functions> Load() {
-  const std::string file = absl::StrCat("libcublas.so.", CUBLAS_VER_MAJOR);
-  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("cuBLAS cannot be opened: ", dlerror()));
-  }
+  ASSIGN_OR_RETURN(const CudaLibrary library,
+                   CudaLibrary::Open("cuBLAS", absl::StrCat("libcublas.so.",
+                                                            CUBLAS_VER_MAJOR)));
   Functions functions;
-  RETURN_IF_ERROR(Find(library, "cublasCreate_v2", functions.create));
-  RETURN_IF_ERROR(Find(library, "cublasDestroy_v2", functions.destroy));
-  RETURN_IF_ERROR(Find(library, "cublasSetStream_v2", functions.set_stream));
-  RETURN_IF_ERROR(Find(library, "cublasSetMathMode", functions.set_math_mode));
-  RETURN_IF_ERROR(Find(library, "cublasGemmEx", functions.gemm));
+  RETURN_IF_ERROR(library.Find("cublasCreate_v2", functions.create));
+  RETURN_IF_ERROR(library.Find("cublasDestroy_v2", functions.destroy));
+  RETURN_IF_ERROR(library.Find("cublasSetStream_v2", functions.set_stream));
+  RETURN_IF_ERROR(library.Find("cublasSetMathMode", functions.set_math_mode));
+  RETURN_IF_ERROR(library.Find("cublasGemmEx", functions.gemm));
   return functions;
 }
 

@@ -49,13 +49,13 @@ absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(int index,
   RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, index),
                              "cudaGetDeviceProperties"))
       << "device " << name;
-  std::unique_ptr<CudaDevice> device(
-      new CudaDevice(index, absl::StrCat(name, " (", properties.name, ")")));
-  RETURN_IF_ERROR(device->Start(precision)) << "device " << name;
+  std::unique_ptr<CudaDevice> device(new CudaDevice(
+      index, absl::StrCat(name, " (", properties.name, ")"), precision));
+  RETURN_IF_ERROR(device->Start()) << "device " << name;
   return device;
 }
 
-absl::Status CudaDevice::Start(Precision precision) {
+absl::Status CudaDevice::Start() {
   RETURN_IF_ERROR(Select());
   for (CUstream_st*& stream : streams_) {
     RETURN_IF_ERROR(
@@ -63,12 +63,13 @@ absl::Status CudaDevice::Start(Precision precision) {
                    "cudaStreamCreate"));
   }
   ASSIGN_OR_RETURN(order_, CreateEvent());
-  ASSIGN_OR_RETURN(blas_, CudaBlas::Open(Get(Stream::kCompute), precision));
+  ASSIGN_OR_RETURN(blas_, CudaBlas::Open(Get(Stream::kCompute), precision_));
   return absl::OkStatus();
 }
 
 CudaDevice::~CudaDevice() {
   cudaSetDevice(index_);
+  dnn_.reset();
   blas_.reset();
   if (order_ != nullptr) cudaEventDestroy(order_);
   for (CUstream_st* stream : streams_) {
@@ -83,6 +84,14 @@ absl::Status CudaDevice::Select() {
 absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
   RETURN_IF_ERROR(Select());
   return Get(Stream::kCompute);
+}
+
+absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
+  if (dnn_ == nullptr) {
+    RETURN_IF_ERROR(Select());
+    ASSIGN_OR_RETURN(dnn_, CudaDnn::Open(Get(Stream::kCompute), precision_));
+  }
+  return dnn_.get();
 }
 
 // A stream that waits for an event waits for what was recorded last when it was

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ml/kernel/cuda_blas.h"
+#include "ml/kernel/cuda_dnn.h"
 #include "ml/kernel/device.h"
 #include "ml/kernel/precision.h"
 
@@ -33,6 +34,9 @@ class CudaDevice : public Device {
   absl::StatusOr<CUstream_st*> ComputeStream();
   // Its work goes to the compute stream.
   CudaBlas& blas() { return *blas_; }
+  // So does its. Opened by the first call.
+  //   FailedPrecondition  it is not on this machine.
+  absl::StatusOr<CudaDnn*> dnn();
 
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
@@ -41,10 +45,12 @@ class CudaDevice : public Device {
   absl::Status Synchronize() override;
 
  private:
-  CudaDevice(int index, std::string name)
-      : Device(Kind::kCuda, std::move(name)), index_(index) {}
+  CudaDevice(int index, std::string name, Precision precision)
+      : Device(Kind::kCuda, std::move(name)),
+        index_(index),
+        precision_(precision) {}
 
-  absl::Status Start(Precision precision);
+  absl::Status Start();
   // CUDA remembers per thread which device it means.
   absl::Status Select();
   CUstream_st* Get(Stream stream) const {
@@ -58,9 +64,11 @@ class CudaDevice : public Device {
                          size_t bytes) override;
 
   const int index_;
+  const Precision precision_;
   std::array<CUstream_st*, 3> streams_ = {};
   CUevent_st* order_ = nullptr;
   std::unique_ptr<CudaBlas> blas_;
+  std::unique_ptr<CudaDnn> dnn_;
 };
 
 }  // namespace parasol

@@ -1,6 +1,6 @@
 """Compiles `.cu` files with nvcc, where there is a CUDA toolkit."""
 
-load("@cuda//:defs.bzl", "CUDA_HOME", "HAVE_CUDA")
+load("@cuda//:defs.bzl", "CUDA_HOME", "HAVE_CUDA", "HAVE_CUDNN")
 
 # Turing, Ampere and Hopper as machine code; later ones compile the last one's
 # PTX when they first see it.
@@ -23,6 +23,9 @@ _HOST_COMPILER = [
 # For the `defines` of what chooses between the CPU and a CUDA device.
 CUDA_DEFINES = ["PARASOL_HAVE_CUDA=1"] if HAVE_CUDA else []
 
+# For the `copts` of what calls cuDNN.
+CUDNN_COPTS = ["-DPARASOL_HAVE_CUDNN=1"] if HAVE_CUDNN else []
+
 def if_cuda(values):
     """`values` where there is a CUDA toolkit, otherwise nothing."""
     return values if HAVE_CUDA else []
@@ -37,6 +40,7 @@ def _cuda_objects_impl(ctx):
         arguments = ctx.actions.args()
         arguments.add_all(["-std=c++20", "-O3", "-Werror=all-warnings"])
         arguments.add_all(_ARCHITECTURES)
+        arguments.add_all(ctx.attr.copts)
         arguments.add_all(_HOST_COMPILER, format_each = "--compiler-options=%s")
         arguments.add_all(context.defines, format_each = "-D%s")
         arguments.add_all(context.quote_includes, format_each = "-I%s")
@@ -60,6 +64,7 @@ _cuda_objects = rule(
     implementation = _cuda_objects_impl,
     attrs = {
         "srcs": attr.label_list(allow_files = [".cu"]),
+        "copts": attr.string_list(),
         "hdrs": attr.label_list(allow_files = [".h"]),
         "deps": attr.label_list(providers = [CcInfo]),
     },
@@ -74,7 +79,7 @@ def cuda_objects(name, **kwargs):
 
     Args:
       name: of the target; there is none without CUDA.
-      **kwargs: srcs (`.cu`), hdrs (of the same library), deps (cc_library).
+      **kwargs: srcs (`.cu`), hdrs (of the same library), deps (cc_library), copts.
     """
     if HAVE_CUDA:
         _cuda_objects(name = name, **kwargs)
