@@ -5,11 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "cluster/job/dataset_defaults.h"
+#include "cluster/job/set_default.h"
 #include "ml/optimizer/optimizer.h"
-
-// `message.field = value`, unless it is set.
-#define SET_DEFAULT(message, field, value) \
-  if (!(message).has_##field()) (message).set_##field(value)
 
 namespace parasol {
 namespace {
@@ -68,12 +66,6 @@ void FillModel(job::Model& model) {
     SET_DEFAULT(layer, name, absl::StrCat(KindOf(layer), "_", i));
     if (layer.has_dense()) FillDense(*layer.mutable_dense());
   }
-}
-
-void FillDataset(job::Dataset& dataset, int64_t shuffle_buffer) {
-  SET_DEFAULT(dataset, batch_size, 32);
-  SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
-  SET_DEFAULT(dataset, prefetch_batches, 2);
 }
 
 // Those of tf.keras.optimizers.schedules.
@@ -165,15 +157,13 @@ void FillDefaults(job::Job& job) {
   SET_DEFAULT(job, name, "job");
   SET_DEFAULT(job, seed, 0);
   if (job.has_model()) {
+    FillModelInputDefaults(*job.mutable_model());
     FillModel(*job.mutable_model());
     for (auto& table : *job.mutable_model()->mutable_sparse_table()) {
       FillSparseTable(table);
     }
   }
-  if (job.has_train()) {
-    FillDataset(*job.mutable_train(), /*shuffle_buffer=*/10000);
-  }
-  if (job.has_eval()) FillDataset(*job.mutable_eval(), /*shuffle_buffer=*/0);
+  FillDatasetDefaults(job);
   if (job.has_optimizer()) FillOptimizer(*job.mutable_optimizer());
   FillCheckpoint(*job.mutable_checkpoint());
   FillParameterServer(*job.mutable_parameter_server());

@@ -75,6 +75,9 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       batch_size: 1
       shuffle_buffer: 0
       prefetch_batches: 1
+      decode_threads: 3
+      auto_shard: OFF
+      on_corrupt: SKIP
     }
     optimizer { sgd { learning_rate: 0 momentum: 0.5 nesterov: true } }
     checkpoint { every_steps: 9 max_to_keep: 1 }

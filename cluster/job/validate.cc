@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,6 +14,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cluster/job/field_checks.h"
+#include "cluster/job/validate_dataset.h"
+#include "cluster/job/validate_model_inputs.h"
 #include "ml/model/variable_spec.h"
 #include "ml/model/variables_of.h"
 #include "ml/optimizer/clip.h"
@@ -24,59 +26,12 @@
 namespace parasol {
 namespace {
 
-constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
-constexpr size_t kMaxNameBytes = 200;
-constexpr size_t kMaxPathBytes = 4096;
-constexpr int64_t kMaxShuffleBuffer = int64_t{1} << 32;
-constexpr int64_t kMaxPrefetchBatches = 1024;
 constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
 constexpr double kMaxSeconds = 1e9;
 constexpr int64_t kMaxReplicas = 4096;
 constexpr int64_t kMaxTables = 1024;
 constexpr int64_t kMaxTableWidth = 65536;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
-
-absl::Status Fault(absl::string_view path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
-
-absl::Status Missing(absl::string_view path) {
-  return Fault(path, "is not set, but needed");
-}
-
-absl::Status InRange(absl::string_view path, int64_t value, int64_t low,
-                     int64_t high) {
-  if (value >= low && value <= high) return absl::OkStatus();
-  return Fault(path, absl::StrCat(value, " is not in ", low, " to ", high));
-}
-
-absl::Status IsFinite(absl::string_view path, double value) {
-  if (std::isfinite(value)) return absl::OkStatus();
-  return Fault(path, absl::StrCat(value, " is not finite"));
-}
-
-absl::Status IsAtLeastZero(absl::string_view path, double value) {
-  RETURN_IF_ERROR(IsFinite(path, value));
-  if (value >= 0) return absl::OkStatus();
-  return Fault(path, absl::StrCat(value, " is negative"));
-}
-
-absl::Status IsPositive(absl::string_view path, double value) {
-  RETURN_IF_ERROR(IsFinite(path, value));
-  if (value > 0) return absl::OkStatus();
-  return Fault(path, absl::StrCat(value, " is not greater than 0"));
-}
-
-absl::Status IsPath(absl::string_view path, absl::string_view value) {
-  if (value.empty()) return Missing(path);
-  if (value.size() > kMaxPathBytes ||
-      std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {
-    return Fault(path,
-                 absl::StrCat("\"", absl::CHexEscape(value.substr(0, 100)),
-                              "\" is no file name"));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status ValidateName(absl::string_view name) {
   const auto is_allowed = [](char c) {
@@ -156,22 +111,6 @@ absl::Status ValidateModel(const job::Model& model) {
   }
   // Names and shapes: whether the layers fit each other.
   return VariablesOf(model).status();
-}
-
-absl::Status ValidateDataset(absl::string_view path,
-                             const job::Dataset& dataset) {
-  const auto field = [path](absl::string_view name) {
-    return absl::StrCat(path, ".", name);
-  };
-  if (!dataset.has_idx()) return Missing(field("idx"));
-  RETURN_IF_ERROR(IsPath(field("idx.images"), dataset.idx().images()));
-  RETURN_IF_ERROR(IsPath(field("idx.labels"), dataset.idx().labels()));
-  RETURN_IF_ERROR(
-      InRange(field("batch_size"), dataset.batch_size(), 1, kMaxInt));
-  RETURN_IF_ERROR(InRange(field("shuffle_buffer"), dataset.shuffle_buffer(), 0,
-                          kMaxShuffleBuffer));
-  return InRange(field("prefetch_batches"), dataset.prefetch_batches(), 1,
-                 kMaxPrefetchBatches);
 }
 
 absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
@@ -364,6 +303,7 @@ absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
 absl::Status Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateName(job.name()));
   if (!job.has_model()) return Missing("model");
+  RETURN_IF_ERROR(ValidateModelInputs(job.model()));
   RETURN_IF_ERROR(ValidateModel(job.model()));
   if (!job.has_train()) return Missing("train");
   RETURN_IF_ERROR(ValidateDataset("train", job.train()));

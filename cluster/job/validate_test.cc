@@ -282,7 +282,7 @@ TEST(ValidateTest, RequiredPartsAreNamed) {
   EXPECT_THAT(Validate(job), IsFault("train: is not set"));
   job = Good();
   job.mutable_train()->clear_idx();
-  EXPECT_THAT(Validate(job), IsFault("train.idx: is not set"));
+  EXPECT_THAT(Validate(job), IsFault("train: no format is chosen"));
   job = Good();
   job.clear_optimizer();
   EXPECT_THAT(Validate(job), IsFault("optimizer: none is chosen"));

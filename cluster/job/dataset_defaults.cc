@@ -1,0 +1,131 @@
+#include "cluster/job/dataset_defaults.h"
+
+#include <cstdint>
+
+#include "cluster/job/set_default.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kTrainShuffleBuffer = 10000;
+
+// The fields of `from` that `to` does not set, all but `file`.
+template <typename Format>
+void TakeReading(const Format& from, Format& to) {
+  Format merged = from;
+  merged.clear_file();
+  // A list that is set replaces the other, as in every default.
+  const auto* descriptor = Format::descriptor();
+  const auto* reflection = to.GetReflection();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const auto* field = descriptor->field(i);
+    const bool is_set = field->is_repeated()
+                            ? reflection->FieldSize(to, field) > 0
+                            : reflection->HasField(to, field);
+    if (is_set) reflection->ClearField(&merged, field);
+  }
+  to.MergeFrom(merged);
+}
+
+void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
+  if (train.kind_case() != eval.kind_case()) return;
+  switch (train.kind_case()) {
+    case job::Dataset::kLibsvm:
+      TakeReading(train.libsvm(), *eval.mutable_libsvm());
+      break;
+    case job::Dataset::kCsv:
+      TakeReading(train.csv(), *eval.mutable_csv());
+      break;
+    case job::Dataset::kTfrecord:
+      TakeReading(train.tfrecord(), *eval.mutable_tfrecord());
+      break;
+    case job::Dataset::kIdx:
+    case job::Dataset::kCifar:
+      if (eval.image().mean().empty() && !train.image().mean().empty()) {
+        *eval.mutable_image()->mutable_mean() = train.image().mean();
+      }
+      if (eval.image().stddev().empty() && !train.image().stddev().empty()) {
+        *eval.mutable_image()->mutable_stddev() = train.image().stddev();
+      }
+      break;
+    case job::Dataset::kCriteo:
+    case job::Dataset::kRatings:
+    case job::Dataset::KIND_NOT_SET:
+      break;
+  }
+  if (train.has_on_corrupt()) {
+    SET_DEFAULT(eval, on_corrupt, train.on_corrupt());
+  }
+}
+
+void FillFormat(job::Dataset& dataset) {
+  if (dataset.has_libsvm()) {
+    SET_DEFAULT(*dataset.mutable_libsvm(), first_index, 1);
+    SET_DEFAULT(*dataset.mutable_libsvm(), keep_negative_labels, false);
+  }
+  if (dataset.has_csv()) {
+    SET_DEFAULT(*dataset.mutable_csv(), delimiter, ",");
+    SET_DEFAULT(*dataset.mutable_csv(), skip_lines, 0);
+  }
+  if (dataset.has_image()) {
+    SET_DEFAULT(*dataset.mutable_image(), random_crop_padding, 0);
+    SET_DEFAULT(*dataset.mutable_image(), random_flip, false);
+  }
+  if (dataset.has_split()) {
+    SET_DEFAULT(*dataset.mutable_split(), from, 0);
+    SET_DEFAULT(*dataset.mutable_split(), to, 1);
+    SET_DEFAULT(*dataset.mutable_split(), seed, 0);
+  }
+}
+
+void FillDataset(job::Dataset& dataset, int64_t shuffle_buffer) {
+  FillFormat(dataset);
+  SET_DEFAULT(dataset, batch_size, 32);
+  SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
+  SET_DEFAULT(dataset, prefetch_batches, 2);
+  SET_DEFAULT(dataset, decode_threads, 2);
+  SET_DEFAULT(dataset, auto_shard, job::Dataset::AUTO);
+  SET_DEFAULT(dataset, on_corrupt, job::Dataset::STOP);
+}
+
+void FillIdColumn(job::IdColumn& column) {
+  if (column.missing() == job::IdColumn::MISSING_UNSPECIFIED) {
+    column.set_missing(job::IdColumn::OWN_ID);
+  }
+  if (column.has_hash()) SET_DEFAULT(*column.mutable_hash(), buckets, 0);
+  if (column.has_vocabulary()) {
+    SET_DEFAULT(*column.mutable_vocabulary(), out_of_vocabulary, 1);
+  }
+}
+
+}  // namespace
+
+void FillDatasetDefaults(job::Job& job) {
+  if (job.has_train() && job.has_eval()) {
+    TakeReadingFromTrain(job.train(), *job.mutable_eval());
+  }
+  if (job.has_train()) FillDataset(*job.mutable_train(), kTrainShuffleBuffer);
+  if (job.has_eval()) FillDataset(*job.mutable_eval(), 0);
+}
+
+void FillModelInputDefaults(job::Model& model) {
+  for (job::ModelInput& input : *model.mutable_input()) {
+    if (input.has_ids()) {
+      for (job::IdColumn& column : *input.mutable_ids()->mutable_column()) {
+        FillIdColumn(column);
+      }
+    }
+    if (!input.has_dense()) continue;
+    job::DenseInput& dense = *input.mutable_dense();
+    if (dense.shape().empty() && !dense.column().empty()) {
+      dense.add_shape(dense.column_size());
+    }
+    for (job::NumericColumn& column : *dense.mutable_column()) {
+      SET_DEFAULT(column, log1p, false);
+      SET_DEFAULT(column, mean, 0.0);
+      SET_DEFAULT(column, stddev, 1.0);
+    }
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,83 @@
+#include "cluster/job/validate_dataset.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/job/dataset_defaults.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::StartsWith;
+
+absl::Status Validated(const std::string& text) {
+  job::Job job;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      absl::StrCat("train {", text, "}"), &job));
+  FillDatasetDefaults(job);
+  return ValidateDataset("train", job.train());
+}
+
+TEST(ValidateDatasetTest, EveryFormatHasASmallestForm) {
+  for (const char* text :
+       {"idx { images: 'a' labels: 'b' }", "cifar { file: 'a' }",
+        "libsvm { file: 'a' }", "csv { file: '*' label { column: 'y' } }",
+        "criteo { file: 'a' }", "ratings { file: 'a' }",
+        "tfrecord { file: 'a' label: 'y' }"}) {
+    EXPECT_OK(Validated(text)) << text;
+  }
+}
+
+TEST(ValidateDatasetTest, FaultsAreNamedByTheirField) {
+  const std::string csv = "csv { file: 'a' label { column: 'y' } ";
+  const std::string libsvm = "libsvm { file: 'a' } ";
+  const struct {
+    std::string text;
+    std::string want;
+  } cases[] = {
+      {"", "train: no format is chosen"},
+      {"idx { images: 'a' }", "train.idx.labels: is not set"},
+      {"cifar {}", "train.cifar.file: is not set"},
+      {"libsvm { file: 'a' file: '' }", "train.libsvm.file[1]: is not set"},
+      {"libsvm { file: 'a' first_index: 2 }", "train.libsvm.first_index: 2 is"},
+      {"csv { file: 'a' }", "train.csv.label.column: is not set"},
+      {csv + "delimiter: '' }", "train.csv.delimiter: \"\" is not 1 to 16"},
+      {csv + "delimiter: '\"' }", "train.csv.delimiter: "},
+      {csv + "skip_lines: -1 }", "train.csv.skip_lines: -1 is not in"},
+      {csv + "column: 'y' column: 'y' }", "train.csv.column: y appears twice"},
+      {csv + "column: 'x' }",
+       "train.csv.label.column: there is no column \"y\""},
+      {csv + "column: 'y' weight_column: 'w' }",
+       "train.csv.weight_column: there is no column \"w\""},
+      {"csv { file: 'a' label { column: 'y' positive: 'a' class: 'b' } }",
+       "train.csv.label: has both positive and class"},
+      {"tfrecord { file: 'a' }", "train.tfrecord.label: is not set"},
+      {libsvm + "batch_size: 0", "train.batch_size: 0 is not in"},
+      {libsvm + "shuffle_buffer: -1", "train.shuffle_buffer: -1 is not in"},
+      {libsvm + "prefetch_batches: 0", "train.prefetch_batches: 0 is not in"},
+      {libsvm + "decode_threads: 0", "train.decode_threads: 0 is not in"},
+      {libsvm + "image { mean: 1 }", "train.image: only idx and cifar"},
+      {"cifar { file: 'a' } image { stddev: 0 }",
+       "train.image.stddev: 0 is not greater than 0"},
+      {"cifar { file: 'a' } image { random_crop_padding: -1 }",
+       "train.image.random_crop_padding: -1 is not in"},
+      {libsvm + "split { from: 0.5 to: 0.5 }",
+       "train.split: from 0.5 to 0.5 is no part of 0 to 1"},
+      {libsvm + "split { to: 1.5 }", "train.split: from 0 to 1.5"},
+      {libsvm + "split { to: nan }", "train.split: from 0 to nan"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.text);
+    const absl::Status status = Validated(c.text);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()), StartsWith(c.want));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

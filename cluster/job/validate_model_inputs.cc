@@ -1,0 +1,152 @@
+#include "cluster/job/validate_model_inputs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/job/field_checks.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kMaxInputs = 1024;
+constexpr int64_t kMaxColumns = 65536;
+constexpr int64_t kMaxElements = kMaxInt;
+// Twice as many columns still have 64-bit ids.
+constexpr int64_t kMaxIds = int64_t{1} << 46;
+
+absl::Status ValidateDense(const std::string& path,
+                           const job::DenseInput& dense) {
+  if (dense.shape().empty()) return Missing(absl::StrCat(path, ".shape"));
+  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".column"), dense.column_size(), 0,
+                          kMaxColumns));
+  int64_t elements = 1;
+  for (int i = 0; i < dense.shape_size(); ++i) {
+    RETURN_IF_ERROR(InRange(absl::StrCat(path, ".shape[", i, "]"),
+                            dense.shape(i), 1, kMaxInt));
+    elements *= dense.shape(i);
+    RETURN_IF_ERROR(
+        InRange(absl::StrCat(path, ".shape"), elements, 1, kMaxElements));
+  }
+  if (!dense.column().empty() && elements % dense.column_size() != 0) {
+    return Fault(
+        absl::StrCat(path, ".shape"),
+        absl::StrCat(elements, " elements are not made of ",
+                     dense.column_size(), " columns of the same size"));
+  }
+  for (int i = 0; i < dense.column_size(); ++i) {
+    const std::string column = absl::StrCat(path, ".column[", i, "]");
+    const job::NumericColumn& spec = dense.column(i);
+    if (spec.name().empty()) return Missing(absl::StrCat(column, ".name"));
+    RETURN_IF_ERROR(
+        IsFinite(absl::StrCat(column, ".default_value"), spec.default_value()));
+    RETURN_IF_ERROR(IsFinite(absl::StrCat(column, ".mean"), spec.mean()));
+    RETURN_IF_ERROR(IsPositive(absl::StrCat(column, ".stddev"), spec.stddev()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateVocabulary(const std::string& path,
+                                const job::Vocabulary& vocabulary) {
+  if (vocabulary.value().empty()) return Missing(absl::StrCat(path, ".value"));
+  std::set<std::string> values;
+  for (const std::string& value : vocabulary.value()) {
+    if (!values.insert(value).second) {
+      return Fault(absl::StrCat(path, ".value"),
+                   absl::StrCat("\"", value, "\" appears twice"));
+    }
+  }
+  return InRange(absl::StrCat(path, ".out_of_vocabulary"),
+                 vocabulary.out_of_vocabulary(), 0, kMaxIds);
+}
+
+absl::Status ValidateBoundaries(const std::string& path,
+                                const job::Boundaries& boundaries) {
+  if (boundaries.boundary().empty()) return Missing(path + ".boundary");
+  for (int i = 0; i < boundaries.boundary_size(); ++i) {
+    const double boundary = boundaries.boundary(i);
+    RETURN_IF_ERROR(IsFinite(path + ".boundary", boundary));
+    if (i > 0 && boundary <= boundaries.boundary(i - 1)) {
+      return Fault(path + ".boundary", absl::StrCat(boundary, " comes after ",
+                                                    boundaries.boundary(i - 1),
+                                                    "; they have to ascend"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ValidateIdColumn(const std::string& path,
+                              const job::IdColumn& column) {
+  if (column.name().empty()) return Missing(absl::StrCat(path, ".name"));
+  for (const std::string& name : column.name()) {
+    if (name.empty()) return Fault(path + ".name", "is empty");
+  }
+  if (column.name_size() > 1 && !column.has_hash()) {
+    return Fault(path, "only `hash` makes ids of several columns together");
+  }
+  switch (column.kind_case()) {
+    case job::IdColumn::kHash:
+      return InRange(path + ".hash.buckets", column.hash().buckets(), 0,
+                     kMaxIds);
+    case job::IdColumn::kVocabulary:
+      return ValidateVocabulary(path + ".vocabulary", column.vocabulary());
+    case job::IdColumn::kBoundaries:
+      return ValidateBoundaries(path + ".boundaries", column.boundaries());
+    case job::IdColumn::kIdentity:
+      if (!column.identity().has_num_ids()) {
+        return Missing(path + ".identity.num_ids");
+      }
+      return InRange(path + ".identity.num_ids", column.identity().num_ids(), 1,
+                     kMaxIds);
+    case job::IdColumn::KIND_NOT_SET:
+      break;
+  }
+  return Fault(path,
+               "no kind is chosen: hash, vocabulary, boundaries or identity");
+}
+
+absl::Status ValidateIds(const std::string& path, const job::IdInput& ids) {
+  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".column"), ids.column_size(), 0,
+                          kMaxColumns));
+  for (int i = 0; i < ids.column_size(); ++i) {
+    RETURN_IF_ERROR(ValidateIdColumn(absl::StrCat(path, ".column[", i, "]"),
+                                     ids.column(i)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateModelInputs(const job::Model& model) {
+  if (model.input().empty()) return absl::OkStatus();
+  if (!model.input_shape().empty()) {
+    return Fault("model.input_shape", "is set, and so is input; choose one");
+  }
+  RETURN_IF_ERROR(InRange("model.input", model.input_size(), 1, kMaxInputs));
+  std::set<std::string> names;
+  for (int i = 0; i < model.input_size(); ++i) {
+    const std::string path = absl::StrCat("model.input[", i, "]");
+    const job::ModelInput& input = model.input(i);
+    if (input.name().empty()) return Missing(path + ".name");
+    if (!names.insert(input.name()).second) {
+      return Fault(path + ".name",
+                   absl::StrCat(input.name(), " appears twice"));
+    }
+    switch (input.kind_case()) {
+      case job::ModelInput::kDense:
+        RETURN_IF_ERROR(ValidateDense(path + ".dense", input.dense()));
+        break;
+      case job::ModelInput::kIds:
+        RETURN_IF_ERROR(ValidateIds(path + ".ids", input.ids()));
+        break;
+      case job::ModelInput::KIND_NOT_SET:
+        return Fault(path, "neither dense nor ids is chosen");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol
