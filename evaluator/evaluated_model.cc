@@ -16,8 +16,9 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
   // The order does not matter to sums.
   evaluated->dataset_.set_shuffle_buffer(0);
   evaluated->input_.data_dir = options.data_dir;
-  RETURN_IF_ERROR(
-      InputPipeline::Open(evaluated->dataset_, evaluated->input_).status());
+  ASSIGN_OR_RETURN(
+      evaluated->examples_,
+      InputPipeline::Open(evaluated->dataset_, job.model(), evaluated->input_));
   ASSIGN_OR_RETURN(evaluated->device_,
                    Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(evaluated->model_,
@@ -47,7 +48,7 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
 absl::StatusOr<EvaluatedModel::Sums> EvaluatedModel::Run(
     const std::function<bool()>& cancelled) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
-                   InputPipeline::Open(dataset_, input_));
+                   examples_->OpenAgain(input_));
   const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
   Sums sum;
   while (true) {

@@ -58,6 +58,7 @@ class EvaluatedModel {
 
   job::Dataset dataset_;
   InputOptions input_;
+  std::unique_ptr<InputPipeline> examples_;  // keeps them in memory
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
 };

@@ -84,7 +84,8 @@ absl::Status LocalTraining::Prepare() {
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
   input.repeat = true;
-  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), input));
+  ASSIGN_OR_RETURN(input_,
+                   InputPipeline::Open(job.train(), job.model(), input));
   ASSIGN_OR_RETURN(parameters_,
                    LocalParameters::Create(model_->variables(), job.optimizer(),
                                            job.seed()));
@@ -179,8 +180,9 @@ absl::Status LocalTraining::Evaluate() {
   }
   InputOptions input;
   input.data_dir = options_.data_dir;
-  ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> examples,
-                   InputPipeline::Open(options_.job.eval(), input));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<InputPipeline> examples,
+      InputPipeline::Open(options_.job.eval(), options_.job.model(), input));
   const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
   BatchResult total;
   int64_t correct = 0;

@@ -36,15 +36,12 @@ class FakeInput : public InputPipeline {
     return std::make_unique<FakeInput>(options);
   }
   int64_t total_examples() const override { return 1000; }
-  const std::vector<int64_t>& example_shape() const override { return shape_; }
-  int64_t num_classes() const override { return 1; }
   absl::StatusOr<const Batch*> Next() override {
     batch_.labels = {static_cast<float>(label_++)};
     return &batch_;
   }
 
  private:
-  std::vector<int64_t> shape_;
   int32_t label_;
   Batch batch_;
 };

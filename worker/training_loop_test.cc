@@ -90,8 +90,6 @@ class FakeInput : public InputPipeline {
     return absl::UnimplementedError("not part of the loop");
   }
   int64_t total_examples() const override { return 4; }
-  const std::vector<int64_t>& example_shape() const override { return shape_; }
-  int64_t num_classes() const override { return 1; }
   absl::StatusOr<const Batch*> Next() override {
     if (!failure.ok()) return failure;
     return &batch_;
@@ -100,7 +98,6 @@ class FakeInput : public InputPipeline {
   absl::Status failure;
 
  private:
-  std::vector<int64_t> shape_;
   Batch batch_;
 };
 

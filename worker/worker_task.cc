@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
@@ -41,19 +40,6 @@ bool IsTraining(const wire::HeartbeatResponse& state) {
 }
 bool HasEnded(const wire::HeartbeatResponse& state) {
   return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
-}
-
-// The data must be what the model was built for.
-absl::Status CheckInput(const job::Model& model, const InputPipeline& input) {
-  const std::vector<int64_t> want(model.input_shape().begin(),
-                                  model.input_shape().end());
-  if (input.example_shape() != want) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("model.input_shape is [", absl::StrJoin(want, ", "),
-                     "] but the training examples are [",
-                     absl::StrJoin(input.example_shape(), ", "), "]"));
-  }
-  return absl::OkStatus();
 }
 
 class Task : public WorkerTask {
@@ -238,8 +224,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
     input.num_shards = TotalReplicas();
   }
   input.repeat = true;
-  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), input));
-  RETURN_IF_ERROR(CheckInput(job_.model(), *input_));
+  ASSIGN_OR_RETURN(input_,
+                   InputPipeline::Open(job_.train(), job_.model(), input));
   const std::string examples =
       absl::StrCat(input_->total_examples(), " examples");
   LOG(INFO) << "training on " << device_->name() << " with "

@@ -18,7 +18,6 @@ namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
@@ -52,12 +51,13 @@ TEST(MakeDigitsTest, AJobThatReadsMnistReadsThem) {
     dataset.mutable_idx()->set_images(prefix + "-images-idx3-ubyte.gz");
     dataset.mutable_idx()->set_labels(prefix + "-labels-idx1-ubyte.gz");
     dataset.set_batch_size(10);
+    job::Model model;
+    model.add_input_shape(28);
+    model.add_input_shape(28);
     ASSERT_OK_AND_ASSIGN(
         const std::unique_ptr<InputPipeline> pipeline,
-        InputPipeline::Open(dataset, {.data_dir = Directory()}));
+        InputPipeline::Open(dataset, model, {.data_dir = Directory()}));
     EXPECT_EQ(pipeline->total_examples(), examples);
-    EXPECT_THAT(pipeline->example_shape(), ElementsAre(28, 28));
-    EXPECT_EQ(pipeline->num_classes(), 10);
     ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
     EXPECT_THAT(batch->labels,
                 UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -30,7 +31,8 @@ absl::Status Corrupt(const std::string& path, int64_t offset,
 
 class PlainFile final : public InputFile {
  public:
-  PlainFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  PlainFile(std::string path, int fd, size_t stored_bytes)
+      : path_(std::move(path)), fd_(fd), stored_bytes_(stored_bytes) {}
   ~PlainFile() override { close(fd_); }
 
   absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) override {
@@ -47,6 +49,7 @@ class PlainFile final : public InputFile {
     return filled;
   }
 
+  size_t stored_bytes() const override { return stored_bytes_; }
   void Rewind() { offset_ = 0; }
   int64_t offset() const { return offset_; }
   const std::string& path() const { return path_; }
@@ -54,6 +57,7 @@ class PlainFile final : public InputFile {
  private:
   const std::string path_;
   const int fd_;
+  const size_t stored_bytes_;
   int64_t offset_ = 0;
 };
 
@@ -84,6 +88,8 @@ class GzipFile final : public InputFile {
     }
     return filled;
   }
+
+  size_t stored_bytes() const override { return file_->stored_bytes(); }
 
  private:
   // One step of zlib's; may make no byte while it goes through a header.
@@ -131,14 +137,16 @@ absl::StatusOr<std::unique_ptr<PlainFile>> OpenPlain(const std::string& path) {
   // Not blocking, so that a pipe without a writer is refused, not waited for.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::ErrnoToStatus(errno, path);
-  auto file = std::make_unique<PlainFile>(path, fd);
+  absl::Cleanup close_fd = [fd] { close(fd); };
   struct stat about;
   if (fstat(fd, &about) != 0) return absl::ErrnoToStatus(errno, path);
   if (!S_ISREG(about.st_mode)) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, " is not a regular file"));
   }
-  return file;
+  std::move(close_fd).Cancel();
+  return std::make_unique<PlainFile>(path, fd,
+                                     static_cast<size_t>(about.st_size));
 }
 
 }  // namespace

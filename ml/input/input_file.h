@@ -26,6 +26,9 @@ class InputFile {
   //   DataLoss  unreadable or not whole gzip: names the file and the offset in
   //             it (of the packed bytes).
   virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
+
+  // Bytes on disk when it was opened: of gzip the packed ones.
+  virtual size_t stored_bytes() const = 0;
 };
 
 }  // namespace parasol

@@ -45,17 +45,26 @@ job::Dataset Dataset(int batch_size, int shuffle_buffer) {
   return dataset;
 }
 
+// The images, and one number as a label whatever it is.
+job::Model Model() {
+  job::Model model;
+  model.add_input_shape(2);
+  model.add_input_shape(3);
+  model.mutable_loss()->mutable_sparse_categorical_crossentropy();
+  return model;
+}
+
 InputOptions Options() { return {.data_dir = testing::TempDir()}; }
 
 std::unique_ptr<InputPipeline> Open(const job::Dataset& dataset,
                                     const InputOptions& options) {
-  auto pipeline = InputPipeline::Open(dataset, options);
+  auto pipeline = InputPipeline::Open(dataset, Model(), options);
   EXPECT_OK(pipeline);
   return *std::move(pipeline);
 }
 
-std::vector<int32_t> RestOfPass(InputPipeline& pipeline) {
-  std::vector<int32_t> labels;
+std::vector<float> RestOfPass(InputPipeline& pipeline) {
+  std::vector<float> labels;
   for (;;) {
     const auto batch = pipeline.Next();
     EXPECT_OK(batch);
@@ -66,9 +75,9 @@ std::vector<int32_t> RestOfPass(InputPipeline& pipeline) {
 }
 
 // The labels of the next `count` batches.
-std::vector<std::vector<int32_t>> NextBatches(InputPipeline& pipeline,
-                                              int count) {
-  std::vector<std::vector<int32_t>> batches;
+std::vector<std::vector<float>> NextBatches(InputPipeline& pipeline,
+                                            int count) {
+  std::vector<std::vector<float>> batches;
   for (int i = 0; i < count; ++i) {
     const auto batch = pipeline.Next();
     EXPECT_OK(batch);
@@ -99,8 +108,7 @@ TEST(InputPipelineTest, AReaderMayBeginWithAnyBatchOfAnyPass) {
 TEST(InputPipelineTest, TellsWhatTheSetHas) {
   const auto pipeline = Open(Dataset(4, 0), Options());
   EXPECT_EQ(pipeline->total_examples(), kExamples);
-  EXPECT_THAT(pipeline->example_shape(), ElementsAre(2, 3));
-  EXPECT_EQ(pipeline->num_classes(), kExamples);
+  EXPECT_EQ(pipeline->skipped_records(), 0);
 }
 
 TEST(InputPipelineTest, BatchHasPixelsFromZeroToOneAndTheirLabels) {
@@ -141,12 +149,12 @@ TEST(InputPipelineTest, FilesMayBeGoneOnceOpen) {
 }
 
 TEST(InputPipelineTest, ShardsCoverEveryExampleOnce) {
-  std::map<int32_t, int> seen;
+  std::map<float, int> seen;
   for (int shard = 0; shard < 4; ++shard) {
     InputOptions options = Options();
     options.shard = shard;
     options.num_shards = 4;
-    for (const int32_t label : RestOfPass(*Open(Dataset(3, 5), options))) {
+    for (const float label : RestOfPass(*Open(Dataset(3, 5), options))) {
       ++seen[label];
     }
   }
@@ -163,6 +171,43 @@ TEST(InputPipelineTest, OrderIsTheSeedsAndNotTheThreads) {
   EXPECT_EQ(RestOfPass(*Open(ahead, options)), order);
   options.seed = 4;
   EXPECT_NE(RestOfPass(*Open(ahead, options)), order);
+}
+
+TEST(InputPipelineTest, BatchesAreTheSameWhateverTheNumberOfThreads) {
+  job::Dataset dataset = Dataset(3, 10);
+  dataset.mutable_image()->set_random_crop_padding(1);
+  dataset.mutable_image()->set_random_flip(true);
+  InputOptions options = Options();
+  options.repeat = true;
+  std::vector<Batch> want;
+  for (int threads = 1; threads <= 4; ++threads) {
+    SCOPED_TRACE(threads);
+    dataset.set_decode_threads(threads);
+    const auto pipeline = Open(dataset, options);
+    for (size_t i = 0; i < 30; ++i) {
+      ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
+      if (threads == 1) want.push_back(*batch);
+      EXPECT_EQ(batch->labels, want[i].labels);
+      EXPECT_EQ(batch->dense.front().values, want[i].dense.front().values);
+    }
+  }
+}
+
+TEST(InputPipelineTest, ABatchStaysUntilTheSecondNextCall) {
+  InputOptions options = Options();
+  options.repeat = true;
+  job::Dataset dataset = Dataset(2, 5);
+  dataset.set_prefetch_batches(1);
+  dataset.set_decode_threads(1);
+  const auto pipeline = Open(dataset, options);
+  ASSERT_OK_AND_ASSIGN(const Batch* before, pipeline->Next());
+  for (int i = 0; i < 100; ++i) {
+    const Batch copy = *before;
+    ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
+    EXPECT_EQ(before->labels, copy.labels);
+    EXPECT_EQ(before->dense.front().values, copy.dense.front().values);
+    before = batch;
+  }
 }
 
 TEST(InputPipelineTest, RepeatGoesOnWithAnotherOrder) {
@@ -192,7 +237,7 @@ TEST(InputPipelineTest, EndsWhileTheProducerWaitsForRoom) {
 TEST(InputPipelineTest, MissingFileNamesItAndTheDirectory) {
   InputOptions options;
   options.data_dir = "/no/such/dir";
-  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), options),
+  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), Model(), options),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("data_dir /no/such/dir"),
                              HasSubstr("/no/such/dir/images.gz"))));
@@ -202,7 +247,7 @@ TEST(InputPipelineTest, LabelsForOtherImagesAreDataLoss) {
   job::Dataset dataset = Dataset(4, 0);
   WriteTestFile("few_labels", IdxLabelsFile({1, 2}));
   dataset.mutable_idx()->set_labels("few_labels");
-  EXPECT_THAT(InputPipeline::Open(dataset, Options()),
+  EXPECT_THAT(InputPipeline::Open(dataset, Model(), Options()),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("few_labels at byte 4"),
                              HasSubstr("2 labels for 25 images"))));
@@ -212,7 +257,7 @@ TEST(InputPipelineTest, CorruptFileIsDataLoss) {
   job::Dataset dataset = Dataset(4, 0);
   WriteTestFile("corrupt", "\x1f\x8b and then nonsense");
   dataset.mutable_idx()->set_images("corrupt");
-  EXPECT_THAT(InputPipeline::Open(dataset, Options()),
+  EXPECT_THAT(InputPipeline::Open(dataset, Model(), Options()),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/corrupt")));
 }
 
@@ -236,6 +281,13 @@ TEST(InputPipelineTest, SettingsOutOfRangeAreNamed) {
        [](job::Dataset& d, InputOptions&) {
          d.set_prefetch_batches(2000000000);
        }},
+      {"decode_threads is 0",
+       [](job::Dataset& d, InputOptions&) { d.set_decode_threads(0); }},
+      {"image is set, but only idx and cifar have images",
+       [](job::Dataset& d, InputOptions&) {
+         d.mutable_ratings();
+         d.mutable_image();
+       }},
       {"shard 2 is not one of 2",
        [](job::Dataset&, InputOptions& o) { o.shard = o.num_shards = 2; }},
       {"shard 25 of 26 would be empty",
@@ -250,7 +302,7 @@ TEST(InputPipelineTest, SettingsOutOfRangeAreNamed) {
     InputOptions options = Options();
     c.change(dataset, options);
     EXPECT_THAT(
-        InputPipeline::Open(dataset, options),
+        InputPipeline::Open(dataset, Model(), options),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
 }
@@ -261,8 +313,18 @@ TEST(InputPipelineTest, EmptySetIsRefused) {
   WriteTestFile("no_labels", IdxLabelsFile({}));
   dataset.mutable_idx()->set_images("no_images");
   dataset.mutable_idx()->set_labels("no_labels");
-  EXPECT_THAT(InputPipeline::Open(dataset, Options()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  job::Model model;
+  model.add_input_shape(28);
+  model.add_input_shape(28);
+  EXPECT_THAT(InputPipeline::Open(dataset, model, Options()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("shard 0 of 1 would be empty")));
+}
+
+TEST(InputPipelineTest, AModelWithoutInputsIsRefused) {
+  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), job::Model(), Options()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model.input is not set")));
 }
 
 }  // namespace

@@ -1,0 +1,142 @@
+#include "ml/input/batch_decoder.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
+#include "ml/input/sharding.h"
+
+namespace parasol {
+namespace {
+
+constexpr int kLentBatches = 2;
+constexpr absl::Duration kLogPeriod = absl::Seconds(10);
+
+}  // namespace
+
+BatchDecoder::BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
+                           BatchOrder order, const Options& options)
+    : set_(set),
+      inputs_(inputs),
+      options_(options),
+      batches_per_pass_(order.batches_per_pass()),
+      slots_(options.ahead + kLentBatches),
+      order_(std::move(order)) {
+  for (Slot& slot : slots_) free_.push_back(&slot);
+  for (int i = 0; i < options.threads; ++i) {
+    threads_.emplace_back([this] { Run(); });
+  }
+}
+
+BatchDecoder::~BatchDecoder() {
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+absl::StatusOr<const Batch*> BatchDecoder::Next() {
+  if (!failure_.ok()) return failure_;
+  if (lent_before_ != nullptr) Release(lent_before_);
+  lent_before_ = std::exchange(lent_, nullptr);
+  while (Slot* slot = AwaitTurn()) {
+    if (!slot->status.ok()) {
+      failure_ = slot->status;
+      return failure_;
+    }
+    if (slot->batch.size > 0) {
+      empty_in_a_row_ = 0;
+      lent_ = slot;
+      return &slot->batch;
+    }
+    const int64_t pass = slot->pass;
+    Release(slot);
+    if (++empty_in_a_row_ >= batches_per_pass_) {
+      failure_ = absl::DataLossError(absl::StrCat(
+          "not one record can be decoded in all ", batches_per_pass_,
+          " batches of pass ", pass, "; the log names some"));
+      return failure_;
+    }
+  }
+  return nullptr;
+}
+
+void BatchDecoder::Run() {
+  const std::unique_ptr<ExampleDecoder> decoder = set_.NewDecoder();
+  while (Slot* slot = TakeTurn()) {
+    Decode(*decoder, *slot);
+    {
+      std::lock_guard<std::mutex> lock(mu_);
+      slot->is_decoded = true;
+    }
+    changed_.notify_all();
+  }
+}
+
+BatchDecoder::Slot* BatchDecoder::TakeTurn() {
+  std::unique_lock<std::mutex> lock(mu_);
+  changed_.wait(lock,
+                [this] { return is_stopping_ || is_drawn_ || !free_.empty(); });
+  if (is_stopping_ || is_drawn_) return nullptr;
+  Slot* slot = free_.back();
+  slot->pass = order_.Next(slot->examples);
+  if (slot->examples.empty()) {
+    is_drawn_ = true;
+    changed_.notify_all();
+    return nullptr;
+  }
+  free_.pop_back();
+  slot->is_decoded = false;
+  turns_.push_back(slot);
+  return slot;
+}
+
+BatchDecoder::Slot* BatchDecoder::AwaitTurn() {
+  std::unique_lock<std::mutex> lock(mu_);
+  changed_.wait(lock, [this] {
+    return turns_.empty() ? is_drawn_ : turns_.front()->is_decoded;
+  });
+  if (turns_.empty()) return nullptr;
+  Slot* slot = turns_.front();
+  turns_.pop_front();
+  return slot;
+}
+
+void BatchDecoder::Release(Slot* slot) {
+  {
+    std::lock_guard<std::mutex> lock(mu_);
+    free_.push_back(slot);
+  }
+  changed_.notify_all();
+}
+
+void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
+  Batch& batch = slot.batch;
+  ClearBatch(inputs_, batch);
+  slot.status = absl::OkStatus();
+  const uint64_t seed = RandomBits(options_.seed, slot.pass);
+  for (const int64_t example : slot.examples) {
+    const absl::Status status =
+        decoder.Append(example, RandomBits(seed, example), batch);
+    if (status.ok()) {
+      ++batch.size;
+    } else if (options_.skip_corrupt && absl::IsDataLoss(status)) {
+      TruncateBatch(inputs_, batch.size, batch);
+      LeaveOut(status);
+    } else {
+      slot.status = status;
+      return;
+    }
+  }
+}
+
+void BatchDecoder::LeaveOut(const absl::Status& corrupt) {
+  const int64_t skipped = ++skipped_;
+  LOG_EVERY(WARNING, kLogPeriod) << "left out: " << corrupt.message() << " ("
+                                 << skipped << " corrupt records so far)";
+}
+
+}  // namespace parasol

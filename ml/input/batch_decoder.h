@@ -1,0 +1,94 @@
+#ifndef PARASOL_ML_INPUT_BATCH_DECODER_H_
+#define PARASOL_ML_INPUT_BATCH_DECODER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/input/batch.h"
+#include "ml/input/batch_order.h"
+#include "ml/input/example_set.h"
+
+namespace parasol {
+
+// Decodes batches ahead on threads of its own, and gives them out in their
+// order whatever the threads do. A batch goes round: free -> its examples
+// drawn, in turn -> decoded -> given out by Next(), in the same turn -> lent ->
+// free. There are `ahead` of them and the two that are lent, and their memory
+// is used again.
+//
+// Shutdown: the threads stop behind the batch that each is at, and are joined.
+class BatchDecoder {
+ public:
+  struct Options {
+    int threads = 1;
+    int ahead = 1;  // at least as many as threads
+    // Of what is random about an example, beside its pass and its number.
+    uint64_t seed = 0;
+    bool skip_corrupt = false;
+  };
+
+  // `set` outlives it.
+  BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
+               BatchOrder order, const Options& options);
+  ~BatchDecoder();
+
+  // As InputPipeline::Next() says. For one thread.
+  absl::StatusOr<const Batch*> Next();
+
+  // Corrupt records that have been left out. Thread-safe.
+  int64_t skipped_records() const { return skipped_; }
+
+ private:
+  struct Slot {
+    Batch batch;
+    std::vector<int64_t> examples;
+    int64_t pass = 0;
+    absl::Status status;  // of the first record that stopped it
+    bool is_decoded = false;
+  };
+
+  void Run();
+  // Null: shutting down, or no batch is left.
+  Slot* TakeTurn();
+  // Null: no batch is left.
+  Slot* AwaitTurn();
+  void Release(Slot* slot);
+  void Decode(ExampleDecoder& decoder, Slot& slot);
+  void LeaveOut(const absl::Status& corrupt);
+
+  const ExampleSet& set_;
+  const ModelInputs inputs_;
+  const Options options_;
+  const int64_t batches_per_pass_;
+  std::vector<Slot> slots_;
+  std::atomic<int64_t> skipped_ = 0;
+
+  std::mutex mu_;
+  std::condition_variable changed_;
+  BatchOrder order_ ABSL_GUARDED_BY(mu_);
+  std::vector<Slot*> free_ ABSL_GUARDED_BY(mu_);
+  std::deque<Slot*> turns_ ABSL_GUARDED_BY(mu_);  // taken, not yet given out
+  bool is_drawn_ ABSL_GUARDED_BY(mu_) = false;    // no batch is left to draw
+  bool is_stopping_ ABSL_GUARDED_BY(mu_) = false;
+
+  // Next()'s own.
+  Slot* lent_ = nullptr;
+  Slot* lent_before_ = nullptr;
+  absl::Status failure_;
+  int64_t empty_in_a_row_ = 0;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_BATCH_DECODER_H_

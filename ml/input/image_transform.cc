@@ -1,0 +1,94 @@
+#include "ml/input/image_transform.h"
+
+#include <cmath>
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+namespace {
+
+constexpr int kBytes = 256;
+constexpr int kMaxPadding = 1024;
+
+// Of `choices` numbers from 0, by 16 bits of a random number.
+int64_t Choose(int64_t choices, uint64_t sixteen_bits) {
+  return static_cast<int64_t>((sixteen_bits & 0xffff) * choices >> 16);
+}
+
+float Of(const google::protobuf::RepeatedField<float>& values, int64_t channel,
+         float otherwise) {
+  if (values.empty()) return otherwise;
+  return values.Get(values.size() == 1 ? 0 : static_cast<int>(channel));
+}
+
+absl::Status CheckSize(absl::string_view field, int size, int64_t channels) {
+  if (size <= 1 || size == channels) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("image.", field, " has ", size,
+                                                 " numbers; the images have ",
+                                                 channels, " channels"));
+}
+
+}  // namespace
+
+absl::StatusOr<ImageReader> ImageReader::Create(
+    const ImageShape& shape, const job::ImageTransform& transform) {
+  absl::Status sizes = CheckSize("mean", transform.mean_size(), shape.channels);
+  sizes.Update(CheckSize("stddev", transform.stddev_size(), shape.channels));
+  if (!sizes.ok()) return sizes;
+  for (const float stddev : transform.stddev()) {
+    if (!(stddev > 0) || !std::isfinite(stddev)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("image.stddev ", stddev, " is not above 0"));
+    }
+  }
+  if (transform.random_crop_padding() < 0 ||
+      transform.random_crop_padding() > kMaxPadding) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "image.random_crop_padding ", transform.random_crop_padding(),
+        " is not in 0 to ", kMaxPadding));
+  }
+  ImageReader reader(shape, transform);
+  for (int64_t channel = 0; channel < shape.channels; ++channel) {
+    for (int byte = 0; byte < kBytes; ++byte) {
+      const float scaled = static_cast<float>(byte) / 255.0f;
+      reader.value_of_.push_back((scaled - Of(transform.mean(), channel, 0)) /
+                                 Of(transform.stddev(), channel, 1));
+    }
+  }
+  return reader;
+}
+
+void ImageReader::Append(const uint8_t* bytes, uint64_t random,
+                         std::vector<float>& values) const {
+  const Window window = Draw(random);
+  const size_t start = values.size();
+  values.resize(start + shape_.pixels());
+  for (int64_t channel = 0; channel < shape_.channels; ++channel) {
+    const float* value_of = value_of_.data() + channel * kBytes;
+    const uint8_t* plane = bytes + channel * shape_.height * shape_.width;
+    float* out = values.data() + start + channel;
+    for (int64_t y = 0; y < shape_.height; ++y) {
+      const int64_t from_y = y + window.top;
+      const bool is_inside = from_y >= 0 && from_y < shape_.height;
+      const uint8_t* line = plane + (is_inside ? from_y * shape_.width : 0);
+      for (int64_t x = 0; x < shape_.width; ++x, out += shape_.channels) {
+        const int64_t from_x =
+            (window.flipped ? shape_.width - 1 - x : x) + window.left;
+        *out = is_inside && from_x >= 0 && from_x < shape_.width
+                   ? value_of[line[from_x]]
+                   : value_of[0];
+      }
+    }
+  }
+}
+
+ImageReader::Window ImageReader::Draw(uint64_t random) const {
+  const int64_t windows = 2 * padding_ + 1;
+  return {.top = Choose(windows, random) - padding_,
+          .left = Choose(windows, random >> 16) - padding_,
+          .flipped = flips_ && (random >> 32 & 1) != 0};
+}
+
+}  // namespace parasol

@@ -1,0 +1,101 @@
+#include "ml/input/libsvm_set.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/input/idx_writer.h"
+#include "ml/input/read_all.h"
+#include "ml/input/test_files.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kLines[] =
+    "# a comment\n"
+    "+1 1:0.5 3:-2 # and one more\n"
+    "\n"
+    "-1\t 2:1e1 \r\n"
+    "-1\n";
+constexpr char kDense[] =
+    "loss { binary_crossentropy {} } input { name: 'x' dense { shape: 3 } } ";
+constexpr char kIds[] = "input { name: 'i' ids {} } ";
+
+TEST(LibsvmSetTest, IsADenseVectorAndIdsWithWeights) {
+  for (const std::string& bytes : {std::string(kLines), Gzip(kLines)}) {
+    WriteTestFile("lines.svm", bytes);
+    ASSERT_OK_AND_ASSIGN(
+        const Batch batch,
+        ReadAll("libsvm { file: 'lines.svm' }", absl::StrCat(kDense, kIds)));
+    EXPECT_EQ(batch.size, 3);
+    EXPECT_THAT(batch.labels, ElementsAre(1, 0, 0));
+    EXPECT_THAT(batch.dense[0].values,
+                ElementsAre(0.5, 0, -2, 0, 10, 0, 0, 0, 0));
+    EXPECT_THAT(batch.ids[0].offsets, ElementsAre(0, 2, 3, 3));
+    EXPECT_THAT(batch.ids[0].ids, ElementsAre(1, 3, 2));
+    EXPECT_THAT(batch.ids[0].weights, ElementsAre(0.5, -2, 10));
+  }
+}
+
+TEST(LibsvmSetTest, IndicesMayBeginAtZeroAndLabelsStayNegative) {
+  WriteTestFile("zero.svm", "-1 0:1 2:3\n");
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll("libsvm { file: 'zero.svm' first_index: 0 "
+                               "keep_negative_labels: true }",
+                               kDense));
+  EXPECT_THAT(batch.dense[0].values, ElementsAre(1, 0, 3));
+  EXPECT_THAT(batch.labels, ElementsAre(-1));
+}
+
+TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
+  const struct {
+    std::string line;
+    std::string want;
+  } cases[] = {
+      {"x 1:1", "line 2 at byte 6: label \"x\" is not a number"},
+      {"1 a:1", "line 2 at byte 8: feature \"a:1\" has no index from 1"},
+      {"1 0:1", "line 2 at byte 8: feature \"0:1\" has no index from 1"},
+      {"1 1:1 2", "line 2 at byte 12: feature \"2\" is not index:value"},
+      {"1 1:x", "line 2 at byte 8: feature \"1:x\" has no value"},
+      {"1 1:", "line 2 at byte 8: feature \"1:\" has no value"},
+      {"1 1:nan", "line 2 at byte 8: feature \"1:nan\" has no value"},
+      {"1 4:1", "line 2 at byte 6: index 4 is beyond 3 features from 1"},
+      {"1 9223372036854775807:1", "is beyond 3 features"},
+      {"1 9223372036854775808:1", "has no index"},
+  };
+  const std::string dataset = "libsvm { file: 'corrupt.svm' } ";
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.line);
+    WriteTestFile("corrupt.svm", "1 1:1\n" + c.line + "\n0 3:3\n");
+    EXPECT_THAT(ReadAll(dataset, kDense),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("/corrupt.svm line 2 at byte "),
+                               HasSubstr(c.want))));
+    ASSERT_OK_AND_ASSIGN(const Batch rest,
+                         ReadAll(dataset + "on_corrupt: SKIP", kDense));
+    EXPECT_THAT(rest.labels, ElementsAre(1, 0));
+    EXPECT_THAT(rest.dense[0].values, ElementsAre(1, 0, 0, 0, 0, 3));
+  }
+}
+
+TEST(LibsvmSetTest, NamedColumnsAndWideLabelsAreRefused) {
+  WriteTestFile("fine.svm", "1 1:1\n");
+  EXPECT_THAT(ReadAll("libsvm { file: 'fine.svm' }",
+                      "input { name: 'i' ids { column { name: 'a' } } }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("model input i names columns; libsvm has")));
+  EXPECT_THAT(ReadAll("libsvm { file: 'fine.svm' }",
+                      absl::StrCat(kDense, "layer { dense { units: 2 } }")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("wants 2 numbers as an example's label")));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,73 @@
+#ifndef PARASOL_ML_INPUT_VALUE_H_
+#define PARASOL_ML_INPUT_VALUE_H_
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "ml/input/number.h"
+
+namespace parasol {
+
+// One value of a column of an example: a text (of a CSV file, or a tf.Example's
+// bytes), or a number of a tf.Example.
+class Value {
+ public:
+  // The bytes are borrowed.
+  static Value Text(absl::string_view text) { return Value(text); }
+  static Value Integer(int64_t integer) {
+    return Value(Kind::kInteger, integer);
+  }
+  static Value Real(float real) { return Value(real); }
+
+  // nullopt: not a finite number.
+  std::optional<double> AsNumber() const {
+    if (kind_ == Kind::kText) return ParseNumber(text_);
+    if (kind_ == Kind::kInteger) return static_cast<double>(integer_);
+    return std::isfinite(real_) ? std::optional<double>(real_) : std::nullopt;
+  }
+  // nullopt: not a number without fraction.
+  std::optional<int64_t> AsInteger() const {
+    if (kind_ == Kind::kText) return ParseInteger(text_);
+    if (kind_ == Kind::kInteger) return integer_;
+    return std::nullopt;
+  }
+
+  // The text that fingerprints are made of: an integer's digits, and the
+  // shortest digits that are read as the same float32.
+  static constexpr size_t kMaxNumberBytes = 32;
+  absl::string_view AsText(char (&buffer)[kMaxNumberBytes]) const {
+    if (kind_ == Kind::kText) return text_;
+    const auto end =
+        kind_ == Kind::kInteger
+            ? std::to_chars(buffer, buffer + kMaxNumberBytes, integer_)
+            : std::to_chars(buffer, buffer + kMaxNumberBytes, real_);
+    return absl::string_view(buffer, end.ptr - buffer);
+  }
+
+ private:
+  enum class Kind : uint8_t { kText, kInteger, kReal };
+
+  explicit Value(absl::string_view text) : kind_(Kind::kText), text_(text) {}
+  explicit Value(float real) : kind_(Kind::kReal), real_(real) {}
+  Value(Kind kind, int64_t integer) : kind_(kind), integer_(integer) {}
+
+  Kind kind_;
+  union {
+    absl::string_view text_;
+    int64_t integer_;
+    float real_;
+  };
+};
+
+// The values of the columns that a model reads of one example, in an order that
+// whoever fills it and whoever reads it have agreed on. No value: missing.
+using Row = std::vector<std::vector<Value>>;
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_VALUE_H_

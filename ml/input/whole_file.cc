@@ -1,0 +1,48 @@
+#include "ml/input/whole_file.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "ml/input/input_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kMinGrowth = 1 << 20;
+constexpr size_t kMaxFirstBytes = 1 << 30;
+constexpr size_t kMaxFileBytes = size_t{1} << 40;
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
+                   InputFile::Open(path));
+  std::string bytes;
+  // A plain file is read in one go, in which its end shows.
+  bytes.resize(std::min(file->stored_bytes() + 1, kMaxFirstBytes));
+  size_t filled = 0;
+  while (true) {
+    ASSIGN_OR_RETURN(
+        const size_t n,
+        file->Read(absl::MakeSpan(
+            reinterpret_cast<uint8_t*>(bytes.data()) + filled,  // NOLINT
+            bytes.size() - filled)));
+    filled += n;
+    if (filled < bytes.size()) break;
+    if (filled >= kMaxFileBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path, ": more than ", kMaxFileBytes, " bytes"));
+    }
+    bytes.resize(filled + std::max(kMinGrowth, filled / 2));
+  }
+  bytes.resize(filled);
+  bytes.shrink_to_fit();
+  return bytes;
+}
+
+}  // namespace parasol
