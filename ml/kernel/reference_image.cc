@@ -37,6 +37,37 @@ void ForEachProduct(
   }
 }
 
+// Where in x the pixels of the window of element `y` of the output are, row by
+// row.
+std::vector<int64_t> PixelsOf(const PoolingShape& s, int64_t y) {
+  const int64_t c = y % s.channels;
+  const int64_t j = y / s.channels % s.width.output;
+  const int64_t i = y / s.channels / s.width.output % s.height.output;
+  const int64_t n = y / s.channels / s.width.output / s.height.output;
+  std::vector<int64_t> pixels;
+  for (int64_t k = 0; k < s.height.window; ++k) {
+    for (int64_t l = 0; l < s.width.window; ++l) {
+      const int64_t row = i * s.height.stride + k - s.height.before;
+      const int64_t column = j * s.width.stride + l - s.width.before;
+      if (row < 0 || row >= s.height.input) continue;
+      if (column < 0 || column >= s.width.input) continue;
+      pixels.push_back(((n * s.height.input + row) * s.width.input + column) *
+                           s.channels +
+                       c);
+    }
+  }
+  return pixels;
+}
+
+int64_t FirstLargest(absl::Span<const int64_t> pixels,
+                     absl::Span<const double> x) {
+  int64_t largest = pixels[0];
+  for (const int64_t pixel : pixels) {
+    if (x[pixel] > x[largest]) largest = pixel;
+  }
+  return largest;
+}
+
 }  // namespace
 
 Values Convolution(const ConvolutionShape& shape, absl::Span<const double> x,
@@ -97,6 +128,34 @@ Values BatchNormalization(absl::Span<const double> x,
     if (!beta.empty()) y[i] += beta[c];
   }
   return y;
+}
+
+Values Pooling(const PoolingShape& shape, absl::Span<const double> x) {
+  Values y(shape.y_size());
+  for (size_t i = 0; i < y.size(); ++i) {
+    const std::vector<int64_t> pixels = PixelsOf(shape, i);
+    if (shape.kind == PoolingShape::Kind::kMax) {
+      y[i] = x[FirstLargest(pixels, x)];
+      continue;
+    }
+    for (const int64_t pixel : pixels) y[i] += x[pixel] / pixels.size();
+  }
+  return y;
+}
+
+Values PoolingInputGradient(const PoolingShape& shape,
+                            absl::Span<const double> x,
+                            absl::Span<const double> dy) {
+  Values dx(shape.x_size());
+  for (size_t i = 0; i < dy.size(); ++i) {
+    const std::vector<int64_t> pixels = PixelsOf(shape, i);
+    if (shape.kind == PoolingShape::Kind::kMax) {
+      dx[FirstLargest(pixels, x)] += dy[i];
+      continue;
+    }
+    for (const int64_t pixel : pixels) dx[pixel] += dy[i] / pixels.size();
+  }
+  return dx;
 }
 
 }  // namespace parasol::reference

@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "ml/kernel/convolution.h"
+#include "ml/kernel/pooling.h"
 
 // The operations on images as plain loops in double precision: the
 // specification that the kernels of every device are tested against. Arrays
@@ -37,6 +38,12 @@ Values BatchNormalization(absl::Span<const double> x,
                           const ChannelMoments& moments,
                           absl::Span<const double> gamma,
                           absl::Span<const double> beta, double epsilon);
+
+Values Pooling(const PoolingShape& shape, absl::Span<const double> x);
+// The first of several largest pixels, row by row, gets kMax's gradient.
+Values PoolingInputGradient(const PoolingShape& shape,
+                            absl::Span<const double> x,
+                            absl::Span<const double> dy);
 
 }  // namespace parasol::reference
 

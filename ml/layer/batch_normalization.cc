@@ -113,6 +113,8 @@ class BatchNormalizationLayer : public Layer {
                                                      Epilogue::kRelu);
   }
 
+  bool KeepsOutputGradient() const override { return true; }
+
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     const int64_t channels = output_shape().back();

@@ -98,6 +98,10 @@ class Conv2DLayer : public Layer {
     return std::make_unique<Conv2DLayer>(spec_, window_, Epilogue::kRelu);
   }
 
+  bool KeepsOutputGradient() const override {
+    return epilogue_ == Epilogue::kNone;
+  }
+
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     const ConvolutionShape shape = {.examples = examples,

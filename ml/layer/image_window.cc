@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -36,14 +35,17 @@ absl::StatusOr<std::array<int64_t, 2>> Pair(absl::string_view name,
 
 }  // namespace
 
+absl::Status CheckImage(const Shape& image) {
+  if (image.size() == 3) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "needs images [height, width, channels], not ", Text(image)));
+}
+
 absl::StatusOr<ImageWindow> FitImageWindow(
     const Shape& image, absl::Span<const int64_t> size,
     absl::Span<const int64_t> stride, absl::Span<const int64_t> default_stride,
     job::Padding padding) {
-  if (image.size() != 3) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "needs images [height, width, channels], not ", Text(image)));
-  }
+  RETURN_IF_ERROR(CheckImage(image));
   ASSIGN_OR_RETURN(const auto window, Pair("the window's size", size));
   ASSIGN_OR_RETURN(const auto step,
                    Pair("stride", stride.empty() ? default_stride : stride));

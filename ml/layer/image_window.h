@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/kernel/window.h"
@@ -21,6 +22,9 @@ struct ImageWindow {
     return {height.output, width.output, filters};
   }
 };
+
+//   InvalidArgument  `image` is not [height, width, channels].
+absl::Status CheckImage(const Shape& image);
 
 // `size` and `stride`: height and width, or one number for both; no stride:
 // `default_stride`, both. Padding is kValid unless it is set.

@@ -14,6 +14,8 @@
 #include "ml/layer/factorization_machine.h"
 #include "ml/layer/flatten.h"
 #include "ml/layer/layer_normalization.h"
+#include "ml/layer/pad.h"
+#include "ml/layer/pool.h"
 
 namespace parasol {
 
@@ -47,6 +49,14 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeLayer(
       return MakeLayerNormalization(spec.layer_normalization(), inputs);
     case job::Layer::kCustom:
       return MakeCustom(spec.custom(), inputs);
+    case job::Layer::kMaxPool:
+      return MakeMaxPool(spec.max_pool(), inputs);
+    case job::Layer::kAveragePool:
+      return MakeAveragePool(spec.average_pool(), inputs);
+    case job::Layer::kGlobalAveragePool:
+      return MakeGlobalAveragePool(inputs);
+    case job::Layer::kPad:
+      return MakePad(spec.pad(), inputs);
     default:
       return absl::InvalidArgumentError("has no kind: dense, activation, …");
   }
