@@ -18,6 +18,7 @@
 #include "cluster/placement/placement.h"
 #include "ml/model/variables_of.h"
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
@@ -27,11 +28,14 @@ constexpr absl::Duration kRpcGrace = absl::Seconds(1);
 
 absl::StatusOr<std::vector<durable::CheckpointVariable>> CheckpointVariables(
     const std::vector<VariableSpec>& variables, const job::Optimizer& spec) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
+  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_trained,
                    MakeOptimizer(spec));
-  const std::vector<std::string>& slots = optimizer->slot_names();
+  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_others,
+                   MakeOptimizer(PlainSubtraction()));
   std::vector<durable::CheckpointVariable> result;
   for (const VariableSpec& variable : variables) {
+    const Optimizer& optimizer = variable.trained ? *of_trained : *of_others;
+    const std::vector<std::string>& slots = optimizer.slot_names();
     durable::CheckpointVariable& entry = result.emplace_back();
     entry.set_name(variable.name);
     entry.mutable_shape()->Assign(variable.shape.begin(), variable.shape.end());

@@ -31,7 +31,7 @@ struct ChunkContents {
   std::vector<ArrayRef> slots = {};
 };
 
-// What an update is made with; shared by all chunks of a table.
+// What an update is made with; shared by all chunks of a part.
 struct ChunkUpdater {
   const Optimizer& optimizer;
   ArrayPool& pool;

@@ -45,22 +45,18 @@ PayloadRef EncodedCopy(const ArrayRef& value, job::Encoding encoding) {
 
 }  // namespace
 
-DenseTable::DenseTable(TableLayout layout,
-                       std::unique_ptr<const Optimizer> optimizer,
+DenseTable::DenseTable(TableLayout layout, PartOptimizers optimizers,
                        const TrainingRules& rules)
     : layout_(std::move(layout)),
-      optimizer_(std::move(optimizer)),
+      optimizers_(std::move(optimizers)),
       rules_(rules),
-      pool_(ArrayPool::Create(kChunkElements, kMaxIdleArrays)),
-      updater_{.optimizer = *optimizer_,
-               .pool = *pool_,
-               .replicas_to_aggregate = rules.replicas_to_aggregate} {}
+      pool_(ArrayPool::Create(kChunkElements, kMaxIdleArrays)) {}
 
 absl::StatusOr<std::unique_ptr<DenseTable>> DenseTable::Create(
-    TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
-    const TrainingRules& rules, Fill fill) {
+    TableLayout layout, PartOptimizers optimizers, const TrainingRules& rules,
+    Fill fill) {
   std::unique_ptr<DenseTable> table(
-      new DenseTable(std::move(layout), std::move(optimizer), rules));
+      new DenseTable(std::move(layout), std::move(optimizers), rules));
   for (const TableLayout::Chunk& place : table->layout_.chunks()) {
     RETURN_IF_ERROR(table->AddChunk(place, fill));
   }
@@ -69,7 +65,7 @@ absl::StatusOr<std::unique_ptr<DenseTable>> DenseTable::Create(
 
 absl::Status DenseTable::AddChunk(const TableLayout::Chunk& place, Fill fill) {
   const wire::PartSpec& part = layout_.parts()[place.part];
-  const int arrays = 1 + optimizer_->slot_names().size();
+  const int arrays = 1 + optimizers_.of(place.part).slot_names().size();
   ChunkContents contents;
   for (int array = kValueArray; array < arrays; ++array) {
     ArrayRef memory = pool_->TryAllocate(place.elements);
@@ -126,13 +122,30 @@ absl::Status DenseTable::CheckFinite(
       absl::StrCat(place.first_element + *element));
 }
 
+// A range is of one part.
+ChunkUpdater DenseTable::UpdaterOf(const TableLayout::ChunkRange& range) const {
+  return {.optimizer = optimizers_.of(layout_.chunks()[range.first].part),
+          .pool = *pool_,
+          .replicas_to_aggregate = rules_.replicas_to_aggregate};
+}
+
+uint64_t DenseTable::slot_bytes() const {
+  uint64_t bytes = 0;
+  for (const wire::PartSpec& part : layout_.parts()) {
+    bytes += part.elements() * sizeof(float) *
+             optimizers_.of(part.id()).slot_names().size();
+  }
+  return bytes;
+}
+
 UpdateBounds DenseTable::Apply(const Gradients& gradients) {
   UpdateBounds updates;
   for (size_t i = 0; i < gradients.ranges.size(); ++i) {
     GradientReader gradient(gradients.of_ranges[i]);
     const TableLayout::ChunkRange& range = gradients.ranges[i];
+    const ChunkUpdater updater = UpdaterOf(range);
     for (size_t chunk = range.first; chunk < range.last; ++chunk) {
-      updates.Include(chunks_[chunk]->Apply(updater_, gradient));
+      updates.Include(chunks_[chunk]->Apply(updater, gradient));
     }
   }
   return updates;
@@ -158,9 +171,10 @@ StepEntries DenseTable::Contribute(const StepPush& push,
   for (size_t i = 0; i < gradients.ranges.size(); ++i) {
     GradientReader gradient(gradients.of_ranges[i]);
     const TableLayout::ChunkRange& range = gradients.ranges[i];
+    const ChunkUpdater updater = UpdaterOf(range);
     for (size_t chunk = range.first; chunk < range.last; ++chunk) {
-      entries.Include(chunks_[chunk]->Contribute(updater_, push, gradient,
-                                                 latch, released));
+      entries.Include(
+          chunks_[chunk]->Contribute(updater, push, gradient, latch, released));
     }
   }
   return entries;

@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cluster/rpc/payload.h"
-#include "ml/optimizer/optimizer.h"
 #include "proto/parameter.pb.h"
 #include "ps/array_pool.h"
 #include "ps/chunk.h"
+#include "ps/part_optimizers.h"
 #include "ps/received_gradient.h"
 #include "ps/table_layout.h"
 #include "ps/training_rules.h"
@@ -38,8 +38,8 @@ class DenseTable {
   // Errors are those of `fill`, and
   //   ResourceExhausted  the arrays don't fit in memory.
   static absl::StatusOr<std::unique_ptr<DenseTable>> Create(
-      TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
-      const TrainingRules& rules, Fill fill);
+      TableLayout layout, PartOptimizers optimizers, const TrainingRules& rules,
+      Fill fill);
 
   using Ranges = std::vector<TableLayout::ChunkRange>;
 
@@ -85,22 +85,20 @@ class DenseTable {
   const TableLayout& layout() const { return layout_; }
 
   uint64_t value_bytes() const { return layout_.elements() * sizeof(float); }
-  uint64_t slot_bytes() const {
-    return value_bytes() * optimizer_->slot_names().size();
-  }
+  uint64_t slot_bytes() const;
 
  private:
-  DenseTable(TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
+  DenseTable(TableLayout layout, PartOptimizers optimizers,
              const TrainingRules& rules);
+  ChunkUpdater UpdaterOf(const TableLayout::ChunkRange& range) const;
   absl::Status AddChunk(const TableLayout::Chunk& place, Fill fill);
   absl::Status CheckFinite(const ReceivedGradient& gradient,
                            const TableLayout::ChunkRange& range) const;
 
   const TableLayout layout_;
-  const std::unique_ptr<const Optimizer> optimizer_;
+  const PartOptimizers optimizers_;
   const TrainingRules rules_;
   const std::shared_ptr<ArrayPool> pool_;
-  const ChunkUpdater updater_;
   std::vector<std::unique_ptr<Chunk>> chunks_;  // as the layout numbers them
 };
 

@@ -17,6 +17,7 @@
 #include "ml/optimizer/optimizer.h"
 #include "ps/dedup_window.h"
 #include "ps/dense_table.h"
+#include "ps/part_optimizers.h"
 #include "ps/row_checkpoint.h"
 #include "ps/row_memory.h"
 #include "ps/row_table.h"
@@ -31,18 +32,18 @@ namespace {
 
 absl::StatusOr<std::unique_ptr<DenseTable>> InitialDense(
     const wire::LoadRequest& request, TableLayout layout,
-    std::unique_ptr<const Optimizer> optimizer, const TrainingRules& rules) {
-  const Optimizer& slots = *optimizer;
+    const PartOptimizers& optimizers, const TrainingRules& rules) {
   return DenseTable::Create(
-      std::move(layout), std::move(optimizer), rules,
-      [&request, &slots](const wire::PartSpec& part, int array, int64_t first,
-                         absl::Span<float> out) -> absl::StatusOr<int64_t> {
+      std::move(layout), optimizers, rules,
+      [&](const wire::PartSpec& part, int array, int64_t first,
+          absl::Span<float> out) -> absl::StatusOr<int64_t> {
         if (array == kValueArray) {
           RETURN_IF_ERROR(Initialize(part.initializer(), request.seed(),
                                      part.variable(), part.variable_shape(),
                                      first, out));
         } else {
-          std::fill(out.begin(), out.end(), slots.InitialSlotValue(array - 1));
+          std::fill(out.begin(), out.end(),
+                    optimizers.of(part.id()).InitialSlotValue(array - 1));
         }
         return 0;
       });
@@ -64,7 +65,7 @@ absl::Status CheckVariable(const durable::CheckpointVariable& saved,
                   slots.end())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "\"", part.variable(), "\" has slots [",
-        absl::StrJoin(saved.slot(), ", "), "], the job's optimizer has [",
+        absl::StrJoin(saved.slot(), ", "), "], its optimizer has [",
         absl::StrJoin(slots, ", "), "]"));
   }
   return absl::OkStatus();
@@ -72,7 +73,7 @@ absl::Status CheckVariable(const durable::CheckpointVariable& saved,
 
 absl::Status CheckManifest(const durable::CheckpointManifest& manifest,
                            const wire::LoadRequest& request,
-                           const Optimizer& optimizer) {
+                           const PartOptimizers& optimizers) {
   if (manifest.run_id() != request.run_id()) {
     return absl::InvalidArgumentError(
         absl::StrCat("of run ", manifest.run_id(), ", not ", request.run_id()));
@@ -87,7 +88,8 @@ absl::Status CheckManifest(const durable::CheckpointManifest& manifest,
       return absl::InvalidArgumentError(
           absl::StrCat("has no variable \"", part.variable(), "\""));
     }
-    RETURN_IF_ERROR(CheckVariable(*variable->second, part, optimizer));
+    RETURN_IF_ERROR(
+        CheckVariable(*variable->second, part, optimizers.of(part.id())));
   }
   return absl::OkStatus();
 }
@@ -106,11 +108,11 @@ absl::StatusOr<DedupWindows> ReadWindows(const CheckpointReader& checkpoint,
 
 absl::StatusOr<std::unique_ptr<DenseTable>> RestoredDense(
     const CheckpointReader& checkpoint, const wire::LoadRequest& request,
-    TableLayout layout, std::unique_ptr<const Optimizer> optimizer,
+    TableLayout layout, const PartOptimizers& optimizers,
     const TrainingRules& rules) {
-  RETURN_IF_ERROR(CheckManifest(checkpoint.manifest(), request, *optimizer));
+  RETURN_IF_ERROR(CheckManifest(checkpoint.manifest(), request, optimizers));
   return DenseTable::Create(
-      std::move(layout), std::move(optimizer), rules,
+      std::move(layout), optimizers, rules,
       [&checkpoint](const wire::PartSpec& part, int array, int64_t first,
                     absl::Span<float> out) {
         return checkpoint.ReadElements(part.variable(), array, first, out);
@@ -174,28 +176,27 @@ absl::StatusOr<std::unique_ptr<ParameterTable>> LoadTable(
       .origin = request.checkpoint().empty() ? StepState::Origin::kInitial
                                              : StepState::Origin::kRestored,
       .non_finite = limits.non_finite};
-  ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
-                   MakeOptimizer(request.optimizer()));
-  const uint64_t element_bytes =
-      sizeof(float) * (1 + optimizer->slot_names().size());
   ASSIGN_OR_RETURN(
       TableLayout layout,
-      TableLayout::Create(request.part(), limits.memory_bytes / element_bytes),
+      TableLayout::Create(request.part(), limits.memory_bytes / sizeof(float)),
       _ << "memory limit of " << limits.memory_bytes << " bytes");
-  const uint64_t dense_bytes = layout.elements() * element_bytes;
+  ASSIGN_OR_RETURN(const PartOptimizers optimizers,
+                   PartOptimizers::Create(request.optimizer(), layout));
+  ASSIGN_OR_RETURN(const uint64_t dense_bytes,
+                   optimizers.CountBytes(layout, limits.memory_bytes));
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
                    EmptyTables(request, limits.memory_bytes - dense_bytes));
   std::unique_ptr<DenseTable> dense;
   DedupWindows windows;
   if (request.checkpoint().empty()) {
-    ASSIGN_OR_RETURN(dense, InitialDense(request, std::move(layout),
-                                         std::move(optimizer), rules));
+    ASSIGN_OR_RETURN(
+        dense, InitialDense(request, std::move(layout), optimizers, rules));
   } else {
     ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                      CheckpointReader::Open(request.checkpoint()));
     ASSIGN_OR_RETURN(dense,
                      RestoredDense(*checkpoint, request, std::move(layout),
-                                   std::move(optimizer), rules),
+                                   optimizers, rules),
                      _ << "checkpoint " << request.checkpoint());
     for (const std::unique_ptr<RowTable>& table : rows) {
       RETURN_IF_ERROR(

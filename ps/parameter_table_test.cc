@@ -21,6 +21,7 @@
 #include "cluster/rpc/chunk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ps/part_optimizers.h"
 #include "ps/table_testing.h"
 #include "storage/shard_entry.h"
 
@@ -43,7 +44,8 @@ std::unique_ptr<ParameterTable> MakeTable(
       MakePart(1, "small", 5, 0, 5)};
   auto layout = TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX);
   auto dense = DenseTable::Create(
-      *std::move(layout), std::move(optimizer), {.non_finite = non_finite},
+      *std::move(layout), PartOptimizers(std::move(optimizer)),
+      {.non_finite = non_finite},
       [](const wire::PartSpec&, int array, int64_t,
          absl::Span<float> out) -> absl::StatusOr<int64_t> {
         std::fill(out.begin(), out.end(), array == kValueArray ? 1 : 100);
@@ -288,7 +290,7 @@ TEST(ParameterTableTest, APullOfMoreThanAMessageHoldsIsRefused) {
       MakePart(0, "huge", elements, 0, elements)};
   auto dense = DenseTable::Create(
       *TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
-      MakeAddingOptimizer(), {},
+      PartOptimizers(MakeAddingOptimizer()), {},
       [](auto&&...) -> absl::StatusOr<int64_t> { return 0; });
   ASSERT_OK(dense);
   ParameterTable table(*std::move(dense), {}, std::nullopt, DedupWindows());
@@ -301,7 +303,7 @@ TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
   EXPECT_THAT(
       DenseTable::Create(
           *TableLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
-          MakeAddingOptimizer(), {},
+          PartOptimizers(MakeAddingOptimizer()), {},
           [](auto&&...) -> absl::StatusOr<int64_t> {
             return absl::NotFoundError("no such elements");
           }),

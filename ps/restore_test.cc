@@ -108,19 +108,27 @@ std::string Dump(ParameterTable& table, const wire::LoadRequest& order) {
   CheckpointStore store = *CheckpointStore::OpenForWriting(absl::StrCat(
       testing::TempDir(), "/",
       testing::UnitTest::GetInstance()->current_test_info()->name()));
-  const auto optimizer = *MakeOptimizer(order.optimizer());
-  const auto& slots = optimizer->slot_names();
+  const auto assign_slots = [](const job::Optimizer& spec, auto& entry) {
+    const auto optimizer = *MakeOptimizer(spec);
+    const auto& slots = optimizer->slot_names();
+    entry.mutable_slot()->Assign(slots.begin(), slots.end());
+  };
   durable::CheckpointManifest manifest;
   manifest.set_run_id(kRun);
   manifest.set_global_step(1);
-  auto& variable = *manifest.add_variable();
-  variable.set_name("w");
-  variable.add_shape(kElements);
-  variable.mutable_slot()->Assign(slots.begin(), slots.end());
-  auto& rows = *manifest.add_table();
-  rows.set_name("t");
-  rows.set_width(kWidth);
-  rows.mutable_slot()->Assign(slots.begin(), slots.end());
+  for (const wire::PartSpec& part : order.part()) {
+    auto& variable = *manifest.add_variable();
+    variable.set_name(part.variable());
+    variable.add_shape(part.elements());
+    assign_slots(part.has_optimizer() ? part.optimizer() : order.optimizer(),
+                 variable);
+  }
+  for (const wire::TableSpec& table : order.table()) {
+    auto& rows = *manifest.add_table();
+    rows.set_name(table.name());
+    rows.set_width(table.width());
+    assign_slots(order.optimizer(), rows);
+  }
   const std::string directory = *store.Begin(1);
   *manifest.add_file() =
       *WriteShard(table.Cut(), 0, 1, absl::StrCat(directory, "/shard.sst"));
@@ -164,6 +172,86 @@ TEST_P(RestoreTest, ARestoredShardJumpsToTheStepOfTheWorkers) {
   const TableCut cut = (*restored)->Cut();
   EXPECT_EQ(cut.chunks[0].contents.updates, 6);
   EXPECT_EQ(cut.tables[0].updates(), 6);
+}
+
+// "w" and "moving", which is not trained: 4 elements each.
+wire::LoadRequest MakeOrderWithMovingMean() {
+  wire::LoadRequest order;
+  order.set_run_id(kRun);
+  order.set_num_shards(1);
+  order.mutable_optimizer()->mutable_adam();
+  *order.add_part() = MakePart(0, "w", 4, 0, 4);
+  *order.add_part() = MakePart(1, "moving", 4, 0, 4);
+  for (wire::PartSpec& part : *order.mutable_part()) {
+    part.mutable_initializer()->mutable_zeros();
+  }
+  order.mutable_part(1)->mutable_optimizer()->mutable_sgd()->set_learning_rate(
+      1);
+  return order;
+}
+
+void PushBoth(ParameterTable& table, const wire::Push& push, float gradient) {
+  PendingResult pushed;
+  const std::string elements = Floats(4, gradient);
+  table.Push(kWorker, push, {{ViewOf(elements), ViewOf(elements)}},
+             pushed.Done());
+  if (!pushed.is_done()) return;  // waits for the other replica
+  ASSERT_OK(pushed.Get());
+}
+
+std::vector<float> Moving(ParameterTable& table) {
+  PendingResult pulled;
+  table.Pull(kWorker, MakePull({MakeRange(1, 0, 4)}), pulled.Done());
+  return FloatsOf(pulled.Get()->payloads);
+}
+
+TEST(PartOptimizerTest, WhatIsNotTrainedIsSubtractedBeforeAndAfterARestore) {
+  wire::LoadRequest order = MakeOrderWithMovingMean();
+  auto table = LoadTable(order, {});
+  ASSERT_OK(table);
+  EXPECT_EQ((*table)->value_bytes(), 8 * sizeof(float));
+  EXPECT_EQ((*table)->slot_bytes(), 2 * 4 * sizeof(float));
+  const auto both = {MakeRange(0, 0, 4), MakeRange(1, 0, 4)};
+  PushBoth(**table, MakePush(1, both), -.25);
+  order.set_checkpoint(Dump(**table, order));
+  auto restored = LoadTable(order, {});
+  ASSERT_OK(restored);
+  PushBoth(**restored, MakePush(2, both), -.5);
+  EXPECT_THAT(Moving(**restored), testing::Each(.75));
+}
+
+TEST(PartOptimizerTest, WhatIsNotTrainedMovesByTheMeanOfAStep) {
+  wire::LoadRequest order = MakeOrderWithMovingMean();
+  order.mutable_sync()->set_replicas_to_aggregate(2);
+  order.mutable_sync()->set_total_replicas(2);
+  auto table = LoadTable(order, {});
+  ASSERT_OK(table);
+  wire::Push push = MakePush(1, {MakeRange(0, 0, 4), MakeRange(1, 0, 4)});
+  for (const int replica : {0, 1}) {
+    push.mutable_sync()->set_step(0);
+    push.mutable_sync()->set_replica(replica);
+    PushBoth(**table, push, -1 - replica);
+  }
+  EXPECT_THAT(Moving(**table), testing::Each(1.5));
+}
+
+TEST(PartOptimizerTest, ItsSlotsAreThoseOfItsOwnOptimizer) {
+  wire::LoadRequest order = MakeOrderWithMovingMean();
+  auto table = LoadTable(order, {});
+  ASSERT_OK(table);
+  order.set_checkpoint(Dump(**table, order));
+  order.mutable_part(1)->mutable_optimizer()->mutable_sgd()->set_momentum(.9);
+  EXPECT_THAT(LoadTable(order, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("\"moving\" has slots []")));
+}
+
+TEST(PartOptimizerTest, WhatIsNotTrainedTakesNoMemoryForSlots) {
+  const wire::LoadRequest order = MakeOrderWithMovingMean();
+  const uint64_t bytes = (4 * 3 + 4) * sizeof(float);
+  EXPECT_OK(LoadTable(order, {.memory_bytes = bytes}));
+  EXPECT_THAT(LoadTable(order, {.memory_bytes = bytes - 1}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest, testing::ValuesIn(AllKinds()),

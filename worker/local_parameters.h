@@ -13,19 +13,19 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
+#include "worker/local_rows.h"
 
 namespace parasol {
 
-// The variables of a worker that has no cluster: same interface, same optimizer
-// and same checkpoints as a ps, in its own memory. A push is applied, and a
-// pull copied, before the call returns. Not thread-safe.
+// The variables and sparse tables of a worker that has no cluster: same
+// interface, same optimizers and same checkpoints as a ps, in its own memory. A
+// push is applied, and a pull copied, before the call returns. Not thread-safe.
 class LocalParameters : public ParameterClient {
  public:
-  // Variables with their initial values.
+  // Variables with their initial values, and the job's tables without rows.
   //   InvalidArgument  an optimizer or an initializer can't be used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
-      const std::vector<VariableSpec>& variables,
-      const job::Optimizer& optimizer, uint64_t seed);
+      const std::vector<VariableSpec>& variables, const job::Job& job);
 
   using ParameterClient::Pull;
   using ParameterClient::Push;
@@ -35,11 +35,12 @@ class LocalParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}
 
-  // Values, slots and update counts to and from a checkpoint.
+  // Values, slots and update counts to and from a checkpoint, of whatever
+  // cluster wrote it.
   absl::Status Save(ShardWriter& writer) const;
   absl::Status Restore(const CheckpointReader& checkpoint);
-  // For the manifest, in the order of the variables.
-  std::vector<durable::CheckpointVariable> Describe() const;
+  // Adds to the manifest what there is, in the order of the job.
+  void Describe(durable::CheckpointManifest& manifest) const;
 
  private:
   struct Variable {
@@ -50,9 +51,16 @@ class LocalParameters : public ParameterClient {
   };
 
   LocalParameters() = default;
+  absl::Status AddVariable(const VariableSpec& spec, uint64_t seed);
+  const Optimizer& OptimizerOf(const VariableSpec& spec) const {
+    return spec.trained ? *of_trained_ : *of_others_;
+  }
+  void Apply(const Gradient& gradient);
 
-  std::unique_ptr<const Optimizer> optimizer_;
+  std::unique_ptr<const Optimizer> of_trained_;
+  std::unique_ptr<const Optimizer> of_others_;
   std::vector<Variable> variables_;
+  std::vector<std::unique_ptr<LocalRows>> tables_;
 };
 
 }  // namespace parasol

@@ -87,8 +87,7 @@ absl::Status LocalTraining::Prepare() {
   ASSIGN_OR_RETURN(input_,
                    InputPipeline::Open(job.train(), job.model(), input));
   ASSIGN_OR_RETURN(parameters_,
-                   LocalParameters::Create(model_->variables(), job.optimizer(),
-                                           job.seed()));
+                   LocalParameters::Create(model_->variables(), job));
   run_id_ = RandomRunId();
   return absl::OkStatus();
 }
@@ -140,6 +139,7 @@ absl::Status LocalTraining::TrainTo(int64_t end, int64_t checkpoint_every) {
     RETURN_IF_ERROR(loop.Run());
     step_ = steps.completed();
     const TrainingReport report = reporter.Take();
+    if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
     LOG(INFO) << "step " << step_ << " of " << end << ", loss "
               << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
               << report.examples / absl::ToDoubleSeconds(report.elapsed)
@@ -163,9 +163,7 @@ absl::Status LocalTraining::WriteCheckpoint(bool final) {
   manifest.set_global_step(step_);
   manifest.set_run_id(run_id_);
   *manifest.mutable_job() = options_.job;
-  for (durable::CheckpointVariable& variable : parameters_->Describe()) {
-    *manifest.add_variable() = std::move(variable);
-  }
+  parameters_->Describe(manifest);
   manifest.set_final(final);
   manifest.set_created_unix_micros(absl::ToUnixMicros(clock_.Now()));
   RETURN_IF_ERROR(store.Commit(directory, manifest));

@@ -146,6 +146,7 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, int replica) {
   absl::StatusOr<BatchResult> result = model_.Gradients(
       *staged_, /*seed=*/step, {.variable = send, .rows = no_rows});
   Charge(metrics_.compute_seconds, compute_start);
+  reporter_.AddPass(compute_start, clock_.Now());
   RETURN_IF_ERROR(result.status());
   metrics_.examples.Add(result->examples);
   metrics_.loss.Set(result->loss_sum / result->examples);

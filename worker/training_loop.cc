@@ -116,6 +116,7 @@ absl::StatusOr<TrainingLoop::Pushes> TrainingLoop::Compute() {
       *staged_, /*seed=*/batches_++, {.variable = send, .rows = no_rows});
   if (result.ok()) send_pack();
   Charge(metrics_.compute_seconds, start);
+  reporter_.AddPass(start, clock_.Now());
   RETURN_IF_ERROR(result.status());
   metrics_.examples.Add(result->examples);
   metrics_.loss.Set(result->loss_sum / result->examples);

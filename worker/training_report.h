@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_TRAINING_REPORT_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -16,6 +17,9 @@ struct TrainingReport {
   int64_t examples = 0;
   double loss_sum = 0;  // over the examples
   absl::Duration elapsed;
+  // Share of the time from pass to pass in which there was none; unset if there
+  // was no pass.
+  std::optional<double> wait_ratio;
 };
 
 // Sums a training loop's work up from one report to the next. Thread-safe.
@@ -26,6 +30,8 @@ class TrainingReporter {
 
   void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
   void AddExamples(int64_t examples, double loss_sum) ABSL_LOCKS_EXCLUDED(mu_);
+  // A forward and backward pass, from `start` to `end`.
+  void AddPass(absl::Time start, absl::Time end) ABSL_LOCKS_EXCLUDED(mu_);
 
   // What was done since the last report.
   TrainingReport Take() ABSL_LOCKS_EXCLUDED(mu_);
@@ -35,6 +41,11 @@ class TrainingReporter {
   absl::Mutex mu_;
   TrainingReport report_ ABSL_GUARDED_BY(mu_);
   absl::Time start_ ABSL_GUARDED_BY(mu_);
+  // Passes since the last report: how long they took, the end of the pass
+  // before them, and theirs.
+  absl::Duration computed_ ABSL_GUARDED_BY(mu_);
+  absl::Time passes_start_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  absl::Time passes_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
 };
 
 }  // namespace parasol

@@ -18,6 +18,10 @@ WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
           "parasol_worker_step_duration_seconds",
           "From taking a step to having its successor's values.",
           LatencyBounds())),
+      wait_ratio(registry.AddGauge(
+          "parasol_worker_wait_ratio",
+          "Share of the time between the last two reports to the chief in "
+          "which there was no forward or backward pass.")),
       compute_seconds(
           registry.AddCounter("parasol_worker_compute_seconds_total",
                               "Time in forward and backward passes.")),

@@ -14,6 +14,7 @@ struct WorkerMetrics {
   Counter stale_gradients;
   Gauge loss;
   Histogram step_seconds;
+  Gauge wait_ratio;
   // Where the loop's time goes; compute over the sum of all is its efficiency.
   Counter compute_seconds;
   Counter wait_input_seconds;

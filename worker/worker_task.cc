@@ -17,6 +17,7 @@
 #include "ml/kernel/device.h"
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
+#include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
 #include "worker/step_claims.h"
@@ -29,17 +30,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
-constexpr absl::Duration kPlacementPollInterval = absl::Milliseconds(200);
-constexpr absl::Duration kPlacementLogInterval = absl::Seconds(10);
-constexpr absl::string_view kAnotherRun =
-    "the variables were initialised anew while this worker trained: it has to "
-    "start again";
 
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
-}
-bool HasEnded(const wire::HeartbeatResponse& state) {
-  return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
 }
 
 class Task : public WorkerTask {
@@ -115,8 +108,6 @@ class Task : public WorkerTask {
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
-  absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
-      ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   void StartClaims(ChiefSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Loop(ChiefSession& session);
@@ -127,8 +118,7 @@ class Task : public WorkerTask {
   int TotalReplicas() const {
     return job_.parameter_server().synchronous().total_replicas();
   }
-  bool IsAnotherRun(ChiefSession& session);
-  void FollowPlacement(ChiefSession& session);
+  void OnComplete();
   void OnLost(absl::Status why);
   void ReportFailure(ChiefSession& session, const absl::Status& failure);
   void Report(wire::HeartbeatRequest& request);
@@ -154,7 +144,6 @@ class Task : public WorkerTask {
   std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
-  bool loop_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool done_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   absl::Status result_ ABSL_GUARDED_BY(mu_);
@@ -267,34 +256,10 @@ absl::Status Task::AwaitPhase(ChiefSession& session,
   return absl::OkStatus();
 }
 
-// A shard that was lost while others train has no place until it is loaded.
-absl::StatusOr<wire::GetPlacementResponse> Task::AwaitPlacement(
-    ChiefSession& session) {
-  absl::StatusOr<wire::GetPlacementResponse> placement;
-  const absl::Status waited = session.Await(
-      [&](const wire::HeartbeatResponse& state) {
-        if (HasEnded(state) || IsStopping()) return true;
-        placement = session.chief().GetPlacement();
-        const bool may_pass = absl::IsUnavailable(placement.status()) ||
-                              absl::IsDeadlineExceeded(placement.status());
-        if (may_pass) {
-          LOG_EVERY(INFO, kPlacementLogInterval)
-              << placement.status().message();
-        }
-        return !may_pass;
-      },
-      options_.ps_timeout);
-  if (IsStopping()) return absl::CancelledError("stopped");
-  // It says which shard is missing.
-  if (absl::IsDeadlineExceeded(waited)) return placement.status();
-  RETURN_IF_ERROR(waited);
-  return placement;
-}
-
 // False: the job has ended, and needs no connection any more.
 absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
-  const absl::StatusOr<wire::GetPlacementResponse> placement =
-      AwaitPlacement(session);
+  const absl::StatusOr<wire::GetPlacementResponse> placement = AwaitPlacement(
+      session, options_.ps_timeout, [this] { return IsStopping(); });
   if (HasEnded(session.state())) return false;
   RETURN_IF_ERROR(placement.status());
   std::vector<std::string> names;
@@ -347,15 +312,17 @@ absl::Status Task::Loop(ChiefSession& session) {
     absl::MutexLock lock(&mu_);
     parameters = parameters_.get();
   }
-  std::thread follower([this, &session] { FollowPlacement(session); });
-  absl::Status result = RunLoop(*parameters);
+  absl::Status result;
   {
-    absl::MutexLock lock(&mu_);
-    loop_ended_ = true;
+    PlacementFollower follower(
+        {.is_synchronous = IsSynchronous(),
+         .on_complete = [this] { OnComplete(); },
+         .on_lost = [this](absl::Status why) { OnLost(std::move(why)); }},
+        session, *parameters, clock_);
+    result = RunLoop(*parameters);
   }
-  follower.join();
   if (absl::IsFailedPrecondition(result) && IsAnotherRun(session)) {
-    return absl::UnavailableError(kAnotherRun);
+    return AnotherRunError();
   }
   // An error that only this worker has met ends the job, if it is one that
   // starting this worker again would not mend.
@@ -385,54 +352,11 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
       .Run();
 }
 
-// Whether the variables are no longer those of the run that was joined.
-bool Task::IsAnotherRun(ChiefSession& session) {
-  const absl::StatusOr<wire::GetPlacementResponse> placement =
-      session.chief().GetPlacement();
-  return placement.ok() &&
-         placement->run_id() != session.registration().run_id();
-}
-
-// Shards that restart or move, and a job that fails elsewhere, while the loop
-// runs.
-void Task::FollowPlacement(ChiefSession& session) {
-  int64_t known = session.state().placement_version();
-  while (true) {
-    {
-      absl::MutexLock lock(&mu_);
-      if (clock_.AwaitWithTimeout(mu_, absl::Condition(&loop_ended_),
-                                  kPlacementPollInterval)) {
-        return;
-      }
-    }
-    const wire::HeartbeatResponse state = session.state();
-    if (state.phase() == wire::COMPLETE) {
-      // What may still be in flight is wanted no more: the ps leave.
-      absl::MutexLock lock(&mu_);
-      claims_->Stop();
-      parameters_->Stop();
-      return;
-    }
-    if (state.phase() == wire::FAILED) {
-      OnLost(absl::FailedPreconditionError(
-          absl::StrCat("the job has failed: ", state.failure())));
-      return;
-    }
-    if (state.placement_version() == known) continue;
-    const absl::StatusOr<wire::GetPlacementResponse> placement =
-        session.chief().GetPlacement();
-    if (!placement.ok()) continue;  // not loaded yet: the next poll asks again
-    // Its step numbers would be those of the run that was.
-    if (IsSynchronous() &&
-        placement->run_id() != session.registration().run_id()) {
-      OnLost(absl::UnavailableError(kAnotherRun));
-      return;
-    }
-    absl::MutexLock lock(&mu_);
-    const absl::Status updated = parameters_->Update(*placement);
-    if (!updated.ok()) LOG(ERROR) << "new placement: " << updated.message();
-    known = state.placement_version();
-  }
+// What may still be in flight is wanted no more: the ps leave.
+void Task::OnComplete() {
+  absl::MutexLock lock(&mu_);
+  claims_->Stop();
+  parameters_->Stop();
 }
 
 void Task::OnLost(absl::Status why) {
@@ -457,6 +381,7 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
 
 void Task::Report(wire::HeartbeatRequest& request) {
   const TrainingReport report = reporter_.Take();
+  if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
   if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
   request.set_loss(report.loss_sum / report.examples);
   request.set_examples_per_second(report.examples /

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CLIENT_GRADIENT_ENCODER_H_
 
 #include <cstddef>
+#include <set>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -17,9 +18,10 @@ namespace parasol {
 // added to its next one. Thread-safe.
 class GradientEncoder {
  public:
-  // `elements` of each variable. `push_share` in (0, 1].
+  // `push_share` in (0, 1]. `elements` of each variable; of those of `whole`,
+  // by number, all elements are sent.
   GradientEncoder(job::Encoding encoding, double push_share,
-                  std::vector<size_t> elements);
+                  std::vector<size_t> elements, std::set<size_t> whole = {});
 
   // Whether Encode() has anything to do: else gradients travel from where they
   // are.
@@ -31,11 +33,13 @@ class GradientEncoder {
   void Encode(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  double ShareOf(size_t variable) const;
   void Sparsify(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
   const job::Encoding encoding_;
   const double push_share_;
   const std::vector<size_t> elements_;
+  const std::set<size_t> whole_;
 
   absl::Mutex mu_;
   TopK top_k_ ABSL_GUARDED_BY(mu_);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -149,6 +150,14 @@ std::vector<size_t> ElementsOf(const RequestPlan& plan) {
   return elements;
 }
 
+std::set<size_t> WithOwnOptimizer(const RequestPlan& plan) {
+  std::set<size_t> variables;
+  for (size_t i = 0; i < plan.num_variables(); ++i) {
+    if (plan.has_own_optimizer(i)) variables.insert(i);
+  }
+  return variables;
+}
+
 // A thread keeps up with 40 Gbit/s; half of the cores are left to the model.
 size_t NumThreads(int shards) {
   const int cores = std::thread::hardware_concurrency();
@@ -166,7 +175,8 @@ ShardedParameterClient::ShardedParameterClient(
       tables_(std::move(tables)),
       options_(options),
       clock_(clock),
-      encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
+      encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_),
+               WithOwnOptimizer(plan_)),
       threads_(NumThreads(placement.shard_size())),
       placement_(placement),
       run_id_(std::make_shared<const std::string>(placement.run_id())) {

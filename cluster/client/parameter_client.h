@@ -42,7 +42,7 @@ class ParameterClient {
     job::Encoding wire_encoding = job::FLOAT32;
     // Of the gradients of variables only this share of each range's elements is
     // sent, the largest ones; the rest is added to the variable's next
-    // gradient. In (0, 1].
+    // gradient. In (0, 1]. Variables that are not trained are sent whole.
     double push_share = 1;
   };
 

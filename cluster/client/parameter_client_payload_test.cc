@@ -157,6 +157,19 @@ TEST_F(ParameterClientTest, WhatIsSparsifiedArrivesOnceAndTheRestLater) {
   EXPECT_EQ(fakes_[0].Values(0), Negative(gradient));
 }
 
+TEST_F(ParameterClientTest, AVariableThatIsNotTrainedIsPushedWhole) {
+  AddShards(1);
+  AddVariable(0, "kernel", 4);
+  AddVariable(0, "moving_mean", 4);
+  placement_.mutable_shard(0)->mutable_part(1)->mutable_optimizer();
+  options_.push_share = 0.25;
+  const auto client = Connect();
+  const std::vector<float> gradient = {1, 2, 3, 4};
+  ASSERT_OK(client->Push({{0, gradient}, {1, gradient}})->Wait());
+  EXPECT_THAT(fakes_[0].Values(0), ElementsAre(0, 0, 0, -4));
+  EXPECT_THAT(fakes_[0].Values(1), ElementsAre(-1, -2, -3, -4));
+}
+
 TEST_F(ParameterClientTest,
        ASynchronousPushSaysWhichAndLearnsWhetherItCounted) {
   AddShards(2);

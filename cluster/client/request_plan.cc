@@ -107,7 +107,10 @@ absl::StatusOr<RequestPlan> RequestPlan::Make(
       ASSIGN_OR_RETURN(const size_t elements, VariableElements(part));
       const auto known = by_name.find(part.variable());
       Variable* variable = known == by_name.end() ? nullptr : known->second;
-      if (variable != nullptr) variable->elements = elements;
+      if (variable != nullptr) {
+        variable->elements = elements;
+        variable->has_own_optimizer = part.has_optimizer();
+      }
       plan.AddPart(part, shard, blocks, variable);
     }
   }

@@ -57,6 +57,11 @@ class RequestPlan {
     return variables_[variable].elements;
   }
 
+  // It is not trained: its gradients are pushed whole.
+  bool has_own_optimizer(size_t variable) const {
+    return variables_[variable].has_own_optimizer;
+  }
+
   // Whether messages of one mean the same in the other.
   bool SameSharding(const RequestPlan& other) const;
 
@@ -71,6 +76,7 @@ class RequestPlan {
   };
   struct Variable {
     size_t elements = 0;
+    bool has_own_optimizer = false;
     std::vector<Route> routes;  // by offset
 
     friend bool operator==(const Variable&, const Variable&) = default;

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/placement/partitioner.h"
+#include "ml/optimizer/plain_subtraction.h"
 
 namespace parasol {
 namespace {
@@ -56,6 +57,7 @@ absl::Status Split(const VariableSpec& variable,
     part.set_first_element(first_element);
     part.set_elements(part_rows * row_elements);
     *part.mutable_initializer() = variable.initializer;
+    if (!variable.trained) *part.mutable_optimizer() = PlainSubtraction();
     first_element += part.elements();
   }
   return absl::OkStatus();

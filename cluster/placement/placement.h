@@ -29,6 +29,7 @@ struct Placement {
 // out to `num_ps` shards.
 //   BALANCED_BYTES  the largest part first, to the shard with the fewest bytes.
 //   ROUND_ROBIN     in the order of the variables, as TensorFlow does.
+// Parts of variables that are not trained have an optimizer of their own.
 // Depends on nothing but its arguments. Defaults are filled in (cluster/job).
 //   InvalidArgument  no ps, a name twice, a shape that is none, or a variable
 //                    of more than kMaxPartsOfVariable parts: names it.

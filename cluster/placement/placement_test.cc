@@ -133,6 +133,24 @@ TEST(PlaceTest, EveryElementIsOnExactlyOneShard) {
   }
 }
 
+TEST(PlaceTest, WhatIsNotTrainedHasAnOptimizerOfItsOwn) {
+  VariableSpec moving_mean = Variable("moving_mean", {4});
+  moving_mean.trained = false;
+  ASSERT_OK_AND_ASSIGN(const Placement placement,
+                       Place({Variable("kernel", {4}), moving_mean},
+                             Strategy("fixed_shards { shards: 2 }"), 1));
+  int own = 0;
+  for (const wire::PartSpec& part : placement.shards[0]) {
+    EXPECT_EQ(part.has_optimizer(), part.variable() == "moving_mean");
+    if (!part.has_optimizer()) continue;
+    ++own;
+    EXPECT_EQ(part.optimizer().sgd().learning_rate(), 1);
+    EXPECT_EQ(part.optimizer().sgd().momentum(), 0);
+    EXPECT_FALSE(part.optimizer().has_learning_rate_schedule());
+  }
+  EXPECT_EQ(own, 2);
+}
+
 TEST(PlaceTest, TheDefaultsSpreadMnistEvenly) {
   const auto strategy = Strategy(
       "placement: BALANCED_BYTES "

@@ -17,6 +17,7 @@
 #include "proto/parameter.pb.h"
 #include "ps/dense_table.h"
 #include "ps/operation_result.h"
+#include "ps/part_optimizers.h"
 #include "ps/sparse_table.h"
 #include "ps/table_cut.h"
 #include "ps/table_layout.h"
@@ -64,14 +65,14 @@ std::vector<std::vector<float>> ValuesOfParts(ParameterTable& table) {
 
 std::unique_ptr<ParameterTable> MakeTable(
     const std::vector<std::vector<float>>& values, const DedupWindows& dedup) {
-  auto dense =
-      DenseTable::Create(MakeLayout(), MakeSubtraction(), TrainingRules(),
-                         [&](const wire::PartSpec& part, int, int64_t first,
-                             absl::Span<float> out) -> absl::StatusOr<int64_t> {
-                           const auto from = values[part.id()].begin() + first;
-                           std::copy(from, from + out.size(), out.begin());
-                           return 0;
-                         });
+  auto dense = DenseTable::Create(
+      MakeLayout(), PartOptimizers(MakeSubtraction()), TrainingRules(),
+      [&](const wire::PartSpec& part, int, int64_t first,
+          absl::Span<float> out) -> absl::StatusOr<int64_t> {
+        const auto from = values[part.id()].begin() + first;
+        std::copy(from, from + out.size(), out.begin());
+        return 0;
+      });
   CHECK(dense.ok()) << dense.status();
   return std::make_unique<ParameterTable>(
       *std::move(dense), std::vector<std::unique_ptr<SparseTable>>(),

@@ -1,0 +1,41 @@
+#include "worker/training_report.h"
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+class TrainingReporterTest : public testing::Test {
+ protected:
+  void Pass(absl::Duration length) {
+    const absl::Time start = clock_.Now();
+    clock_.Advance(length);
+    reporter_.AddPass(start, clock_.Now());
+  }
+
+  SimulatedClock clock_;
+  TrainingReporter reporter_{clock_};
+};
+
+TEST_F(TrainingReporterTest, WhatIsNotAPassIsWaiting) {
+  clock_.Advance(absl::Minutes(1));  // for the cluster to be there
+  Pass(absl::Seconds(3));
+  clock_.Advance(absl::Seconds(1));
+  Pass(absl::Seconds(4));
+  EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, 1. / 8);
+}
+
+TEST_F(TrainingReporterTest, APassThatIsLongerThanTheReportsIsCountedOnce) {
+  Pass(absl::Seconds(1));
+  EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, 0);
+  EXPECT_FALSE(reporter_.Take().wait_ratio.has_value());
+  clock_.Advance(absl::Seconds(1));
+  EXPECT_FALSE(reporter_.Take().wait_ratio.has_value());
+  Pass(absl::Seconds(9));
+  EXPECT_DOUBLE_EQ(*reporter_.Take().wait_ratio, .1);
+}
+
+}  // namespace
+}  // namespace parasol
