@@ -1,5 +1,6 @@
 #include "evaluator/evaluated_model.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,6 +24,11 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
                    Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(evaluated->model_,
                    Model::Create(job.model(), *evaluated->device_));
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    ASSIGN_OR_RETURN(CheckpointRows rows,
+                     CheckpointRows::Create(table, job.seed()));
+    evaluated->tables_.push_back(std::move(rows));
+  }
   return evaluated;
 }
 
@@ -42,6 +48,13 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
     RETURN_IF_ERROR(read);
     RETURN_IF_ERROR(model_->Upload(i));
   }
+  for (CheckpointRows& table : tables_) {
+    const absl::Status read = table.Load(*checkpoint);
+    if (absl::IsNotFound(read)) {
+      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+    }
+    RETURN_IF_ERROR(read) << directory;
+  }
   return checkpoint->manifest();
 }
 
@@ -56,6 +69,9 @@ absl::StatusOr<EvaluatedModel::Sums> EvaluatedModel::Run(
     ASSIGN_OR_RETURN(const Batch* const batch, input->Next());
     if (batch == nullptr) return sum;
     RETURN_IF_ERROR(model_->Stage(*batch, *staged));
+    for (const StagedBatch::Rows& rows : staged->rows()) {
+      tables_[rows.table].Read(rows.ids, rows.values);
+    }
     ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
     sum.examples += evaluated.result.examples;
     sum.loss_sum += evaluated.result.loss_sum;

@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "evaluator/checkpoint_rows.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/kernel/device.h"
 #include "ml/model/model.h"
@@ -32,7 +34,8 @@ class EvaluatedModel {
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 
-  // Takes over the values of the checkpoint in `directory`.
+  // Takes over the values of the checkpoint in `directory`, and reads its
+  // sparse tables into memory.
   //   NotFound   the checkpoint is not there (any more).
   //   DataLoss   it is damaged, or lacks values of this model.
   //   any other  as for CheckpointReader::Open().
@@ -61,6 +64,7 @@ class EvaluatedModel {
   std::unique_ptr<InputPipeline> examples_;  // keeps them in memory
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
+  std::vector<CheckpointRows> tables_;  // as the model numbers them
 };
 
 }  // namespace parasol

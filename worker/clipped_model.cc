@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -13,11 +12,24 @@
 namespace parasol {
 namespace {
 
+bool HasLimits(const job::Optimizer& optimizer) {
+  return optimizer.has_clipvalue() || optimizer.has_clipnorm() ||
+         optimizer.has_global_clipnorm();
+}
+
+void ClipAlone(const job::Optimizer& limits, absl::Span<float> gradient) {
+  if (limits.has_clipvalue()) ClipByValue(limits.clipvalue(), gradient);
+  if (limits.has_clipnorm()) ClipByNorm(limits.clipnorm(), gradient);
+}
+
 class ClippedModel : public Model {
  public:
-  ClippedModel(std::unique_ptr<Model> model, const job::Optimizer& limits)
-      : model_(std::move(model)), limits_(limits) {
-    for (auto& side : clipped_) side.resize(model_->variables().size());
+  ClippedModel(std::unique_ptr<Model> model, const job::Job& job)
+      : model_(std::move(model)), job_(job) {
+    for (Clipped& side : clipped_) {
+      side.variables.resize(model_->variables().size());
+      side.tables.resize(model_->tables().size());
+    }
   }
 
   const std::vector<VariableSpec>& variables() const override {
@@ -30,7 +42,6 @@ class ClippedModel : public Model {
     return model_->HostValue(index);
   }
   absl::Status Upload(size_t index) override { return model_->Upload(index); }
-
   std::unique_ptr<StagedBatch> NewStagedBatch() override {
     return model_->NewStagedBatch();
   }
@@ -41,21 +52,34 @@ class ClippedModel : public Model {
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     std::swap(clipped_[0], clipped_[1]);
-    std::vector<size_t> waiting;
-    const auto clip = [&](size_t variable, absl::Span<const float> gradient) {
-      const absl::Span<float> clipped = ClipOne(variable, gradient);
-      if (limits_.has_global_clipnorm()) {
-        waiting.push_back(variable);
-      } else {
-        sinks.variable(variable, clipped);
+    const bool together = job_.optimizer().has_global_clipnorm();
+    std::vector<size_t> variables;
+    std::vector<Rows> rows;
+    const auto take_variable = [&](size_t variable,
+                                   absl::Span<const float> gradient) {
+      if (!model_->variables()[variable].trained) {
+        return sinks.variable(variable, gradient);
       }
+      const absl::Span<float> clipped = ClipVariable(variable, gradient);
+      if (!together) return sinks.variable(variable, clipped);
+      variables.push_back(variable);
     };
-    ASSIGN_OR_RETURN(const BatchResult result,
-                     model_->Gradients(staged, seed,
-                                       {.variable = clip, .rows = sinks.rows}));
-    ClipTogether(waiting);
-    for (const size_t variable : waiting) {
-      sinks.variable(variable, Clipped(variable));
+    const auto take_rows = [&](size_t table, absl::Span<const uint64_t> ids,
+                               absl::Span<const float> gradients) {
+      const absl::Span<float> clipped = ClipTable(table, gradients);
+      if (!together) return sinks.rows(table, ids, clipped);
+      rows.push_back({table, ids});
+    };
+    ASSIGN_OR_RETURN(
+        const BatchResult result,
+        model_->Gradients(staged, seed,
+                          {.variable = take_variable, .rows = take_rows}));
+    if (together) ClipTogether(variables);
+    for (const size_t variable : variables) {
+      sinks.variable(variable, clipped_[0].variables[variable]);
+    }
+    for (const Rows& of : rows) {
+      sinks.rows(of.table, of.ids, clipped_[0].tables[of.table]);
     }
     return result;
   }
@@ -65,45 +89,73 @@ class ClippedModel : public Model {
   }
 
  private:
-  absl::Span<float> Clipped(size_t variable) {
-    return absl::MakeSpan(clipped_[0][variable]);
+  struct Rows {
+    size_t table = 0;
+    absl::Span<const uint64_t> ids;
+  };
+  struct Clipped {
+    std::vector<std::vector<float>> variables;
+    std::vector<std::vector<float>> tables;
+  };
+
+  bool HasOwnOptimizer(size_t table) const {
+    return job_.model().sparse_table(table).has_optimizer();
   }
 
-  absl::Span<float> ClipOne(size_t variable, absl::Span<const float> gradient) {
-    clipped_[0][variable].assign(gradient.begin(), gradient.end());
-    if (limits_.has_clipvalue()) {
-      ClipByValue(limits_.clipvalue(), Clipped(variable));
+  absl::Span<float> ClipVariable(size_t variable,
+                                 absl::Span<const float> gradient) {
+    std::vector<float>& clipped = clipped_[0].variables[variable];
+    clipped.assign(gradient.begin(), gradient.end());
+    ClipAlone(job_.optimizer(), absl::MakeSpan(clipped));
+    return absl::MakeSpan(clipped);
+  }
+
+  // All rows of a table are one gradient. One that has an optimizer of its own
+  // has its limits, and shares none with others.
+  absl::Span<float> ClipTable(size_t table, absl::Span<const float> gradients) {
+    std::vector<float>& clipped = clipped_[0].tables[table];
+    clipped.assign(gradients.begin(), gradients.end());
+    if (!HasOwnOptimizer(table)) {
+      ClipAlone(job_.optimizer(), absl::MakeSpan(clipped));
+      return absl::MakeSpan(clipped);
     }
-    if (limits_.has_clipnorm()) {
-      ClipByNorm(limits_.clipnorm(), Clipped(variable));
+    const job::Optimizer& own = job_.model().sparse_table(table).optimizer();
+    ClipAlone(own, absl::MakeSpan(clipped));
+    if (own.has_global_clipnorm()) {
+      ClipByNorm(own.global_clipnorm(), absl::MakeSpan(clipped));
     }
-    return Clipped(variable);
+    return absl::MakeSpan(clipped);
   }
 
   void ClipTogether(absl::Span<const size_t> variables) {
-    if (variables.empty()) return;
     std::vector<absl::Span<float>> gradients;
     for (const size_t variable : variables) {
-      gradients.push_back(Clipped(variable));
+      gradients.push_back(absl::MakeSpan(clipped_[0].variables[variable]));
     }
-    ClipByGlobalNorm(limits_.global_clipnorm(), gradients);
+    for (size_t table = 0; table < clipped_[0].tables.size(); ++table) {
+      if (HasOwnOptimizer(table)) continue;
+      gradients.push_back(absl::MakeSpan(clipped_[0].tables[table]));
+    }
+    if (gradients.empty()) return;
+    ClipByGlobalNorm(job_.optimizer().global_clipnorm(), gradients);
   }
 
   const std::unique_ptr<Model> model_;
-  const job::Optimizer limits_;
-  // Of this step and of the last one, by variable: as long as the model's own.
-  std::array<std::vector<std::vector<float>>, 2> clipped_;
+  const job::Job job_;
+  // Of this step and of the last one: as long as the model's own.
+  std::array<Clipped, 2> clipped_;
 };
 
 }  // namespace
 
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
-                                     const job::Optimizer& optimizer) {
-  if (!optimizer.has_clipvalue() && !optimizer.has_clipnorm() &&
-      !optimizer.has_global_clipnorm()) {
-    return model;
+                                     const job::Job& job) {
+  bool any = HasLimits(job.optimizer());
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    any |= HasLimits(table.optimizer());
   }
-  return std::make_unique<ClippedModel>(std::move(model), optimizer);
+  if (!any) return model;
+  return std::make_unique<ClippedModel>(std::move(model), job);
 }
 
 }  // namespace parasol

@@ -8,15 +8,16 @@
 
 namespace parasol {
 
-// `model` with its gradients clipped as `optimizer` says: by value, then each
-// variable's by its norm, then all by their common norm. `model` itself if it
-// says nothing.
+// `model` with its gradients clipped as the job's optimizers say: by value,
+// then each variable's by its norm, then all by their common norm. Of a sparse
+// table the batch's rows together are what a variable's gradient is. Variables
+// that are not trained are left as they are. `model` itself if no optimizer
+// says anything.
 //
 // With global_clipnorm no gradient is ready before the backward pass is done:
-// pushes don't overlap with it. A gradient is copied once. Gradients of rows
-// are not clipped.
+// pushes don't overlap with it. A gradient is copied once.
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
-                                     const job::Optimizer& optimizer);
+                                     const job::Job& job);
 
 }  // namespace parasol
 

@@ -19,13 +19,14 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::FloatEq;
 
-constexpr auto kNoRows = [](size_t, absl::Span<const uint64_t>,
-                            absl::Span<const float>) {};
-
-// Two variables; variable 1's gradient is ready first.
+// Three variables, the last one not trained, and two tables; variable 1's
+// gradient is ready first.
 class FakeModel : public Model {
  public:
-  explicit FakeModel(bool& computing) : computing_(computing) {}
+  FakeModel(bool& computing, size_t tables)
+      : computing_(computing), variables_(3), tables_(tables) {
+    variables_[2].trained = false;
+  }
 
   const std::vector<VariableSpec>& variables() const override {
     return variables_;
@@ -47,7 +48,11 @@ class FakeModel : public Model {
     if (batch.size == 0) return absl::InvalidArgumentError("empty");
     computing_ = true;
     sinks.variable(1, {3, 4});
+    sinks.variable(2, moving_);
     sinks.variable(0, {12});
+    for (size_t table = 0; table < tables_.size(); ++table) {
+      sinks.rows(table, {7, 8}, {30, 40});
+    }
     computing_ = false;
     return BatchResult{.examples = 7};
   }
@@ -57,14 +62,18 @@ class FakeModel : public Model {
 
  private:
   bool& computing_;
-  const std::vector<VariableSpec> variables_ = std::vector<VariableSpec>(2);
+  std::vector<VariableSpec> variables_;
   const std::vector<TableUse> tables_;
+  const std::vector<float> moving_ = {100, 200};
 };
 
 class ClippedModelTest : public testing::Test {
  protected:
   void Clip(const job::Optimizer& limits) {
-    model_ = ClipGradients(std::make_unique<FakeModel>(computing_), limits);
+    *job_.mutable_optimizer() = limits;
+    const int tables = job_.model().sparse_table_size();
+    model_ =
+        ClipGradients(std::make_unique<FakeModel>(computing_, tables), job_);
   }
 
   void Step() {
@@ -73,27 +82,35 @@ class ClippedModelTest : public testing::Test {
     ASSERT_OK(model_->Stage(batch, *staged));
     overlapped_ = 0;
     gradients_.clear();
+    rows_.clear();
     const auto keep = [this](size_t i, absl::Span<const float> g) {
       gradients_[i] = g;
       overlapped_ += computing_ ? 1 : 0;
     };
+    const auto keep_rows = [this](size_t table, absl::Span<const uint64_t> ids,
+                                  absl::Span<const float> g) {
+      EXPECT_EQ(gradients_.size(), 3u) << "rows come last";
+      EXPECT_EQ(ids.size(), 2u);
+      rows_[table] = g;
+    };
     ASSERT_OK_AND_ASSIGN(
         const BatchResult result,
         model_->Gradients(*staged, /*seed=*/1,
-                          {.variable = keep, .rows = kNoRows}));
+                          {.variable = keep, .rows = keep_rows}));
     EXPECT_EQ(result.examples, 7);
   }
 
   bool computing_ = false;
   std::unique_ptr<Model> model_;
-  std::map<size_t, absl::Span<const float>> gradients_;
+  job::Job job_;
+  std::map<size_t, absl::Span<const float>> gradients_, rows_;
   int overlapped_ = 0;  // gradients that were ready before the last one was
 };
 
 TEST_F(ClippedModelTest, WithoutALimitItIsTheModelItself) {
-  auto model = std::make_unique<FakeModel>(computing_);
+  auto model = std::make_unique<FakeModel>(computing_, /*tables=*/0);
   const Model* const same = model.get();
-  EXPECT_EQ(ClipGradients(std::move(model), job::Optimizer()).get(), same);
+  EXPECT_EQ(ClipGradients(std::move(model), job_).get(), same);
 }
 
 TEST_F(ClippedModelTest, LimitsOfOneVariableLeaveWithTheBackwardPass) {
@@ -104,7 +121,7 @@ TEST_F(ClippedModelTest, LimitsOfOneVariableLeaveWithTheBackwardPass) {
   Step();
   EXPECT_THAT(gradients_[1], ElementsAre(FloatEq(1.5), FloatEq(2)));
   EXPECT_THAT(gradients_[0], ElementsAre(FloatEq(2.5)));
-  EXPECT_EQ(overlapped_, 2);
+  EXPECT_EQ(overlapped_, 3);
 }
 
 TEST_F(ClippedModelTest, TheNormOfAllIsKnownAfterTheBackwardPass) {
@@ -114,7 +131,42 @@ TEST_F(ClippedModelTest, TheNormOfAllIsKnownAfterTheBackwardPass) {
   Step();
   EXPECT_THAT(gradients_[1], ElementsAre(1.5, 2));
   EXPECT_THAT(gradients_[0], ElementsAre(6));
-  EXPECT_EQ(overlapped_, 0);
+  EXPECT_EQ(overlapped_, 1);  // what is not trained
+}
+
+TEST_F(ClippedModelTest, WhatIsNotTrainedIsLeftAsItIs) {
+  job::Optimizer limits;
+  limits.set_clipvalue(1);
+  limits.set_clipnorm(1);
+  limits.set_global_clipnorm(1);
+  Clip(limits);
+  Step();
+  EXPECT_THAT(gradients_[2], ElementsAre(100, 200));
+}
+
+TEST_F(ClippedModelTest, TheRowsOfATableAreOneGradientAmongTheOthers) {
+  job_.mutable_model()->add_sparse_table();
+  job::Optimizer limits;
+  limits.set_clipnorm(12);
+  limits.set_global_clipnorm(8.84590301);  // half of √(5² + 12² + 12²)
+  Clip(limits);
+  Step();
+  EXPECT_THAT(gradients_[1], ElementsAre(FloatEq(1.5), FloatEq(2)));
+  EXPECT_THAT(gradients_[0], ElementsAre(FloatEq(6)));
+  EXPECT_THAT(rows_[0], ElementsAre(FloatEq(3.6), FloatEq(4.8)));
+}
+
+TEST_F(ClippedModelTest, ATableWithItsOwnOptimizerHasItsOwnLimits) {
+  job_.mutable_model()->add_sparse_table()->mutable_optimizer()->set_clipvalue(
+      35);
+  job_.mutable_model()->add_sparse_table()->mutable_optimizer();
+  job::Optimizer limits;
+  limits.set_global_clipnorm(6.5);
+  Clip(limits);
+  Step();
+  EXPECT_THAT(gradients_[0], ElementsAre(6));
+  EXPECT_THAT(rows_[0], ElementsAre(30, 35));
+  EXPECT_THAT(rows_[1], ElementsAre(30, 40));
 }
 
 TEST_F(ClippedModelTest, TheOrderIsValueThenNormThenNormOfAll) {
@@ -149,8 +201,10 @@ TEST_F(ClippedModelTest, AFailedPassIsReportedAndAnEvaluationPassesThrough) {
   const auto staged = model_->NewStagedBatch();
   ASSERT_OK(model_->Stage(empty, *staged));
   const auto none = [](size_t, absl::Span<const float>) {};
+  const auto no_rows = [](size_t, absl::Span<const uint64_t>,
+                          absl::Span<const float>) {};
   EXPECT_THAT(model_->Gradients(*staged, /*seed=*/1,
-                                {.variable = none, .rows = kNoRows}),
+                                {.variable = none, .rows = no_rows}),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_EQ(model_->Evaluate(*staged).value().result.examples, 8);
 }

@@ -79,7 +79,7 @@ absl::Status LocalTraining::Prepare() {
                    OpenDevice(options_.device, options_.threads, job.worker()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(job.model(), *device_));
-  model_ = ClipGradients(std::move(model), job.optimizer());
+  model_ = ClipGradients(std::move(model), job);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
@@ -129,10 +129,12 @@ absl::Status LocalTraining::TrainTo(int64_t end, int64_t checkpoint_every) {
   TrainingLoop::Options loop_options;
   loop_options.overlap = false;  // nothing is in flight here
   loop_options.non_finite_loss = options_.job.worker().non_finite_loss();
+  loop_options.seed = options_.job.seed();
   while (step_ < end && !stopping_) {
     const int64_t stop =
         std::min(end, (step_ / checkpoint_every + 1) * checkpoint_every);
     CountedSteps steps(step_, stop, stopping_);
+    loop_options.first_pass = step_;
     TrainingReporter reporter(clock_);
     TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps,
                       clock_, metrics_, reporter);
@@ -188,6 +190,11 @@ absl::Status LocalTraining::Evaluate() {
     ASSIGN_OR_RETURN(const Batch* batch, examples->Next());
     if (batch == nullptr) break;
     RETURN_IF_ERROR(model_->Stage(*batch, *staged));
+    ParameterClient::PullRequest pull;
+    for (const StagedBatch::Rows& rows : staged->rows()) {
+      pull.rows.push_back({rows.table, rows.ids, rows.values});
+    }
+    RETURN_IF_ERROR(parameters_->Pull(std::move(pull))->Wait());
     ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
     total.examples += evaluated.result.examples;
     total.loss_sum += evaluated.result.loss_sum;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "worker/pass_seed.h"
 
 namespace parasol {
 namespace {
@@ -28,13 +29,14 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
                                    TrainingReporter& reporter)
     : options_(options),
       model_(model),
-      staged_(model.NewStagedBatch()),
       input_(input),
       parameters_(parameters),
       replicas_(replicas),
       clock_(clock),
       metrics_(metrics),
-      reporter_(reporter) {}
+      reporter_(reporter) {
+  for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
+}
 
 absl::Status SyncTrainingLoop::Run() {
   absl::Status result = RunSteps();
@@ -42,9 +44,13 @@ absl::Status SyncTrainingLoop::Run() {
   return result;
 }
 
-// What is in flight is sent from this object's memory.
+// What is in flight comes to and is sent from this object's memory.
 void SyncTrainingLoop::Abandon() {
   parameters_.Stop();
+  for (Staged& staged : staged_) {
+    if (staged.rows != nullptr) staged.rows->Wait().IgnoreError();
+    staged.rows = nullptr;
+  }
   for (Sent& sent : sent_) sent.push->Wait().IgnoreError();
   sent_.clear();
 }
@@ -112,58 +118,109 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
   bool is_complete = false;
   while (!is_complete) {
     input_.Keep(share.replicas);
+    std::vector<int> replicas;
     for (const int replica : share.replicas) {
-      if (!computed.insert(replica).second) continue;
-      RETURN_IF_ERROR(Compute(step, replica));
+      if (computed.insert(replica).second) replicas.push_back(replica);
     }
+    RETURN_IF_ERROR(ComputeAll(step, replicas));
     ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, share));
   }
   return FinishStep(step);
 }
 
-absl::Status SyncTrainingLoop::Compute(int64_t step, int replica) {
+// The next replica's rows come while one computes.
+absl::Status SyncTrainingLoop::ComputeAll(int64_t step,
+                                          const std::vector<int>& replicas) {
+  for (size_t i = 0; i < replicas.size(); ++i) {
+    Staged& staged = staged_[i % 2];
+    if (i == 0) {
+      RETURN_IF_ERROR(Stage(step, replicas[i], staged));
+    }
+    if (i + 1 < replicas.size()) {
+      RETURN_IF_ERROR(Stage(step, replicas[i + 1], staged_[(i + 1) % 2]));
+    }
+    RETURN_IF_ERROR(FinishRows(step, staged));
+    RETURN_IF_ERROR(Compute(step, staged));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncTrainingLoop::Stage(int64_t step, int replica,
+                                     Staged& staged) {
   const absl::Time start = clock_.Now();
   ASSIGN_OR_RETURN(const Batch* batch, input_.BatchOf(replica, step));
   Charge(metrics_.wait_input_seconds, start);
+  staged.replica = replica;
+  const absl::Time stage_start = clock_.Now();
+  RETURN_IF_ERROR(model_.Stage(*batch, *staged.batch));
+  ChargePass(stage_start);
+  ParameterClient::PullRequest request;
+  request.min_updates = step;
+  for (const StagedBatch::Rows& rows : staged.batch->rows()) {
+    if (rows.ids.empty()) continue;
+    request.rows.push_back({rows.table, rows.ids, rows.values});
+  }
+  if (!request.rows.empty()) staged.rows = parameters_.Pull(std::move(request));
+  return absl::OkStatus();
+}
 
-  const absl::Time compute_start = clock_.Now();
-  RETURN_IF_ERROR(model_.Stage(*batch, *staged_));
+absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
+  const auto rows = std::move(staged.rows);
+  if (rows == nullptr) return absl::OkStatus();
+  const absl::Time start = clock_.Now();
+  RETURN_IF_ERROR(AwaitPull(*rows, step));
+  Charge(metrics_.wait_pull_seconds, start);
+  if (rows->outcome().max_updates > step) {
+    LOG_EVERY(INFO, kLogInterval)
+        << "step " << step << ", replica " << staged.replica
+        << ": some rows are of step " << rows->outcome().max_updates
+        << ": their table has completed the step without this gradient";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
+  const int replica = staged.replica;
   Gradients& kept = gradients_[replica];
-  kept.resize(model_.variables().size());
-  std::vector<ParameterClient::Gradient> pack;
+  kept.variables.resize(model_.variables().size());
+  kept.tables.resize(model_.tables().size());
+  ParameterClient::PushRequest pack;
   size_t pack_elements = 0;
   // The model's own memory is that of the next replica's gradients too.
-  const auto send = [&](size_t variable, absl::Span<const float> gradient) {
-    kept[variable].assign(gradient.begin(), gradient.end());
-    pack.push_back({variable, kept[variable]});
+  const auto add_variable = [&](size_t variable,
+                                absl::Span<const float> gradient) {
+    std::vector<float>& copy = kept.variables[variable];
+    copy.assign(gradient.begin(), gradient.end());
+    pack.gradients.push_back({variable, copy});
     pack_elements += gradient.size();
     if (pack_elements < kPackElements) return;
-    Push(step, replica, std::exchange(pack, {}), /*last=*/false);
+    Push(step, replica, std::exchange(pack, {}));
     pack_elements = 0;
   };
-  const auto no_rows = [](size_t, absl::Span<const uint64_t>,
-                          absl::Span<const float>) {};
-  absl::StatusOr<BatchResult> result = model_.Gradients(
-      *staged_, /*seed=*/step, {.variable = send, .rows = no_rows});
-  Charge(metrics_.compute_seconds, compute_start);
-  reporter_.AddPass(compute_start, clock_.Now());
+  // A table is pushed without rows too: it counts the steps.
+  const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
+                            absl::Span<const float> gradients) {
+    Gradients::Rows& copy = kept.tables[table];
+    copy.ids.assign(ids.begin(), ids.end());
+    copy.values.assign(gradients.begin(), gradients.end());
+    pack.rows.push_back({table, copy.ids, copy.values});
+  };
+  const absl::Time start = clock_.Now();
+  const absl::StatusOr<BatchResult> result =
+      model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
+                       {.variable = add_variable, .rows = add_rows});
+  ChargePass(start);
   RETURN_IF_ERROR(result.status());
   metrics_.examples.Add(result->examples);
   metrics_.loss.Set(result->loss_sum / result->examples);
   reporter_.AddExamples(result->examples, result->loss_sum);
   RETURN_IF_ERROR(CheckLoss(*result));
-  Push(step, replica, std::move(pack), /*last=*/true);
+  Push(step, replica, std::move(pack));
   return absl::OkStatus();
 }
 
 void SyncTrainingLoop::Push(int64_t step, int replica,
-                            std::vector<ParameterClient::Gradient> gradients,
-                            bool last) {
-  ParameterClient::PushRequest request;
-  request.gradients = std::move(gradients);
-  for (size_t table = 0; last && table < options_.tables; ++table) {
-    request.rows.push_back({table, {}, {}});
-  }
+                            ParameterClient::PushRequest request) {
   if (request.gradients.empty() && request.rows.empty()) return;
   request.sync = {.step = step, .replica = replica};
   sent_.push_back({replica, parameters_.Push(std::move(request))});
@@ -228,6 +285,11 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
   reporter_.AddStep();
   replicas_.Complete(step + 1);
   return absl::OkStatus();
+}
+
+void SyncTrainingLoop::ChargePass(absl::Time start) {
+  Charge(metrics_.compute_seconds, start);
+  reporter_.AddPass(start, clock_.Now());
 }
 
 void SyncTrainingLoop::Charge(Counter& seconds, absl::Time start) {

@@ -17,6 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/fake_staged_batch.h"
+#include "worker/pass_seed.h"
 
 namespace parasol {
 namespace {
@@ -46,7 +47,8 @@ class FakeInput : public InputPipeline {
   Batch batch_;
 };
 
-// One variable of one element, x; the gradient is x / 3 + the label, so every
+// One variable of one element, x, and perhaps a table, of which a batch reads
+// row 0 and the label's; the gradient is x / 3 + the label + the rows, so every
 // value shows what it was made of.
 class FakeModel : public Model {
  public:
@@ -66,17 +68,29 @@ class FakeModel : public Model {
     return std::make_unique<FakeStagedBatch>();
   }
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
-    static_cast<FakeStagedBatch&>(staged).batch = &batch;
+    auto& fake = static_cast<FakeStagedBatch&>(staged);
+    fake.batch = &batch;
+    const auto label = static_cast<uint64_t>(batch.labels[0]);
+    if (!tables_.empty()) fake.StageRows({0, 1 + label});
     return absl::OkStatus();
   }
   const std::vector<TableUse>& tables() const override { return tables_; }
 
-  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t,
+  void AddTable() { tables_.push_back({.name = "users", .width = 1}); }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
-    const Batch& batch = *static_cast<FakeStagedBatch&>(staged).batch;
+    const auto& fake = static_cast<FakeStagedBatch&>(staged);
+    const Batch& batch = *fake.batch;
     computed.push_back(absl::StrCat("x", value_[0], " b", batch.labels[0]));
+    seeds.push_back(seed);
     gradient_[0] = value_[0] / 3 + batch.labels[0];
+    for (const float row : fake.values) gradient_[0] += row;
     sinks.variable(0, gradient_);
+    if (tables_.empty()) return BatchResult{.examples = 1, .loss_sum = loss};
+    row_gradients_ = fake.values;
+    for (float& row : row_gradients_) row = row / 7 + gradient_[0] / 3;
+    sinks.rows(0, fake.ids, row_gradients_);
     return BatchResult{.examples = 1, .loss_sum = loss};
   }
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch&) override {
@@ -84,30 +98,34 @@ class FakeModel : public Model {
   }
 
   std::vector<std::string> computed;
+  std::vector<uint64_t> seeds;
   double loss = 0.5;
 
  private:
   std::vector<VariableSpec> variables_;
   std::vector<TableUse> tables_;
-  std::vector<float> next_, value_, gradient_;
+  std::vector<float> next_, value_, gradient_, row_gradients_;
 };
 
-// The x of a cluster: a step is complete when `to_aggregate` replicas'
-// gradients are there.
+// The x and the rows of a cluster: a step is complete when `to_aggregate`
+// replicas' gradients are there.
 class FakeShard {
  public:
   explicit FakeShard(size_t to_aggregate) : to_aggregate_(to_aggregate) {}
 
   // Whether it came in time.
-  bool Push(int64_t step, int replica, float gradient) {
+  bool Push(int64_t step, int replica, float gradient,
+            const std::map<uint64_t, float>& rows = {}) {
     absl::MutexLock lock(&mu_);
     if (step < updates_) return false;
     EXPECT_EQ(step, updates_);
     held_[replica] = gradient;
+    held_rows_[replica] = rows;
     if (held_.size() < to_aggregate_) return true;
     float sum = 0;
     for (const auto& [r, g] : held_) sum += g;
     value_ -= sum / to_aggregate_;
+    UpdateRows();
     held_.clear();
     ++updates_;
     return true;
@@ -122,17 +140,40 @@ class FakeShard {
     const auto is_held = [this, replica] { return held_.contains(replica); };
     mu_.Await(absl::Condition(&is_held));
   }
+  float ReadRow(uint64_t id) {
+    absl::MutexLock lock(&mu_);
+    return rows_[id];
+  }
+  std::map<uint64_t, float> rows() {
+    absl::MutexLock lock(&mu_);
+    return rows_;
+  }
   std::pair<float, int64_t> Read() {
     absl::MutexLock lock(&mu_);
     return {value_, updates_};
   }
 
  private:
+  // Each row by the mean over the replicas that touch it.
+  void UpdateRows() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    std::map<uint64_t, std::pair<float, int>> sums;
+    for (const auto& [replica, gradients] : held_rows_) {
+      for (const auto& [id, gradient] : gradients) {
+        sums[id].first += gradient;
+        ++sums[id].second;
+      }
+    }
+    for (const auto& [id, sum] : sums) rows_[id] -= sum.first / sum.second;
+    held_rows_.clear();
+  }
+
   const size_t to_aggregate_;
   absl::Mutex mu_;
   float value_ ABSL_GUARDED_BY(mu_) = 1;
   int64_t updates_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<int, float> held_ ABSL_GUARDED_BY(mu_);
+  std::map<uint64_t, float> rows_ ABSL_GUARDED_BY(mu_);
+  std::map<int, std::map<uint64_t, float>> held_rows_ ABSL_GUARDED_BY(mu_);
 };
 
 class FakeParameters : public ParameterClient {
@@ -141,15 +182,25 @@ class FakeParameters : public ParameterClient {
 
   std::unique_ptr<Pending> Pull(PullRequest request) override {
     auto reply = std::make_unique<Reply>(*this, request.min_updates);
-    reply->target = request.targets[0].values;
+    reply->request = request;
+    if (!request.rows.empty()) {
+      row_pulls.push_back(request.min_updates);
+      return reply;
+    }
     reply->lag = std::exchange(pull_lag, 0);
     return reply;
   }
   std::unique_ptr<Pending> Push(PushRequest request) override {
-    tables_pushed = request.rows.size();
+    std::map<uint64_t, float> rows;
+    for (const RowGradient& table : request.rows) {
+      ++tables_pushed;
+      for (size_t i = 0; i < table.ids.size(); ++i) {
+        rows[table.ids[i]] = table.values[i];
+      }
+    }
     auto reply = std::make_unique<Reply>(*this, request.sync->step + 1);
     reply->stale = !shard_.Push(request.sync->step, request.sync->replica,
-                                request.gradients[0].values[0]);
+                                request.gradients[0].values[0], rows);
     return reply;
   }
   absl::Status Update(const wire::GetPlacementResponse&) override {
@@ -160,6 +211,7 @@ class FakeParameters : public ParameterClient {
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
+  std::vector<int64_t> row_pulls;  // of which step each
   bool stopped = false;
 
  private:
@@ -171,7 +223,12 @@ class FakeParameters : public ParameterClient {
       if (parameters_.stopped) return absl::CancelledError("stopped");
       EXPECT_TRUE(WaitFor(absl::InfiniteDuration()));
       const auto [value, updates] = parameters_.shard_.Read();
-      if (!target.empty()) target[0] = value;
+      for (const Target& target : request.targets) target.values[0] = value;
+      for (const RowTarget& rows : request.rows) {
+        for (size_t i = 0; i < rows.ids.size(); ++i) {
+          rows.values[i] = parameters_.shard_.ReadRow(rows.ids[i]);
+        }
+      }
       updates_ = updates;
       return absl::OkStatus();
     }
@@ -182,7 +239,7 @@ class FakeParameters : public ParameterClient {
       return {updates_ - lag, updates_, stale};
     }
 
-    absl::Span<float> target;
+    PullRequest request;
     bool stale = false;
     int64_t lag = 0;
 
@@ -257,7 +314,7 @@ struct Worker {
   MetricsRegistry registry;
   WorkerMetrics metrics{registry};
   TrainingReporter reporter;
-  SyncTrainingLoop::Options options{.tables = 2,
+  SyncTrainingLoop::Options options{.seed = 5,
                                     .step_timeout = absl::Seconds(20)};
   SyncTrainingLoop loop;
 };
@@ -278,13 +335,33 @@ TEST(SyncTrainingLoop, EachReplicaHasABatchOfItsOwnInEachStep) {
 
 TEST(SyncTrainingLoop, EveryTableCountsTheStep) {
   FakeShard shard(1);
-  Worker worker(shard, {0}, 1, 1);
+  Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2);
+  worker.model.AddTable();
   ASSERT_OK(worker.loop.Run());
-  EXPECT_EQ(worker.parameters.tables_pushed, 2u);
+  // Of the two replicas one is a backup: what it computes is pushed, too.
+  EXPECT_EQ(worker.parameters.tables_pushed, 6u);
+}
+
+TEST(SyncTrainingLoop, RowsAreThoseOfTheStep) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/2, /*total_replicas=*/2);
+  worker.model.AddTable();
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(0, 0, 1, 1));
+}
+
+TEST(SyncTrainingLoop, WhatIsRandomDependsOnStepAndReplicaAlone) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/2, /*total_replicas=*/2);
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(worker.model.seeds,
+              ElementsAre(PassSeed(5, 0, 0), PassSeed(5, 0, 1),
+                          PassSeed(5, 1, 0), PassSeed(5, 1, 1)));
 }
 
 TEST(SyncTrainingLoop, OneWorkerOrThreeEndWithTheSameBits) {
   std::vector<float> values;
+  std::vector<std::map<uint64_t, float>> rows;
   for (const std::vector<std::vector<int>>& shares :
        std::vector<std::vector<std::vector<int>>>{
            {{0, 1, 2}}, {{2}, {0}, {1}}, {{0, 2}, {1}}}) {
@@ -293,15 +370,21 @@ TEST(SyncTrainingLoop, OneWorkerOrThreeEndWithTheSameBits) {
     std::vector<std::thread> threads;
     for (const std::vector<int>& share : shares) {
       workers.push_back(std::make_unique<Worker>(shard, share, 30, 3));
+      workers.back()->model.AddTable();
       threads.emplace_back(
           [&worker = *workers.back()] { EXPECT_OK(worker.loop.Run()); });
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(shard.Read().second, 30);
     values.push_back(shard.Read().first);
+    rows.push_back(shard.rows());
   }
   EXPECT_EQ(values[0], values[1]);
   EXPECT_EQ(values[0], values[2]);
+  // Row 0, and those of 30 batches of 3 replicas.
+  EXPECT_EQ(rows[0].size(), 91u);
+  EXPECT_EQ(rows[0], rows[1]);
+  EXPECT_EQ(rows[0], rows[2]);
 }
 
 TEST(SyncTrainingLoop, AReplicaThatIsAssignedMeanwhileUsesTheStepsOwnValues) {

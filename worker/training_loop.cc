@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "worker/pass_seed.h"
 
 namespace parasol {
 namespace {
@@ -20,109 +21,148 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
                            WorkerMetrics& metrics, TrainingReporter& reporter)
     : options_(options),
       model_(model),
-      staged_(model.NewStagedBatch()),
       input_(input),
       parameters_(parameters),
       steps_(steps),
       clock_(clock),
       metrics_(metrics),
-      reporter_(reporter) {}
+      reporter_(reporter),
+      staged_(model.NewStagedBatch()),
+      next_staged_(model.NewStagedBatch()) {}
 
 absl::Status TrainingLoop::Run() {
-  Pushes in_flight;  // of the step before
-  absl::StatusOr<Pending> values = TakeStep();
-  while (values.ok() && *values != nullptr) {
-    const absl::Time start = clock_.Now();
-    values = RunStep(*std::move(values), in_flight);
-    metrics_.step_seconds.Observe(absl::ToDoubleSeconds(clock_.Now() - start));
-  }
-  return values.status();
+  absl::Status result = RunSteps();
+  if (!result.ok()) Abandon();
+  return result;
 }
 
-// Returns the pull of the step after it. With overlap that is on its way while
-// this step computes, if the step is there to be had, and the pushes of the
-// last step have had this step's time to be acknowledged. Without: push, then
-// pull, one after the other.
-absl::StatusOr<TrainingLoop::Pending> TrainingLoop::RunStep(Pending values,
-                                                            Pushes& in_flight) {
-  ASSIGN_OR_RETURN(const Batch* batch, NextBatch());
-  RETURN_IF_ERROR(model_.Stage(*batch, *staged_));
-  RETURN_IF_ERROR(FinishPull(std::move(values)));
+// What is in flight goes to and comes from this object's and the model's
+// memory.
+void TrainingLoop::Abandon() {
+  parameters_.Stop();
+  for (const auto* in_flight : {&pulls_, &pushes_, &last_pushes_}) {
+    for (const Pending& call : *in_flight) call->Wait().IgnoreError();
+  }
+}
+
+absl::Status TrainingLoop::RunSteps() {
+  absl::StatusOr<StagedBatch*> batch = TakeStep();
+  while (batch.ok() && *batch != nullptr) {
+    const absl::Time start = clock_.Now();
+    batch = RunStep(**batch);
+    metrics_.step_seconds.Observe(absl::ToDoubleSeconds(clock_.Now() - start));
+  }
+  return batch.status();
+}
+
+// Returns the batch of the step after it. With overlap its pulls are on their
+// way while this step computes, if the step is there to be had, and the pushes
+// of the last step have had this step's time to be acknowledged. Without: push,
+// then pull, one after the other.
+absl::StatusOr<StagedBatch*> TrainingLoop::RunStep(StagedBatch& batch) {
+  RETURN_IF_ERROR(FinishPulls());
   const bool ahead = options_.overlap && steps_.CanStartNow();
-  absl::StatusOr<Pending> next;
+  absl::StatusOr<StagedBatch*> next;
   if (ahead) next = TakeStep();
-  ASSIGN_OR_RETURN(Pushes pushes, Compute());
-  RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, std::move(pushes))));
+  RETURN_IF_ERROR(Compute(batch));
+  RETURN_IF_ERROR(FinishPushes(last_pushes_));
+  std::swap(pushes_, last_pushes_);
   const bool goes_on = ahead && next.ok() && *next != nullptr;
   if (!goes_on) {
-    RETURN_IF_ERROR(FinishPushes(std::exchange(in_flight, {})));
+    RETURN_IF_ERROR(FinishPushes(last_pushes_));
   }
   return ahead ? std::move(next) : TakeStep();
 }
 
-absl::StatusOr<TrainingLoop::Pending> TrainingLoop::TakeStep() {
+// The variables need not wait for the batch, the rows are those that it names.
+absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
   const absl::Time start = clock_.Now();
   const absl::StatusOr<bool> more = steps_.Start();
   Charge(metrics_.wait_steps_seconds, start);
   RETURN_IF_ERROR(more.status());
-  return *more ? StartPull() : nullptr;
-}
-
-absl::StatusOr<const Batch*> TrainingLoop::NextBatch() {
-  const absl::Time start = clock_.Now();
-  absl::StatusOr<const Batch*> batch = input_.Next();
-  Charge(metrics_.wait_input_seconds, start);
+  if (!*more) return nullptr;
+  PullVariables();
+  ASSIGN_OR_RETURN(StagedBatch* const batch, StageNext());
+  PullRows(*batch);
   return batch;
 }
 
-TrainingLoop::Pending TrainingLoop::StartPull() {
+absl::StatusOr<StagedBatch*> TrainingLoop::StageNext() {
+  const absl::Time start = clock_.Now();
+  const absl::StatusOr<const Batch*> batch = input_.Next();
+  Charge(metrics_.wait_input_seconds, start);
+  RETURN_IF_ERROR(batch.status());
+  std::swap(staged_, next_staged_);
+  const absl::Time stage_start = clock_.Now();
+  const absl::Status staged = model_.Stage(**batch, *staged_);
+  ChargePass(stage_start);
+  RETURN_IF_ERROR(staged);
+  return staged_.get();
+}
+
+void TrainingLoop::PullVariables() {
   std::vector<ParameterClient::Target> targets;
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     targets.push_back({i, model_.HostValue(i)});
   }
-  return parameters_.Pull(std::move(targets));
+  pulls_.push_back(parameters_.Pull(std::move(targets)));
 }
 
-absl::Status TrainingLoop::FinishPull(Pending pull) {
+void TrainingLoop::PullRows(const StagedBatch& batch) {
+  ParameterClient::PullRequest request;
+  for (const StagedBatch::Rows& rows : batch.rows()) {
+    if (rows.ids.empty()) continue;
+    request.rows.push_back({rows.table, rows.ids, rows.values});
+  }
+  if (request.rows.empty()) return;
+  pulls_.push_back(parameters_.Pull(std::move(request)));
+}
+
+absl::Status TrainingLoop::FinishPulls() {
   const absl::Time start = clock_.Now();
-  const absl::Status pulled = pull->Wait();
+  while (!pulls_.empty()) {
+    const Pending pull = std::move(pulls_.back());
+    pulls_.pop_back();
+    RETURN_IF_ERROR(pull->Wait()) << "pull";
+  }
   Charge(metrics_.wait_pull_seconds, start);
-  RETURN_IF_ERROR(pulled) << "pull";
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<TrainingLoop::Pushes> TrainingLoop::Compute() {
-  Pushes pushes;
-  std::vector<ParameterClient::Gradient> pack;
+absl::Status TrainingLoop::Compute(StagedBatch& batch) {
+  ParameterClient::PushRequest pack;
   size_t pack_elements = 0;
   const auto send_pack = [&] {
-    if (pack.empty()) return;
-    pushes.push_back(parameters_.Push(std::exchange(pack, {})));
+    if (pack.gradients.empty() && pack.rows.empty()) return;
+    pushes_.push_back(parameters_.Push(std::exchange(pack, {})));
     pack_elements = 0;
   };
-  const absl::Time start = clock_.Now();
   // Gradients leave as they come, the last layer's first; small ones together.
-  const auto send = [&](size_t variable, absl::Span<const float> gradient) {
-    pack.push_back({variable, gradient});
+  const auto add_variable = [&](size_t variable,
+                                absl::Span<const float> gradient) {
+    pack.gradients.push_back({variable, gradient});
     pack_elements += gradient.size();
     if (pack_elements >= kPackElements) send_pack();
   };
-  const auto no_rows = [](size_t, absl::Span<const uint64_t>,
-                          absl::Span<const float>) {};
-  absl::StatusOr<BatchResult> result = model_.Gradients(
-      *staged_, /*seed=*/batches_++, {.variable = send, .rows = no_rows});
+  const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
+                            absl::Span<const float> gradients) {
+    pack.rows.push_back({table, ids, gradients});
+  };
+  const uint64_t seed =
+      PassSeed(options_.seed, options_.first_pass + passes_++, options_.worker);
+  const absl::Time start = clock_.Now();
+  const absl::StatusOr<BatchResult> result = model_.Gradients(
+      batch, seed, {.variable = add_variable, .rows = add_rows});
   if (result.ok()) send_pack();
-  Charge(metrics_.compute_seconds, start);
-  reporter_.AddPass(start, clock_.Now());
+  ChargePass(start);
   RETURN_IF_ERROR(result.status());
   metrics_.examples.Add(result->examples);
   metrics_.loss.Set(result->loss_sum / result->examples);
   reporter_.AddExamples(result->examples, result->loss_sum);
-  RETURN_IF_ERROR(CheckLoss(*result));
-  return pushes;
+  return CheckLoss(*result);
 }
 
 absl::Status TrainingLoop::CheckLoss(const BatchResult& result) const {
@@ -135,10 +175,12 @@ absl::Status TrainingLoop::CheckLoss(const BatchResult& result) const {
       ": lower the learning rate, or set worker.non_finite_loss: CONTINUE"));
 }
 
-absl::Status TrainingLoop::FinishPushes(Pushes pushes) {
+absl::Status TrainingLoop::FinishPushes(Pushes& pushes) {
   if (pushes.empty()) return absl::OkStatus();
   const absl::Time start = clock_.Now();
-  for (Pending& push : pushes) {
+  while (!pushes.empty()) {
+    const Pending push = std::move(pushes.back());
+    pushes.pop_back();
     RETURN_IF_ERROR(push->Wait()) << "push";
   }
   Charge(metrics_.wait_push_seconds, start);
@@ -146,6 +188,11 @@ absl::Status TrainingLoop::FinishPushes(Pushes pushes) {
   metrics_.steps.Add();
   reporter_.AddStep();
   return absl::OkStatus();
+}
+
+void TrainingLoop::ChargePass(absl::Time start) {
+  Charge(metrics_.compute_seconds, start);
+  reporter_.AddPass(start, clock_.Now());
 }
 
 void TrainingLoop::Charge(Counter& seconds, absl::Time start) {

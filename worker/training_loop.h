@@ -19,22 +19,28 @@
 
 namespace parasol {
 
-// A worker's loop: take a step, pull, compute, push. A step's values are pulled
-// after it was taken: by then others' gradients that the chief had it wait for
-// (bounded staleness) have been applied. With `overlap` a step that can be had
-// at once is taken, and its values are pulled, while the one before computes,
-// whose gradients are pushed meanwhile: a step sees the worker's own gradients
-// up to the last but one. For one thread.
+// A worker's loop: take a step, pull, compute, push. A step's values, and the
+// rows of sparse tables that its batch reads, are pulled after it was taken: by
+// then others' gradients that the chief had it wait for (bounded staleness)
+// have been applied. With `overlap` a step that can be had at once is taken,
+// and its values and rows are pulled, while the one before computes, whose
+// gradients are pushed meanwhile: a step sees the worker's own gradients up to
+// the last but one. For one thread.
 class TrainingLoop {
  public:
   struct Options {
     bool overlap = true;
     job::WorkerSettings::NonFiniteLoss non_finite_loss =
         job::WorkerSettings::STOP;
+    // What is random in a pass: see PassSeed(). Passes are numbered from
+    // `first_pass`.
+    uint64_t seed = 0;
+    int worker = 0;
+    int64_t first_pass = 0;
   };
 
-  // All must outlive the loop. The model's variables are the client's, in the
-  // same order.
+  // All must outlive the loop. The model's variables and tables are the
+  // client's, in the same order. After an error the client has been stopped.
   TrainingLoop(const Options& options, Model& model, InputPipeline& input,
                ParameterClient& parameters, StepSource& steps, Clock& clock,
                WorkerMetrics& metrics, TrainingReporter& reporter);
@@ -50,29 +56,42 @@ class TrainingLoop {
   // One step's gradients on their way to the shards.
   using Pushes = std::vector<Pending>;
 
-  Pending StartPull();
-  absl::Status FinishPull(Pending pull);
-  absl::Status FinishPushes(Pushes pushes);
-  absl::StatusOr<const Batch*> NextBatch();
-  // The pull of the next step's values; nullptr: there are no more steps.
-  absl::StatusOr<Pending> TakeStep();
-  absl::StatusOr<Pushes> Compute();
+  absl::Status RunSteps();
+  // The next step's batch, with its pulls on their way; nullptr: there are no
+  // more steps.
+  absl::StatusOr<StagedBatch*> TakeStep();
+  absl::StatusOr<StagedBatch*> RunStep(StagedBatch& batch);
+  absl::StatusOr<StagedBatch*> StageNext();
+  void PullVariables();
+  void PullRows(const StagedBatch& batch);
+  absl::Status FinishPulls();
+  // Leaves the gradients' pushes in `pushes_`.
+  absl::Status Compute(StagedBatch& batch);
+  absl::Status FinishPushes(Pushes& pushes);
   absl::Status CheckLoss(const BatchResult& result) const;
-  absl::StatusOr<Pending> RunStep(Pending values, Pushes& in_flight);
+  void Abandon();
+  // The time since `start` was a pass's, or its batch's staging.
+  void ChargePass(absl::Time start);
   // Adds the time since `start` to `seconds`.
   void Charge(Counter& seconds, absl::Time start);
 
   const Options options_;
   Model& model_;
-  // The batch of the step that is being done.
-  const std::unique_ptr<StagedBatch> staged_;
-  uint64_t batches_ = 0;  // computed
   InputPipeline& input_;
   ParameterClient& parameters_;
   StepSource& steps_;
   Clock& clock_;
   WorkerMetrics& metrics_;
   TrainingReporter& reporter_;
+
+  // The batch that computes and the one that is being pulled for.
+  std::unique_ptr<StagedBatch> staged_;
+  std::unique_ptr<StagedBatch> next_staged_;
+  int64_t passes_ = 0;
+  // Of the step that was taken last.
+  std::vector<Pending> pulls_;
+  // Of the step that is being done, and of the one before it.
+  Pushes pushes_, last_pushes_;
 };
 
 }  // namespace parasol

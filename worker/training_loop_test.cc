@@ -3,6 +3,8 @@
 #include <cmath>
 #include <deque>
 #include <limits>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/fake_staged_batch.h"
+#include "worker/pass_seed.h"
 
 namespace parasol {
 namespace {
@@ -28,7 +31,7 @@ VariableSpec Variable(std::string name, int64_t size) {
   return spec;
 }
 
-// A model of two variables whose gradients are all ones.
+// A model of two variables whose gradients are all ones, and perhaps a table.
 class FakeModel : public Model {
  public:
   FakeModel(Events& events, int64_t kernel_size)
@@ -52,17 +55,23 @@ class FakeModel : public Model {
     return std::make_unique<FakeStagedBatch>();
   }
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
-    static_cast<FakeStagedBatch&>(staged).batch = &batch;
+    auto& fake = static_cast<FakeStagedBatch&>(staged);
+    fake.batch = &batch;
+    if (!tables_.empty()) fake.StageRows(ids);
     return absl::OkStatus();
   }
   const std::vector<TableUse>& tables() const override { return tables_; }
+  void AddTable() { tables_.push_back({.name = "users", .width = 1}); }
 
-  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t,
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
-    const Batch& batch = *static_cast<FakeStagedBatch&>(staged).batch;
+    const auto& fake = static_cast<FakeStagedBatch&>(staged);
+    const Batch& batch = *fake.batch;
     events_.push_back("compute");
+    seeds.push_back(seed);
     sinks.variable(1, gradients_[1]);
     sinks.variable(0, gradients_[0]);
+    if (!tables_.empty()) sinks.rows(0, fake.ids, fake.values);
     BatchResult result;
     result.examples = batch.size;
     result.loss_sum = loss * batch.size;
@@ -73,6 +82,8 @@ class FakeModel : public Model {
   }
 
   double loss = 0.5;
+  std::vector<uint64_t> ids;  // of each batch
+  std::vector<uint64_t> seeds;
 
  private:
   Events& events_;
@@ -106,14 +117,17 @@ class FakeParameters : public ParameterClient {
   FakeParameters(Events& events, const Model& model)
       : events_(events), model_(model) {}
 
-  std::unique_ptr<Pending> Pull(PullRequest) override {
-    events_.push_back("pull");
+  std::unique_ptr<Pending> Pull(PullRequest request) override {
+    events_.push_back(request.rows.empty() ? "pull" : "pull rows");
     return std::make_unique<Reply>(nullptr, absl::OkStatus());
   }
   std::unique_ptr<Pending> Push(PushRequest request) override {
     std::string event = "push";
     for (const Gradient& gradient : request.gradients) {
       event += " " + model_.variables()[gradient.variable].name;
+    }
+    for (const RowGradient& rows : request.rows) {
+      event += " " + std::to_string(rows.ids.size()) + " rows";
     }
     events_.push_back(event);
     return std::make_unique<Reply>(&events_, push_result);
@@ -188,12 +202,17 @@ class TrainingLoopTest : public testing::Test {
                      int64_t kernel_size = 2) {
     FakeModel model(events_, kernel_size);
     model.loss = loss_;
+    if (ids_of_table_.has_value()) {
+      model.AddTable();
+      model.ids = *ids_of_table_;
+    }
     FakeParameters parameters(events_, model);
     parameters.push_result = push_result_;
     FakeSteps source(events_, steps, std::move(last), can_start_now_);
     TrainingLoop loop(options, model, input_, parameters, source, clock_,
                       metrics_, reporter_);
     const absl::Status result = loop.Run();
+    seeds_ = model.seeds;
     report_ = reporter_.Take();
     return result;
   }
@@ -207,6 +226,9 @@ class TrainingLoopTest : public testing::Test {
   double loss_ = 0.5;
   bool can_start_now_ = true;
   absl::Status push_result_;
+  // Set: the model has a table, of which each batch has these ids.
+  std::optional<std::vector<uint64_t>> ids_of_table_;
+  std::vector<uint64_t> seeds_;
   TrainingReport report_;
 };
 
@@ -218,6 +240,33 @@ TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledWhileAStepComputes) {
                           "compute", "push bias kernel",          //
                           "acknowledged", "completed",            //
                           "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, RowsArePulledWhileTheStepBeforeComputesAndPushedOnce) {
+  ids_of_table_ = {7, 9};
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
+  EXPECT_THAT(events_, ElementsAre("pull", "pull rows",  //
+                                   "pull", "pull rows", "compute",
+                                   "push bias kernel 2 rows",             //
+                                   "compute", "push bias kernel 2 rows",  //
+                                   "acknowledged", "completed",           //
+                                   "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, ATableCountsAStepThatReadsNoneOfItsRows) {
+  ids_of_table_.emplace();
+  ASSERT_OK(Train({.overlap = false}, /*steps=*/1));
+  EXPECT_THAT(events_, ElementsAre("pull", "compute", "push bias kernel 0 rows",
+                                   "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, EachPassHasARandomSeedOfItsOwn) {
+  ASSERT_OK(Train({.seed = 3, .worker = 2, .first_pass = 10}, /*steps=*/2));
+  EXPECT_THAT(seeds_, ElementsAre(PassSeed(3, 10, 2), PassSeed(3, 11, 2)));
+  const std::set<uint64_t> seeds = {PassSeed(3, 10, 2), PassSeed(3, 11, 2),
+                                    PassSeed(3, 10, 1), PassSeed(4, 10, 2),
+                                    PassSeed(3, 2, 10)};
+  EXPECT_EQ(seeds.size(), 5u);
 }
 
 TEST_F(TrainingLoopTest, AStepThatIsNotGrantedYetIsNeitherPulledNorCrowded) {

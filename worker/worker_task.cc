@@ -202,7 +202,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
       device_, OpenDevice(options_.device, options_.threads, job_.worker()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(job_.model(), *device_));
-  model_ = ClipGradients(std::move(model), job_.optimizer());
+  model_ = ClipGradients(std::move(model), job_);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
@@ -337,7 +337,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
     options.non_finite_loss = job_.worker().non_finite_loss();
-    options.tables = job_.model().sparse_table_size();
+    options.seed = job_.seed();
     options.step_timeout = options_.ps_timeout;
     ReplicaInput input(*input_, job_.seed(), TotalReplicas());
     return SyncTrainingLoop(options, *model_, input, parameters, *replicas_,
@@ -347,6 +347,8 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   TrainingLoop::Options options;
   options.overlap = job_.worker().overlap();
   options.non_finite_loss = job_.worker().non_finite_loss();
+  options.seed = job_.seed();
+  options.worker = options_.task.index();
   return TrainingLoop(options, *model_, *input_, parameters, *steps_, clock_,
                       metrics_, reporter_)
       .Run();
