@@ -45,8 +45,8 @@ class Convolution {
     Epilogue epilogue = Epilogue::kNone;
   };
 
-  // Memory for the gradients is taken when they are first computed: evaluation
-  // needs none.
+  // Each operation may take its memory when it is first computed (evaluation
+  // needs none for gradients), and fails then as this does:
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<Convolution>> Create(
       Device& device, const ConvolutionShape& shape, const Options& options);

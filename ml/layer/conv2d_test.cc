@@ -1,6 +1,7 @@
 #include "ml/layer/conv2d.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -85,6 +86,22 @@ TEST_P(Conv2DTest, IsTheReferenceWithAndWithoutRelu) {
       return y;
     });
   }
+}
+
+TEST_P(Conv2DTest, AnyActivationIsAppliedToTheOutput) {
+  const Case c = {"filters: 3 kernel_size: 2", {4, 5, 2}, 2, {3, 4, 3}};
+  const std::vector<LayerInput> inputs = {{.shape = c.image}};
+  job::Conv2D spec = Spec(c.spec);
+  spec.set_activation(job::TANH);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<const Layer> layer,
+                       MakeConv2D(spec, inputs));
+  EXPECT_EQ(layer->output_shape(), c.output);
+  CheckLayer(*layer, RandomLayerValues(*layer, inputs, c.examples),
+             [&](const LayerValues& v) {
+               std::vector<double> y = ReferenceOf(c)(v);
+               for (double& value : y) value = std::tanh(value);
+               return y;
+             });
 }
 
 TEST(MakeConv2DTest, VariablesAreKernelAndBiasWithTheirL2) {
