@@ -6,14 +6,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/model/correct_examples.h"
+#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
     const job::Job& job, const Options& options) {
-  std::unique_ptr<EvaluatedModel> evaluated(new EvaluatedModel(job.eval()));
+  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job.model()));
+  ASSIGN_OR_RETURN(Metrics metrics, Metrics::Create(job.model(), outputs));
+  std::unique_ptr<EvaluatedModel> evaluated(
+      new EvaluatedModel(job.eval(), std::move(metrics)));
   // The order does not matter to sums.
   evaluated->dataset_.set_shuffle_buffer(0);
   evaluated->input_.data_dir = options.data_dir;
@@ -58,16 +61,17 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
   return checkpoint->manifest();
 }
 
-absl::StatusOr<EvaluatedModel::Sums> EvaluatedModel::Run(
+absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(
     const std::function<bool()>& cancelled) {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
                    examples_->OpenAgain(input_));
   const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
-  Sums sum;
+  BatchResult sum;
+  Metrics metrics = metrics_;
   while (true) {
     if (cancelled()) return absl::CancelledError("evaluation was stopped");
     ASSIGN_OR_RETURN(const Batch* const batch, input->Next());
-    if (batch == nullptr) return sum;
+    if (batch == nullptr) break;
     RETURN_IF_ERROR(model_->Stage(*batch, *staged));
     for (const StagedBatch::Rows& rows : staged->rows()) {
       tables_[rows.table].Read(rows.ids, rows.values);
@@ -75,8 +79,9 @@ absl::StatusOr<EvaluatedModel::Sums> EvaluatedModel::Run(
     ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
     sum.examples += evaluated.result.examples;
     sum.loss_sum += evaluated.result.loss_sum;
-    sum.correct += CorrectExamples(*batch, evaluated.outputs);
+    metrics.Add(*batch, evaluated.outputs);
   }
+  return Result{sum.examples, sum.loss_sum / sum.examples, metrics.Results()};
 }
 
 }  // namespace parasol

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -12,6 +13,8 @@
 #include "evaluator/checkpoint_rows.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/kernel/device.h"
+#include "ml/metric/metric_results.h"
+#include "ml/metric/metrics.h"
 #include "ml/model/model.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
@@ -30,7 +33,8 @@ class EvaluatedModel {
   };
 
   // `job` has an eval data set, which is opened once, to find errors early.
-  // Errors are those of InputPipeline::Open(), Device::Open(), Model::Create().
+  // Errors are those of InputPipeline::Open(), Device::Open(), Model::Create(),
+  // Metrics::Create().
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 
@@ -42,24 +46,27 @@ class EvaluatedModel {
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory);
 
-  struct Sums {
+  // Of the whole data set.
+  struct Result {
     int64_t examples = 0;
-    double loss_sum = 0;  // as BatchResult's
-    int64_t correct = 0;
+    double loss = 0;  // mean over the examples, L2 terms included
+    MetricResults metrics;
   };
 
-  // Sums over the whole data set, with the values of the last Load().
+  // With the values of the last Load().
   //   Cancelled  `cancelled`, asked before each batch, was true.
   //   any other  as for InputPipeline and Model::Evaluate(): another
   //              checkpoint would not fare better.
-  absl::StatusOr<Sums> Run(const std::function<bool()>& cancelled);
+  absl::StatusOr<Result> Run(const std::function<bool()>& cancelled);
 
   const std::string& device_name() const { return device_->name(); }
 
  private:
-  explicit EvaluatedModel(const job::Dataset& dataset) : dataset_(dataset) {}
+  EvaluatedModel(const job::Dataset& dataset, Metrics metrics)
+      : dataset_(dataset), metrics_(std::move(metrics)) {}
 
   job::Dataset dataset_;
+  const Metrics metrics_;  // of nothing yet
   InputOptions input_;
   std::unique_ptr<InputPipeline> examples_;  // keeps them in memory
   std::unique_ptr<Device> device_;

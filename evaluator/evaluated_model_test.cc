@@ -14,7 +14,10 @@
 namespace parasol {
 namespace {
 
+using ::testing::DoubleEq;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 bool Never() { return false; }
 
@@ -29,16 +32,17 @@ class EvaluatedModelTest : public TinyJobFixture {
   }
 };
 
-TEST_F(EvaluatedModelTest, TheSumsAreThoseOfTheWholeDataSet) {
+TEST_F(EvaluatedModelTest, TheResultIsThatOfTheWholeDataSet) {
   ASSERT_OK(WriteCheckpoint(10, Identity(), /*final=*/false));
   ASSERT_OK_AND_ASSIGN(const auto model, Create());
   ASSERT_OK(model->Load(PathOf(10)));
 
-  ASSERT_OK_AND_ASSIGN(const EvaluatedModel::Sums sum, model->Run(Never));
-  EXPECT_EQ(sum.examples, 3);
-  EXPECT_EQ(sum.correct, 2);
+  ASSERT_OK_AND_ASSIGN(const EvaluatedModel::Result result, model->Run(Never));
+  EXPECT_EQ(result.examples, 3);
+  EXPECT_THAT(result.metrics,
+              ElementsAre(Pair("accuracy", DoubleEq(kIdentityAccuracy))));
   // Single precision.
-  EXPECT_NEAR(sum.loss_sum / sum.examples, kIdentityLoss, 1e-6);
+  EXPECT_NEAR(result.loss, kIdentityLoss, 1e-6);
 }
 
 TEST_F(EvaluatedModelTest, EachLoadReplacesTheValues) {
@@ -50,8 +54,18 @@ TEST_F(EvaluatedModelTest, EachLoadReplacesTheValues) {
 
   EXPECT_EQ(first.global_step(), 10);
   EXPECT_TRUE(second.final());
-  ASSERT_OK_AND_ASSIGN(const EvaluatedModel::Sums sum, model->Run(Never));
-  EXPECT_EQ(sum.correct, 1);
+  ASSERT_OK_AND_ASSIGN(const EvaluatedModel::Result result, model->Run(Never));
+  EXPECT_THAT(result.metrics, ElementsAre(Pair("accuracy", DoubleEq(1.0 / 3))));
+}
+
+TEST_F(EvaluatedModelTest, AMetricThatDoesNotFitTheLossIsRefusedAtOnce) {
+  job::Job job = TinyJob();
+  job.mutable_model()->add_metric()->mutable_log_loss();
+
+  EXPECT_THAT(
+      EvaluatedModel::Create(job, {.data_dir = data_dir(), .device = "cpu"})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("log_loss")));
 }
 
 TEST_F(EvaluatedModelTest, AMissingDataFileIsNotFoundAtOnce) {

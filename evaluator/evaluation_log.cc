@@ -8,14 +8,14 @@
 namespace parasol {
 
 std::string ToJsonLine(const Evaluation& evaluation) {
-  const nlohmann::ordered_json line = {
-      {"global_step", evaluation.global_step},
-      {"accuracy", evaluation.accuracy},
-      {"loss", evaluation.loss},
-      {"examples", evaluation.examples},
-      {"seconds", absl::ToDoubleSeconds(evaluation.took)},
-      {"checkpoint", evaluation.checkpoint},
-      {"final", evaluation.final}};
+  nlohmann::ordered_json line;
+  line["global_step"] = evaluation.global_step;
+  for (const auto& [name, value] : evaluation.metrics) line[name] = value;
+  line["loss"] = evaluation.loss;
+  line["examples"] = evaluation.examples;
+  line["seconds"] = absl::ToDoubleSeconds(evaluation.took);
+  line["checkpoint"] = evaluation.checkpoint;
+  line["final"] = evaluation.final;
   // A path that is no UTF-8 must not throw.
   return line.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
                    nlohmann::ordered_json::error_handler_t::replace);
@@ -23,9 +23,9 @@ std::string ToJsonLine(const Evaluation& evaluation) {
 
 std::string Describe(const Evaluation& evaluation) {
   return absl::StrFormat(
-      "step %d: accuracy %.4f, loss %.4f, %d examples in %.2f s",
-      evaluation.global_step, evaluation.accuracy, evaluation.loss,
-      evaluation.examples, absl::ToDoubleSeconds(evaluation.took));
+      "step %d: %s, %d examples in %.2f s", evaluation.global_step,
+      Describe(evaluation.metrics, evaluation.loss), evaluation.examples,
+      absl::ToDoubleSeconds(evaluation.took));
 }
 
 absl::Status AppendEvaluation(const std::string& checkpoint_directory,

@@ -6,14 +6,15 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "ml/metric/metric_results.h"
 
 namespace parasol {
 
 // What one checkpoint's model makes of the job's eval data set.
 struct Evaluation {
   int64_t global_step = 0;
-  double accuracy = 0;  // the share of examples that are classified correctly
-  double loss = 0;      // mean over the examples
+  MetricResults metrics;
+  double loss = 0;  // mean over the examples, L2 terms included
   int64_t examples = 0;
   absl::Duration took;
   std::string checkpoint;  // its directory
@@ -24,7 +25,8 @@ struct Evaluation {
 // One line without its newline:
 //   {"global_step":1200,"accuracy":0.97,"loss":0.1,"examples":10000,
 //    "seconds":0.4,"checkpoint":"/ckpt/ckpt-000000001200","final":false}
-// A loss that is not finite is null.
+// with the job's metrics, each by its name, in the place of "accuracy". A
+// number that is not finite is null.
 std::string ToJsonLine(const Evaluation& evaluation);
 
 // "step 1200: accuracy 0.9712, loss 0.0934, 10000 examples in 0.41 s"

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 Evaluation At(int64_t step) {
   return {.global_step = step,
-          .accuracy = 0.9763,
+          .metrics = {{"accuracy", 0.9763}},
           .loss = 0.25,
           .examples = 10000,
           .took = absl::Milliseconds(410),
@@ -37,6 +37,18 @@ TEST(EvaluationLogTest, ALossThatIsNotFiniteIsNull) {
   evaluation.loss = std::numeric_limits<double>::quiet_NaN();
 
   EXPECT_THAT(ToJsonLine(evaluation), HasSubstr(R"("loss":null)"));
+}
+
+TEST(EvaluationLogTest, AllMetricsAreThereByTheirNames) {
+  Evaluation evaluation = At(1);
+  evaluation.metrics = {{"auc", std::numeric_limits<double>::quiet_NaN()},
+                        {"log_loss", 0.5}};
+
+  EXPECT_THAT(
+      ToJsonLine(evaluation),
+      HasSubstr(R"({"global_step":1,"auc":null,"log_loss":0.5,"loss")"));
+  EXPECT_THAT(Describe(evaluation),
+              HasSubstr("step 1: auc nan, log_loss 0.5000, loss 0.2500, "));
 }
 
 TEST(EvaluationLogTest, APathThatIsNoUtf8IsStillALine) {

@@ -21,25 +21,6 @@ ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
 
 }  // namespace
 
-EvaluatorMetrics::EvaluatorMetrics(MetricsRegistry& registry)
-    : accuracy_ratio(registry.AddGauge(
-          "parasol_evaluator_accuracy_ratio",
-          "Share of the eval examples that the last evaluated checkpoint "
-          "classifies correctly.")),
-      loss(registry.AddGauge(
-          "parasol_evaluator_loss",
-          "Mean loss of the last evaluated checkpoint on the eval examples.")),
-      global_step(registry.AddGauge("parasol_evaluator_global_step",
-                                    "Step of the last evaluated checkpoint.")),
-      evaluations_total(registry.AddCounter(
-          "parasol_evaluator_evaluations_total", "Evaluated checkpoints.")),
-      corrupt_checkpoints_total(registry.AddCounter(
-          "parasol_evaluator_corrupt_checkpoints_total",
-          "Checkpoints that were passed over because they are damaged.")),
-      evaluation_duration_seconds(registry.AddHistogram(
-          "parasol_evaluator_evaluation_duration_seconds",
-          "From opening a checkpoint to its result.", LatencyBounds())) {}
-
 JobEvaluation::JobEvaluation(const Options& options,
                              std::unique_ptr<ChiefSession> session,
                              Clock& clock, MetricsRegistry& registry)
@@ -156,13 +137,13 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
 absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
     EvaluatedModel& model, const durable::CheckpointManifest& manifest,
     absl::Time start) {
-  ASSIGN_OR_RETURN(const EvaluatedModel::Sums sum,
+  ASSIGN_OR_RETURN(const EvaluatedModel::Result result,
                    model.Run([this] { return watch_.stopped(); }));
   Evaluation evaluation;
   evaluation.global_step = manifest.global_step();
-  evaluation.accuracy = static_cast<double>(sum.correct) / sum.examples;
-  evaluation.loss = sum.loss_sum / sum.examples;
-  evaluation.examples = sum.examples;
+  evaluation.metrics = result.metrics;
+  evaluation.loss = result.loss;
+  evaluation.examples = result.examples;
   evaluation.took = clock_.Now() - start;
   evaluation.checkpoint = store_.PathOf(manifest.global_step());
   evaluation.final = manifest.final();
@@ -171,7 +152,7 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
 
 void JobEvaluation::Publish(const Evaluation& evaluation) {
   LOG(INFO) << Describe(evaluation);
-  metrics_.accuracy_ratio.Set(evaluation.accuracy);
+  metrics_.SetResults(evaluation.metrics);
   metrics_.loss.Set(evaluation.loss);
   metrics_.global_step.Set(evaluation.global_step);
   metrics_.evaluations_total.Add();

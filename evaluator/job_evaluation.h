@@ -15,21 +15,11 @@
 #include "evaluator/checkpoint_follower.h"
 #include "evaluator/evaluated_model.h"
 #include "evaluator/evaluation_log.h"
+#include "evaluator/evaluator_metrics.h"
 #include "evaluator/job_watch.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
-
-struct EvaluatorMetrics {
-  explicit EvaluatorMetrics(MetricsRegistry& registry);
-
-  Gauge accuracy_ratio;
-  Gauge loss;
-  Gauge global_step;
-  Counter evaluations_total;
-  Counter corrupt_checkpoints_total;
-  Histogram evaluation_duration_seconds;
-};
 
 // Evaluates the checkpoints of one job as they appear, until the job has ended
 // and its last one is evaluated. What it finds is in the log, in the metrics

@@ -12,7 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "ml/model/correct_examples.h"
+#include "ml/metric/metric_results.h"
+#include "ml/metric/metrics.h"
+#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
@@ -184,8 +186,10 @@ absl::Status LocalTraining::Evaluate() {
       const std::unique_ptr<InputPipeline> examples,
       InputPipeline::Open(options_.job.eval(), options_.job.model(), input));
   const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
+  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(options_.job.model()));
+  ASSIGN_OR_RETURN(Metrics metrics,
+                   Metrics::Create(options_.job.model(), outputs));
   BatchResult total;
-  int64_t correct = 0;
   while (true) {
     ASSIGN_OR_RETURN(const Batch* batch, examples->Next());
     if (batch == nullptr) break;
@@ -198,12 +202,11 @@ absl::Status LocalTraining::Evaluate() {
     ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
     total.examples += evaluated.result.examples;
     total.loss_sum += evaluated.result.loss_sum;
-    correct += CorrectExamples(*batch, evaluated.outputs);
+    metrics.Add(*batch, evaluated.outputs);
   }
-  LOG(INFO) << "step " << step_ << ": accuracy "
-            << static_cast<double>(correct) / total.examples << ", loss "
-            << total.loss_sum / total.examples << " on " << total.examples
-            << " examples";
+  LOG(INFO) << "step " << step_ << ": "
+            << Describe(metrics.Results(), total.loss_sum / total.examples)
+            << " on " << total.examples << " examples";
   return absl::OkStatus();
 }
 

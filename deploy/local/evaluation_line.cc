@@ -1,29 +1,43 @@
 #include "deploy/local/evaluation_line.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
-#include <vector>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+// Every other key is a metric.
+constexpr const char* kKeys[] = {"global_step", "loss",       "examples",
+                                 "seconds",     "checkpoint", "final"};
+
+// JSON has no NaN: what is not finite is null.
+double NumberOf(const Json& json) {
+  return json.is_number() ? json.get<double>()
+                          : std::numeric_limits<double>::quiet_NaN();
+}
+
 std::optional<EvaluationLine> ParseLine(absl::string_view line) {
-  const nlohmann::json json = nlohmann::json::parse(
-      line.begin(), line.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(line.begin(), line.end(), /*cb=*/nullptr,
+                                /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("loss")) return std::nullopt;
-  const auto is_number = [&json](const char* key) {
-    return json.contains(key) && json[key].is_number();
-  };
-  if (!is_number("global_step") || !is_number("accuracy")) return std::nullopt;
+  if (!json.contains("global_step") || !json["global_step"].is_number()) {
+    return std::nullopt;
+  }
   EvaluationLine evaluation;
   evaluation.global_step = json["global_step"];
-  evaluation.accuracy = json["accuracy"];
-  // JSON has no NaN: a loss that is not finite is null.
-  evaluation.loss = is_number("loss")
-                        ? double{json["loss"]}
-                        : std::numeric_limits<double>::quiet_NaN();
+  evaluation.loss = NumberOf(json["loss"]);
+  for (const auto& [key, value] : json.items()) {
+    const bool is_metric =
+        std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys);
+    if (is_metric) evaluation.metrics.emplace_back(key, NumberOf(value));
+  }
   return evaluation;
 }
 
@@ -36,6 +50,11 @@ std::optional<EvaluationLine> LastEvaluationLine(absl::string_view jsonl) {
     if (const auto evaluation = ParseLine(*line)) return evaluation;
   }
   return std::nullopt;
+}
+
+std::string MetricText(absl::string_view metric, double value) {
+  if (metric == "accuracy") return absl::StrFormat("%.2f %%", 100 * value);
+  return absl::StrFormat("%.4f", value);
 }
 
 }  // namespace parasol

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -11,8 +14,10 @@ namespace parasol {
 // One line of <checkpoint directory>/evaluations.jsonl.
 struct EvaluationLine {
   int64_t global_step = 0;
-  double accuracy = 0;
-  double loss = 0;  // NaN where the line has null
+  // By their names in the job file, in its order. NaN where the line has null,
+  // here and for the loss.
+  std::vector<std::pair<std::string, double>> metrics = {};
+  double loss = 0;
 
   bool operator==(const EvaluationLine&) const = default;
 };
@@ -21,6 +26,9 @@ struct EvaluationLine {
 // evaluator is just writing has no newline yet; lines that are none are
 // skipped.
 std::optional<EvaluationLine> LastEvaluationLine(absl::string_view jsonl);
+
+// For people: "97.25 %" of accuracy, otherwise "0.9034".
+std::string MetricText(absl::string_view metric, double value);
 
 }  // namespace parasol
 

@@ -42,9 +42,9 @@ std::string Training(const wire::JobStatus& status,
   if (status.has_loss()) {
     absl::StrAppendFormat(&line, "  loss %.4f", status.loss());
   }
-  if (evaluation.has_value()) {
-    absl::StrAppendFormat(&line, "  accuracy %.2f %%",
-                          100 * evaluation->accuracy);
+  if (evaluation.has_value() && !evaluation->metrics.empty()) {
+    const auto& [name, value] = evaluation->metrics.front();
+    absl::StrAppend(&line, "  ", name, " ", MetricText(name, value));
   }
   if (left.has_value()) absl::StrAppend(&line, Left(*left));
   return line;

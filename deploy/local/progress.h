@@ -45,8 +45,8 @@ class MeanStepRate {
 // The state of a job as one line for people, e.g.
 //   step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.231  accuracy 96.20 %
 //   8 s left
-// and before training begins what it waits for. `status` is nullptr as long as
-// the chief has not answered.
+// (of the job's metrics the first one) and before training begins what it waits
+// for. `status` is nullptr as long as the chief has not answered.
 std::string ProgressLine(const wire::JobStatus* status,
                          const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left);

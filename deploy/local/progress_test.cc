@@ -19,10 +19,12 @@ TEST(ProgressLineTest, ShowsAllThatIsKnown) {
   wire::JobStatus status = Training();
   status.set_examples_per_second(12345.4);
   status.set_loss(0.23142);
-  EXPECT_EQ(
-      ProgressLine(&status, EvaluationLine{1000, 0.962, 0.1}, absl::Seconds(8)),
-      "step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.2314  "
-      "accuracy 96.20 %  8 s left");
+  EXPECT_EQ(ProgressLine(
+                &status,
+                EvaluationLine{1000, {{"accuracy", 0.962}, {"auc", 0.9}}, 0.1},
+                absl::Seconds(8)),
+            "step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.2314  "
+            "accuracy 96.20 %  8 s left");
 }
 
 TEST(ProgressLineTest, LeavesOutWhatIsNot) {

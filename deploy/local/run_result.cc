@@ -1,6 +1,7 @@
 #include "deploy/local/run_result.h"
 
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -25,6 +26,21 @@ double Rounded(double value, double unit) {
   return std::round(value / unit) * unit;
 }
 
+// A line for each metric; the first one says of which model.
+std::string EvaluationLines(const EvaluationLine& evaluation) {
+  std::string model = absl::StrFormat(" (loss %.4f, step %s)", evaluation.loss,
+                                      WithThousands(evaluation.global_step));
+  std::string lines;
+  for (const auto& [name, value] : evaluation.metrics) {
+    const bool is_share = name == "accuracy";
+    absl::StrAppendFormat(&lines, "  %-11s %s%s%s\n", absl::StrCat(name, ":"),
+                          MetricText(name, value),
+                          is_share ? " of the evaluation examples" : "",
+                          std::exchange(model, ""));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string ToJson(const RunResult& result) {
@@ -38,9 +54,13 @@ std::string ToJson(const RunResult& result) {
   json["seconds"] = absl::ToInt64Milliseconds(result.elapsed) / 1000.0;
   json["eval"] = nullptr;
   if (result.evaluation.has_value()) {
-    json["eval"] = {{"accuracy", result.evaluation->accuracy},
-                    {"loss", result.evaluation->loss},
-                    {"global_step", result.evaluation->global_step}};
+    nlohmann::ordered_json evaluation;
+    for (const auto& [name, value] : result.evaluation->metrics) {
+      evaluation[name] = value;
+    }
+    evaluation["loss"] = result.evaluation->loss;
+    evaluation["global_step"] = result.evaluation->global_step;
+    json["eval"] = evaluation;
   }
   json["checkpoint"] = result.checkpoint;
   json["metrics"] = nlohmann::ordered_json::object();
@@ -58,12 +78,7 @@ std::string Summary(const RunResult& result) {
     absl::StrAppend(&text, "  error:      ", result.error, "\n");
   }
   if (result.evaluation.has_value()) {
-    absl::StrAppendFormat(&text,
-                          "  accuracy:   %.2f %% of the evaluation examples "
-                          "(loss %.4f, step %s)\n",
-                          100 * result.evaluation->accuracy,
-                          result.evaluation->loss,
-                          WithThousands(result.evaluation->global_step));
+    absl::StrAppend(&text, EvaluationLines(*result.evaluation));
   }
   if (result.examples_per_second > 0) {
     absl::StrAppend(&text, "  speed:      ",

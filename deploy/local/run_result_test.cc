@@ -1,9 +1,12 @@
 #include "deploy/local/run_result.h"
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::HasSubstr;
 
 RunResult Succeeded() {
   RunResult result;
@@ -11,7 +14,7 @@ RunResult Succeeded() {
   result.global_step = 4000;
   result.examples_per_second = 12345.6;
   result.elapsed = absl::Milliseconds(21340);
-  result.evaluation = EvaluationLine{4000, 0.9725, 0.125};
+  result.evaluation = EvaluationLine{4000, {{"accuracy", 0.9725}}, 0.125};
   result.metrics = {{"chief", "http://127.0.0.1:1/metrics"},
                     {"ps/0", "http://127.0.0.1:2/metrics"}};
   return result;
@@ -45,6 +48,30 @@ TEST(RunResultTest, SummaryIsForPeople) {
             "step 4,000)\n"
             "  speed:      12,346 examples per second\n"
             "  checkpoint: /ckpt/ckpt-000000004000\n");
+}
+
+TEST(RunResultTest, AllMetricsAreThere) {
+  RunResult result = Succeeded();
+  result.evaluation->metrics = {
+      {"accuracy", 0.85}, {"auc", 0.9034}, {"root_mean_squared_error", 0.325}};
+  EXPECT_THAT(ToJson(result),
+              HasSubstr(R"("eval":{"accuracy":0.85,"auc":0.9034,)"
+                        R"("root_mean_squared_error":0.325,"loss":0.125,)"
+                        R"("global_step":4000})"));
+  EXPECT_THAT(
+      Summary(result),
+      HasSubstr("  accuracy:   85.00 % of the evaluation examples (loss "
+                "0.1250, step 4,000)\n"
+                "  auc:        0.9034\n"
+                "  root_mean_squared_error: 0.3250\n"));
+}
+
+TEST(RunResultTest, WithoutAccuracyTheFirstMetricSaysOfWhichModel) {
+  RunResult result = Succeeded();
+  result.evaluation->metrics = {{"root_mean_squared_error", 1.5}};
+  EXPECT_THAT(Summary(result),
+              HasSubstr("  root_mean_squared_error: 1.5000 (loss 0.1250, step "
+                        "4,000)\n"));
 }
 
 TEST(RunResultTest, ThousandsAreSeparated) {

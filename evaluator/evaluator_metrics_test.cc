@@ -1,0 +1,52 @@
+#include "evaluator/evaluator_metrics.h"
+
+#include <limits>
+#include <string>
+
+#include "base/metrics.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(EvaluatorMetricsTest, EachMetricHasAGaugeOnceItHasAValue) {
+  MetricsRegistry registry;
+  EvaluatorMetrics metrics(registry);
+  EXPECT_THAT(registry.Text(), Not(HasSubstr("accuracy")));
+
+  metrics.SetResults({{"accuracy", 0.5},
+                      {"auc", std::numeric_limits<double>::quiet_NaN()},
+                      {"log_loss", 0.25},
+                      {"root_mean_squared_error", 1.5},
+                      {"mean_absolute_error", 1.25},
+                      {"mean_prediction", 3},
+                      {"mean_label", 4}});
+  EXPECT_THAT(registry.Text(),
+              AllOf(HasSubstr("\nparasol_evaluator_accuracy_ratio 0.5\n"),
+                    HasSubstr("\nparasol_evaluator_auc_ratio Nan\n"),
+                    HasSubstr("\nparasol_evaluator_log_loss 0.25\n"),
+                    HasSubstr("\nparasol_evaluator_root_mean_squared_error "
+                              "1.5\n"),
+                    HasSubstr("\nparasol_evaluator_mean_absolute_error "
+                              "1.25\n"),
+                    HasSubstr("\nparasol_evaluator_mean_prediction 3\n"),
+                    HasSubstr("\nparasol_evaluator_mean_label 4\n")));
+}
+
+TEST(EvaluatorMetricsTest, TheLastResultCounts) {
+  MetricsRegistry registry;
+  EvaluatorMetrics metrics(registry);
+  metrics.SetResults({{"accuracy", 0.5}});
+  metrics.SetResults({{"accuracy", 0.75}});
+
+  EXPECT_THAT(registry.Text(),
+              HasSubstr("\nparasol_evaluator_accuracy_ratio 0.75\n"));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,86 @@
+#include "ml/loss/check_labels.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+using Kind = job::Loss::KindCase;
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr Kind kSparse = job::Loss::kSparseCategoricalCrossentropy;
+constexpr Kind kCategorical = job::Loss::kCategoricalCrossentropy;
+constexpr Kind kBinary = job::Loss::kBinaryCrossentropy;
+constexpr Kind kSquared = job::Loss::kMeanSquaredError;
+
+LossSpec Spec(Kind kind, int64_t outputs) {
+  return {.kind = kind,
+          .outputs = outputs,
+          .label_width = kind == kSparse ? 1 : outputs};
+}
+
+Batch WithLabels(int64_t size, const std::vector<float>& labels) {
+  Batch batch;
+  batch.size = size;
+  batch.labels.assign(labels.begin(), labels.end());
+  return batch;
+}
+
+TEST(CheckLabelsTest, GoodLabelsAreOk) {
+  EXPECT_OK(CheckLabels(Spec(kSparse, 4), WithLabels(3, {0, 3, 1})));
+  EXPECT_OK(CheckLabels(Spec(kCategorical, 3),
+                        WithLabels(2, {0, 1, 0, .33f, .33f, .33f})));
+  EXPECT_OK(CheckLabels(Spec(kBinary, 2), WithLabels(2, {0, 1, .5f, 1})));
+  EXPECT_OK(CheckLabels(Spec(kSquared, 1), WithLabels(2, {-1e30f, 1e30f})));
+}
+
+TEST(CheckLabelsTest, ABadLabelIsNamed) {
+  struct Case {
+    LossSpec loss;
+    Batch batch;
+    std::string want;
+  };
+  const Case cases[] = {
+      {Spec(kSparse, 4), WithLabels(1, {4}),
+       "label 4 of example 0 of the batch is no class: the model has 4"},
+      {Spec(kSparse, 4), WithLabels(2, {0, -1}), "label -1 of example 1"},
+      {Spec(kSparse, 4), WithLabels(2, {0, 1.5}), "label 1.5 of example 1"},
+      {Spec(kSparse, 4), WithLabels(2, {0, kNan}), "label nan of example 1"},
+      {Spec(kCategorical, 2), WithLabels(1, {-.5, 1.5}),
+       "label -0.5 of output 0 of example 0 of the batch is not between 0 and "
+       "1"},
+      {Spec(kCategorical, 2), WithLabels(2, {1, 0, 1, 1}),
+       "the labels of example 1 of the batch are no probabilities of classes: "
+       "they add up to 2, not to 1"},
+      {Spec(kBinary, 1), WithLabels(2, {1, -1}),
+       "label -1 of example 1 of the batch is not between 0 and 1"},
+      {Spec(kBinary, 2), WithLabels(2, {0, 0, 0, 1.5}),
+       "label 1.5 of output 1 of example 1 of the batch is not between 0 and "
+       "1"},
+      {Spec(kBinary, 1), WithLabels(1, {kNan}), "label nan of example 0"},
+      {Spec(kSquared, 1), WithLabels(2, {0, kInfinity}),
+       "label inf of example 1 of the batch is not finite"},
+      {Spec(kSparse, 4), WithLabels(2, {1}),
+       "a batch of 2 examples has 1 labels, not 2"},
+      {Spec(kBinary, 2), WithLabels(2, {1, 0}),
+       "a batch of 2 examples has 2 labels, not 4"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.want);
+    EXPECT_THAT(
+        CheckLabels(c.loss, c.batch),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,111 @@
+#include "ml/metric/example_score.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "base/log.h"
+
+namespace parasol {
+namespace {
+
+using job::Loss;
+using job::Metric;
+using Values = absl::Span<const float>;
+
+template <typename Score>
+double Mean(Values outputs, Values labels, Score score) {
+  double sum = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    sum += score(outputs[i], labels[i]);
+  }
+  return sum / outputs.size();
+}
+
+// The first one.
+size_t Largest(Values values) {
+  return std::max_element(values.begin(), values.end()) - values.begin();
+}
+
+double ClassIsRight(Values outputs, Values labels) {
+  return Largest(outputs) == static_cast<size_t>(labels[0]) ? 1 : 0;
+}
+
+double LikeliestClassIsRight(Values outputs, Values labels) {
+  return Largest(outputs) == Largest(labels) ? 1 : 0;
+}
+
+double SideIsRight(Values outputs, Values labels) {
+  return Mean(outputs, labels,
+              [](float z, float y) { return (z > 0) == (y > 0.5f) ? 1 : 0; });
+}
+
+// max(z, 0) - zy + log(1 + e^-|z|), as the loss, but without smoothing.
+double LogLoss(Values outputs, Values labels) {
+  return Mean(outputs, labels, [](double z, double y) {
+    return std::max(z, 0.0) - z * y + std::log1p(std::exp(-std::fabs(z)));
+  });
+}
+
+double MeanLabel(Values outputs, Values labels) {
+  return Mean(outputs, labels, [](double, double y) { return y; });
+}
+
+struct Itself {
+  static double Of(double z) { return z; }
+};
+
+struct Sigmoid {
+  static double Of(double z) {
+    const double e = std::exp(-std::fabs(z));
+    return (z < 0 ? e : 1) / (1 + e);
+  }
+};
+
+template <typename Prediction>
+struct Predictions {
+  static double SquaredError(Values outputs, Values labels) {
+    return Mean(outputs, labels, [](double z, double y) {
+      return (Prediction::Of(z) - y) * (Prediction::Of(z) - y);
+    });
+  }
+  static double AbsoluteError(Values outputs, Values labels) {
+    return Mean(outputs, labels, [](double z, double y) {
+      return std::fabs(Prediction::Of(z) - y);
+    });
+  }
+  static double MeanPrediction(Values outputs, Values labels) {
+    return Mean(outputs, labels,
+                [](double z, double) { return Prediction::Of(z); });
+  }
+};
+
+template <typename Prediction>
+ExampleScore ScoreOfPredictions(Metric::KindCase metric) {
+  switch (metric) {
+    case Metric::kRootMeanSquaredError:
+      return Predictions<Prediction>::SquaredError;
+    case Metric::kMeanAbsoluteError:
+      return Predictions<Prediction>::AbsoluteError;
+    case Metric::kMeanPrediction:
+      return Predictions<Prediction>::MeanPrediction;
+    default:
+      CHECK(metric == Metric::kMeanLabel);
+      return MeanLabel;
+  }
+}
+
+}  // namespace
+
+ExampleScore ExampleScoreOf(Metric::KindCase metric, Loss::KindCase loss) {
+  if (metric == Metric::kAccuracy) {
+    if (loss == Loss::kSparseCategoricalCrossentropy) return ClassIsRight;
+    if (loss == Loss::kCategoricalCrossentropy) return LikeliestClassIsRight;
+    return SideIsRight;
+  }
+  if (metric == Metric::kLogLoss) return LogLoss;
+  return loss == Loss::kBinaryCrossentropy ? ScoreOfPredictions<Sigmoid>(metric)
+                                           : ScoreOfPredictions<Itself>(metric);
+}
+
+}  // namespace parasol

@@ -1,0 +1,22 @@
+#ifndef PARASOL_ML_METRIC_EXAMPLE_SCORE_H_
+#define PARASOL_ML_METRIC_EXAMPLE_SCORE_H_
+
+#include "absl/types/span.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// What one example adds to a metric that is a mean over examples, from the
+// model's outputs for it and its labels. Of several outputs it is their mean.
+using ExampleScore = double (*)(absl::Span<const float> outputs,
+                                absl::Span<const float> labels);
+
+// `metric` is one that ResolveMetrics() allows with `loss`, but not auc. Of
+// root_mean_squared_error it is the square. A prediction is the sigmoid of an
+// output with binary_crossentropy, and the output itself otherwise.
+ExampleScore ExampleScoreOf(job::Metric::KindCase metric,
+                            job::Loss::KindCase loss);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_METRIC_EXAMPLE_SCORE_H_

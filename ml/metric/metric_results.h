@@ -1,0 +1,18 @@
+#ifndef PARASOL_ML_METRIC_METRIC_RESULTS_H_
+#define PARASOL_ML_METRIC_METRIC_RESULTS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parasol {
+
+// Metrics by their names in the job file, in its order. NaN: undefined.
+using MetricResults = std::vector<std::pair<std::string, double>>;
+
+// For logs: "accuracy 0.9712, auc 0.9034, loss 0.0934".
+std::string Describe(const MetricResults& metrics, double loss);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_METRIC_METRIC_RESULTS_H_

@@ -1,0 +1,29 @@
+#ifndef PARASOL_ML_METRIC_METRIC_SPEC_H_
+#define PARASOL_ML_METRIC_METRIC_SPEC_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ml/loss/loss_spec.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// As the job file has it: "root_mean_squared_error".
+const std::string& NameOf(job::Metric::KindCase metric);
+
+// What is evaluated of a model beside its loss: model.metric in its order, or
+// without any what suits the loss:
+//   (sparse_)categorical_crossentropy  accuracy
+//   binary_crossentropy                accuracy, and of one output auc
+//   mean_squared_error                 root_mean_squared_error
+// Needs no device.
+//   InvalidArgument  a metric has no kind, is there twice, or has no meaning
+//                    for this loss or so many outputs: names it.
+absl::StatusOr<std::vector<job::Metric::KindCase>> ResolveMetrics(
+    const job::Model& model, const LossSpec& loss);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_METRIC_METRIC_SPEC_H_

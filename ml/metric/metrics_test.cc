@@ -1,0 +1,206 @@
+#include "ml/metric/metrics.h"
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/metric/metric_results.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+constexpr char kAllOfBinary[] =
+    "loss { binary_crossentropy { label_smoothing: .5 } } "
+    "metric { accuracy {} } metric { auc {} } metric { log_loss {} } "
+    "metric { root_mean_squared_error {} } metric { mean_absolute_error {} } "
+    "metric { mean_prediction {} } metric { mean_label {} }";
+constexpr char kAllOfSquared[] =
+    "loss { mean_squared_error {} } "
+    "metric { mean_label {} } metric { mean_prediction {} } "
+    "metric { mean_absolute_error {} } metric { root_mean_squared_error {} } "
+    "metric { auc {} }";
+
+job::Model Parse(const std::string& text) {
+  job::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model));
+  return model;
+}
+
+Metrics Make(const std::string& text, int64_t outputs) {
+  absl::StatusOr<Metrics> metrics = Metrics::Create(Parse(text), outputs);
+  EXPECT_OK(metrics.status());
+  return *std::move(metrics);
+}
+
+Batch MakeBatch(int64_t size, std::vector<float> labels,
+                std::vector<float> weights = {}) {
+  Batch batch;
+  batch.size = size;
+  batch.labels = std::move(labels);
+  batch.weights = std::move(weights);
+  return batch;
+}
+
+auto Is(const std::string& name, double value) {
+  return Pair(name, DoubleNear(value, 1e-9));
+}
+
+TEST(MetricsTest, WithoutAnyTheLossDecides) {
+  struct Case {
+    std::string loss;
+    int64_t outputs;
+    std::vector<std::string> want;
+  };
+  const Case cases[] = {
+      {"loss { sparse_categorical_crossentropy {} }", 3, {"accuracy"}},
+      {"loss { categorical_crossentropy {} }", 3, {"accuracy"}},
+      {"loss { binary_crossentropy {} }", 1, {"accuracy", "auc"}},
+      {"loss { binary_crossentropy {} }", 2, {"accuracy"}},
+      {"loss { mean_squared_error {} }", 1, {"root_mean_squared_error"}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.loss);
+    std::vector<std::string> names;
+    for (const auto& [name, value] : Make(c.loss, c.outputs).Results()) {
+      names.push_back(name);
+      EXPECT_TRUE(std::isnan(value));
+    }
+    EXPECT_EQ(names, c.want);
+  }
+}
+
+TEST(MetricsTest, OfClassesTheLargestOutputCounts) {
+  const std::vector<float> outputs = {1, 3, 2, 5, 4, 5, 0, 0, 0};
+  Metrics sparse = Make("loss { sparse_categorical_crossentropy {} }", 3);
+  sparse.Add(MakeBatch(3, {1, 2, 0}), outputs);
+  EXPECT_THAT(sparse.Results(), ElementsAre(Is("accuracy", 2.0 / 3)));
+
+  Metrics dense = Make("loss { categorical_crossentropy {} }", 3);
+  dense.Add(MakeBatch(3, {0, .8, .2, 0, 0, 1, 1, 0, 0}), outputs);
+  EXPECT_THAT(dense.Results(), ElementsAre(Is("accuracy", 2.0 / 3)));
+}
+
+TEST(MetricsTest, BinaryOnesAreOfTheSigmoidAndWithoutSmoothing) {
+  Metrics metrics = Make(kAllOfBinary, 1);
+  metrics.Add(MakeBatch(4, {1, 0, 1, 0}), {2, -1, -3, 1});
+  const auto p = [](double z) { return 1 / (1 + std::exp(-z)); };
+  const double wrong[] = {1 - p(2), p(-1), 1 - p(-3), p(1)};
+  double log_loss = 0;
+  double squares = 0;
+  double sum = 0;
+  for (const double error : wrong) {
+    log_loss -= std::log(1 - error);
+    squares += error * error;
+    sum += error;
+  }
+  EXPECT_THAT(
+      metrics.Results(),
+      ElementsAre(Is("accuracy", .5), Is("auc", .5),
+                  Is("log_loss", log_loss / 4),
+                  Is("root_mean_squared_error", std::sqrt(squares / 4)),
+                  Is("mean_absolute_error", sum / 4),
+                  Is("mean_prediction", (p(2) + p(-1) + p(-3) + p(1)) / 4),
+                  Is("mean_label", .5)));
+}
+
+TEST(MetricsTest, OfSquaredErrorTheOutputIsThePrediction) {
+  Metrics metrics = Make(kAllOfSquared, 1);
+  metrics.Add(MakeBatch(2, {1, 0}), {4, -4});
+  EXPECT_THAT(metrics.Results(),
+              ElementsAre(Is("mean_label", .5), Is("mean_prediction", 0),
+                          Is("mean_absolute_error", 3.5),
+                          Is("root_mean_squared_error", std::sqrt(12.5)),
+                          Is("auc", 1)));
+}
+
+TEST(MetricsTest, ExamplesCountByTheirWeights) {
+  Metrics metrics = Make(
+      "loss { mean_squared_error {} } metric { mean_label {} } "
+      "metric { root_mean_squared_error {} }",
+      1);
+  metrics.Add(MakeBatch(3, {1, 2, 100}, {3, 1, 0}), {0, 0, 0});
+  EXPECT_THAT(metrics.Results(),
+              ElementsAre(Is("mean_label", 1.25),
+                          Is("root_mean_squared_error", std::sqrt(7 / 4.0))));
+}
+
+TEST(MetricsTest, SeveralOutputsOfAnExampleAreAveraged) {
+  Metrics metrics = Make(
+      "loss { binary_crossentropy {} } metric { accuracy {} } "
+      "metric { mean_label {} }",
+      2);
+  metrics.Add(MakeBatch(2, {1, 0, 1, 1}), {1, -1, -1, 1});
+  EXPECT_THAT(metrics.Results(),
+              ElementsAre(Is("accuracy", .75), Is("mean_label", .75)));
+}
+
+TEST(MetricsTest, ResultsAreOneLineForPeople) {
+  EXPECT_EQ(Describe({{"accuracy", .97125}, {"auc", std::nan("")}}, 0.25),
+            "accuracy 0.9712, auc nan, loss 0.2500");
+}
+
+TEST(MetricsTest, BatchesAndMergedPartsAddUp) {
+  for (const char* model : {kAllOfBinary, kAllOfSquared}) {
+    SCOPED_TRACE(model);
+    const Batch first = MakeBatch(3, {1, 0, 1}, {1, 2, 3});
+    const Batch second = MakeBatch(1, {0}, {4});
+    Metrics together = Make(model, 1);
+    together.Add(first, {1, 2, 3});
+    together.Add(second, {1.5});
+    Metrics merged = Make(model, 1);
+    Metrics part = Make(model, 1);
+    merged.Add(first, {1, 2, 3});
+    part.Add(second, {1.5});
+    merged.Merge(part);
+    const auto want = together.Results();
+    ASSERT_EQ(merged.Results().size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_THAT(merged.Results()[i], Is(want[i].first, want[i].second));
+      EXPECT_FALSE(std::isnan(want[i].second)) << want[i].first;
+    }
+  }
+}
+
+TEST(MetricsTest, WhatHasNoMeaningIsNamed) {
+  struct Case {
+    std::string model;
+    int64_t outputs;
+    std::string want;
+  };
+  const Case cases[] = {
+      {"", 1, "loss: no kind is chosen"},
+      {"loss { mean_squared_error {} } metric {}", 1,
+       "metric[0]: no kind is chosen"},
+      {"loss { mean_squared_error {} } metric { accuracy {} }", 1,
+       "metric[0]: accuracy has no meaning with mean_squared_error"},
+      {"loss { sparse_categorical_crossentropy {} } "
+       "metric { accuracy {} } metric { log_loss {} }",
+       3,
+       "metric[1]: log_loss has no meaning with "
+       "sparse_categorical_crossentropy"},
+      {"loss { binary_crossentropy {} } metric { auc {} }", 3,
+       "metric[0]: auc is of one output, the model has 3"},
+      {"loss { mean_squared_error {} } metric { auc {} } metric { auc {} }", 1,
+       "metric[1]: auc is there twice"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.want);
+    EXPECT_THAT(
+        Metrics::Create(Parse(c.model), c.outputs).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
+  }
+}
+
+}  // namespace
+}  // namespace parasol
