@@ -60,7 +60,28 @@ absl::string_view KindOf(const job::Layer& layer) {
   return "layer";
 }
 
+void FillLoss(job::Loss& loss) {
+  switch (loss.kind_case()) {
+    case job::Loss::kSparseCategoricalCrossentropy:
+      SET_DEFAULT(*loss.mutable_sparse_categorical_crossentropy(),
+                  label_smoothing, 0.0);
+      break;
+    case job::Loss::kCategoricalCrossentropy:
+      SET_DEFAULT(*loss.mutable_categorical_crossentropy(), label_smoothing,
+                  0.0);
+      break;
+    case job::Loss::kBinaryCrossentropy:
+      SET_DEFAULT(*loss.mutable_binary_crossentropy(), label_smoothing, 0.0);
+      break;
+    case job::Loss::kMeanSquaredError:
+    case job::Loss::KIND_NOT_SET:
+      break;
+  }
+}
+
 void FillModel(job::Model& model) {
+  if (model.has_loss()) FillLoss(*model.mutable_loss());
+
   for (int i = 0; i < model.layer_size(); ++i) {
     job::Layer& layer = *model.mutable_layer(i);
     SET_DEFAULT(layer, name, absl::StrCat(KindOf(layer), "_", i));

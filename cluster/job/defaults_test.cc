@@ -48,6 +48,15 @@ TEST(FillDefaultsTest, AnUnspecifiedChoiceIsTheDefault) {
       kEmptyJob);
 }
 
+TEST(FillDefaultsTest, NothingIsSmoothedByDefault) {
+  for (const char* loss : {"sparse_categorical_crossentropy",
+                           "categorical_crossentropy", "binary_crossentropy"}) {
+    ExpectFilled(absl::StrCat("model { loss { ", loss, " {} } }"),
+                 absl::StrCat(kEmptyJob, "model { loss { ", loss,
+                              " { label_smoothing: 0 } } }"));
+  }
+}
+
 TEST(FillDefaultsTest, WhatIsSetStays) {
   constexpr char kSet[] = R"pb(
     name: "n"

@@ -52,9 +52,9 @@ TEST(JobFileTest, AFileThatCantBeReadIsNamed) {
   EXPECT_THAT(LoadJobFile("no/such/job", {}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/job")));
   const std::string directory = testing::TempDir();
-  const auto job = LoadJobFile(directory, {});
-  EXPECT_FALSE(job.ok());
-  EXPECT_THAT(std::string(job.status().message()), HasSubstr(directory));
+  EXPECT_THAT(
+      LoadJobFile(directory, {}),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(directory)));
 }
 
 TEST(JobFileTest, AFileThatIsTooLongIsRefused) {

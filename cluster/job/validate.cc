@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/field_checks.h"
 #include "cluster/job/validate_dataset.h"
+#include "cluster/job/validate_loss.h"
 #include "cluster/job/validate_model_inputs.h"
 #include "ml/model/variable_spec.h"
 #include "ml/model/variables_of.h"
@@ -106,11 +107,10 @@ absl::Status ValidateModel(const job::Model& model) {
           ValidateDense(absl::StrCat(path, ".dense"), layer.dense()));
     }
   }
-  if (model.loss().kind_case() == job::Loss::KIND_NOT_SET) {
-    return Missing("model.loss.sparse_categorical_crossentropy");
-  }
+  if (!model.has_loss()) return Missing("model.loss");
   // Names and shapes: whether the layers fit each other.
-  return VariablesOf(model).status();
+  RETURN_IF_ERROR(VariablesOf(model).status());
+  return ValidateLoss(model);
 }
 
 absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
