@@ -10,6 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/input/idx_writer.h"
 #include "ml/input/input_pipeline.h"
@@ -19,6 +21,9 @@
 
 namespace parasol {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr int kMutationsEach = 250;
 constexpr int kMaxBatches = 100;
@@ -130,6 +135,24 @@ void ReadThrough(const Format& format, const std::string& policy) {
     ExpectWellFormed(**batch);
   }
   FAIL() << "one pass of a few records has more than " << kMaxBatches;
+}
+
+TEST(CorruptInputTest, DamagedGzipIsNamedWhateverIsInIt) {
+  WriteTestFile("labels", IdxLabelsFile({0, 1, 2, 3, 4, 5, 6, 7}));
+  for (const Format& format : Formats()) {
+    if (!absl::EndsWith(format.name, ".gz")) continue;
+    SCOPED_TRACE(format.name);
+    std::string bad_crc = format.bytes;
+    bad_crc[bad_crc.size() - 6] ^= 1;
+    const std::string cut_off = format.bytes.substr(0, format.bytes.size() - 9);
+    for (const std::string& bytes : {bad_crc, cut_off}) {
+      WriteTestFile("mutated", bytes);
+      EXPECT_THAT(
+          ReadAll(format.dataset + " on_corrupt: SKIP", format.model),
+          StatusIs(absl::StatusCode::kDataLoss,
+                   AllOf(HasSubstr("/mutated at byte "), HasSubstr("gzip"))));
+    }
+  }
 }
 
 TEST(CorruptInputTest, NoBytesCrashHangOrMakeAMalformedBatch) {

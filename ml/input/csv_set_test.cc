@@ -146,10 +146,11 @@ TEST(CsvSetTest, CorruptRecordsAreNamedOrLeftOut) {
   const Case cases[] = {
       {"1,2", "2 values, not 3"},
       {"1,2,3,4,5", "more values, not 3"},
-      {"x,1,1", "column x: \"x\" is not a finite number"},
+      {"x,1,1", "column x: \"x\" is not a finite float32"},
+      {"1e39,1,1", "column x: \"1e39\" is not a finite float32"},
       {",1,1", "column x: the value is missing"},
       {"1,nan,1", "label \"nan\" is not a finite number"},
-      {"1,1,-1", "weight -1 is negative"},
+      {"1,1,-1", "weight -1 is negative or beyond"},
       {"1,1,", "weight \"\" is not a finite number"},
       {"\"1\"2,1,1", "a quoted value does not end, or goes on"},
       {"\"1,1,1", "a quoted value does not end, or goes on"},

@@ -22,7 +22,7 @@ absl::Status NotANumber(const std::string& column, const Value& value) {
                absl::StrCat("\"",
                             absl::CHexEscape(
                                 value.AsText(buffer).substr(0, kMaxShownBytes)),
-                            "\" is not a finite number"));
+                            "\" is not a finite float32"));
 }
 
 }  // namespace
@@ -60,7 +60,9 @@ absl::Status DenseFeatureReader::Append(const Row& row,
     for (const Value& value : found) {
       const std::optional<double> number = value.AsNumber();
       if (!number.has_value()) return NotANumber(name, value);
-      values.push_back(Transformed(column, *number));
+      const float transformed = Transformed(column, *number);
+      if (!std::isfinite(transformed)) return NotANumber(name, value);
+      values.push_back(transformed);
     }
   }
   return absl::OkStatus();

@@ -1,5 +1,6 @@
 #include "ml/input/libsvm_set.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -110,7 +111,9 @@ class LibsvmDecoder final : public ExampleDecoder {
       return Refused("feature",
                      absl::StrCat("has no index from ", set_.first_index));
     }
-    if (!value.has_value()) return Refused("feature", "has no value");
+    if (!value.has_value() || !std::isfinite(static_cast<float>(*value))) {
+      return Refused("feature", "has no finite float32 as its value");
+    }
     features_.push_back({*index, static_cast<float>(*value)});
     return absl::OkStatus();
   }

@@ -137,6 +137,10 @@ absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format) {
 absl::Status AppendLabel(const LabelForm& form, double number,
                          std::vector<float>& labels) {
   if (form.kind == LabelForm::Kind::kNumbers) {
+    if (!std::isfinite(static_cast<float>(number))) {
+      return absl::DataLossError(
+          absl::StrCat("label ", number, " is beyond float32"));
+    }
     labels.push_back(static_cast<float>(number));
     return absl::OkStatus();
   }
@@ -158,8 +162,9 @@ absl::Status AppendLabel(const LabelForm& form, double number,
 }
 
 absl::Status AppendWeight(double weight, std::vector<float>& weights) {
-  if (weight < 0) {
-    return absl::DataLossError(absl::StrCat("weight ", weight, " is negative"));
+  if (!(weight >= 0) || !std::isfinite(static_cast<float>(weight))) {
+    return absl::DataLossError(
+        absl::StrCat("weight ", weight, " is negative or beyond float32"));
   }
   weights.push_back(static_cast<float>(weight));
   return absl::OkStatus();

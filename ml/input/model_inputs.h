@@ -51,12 +51,13 @@ void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch);
 absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format);
 
 // Appends the label of an example whose data set says that it is `number`.
-//   DataLoss  it is no class number, or there are not so many classes.
+//   DataLoss  it is no class number, or there are not so many classes, or it is
+//             beyond float32.
 absl::Status AppendLabel(const LabelForm& form, double number,
                          std::vector<float>& labels);
 
 // Appends an example's weight.
-//   DataLoss  it is negative.
+//   DataLoss  it is negative, or beyond float32.
 absl::Status AppendWeight(double weight, std::vector<float>& weights);
 
 }  // namespace parasol

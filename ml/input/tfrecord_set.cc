@@ -127,7 +127,8 @@ class TfRecordDecoder final : public ExampleDecoder {
       if (!number.has_value()) {
         return absl::DataLossError("the label has what is no finite number");
       }
-      batch.labels.push_back(static_cast<float>(*number));
+      RETURN_IF_ERROR(
+          AppendLabel({LabelForm::Kind::kNumbers, 1}, *number, batch.labels));
     }
     return absl::OkStatus();
   }
