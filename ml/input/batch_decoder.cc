@@ -16,11 +16,13 @@ constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 }  // namespace
 
 BatchDecoder::BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
-                           BatchOrder order, const Options& options)
+                           BatchOrder order, const Options& options,
+                           std::atomic<int64_t>& skipped)
     : set_(set),
       inputs_(inputs),
       options_(options),
       batches_per_pass_(order.batches_per_pass()),
+      skipped_(skipped),
       slots_(options.ahead + kLentBatches),
       order_(std::move(order)) {
   for (Slot& slot : slots_) free_.push_back(&slot);

@@ -36,16 +36,15 @@ class BatchDecoder {
     bool skip_corrupt = false;
   };
 
-  // `set` outlives it.
+  // `set` outlives it, and so does `skipped`, to which corrupt records that are
+  // left out are added as it goes.
   BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
-               BatchOrder order, const Options& options);
+               BatchOrder order, const Options& options,
+               std::atomic<int64_t>& skipped);
   ~BatchDecoder();
 
   // As InputPipeline::Next() says. For one thread.
   absl::StatusOr<const Batch*> Next();
-
-  // Corrupt records that have been left out. Thread-safe.
-  int64_t skipped_records() const { return skipped_; }
 
  private:
   struct Slot {
@@ -69,8 +68,8 @@ class BatchDecoder {
   const ModelInputs inputs_;
   const Options options_;
   const int64_t batches_per_pass_;
+  std::atomic<int64_t>& skipped_;
   std::vector<Slot> slots_;
-  std::atomic<int64_t> skipped_ = 0;
 
   std::mutex mu_;
   std::condition_variable changed_;

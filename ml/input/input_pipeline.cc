@@ -1,6 +1,8 @@
 #include "ml/input/input_pipeline.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -35,10 +37,18 @@ bool SkipsCorrupt(const job::Dataset& dataset) {
 
 // What all readers of a set share.
 struct OpenSet {
+  OpenSet(std::shared_ptr<const ExampleSet> all, Selection selected,
+          ModelInputs wanted, const job::Dataset& spec)
+      : examples(std::move(all)),
+        selection(std::move(selected)),
+        inputs(std::move(wanted)),
+        dataset(spec) {}
+
   std::shared_ptr<const ExampleSet> examples;
   Selection selection;
   ModelInputs inputs;
   job::Dataset dataset;
+  mutable std::atomic<int64_t> skipped = 0;
 };
 
 class Pipeline final : public InputPipeline {
@@ -51,7 +61,7 @@ class Pipeline final : public InputPipeline {
                             {.batch_size = set_->dataset.batch_size(),
                              .repeat = options.repeat,
                              .first_batch = options.first_batch}),
-                 DecodingOf(set_->dataset, shard)) {}
+                 DecodingOf(set_->dataset, shard), set_->skipped) {}
 
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       std::shared_ptr<const OpenSet> set, const InputOptions& options);
@@ -62,9 +72,7 @@ class Pipeline final : public InputPipeline {
   }
 
   int64_t total_examples() const override { return set_->selection.size(); }
-  int64_t skipped_records() const override {
-    return decoder_.skipped_records();
-  }
+  int64_t skipped_records() const override { return set_->skipped; }
   absl::StatusOr<const Batch*> Next() override { return decoder_.Next(); }
 
  private:
@@ -167,9 +175,10 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
                              .skip_corrupt = SkipsCorrupt(dataset)}));
   Selection selection(examples->file_starts(),
                       dataset.has_split() ? &dataset.split() : nullptr);
-  auto set = std::make_shared<const OpenSet>(OpenSet{
-      std::move(examples), std::move(selection), std::move(inputs), dataset});
-  return Pipeline::Open(std::move(set), options);
+  return Pipeline::Open(
+      std::make_shared<const OpenSet>(std::move(examples), std::move(selection),
+                                      std::move(inputs), dataset),
+      options);
 }
 
 }  // namespace parasol

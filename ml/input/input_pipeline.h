@@ -60,7 +60,8 @@ class InputPipeline {
   virtual int64_t total_examples() const = 0;
 
   // Corrupt records that have been left out (on_corrupt SKIP), each once in
-  // every pass, by this reader. Thread-safe.
+  // every pass, by this reader and all others of the same examples, closed ones
+  // included. Thread-safe.
   virtual int64_t skipped_records() const { return 0; }
 
   // The next batch; the last one of a pass may be smaller, and so is one that

@@ -193,6 +193,23 @@ TEST(InputPipelineTest, BatchesAreTheSameWhateverTheNumberOfThreads) {
   }
 }
 
+TEST(InputPipelineTest, ReadersOfASetCountSkippedRecordsTogether) {
+  WriteTestFile("skipped.svm", "1 1:1\nx\n0 1:0\n");
+  job::Dataset dataset = Dataset(2, 0);
+  dataset.mutable_libsvm()->add_file("skipped.svm");
+  dataset.set_on_corrupt(job::Dataset::SKIP);
+  job::Model model;
+  model.add_input_shape(1);
+  ASSERT_OK_AND_ASSIGN(const auto set,
+                       InputPipeline::Open(dataset, model, Options()));
+  EXPECT_EQ(RestOfPass(*set).size(), 2);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto reader, set->OpenAgain(Options()));
+    RestOfPass(*reader);
+  }
+  EXPECT_EQ(set->skipped_records(), 3);
+}
+
 TEST(InputPipelineTest, ABatchStaysUntilTheSecondNextCall) {
   InputOptions options = Options();
   options.repeat = true;

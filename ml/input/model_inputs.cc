@@ -18,10 +18,14 @@ int64_t ElementsOf(const job::DenseInput& dense) {
   return elements;
 }
 
-// Of a model whose label has a number for each output.
+// Of a model for one example, as far as its last layers tell: those that keep
+// the shape behind one that has it as its setting. 1 of others, which is what
+// ends in a sum or in a table of width 1.
 int64_t OutputsOf(const job::Model& model) {
   for (int i = model.layer_size() - 1; i >= 0; --i) {
-    if (model.layer(i).has_dense()) return model.layer(i).dense().units();
+    const job::Layer& layer = model.layer(i);
+    if (layer.has_dense()) return layer.dense().units();
+    if (!layer.has_activation() && !layer.has_dropout()) break;
   }
   return 1;
 }
