@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
 #include "cluster/client/chief_client.h"
-#include "proto/chief.pb.h"
+#include "worker/claim_loop.h"
 #include "worker/step_claims.h"
 
 namespace parasol {
@@ -55,14 +54,7 @@ class ReplicaSource {
 // assigned. Thread-safe.
 class ChiefReplicaSource : public ReplicaSource, public StepClaims {
  public:
-  struct Options {
-    wire::Task task;
-    int64_t train_examples = 0;
-    // Between two calls while there is a replica.
-    absl::Duration report_interval = absl::Milliseconds(100);
-    // The longest that a call waits at the chief; Stop() waits for it.
-    absl::Duration claim_wait = absl::Seconds(1);
-  };
+  using Options = ClaimLoop::Options;
 
   // `chief` must outlive it.
   static std::unique_ptr<ChiefReplicaSource> Create(Options options,

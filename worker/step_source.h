@@ -4,10 +4,9 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "base/clock.h"
 #include "cluster/client/chief_client.h"
-#include "proto/chief.pb.h"
+#include "worker/claim_loop.h"
 #include "worker/step_claims.h"
 
 namespace parasol {
@@ -44,14 +43,7 @@ class StepSource {
 // the step the moment it is granted. Thread-safe.
 class ChiefStepSource : public StepSource, public StepClaims {
  public:
-  struct Options {
-    wire::Task task;
-    int64_t train_examples = 0;
-    // Between two reports while steps are being completed.
-    absl::Duration report_interval = absl::Milliseconds(100);
-    // The longest that a claim waits at the chief; Stop() waits for it.
-    absl::Duration claim_wait = absl::Seconds(1);
-  };
+  using Options = ClaimLoop::Options;
 
   // `chief` must outlive it.
   static std::unique_ptr<ChiefStepSource> Create(Options options,
