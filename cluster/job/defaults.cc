@@ -3,62 +3,13 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "cluster/job/dataset_defaults.h"
+#include "cluster/job/layer_defaults.h"
 #include "cluster/job/set_default.h"
 #include "ml/optimizer/optimizer.h"
 
 namespace parasol {
 namespace {
-
-void FillInitializer(job::Initializer& initializer) {
-  switch (initializer.kind_case()) {
-    case job::Initializer::kConstant:
-      SET_DEFAULT(*initializer.mutable_constant(), value, 0.0f);
-      break;
-    case job::Initializer::kRandomNormal:
-      SET_DEFAULT(*initializer.mutable_random_normal(), mean, 0.0f);
-      SET_DEFAULT(*initializer.mutable_random_normal(), stddev, 0.05f);
-      break;
-    case job::Initializer::kRandomUniform:
-      SET_DEFAULT(*initializer.mutable_random_uniform(), minval, -0.05f);
-      SET_DEFAULT(*initializer.mutable_random_uniform(), maxval, 0.05f);
-      break;
-    case job::Initializer::kZeros:
-    case job::Initializer::kGlorotUniform:
-    case job::Initializer::kHeNormal:
-    case job::Initializer::KIND_NOT_SET:
-      break;
-  }
-}
-
-void FillDense(job::Dense& dense) {
-  SET_DEFAULT(dense, use_bias, true);
-  SET_DEFAULT(dense, activation, job::ACTIVATION_UNSPECIFIED);
-  auto& kernel = *dense.mutable_kernel_initializer();
-  if (kernel.kind_case() == job::Initializer::KIND_NOT_SET) {
-    kernel.mutable_glorot_uniform();
-  }
-  FillInitializer(kernel);
-  auto& bias = *dense.mutable_bias_initializer();
-  if (bias.kind_case() == job::Initializer::KIND_NOT_SET) bias.mutable_zeros();
-  FillInitializer(bias);
-}
-
-absl::string_view KindOf(const job::Layer& layer) {
-  switch (layer.kind_case()) {
-    case job::Layer::kDense:
-      return "dense";
-    case job::Layer::kActivation:
-      return "activation";
-    case job::Layer::kFlatten:
-      return "flatten";
-    default:
-      break;
-  }
-  return "layer";
-}
 
 void FillLoss(job::Loss& loss) {
   switch (loss.kind_case()) {
@@ -76,16 +27,6 @@ void FillLoss(job::Loss& loss) {
     case job::Loss::kMeanSquaredError:
     case job::Loss::KIND_NOT_SET:
       break;
-  }
-}
-
-void FillModel(job::Model& model) {
-  if (model.has_loss()) FillLoss(*model.mutable_loss());
-
-  for (int i = 0; i < model.layer_size(); ++i) {
-    job::Layer& layer = *model.mutable_layer(i);
-    SET_DEFAULT(layer, name, absl::StrCat(KindOf(layer), "_", i));
-    if (layer.has_dense()) FillDense(*layer.mutable_dense());
   }
 }
 
@@ -126,6 +67,15 @@ void FillSparseTable(job::SparseTable& table) {
   }
   FillInitializer(*table.mutable_initializer());
   if (table.has_optimizer()) FillOptimizer(*table.mutable_optimizer());
+}
+
+void FillModel(job::Model& model) {
+  FillModelInputDefaults(model);
+  if (model.has_loss()) FillLoss(*model.mutable_loss());
+  for (int i = 0; i < model.layer_size(); ++i) {
+    FillLayer(i, *model.mutable_layer(i));
+  }
+  for (auto& table : *model.mutable_sparse_table()) FillSparseTable(table);
 }
 
 void FillCheckpoint(job::CheckpointPolicy& checkpoint) {
@@ -177,13 +127,7 @@ void FillWorker(job::WorkerSettings& worker) {
 void FillDefaults(job::Job& job) {
   SET_DEFAULT(job, name, "job");
   SET_DEFAULT(job, seed, 0);
-  if (job.has_model()) {
-    FillModelInputDefaults(*job.mutable_model());
-    FillModel(*job.mutable_model());
-    for (auto& table : *job.mutable_model()->mutable_sparse_table()) {
-      FillSparseTable(table);
-    }
-  }
+  if (job.has_model()) FillModel(*job.mutable_model());
   FillDatasetDefaults(job);
   if (job.has_optimizer()) FillOptimizer(*job.mutable_optimizer());
   FillCheckpoint(*job.mutable_checkpoint());

@@ -76,6 +76,8 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
           activation: RELU
           kernel_initializer { he_normal {} }
           bias_initializer { random_uniform { minval: 0 maxval: 0 } }
+          kernel_l2: 1
+          bias_l2: 2
         }
       }
     }

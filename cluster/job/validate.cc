@@ -1,7 +1,6 @@
 #include "cluster/job/validate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -16,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/field_checks.h"
 #include "cluster/job/validate_dataset.h"
+#include "cluster/job/validate_layer.h"
 #include "cluster/job/validate_loss.h"
 #include "cluster/job/validate_model_inputs.h"
 #include "ml/model/variable_spec.h"
@@ -47,66 +47,12 @@ absl::Status ValidateName(absl::string_view name) {
                                     " letters, digits, '-', '_', '.'"));
 }
 
-absl::Status ValidateInitializer(const job::Initializer& initializer) {
-  switch (initializer.kind_case()) {
-    case job::Initializer::kConstant:
-      return IsFinite("constant.value", initializer.constant().value());
-    case job::Initializer::kRandomNormal: {
-      const job::RandomNormal& normal = initializer.random_normal();
-      RETURN_IF_ERROR(IsFinite("random_normal.mean", normal.mean()));
-      return IsAtLeastZero("random_normal.stddev", normal.stddev());
-    }
-    case job::Initializer::kRandomUniform: {
-      const job::RandomUniform& uniform = initializer.random_uniform();
-      RETURN_IF_ERROR(IsFinite("random_uniform.minval", uniform.minval()));
-      RETURN_IF_ERROR(IsFinite("random_uniform.maxval", uniform.maxval()));
-      // The draw scales by the difference.
-      if (uniform.minval() <= uniform.maxval() &&
-          std::isfinite(uniform.maxval() - uniform.minval())) {
-        return absl::OkStatus();
-      }
-      return Fault("random_uniform",
-                   absl::StrCat("minval ", uniform.minval(), " to maxval ",
-                                uniform.maxval(), " is no range"));
-    }
-    case job::Initializer::kZeros:
-    case job::Initializer::kGlorotUniform:
-    case job::Initializer::kHeNormal:
-      return absl::OkStatus();
-    case job::Initializer::KIND_NOT_SET:
-      break;
-  }
-  return absl::InvalidArgumentError("no kind is chosen");
-}
-
-absl::Status ValidateDense(const std::string& path, const job::Dense& dense) {
-  if (!dense.has_units()) return Missing(absl::StrCat(path, ".units"));
-  RETURN_IF_ERROR(
-      InRange(absl::StrCat(path, ".units"), dense.units(), 1, kMaxInt));
-  RETURN_IF_ERROR(ValidateInitializer(dense.kernel_initializer()))
-      << path << ".kernel_initializer";
-  RETURN_IF_ERROR(ValidateInitializer(dense.bias_initializer()))
-      << path << ".bias_initializer";
-  return absl::OkStatus();
-}
-
 absl::Status ValidateModel(const job::Model& model) {
   for (int i = 0; i < model.input_shape_size(); ++i) {
     RETURN_IF_ERROR(InRange(absl::StrCat("model.input_shape[", i, "]"),
                             model.input_shape(i), 1, kMaxInt));
   }
-  for (int i = 0; i < model.layer_size(); ++i) {
-    const std::string path = absl::StrCat("model.layer[", i, "]");
-    const job::Layer& layer = model.layer(i);
-    if (layer.kind_case() == job::Layer::KIND_NOT_SET) {
-      return Fault(path, "no kind is chosen: dense, activation or flatten");
-    }
-    if (layer.name().empty()) return Missing(absl::StrCat(path, ".name"));
-    if (layer.has_dense()) {
-      RETURN_IF_ERROR(
-          ValidateDense(absl::StrCat(path, ".dense"), layer.dense()));
-    }
-  }
+  RETURN_IF_ERROR(ValidateLayers(model));
   if (!model.has_loss()) return Missing("model.loss");
   // Names and shapes: whether the layers fit each other.
   RETURN_IF_ERROR(VariablesOf(model).status());

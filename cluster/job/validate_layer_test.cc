@@ -1,0 +1,127 @@
+#include "cluster/job/validate_layer.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/job/layer_defaults.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// A model with this layer, and a table "t".
+job::Model ModelOf(const std::string& layer) {
+  job::Model model;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      absl::StrCat("layer { ", layer, " } sparse_table { name: 't' }"), &model))
+      << layer;
+  FillLayer(0, *model.mutable_layer(0));
+  return model;
+}
+
+TEST(ValidateLayersTest, TheBordersOfRangesAreIn) {
+  for (const char* layer :
+       {"dense { units: 1 }",
+        "dense { units: 2147483647 kernel_l2: 0 }",
+        "activation: SOFTMAX",
+        "flatten {}",
+        "add {}",
+        "global_average_pool {}",
+        "factorization_machine {}",
+        "conv2d { filters: 1 kernel_size: 1 }",
+        "conv2d { filters: 1 kernel_size: 32768 kernel_size: 1 stride: 32768 }",
+        "max_pool {}",
+        "average_pool { pool_size: 1 stride: 1 stride: 2 }",
+        "batch_normalization { momentum: 0 epsilon: 1 }",
+        "batch_normalization { momentum: 1 }",
+        "layer_normalization {}",
+        "dropout { rate: 0 }",
+        "dropout { rate: 0.999 }",
+        "concatenate { axis: 0 }",
+        "embedding { table: 't' }",
+        "embedding_bag { table: 't' l2: 0.1 }",
+        "pad { before: 0 before: 1 after: 0 after: 2 }",
+        "custom { type: 'c' output_shape: 1 variable { name: 'v' } }"}) {
+    SCOPED_TRACE(layer);
+    EXPECT_OK(ValidateLayers(ModelOf(layer)));
+  }
+}
+
+TEST(ValidateLayersTest, AValueOutsideItsRangeIsNamedWithItsField) {
+  struct Case {
+    std::string layer;
+    std::string fault;  // behind "model.layer[0]"
+  };
+  const Case cases[] = {
+      {"", ": no kind"},
+      {"name: '' flatten {}", ".name: is not set"},
+      {"dense {}", ".dense.units: is not set"},
+      {"dense { units: 0 }", ".dense.units: 0 is not in 1 to 2147483647"},
+      {"dense { units: 1 kernel_l2: -1 }", ".dense.kernel_l2: -1 is negative"},
+      {"dense { units: 1 bias_l2: nan }", ".dense.bias_l2: nan"},
+      {"dense { units: 1 bias_initializer { constant { value: inf } } }",
+       ".dense.bias_initializer: constant.value: inf"},
+      {"conv2d { kernel_size: 3 }", ".conv2d.filters: is not set"},
+      {"conv2d { filters: -1 kernel_size: 3 }", ".conv2d.filters: -1"},
+      {"conv2d { filters: 1 }", ".conv2d.kernel_size: is not set"},
+      {"conv2d { filters: 1 kernel_size: 3 kernel_size: 0 }",
+       ".conv2d.kernel_size[1]: 0"},
+      {"conv2d { filters: 1 kernel_size: [3, 3, 3] }",
+       ".conv2d.kernel_size: 3 numbers"},
+      {"conv2d { filters: 1 kernel_size: 3 stride: 0 }",
+       ".conv2d.stride[0]: 0"},
+      {"conv2d { filters: 1 kernel_size: 3 kernel_initializer { random_normal "
+       "{ stddev: -1 } } }",
+       ".conv2d.kernel_initializer: random_normal.stddev: -1"},
+      {"max_pool { pool_size: 0 }", ".max_pool.pool_size[0]: 0"},
+      {"average_pool { stride: -1 }", ".average_pool.stride[0]: -1"},
+      {"batch_normalization { momentum: 1.5 }",
+       ".batch_normalization.momentum: 1.5 is not in 0 to 1"},
+      {"batch_normalization { momentum: nan }",
+       ".batch_normalization.momentum: nan"},
+      {"batch_normalization { epsilon: 0 }", ".batch_normalization.epsilon: 0"},
+      {"batch_normalization { gamma_initializer { constant { value: nan } } }",
+       ".batch_normalization.gamma_initializer: constant.value: nan"},
+      {"layer_normalization { epsilon: -1 }",
+       ".layer_normalization.epsilon: -1 is not above 0"},
+      {"dropout {}", ".dropout.rate: is not set"},
+      {"dropout { rate: 1 }", ".dropout.rate: 1 is not at least 0 and below 1"},
+      {"dropout { rate: nan }", ".dropout.rate: nan"},
+      {"concatenate { axis: -2 }", ".concatenate.axis: -2"},
+      {"embedding {}", ".embedding.table: is not set"},
+      {"embedding { table: 'x\\n' }",
+       ".embedding.table: \"x\\n\" is the name of no model.sparse_table"},
+      {"embedding { table: 't' l2: -1 }", ".embedding.l2: -1"},
+      {"embedding_bag { table: 'x' }", ".embedding_bag.table: \"x\""},
+      {"pad { before: 1 }", ".pad: before has 1 numbers and after 0"},
+      {"pad { before: -1 after: 1 }", ".pad.before[0]: -1"},
+      {"custom { output_shape: 1 }", ".custom.type: is not set"},
+      {"custom { type: 'c' }", ".custom.output_shape: is not set"},
+      {"custom { type: 'c' output_shape: 0 }", ".custom.output_shape[0]: 0"},
+      {"custom { type: 'c' output_shape: 1 variable { shape: 1 } }",
+       ".custom.variable[0].name: is not set"},
+      {"custom { type: 'c' output_shape: 1 variable { name: 'v' shape: 0 } }",
+       ".custom.variable[0].shape[0]: 0"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.layer);
+    EXPECT_THAT(
+        ValidateLayers(ModelOf(c.layer)),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(StartsWith(absl::StrCat("model.layer[0]", c.fault)),
+                       Not(HasSubstr("\n")))));
+  }
+}
+
+}  // namespace
+}  // namespace parasol
