@@ -79,7 +79,6 @@ struct Dnnl {
                 engine),
         backward({dnnl::prop_kind::backward, layout, layout, 1e-3f, flags},
                  engine, forward) {
-    omp_set_num_threads(1);
     std::memset(x.get_data_handle(), 0, layout.get_size());
   }
 
@@ -99,6 +98,7 @@ struct Dnnl {
 };
 
 void BM_DnnlForward(benchmark::State& state) {
+  omp_set_num_threads(1);
   Dnnl dnnl(state);
   const Dnnl::Forward forward(dnnl.forward);
   for (auto _ : state) {
@@ -112,6 +112,7 @@ void BM_DnnlForward(benchmark::State& state) {
 }
 
 void BM_DnnlGradients(benchmark::State& state) {
+  omp_set_num_threads(1);
   Dnnl dnnl(state);
   const Dnnl::Backward backward(dnnl.backward);
   for (auto _ : state) {
