@@ -137,6 +137,7 @@ absl::Status LocalTraining::TrainTo(int64_t end, int64_t checkpoint_every) {
         std::min(end, (step_ / checkpoint_every + 1) * checkpoint_every);
     CountedSteps steps(step_, stop, stopping_);
     loop_options.first_pass = step_;
+    loop_options.counted_corrupt_records = metrics_.corrupt_records.value();
     TrainingReporter reporter(clock_);
     TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps,
                       clock_, metrics_, reporter);

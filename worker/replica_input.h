@@ -28,13 +28,17 @@ class ReplicaInput {
   // Other errors are InputPipeline::Next()'s.
   absl::StatusOr<const Batch*> BatchOf(int replica, int64_t step);
 
+  // Corrupt records that were left out since the last call.
+  int64_t TakeSkippedRecords();
+
   // Closes the readers of all other replicas.
   void Keep(const std::vector<int>& replicas);
 
  private:
   struct Reader {
     std::unique_ptr<InputPipeline> pipeline;
-    int64_t next = 0;  // the step whose batch it gives next
+    int64_t next = 0;     // the step whose batch it gives next
+    int64_t skipped = 0;  // records of it that have been taken
   };
 
   const InputPipeline& set_;

@@ -150,6 +150,7 @@ absl::Status SyncTrainingLoop::Stage(int64_t step, int replica,
   const absl::Time start = clock_.Now();
   ASSIGN_OR_RETURN(const Batch* batch, input_.BatchOf(replica, step));
   Charge(metrics_.wait_input_seconds, start);
+  metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
   staged.replica = replica;
   const absl::Time stage_start = clock_.Now();
   RETURN_IF_ERROR(model_.Stage(*batch, *staged.batch));

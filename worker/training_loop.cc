@@ -28,10 +28,12 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
       metrics_(metrics),
       reporter_(reporter),
       staged_(model.NewStagedBatch()),
-      next_staged_(model.NewStagedBatch()) {}
+      next_staged_(model.NewStagedBatch()),
+      counted_corrupt_records_(options.counted_corrupt_records) {}
 
 absl::Status TrainingLoop::Run() {
   absl::Status result = RunSteps();
+  if (result.ok() && values_ != nullptr) result = FinishValues();
   if (!result.ok()) Abandon();
   return result;
 }
@@ -40,8 +42,11 @@ absl::Status TrainingLoop::Run() {
 // memory.
 void TrainingLoop::Abandon() {
   parameters_.Stop();
-  for (const auto* in_flight : {&pulls_, &pushes_, &last_pushes_}) {
-    for (const Pending& call : *in_flight) call->Wait().IgnoreError();
+  for (const Pending* pull : {&values_, &rows_}) {
+    if (*pull != nullptr) (*pull)->Wait().IgnoreError();
+  }
+  for (const Pushes* pushes : {&pushes_, &last_pushes_}) {
+    for (const Pending& push : *pushes) push->Wait().IgnoreError();
   }
 }
 
@@ -92,6 +97,9 @@ absl::StatusOr<StagedBatch*> TrainingLoop::StageNext() {
   const absl::StatusOr<const Batch*> batch = input_.Next();
   Charge(metrics_.wait_input_seconds, start);
   RETURN_IF_ERROR(batch.status());
+  const int64_t corrupt = input_.skipped_records();
+  metrics_.corrupt_records.Add(
+      corrupt - std::exchange(counted_corrupt_records_, corrupt));
   std::swap(staged_, next_staged_);
   const absl::Time stage_start = clock_.Now();
   const absl::Status staged = model_.Stage(**batch, *staged_);
@@ -101,11 +109,12 @@ absl::StatusOr<StagedBatch*> TrainingLoop::StageNext() {
 }
 
 void TrainingLoop::PullVariables() {
+  if (values_ != nullptr) return;  // the last step's are still on their way
   std::vector<ParameterClient::Target> targets;
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     targets.push_back({i, model_.HostValue(i)});
   }
-  pulls_.push_back(parameters_.Pull(std::move(targets)));
+  values_ = parameters_.Pull(std::move(targets));
 }
 
 void TrainingLoop::PullRows(const StagedBatch& batch) {
@@ -115,20 +124,35 @@ void TrainingLoop::PullRows(const StagedBatch& batch) {
     request.rows.push_back({rows.table, rows.ids, rows.values});
   }
   if (request.rows.empty()) return;
-  pulls_.push_back(parameters_.Pull(std::move(request)));
+  rows_ = parameters_.Pull(std::move(request));
 }
 
 absl::Status TrainingLoop::FinishPulls() {
-  const absl::Time start = clock_.Now();
-  while (!pulls_.empty()) {
-    const Pending pull = std::move(pulls_.back());
-    pulls_.pop_back();
-    RETURN_IF_ERROR(pull->Wait()) << "pull";
+  if (rows_ != nullptr) {
+    const absl::Time start = clock_.Now();
+    const Pending rows = std::move(rows_);
+    RETURN_IF_ERROR(rows->Wait()) << "pull of rows";
+    Charge(metrics_.wait_pull_seconds, start);
   }
+  const bool may_reuse =
+      options_.may_reuse_values && has_values_ && !reused_values_;
+  reused_values_ = may_reuse && !values_->WaitFor(absl::ZeroDuration());
+  if (reused_values_) {
+    metrics_.reused_values.Add();
+    return absl::OkStatus();
+  }
+  return FinishValues();
+}
+
+absl::Status TrainingLoop::FinishValues() {
+  const absl::Time start = clock_.Now();
+  const Pending values = std::move(values_);
+  RETURN_IF_ERROR(values->Wait()) << "pull";
   Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
+  has_values_ = true;
   return absl::OkStatus();
 }
 

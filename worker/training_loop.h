@@ -25,11 +25,17 @@ namespace parasol {
 // have been applied. With `overlap` a step that can be had at once is taken,
 // and its values and rows are pulled, while the one before computes, whose
 // gradients are pushed meanwhile: a step sees the worker's own gradients up to
-// the last but one. For one thread.
+// the last but one; with `may_reuse_values` perhaps to the last but two. For
+// one thread.
 class TrainingLoop {
  public:
   struct Options {
     bool overlap = true;
+    // A step whose values are not there when it could compute takes those of
+    // the step before, but no two steps in a row: what they wait for would keep
+    // the worker from computing. Not where a step must see what was pushed
+    // before it was taken (bounded staleness). Rows are always waited for.
+    bool may_reuse_values = false;
     job::WorkerSettings::NonFiniteLoss non_finite_loss =
         job::WorkerSettings::STOP;
     // What is random in a pass: see PassSeed(). Passes are numbered from
@@ -37,6 +43,8 @@ class TrainingLoop {
     uint64_t seed = 0;
     int worker = 0;
     int64_t first_pass = 0;
+    // Of the input's skipped_records(), those that the metrics have already.
+    int64_t counted_corrupt_records = 0;
   };
 
   // All must outlive the loop. The model's variables and tables are the
@@ -65,6 +73,7 @@ class TrainingLoop {
   void PullVariables();
   void PullRows(const StagedBatch& batch);
   absl::Status FinishPulls();
+  absl::Status FinishValues();
   // Leaves the gradients' pushes in `pushes_`.
   absl::Status Compute(StagedBatch& batch);
   absl::Status FinishPushes(Pushes& pushes);
@@ -88,8 +97,12 @@ class TrainingLoop {
   std::unique_ptr<StagedBatch> staged_;
   std::unique_ptr<StagedBatch> next_staged_;
   int64_t passes_ = 0;
-  // Of the step that was taken last.
-  std::vector<Pending> pulls_;
+  int64_t counted_corrupt_records_;
+  // On their way for the step that was taken last: the variables' values, which
+  // may be those of the step before it, and its rows.
+  Pending values_, rows_;
+  bool has_values_ = false;
+  bool reused_values_ = false;  // by the last step
   // Of the step that is being done, and of the one before it.
   Pushes pushes_, last_pushes_;
 };

@@ -119,7 +119,7 @@ class FakeParameters : public ParameterClient {
 
   std::unique_ptr<Pending> Pull(PullRequest request) override {
     events_.push_back(request.rows.empty() ? "pull" : "pull rows");
-    return std::make_unique<Reply>(nullptr, absl::OkStatus());
+    return std::make_unique<Reply>(nullptr, absl::OkStatus(), pulls_are_late);
   }
   std::unique_ptr<Pending> Push(PushRequest request) override {
     std::string event = "push";
@@ -138,22 +138,24 @@ class FakeParameters : public ParameterClient {
   void Stop() override {}
 
   absl::Status push_result;
+  bool pulls_are_late = false;
 
  private:
   class Reply : public Pending {
    public:
-    Reply(Events* events, absl::Status result)
-        : events_(events), result_(std::move(result)) {}
+    Reply(Events* events, absl::Status result, bool is_late = false)
+        : events_(events), result_(std::move(result)), is_late_(is_late) {}
     absl::Status Wait() override {
       if (events_ != nullptr) events_->push_back("acknowledged");
       return result_;
     }
-    bool WaitFor(absl::Duration) override { return true; }
+    bool WaitFor(absl::Duration) override { return !is_late_; }
     Outcome outcome() const override { return {}; }
 
    private:
     Events* const events_;
     const absl::Status result_;
+    const bool is_late_;
   };
 
   Events& events_;
@@ -208,6 +210,7 @@ class TrainingLoopTest : public testing::Test {
     }
     FakeParameters parameters(events_, model);
     parameters.push_result = push_result_;
+    parameters.pulls_are_late = pulls_are_late_;
     FakeSteps source(events_, steps, std::move(last), can_start_now_);
     TrainingLoop loop(options, model, input_, parameters, source, clock_,
                       metrics_, reporter_);
@@ -226,6 +229,7 @@ class TrainingLoopTest : public testing::Test {
   double loss_ = 0.5;
   bool can_start_now_ = true;
   absl::Status push_result_;
+  bool pulls_are_late_ = false;
   // Set: the model has a table, of which each batch has these ids.
   std::optional<std::vector<uint64_t>> ids_of_table_;
   std::vector<uint64_t> seeds_;
@@ -258,6 +262,27 @@ TEST_F(TrainingLoopTest, ATableCountsAStepThatReadsNoneOfItsRows) {
   ASSERT_OK(Train({.overlap = false}, /*steps=*/1));
   EXPECT_THAT(events_, ElementsAre("pull", "compute", "push bias kernel 0 rows",
                                    "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, ValuesThatAreLateAreUsedByTheStepAfterTheirs) {
+  pulls_are_late_ = true;
+  ASSERT_OK(Train({.overlap = true, .may_reuse_values = true}, /*steps=*/4));
+  EXPECT_THAT(events_, ElementsAre("pull",                                 //
+                                   "pull", "compute", "push bias kernel",  //
+                                   // With the first one's values.
+                                   "compute", "push bias kernel",          //
+                                   "acknowledged", "completed",            //
+                                   "pull", "compute", "push bias kernel",  //
+                                   "acknowledged", "completed",            //
+                                   "compute", "push bias kernel",          //
+                                   "acknowledged", "completed",            //
+                                   "acknowledged", "completed"));
+  EXPECT_EQ(metrics_.reused_values.value(), 2);
+}
+
+TEST_F(TrainingLoopTest, ValuesThatAreThereAreNeverPassedOver) {
+  ASSERT_OK(Train({.overlap = true, .may_reuse_values = true}, /*steps=*/3));
+  EXPECT_EQ(metrics_.reused_values.value(), 0);
 }
 
 TEST_F(TrainingLoopTest, EachPassHasARandomSeedOfItsOwn) {

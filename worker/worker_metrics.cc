@@ -12,6 +12,13 @@ WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
           "parasol_worker_stale_gradients_total",
           "Gradients whose step was complete without them (synchronous "
           "training with backups).")),
+      reused_values(registry.AddCounter(
+          "parasol_worker_reused_values_total",
+          "Steps computed with the values of the step before them, because "
+          "their own had not come yet (asynchronous training).")),
+      corrupt_records(registry.AddCounter(
+          "parasol_worker_corrupt_records_total",
+          "Training records that could not be decoded and were left out.")),
       loss(registry.AddGauge("parasol_worker_loss",
                              "Mean loss of the newest batch.")),
       step_seconds(registry.AddHistogram(

@@ -12,6 +12,8 @@ struct WorkerMetrics {
   Counter steps;
   Counter examples;
   Counter stale_gradients;
+  Counter reused_values;
+  Counter corrupt_records;
   Gauge loss;
   Histogram step_seconds;
   Gauge wait_ratio;

@@ -346,6 +346,8 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
   }
   TrainingLoop::Options options;
   options.overlap = job_.worker().overlap();
+  options.may_reuse_values = options.overlap && job_.worker().reuse_values() &&
+                             !job_.parameter_server().has_bounded_staleness();
   options.non_finite_loss = job_.worker().non_finite_loss();
   options.seed = job_.seed();
   options.worker = options_.task.index();
