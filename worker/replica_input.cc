@@ -26,7 +26,6 @@ absl::StatusOr<const Batch*> ReplicaInput::BatchOf(int replica, int64_t step) {
     options.first_batch = step;
     ASSIGN_OR_RETURN(reader.pipeline, set_.OpenAgain(options));
     reader.next = step;
-    reader.skipped = 0;
   }
   for (; reader.next < step; ++reader.next) {
     RETURN_IF_ERROR(reader.pipeline->Next().status());
@@ -36,13 +35,8 @@ absl::StatusOr<const Batch*> ReplicaInput::BatchOf(int replica, int64_t step) {
 }
 
 int64_t ReplicaInput::TakeSkippedRecords() {
-  int64_t taken = 0;
-  for (auto& [replica, reader] : readers_) {
-    if (reader.pipeline == nullptr) continue;
-    const int64_t skipped = reader.pipeline->skipped_records();
-    taken += skipped - std::exchange(reader.skipped, skipped);
-  }
-  return taken;
+  const int64_t skipped = set_.skipped_records();
+  return skipped - std::exchange(taken_skipped_, skipped);
 }
 
 void ReplicaInput::Keep(const std::vector<int>& replicas) {

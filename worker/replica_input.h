@@ -28,7 +28,7 @@ class ReplicaInput {
   // Other errors are InputPipeline::Next()'s.
   absl::StatusOr<const Batch*> BatchOf(int replica, int64_t step);
 
-  // Corrupt records that were left out since the last call.
+  // Corrupt records that were left out since the last call, by all readers.
   int64_t TakeSkippedRecords();
 
   // Closes the readers of all other replicas.
@@ -37,14 +37,14 @@ class ReplicaInput {
  private:
   struct Reader {
     std::unique_ptr<InputPipeline> pipeline;
-    int64_t next = 0;     // the step whose batch it gives next
-    int64_t skipped = 0;  // records of it that have been taken
+    int64_t next = 0;  // the step whose batch it gives next
   };
 
   const InputPipeline& set_;
   const uint64_t seed_;
   const int total_replicas_;
   std::map<int, Reader> readers_;  // by replica
+  int64_t taken_skipped_ = 0;
 };
 
 }  // namespace parasol
