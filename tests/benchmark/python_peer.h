@@ -1,0 +1,58 @@
+#ifndef PARASOL_TESTS_BENCHMARK_PYTHON_PEER_H_
+#define PARASOL_TESTS_BENCHMARK_PYTHON_PEER_H_
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/subprocess.h"
+
+namespace parasol {
+
+// A Python process that trains the same models with PyTorch when it is asked
+// to, and does nothing meanwhile. Not thread-safe.
+class PythonPeer {
+ public:
+  struct Options {
+    std::string python;  // the interpreter's path
+    std::string script;
+    int threads = 1;
+    std::string device;     // "cpu", "cuda:0"
+    std::string precision;  // "float32", or TF32 is allowed
+    bool cpu_time = false;  // measured in place of the time that passes
+  };
+
+  // Starts it, and waits until it can take orders.
+  //   NotFound     no such interpreter or script.
+  //   Unavailable  it ended: the interpreter has no PyTorch, or the device is
+  //                not there. It has said why on standard error.
+  static absl::StatusOr<std::unique_ptr<PythonPeer>> Start(
+      const Options& options);
+  ~PythonPeer();
+
+  // PyTorch's version.
+  const std::string& version() const { return version_; }
+
+  // The median time of a step of `workload`, tried for so long.
+  absl::StatusOr<absl::Duration> MedianStep(absl::string_view workload,
+                                            absl::Duration time);
+
+ private:
+  explicit PythonPeer(std::string orders_path)
+      : orders_path_(std::move(orders_path)) {}
+
+  absl::StatusOr<std::string> ReadLine();
+
+  const std::string orders_path_;  // a FIFO
+  std::unique_ptr<Subprocess> process_;
+  std::FILE* orders_ = nullptr;
+  std::string version_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_TESTS_BENCHMARK_PYTHON_PEER_H_

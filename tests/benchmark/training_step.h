@@ -1,0 +1,54 @@
+#ifndef PARASOL_TESTS_BENCHMARK_TRAINING_STEP_H_
+#define PARASOL_TESTS_BENCHMARK_TRAINING_STEP_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/input/batch.h"
+#include "ml/kernel/device.h"
+#include "ml/model/model.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// What a worker without a cluster does in a step, on one batch again and again:
+// values in host memory go to the device, rows are looked up, gradients come
+// back and are applied by SGD. Borrows the device and the batch.
+class TrainingStep {
+ public:
+  static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(
+      const job::Model& spec, const Batch& batch, Device& device);
+
+  // Returns the mean loss of the batch before the update.
+  absl::StatusOr<double> Run();
+
+ private:
+  explicit TrainingStep(const Batch& batch) : batch_(batch) {}
+
+  absl::Status Initialize();
+  absl::Status UploadValues();
+  void LookUpRows();
+  void Apply(size_t variable, absl::Span<const float> gradient);
+  void ApplyRows(size_t table, absl::Span<const uint64_t> ids,
+                 absl::Span<const float> gradients);
+
+  const Batch& batch_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<StagedBatch> staged_;
+  std::unique_ptr<const Optimizer> trained_;
+  std::unique_ptr<const Optimizer> untrained_;  // moving means
+  std::vector<std::vector<float>> values_;
+  std::vector<std::vector<float>> tables_;  // row `id` at id · width
+  std::vector<float*> touched_rows_;
+  int64_t steps_ = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_TESTS_BENCHMARK_TRAINING_STEP_H_
