@@ -207,7 +207,7 @@ TEST_P(ModelTest, WhatIsNotABatchOfThisModelIsNamed) {
        "5 features"},
       {"too many labels",
        {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {0, 1}},
-       "2 labels, not 6 and 1"},
+       "2 labels, not 1"},
       {"label too large",
        {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {4}},
        "label 4 of example 0 of the batch is no class: the model has 4"},

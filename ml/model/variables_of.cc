@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "ml/model/resolved_model.h"
+#include "ml/model/graph.h"
 
 namespace parasol {
 
 absl::StatusOr<std::vector<VariableSpec>> VariablesOf(const job::Model& spec) {
-  ASSIGN_OR_RETURN(ResolvedModel model, ResolveModel(spec));
-  return std::move(model.variables);
+  ASSIGN_OR_RETURN(Graph graph, ResolveGraph(spec));
+  return std::move(graph.variables);
 }
 
 }  // namespace parasol

@@ -95,7 +95,7 @@ TEST(VariablesOfTest, WhatIsNotAModelIsNamed) {
       {"one name twice",
        "input_shape: 4 layer { name: 'a' dense { units: 2 } }"
        "layer { name: 'a' dense { units: 2 } }",
-       "an earlier layer is called a too"},
+       "an earlier layer or input is called a too"},
       {"a name with a space",
        "input_shape: 4 layer { name: 'a b' dense { units: 2 } }",
        "letters, digits"},

@@ -1,0 +1,118 @@
+#include "ml/model/check_batch.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// Of one array that a batch needs: kernels count in int32.
+constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
+
+absl::Status CheckSize(const Graph& graph, const Batch& batch) {
+  int64_t widest = 1;
+  for (size_t value = 0; value < graph.num_values(); ++value) {
+    widest = std::max(widest, graph.ElementsOfValue(value));
+  }
+  const int64_t largest = kMaxElements / widest;
+  if (batch.size <= 0 || batch.size > largest) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", batch.size, " examples, not between 1 and ", largest));
+  }
+  if (!batch.weights.empty() &&
+      static_cast<int64_t>(batch.weights.size()) != batch.size) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " examples has ",
+                     batch.weights.size(), " weights"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDense(const LayerInput& what, int64_t examples,
+                        const DenseFeature& feature) {
+  if (feature.shape != what.shape) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "examples are [", absl::StrJoin(feature.shape, ", "),
+        "], the model's input is [", absl::StrJoin(what.shape, ", "), "]"));
+  }
+  const int64_t want = examples * ElementsOf(what.shape);
+  if (static_cast<int64_t>(feature.values.size()) != want) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", examples, " examples has ",
+                     feature.values.size(), " features, not ", want));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOffsets(const IdFeature& feature) {
+  for (size_t i = 0; i + 1 < feature.offsets.size(); ++i) {
+    if (feature.offsets[i] <= feature.offsets[i + 1]) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("offset ", feature.offsets[i + 1], " behind ",
+                     feature.offsets[i], " of example ", i));
+  }
+  if (feature.offsets.front() == 0 &&
+      feature.offsets.back() == static_cast<int64_t>(feature.ids.size())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "offsets are from ", feature.offsets.front(), " to ",
+      feature.offsets.back(), " for ", feature.ids.size(), " ids"));
+}
+
+absl::Status CheckIds(const LayerInput& what, int64_t examples,
+                      const IdFeature& feature) {
+  if (static_cast<int64_t>(feature.ids.size()) > kMaxElements) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", feature.ids.size(), " ids, not at most ", kMaxElements));
+  }
+  if (static_cast<int64_t>(feature.offsets.size()) != examples + 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", examples, " examples has ",
+                     feature.offsets.size(), " offsets, not ", examples + 1));
+  }
+  RETURN_IF_ERROR(CheckOffsets(feature));
+  if (!feature.weights.empty() &&
+      feature.weights.size() != feature.ids.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        feature.ids.size(), " ids have ", feature.weights.size(), " weights"));
+  }
+  for (int64_t i = 0; what.ids_per_example > 0 && i < examples; ++i) {
+    const int64_t ids = feature.offsets[i + 1] - feature.offsets[i];
+    if (ids == what.ids_per_example) continue;
+    return absl::InvalidArgumentError(absl::StrCat("example ", i, " has ", ids,
+                                                   " ids, the model's input ",
+                                                   what.ids_per_example));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckBatch(const Graph& graph, const Batch& batch) {
+  RETURN_IF_ERROR(CheckSize(graph, batch));
+  size_t dense = 0;
+  size_t ids = 0;
+  for (const GraphInput& input : graph.inputs) {
+    ++(input.what.kind == LayerInput::Kind::kDense ? dense : ids);
+  }
+  if (batch.dense.size() != dense || batch.ids.size() != ids) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a batch of ", batch.dense.size(), " tensors and ", batch.ids.size(),
+        " id lists, the model has ", dense, " and ", ids));
+  }
+  for (const GraphInput& input : graph.inputs) {
+    const absl::Status checked =
+        input.what.kind == LayerInput::Kind::kDense
+            ? CheckDense(input.what, batch.size, batch.dense[input.index])
+            : CheckIds(input.what, batch.size, batch.ids[input.index]);
+    RETURN_IF_ERROR(checked) << "input \"" << input.name << "\"";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

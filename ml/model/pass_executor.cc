@@ -1,0 +1,176 @@
+#include "ml/model/pass_executor.h"
+
+#include "base/status_macros.h"
+#include "ml/kernel/add.h"
+#include "ml/kernel/l2.h"
+
+namespace parasol {
+
+PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
+                           const Loss& loss, VariableMemory& variables,
+                           Device& device)
+    : graph_(graph),
+      plan_(plan),
+      loss_(loss),
+      variables_(variables),
+      device_(device),
+      l2_terms_(L2TermsOf(graph)),
+      memory_(plan, l2_terms_.size(), device),
+      layer_passes_(plan, device),
+      row_gradients_(device, graph.tables.size()),
+      arguments_(plan.steps.size()) {
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    arguments_[i].x.resize(plan_.steps[i].inputs.size());
+    arguments_[i].dx.resize(plan_.steps[i].inputs.size());
+  }
+}
+
+std::vector<PassExecutor::L2Term> PassExecutor::L2TermsOf(const Graph& graph) {
+  std::vector<L2Term> terms;
+  for (size_t i = 0; i < graph.variable_l2.size(); ++i) {
+    if (graph.variable_l2[i] == 0) continue;
+    terms.push_back({.index = i, .l2 = graph.variable_l2[i]});
+  }
+  for (size_t i = 0; i < graph.tables.size(); ++i) {
+    if (graph.tables[i].l2 == 0) continue;
+    terms.push_back({.is_table = true, .index = i, .l2 = graph.tables[i].l2});
+  }
+  return terms;
+}
+
+absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
+  batch_ = &batch;
+  options_ = options;
+  RETURN_IF_ERROR(memory_.Reserve(batch.examples(), options.training));
+  ASSIGN_OR_RETURN(passes_, layer_passes_.For(batch.examples()));
+  RETURN_IF_ERROR(batch.LoadRows());
+  return device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
+}
+
+absl::Status PassExecutor::RunForward() {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const PlanStep& step = plan_.steps[i];
+    std::vector<const float*>& x = arguments_[i].x;
+    for (size_t j = 0; j < x.size(); ++j) {
+      const std::optional<PlanTensor>& input = step.inputs[j];
+      if (!input) continue;
+      x[j] = input->is_input ? batch_->dense(input->index)
+                             : memory_.output(input->index);
+    }
+    RETURN_IF_ERROR(passes_[i]->RunForward({.x = x,
+                                            .y = memory_.output(i),
+                                            .variables = VariablesOf(step),
+                                            .rows = RowsOf(step),
+                                            .training = options_.training,
+                                            .seed = options_.seed}))
+        << "layer " << step.name;
+  }
+  return ComputeLoss();
+}
+
+RowsView PassExecutor::RowsOf(const PlanStep& step) const {
+  if (!step.lookup) return {};
+  return batch_->View(step.lookup->table, step.lookup->id_input);
+}
+
+absl::Status PassExecutor::ComputeLoss() {
+  float* const gradient =
+      options_.training ? memory_.gradient(plan_.output_gradient) : nullptr;
+  RETURN_IF_ERROR(loss_.Compute(
+      device_, memory_.output(plan_.output), batch_->labels(),
+      batch_->weights(), batch_->examples(), memory_.losses(), gradient));
+  for (size_t i = 0; i < l2_terms_.size(); ++i) {
+    const absl::Span<const float> w = Regularized(l2_terms_[i]);
+    RETURN_IF_ERROR(
+        L2Loss(device_, w.data(), w.size(), l2_terms_[i].l2, memory_.term(i)));
+  }
+  return memory_.FetchLosses();
+}
+
+// In the device's memory.
+absl::Span<const float> PassExecutor::Regularized(const L2Term& term) const {
+  if (term.is_table) return batch_->TableRows(term.index);
+  return absl::MakeConstSpan(variables_.values()[term.index],
+                             graph_.variables[term.index].elements());
+}
+
+absl::Status PassExecutor::RunBackward(
+    absl::FunctionRef<absl::Status(const PlanStep& step)> written) {
+  RETURN_IF_ERROR(variables_.NextGradients());
+  RETURN_IF_ERROR(row_gradients_.Next(batch_->rows()));
+  for (const BackwardOp& op : plan_.backward) {
+    const int64_t size = plan_.buffers[op.to].elements * batch_->examples();
+    switch (op.kind) {
+      case BackwardOp::Kind::kStep:
+        RETURN_IF_ERROR(RunStepBack(op, written))
+            << "layer " << plan_.steps[op.step].name;
+        break;
+      case BackwardOp::Kind::kAdd:
+        RETURN_IF_ERROR(Add(device_, memory_.gradient(op.from),
+                            memory_.gradient(op.other), size,
+                            AddEpilogue::kNone, memory_.gradient(op.to)));
+        break;
+      case BackwardOp::Kind::kCopy:
+        RETURN_IF_ERROR(
+            device_.Copy(Device::Stream::kCompute,
+                         absl::MakeConstSpan(memory_.gradient(op.from), size),
+                         memory_.gradient(op.to)));
+        break;
+    }
+  }
+  return FinishRows();
+}
+
+absl::Status PassExecutor::RunStepBack(
+    const BackwardOp& op,
+    absl::FunctionRef<absl::Status(const PlanStep& step)> written) {
+  const PlanStep& step = plan_.steps[op.step];
+  Arguments& arguments = arguments_[op.step];
+  for (size_t i = 0; i < op.dx.size(); ++i) {
+    arguments.dx[i] = op.dx[i] ? memory_.gradient(*op.dx[i]) : nullptr;
+  }
+  const LayerPass::Backward pass = {
+      .x = arguments.x,
+      .y = memory_.output(op.step),
+      .dy = memory_.gradient(op.from),
+      .dx = arguments.dx,
+      .variables = VariablesOf(step),
+      .gradients = variables_.gradients().subspan(step.first_variable,
+                                                  step.num_variables),
+      .rows = RowsOf(step),
+      .row_gradients =
+          step.lookup ? row_gradients_.gradients(step.lookup->table) : nullptr,
+      .seed = options_.seed};
+  RETURN_IF_ERROR(passes_[op.step]->RunVariableGradients(pass));
+  RETURN_IF_ERROR(AddVariableL2(step));
+  RETURN_IF_ERROR(written(step));
+  if (!op.has_input_gradients) return absl::OkStatus();
+  return passes_[op.step]->RunInputGradients(pass);
+}
+
+absl::Status PassExecutor::AddVariableL2(const PlanStep& step) {
+  for (size_t i = 0; i < step.num_variables; ++i) {
+    const size_t variable = step.first_variable + i;
+    const double l2 = graph_.variable_l2[variable];
+    if (l2 == 0) continue;
+    RETURN_IF_ERROR(AddL2Gradient(device_, variables_.values()[variable],
+                                  graph_.variables[variable].elements(), l2,
+                                  variables_.gradients()[variable]));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassExecutor::FinishRows() {
+  for (size_t i = 0; i < graph_.tables.size(); ++i) {
+    if (graph_.tables[i].l2 != 0) {
+      const absl::Span<const float> rows = batch_->TableRows(i);
+      RETURN_IF_ERROR(AddL2Gradient(device_, rows.data(), rows.size(),
+                                    graph_.tables[i].l2,
+                                    row_gradients_.gradients(i)));
+    }
+    RETURN_IF_ERROR(row_gradients_.Fetch(i));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

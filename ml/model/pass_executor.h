@@ -1,0 +1,102 @@
+#ifndef PARASOL_ML_MODEL_PASS_EXECUTOR_H_
+#define PARASOL_ML_MODEL_PASS_EXECUTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ml/kernel/device.h"
+#include "ml/layer/layer.h"
+#include "ml/loss/loss.h"
+#include "ml/model/graph.h"
+#include "ml/model/layer_passes.h"
+#include "ml/model/pass_memory.h"
+#include "ml/model/plan.h"
+#include "ml/model/row_gradient_memory.h"
+#include "ml/model/staged_inputs.h"
+#include "ml/model/variable_memory.h"
+
+namespace parasol {
+
+// Enqueues what a pass computes, in order; waits for nothing. Errors are those
+// of the device: ResourceExhausted, it is full; Unavailable, it was lost. Not
+// thread-safe.
+class PassExecutor {
+ public:
+  struct Options {
+    bool training = false;
+    uint64_t seed = 0;
+  };
+
+  // All must outlive it.
+  PassExecutor(const Graph& graph, const Plan& plan, const Loss& loss,
+               VariableMemory& variables, Device& device);
+
+  // Makes room for a pass over `batch`, whose rows have been written, and lets
+  // the compute stream wait for what has been copied to the device. `batch`
+  // stays until the pass is over.
+  absl::Status Begin(StagedInputs& batch, const Options& options);
+
+  // Every step's output, then the losses, which are fetched.
+  absl::Status RunForward();
+
+  // In training, after RunForward(). `written` is called when what writes a
+  // step's variables' gradients has been enqueued, and nothing behind it; an
+  // error of it ends the pass. The rows' gradients are fetched at the end.
+  absl::Status RunBackward(
+      absl::FunctionRef<absl::Status(const PlanStep& step)> written);
+
+  PassMemory& memory() { return memory_; }
+  RowGradientMemory& row_gradients() { return row_gradients_; }
+
+ private:
+  // l2 · (sum of squares) of a variable or of a table's rows.
+  struct L2Term {
+    bool is_table = false;
+    size_t index = 0;
+    double l2 = 0;
+  };
+  // Arguments of a step's layer.
+  struct Arguments {
+    std::vector<const float*> x;
+    std::vector<float*> dx;
+  };
+
+  static std::vector<L2Term> L2TermsOf(const Graph& graph);
+  absl::Span<const float> Regularized(const L2Term& term) const;
+  absl::Status ComputeLoss();
+  absl::Status RunStepBack(
+      const BackwardOp& op,
+      absl::FunctionRef<absl::Status(const PlanStep& step)> written);
+  absl::Status AddVariableL2(const PlanStep& step);
+  absl::Status FinishRows();
+  RowsView RowsOf(const PlanStep& step) const;
+  absl::Span<const float* const> VariablesOf(const PlanStep& step) const {
+    return variables_.values().subspan(step.first_variable, step.num_variables);
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  const Loss& loss_;
+  VariableMemory& variables_;
+  Device& device_;
+  const std::vector<L2Term> l2_terms_;
+  PassMemory memory_;
+  LayerPasses layer_passes_;
+  RowGradientMemory row_gradients_;
+
+  // Of the present pass.
+  Options options_;
+  StagedInputs* batch_ = nullptr;
+  absl::Span<const std::unique_ptr<LayerPass>> passes_;  // by step
+  std::vector<Arguments> arguments_;                     // by step
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_MODEL_PASS_EXECUTOR_H_

@@ -1,0 +1,103 @@
+#include "ml/model/pass_memory.h"
+
+#include "base/status_macros.h"
+#include "ml/model/input_array.h"
+
+namespace parasol {
+namespace {
+
+// Gradients begin at multiples of 64 bytes, as arrays do.
+constexpr int64_t kAlignment = 16;
+
+int64_t Aligned(int64_t elements) {
+  return (elements + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+PassMemory::PassMemory(const Plan& plan, size_t terms, Device& device)
+    : plan_(plan), terms_(terms), device_(device) {}
+
+absl::Status PassMemory::Reserve(int64_t examples, bool with_gradients) {
+  examples_ = examples;
+  if (examples > output_capacity_) {
+    RETURN_IF_ERROR(ReserveOutputs(examples));
+  }
+  if (with_gradients && examples > gradient_capacity_) {
+    RETURN_IF_ERROR(ReserveGradients(examples));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PassMemory::ReserveOutputs(int64_t examples) {
+  output_capacity_ = 0;
+  outputs_.resize(plan_.steps.size());
+  // The old ones first, lest both are there at once.
+  for (Array<float>& output : outputs_) output = Array<float>();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    ASSIGN_OR_RETURN(outputs_[i], device_.NewArray<float>(
+                                      examples * plan_.steps[i].outputs));
+  }
+  ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(terms_ + examples));
+  ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
+  output_capacity_ = examples;
+  return absl::OkStatus();
+}
+
+absl::Status PassMemory::ReserveGradients(int64_t examples) {
+  gradient_capacity_ = 0;
+  gradients_ = Array<float>();
+  std::vector<ArenaBlock> blocks;
+  for (const GradientBuffer& buffer : plan_.buffers) {
+    blocks.push_back({.size = Aligned(examples * buffer.elements),
+                      .first = buffer.first_op,
+                      .last = buffer.last_op});
+  }
+  layout_ = LayOut(blocks);
+  ASSIGN_OR_RETURN(gradients_, device_.NewArray<float>(layout_.size));
+  gradient_capacity_ = examples;
+  return absl::OkStatus();
+}
+
+absl::Status PassMemory::FetchToHost(const float* from, size_t size,
+                                     Array<float>& host) {
+  if (device_.shares_host_memory()) return absl::OkStatus();
+  RETURN_IF_ERROR(GrowOnHost(device_, size, host));
+  RETURN_IF_ERROR(
+      device_.Order(Device::Stream::kCompute, Device::Stream::kCopyOut));
+  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCopyOut,
+                               absl::MakeConstSpan(from, size), host.data()));
+  return device_.Record(Device::Stream::kCopyOut, *fetched_);
+}
+
+absl::Status PassMemory::FetchLosses() {
+  return FetchToHost(losses_.data(), terms_ + examples_, host_losses_);
+}
+
+absl::Status PassMemory::FetchOutput() {
+  return FetchToHost(output(plan_.output),
+                     examples_ * plan_.steps[plan_.output].outputs,
+                     host_output_);
+}
+
+absl::StatusOr<double> PassMemory::AwaitLossSum() {
+  RETURN_IF_ERROR(device_.Wait(*fetched_));
+  const float* const losses =
+      device_.shares_host_memory() ? losses_.data() : host_losses_.data();
+  double sum = 0;
+  for (size_t i = 0; i < terms_; ++i) sum += losses[i];
+  sum *= examples_;
+  for (int64_t i = 0; i < examples_; ++i) sum += losses[terms_ + i];
+  return sum;
+}
+
+absl::StatusOr<absl::Span<const float>> PassMemory::AwaitOutput() {
+  RETURN_IF_ERROR(device_.Wait(*fetched_));
+  const float* const output = device_.shares_host_memory()
+                                  ? this->output(plan_.output)
+                                  : host_output_.data();
+  return absl::MakeConstSpan(output,
+                             examples_ * plan_.steps[plan_.output].outputs);
+}
+
+}  // namespace parasol

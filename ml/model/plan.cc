@@ -1,0 +1,211 @@
+#include "ml/model/plan.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace parasol {
+namespace {
+
+// Values of the graph as tensors of the plan.
+class ForwardPlanner {
+ public:
+  explicit ForwardPlanner(const Graph& graph)
+      : graph_(graph), readers_(graph.num_values()) {
+    for (const GraphNode& node : graph_.nodes) {
+      for (const size_t value : node.inputs) ++readers_[value];
+    }
+    for (const GraphInput& input : graph_.inputs) {
+      const bool is_dense = input.what.kind == LayerInput::Kind::kDense;
+      tensors_.push_back(is_dense
+                             ? std::make_optional<PlanTensor>(
+                                   {.is_input = true, .index = input.index})
+                             : std::nullopt);
+    }
+  }
+
+  void PlanInto(Plan& plan) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const GraphNode& node = graph_.nodes[i];
+      if (node.layer->IsView() || Join(node, plan)) {
+        tensors_.push_back(tensors_[node.inputs[0]]);
+      } else {
+        plan.steps.push_back(StepOf(node));
+        tensors_.push_back(PlanTensor{.index = plan.steps.size() - 1});
+      }
+    }
+    plan.output = tensors_.back()->index;
+  }
+
+ private:
+  // Lets the producer of what `node` reads compute it too, if it is a relu and
+  // nobody else reads that. False: it can't.
+  bool Join(const GraphNode& node, Plan& plan) const {
+    if (!node.is_relu) return false;
+    size_t value = node.inputs[0];
+    const GraphNode* producer = graph_.Producer(value);
+    while (producer != nullptr && producer->layer->IsView() &&
+           readers_[value] == 1) {
+      value = producer->inputs[0];
+      producer = graph_.Producer(value);
+    }
+    if (producer == nullptr || readers_[value] != 1) return false;
+    if (producer->layer->IsView()) return false;
+    PlanStep& step = plan.steps[tensors_[value]->index];
+    std::shared_ptr<const Layer> joined = step.layer->WithRelu();
+    if (joined == nullptr) return false;
+    step.layer = std::move(joined);
+    return true;
+  }
+
+  PlanStep StepOf(const GraphNode& node) const {
+    PlanStep step = {.name = node.name,
+                     .layer = node.layer,
+                     .outputs = ElementsOf(node.layer->output_shape()),
+                     .first_variable = node.first_variable,
+                     .num_variables = node.layer->variables().size()};
+    for (const size_t value : node.inputs) {
+      step.inputs.push_back(tensors_[value]);
+      if (tensors_[value].has_value() || node.layer->table().empty()) continue;
+      step.lookup = {.table = TableNamed(node.layer->table()),
+                     .id_input = graph_.inputs[value].index};
+    }
+    return step;
+  }
+
+  size_t TableNamed(const std::string& name) const {
+    size_t table = 0;
+    while (graph_.tables[table].name != name) ++table;
+    return table;
+  }
+
+  const Graph& graph_;
+  std::vector<int> readers_;  // by value
+  // By value; none: ids.
+  std::vector<std::optional<PlanTensor>> tensors_;
+};
+
+// Goes through the steps from the last one to the first one. A buffer holds the
+// gradients of as many tensors as refer to it: layers that only pass theirs on
+// share it. The second gradient of a tensor is added to the first one, where
+// one of the two buffers is nobody else's in place.
+class BackwardPlanner {
+ public:
+  explicit BackwardPlanner(Plan& plan)
+      : plan_(plan), is_wanted_(plan.steps.size()), of_(plan.steps.size()) {}
+
+  void Run() {
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      is_wanted_[i] = NeedsGradient(plan_.steps[i]);
+    }
+    plan_.output_gradient = NewBuffer(plan_.steps[plan_.output].outputs);
+    ++users_[plan_.output_gradient];
+    of_[plan_.output] = plan_.output_gradient;
+    for (size_t i = plan_.steps.size(); i-- > 0;) {
+      if (is_wanted_[i] && of_[i].has_value()) PlanStepBack(i);
+    }
+  }
+
+ private:
+  // A step below which there is nothing to train needs none.
+  bool NeedsGradient(const PlanStep& step) const {
+    const auto wants = [this](const auto& input) { return Wants(input); };
+    return step.num_variables > 0 || step.lookup.has_value() ||
+           std::any_of(step.inputs.begin(), step.inputs.end(), wants);
+  }
+  bool Wants(const std::optional<PlanTensor>& input) const {
+    return input && !input->is_input && is_wanted_[input->index];
+  }
+
+  void PlanStepBack(size_t index) {
+    const PlanStep& step = plan_.steps[index];
+    BackwardOp op = {.step = index, .from = TakeGradient(index)};
+    op.dx.resize(step.inputs.size());
+    const bool passes_on = step.layer->PassesGradientOn();
+    op.has_input_gradients = step.lookup.has_value();
+    std::vector<std::pair<size_t, size_t>> given;  // to which step, the buffer
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (!Wants(step.inputs[i])) continue;
+      const size_t to = step.inputs[i]->index;
+      const size_t buffer =
+          passes_on ? op.from : NewBuffer(plan_.steps[to].outputs);
+      if (!passes_on) op.dx[i] = buffer;
+      op.has_input_gradients = op.has_input_gradients || !passes_on;
+      ++users_[buffer];
+      given.emplace_back(to, buffer);
+    }
+    Append(std::move(op));
+    for (const auto& [to, buffer] : given) Give(to, buffer);
+  }
+
+  // The buffer of the gradient by step `index`'s output, which nobody else has
+  // if the step changes it.
+  size_t TakeGradient(size_t index) {
+    const size_t buffer = *of_[index];
+    --users_[buffer];
+    if (users_[buffer] == 0 ||
+        plan_.steps[index].layer->KeepsOutputGradient()) {
+      return buffer;
+    }
+    const size_t copy = NewBuffer(plan_.steps[index].outputs);
+    Append({.kind = BackwardOp::Kind::kCopy, .from = buffer, .to = copy});
+    return copy;
+  }
+
+  // A gradient by the output of `step`, in `buffer`, of which one use is this.
+  void Give(size_t step, size_t buffer) {
+    if (!of_[step].has_value()) {
+      of_[step] = buffer;
+      return;
+    }
+    const size_t earlier = *of_[step];
+    size_t to = buffer;
+    if (users_[buffer] > 1) {
+      to = users_[earlier] > 1 ? NewBuffer(plan_.steps[step].outputs) : earlier;
+    }
+    Append({.kind = BackwardOp::Kind::kAdd,
+            .from = earlier,
+            .other = buffer,
+            .to = to});
+    --users_[earlier];
+    --users_[buffer];
+    ++users_[to];
+    of_[step] = to;
+  }
+
+  size_t NewBuffer(int64_t elements) {
+    plan_.buffers.push_back({.elements = elements,
+                             .first_op = plan_.backward.size(),
+                             .last_op = plan_.backward.size()});
+    users_.push_back(0);
+    return plan_.buffers.size() - 1;
+  }
+
+  void Append(BackwardOp op) {
+    const auto use = [this](size_t buffer) {
+      plan_.buffers[buffer].last_op = plan_.backward.size();
+    };
+    use(op.from);
+    if (op.kind == BackwardOp::Kind::kAdd) use(op.other);
+    if (op.kind != BackwardOp::Kind::kStep) use(op.to);
+    for (const std::optional<size_t>& dx : op.dx) {
+      if (dx) use(*dx);
+    }
+    plan_.backward.push_back(std::move(op));
+  }
+
+  Plan& plan_;
+  std::vector<bool> is_wanted_;            // by step
+  std::vector<std::optional<size_t>> of_;  // by step: its dy
+  std::vector<int> users_;                 // by buffer: dys that are there
+};
+
+}  // namespace
+
+Plan MakePlan(const Graph& graph) {
+  Plan plan;
+  ForwardPlanner(graph).PlanInto(plan);
+  BackwardPlanner(plan).Run();
+  return plan;
+}
+
+}  // namespace parasol

@@ -1,0 +1,131 @@
+#include "ml/model/staged_inputs.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
+
+size_t CountInputs(const Graph& graph, LayerInput::Kind kind) {
+  return std::count_if(
+      graph.inputs.begin(), graph.inputs.end(),
+      [kind](const GraphInput& input) { return input.what.kind == kind; });
+}
+
+}  // namespace
+
+StagedInputs::StagedInputs(const Graph& graph, Device& device)
+    : graph_(graph),
+      device_(device),
+      dense_(CountInputs(graph, LayerInput::Kind::kDense)),
+      ids_(CountInputs(graph, LayerInput::Kind::kIds)),
+      tables_(graph.tables.size()),
+      rows_(graph.tables.size()) {
+  for (size_t i = 0; i < graph.tables.size(); ++i) {
+    const std::vector<size_t>& id_inputs = graph.tables[i].id_inputs;
+    const auto same = std::find_if(
+        lookups_.begin(), lookups_.end(),
+        [&](const Lookup& lookup) { return lookup.id_inputs == id_inputs; });
+    tables_[i].lookup = same - lookups_.begin();
+    tables_[i].width = graph.tables[i].width;
+    rows_[i].table = i;
+    if (same != lookups_.end()) continue;
+    Lookup& lookup = lookups_.emplace_back();
+    lookup.id_inputs = id_inputs;
+    lookup.positions.resize(id_inputs.size());
+    lookup.staged_positions.resize(id_inputs.size());
+  }
+}
+
+absl::Status StagedInputs::Load(const Batch& batch) {
+  examples_ = batch.size;
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    RETURN_IF_ERROR(dense_[i].Load(device_, batch.dense[i].values));
+  }
+  RETURN_IF_ERROR(labels_.Load(device_, batch.labels));
+  RETURN_IF_ERROR(weights_.Load(device_, batch.weights));
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    RETURN_IF_ERROR(LoadIds(batch.ids[i], ids_[i]));
+  }
+  for (Lookup& lookup : lookups_) RETURN_IF_ERROR(LookUp(batch, lookup));
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    RETURN_IF_ERROR(ReserveRows(i)) << "table " << graph_.tables[i].name;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StagedInputs::LoadIds(const IdFeature& feature, Ids& ids) {
+  ids.total = feature.ids.size();
+  RETURN_IF_ERROR(ids.offsets.Load(device_, feature.offsets));
+  return ids.weights.Load(device_, feature.weights);
+}
+
+absl::Status StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
+  lookup.distinct.Clear();
+  for (size_t i = 0; i < lookup.id_inputs.size(); ++i) {
+    const std::vector<uint64_t>& ids = batch.ids[lookup.id_inputs[i]].ids;
+    std::vector<int32_t>& positions = lookup.positions[i];
+    // Of a smaller batch it keeps its memory.
+    positions.resize(ids.size());
+    lookup.distinct.Add(ids, positions.data());
+    RETURN_IF_ERROR(lookup.staged_positions[i].Load(device_, positions));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status StagedInputs::ReserveRows(size_t index) {
+  Table& table = tables_[index];
+  const absl::Span<const uint64_t> ids = lookups_[table.lookup].distinct.ids();
+  const int64_t elements = ids.size() * table.width;
+  if (elements > kMaxElements) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        ids.size(), " different ids in a batch: of width ", table.width,
+        " they are more than ", kMaxElements, " elements"));
+  }
+  RETURN_IF_ERROR(GrowOnHost(device_, elements, table.host));
+  if (!device_.shares_host_memory()) {
+    RETURN_IF_ERROR(Grow(device_, elements, table.on_device));
+  }
+  rows_[index].ids = ids;
+  rows_[index].values = table.host.span().first(elements);
+  return absl::OkStatus();
+}
+
+absl::Status StagedInputs::LoadRows() {
+  if (device_.shares_host_memory()) return absl::OkStatus();
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    RETURN_IF_ERROR(device_.Copy(Device::Stream::kCopyIn,
+                                 absl::Span<const float>(rows_[i].values),
+                                 tables_[i].on_device.data()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Span<const float> StagedInputs::TableRows(size_t table) const {
+  const Table& rows = tables_[table];
+  const Array<float>& array =
+      device_.shares_host_memory() ? rows.host : rows.on_device;
+  return array.span().first(rows_[table].values.size());
+}
+
+RowsView StagedInputs::View(size_t table, size_t id_input) const {
+  const Table& rows = tables_[table];
+  const Lookup& lookup = lookups_[rows.lookup];
+  const size_t i =
+      std::find(lookup.id_inputs.begin(), lookup.id_inputs.end(), id_input) -
+      lookup.id_inputs.begin();
+  const Ids& ids = ids_[id_input];
+  return {.rows = TableRows(table).data(),
+          .num_rows = static_cast<int64_t>(rows_[table].ids.size()),
+          .offsets = ids.offsets.data(),
+          .positions = lookup.staged_positions[i].data(),
+          .weights = ids.weights.data(),
+          .total = ids.total};
+}
+
+}  // namespace parasol

@@ -1,0 +1,89 @@
+#ifndef PARASOL_ML_MODEL_STAGED_INPUTS_H_
+#define PARASOL_ML_MODEL_STAGED_INPUTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ml/input/batch.h"
+#include "ml/kernel/device.h"
+#include "ml/layer/layer.h"
+#include "ml/model/distinct_ids.h"
+#include "ml/model/graph.h"
+#include "ml/model/input_array.h"
+#include "ml/model/model.h"
+
+namespace parasol {
+
+// A batch as a graph's layers read it: tensors and weights where the device
+// reads them, ids as positions of rows. Tables that look up the same inputs'
+// ids share the work. Not thread-safe.
+class StagedInputs : public StagedBatch {
+ public:
+  // Both must outlive it.
+  StagedInputs(const Graph& graph, Device& device);
+
+  // Looks up the ids of `batch`, which has been checked and stays until its
+  // pass is over, and starts to copy it to the device.
+  //   InvalidArgument    it has too many different ids for one array.
+  //   ResourceExhausted  the device is full.
+  absl::Status Load(const Batch& batch);
+
+  absl::Span<const Rows> rows() const override { return rows_; }
+
+  // Starts to copy the rows, which have been written, to the device: on the
+  // copy-in stream, behind Load()'s copies.
+  absl::Status LoadRows();
+
+  int64_t examples() const { return examples_; }
+  // In the device's memory; weights null: all 1.
+  const float* dense(size_t input) const { return dense_[input].data(); }
+  const float* labels() const { return labels_.data(); }
+  const float* weights() const { return weights_.data(); }
+  // [distinct ids, width].
+  absl::Span<const float> TableRows(size_t table) const;
+  // Of the ids of `id_input` in `table`.
+  RowsView View(size_t table, size_t id_input) const;
+
+ private:
+  // The distinct ids of some id inputs.
+  struct Lookup {
+    std::vector<size_t> id_inputs;
+    DistinctIds distinct;
+    // By id input of the lookup; on the host, and where the device reads them.
+    std::vector<std::vector<int32_t>> positions;
+    std::vector<InputArray<int32_t>> staged_positions;
+  };
+  struct Ids {
+    InputArray<int32_t> offsets;
+    InputArray<float> weights;
+    int64_t total = 0;
+  };
+  struct Table {
+    size_t lookup = 0;
+    int64_t width = 0;
+    Array<float> host;
+    Array<float> on_device;  // empty on the CPU
+  };
+
+  absl::Status LoadIds(const IdFeature& feature, Ids& ids);
+  absl::Status LookUp(const Batch& batch, Lookup& lookup);
+  absl::Status ReserveRows(size_t table);
+
+  const Graph& graph_;
+  Device& device_;
+  int64_t examples_ = 0;
+  std::vector<InputArray<float>> dense_;
+  InputArray<float> labels_;
+  InputArray<float> weights_;
+  std::vector<Ids> ids_;
+  std::vector<Lookup> lookups_;
+  std::vector<Table> tables_;
+  std::vector<Rows> rows_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_MODEL_STAGED_INPUTS_H_
