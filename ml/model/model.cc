@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "ml/layer/custom_layer.h"
 #include "ml/loss/loss.h"
 #include "ml/model/check_batch.h"
 #include "ml/model/graph.h"
@@ -138,6 +139,7 @@ class GraphModel final : public Model {
 absl::StatusOr<std::unique_ptr<Model>> Model::Create(const job::Model& spec,
                                                      Device& device) {
   ASSIGN_OR_RETURN(Graph graph, ResolveGraph(spec));
+  RETURN_IF_ERROR(CheckCustomLayers(spec));
   ASSIGN_OR_RETURN(std::unique_ptr<const Loss> loss,
                    Loss::Create(spec.loss(), graph.outputs()),
                    _ << "model.loss");
