@@ -63,6 +63,22 @@ job::Model CriteoDeepFm() {
   return DeepFm(options);
 }
 
+job::Optimizer Ftrl(double learning_rate, double l2) {
+  job::Optimizer optimizer;
+  optimizer.mutable_ftrl()->set_learning_rate(learning_rate);
+  optimizer.mutable_ftrl()->set_initial_accumulator_value(.01);
+  optimizer.mutable_ftrl()->set_l2_regularization_strength(l2);
+  return optimizer;
+}
+
+job::Model MovieTweetingsFactorization() {
+  return MatrixFactorization({.factors = 8,
+                              .mean_rating = 7.3,
+                              .factor_l2 = .006,
+                              .bias_optimizer = Ftrl(.15, /*l2=*/.02),
+                              .factor_optimizer = Ftrl(.3, /*l2=*/.003)});
+}
+
 }  // namespace
 
 std::map<std::string, job::Model> ExampleModels() {
@@ -74,10 +90,7 @@ std::map<std::string, job::Model> ExampleModels() {
           {"agaricus_logistic", LogisticRegression()},
           {"adult_wide_deep", AdultWideAndDeep()},
           {"criteo_deepfm", CriteoDeepFm()},
-          {"movietweetings_mf", MatrixFactorization({.factors = 8,
-                                                     .mean_rating = 7.3,
-                                                     .bias_l2 = 3e-4,
-                                                     .factor_l2 = 2e-2})}};
+          {"movietweetings_mf", MovieTweetingsFactorization()}};
 }
 
 }  // namespace parasol::zoo

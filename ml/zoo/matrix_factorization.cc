@@ -12,10 +12,13 @@ job::Model MatrixFactorization(const MatrixFactorizationOptions& options) {
   ModelBuilder model;
   const Value pair =
       model.IdInput("pair", {Hashed(options.user), Hashed(options.item)});
-  const std::string biases =
-      model.SparseTable("biases", /*width=*/1, {.initializer = Zeros()});
-  const std::string factors = model.SparseTable(
-      "factors", options.factors, {.initializer = RandomNormal(.05)});
+  const std::string biases = model.SparseTable(
+      "biases", /*width=*/1,
+      {.initializer = Zeros(), .optimizer = options.bias_optimizer});
+  const std::string factors =
+      model.SparseTable("factors", options.factors,
+                        {.initializer = RandomNormal(.05),
+                         .optimizer = options.factor_optimizer});
   const Value bias = layers::EmbeddingBag(
       pair, {.table = biases, .l2 = options.bias_l2, .name = "bias"});
   const Value both = layers::Embedding(

@@ -19,6 +19,10 @@ struct MatrixFactorizationOptions {
   // Of the rows that a batch reads.
   double bias_l2 = 0;
   double factor_l2 = 0;
+  // Of the two tables. FTRL shrinks a row that few ratings have moved, which
+  // Adam moves by its whole rate at once. Not set: the job's.
+  job::Optimizer bias_optimizer = {};
+  job::Optimizer factor_optimizer = {};
 };
 
 // rating = mean + scale · (bias[user] + bias[item] + factors[user] ·
