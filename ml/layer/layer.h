@@ -88,7 +88,8 @@ class LayerPass {
   // The backward pass is these two, after RunForward() with training, one right
   // after the other and with the same argument. The first one writes all
   // `gradients` (which leave while the second one computes) and may write what
-  // else it likes; the second one writes what is left: dx, row_gradients.
+  // else it likes; the second one writes what is left: dx, row_gradients. It is
+  // not called where neither is wanted.
   virtual absl::Status RunVariableGradients(const Backward& pass) = 0;
   virtual absl::Status RunInputGradients(const Backward& pass) = 0;
 };

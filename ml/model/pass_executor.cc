@@ -62,10 +62,16 @@ absl::Status PassExecutor::RunForward() {
                                             .variables = VariablesOf(step),
                                             .rows = RowsOf(step),
                                             .training = options_.training,
-                                            .seed = options_.seed}))
+                                            .seed = SeedOf(i)}))
         << "layer " << step.name;
   }
   return ComputeLoss();
+}
+
+// Two dropouts of one pass must not drop the same elements. The multiplier is
+// 2^64 over the golden ratio (Knuth), which spreads small numbers.
+uint64_t PassExecutor::SeedOf(size_t step) const {
+  return options_.seed + step * 0x9E3779B97F4A7C15;
 }
 
 RowsView PassExecutor::RowsOf(const PlanStep& step) const {
@@ -140,7 +146,7 @@ absl::Status PassExecutor::RunStepBack(
       .rows = RowsOf(step),
       .row_gradients =
           step.lookup ? row_gradients_.gradients(step.lookup->table) : nullptr,
-      .seed = options_.seed};
+      .seed = SeedOf(op.step)};
   RETURN_IF_ERROR(passes_[op.step]->RunVariableGradients(pass));
   RETURN_IF_ERROR(AddVariableL2(step));
   RETURN_IF_ERROR(written(step));

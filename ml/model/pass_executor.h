@@ -75,6 +75,7 @@ class PassExecutor {
       absl::FunctionRef<absl::Status(const PlanStep& step)> written);
   absl::Status AddVariableL2(const PlanStep& step);
   absl::Status FinishRows();
+  uint64_t SeedOf(size_t step) const;
   RowsView RowsOf(const PlanStep& step) const;
   absl::Span<const float* const> VariablesOf(const PlanStep& step) const {
     return variables_.values().subspan(step.first_variable, step.num_variables);
