@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/model/outputs_of.h"
 
 namespace parasol {
 namespace {
@@ -18,30 +19,28 @@ int64_t ElementsOf(const job::DenseInput& dense) {
   return elements;
 }
 
-// Of a model for one example, as far as its last layers tell: those that keep
-// the shape behind one that has it as its setting. 1 of others, which is what
-// ends in a sum or in a table of width 1.
-int64_t OutputsOf(const job::Model& model) {
-  for (int i = model.layer_size() - 1; i >= 0; --i) {
-    const job::Layer& layer = model.layer(i);
-    if (layer.has_dense()) return layer.dense().units();
-    if (!layer.has_activation() && !layer.has_dropout()) break;
-  }
-  return 1;
+// Who reads data without a model has none of its layers: one number then.
+absl::StatusOr<int64_t> LabelWidth(const job::Model& model) {
+  if (model.layer().empty()) return 1;
+  return OutputsOf(model);
 }
 
-LabelForm LabelFormOf(const job::Model& model) {
+absl::StatusOr<LabelForm> LabelFormOf(const job::Model& model) {
   switch (model.loss().kind_case()) {
-    case job::Loss::kCategoricalCrossentropy:
-      return {LabelForm::Kind::kOneHot, OutputsOf(model)};
+    case job::Loss::kCategoricalCrossentropy: {
+      ASSIGN_OR_RETURN(const int64_t outputs, LabelWidth(model));
+      return LabelForm{LabelForm::Kind::kOneHot, outputs};
+    }
     case job::Loss::kBinaryCrossentropy:
-    case job::Loss::kMeanSquaredError:
-      return {LabelForm::Kind::kNumbers, OutputsOf(model)};
+    case job::Loss::kMeanSquaredError: {
+      ASSIGN_OR_RETURN(const int64_t outputs, LabelWidth(model));
+      return LabelForm{LabelForm::Kind::kNumbers, outputs};
+    }
     case job::Loss::kSparseCategoricalCrossentropy:
     case job::Loss::KIND_NOT_SET:
       break;
   }
-  return {LabelForm::Kind::kClass, 1};
+  return LabelForm{LabelForm::Kind::kClass, 1};
 }
 
 absl::Status NotOfClass(double number, absl::string_view what) {
@@ -74,7 +73,7 @@ absl::StatusOr<ModelInputs> ModelInputsOf(const job::Model& model) {
       input.mutable_dense()->add_shape(input.dense().column_size());
     }
   }
-  inputs.label = LabelFormOf(model);
+  ASSIGN_OR_RETURN(inputs.label, LabelFormOf(model));
   return inputs;
 }
 
