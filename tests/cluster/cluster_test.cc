@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -63,6 +64,37 @@ TEST_F(ClusterTest, AJobTrainsToItsEndAndEveryTaskEndsWell) {
   const nlohmann::json evaluation = LastEvaluation();
   EXPECT_EQ(evaluation["global_step"], 400);
   EXPECT_GT(evaluation["accuracy"].get<double>(), 0.95);
+}
+
+// What nobody trains follows the batches: the evaluation uses it.
+TEST_F(ClusterTest, BatchNormalizationLearnsWhatTheEvaluatorUses) {
+  job::Job job = QuadrantsJob(400);
+  job::Layer& normalization = *job.mutable_model()->add_layer();
+  normalization.set_name("normalization");
+  normalization.mutable_batch_normalization()->set_momentum(0.9);
+  job::Layer& dropout = *job.mutable_model()->add_layer();
+  dropout.set_name("dropout");
+  dropout.mutable_dropout()->set_rate(0.2);
+  // Behind the hidden layer.
+  auto& layers = *job.mutable_model()->mutable_layer();
+  const int last = layers.size() - 1;
+  layers.SwapElements(last - 2, last);
+  layers.SwapElements(last - 2, last - 1);
+  FillDefaults(job);
+  TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2, checkpoints_);
+  ASSERT_OK(cluster.Start());
+  EXPECT_OK(cluster.WaitForChief());
+  EXPECT_OK(cluster.WaitForEvaluator());
+  EXPECT_GT(LastEvaluation()["accuracy"].get<double>(), 0.95);
+
+  const CheckpointStore store(checkpoints_);
+  ASSERT_OK_AND_ASSIGN(
+      const auto checkpoint,
+      CheckpointReader::Open(store.PathOf(store.ListSteps()->back())));
+  std::vector<float> mean(32);
+  EXPECT_OK(checkpoint->ReadElements("normalization/moving_mean", kValueArray,
+                                     0, absl::MakeSpan(mean)));
+  EXPECT_THAT(mean, testing::Contains(testing::Gt(0.1f)));
 }
 
 TEST_F(ClusterTest, TasksMayStartInAnyOrder) {

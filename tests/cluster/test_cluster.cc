@@ -153,7 +153,7 @@ absl::Status TestCluster::StartWorker(int index) {
   options.task = NewTask("worker", index);
   options.chief_address = Address("chief", 0);
   options.listen_address = Address("worker", index);
-  options.data_dir = QuadrantsDirectory();
+  options.data_dir = data_directory_;
   options.device = "cpu";
   options.input_shard = index;
   options.input_shards = num_workers_;
@@ -172,7 +172,7 @@ absl::Status TestCluster::StartEvaluator() {
   options.task = NewTask("evaluator", 0);
   options.chief_address = Address("chief", 0);
   options.evaluation.checkpoint_directory = checkpoint_directory_;
-  options.evaluation.model.data_dir = QuadrantsDirectory();
+  options.evaluation.model.data_dir = data_directory_;
   options.evaluation.model.device = "cpu";
   ASSIGN_OR_RETURN(evaluator_,
                    EvaluatorTask::Start(options, Clock::Real(), metrics_));

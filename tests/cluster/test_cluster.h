@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -40,6 +41,12 @@ class TestCluster {
   absl::Status StartEvaluator();
   // All of them.
   absl::Status Start();
+
+  // Where workers and evaluator that are started from now on find the data;
+  // QuadrantsDirectory() by default.
+  void SetDataDirectory(std::string directory) {
+    data_directory_ = std::move(directory);
+  }
 
   // The clock of the workers of this index that are started from now on; it
   // must outlive them.
@@ -81,6 +88,7 @@ class TestCluster {
   uint64_t next_incarnation_ = 1;
   MetricsRegistry metrics_;
   std::map<int, Clock*> worker_clocks_;
+  std::string data_directory_ = QuadrantsDirectory();
 
   std::unique_ptr<ChiefTask> chief_;
   std::map<int, std::unique_ptr<PsTask>> ps_;
