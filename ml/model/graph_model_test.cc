@@ -210,6 +210,30 @@ TEST_P(GraphModelTest, ABatchMayBeStagedWhileAnotherOneIsThere) {
   EXPECT_EQ(other.result.examples, 9);
 }
 
+// Of a batch of one, a kernel's gradient is 0 exactly where its input is.
+TEST_P(GraphModelTest, TwoDropoutsOfAModelDropDifferentElements) {
+  constexpr int kWidth = 64;
+  const std::unique_ptr<Model> model = Make(
+      "input { name: 'x' dense { shape: 64 } }"
+      "layer { name: 'a' input: 'x' dropout { rate: 0.5 } }"
+      "layer { name: 'b' input: 'x' dropout { rate: 0.5 } }"
+      "layer { input: ['a', 'b'] concatenate {} }"
+      "layer { dense { units: 2 use_bias: false } }");
+  SetAll(*model, RandomValues(*model));
+  Batch batch = RandomBatch(1, {kWidth}, 2);
+  batch.dense[0].values.assign(kWidth, 1);
+  const std::vector<float> gradient = GradientsOf(*model, batch)[0];
+  std::vector<bool> dropped;
+  for (int i = 0; i < 2 * kWidth; ++i) {
+    dropped.push_back(gradient[2 * i] == 0);
+  }
+  const std::vector<bool> first(dropped.begin(), dropped.begin() + kWidth);
+  const std::vector<bool> second(dropped.begin() + kWidth, dropped.end());
+  EXPECT_THAT(first, testing::Contains(true));
+  EXPECT_THAT(first, testing::Contains(false));
+  EXPECT_NE(first, second);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, GraphModelTest, DevicesUnderTest(),
                          DeviceName);
 
