@@ -76,6 +76,7 @@ class FakeModel : public Model {
   }
   const std::vector<TableUse>& tables() const override { return tables_; }
 
+  void RemoveVariable() { variables_.clear(); }
   void AddTable() { tables_.push_back({.name = "users", .width = 1}); }
 
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
@@ -86,7 +87,7 @@ class FakeModel : public Model {
     seeds.push_back(seed);
     gradient_[0] = value_[0] / 3 + batch.labels[0];
     for (const float row : fake.values) gradient_[0] += row;
-    sinks.variable(0, gradient_);
+    if (!variables_.empty()) sinks.variable(0, gradient_);
     if (tables_.empty()) return BatchResult{.examples = 1, .loss_sum = loss};
     row_gradients_ = fake.values;
     for (float& row : row_gradients_) row = row / 7 + gradient_[0] / 3;
@@ -199,8 +200,10 @@ class FakeParameters : public ParameterClient {
       }
     }
     auto reply = std::make_unique<Reply>(*this, request.sync->step + 1);
-    reply->stale = !shard_.Push(request.sync->step, request.sync->replica,
-                                request.gradients[0].values[0], rows);
+    const float gradient =
+        request.gradients.empty() ? 0 : request.gradients[0].values[0];
+    reply->stale =
+        !shard_.Push(request.sync->step, request.sync->replica, gradient, rows);
     return reply;
   }
   absl::Status Update(const wire::GetPlacementResponse&) override {
@@ -236,6 +239,9 @@ class FakeParameters : public ParameterClient {
       return parameters_.shard_.AwaitUpdates(updates_, limit);
     }
     Outcome outcome() const override {
+      if (request.targets.empty() && request.rows.empty()) {
+        return {0, 0, stale};
+      }
       return {updates_ - lag, updates_, stale};
     }
 
@@ -348,6 +354,17 @@ TEST(SyncTrainingLoop, RowsAreThoseOfTheStep) {
   worker.model.AddTable();
   ASSERT_OK(worker.loop.Run());
   EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(0, 0, 1, 1));
+}
+
+TEST(SyncTrainingLoop, AModelOfTablesAloneIsTrainedToTheEnd) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2);
+  worker.model.RemoveVariable();
+  worker.model.AddTable();
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_EQ(shard.Read().second, 3);
+  EXPECT_EQ(worker.metrics.stale_gradients.value(), 0);
+  EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(0, 0, 1, 1, 2, 2));
 }
 
 TEST(SyncTrainingLoop, WhatIsRandomDependsOnStepAndReplicaAlone) {
