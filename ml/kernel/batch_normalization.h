@@ -49,6 +49,8 @@ class BatchNormalization {
   // With mean and variance of `x` itself, Σ (x - mean)² / rows.
   virtual absl::Status ForwardTraining(const float* x, const float* gamma,
                                        const float* beta, float* y) = 0;
+  // A variance below 0, to which changes that came late may have taken a moving
+  // one, is as one of 0.
   virtual absl::Status ForwardEvaluation(const float* x, const float* gamma,
                                          const float* beta,
                                          const Moments& moving, float* y) = 0;

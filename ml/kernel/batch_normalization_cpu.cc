@@ -157,7 +157,10 @@ class CpuBatchNormalization : public BatchNormalization {
                                  const float* beta, const Moments& moving,
                                  float* y) override {
     std::copy_n(moving.mean, shape_.channels, mean_.data());
-    std::copy_n(moving.variance, shape_.channels, variance_.data());
+    // NaN stays NaN.
+    for (int64_t c = 0; c < shape_.channels; ++c) {
+      variance_[c] = moving.variance[c] < 0 ? 0 : moving.variance[c];
+    }
     Apply(x, gamma, beta, y);
     return absl::OkStatus();
   }

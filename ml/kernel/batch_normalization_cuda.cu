@@ -78,8 +78,9 @@ __global__ void ScaleKernel(const float* mean, const float* variance,
   const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (c >= channels) return;
   of.mean[c] = mean[c];
-  of.variance[c] = variance[c];
-  of.inverse[c] = 1 / sqrtf(variance[c] + epsilon);
+  // A moving variance may be below 0. NaN stays NaN.
+  of.variance[c] = variance[c] < 0 ? 0 : variance[c];
+  of.inverse[c] = 1 / sqrtf(of.variance[c] + epsilon);
   of.scale[c] = of.inverse[c] * (gamma == nullptr ? 1 : gamma[c]);
   of.shift[c] = beta == nullptr ? 0 : beta[c];
 }

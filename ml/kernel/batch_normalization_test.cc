@@ -129,6 +129,20 @@ TEST_P(BatchNormalizationTest, EvaluationUsesTheMovingMoments) {
                     a.x, {mean, variance}, a.gamma, a.beta, kEpsilon))));
 }
 
+TEST_P(BatchNormalizationTest, AMovingVarianceBelowZeroIsZeroAndNanStaysNan) {
+  const float scale = 1 / std::sqrt(kEpsilon);
+  float* const y = NewOutput(3);
+  EXPECT_OK(Make({1, 3})->ForwardEvaluation(
+      Put<float>({1, 2, 3}), nullptr, nullptr,
+      {Put<float>({0, 0, 0}),
+       Put<float>({-1, 0, std::numeric_limits<float>::quiet_NaN()})},
+      y));
+  const std::vector<float> values = Get(y, 3);
+  EXPECT_FLOAT_EQ(values[0], scale);
+  EXPECT_FLOAT_EQ(values[1], 2 * scale);
+  EXPECT_TRUE(std::isnan(values[2]));
+}
+
 TEST_P(BatchNormalizationTest, NoGammaIsOnesAndNoBetaZeros) {
   const Shape shape = {33, 6};
   const Arguments a(shape);
