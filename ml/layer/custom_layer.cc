@@ -75,6 +75,7 @@ class DeclaredLayer : public Layer {
           absl::StrCat("custom.variable declares ", VariablesText(*this),
                        "; the layer has ", VariablesText(*code)));
     }
+    RETURN_IF_ERROR(CheckCode(*code));
     if (!code->variable_l2().empty()) variable_l2_ = code->variable_l2();
     code_ = std::move(code);
     return absl::OkStatus();
@@ -108,6 +109,21 @@ class DeclaredLayer : public Layer {
     }
     variables_.push_back(std::move(variable));
     return absl::OkStatus();
+  }
+
+  // What a declaration can't say of variables, and what the model relies on.
+  static absl::Status CheckCode(const Layer& code) {
+    for (const VariableSpec& variable : code.variables()) {
+      if (variable.trained) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the layer's variable \"", variable.name,
+          "\" is not trained: a custom layer's variables all are"));
+    }
+    const size_t l2s = code.variable_l2().size();
+    if (l2s == 0 || l2s == code.variables().size()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the layer has ", code.variables().size(),
+                     " variables, but an l2 of ", l2s));
   }
 
   // "kernel [2, 3], bias [3]".

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -31,6 +32,23 @@ class Scale : public Layer {
     return absl::UnimplementedError("the scale itself");
   }
 };
+
+// A Scale with a slip.
+class BadScale : public Scale {
+ public:
+  BadScale(const Shape& shape, absl::string_view slip) : Scale(shape) {
+    if (slip == "untrained") variables_[0].trained = false;
+    if (slip == "l2") variable_l2_ = {.5, .5};
+  }
+};
+
+const CustomLayerRegistration kBadScale(
+    "bad_scale",
+    [](const job::CustomLayer& spec, absl::Span<const LayerInput> inputs)
+        -> absl::StatusOr<std::unique_ptr<const Layer>> {
+      return std::make_unique<BadScale>(inputs[0].shape,
+                                        ParameterOf(spec, "slip"));
+    });
 
 const CustomLayerRegistration kScale(
     "scale",
@@ -100,6 +118,14 @@ TEST(CustomLayerTest, ADeclarationThatIsNotTheLayersIsRefused) {
        {"declares factor [2]", "has factor [1]"}},
       {"type: 'scale' output_shape: 3 parameter { name: 'unknown' value: 'x' }",
        {"an unknown parameter", ""}},
+      {"type: 'bad_scale' output_shape: 3 "
+       "parameter { name: 'slip' value: 'untrained' }" +
+           factor,
+       {"\"factor\"", "is not trained"}},
+      {"type: 'bad_scale' output_shape: 3 "
+       "parameter { name: 'slip' value: 'l2' }" +
+           factor,
+       {"has 1 variables", "an l2 of 2"}},
       {"output_shape: 3", {"custom.type", ""}},
       {"type: 'x'", {"custom.output_shape is not set", ""}},
       {"type: 'x' output_shape: 0", {"output_shape", "[0]"}},
