@@ -56,7 +56,7 @@ PlacementFollower::PlacementFollower(Options options, ChiefSession& session,
       session_(session),
       parameters_(parameters),
       clock_(clock),
-      known_version_(session.state().placement_version()),
+      known_version_(options_.known_version),
       thread_([this] { Follow(); }) {}
 
 PlacementFollower::~PlacementFollower() {

@@ -1,6 +1,7 @@
 #ifndef PARASOL_WORKER_PLACEMENT_FOLLOWER_H_
 #define PARASOL_WORKER_PLACEMENT_FOLLOWER_H_
 
+#include <cstdint>
 #include <functional>
 #include <thread>
 
@@ -41,6 +42,9 @@ inline bool HasEnded(const wire::HeartbeatResponse& state) {
 class PlacementFollower {
  public:
   struct Options {
+    // The placement_version() of the session before the placement that
+    // `parameters` has was asked for: a change in between is not missed.
+    int64_t known_version = 0;
     // Whether another run's variables are of no use to the loop: its step
     // numbers are those of the run that was.
     bool is_synchronous = false;

@@ -110,7 +110,8 @@ class Task : public WorkerTask {
                           bool (*reached)(const wire::HeartbeatResponse&));
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   void StartClaims(ChiefSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status Loop(ChiefSession& session);
+  // `placement_version`: before the clients' placement was asked for.
+  absl::Status Loop(ChiefSession& session, int64_t placement_version);
   absl::Status RunLoop(ParameterClient& parameters);
   bool IsSynchronous() const {
     return job_.parameter_server().has_synchronous();
@@ -227,9 +228,10 @@ absl::Status Task::Prepare(ChiefSession& session) {
 
 absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
+  const int64_t placement_version = session.state().placement_version();
   ASSIGN_OR_RETURN(const bool connected, ConnectToShards(session));
   if (connected) {
-    const absl::Status looped = Loop(session);
+    const absl::Status looped = Loop(session, placement_version);
     // Others may have done the last steps while this worker stood still.
     if (!looped.ok() && session.state().phase() != wire::COMPLETE) {
       return looped;
@@ -306,7 +308,7 @@ void Task::StartClaims(ChiefSession& session) {
   claims_ = std::move(steps);
 }
 
-absl::Status Task::Loop(ChiefSession& session) {
+absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
   ParameterClient* parameters;
   {
     absl::MutexLock lock(&mu_);
@@ -315,7 +317,8 @@ absl::Status Task::Loop(ChiefSession& session) {
   absl::Status result;
   {
     PlacementFollower follower(
-        {.is_synchronous = IsSynchronous(),
+        {.known_version = placement_version,
+         .is_synchronous = IsSynchronous(),
          .on_complete = [this] { OnComplete(); },
          .on_lost = [this](absl::Status why) { OnLost(std::move(why)); }},
         session, *parameters, clock_);
