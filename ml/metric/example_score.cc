@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "base/log.h"
 
@@ -27,15 +28,27 @@ size_t Largest(Values values) {
   return std::max_element(values.begin(), values.end()) - values.begin();
 }
 
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// NaN compares with nothing: without this there would be a largest output, and
+// an accuracy, of a model that has diverged.
+bool HasNan(Values values) {
+  return std::any_of(values.begin(), values.end(),
+                     [](float value) { return std::isnan(value); });
+}
+
 double ClassIsRight(Values outputs, Values labels) {
+  if (HasNan(outputs)) return kNan;
   return Largest(outputs) == static_cast<size_t>(labels[0]) ? 1 : 0;
 }
 
 double LikeliestClassIsRight(Values outputs, Values labels) {
+  if (HasNan(outputs)) return kNan;
   return Largest(outputs) == Largest(labels) ? 1 : 0;
 }
 
 double SideIsRight(Values outputs, Values labels) {
+  if (HasNan(outputs)) return kNan;
   return Mean(outputs, labels,
               [](float z, float y) { return (z > 0) == (y > 0.5f) ? 1 : 0; });
 }

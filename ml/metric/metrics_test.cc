@@ -91,6 +91,26 @@ TEST(MetricsTest, OfClassesTheLargestOutputCounts) {
   EXPECT_THAT(dense.Results(), ElementsAre(Is("accuracy", 2.0 / 3)));
 }
 
+TEST(MetricsTest, AnOutputThatIsNanMakesTheAccuracyNan) {
+  struct Case {
+    std::string loss;
+    int64_t outputs;
+    std::vector<float> labels;
+  };
+  const Case cases[] = {
+      {"sparse_categorical_crossentropy {}", 2, {0, 0}},
+      {"categorical_crossentropy {}", 2, {1, 0, 1, 0}},
+      {"binary_crossentropy {}", 2, {0, 0, 0, 0}},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.loss);
+    Metrics metrics =
+        Make("loss { " + c.loss + " } metric { accuracy {} }", c.outputs);
+    metrics.Add(MakeBatch(2, c.labels), {1, 0, 1, std::nanf("")});
+    EXPECT_TRUE(std::isnan(metrics.Results()[0].second));
+  }
+}
+
 TEST(MetricsTest, BinaryOnesAreOfTheSigmoidAndWithoutSmoothing) {
   Metrics metrics = Make(kAllOfBinary, 1);
   metrics.Add(MakeBatch(4, {1, 0, 1, 0}), {2, -1, -3, 1});
