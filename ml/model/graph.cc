@@ -268,7 +268,14 @@ class Resolver {
 
   absl::Status Read(GraphTable& table, const GraphNode& node) {
     RETURN_IF_ERROR(CheckL2(node.layer->row_l2()));
-    table.l2 += node.layer->row_l2();
+    const auto [reader, is_first] = readers_.emplace(table.name, node.name);
+    if (is_first) table.l2 = node.layer->row_l2();
+    if (table.l2 != node.layer->row_l2()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "l2 of table \"", table.name, "\" is ", node.layer->row_l2(),
+          ", in layer \"", reader->second, "\" it is ", table.l2,
+          ": a row is counted once, so all layers that read it must agree"));
+    }
     for (const size_t value : node.inputs) {
       if (value >= graph_.inputs.size()) continue;
       const GraphInput& input = graph_.inputs[value];
@@ -348,6 +355,8 @@ class Resolver {
   Graph graph_;
   size_t dense_ = 0, ids_ = 0;  // inputs of each kind
   absl::flat_hash_map<std::string, size_t> tables_;
+  // The first layer that reads each table.
+  absl::flat_hash_map<std::string, std::string> readers_;
   // By the name of the input or layer.
   absl::flat_hash_map<std::string, size_t> values_;
   absl::flat_hash_set<std::string> variables_;  // names

@@ -37,7 +37,7 @@ struct GraphTable {
   int64_t width = 0;
   // Whose ids: in the order of Batch::ids, each once. None: nobody reads it.
   std::vector<size_t> id_inputs = {};
-  double l2 = 0;  // of all layers that read it
+  double l2 = 0;  // the same in all layers that read it
 };
 
 // A job's model, checked: every default filled in, every shape known.

@@ -133,6 +133,13 @@ TEST(GraphTest, WhatIsNotAGraphIsNamed) {
        "model.layer[1] \"add_1\": inputs of shapes [3] and [4]"},
       {"l2", "input_shape: 4 layer { dense { units: 3 kernel_l2: -1 } }",
        "model.layer[0] \"dense_0\": kernel: an l2 of -1"},
+      {"two l2 of one table",
+       "input { name: 'a' ids {} } sparse_table { name: 't' width: 2 }"
+       "layer { name: 'x' embedding_bag { table: 't' l2: .5 } input: 'a' }"
+       "layer { name: 'y' embedding_bag { table: 't' l2: .25 } input: 'a' }"
+       "layer { concatenate {} input: ['x', 'y'] } " +
+           dense,
+       "\"y\": l2 of table \"t\" is 0.25, in layer \"x\" it is 0.5"},
       {"no table",
        "input { name: 'a' ids {} }"
        "layer { embedding_bag { table: 'x' } } " +
@@ -145,6 +152,18 @@ TEST(GraphTest, WhatIsNotAGraphIsNamed) {
     EXPECT_THAT(Resolve(c.text), StatusIs(absl::StatusCode::kInvalidArgument,
                                           HasSubstr(c.want)));
   }
+}
+
+TEST(GraphTest, OneL2OfATableThatSeveralLayersReadCountsOnce) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      Resolve(
+          "input { name: 'a' ids {} } sparse_table { name: 't' width: 2 }"
+          "layer { name: 'x' embedding_bag { table: 't' l2: .5 } input: 'a' }"
+          "layer { name: 'y' embedding_bag { table: 't' l2: .5 } input: 'a' }"
+          "layer { concatenate {} input: ['x', 'y'] }"
+          "layer { dense { units: 4 } }"));
+  EXPECT_EQ(graph.tables[0].l2, .5);
 }
 
 }  // namespace
