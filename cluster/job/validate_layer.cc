@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -42,8 +43,10 @@ absl::Status IsPixels(const std::string& path, const Numbers& numbers) {
 }
 
 absl::Status IsEpsilon(const std::string& path, double epsilon) {
-  if (epsilon > 0 && epsilon <= 1) return absl::OkStatus();
-  return Fault(path, absl::StrCat(epsilon, " is not above 0 and at most 1"));
+  // Kernels divide by its root in float32.
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  if (epsilon >= kLeast && epsilon <= 1) return absl::OkStatus();
+  return Fault(path, absl::StrCat(epsilon, " is not in ", kLeast, " to 1"));
 }
 
 // What dense and conv2d have in common.

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "ml/kernel/batch_normalization.h"
 #include "ml/layer/dense_inputs.h"
+#include "ml/layer/normalization_epsilon.h"
 
 namespace parasol {
 namespace {
@@ -159,9 +160,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
     return absl::InvalidArgumentError(
         absl::StrCat("momentum is ", spec.momentum(), ", not in [0, 1]"));
   }
-  if (spec.has_epsilon() && !(spec.epsilon() > 0 && spec.epsilon() <= 1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("epsilon is ", spec.epsilon(), ", not in (0, 1]"));
+  if (spec.has_epsilon()) {
+    RETURN_IF_ERROR(CheckEpsilon(spec.epsilon()));
   }
   return std::make_unique<BatchNormalizationLayer>(spec, shape,
                                                    Epilogue::kNone);

@@ -143,6 +143,10 @@ TEST(MakeBatchNormalizationTest, NumbersOutOfRangeAreSaid) {
   EXPECT_THAT(MakeBatchNormalization(spec, inputs),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("epsilon is nan")));
+  spec.set_epsilon(1e-39);  // a denormal float32
+  EXPECT_THAT(MakeBatchNormalization(spec, inputs),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("epsilon is 1e-39")));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, BatchNormalizationLayerTest,

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "ml/kernel/layer_normalization.h"
 #include "ml/layer/dense_inputs.h"
+#include "ml/layer/normalization_epsilon.h"
 
 namespace parasol {
 namespace {
@@ -109,6 +110,9 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
   if (shape.empty()) {
     return absl::InvalidArgumentError(
         "layer_normalization takes a last axis, not a scalar");
+  }
+  if (spec.has_epsilon()) {
+    RETURN_IF_ERROR(CheckEpsilon(spec.epsilon()));
   }
   return std::make_unique<LayerNormalizationLayer>(spec, std::move(shape));
 }

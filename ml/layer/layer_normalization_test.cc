@@ -90,6 +90,16 @@ TEST(MakeLayerNormalizationTest, AScalarHasNoLastAxis) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST(MakeLayerNormalizationTest, AnEpsilonThatIsNoFloat32IsRefused) {
+  for (const double epsilon : {0.0, 1e-46, 1e-39, 1.5}) {
+    job::LayerNormalization spec;
+    spec.set_epsilon(epsilon);
+    EXPECT_THAT(MakeLayerNormalization(spec, {{.shape = {4}}}),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << epsilon;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, LayerNormalizationTest, DevicesUnderTest(),
                          DeviceName);
 
