@@ -122,7 +122,8 @@ class ClippedModel : public Model {
     const job::Optimizer& own = job_.model().sparse_table(table).optimizer();
     ClipAlone(own, absl::MakeSpan(clipped));
     if (own.has_global_clipnorm()) {
-      ClipByNorm(own.global_clipnorm(), absl::MakeSpan(clipped));
+      const std::array<absl::Span<float>, 1> all = {absl::MakeSpan(clipped)};
+      ClipByGlobalNorm(own.global_clipnorm(), all);
     }
     return absl::MakeSpan(clipped);
   }

@@ -10,7 +10,8 @@ namespace parasol {
 
 // `model` with its gradients clipped as the job's optimizers say: by value,
 // then each variable's by its norm, then all by their common norm. Of a sparse
-// table the batch's rows together are what a variable's gradient is. Variables
+// table the batch's rows together are what a variable's gradient is; one with
+// an optimizer of its own is clipped as that one says, and alone. Variables
 // that are not trained are left as they are. `model` itself if no optimizer
 // says anything.
 //

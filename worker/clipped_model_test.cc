@@ -1,6 +1,7 @@
 #include "worker/clipped_model.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <utility>
@@ -23,8 +24,11 @@ using ::testing::FloatEq;
 // gradient is ready first.
 class FakeModel : public Model {
  public:
-  FakeModel(bool& computing, size_t tables)
-      : computing_(computing), variables_(3), tables_(tables) {
+  FakeModel(bool& computing, size_t tables, std::vector<float> row_gradients)
+      : computing_(computing),
+        variables_(3),
+        tables_(tables),
+        row_gradients_(std::move(row_gradients)) {
     variables_[2].trained = false;
   }
 
@@ -51,7 +55,7 @@ class FakeModel : public Model {
     sinks.variable(2, moving_);
     sinks.variable(0, {12});
     for (size_t table = 0; table < tables_.size(); ++table) {
-      sinks.rows(table, {7, 8}, {30, 40});
+      sinks.rows(table, {7, 8}, row_gradients_);
     }
     computing_ = false;
     return BatchResult{.examples = 7};
@@ -64,6 +68,7 @@ class FakeModel : public Model {
   bool& computing_;
   std::vector<VariableSpec> variables_;
   const std::vector<TableUse> tables_;
+  const std::vector<float> row_gradients_;
   const std::vector<float> moving_ = {100, 200};
 };
 
@@ -72,8 +77,8 @@ class ClippedModelTest : public testing::Test {
   void Clip(const job::Optimizer& limits) {
     *job_.mutable_optimizer() = limits;
     const int tables = job_.model().sparse_table_size();
-    model_ =
-        ClipGradients(std::make_unique<FakeModel>(computing_, tables), job_);
+    model_ = ClipGradients(
+        std::make_unique<FakeModel>(computing_, tables, row_gradients_), job_);
   }
 
   void Step() {
@@ -101,6 +106,7 @@ class ClippedModelTest : public testing::Test {
   }
 
   bool computing_ = false;
+  std::vector<float> row_gradients_ = {30, 40};  // of each table
   std::unique_ptr<Model> model_;
   job::Job job_;
   std::map<size_t, absl::Span<const float>> gradients_, rows_;
@@ -108,7 +114,8 @@ class ClippedModelTest : public testing::Test {
 };
 
 TEST_F(ClippedModelTest, WithoutALimitItIsTheModelItself) {
-  auto model = std::make_unique<FakeModel>(computing_, /*tables=*/0);
+  auto model =
+      std::make_unique<FakeModel>(computing_, /*tables=*/0, row_gradients_);
   const Model* const same = model.get();
   EXPECT_EQ(ClipGradients(std::move(model), job_).get(), same);
 }
@@ -167,6 +174,33 @@ TEST_F(ClippedModelTest, ATableWithItsOwnOptimizerHasItsOwnLimits) {
   EXPECT_THAT(gradients_[0], ElementsAre(6));
   EXPECT_THAT(rows_[0], ElementsAre(30, 35));
   EXPECT_THAT(rows_[1], ElementsAre(30, 40));
+}
+
+TEST_F(ClippedModelTest, ATablesOwnLimitsAreAppliedInOrderToItsRowsTogether) {
+  job::Optimizer& own =
+      *job_.mutable_model()->add_sparse_table()->mutable_optimizer();
+  own.set_clipnorm(25);  // of (30, 40)
+  job::Optimizer& other =
+      *job_.mutable_model()->add_sparse_table()->mutable_optimizer();
+  other.set_clipvalue(30);
+  other.set_global_clipnorm(std::sqrt(2.) * 15);
+  Clip({});
+  Step();
+  EXPECT_THAT(gradients_[0], ElementsAre(12));
+  EXPECT_THAT(rows_[0], ElementsAre(FloatEq(15), FloatEq(20)));
+  EXPECT_THAT(rows_[1], ElementsAre(FloatEq(15), FloatEq(15)));
+}
+
+TEST_F(ClippedModelTest, ANormThatIsNotFiniteMakesATablesRowsNan) {
+  job_.mutable_model()
+      ->add_sparse_table()
+      ->mutable_optimizer()
+      ->set_global_clipnorm(1);
+  row_gradients_ = {std::numeric_limits<float>::infinity(), 1};
+  Clip({});
+  Step();
+  EXPECT_TRUE(std::isnan(rows_[0][0]));
+  EXPECT_TRUE(std::isnan(rows_[0][1]));
 }
 
 TEST_F(ClippedModelTest, TheOrderIsValueThenNormThenNormOfAll) {

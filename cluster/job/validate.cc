@@ -67,24 +67,32 @@ absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
   return absl::OkStatus();
 }
 
-// Keras clips the average of the replicas' gradients; workers clip their own.
-absl::Status ValidateSynchronousClipping(const job::Job& job) {
-  const job::ParameterServerStrategy& strategy = job.parameter_server();
-  const job::Optimizer& optimizer = job.optimizer();
-  if (!strategy.has_synchronous() ||
-      strategy.synchronous().replicas_to_aggregate() == 1) {
-    return absl::OkStatus();
-  }
-  const auto fault = [](absl::string_view field) {
-    return Fault(field,
+absl::Status DoesNotClip(absl::string_view path,
+                         const job::Optimizer& optimizer) {
+  const auto fault = [path](absl::string_view field) {
+    return Fault(absl::StrCat(path, ".", field),
                  "gradients are clipped before they are averaged, not after as "
                  "in Keras: with parameter_server.synchronous it needs "
                  "replicas_to_aggregate: 1");
   };
-  if (optimizer.has_clipvalue()) return fault("optimizer.clipvalue");
-  if (optimizer.has_clipnorm()) return fault("optimizer.clipnorm");
-  if (optimizer.has_global_clipnorm()) {
-    return fault("optimizer.global_clipnorm");
+  if (optimizer.has_clipvalue()) return fault("clipvalue");
+  if (optimizer.has_clipnorm()) return fault("clipnorm");
+  if (optimizer.has_global_clipnorm()) return fault("global_clipnorm");
+  return absl::OkStatus();
+}
+
+// Keras clips the average of the replicas' gradients; workers clip their own.
+absl::Status ValidateSynchronousClipping(const job::Job& job) {
+  const job::ParameterServerStrategy& strategy = job.parameter_server();
+  if (!strategy.has_synchronous() ||
+      strategy.synchronous().replicas_to_aggregate() == 1) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(DoesNotClip("optimizer", job.optimizer()));
+  for (int i = 0; i < job.model().sparse_table_size(); ++i) {
+    RETURN_IF_ERROR(
+        DoesNotClip(absl::StrCat("model.sparse_table[", i, "].optimizer"),
+                    job.model().sparse_table(i).optimizer()));
   }
   return absl::OkStatus();
 }
@@ -139,16 +147,6 @@ absl::Status ValidateSparseTable(const std::string& path,
   }
   if (!table.has_optimizer()) return absl::OkStatus();
   RETURN_IF_ERROR(ValidateOptimizer(table.optimizer())) << path;
-  const auto unclipped = [&path](absl::string_view field) {
-    return Fault(absl::StrCat(path, ".optimizer.", field),
-                 "gradients of rows are not clipped; clip the layers' with the "
-                 "job's optimizer");
-  };
-  if (table.optimizer().has_clipvalue()) return unclipped("clipvalue");
-  if (table.optimizer().has_clipnorm()) return unclipped("clipnorm");
-  if (table.optimizer().has_global_clipnorm()) {
-    return unclipped("global_clipnorm");
-  }
   return absl::OkStatus();
 }
 
