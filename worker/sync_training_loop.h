@@ -29,7 +29,9 @@ namespace parasol {
 // complete, whose share whoever computes. A replica that is assigned meanwhile,
 // because its worker was lost, is computed from the same values. What a step
 // adds up to depends on (step, replica) alone, so not on which worker did what,
-// or when. For one thread.
+// or when: to the last bit on CPUs of one kind with the same --threads. A CUDA
+// device sums the gradients of rows in no fixed order, and a process chooses
+// cuDNN's algorithms for itself. For one thread.
 //
 // One exception: a shard's table that has completed the step before a replica's
 // rows are pulled from it. It takes a backup that is late, or a worker that was
