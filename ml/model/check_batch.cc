@@ -64,7 +64,7 @@ absl::Status CheckOffsets(const IdFeature& feature) {
       feature.offsets.back(), " for ", feature.ids.size(), " ids"));
 }
 
-absl::Status CheckIds(const LayerInput& what, int64_t examples,
+absl::Status CheckIds(const GraphInput& input, int64_t examples,
                       const IdFeature& feature) {
   if (static_cast<int64_t>(feature.ids.size()) > kMaxElements) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -81,12 +81,12 @@ absl::Status CheckIds(const LayerInput& what, int64_t examples,
     return absl::InvalidArgumentError(absl::StrCat(
         feature.ids.size(), " ids have ", feature.weights.size(), " weights"));
   }
-  for (int64_t i = 0; what.ids_per_example > 0 && i < examples; ++i) {
+  for (int64_t i = 0; input.needs_each_column && i < examples; ++i) {
     const int64_t ids = feature.offsets[i + 1] - feature.offsets[i];
-    if (ids == what.ids_per_example) continue;
+    if (ids == input.what.ids_per_example) continue;
     return absl::InvalidArgumentError(absl::StrCat("example ", i, " has ", ids,
                                                    " ids, the model's input ",
-                                                   what.ids_per_example));
+                                                   input.what.ids_per_example));
   }
   return absl::OkStatus();
 }
@@ -109,7 +109,7 @@ absl::Status CheckBatch(const Graph& graph, const Batch& batch) {
     const absl::Status checked =
         input.what.kind == LayerInput::Kind::kDense
             ? CheckDense(input.what, batch.size, batch.dense[input.index])
-            : CheckIds(input.what, batch.size, batch.ids[input.index]);
+            : CheckIds(input, batch.size, batch.ids[input.index]);
     RETURN_IF_ERROR(checked) << "input \"" << input.name << "\"";
   }
   return absl::OkStatus();

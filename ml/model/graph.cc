@@ -245,7 +245,7 @@ class Resolver {
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
     RETURN_IF_ERROR(CheckShape(node.layer->output_shape())) << "output";
     if (table) {
-      RETURN_IF_ERROR(Read(graph_.tables[*table], node));
+      RETURN_IF_ERROR(Read(graph_.tables[*table], node, spec.has_embedding()));
     }
     RETURN_IF_ERROR(AddVariables(node));
     graph_.nodes.push_back(std::move(node));
@@ -266,7 +266,8 @@ class Resolver {
         absl::StrCat("table \"", name, "\" is not in model.sparse_table"));
   }
 
-  absl::Status Read(GraphTable& table, const GraphNode& node) {
+  absl::Status Read(GraphTable& table, const GraphNode& node,
+                    bool needs_each_column) {
     RETURN_IF_ERROR(CheckL2(node.layer->row_l2()));
     const auto [reader, is_first] = readers_.emplace(table.name, node.name);
     if (is_first) table.l2 = node.layer->row_l2();
@@ -278,8 +279,9 @@ class Resolver {
     }
     for (const size_t value : node.inputs) {
       if (value >= graph_.inputs.size()) continue;
-      const GraphInput& input = graph_.inputs[value];
+      GraphInput& input = graph_.inputs[value];
       if (input.what.kind != LayerInput::Kind::kIds) continue;
+      input.needs_each_column |= needs_each_column;
       const auto place = std::lower_bound(table.id_inputs.begin(),
                                           table.id_inputs.end(), input.index);
       if (place == table.id_inputs.end() || *place != input.index) {

@@ -19,6 +19,8 @@ struct GraphInput {
   std::string name = {};
   LayerInput what = {};
   size_t index = 0;  // in Batch::dense or Batch::ids
+  // Whether each example must have ids_per_example: an `embedding` reads it.
+  bool needs_each_column = false;
 };
 
 // A layer and what it is applied to. Values are numbered: first the graph's

@@ -266,6 +266,19 @@ TEST_P(ModelRowsTest, ATableAloneIsEnoughToTrain) {
   EXPECT_THAT(model->variables(), IsEmpty());
 }
 
+TEST_P(ModelRowsTest, AColumnThatOnlyBagsReadMayHaveSeveralValues) {
+  const std::unique_ptr<Model> model = Make(
+      "input { name: 'a' ids { column { name: 'a' identity { num_ids: 9 } } } }"
+      "sparse_table { name: 't' width: 2 }"
+      "layer { embedding_bag { table: 't' } }");
+  const auto staged = model->NewStagedBatch();
+  EXPECT_OK(model->Stage(
+      {.size = 2,
+       .ids = {{.offsets = {0, 3, 4}, .ids = {1, 2, 3, 1}, .weights = {}}},
+       .labels = {0, 1}},
+      *staged));
+}
+
 TEST_P(ModelRowsTest, IdsThatDoNotFitAreNamed) {
   const std::unique_ptr<Model> model = Make(Factors());
   const auto staged = model->NewStagedBatch();
