@@ -1,5 +1,6 @@
 #include "ml/input/batch_decoder.h"
 
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,9 +27,6 @@ BatchDecoder::BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
       slots_(options.ahead + kLentBatches),
       order_(std::move(order)) {
   for (Slot& slot : slots_) free_.push_back(&slot);
-  for (int i = 0; i < options.threads; ++i) {
-    threads_.emplace_back([this] { Run(); });
-  }
 }
 
 BatchDecoder::~BatchDecoder() {
@@ -42,6 +40,9 @@ BatchDecoder::~BatchDecoder() {
 
 absl::StatusOr<const Batch*> BatchDecoder::Next() {
   if (!failure_.ok()) return failure_;
+  while (threads_.size() < static_cast<size_t>(options_.threads)) {
+    threads_.emplace_back([this] { Run(); });
+  }
   if (lent_before_ != nullptr) Release(lent_before_);
   lent_before_ = std::exchange(lent_, nullptr);
   while (Slot* slot = AwaitTurn()) {

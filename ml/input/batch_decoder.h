@@ -23,7 +23,8 @@ namespace parasol {
 // order whatever the threads do. A batch goes round: free -> its examples
 // drawn, in turn -> decoded -> given out by Next(), in the same turn -> lent ->
 // free. There are `ahead` of them and the two that are lent, and their memory
-// is used again.
+// is used again. The threads start with the first Next(): of a set that is
+// only opened again nothing is decoded.
 //
 // Shutdown: the threads stop behind the batch that each is at, and are joined.
 class BatchDecoder {

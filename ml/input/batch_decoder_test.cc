@@ -30,8 +30,10 @@ class NumberSet final : public ExampleSet {
 
   const std::vector<int64_t>& file_starts() const override { return starts_; }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override {
+    ++decoders_;
     return std::make_unique<Decoder>(*this);
   }
+  int decoders() const { return decoders_; }
 
  private:
   class Decoder final : public ExampleDecoder {
@@ -57,6 +59,7 @@ class NumberSet final : public ExampleSet {
 
   const std::vector<int64_t> starts_;
   const std::set<int64_t> corrupt_;
+  mutable std::atomic<int> decoders_ = 0;
 };
 
 // Decodes a set of 10 examples in batches of 3, in their order.
@@ -78,6 +81,12 @@ class BatchDecoderTest : public testing::Test {
             .threads = 3, .ahead = 3, .skip_corrupt = skip_corrupt},
         skipped_);
     return *decoder_;
+  }
+
+  // How many decoders there have been once the threads are joined.
+  int Close() {
+    decoder_.reset();
+    return set_->decoders();
   }
 
   std::atomic<int64_t> skipped_ = 0;
@@ -131,6 +140,13 @@ TEST_F(BatchDecoderTest, APassWithoutARecordIsAnErrorAndNoEndlessLoop) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("not one record can be decoded")));
   }
+}
+
+TEST_F(BatchDecoderTest, NothingIsDecodedBeforeTheFirstBatchIsWanted) {
+  Open({}, /*skip_corrupt=*/false);
+  EXPECT_EQ(Close(), 0);
+  EXPECT_OK(Open({}, /*skip_corrupt=*/false).Next());
+  EXPECT_EQ(Close(), 3);
 }
 
 TEST_F(BatchDecoderTest, EndsWhateverHasBeenTaken) {
