@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "ml/input/csv_fields.h"
 #include "ml/input/file_set.h"
+#include "ml/input/line_records.h"
 #include "ml/input/number.h"
 #include "ml/input/records.h"
 #include "ml/input/row_features.h"
@@ -38,26 +39,37 @@ std::string DelimiterOf(const job::CsvDataset& csv) {
   return csv.delimiter().empty() ? "," : csv.delimiter();
 }
 
+// Values have lost the blanks around them, unless these are in quotes: a job's
+// text may have them all the same.
+bool IsText(absl::string_view value, absl::string_view text) {
+  return value == text || value == Trimmed(text);
+}
+
 // What makes a label of a value.
 class CsvLabelRule {
  public:
   explicit CsvLabelRule(const job::CsvLabel& spec) : spec_(spec) {
-    for (const std::string& name : spec.class_()) {
-      classes_.emplace(name, classes_.size());
+    for (int i = 0; i < spec.class__size(); ++i) {
+      classes_.emplace(spec.class_(i), i);
+    }
+    for (int i = 0; i < spec.class__size(); ++i) {
+      classes_.emplace(Trimmed(spec.class_(i)), i);
     }
   }
 
   absl::StatusOr<double> NumberOf(absl::string_view value) const {
     if (!spec_.positive().empty()) {
-      return std::count(spec_.positive().begin(), spec_.positive().end(),
-                        value) > 0;
+      return std::any_of(spec_.positive().begin(), spec_.positive().end(),
+                         [value](const std::string& positive) {
+                           return IsText(value, positive);
+                         });
     }
     if (!classes_.empty()) {
       const auto found = classes_.find(value);
       if (found != classes_.end()) return found->second;
       return absl::DataLossError(absl::StrCat("label ", Quoted(value),
                                               " is none of the ",
-                                              classes_.size(), " classes"));
+                                              spec_.class__size(), " classes"));
     }
     const std::optional<double> number = ParseNumber(value);
     if (number.has_value()) return *number;
@@ -95,7 +107,7 @@ struct CsvSet final : public ExampleSet {
   bool IsMissing(absl::string_view value) const {
     if (value.empty()) return true;
     for (const std::string& missing : spec.missing()) {
-      if (value == missing) return true;
+      if (IsText(value, missing)) return true;
     }
     return false;
   }
@@ -146,6 +158,9 @@ class CsvDecoder final : public ExampleDecoder {
       row_[slot].push_back(Value::Text((*values)[i]));
     }
     RETURN_IF_ERROR(set_.features.Append(row_, batch));
+    if (set_.IsMissing((*values)[layout.label])) {
+      return absl::DataLossError("the label is missing");
+    }
     ASSIGN_OR_RETURN(const double label,
                      set_.label_rule.NumberOf((*values)[layout.label]));
     RETURN_IF_ERROR(AppendLabel(set_.label_form, label, batch.labels));

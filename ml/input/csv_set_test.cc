@@ -102,6 +102,37 @@ TEST(CsvSetTest, LabelIsThePositionOfItsClass) {
   EXPECT_THAT(one_hot.labels, ElementsAre(1, 0, 0, 0, 0, 1));
 }
 
+TEST(CsvSetTest, BlanksAroundTheJobsTextsDoNotMatter) {
+  WriteTestFile("blanks.csv", "x,y\n1, >50K\n ?, <=50K\n");
+  const std::string dataset =
+      "csv { file: 'blanks.csv' missing: ' ?' label { column: 'y' ";
+  const std::string input =
+      "input { name: 'x' dense { column { name: 'x' default_value: 7 } } } ";
+  ASSERT_OK_AND_ASSIGN(
+      const Batch binary,
+      ReadAll(dataset + "positive: ' >50K' } }", kBinary + input));
+  EXPECT_THAT(binary.labels, ElementsAre(1, 0));
+  EXPECT_THAT(binary.dense[0].values, ElementsAre(1, 7));
+  ASSERT_OK_AND_ASSIGN(
+      const Batch classes,
+      ReadAll(dataset + "class: [' <=50K', ' >50K'] } }",
+              "loss { sparse_categorical_crossentropy {} } " + input));
+  EXPECT_THAT(classes.labels, ElementsAre(1, 0));
+}
+
+TEST(CsvSetTest, AMissingLabelIsCorruptAndNotNegative) {
+  for (const char* line : {"1,", "1,?"}) {
+    WriteTestFile("unlabelled.csv", absl::StrCat("x,y\n", line, "\n"));
+    EXPECT_THAT(
+        ReadAll(
+            "csv { file: 'unlabelled.csv' missing: '?' label { column: 'y' "
+            "positive: 'yes' } }",
+            absl::StrCat(kBinary, "input { name: 'x' dense { shape: 1 } }")),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 HasSubstr("line 2 at byte 4: the label is missing")));
+  }
+}
+
 TEST(CsvSetTest, ReadsRatings) {
   WriteTestFile("ratings.dat.gz", Gzip("1::114508::8::1381006850\n"
                                        "2::208092::5::1586466072\n"));
