@@ -155,7 +155,7 @@ class CsvDecoder final : public ExampleDecoder {
       if (slot < 0) continue;
       row_[slot].clear();
       if (set_.IsMissing((*values)[i])) continue;
-      row_[slot].push_back(Value::Text((*values)[i]));
+      row_[slot].push_back(FieldValue::Text((*values)[i]));
     }
     RETURN_IF_ERROR(set_.features.Append(row_, batch));
     if (set_.IsMissing((*values)[layout.label])) {

@@ -16,8 +16,8 @@ absl::Status Fault(const std::string& column, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("column ", column, ": ", what));
 }
 
-absl::Status NotANumber(const std::string& column, const Value& value) {
-  char buffer[Value::kMaxNumberBytes];
+absl::Status NotANumber(const std::string& column, const FieldValue& value) {
+  char buffer[FieldValue::kMaxNumberBytes];
   return Fault(column,
                absl::StrCat("\"",
                             absl::CHexEscape(
@@ -43,7 +43,7 @@ DenseFeatureReader::DenseFeatureReader(const job::DenseInput& dense,
 absl::Status DenseFeatureReader::Append(const Row& row,
                                         std::vector<float>& values) const {
   for (const Column& column : columns_) {
-    const std::vector<Value>& found = row[column.slot];
+    const std::vector<FieldValue>& found = row[column.slot];
     const std::string& name = column.spec.name();
     if (found.empty()) {
       if (!column.spec.has_default_value()) {
@@ -57,7 +57,7 @@ absl::Status DenseFeatureReader::Append(const Row& row,
       return Fault(name,
                    absl::StrCat(found.size(), " values, not ", values_each_));
     }
-    for (const Value& value : found) {
+    for (const FieldValue& value : found) {
       const std::optional<double> number = value.AsNumber();
       if (!number.has_value()) return NotANumber(name, value);
       const float transformed = Transformed(column, *number);

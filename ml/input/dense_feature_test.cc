@@ -30,7 +30,8 @@ absl::StatusOr<std::vector<float>> ValuesOf(const std::string& input,
 
 Row Texts(const std::vector<absl::string_view>& texts) {
   Row row;
-  for (const absl::string_view text : texts) row.push_back({Value::Text(text)});
+  for (const absl::string_view text : texts)
+    row.push_back({FieldValue::Text(text)});
   return row;
 }
 
@@ -59,9 +60,10 @@ TEST(DenseFeatureTest, AColumnHasItsShareOfTheElements) {
   const std::string input =
       "shape: [2, 2] column { name: 'a' } column { name: "
       "'b' default_value: 7 }";
-  EXPECT_THAT(ValuesOf(input, {{Value::Real(1), Value::Integer(2)}, {}}),
-              IsOkAndHolds(ElementsAre(1, 2, 7, 7)));
-  EXPECT_THAT(ValuesOf(input, {{Value::Real(1)}, {}}),
+  EXPECT_THAT(
+      ValuesOf(input, {{FieldValue::Real(1), FieldValue::Integer(2)}, {}}),
+      IsOkAndHolds(ElementsAre(1, 2, 7, 7)));
+  EXPECT_THAT(ValuesOf(input, {{FieldValue::Real(1)}, {}}),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("column a: 1 values, not 2")));
 }
@@ -72,7 +74,7 @@ TEST(DenseFeatureTest, WhatIsNoFiniteNumberIsCorrupt) {
     EXPECT_THAT(ValuesOf(input, Texts({text})),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("column a")));
   }
-  EXPECT_THAT(ValuesOf(input, {{Value::Real(NAN)}}),
+  EXPECT_THAT(ValuesOf(input, {{FieldValue::Real(NAN)}}),
               StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_THAT(ValuesOf(input, {{}}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));

@@ -24,9 +24,9 @@ absl::Status Fault(const job::IdColumn& column, absl::string_view what) {
       absl::StrCat("column ", absl::StrJoin(column.name(), " x "), ": ", what));
 }
 
-absl::Status Refused(const job::IdColumn& column, const Value& value,
+absl::Status Refused(const job::IdColumn& column, const FieldValue& value,
                      absl::string_view what) {
-  char buffer[Value::kMaxNumberBytes];
+  char buffer[FieldValue::kMaxNumberBytes];
   const absl::string_view text = value.AsText(buffer).substr(0, kMaxShownBytes);
   return Fault(column, absl::StrCat("\"", absl::CHexEscape(text), "\" ", what));
 }
@@ -75,9 +75,9 @@ uint64_t IdColumnReader::id_space() const {
 absl::Status IdColumnReader::Append(const Row& row,
                                     std::vector<uint64_t>& ids) const {
   if (slots_.size() > 1) return AppendCross(row, ids);
-  const std::vector<Value>& values = row[slots_.front()];
+  const std::vector<FieldValue>& values = row[slots_.front()];
   if (values.empty()) return AppendMissing(ids);
-  for (const Value& value : values) {
+  for (const FieldValue& value : values) {
     uint64_t id;
     RETURN_IF_ERROR(IdOf(value, id));
     if (id == kNone) {
@@ -106,22 +106,22 @@ absl::Status IdColumnReader::AppendCross(const Row& row,
       return Fault(spec_, absl::StrCat(row[slot].size(),
                                        " values in one column of a cross"));
     }
-    char buffer[Value::kMaxNumberBytes];
+    char buffer[FieldValue::kMaxNumberBytes];
     fingerprint.AddPart(row[slot].front().AsText(buffer));
   }
   ids.push_back(offset_ + Hashed(fingerprint));
   return absl::OkStatus();
 }
 
-absl::Status IdColumnReader::IdOf(const Value& value, uint64_t& id) const {
+absl::Status IdColumnReader::IdOf(const FieldValue& value, uint64_t& id) const {
   switch (spec_.kind_case()) {
     case job::IdColumn::kHash: {
-      char buffer[Value::kMaxNumberBytes];
+      char buffer[FieldValue::kMaxNumberBytes];
       id = Hashed(Fingerprint(names_).AddPart(value.AsText(buffer)));
       return absl::OkStatus();
     }
     case job::IdColumn::kVocabulary: {
-      char buffer[Value::kMaxNumberBytes];
+      char buffer[FieldValue::kMaxNumberBytes];
       const absl::string_view text = value.AsText(buffer);
       const auto known = vocabulary_.find(text);
       if (known != vocabulary_.end()) {
@@ -143,7 +143,8 @@ absl::Status IdColumnReader::IdOf(const Value& value, uint64_t& id) const {
   return NumberOf(value, id);
 }
 
-absl::Status IdColumnReader::BucketOf(const Value& value, uint64_t& id) const {
+absl::Status IdColumnReader::BucketOf(const FieldValue& value,
+                                      uint64_t& id) const {
   const std::optional<double> number = value.AsNumber();
   if (!number.has_value()) {
     return Refused(spec_, value, "is not a finite number");
@@ -154,7 +155,8 @@ absl::Status IdColumnReader::BucketOf(const Value& value, uint64_t& id) const {
   return absl::OkStatus();
 }
 
-absl::Status IdColumnReader::NumberOf(const Value& value, uint64_t& id) const {
+absl::Status IdColumnReader::NumberOf(const FieldValue& value,
+                                      uint64_t& id) const {
   const std::optional<int64_t> number = value.AsInteger();
   if (!number.has_value() || *number < 0) {
     return Refused(spec_, value, "is not the number of an id");

@@ -39,9 +39,9 @@ class IdColumnReader {
   absl::Status AppendMissing(std::vector<uint64_t>& ids) const;
   absl::Status AppendCross(const Row& row, std::vector<uint64_t>& ids) const;
   // A value's id, from 0, or kNone: it counts as missing.
-  absl::Status IdOf(const Value& value, uint64_t& id) const;
-  absl::Status BucketOf(const Value& value, uint64_t& id) const;
-  absl::Status NumberOf(const Value& value, uint64_t& id) const;
+  absl::Status IdOf(const FieldValue& value, uint64_t& id) const;
+  absl::Status BucketOf(const FieldValue& value, uint64_t& id) const;
+  absl::Status NumberOf(const FieldValue& value, uint64_t& id) const;
   uint64_t Hashed(const Fingerprint& fingerprint) const;
 
   const job::IdColumn spec_;

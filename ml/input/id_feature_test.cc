@@ -21,7 +21,7 @@ Row RowOf(const std::vector<absl::string_view>& texts) {
   Row row;
   for (const absl::string_view text : texts) {
     row.emplace_back();
-    if (!text.empty()) row.back().push_back(Value::Text(text));
+    if (!text.empty()) row.back().push_back(FieldValue::Text(text));
   }
   return row;
 }
@@ -46,7 +46,7 @@ TEST(IdFeatureTest, IdentityIsTheNumber) {
   const std::string input = "column { name: 'a' identity { num_ids: 10 } }";
   EXPECT_THAT(IdsOf(input, RowOf({"0"})), IsOkAndHolds(ElementsAre(0)));
   EXPECT_THAT(IdsOf(input, RowOf({"9"})), IsOkAndHolds(ElementsAre(9)));
-  EXPECT_THAT(IdsOf(input, {{Value::Integer(3), Value::Integer(4)}}),
+  EXPECT_THAT(IdsOf(input, {{FieldValue::Integer(3), FieldValue::Integer(4)}}),
               IsOkAndHolds(ElementsAre(3, 4)));
   for (const char* text : {"10", "-1", "1.5", "x"}) {
     EXPECT_THAT(IdsOf(input, RowOf({text})),
@@ -92,8 +92,9 @@ TEST(IdFeatureTest, HashIsTheFingerprintOfColumnAndValue) {
   EXPECT_THAT(IdsOf("column { name: 'a' hash { buckets: 100 } }", RowOf({"x"})),
               IsOkAndHolds(ElementsAre(print % 100)));
   // An integer of a tf.Example and its digits in a CSV file are one value.
-  EXPECT_EQ(*IdsOf("column { name: 'a' hash {} }", RowOf({"-12"})),
-            *IdsOf("column { name: 'a' hash {} }", {{Value::Integer(-12)}}));
+  EXPECT_EQ(
+      *IdsOf("column { name: 'a' hash {} }", RowOf({"-12"})),
+      *IdsOf("column { name: 'a' hash {} }", {{FieldValue::Integer(-12)}}));
 }
 
 TEST(IdFeatureTest, MissingValuesHaveAnIdOfTheirOwnOrNone) {
@@ -117,8 +118,8 @@ TEST(IdFeatureTest, ACrossIsOneValue) {
       1000;
   EXPECT_THAT(IdsOf(input, RowOf({"x", "y"})), IsOkAndHolds(ElementsAre(want)));
   EXPECT_THAT(IdsOf(input, RowOf({"x", ""})), IsOkAndHolds(ElementsAre(1000)));
-  EXPECT_THAT(IdsOf(input, {{Value::Integer(1)},
-                            {Value::Integer(1), Value::Integer(2)}}),
+  EXPECT_THAT(IdsOf(input, {{FieldValue::Integer(1)},
+                            {FieldValue::Integer(1), FieldValue::Integer(2)}}),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a x b")));
 }
 

@@ -92,27 +92,29 @@ class WireFields {
   bool is_whole_ = true;
 };
 
-Value RealOf(absl::string_view four_bytes) {
+FieldValue RealOf(absl::string_view four_bytes) {
   uint32_t bits = 0;
   for (int i = 3; i >= 0; --i) {
     bits = bits << 8 | static_cast<uint8_t>(four_bytes[i]);
   }
   float real;
   std::memcpy(&real, &bits, sizeof(real));
-  return Value::Real(real);
+  return FieldValue::Real(real);
 }
 
-absl::Status ReadTexts(absl::string_view list, std::vector<Value>& values) {
+absl::Status ReadTexts(absl::string_view list,
+                       std::vector<FieldValue>& values) {
   WireFields fields(list);
   while (fields.Next()) {
     if (fields.Is(1, kLengthDelimited)) {
-      values.push_back(Value::Text(fields.bytes()));
+      values.push_back(FieldValue::Text(fields.bytes()));
     }
   }
   return fields.status("a bytes_list");
 }
 
-absl::Status ReadReals(absl::string_view list, std::vector<Value>& values) {
+absl::Status ReadReals(absl::string_view list,
+                       std::vector<FieldValue>& values) {
   WireFields fields(list);
   while (fields.Next()) {
     if (fields.Is(1, kFixed32)) values.push_back(RealOf(fields.bytes()));
@@ -128,9 +130,10 @@ absl::Status ReadReals(absl::string_view list, std::vector<Value>& values) {
   return fields.status("a float_list");
 }
 
-absl::Status ReadIntegers(absl::string_view list, std::vector<Value>& values) {
+absl::Status ReadIntegers(absl::string_view list,
+                          std::vector<FieldValue>& values) {
   const auto append = [&values](uint64_t varint) {
-    values.push_back(Value::Integer(static_cast<int64_t>(varint)));
+    values.push_back(FieldValue::Integer(static_cast<int64_t>(varint)));
   };
   WireFields fields(list);
   while (fields.Next()) {
@@ -176,7 +179,7 @@ absl::Status ForEachFeature(
 }
 
 absl::Status ReadFeature(absl::string_view feature,
-                         std::vector<Value>& values) {
+                         std::vector<FieldValue>& values) {
   values.clear();
   WireFields kinds(feature);
   while (kinds.Next()) {

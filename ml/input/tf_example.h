@@ -30,7 +30,8 @@ absl::Status ForEachFeature(
 
 // Puts the values of a Feature into `values`, in the place of what was there.
 //   DataLoss  the bytes are no Feature.
-absl::Status ReadFeature(absl::string_view feature, std::vector<Value>& values);
+absl::Status ReadFeature(absl::string_view feature,
+                         std::vector<FieldValue>& values);
 
 }  // namespace parasol
 

@@ -86,7 +86,7 @@ class TfRecordDecoder final : public ExampleDecoder {
 
  private:
   absl::Status AppendExample(absl::string_view bytes, Batch& batch) {
-    for (std::vector<Value>& values : row_) values.clear();
+    for (std::vector<FieldValue>& values : row_) values.clear();
     RETURN_IF_ERROR(
         ForEachFeature(bytes,
                        [this](absl::string_view name,
@@ -109,7 +109,7 @@ class TfRecordDecoder final : public ExampleDecoder {
 
   // One number, or as many as the loss wants.
   absl::Status AppendLabels(Batch& batch) const {
-    const std::vector<Value>& values = row_[set_.label_slot];
+    const std::vector<FieldValue>& values = row_[set_.label_slot];
     const LabelForm& form = set_.label_form;
     const bool is_list = form.kind != LabelForm::Kind::kClass &&
                          static_cast<int64_t>(values.size()) == form.width &&
@@ -122,7 +122,7 @@ class TfRecordDecoder final : public ExampleDecoder {
       ASSIGN_OR_RETURN(const double label, OnlyNumber(values, "label"));
       return AppendLabel(form, label, batch.labels);
     }
-    for (const Value& value : values) {
+    for (const FieldValue& value : values) {
       const std::optional<double> number = value.AsNumber();
       if (!number.has_value()) {
         return absl::DataLossError("the label has what is no finite number");
@@ -133,8 +133,8 @@ class TfRecordDecoder final : public ExampleDecoder {
     return absl::OkStatus();
   }
 
-  static absl::StatusOr<double> OnlyNumber(const std::vector<Value>& values,
-                                           absl::string_view what) {
+  static absl::StatusOr<double> OnlyNumber(
+      const std::vector<FieldValue>& values, absl::string_view what) {
     if (values.size() != 1) {
       return absl::DataLossError(
           absl::StrCat("the ", what, " has ", values.size(), " values, not 1"));

@@ -15,14 +15,14 @@ namespace parasol {
 
 // One value of a column of an example: a text (of a CSV file, or a tf.Example's
 // bytes), or a number of a tf.Example.
-class Value {
+class FieldValue {
  public:
   // The bytes are borrowed.
-  static Value Text(absl::string_view text) { return Value(text); }
-  static Value Integer(int64_t integer) {
-    return Value(Kind::kInteger, integer);
+  static FieldValue Text(absl::string_view text) { return FieldValue(text); }
+  static FieldValue Integer(int64_t integer) {
+    return FieldValue(Kind::kInteger, integer);
   }
-  static Value Real(float real) { return Value(real); }
+  static FieldValue Real(float real) { return FieldValue(real); }
 
   // nullopt: not a finite number.
   std::optional<double> AsNumber() const {
@@ -52,9 +52,10 @@ class Value {
  private:
   enum class Kind : uint8_t { kText, kInteger, kReal };
 
-  explicit Value(absl::string_view text) : kind_(Kind::kText), text_(text) {}
-  explicit Value(float real) : kind_(Kind::kReal), real_(real) {}
-  Value(Kind kind, int64_t integer) : kind_(kind), integer_(integer) {}
+  explicit FieldValue(absl::string_view text)
+      : kind_(Kind::kText), text_(text) {}
+  explicit FieldValue(float real) : kind_(Kind::kReal), real_(real) {}
+  FieldValue(Kind kind, int64_t integer) : kind_(kind), integer_(integer) {}
 
   Kind kind_;
   union {
@@ -66,7 +67,7 @@ class Value {
 
 // The values of the columns that a model reads of one example, in an order that
 // whoever fills it and whoever reads it have agreed on. No value: missing.
-using Row = std::vector<std::vector<Value>>;
+using Row = std::vector<std::vector<FieldValue>>;
 
 }  // namespace parasol
 
