@@ -58,10 +58,11 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
   }
 }
 
-void FillFormat(job::Dataset& dataset) {
+void FillFormat(const job::Loss& loss, job::Dataset& dataset) {
   if (dataset.has_libsvm()) {
     SET_DEFAULT(*dataset.mutable_libsvm(), first_index, 1);
-    SET_DEFAULT(*dataset.mutable_libsvm(), keep_negative_labels, false);
+    SET_DEFAULT(*dataset.mutable_libsvm(), keep_negative_labels,
+                loss.has_mean_squared_error());
   }
   if (dataset.has_csv()) {
     SET_DEFAULT(*dataset.mutable_csv(), delimiter, ",");
@@ -78,8 +79,9 @@ void FillFormat(job::Dataset& dataset) {
   }
 }
 
-void FillDataset(job::Dataset& dataset, int64_t shuffle_buffer) {
-  FillFormat(dataset);
+void FillDataset(const job::Loss& loss, int64_t shuffle_buffer,
+                 job::Dataset& dataset) {
+  FillFormat(loss, dataset);
   SET_DEFAULT(dataset, batch_size, 32);
   SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
   SET_DEFAULT(dataset, prefetch_batches, 2);
@@ -104,8 +106,11 @@ void FillDatasetDefaults(job::Job& job) {
   if (job.has_train() && job.has_eval()) {
     TakeReadingFromTrain(job.train(), *job.mutable_eval());
   }
-  if (job.has_train()) FillDataset(*job.mutable_train(), kTrainShuffleBuffer);
-  if (job.has_eval()) FillDataset(*job.mutable_eval(), 0);
+  const job::Loss& loss = job.model().loss();
+  if (job.has_train()) {
+    FillDataset(loss, kTrainShuffleBuffer, *job.mutable_train());
+  }
+  if (job.has_eval()) FillDataset(loss, 0, *job.mutable_eval());
 }
 
 void FillModelInputDefaults(job::Model& model) {

@@ -34,6 +34,19 @@ TEST(DatasetDefaultsTest, WhatIsNotSetIsAsDocumented) {
   EXPECT_FALSE(job.eval().has_split());
 }
 
+TEST(DatasetDefaultsTest, NegativeLabelsAreNumbersToTheSquaredError) {
+  const std::string sets =
+      "train { libsvm {} } eval { libsvm { keep_negative_labels: false } }";
+  const job::Job squared =
+      Filled("model { loss { mean_squared_error {} } } " + sets);
+  EXPECT_TRUE(squared.train().libsvm().keep_negative_labels());
+  EXPECT_FALSE(squared.eval().libsvm().keep_negative_labels());
+  const job::Job binary =
+      Filled("model { loss { binary_crossentropy {} } } " + sets);
+  EXPECT_TRUE(binary.train().libsvm().has_keep_negative_labels());
+  EXPECT_FALSE(binary.train().libsvm().keep_negative_labels());
+}
+
 TEST(DatasetDefaultsTest, EvalIsReadAsTrainIsWhereItDoesNotSayOtherwise) {
   const job::Job job = Filled(
       "train { csv { file: 'a' delimiter: ';' column: 'x' column: 'y' "
