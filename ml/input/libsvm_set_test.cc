@@ -49,7 +49,8 @@ TEST(LibsvmSetTest, IndicesMayBeginAtZeroAndLabelsStayNegative) {
   ASSERT_OK_AND_ASSIGN(const Batch batch,
                        ReadAll("libsvm { file: 'zero.svm' first_index: 0 "
                                "keep_negative_labels: true }",
-                               kDense));
+                               "loss { mean_squared_error {} } input { name: "
+                               "'x' dense { shape: 3 } }"));
   EXPECT_THAT(batch.dense[0].values, ElementsAre(1, 0, 3));
   EXPECT_THAT(batch.labels, ElementsAre(-1));
 }
@@ -84,6 +85,29 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
                          ReadAll(dataset + "on_corrupt: SKIP", kDense));
     EXPECT_THAT(rest.labels, ElementsAre(1, 0));
     EXPECT_THAT(rest.dense[0].values, ElementsAre(1, 0, 0, 0, 0, 3));
+  }
+}
+
+TEST(LibsvmSetTest, ALabelThatTheLossHasNoMeaningForIsCorrupt) {
+  WriteTestFile("label.svm", "1 1:1\n2 1:2\n0 1:3\n");
+  const struct {
+    std::string model;
+    std::string want;
+  } cases[] = {
+      {kDense, "label 2 is not between 0 and 1"},
+      {"loss { sparse_categorical_crossentropy {} } layer { dense { units: 2 } "
+       "} input { name: 'x' dense { shape: 3 } }",
+       "label 2 is not one of 2 classes"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(ReadAll("libsvm { file: 'label.svm' }", c.model),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("label.svm line 2 at byte 6"),
+                               HasSubstr(c.want))));
+    ASSERT_OK_AND_ASSIGN(
+        const Batch rest,
+        ReadAll("libsvm { file: 'label.svm' } on_corrupt: SKIP", c.model));
+    EXPECT_THAT(rest.labels, ElementsAre(1, 0));
   }
 }
 

@@ -29,18 +29,25 @@ absl::StatusOr<LabelForm> LabelFormOf(const job::Model& model) {
   switch (model.loss().kind_case()) {
     case job::Loss::kCategoricalCrossentropy: {
       ASSIGN_OR_RETURN(const int64_t outputs, LabelWidth(model));
-      return LabelForm{LabelForm::Kind::kOneHot, outputs};
+      return LabelForm{.kind = LabelForm::Kind::kOneHot, .width = outputs};
     }
     case job::Loss::kBinaryCrossentropy:
     case job::Loss::kMeanSquaredError: {
       ASSIGN_OR_RETURN(const int64_t outputs, LabelWidth(model));
-      return LabelForm{LabelForm::Kind::kNumbers, outputs};
+      return LabelForm{
+          .kind = LabelForm::Kind::kNumbers,
+          .width = outputs,
+          .is_probability = model.loss().has_binary_crossentropy()};
     }
     case job::Loss::kSparseCategoricalCrossentropy:
     case job::Loss::KIND_NOT_SET:
       break;
   }
-  return LabelForm{LabelForm::Kind::kClass, 1};
+  LabelForm form = {.kind = LabelForm::Kind::kClass};
+  if (!model.layer().empty()) {
+    ASSIGN_OR_RETURN(form.classes, OutputsOf(model));
+  }
+  return form;
 }
 
 absl::Status NotOfClass(double number, absl::string_view what) {
@@ -144,19 +151,25 @@ absl::Status AppendLabel(const LabelForm& form, double number,
       return absl::DataLossError(
           absl::StrCat("label ", number, " is beyond float32"));
     }
+    if (form.is_probability && !(number >= 0 && number <= 1)) {
+      return absl::DataLossError(
+          absl::StrCat("label ", number, " is not between 0 and 1"));
+    }
     labels.push_back(static_cast<float>(number));
     return absl::OkStatus();
   }
   if (!(number >= 0 && number <= kMaxClass) || number != std::floor(number)) {
     return NotOfClass(number, "is not the number of a class");
   }
+  const int64_t classes =
+      form.kind == LabelForm::Kind::kClass ? form.classes : form.width;
+  if (classes > 0 && number >= static_cast<double>(classes)) {
+    return NotOfClass(number,
+                      absl::StrCat("is not one of ", classes, " classes"));
+  }
   if (form.kind == LabelForm::Kind::kClass) {
     labels.push_back(static_cast<float>(number));
     return absl::OkStatus();
-  }
-  if (number >= static_cast<double>(form.width)) {
-    return NotOfClass(number,
-                      absl::StrCat("is not one of ", form.width, " classes"));
   }
   const size_t start = labels.size();
   labels.resize(start + form.width);

@@ -22,6 +22,10 @@ struct LabelForm {
   };
   Kind kind = Kind::kNumbers;
   int64_t width = 1;
+  // Of kClass: 0: not known.
+  int64_t classes = 0;
+  // Of kNumbers: each is a probability.
+  bool is_probability = false;
 };
 
 // What a model reads of a data set.
@@ -52,7 +56,7 @@ absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format);
 
 // Appends the label of an example whose data set says that it is `number`.
 //   DataLoss  it is no class number, or there are not so many classes, or it is
-//             beyond float32.
+//             no probability, or beyond float32.
 absl::Status AppendLabel(const LabelForm& form, double number,
                          std::vector<float>& labels);
 

@@ -127,8 +127,9 @@ class TfRecordDecoder final : public ExampleDecoder {
       if (!number.has_value()) {
         return absl::DataLossError("the label has what is no finite number");
       }
-      RETURN_IF_ERROR(
-          AppendLabel({LabelForm::Kind::kNumbers, 1}, *number, batch.labels));
+      RETURN_IF_ERROR(AppendLabel({.kind = LabelForm::Kind::kNumbers,
+                                   .is_probability = form.is_probability},
+                                  *number, batch.labels));
     }
     return absl::OkStatus();
   }
