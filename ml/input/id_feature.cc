@@ -13,7 +13,6 @@
 namespace parasol {
 namespace {
 
-constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
 constexpr size_t kMaxShownBytes = 40;
 
 // What stands for the value of a missing one, which no text in UTF-8 holds.
@@ -78,12 +77,12 @@ absl::Status IdColumnReader::Append(const Row& row,
   const std::vector<FieldValue>& values = row[slots_.front()];
   if (values.empty()) return AppendMissing(ids);
   for (const FieldValue& value : values) {
-    uint64_t id;
+    std::optional<uint64_t> id;
     RETURN_IF_ERROR(IdOf(value, id));
-    if (id == kNone) {
-      RETURN_IF_ERROR(AppendMissing(ids));
+    if (id.has_value()) {
+      ids.push_back(offset_ + *id);
     } else {
-      ids.push_back(offset_ + id);
+      RETURN_IF_ERROR(AppendMissing(ids));
     }
   }
   return absl::OkStatus();
@@ -113,7 +112,8 @@ absl::Status IdColumnReader::AppendCross(const Row& row,
   return absl::OkStatus();
 }
 
-absl::Status IdColumnReader::IdOf(const FieldValue& value, uint64_t& id) const {
+absl::Status IdColumnReader::IdOf(const FieldValue& value,
+                                  std::optional<uint64_t>& id) const {
   switch (spec_.kind_case()) {
     case job::IdColumn::kHash: {
       char buffer[FieldValue::kMaxNumberBytes];
@@ -127,7 +127,7 @@ absl::Status IdColumnReader::IdOf(const FieldValue& value, uint64_t& id) const {
       if (known != vocabulary_.end()) {
         id = known->second;
       } else if (OutOfVocabulary(spec_.vocabulary()) == 0) {
-        id = kNone;
+        id = std::nullopt;
       } else {
         id = vocabulary_.size() + Fingerprint(names_).AddPart(text).Get() %
                                       OutOfVocabulary(spec_.vocabulary());
@@ -144,7 +144,7 @@ absl::Status IdColumnReader::IdOf(const FieldValue& value, uint64_t& id) const {
 }
 
 absl::Status IdColumnReader::BucketOf(const FieldValue& value,
-                                      uint64_t& id) const {
+                                      std::optional<uint64_t>& id) const {
   const std::optional<double> number = value.AsNumber();
   if (!number.has_value()) {
     return Refused(spec_, value, "is not a finite number");
@@ -156,13 +156,14 @@ absl::Status IdColumnReader::BucketOf(const FieldValue& value,
 }
 
 absl::Status IdColumnReader::NumberOf(const FieldValue& value,
-                                      uint64_t& id) const {
+                                      std::optional<uint64_t>& id) const {
   const std::optional<int64_t> number = value.AsInteger();
-  if (!number.has_value() || *number < 0) {
+  id = value.AsId();
+  const bool is_below_zero = number.has_value() && *number < 0;
+  if (!id.has_value() || (values_ > 0 && is_below_zero)) {
     return Refused(spec_, value, "is not the number of an id");
   }
-  id = static_cast<uint64_t>(*number);
-  if (values_ == 0 || id < values_) return absl::OkStatus();
+  if (values_ == 0 || *id < values_) return absl::OkStatus();
   return Refused(spec_, value, absl::StrCat("is not below ", values_));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,10 +39,12 @@ class IdColumnReader {
  private:
   absl::Status AppendMissing(std::vector<uint64_t>& ids) const;
   absl::Status AppendCross(const Row& row, std::vector<uint64_t>& ids) const;
-  // A value's id, from 0, or kNone: it counts as missing.
-  absl::Status IdOf(const FieldValue& value, uint64_t& id) const;
-  absl::Status BucketOf(const FieldValue& value, uint64_t& id) const;
-  absl::Status NumberOf(const FieldValue& value, uint64_t& id) const;
+  // A value's id, from 0; nullopt: it counts as missing.
+  absl::Status IdOf(const FieldValue& value, std::optional<uint64_t>& id) const;
+  absl::Status BucketOf(const FieldValue& value,
+                        std::optional<uint64_t>& id) const;
+  absl::Status NumberOf(const FieldValue& value,
+                        std::optional<uint64_t>& id) const;
   uint64_t Hashed(const Fingerprint& fingerprint) const;
 
   const job::IdColumn spec_;

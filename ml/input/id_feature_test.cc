@@ -54,6 +54,16 @@ TEST(IdFeatureTest, IdentityIsTheNumber) {
   }
 }
 
+TEST(IdFeatureTest, NumbersWithoutALimitHave64Bits) {
+  const std::string input = "column { name: 'a' missing: NO_ID }";
+  EXPECT_THAT(IdsOf(input, {{FieldValue::Integer(-1), FieldValue::Integer(5)}}),
+              IsOkAndHolds(ElementsAre(UINT64_MAX, 5)));
+  EXPECT_THAT(IdsOf(input, RowOf({"18446744073709551615"})),
+              IsOkAndHolds(ElementsAre(UINT64_MAX)));
+  EXPECT_THAT(IdsOf(input, RowOf({"-1"})),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST(IdFeatureTest, BoundariesCountThoseAtOrBelow) {
   const std::string input =
       "column { name: 'a' boundaries { boundary: [-1, 0.5, 3] } }";

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <system_error>
 
+#include "absl/strings/numbers.h"
+
 namespace parasol {
 namespace {
 
@@ -45,6 +47,18 @@ std::optional<double> ParseShort(absl::string_view text) {
   return negative ? -value : value;
 }
 
+template <typename Integer>
+std::optional<Integer> ParseWhole(absl::string_view text) {
+  text = WithoutPlus(text);
+  Integer value;
+  const auto parsed =
+      std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
 }  // namespace
 
 std::optional<double> ParseNumber(absl::string_view text) {
@@ -54,22 +68,22 @@ std::optional<double> ParseNumber(absl::string_view text) {
   double value;
   const auto parsed =
       std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size() ||
-      !std::isfinite(value)) {
+  if (parsed.ptr != text.data() + text.size()) return std::nullopt;
+  // Does not tell the too small from the too large; Abseil does.
+  if (parsed.ec == std::errc::result_out_of_range) {
+    if (!absl::SimpleAtod(text, &value)) return std::nullopt;
+  } else if (parsed.ec != std::errc()) {
     return std::nullopt;
   }
-  return value;
+  return std::isfinite(value) ? std::optional<double>(value) : std::nullopt;
 }
 
 std::optional<int64_t> ParseInteger(absl::string_view text) {
-  text = WithoutPlus(text);
-  int64_t value;
-  const auto parsed =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (parsed.ec != std::errc() || parsed.ptr != text.data() + text.size()) {
-    return std::nullopt;
-  }
-  return value;
+  return ParseWhole<int64_t>(text);
+}
+
+std::optional<uint64_t> ParseUnsigned(absl::string_view text) {
+  return ParseWhole<uint64_t>(text);
 }
 
 }  // namespace parasol

@@ -22,6 +22,19 @@ TEST(NumberTest, ReadsDecimals) {
   EXPECT_TRUE(std::signbit(*ParseNumber("-0")));
 }
 
+TEST(NumberTest, WhatIsTooSmallIsZero) {
+  EXPECT_EQ(ParseNumber("1e-400"), 0);
+  EXPECT_EQ(ParseNumber("-1e-400"), 0);
+  EXPECT_EQ(ParseNumber("-1e400"), std::nullopt);
+}
+
+TEST(NumberTest, UnsignedIntegersHave64Bits) {
+  EXPECT_EQ(ParseUnsigned("+18446744073709551615"), UINT64_MAX);
+  for (const std::string text : {"", "-1", "18446744073709551616", "1.0"}) {
+    EXPECT_EQ(ParseUnsigned(text), std::nullopt) << text;
+  }
+}
+
 TEST(NumberTest, RefusesAllElse) {
   for (const std::string text :
        {"",    "+",         "-",     ".",     "-.",  "+-1", "--1",

@@ -36,6 +36,13 @@ class FieldValue {
     if (kind_ == Kind::kInteger) return integer_;
     return std::nullopt;
   }
+  // Of an integer its 64 bits: ids above 2^63 are negative in a tf.Example.
+  // nullopt: not an integer, or a text of a negative one.
+  std::optional<uint64_t> AsId() const {
+    if (kind_ == Kind::kText) return ParseUnsigned(text_);
+    if (kind_ == Kind::kInteger) return static_cast<uint64_t>(integer_);
+    return std::nullopt;
+  }
 
   // The text that fingerprints are made of: an integer's digits, and the
   // shortest digits that are read as the same float32.
