@@ -132,7 +132,10 @@ class LibsvmDecoder final : public ExampleDecoder {
             absl::StrCat("index ", f.index, " is beyond ", elements,
                          " features from ", set_.first_index));
       }
-      values[element] = f.value;
+      values[element] += f.value;
+      if (std::isfinite(values[element])) continue;
+      return absl::DataLossError(absl::StrCat(
+          "the values of index ", f.index, " add up to more than a float32"));
     }
     return absl::OkStatus();
   }

@@ -69,6 +69,7 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
       {"1 1:nan", "line 2 at byte 8: feature \"1:nan\" has no finite"},
       {"1 1:1e300", "feature \"1:1e300\" has no finite float32"},
       {"1e300 1:1", "label 1e+300 is beyond float32"},
+      {"1 1:3e38 1:3e38", "index 1 add up to more than a float32"},
       {"1 4:1", "line 2 at byte 6: index 4 is beyond 3 features from 1"},
       {"1 9223372036854775807:1", "is beyond 3 features"},
       {"1 9223372036854775808:1", "has no index"},
@@ -86,6 +87,22 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
     EXPECT_THAT(rest.labels, ElementsAre(1, 0));
     EXPECT_THAT(rest.dense[0].values, ElementsAre(1, 0, 0, 0, 0, 3));
   }
+}
+
+TEST(LibsvmSetTest, ValuesOfOneIndexAddUp) {
+  WriteTestFile("twice.svm", "1 2:1 2:0.5\n");
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll("libsvm { file: 'twice.svm' }", kDense));
+  EXPECT_THAT(batch.dense[0].values, ElementsAre(0, 1.5, 0));
+}
+
+TEST(LibsvmSetTest, AByteOrderMarkIsPassedOver) {
+  WriteTestFile("mark.svm",
+                "\xef\xbb\xbf"
+                "1 1:1\n");
+  ASSERT_OK_AND_ASSIGN(const Batch batch,
+                       ReadAll("libsvm { file: 'mark.svm' }", kDense));
+  EXPECT_THAT(batch.labels, ElementsAre(1));
 }
 
 TEST(LibsvmSetTest, ALabelThatTheLossHasNoMeaningForIsCorrupt) {

@@ -9,6 +9,8 @@
 namespace parasol {
 namespace {
 
+constexpr absl::string_view kByteOrderMark = "\xef\xbb\xbf";
+
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 }  // namespace
@@ -25,7 +27,10 @@ absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
     const absl::string_view text = records.AddFile(path, std::move(bytes));
-    for (size_t start = 0; start < text.size();) {
+    for (size_t start = text.substr(0, kByteOrderMark.size()) == kByteOrderMark
+                            ? kByteOrderMark.size()
+                            : 0;
+         start < text.size();) {
       size_t end = text.find('\n', start);
       if (end == absl::string_view::npos) end = text.size();
       const absl::string_view line = Trimmed(text.substr(start, end - start));

@@ -14,7 +14,7 @@ namespace parasol {
 absl::string_view Trimmed(absl::string_view line);
 
 // The lines of the files, all but empty ones and those that begin with
-// `comment`.
+// `comment`. A file's byte order mark is passed over.
 //   DataLoss, …  as for ReadWholeFile.
 absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
                                   char comment);
