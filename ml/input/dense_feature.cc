@@ -40,6 +40,18 @@ DenseFeatureReader::DenseFeatureReader(const job::DenseInput& dense,
   }
 }
 
+absl::Status DenseFeatureReader::CheckDefaults() const {
+  for (const Column& column : columns_) {
+    if (!column.spec.has_default_value()) continue;
+    const float transformed = Transformed(column, column.spec.default_value());
+    if (std::isfinite(transformed)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "column ", column.spec.name(), ": default_value ",
+        column.spec.default_value(), " is beyond float32 once transformed"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DenseFeatureReader::Append(const Row& row,
                                         std::vector<float>& values) const {
   for (const Column& column : columns_) {

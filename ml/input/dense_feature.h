@@ -19,7 +19,11 @@ class DenseFeatureReader {
   // number; column i is row[slots[i]].
   DenseFeatureReader(const job::DenseInput& dense, std::vector<size_t> slots);
 
-  // Appends the example's elements.
+  //   InvalidArgument  a column's default_value is beyond float32 once it is
+  //                    transformed: names the column.
+  absl::Status CheckDefaults() const;
+
+  // For a reader whose defaults are in order: appends the example's elements.
   //   DataLoss  a value is not a number, is missing without a default_value, or
   //             there are too many or too few: names the column.
   absl::Status Append(const Row& row, std::vector<float>& values) const;

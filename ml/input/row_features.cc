@@ -74,6 +74,8 @@ absl::Status RowFeatures::AddDense(const job::ModelInput& input,
     slots.push_back(slot);
   }
   dense_.emplace_back(dense, std::move(slots));
+  RETURN_IF_ERROR(dense_.back().CheckDefaults())
+      << "model input " << input.name();
   return absl::OkStatus();
 }
 
