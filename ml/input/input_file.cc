@@ -50,6 +50,7 @@ class PlainFile final : public InputFile {
   }
 
   size_t stored_bytes() const override { return stored_bytes_; }
+  bool is_packed() const override { return false; }
   void Rewind() { offset_ = 0; }
   int64_t offset() const { return offset_; }
   const std::string& path() const { return path_; }
@@ -90,6 +91,7 @@ class GzipFile final : public InputFile {
   }
 
   size_t stored_bytes() const override { return file_->stored_bytes(); }
+  bool is_packed() const override { return true; }
 
  private:
   // One step of zlib's; may make no byte while it goes through a header.

@@ -29,6 +29,7 @@ class InputFile {
 
   // Bytes on disk when it was opened: of gzip the packed ones.
   virtual size_t stored_bytes() const = 0;
+  virtual bool is_packed() const = 0;
 };
 
 }  // namespace parasol
