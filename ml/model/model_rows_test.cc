@@ -40,7 +40,7 @@ constexpr char kFactors[] =
     "sparse_table { name: 'spare' width: 5 }"
     "layer { name: 'e' embedding { table: 'factors' %s } input: 'user' }"
     "layer { name: 'u' flatten {} }"
-    "layer { name: 'i' embedding_bag { table: 'factors' } input: 'items' }"
+    "layer { name: 'i' embedding_bag { table: 'factors' %s } input: 'items' }"
     "layer { add {} input: ['u', 'i'] }"
     "layer { name: 'd' dense { units: 2 } }"
     "layer { name: 'b' embedding_bag { table: 'biases' } input: 'items' }"
@@ -48,7 +48,10 @@ constexpr char kFactors[] =
 
 std::string Factors(const std::string& embedding_fields = "") {
   std::string text = kFactors;
-  return text.replace(text.find("%s"), 2, embedding_fields);
+  for (int lookup = 0; lookup < 2; ++lookup) {
+    text.replace(text.find("%s"), 2, embedding_fields);
+  }
+  return text;
 }
 
 Batch FactorsBatch() {
