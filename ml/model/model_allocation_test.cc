@@ -21,9 +21,11 @@ namespace {
 thread_local bool counting = false;
 thread_local int allocations = 0;
 
+#if !defined(PARASOL_SANITIZER)
 void Count() {
   if (counting) ++allocations;
 }
+#endif
 
 }  // namespace
 
