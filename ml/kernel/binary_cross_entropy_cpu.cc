@@ -3,8 +3,8 @@
 
 #include "base/multiversion.h"
 #include "ml/kernel/binary_cross_entropy.h"
-#include "ml/kernel/exp.h"
 #include "ml/kernel/lane_sum.h"
+#include "ml/kernel/vector_math.h"
 
 namespace parasol::cpu {
 namespace {
@@ -37,7 +37,7 @@ PARASOL_MULTIVERSION void Gradient(const LossBatch& batch, float smoothing,
     PARASOL_INDEPENDENT_ITERATIONS
     for (int64_t i = row * columns; i < (row + 1) * columns; ++i) {
       const float z = batch.outputs.data[i];
-      const float e = Exp(-std::fabs(z));
+      const float e = vector_math::Exp(-std::fabs(z));
       const float p = (z < 0 ? e : 1) / (1 + e);
       const float y = batch.labels[i] * (1 - smoothing) + smoothing / 2;
       gradient[i] = scale * (p - y);

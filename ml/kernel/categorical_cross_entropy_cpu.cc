@@ -3,8 +3,8 @@
 
 #include "base/multiversion.h"
 #include "ml/kernel/categorical_cross_entropy.h"
-#include "ml/kernel/exp.h"
 #include "ml/kernel/lane_sum.h"
+#include "ml/kernel/vector_math.h"
 
 // All of this is inlined into the two functions that are compiled for several
 // machines.
@@ -47,11 +47,12 @@ PARASOL_ROW float Largest(const float* values, int64_t size) {
 PARASOL_ROW Row MakeRow(const float* logits, int64_t columns, float* exps) {
   Row row{logits, columns, Largest(logits, columns), 0};
   if (exps == nullptr) {
-    row.exp_sum = LaneSum(columns, [row](int64_t i) { return Exp(row.z(i)); });
+    row.exp_sum = LaneSum(
+        columns, [row](int64_t i) { return vector_math::Exp(row.z(i)); });
     return row;
   }
   PARASOL_INDEPENDENT_ITERATIONS
-  for (int64_t i = 0; i < columns; ++i) exps[i] = Exp(row.z(i));
+  for (int64_t i = 0; i < columns; ++i) exps[i] = vector_math::Exp(row.z(i));
   row.exp_sum = LaneSum(columns, [exps](int64_t i) { return exps[i]; });
   return row;
 }

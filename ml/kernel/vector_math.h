@@ -13,7 +13,8 @@
 
 namespace parasol::vector_math {
 
-// e^x for x up to 88; 0 below -87.3. Relative error below 1e-7.
+// e^x for x up to 88; 0 below -87, where float32 has hardly anything left.
+// Relative error below 1e-7.
 //
 // With n the integer next to x / ln 2: 2^n · e^r, |r| <= ln 2 / 2, by Cephes's
 // polynomial. Adding 1.5 · 2^23 leaves n in the low bits of the sum.
@@ -36,7 +37,7 @@ PARASOL_VECTOR_MATH float Exp(float x) {
   p = p * r * r + r + 1.0f;
   const float power = std::bit_cast<float>(
       (std::bit_cast<uint32_t>(rounded) << kMantissaBits) + kOne);
-  return x < -87.3f ? 0.0f : p * power;
+  return x < -87.0f ? 0.0f : p * power;
 }
 
 // 1 / (1 + e^-x). Error below 2e-7.

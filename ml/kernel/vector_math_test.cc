@@ -49,6 +49,27 @@ TEST(VectorMathTest, ErrorsAreBelowWhatTheHeaderSays) {
       4e-7);
 }
 
+TEST(VectorMathTest, ExpIsWithinTwoUnitsOfTheLastPlace) {
+  double worst = 0;
+  for (float x = -87; x <= 88; x += 0.001f) {
+    const double want = std::exp(static_cast<double>(x));
+    worst = std::max(worst, std::fabs(Exp(x) - want) / want);
+  }
+  EXPECT_LE(worst, std::ldexp(2.0, -23));
+}
+
+TEST(VectorMathTest, ExpOfZeroIsOneExactly) {
+  EXPECT_EQ(Exp(0.0f), 1);
+  EXPECT_EQ(Exp(-0.0f), 1);
+}
+
+TEST(VectorMathTest, ExpOfWhatIsFarBelowZeroIsZero) {
+  for (const float x : {-87.1f, -1000.0f, -std::numeric_limits<float>::max(),
+                        -std::numeric_limits<float>::infinity()}) {
+    EXPECT_EQ(Exp(x), 0) << x;
+  }
+}
+
 TEST(VectorMathTest, InfinitiesGiveTheLimits) {
   EXPECT_EQ(Exp(-kInfinity), 0);
   EXPECT_EQ(Sigmoid(-kInfinity), 0);
