@@ -1,33 +1,14 @@
 #include "ml/zoo/deepfm.h"
 
-#include <cstddef>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "ml/builder/initializers.h"
 #include "ml/builder/layers.h"
 #include "ml/builder/losses.h"
 #include "ml/builder/model_builder.h"
+#include "ml/zoo/dense_tower.h"
 
 namespace parasol::zoo {
-namespace {
-
-Value Network(Value x, const DeepFmOptions& options) {
-  for (size_t i = 0; i < options.hidden.size(); ++i) {
-    x = layers::Dense(x, {.units = options.hidden[i],
-                          .activation = job::RELU,
-                          .name = absl::StrCat("hidden_", i + 1)});
-    if (options.dropout > 0) {
-      x = layers::Dropout(x, options.dropout,
-                          {absl::StrCat("dropout_", i + 1)});
-    }
-  }
-  // The linear part has the bias.
-  return layers::Dense(x,
-                       {.units = 1, .use_bias = false, .name = "deep_logit"});
-}
-
-}  // namespace
 
 job::Model DeepFm(const DeepFmOptions& options) {
   ModelBuilder model;
@@ -44,7 +25,8 @@ job::Model DeepFm(const DeepFmOptions& options) {
       {.table = embeddings, .l2 = options.embedding_l2, .name = "embedding"});
   const Value pairs =
       layers::FactorizationMachine(embedding, {"pairwise_logit"});
-  const Value deep = Network(layers::Flatten(embedding, {"embedded"}), options);
+  const Value deep = DenseTower(layers::Flatten(embedding, {"embedded"}),
+                                options.hidden, options.dropout);
   layers::Add({linear, pairs, deep}, {"logit"});
   model.SetLoss(BinaryCrossentropy());
   return model.Build();

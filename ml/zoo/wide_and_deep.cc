@@ -1,13 +1,12 @@
 #include "ml/zoo/wide_and_deep.h"
 
-#include <cstddef>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "ml/builder/initializers.h"
 #include "ml/builder/layers.h"
 #include "ml/builder/losses.h"
 #include "ml/builder/model_builder.h"
+#include "ml/zoo/dense_tower.h"
 
 namespace parasol::zoo {
 namespace {
@@ -33,18 +32,7 @@ Value Deep(ModelBuilder& model, const WideAndDeepOptions& options) {
         {x, model.DenseInput("numeric", {numbers}, options.numeric)},
         {"deep_input"});
   }
-  for (size_t i = 0; i < options.hidden.size(); ++i) {
-    x = layers::Dense(x, {.units = options.hidden[i],
-                          .activation = job::RELU,
-                          .name = absl::StrCat("hidden_", i + 1)});
-    if (options.dropout > 0) {
-      x = layers::Dropout(x, options.dropout,
-                          {absl::StrCat("dropout_", i + 1)});
-    }
-  }
-  // The wide part has the bias.
-  return layers::Dense(x,
-                       {.units = 1, .use_bias = false, .name = "deep_logit"});
+  return DenseTower(x, options.hidden, options.dropout);
 }
 
 }  // namespace

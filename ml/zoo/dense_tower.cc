@@ -1,0 +1,23 @@
+#include "ml/zoo/dense_tower.h"
+
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+#include "ml/builder/layers.h"
+
+namespace parasol::zoo {
+
+Value DenseTower(Value x, const std::vector<int64_t>& hidden, double dropout) {
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    x = layers::Dense(x, {.units = hidden[i],
+                          .activation = job::RELU,
+                          .name = absl::StrCat("hidden_", i + 1)});
+    if (dropout > 0) {
+      x = layers::Dropout(x, dropout, {absl::StrCat("dropout_", i + 1)});
+    }
+  }
+  return layers::Dense(x,
+                       {.units = 1, .use_bias = false, .name = "deep_logit"});
+}
+
+}  // namespace parasol::zoo
