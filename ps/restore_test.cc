@@ -33,15 +33,6 @@ constexpr size_t kElements = 100;
 constexpr size_t kWidth = 3;
 constexpr char kRun[] = "run";
 
-// All kinds, with default hyperparameters.
-std::vector<const FieldDescriptor*> AllKinds() {
-  const google::protobuf::OneofDescriptor& kinds =
-      *job::Optimizer::descriptor()->FindOneofByName("kind");
-  std::vector<const FieldDescriptor*> all;
-  for (int i = 0; i < kinds.field_count(); ++i) all.push_back(kinds.field(i));
-  return all;
-}
-
 wire::LoadRequest MakeOrder(const FieldDescriptor* kind) {
   wire::LoadRequest order;
   order.set_run_id(kRun);
@@ -254,7 +245,8 @@ TEST(PartOptimizerTest, WhatIsNotTrainedTakesNoMemoryForSlots) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest, testing::ValuesIn(AllKinds()),
+INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest,
+                         testing::ValuesIn(AllOptimizers()),
                          [](const auto& info) {
                            return std::string(info.param->name());
                          });

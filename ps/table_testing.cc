@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 namespace {
@@ -139,6 +140,14 @@ std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads) {
 
 std::unique_ptr<const Optimizer> MakeAddingOptimizer() {
   return std::make_unique<AddingOptimizer>();
+}
+
+std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers() {
+  const google::protobuf::OneofDescriptor& kinds =
+      *job::Optimizer::descriptor()->FindOneofByName("kind");
+  std::vector<const google::protobuf::FieldDescriptor*> all;
+  for (int i = 0; i < kinds.field_count(); ++i) all.push_back(kinds.field(i));
+  return all;
 }
 
 }  // namespace parasol

@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "cluster/rpc/payload.h"
+#include "google/protobuf/descriptor.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation_result.h"
@@ -62,6 +63,9 @@ std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
 
 // value += gradient; its slot "sum" does the same, from 100.
 std::unique_ptr<const Optimizer> MakeAddingOptimizer();
+
+// The members of job::Optimizer's choice, one for each optimizer there is.
+std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers();
 
 }  // namespace parasol
 

@@ -36,14 +36,6 @@ constexpr size_t kElements = 10;
 constexpr size_t kWidth = 3;
 constexpr char kRun[] = "run";
 
-std::vector<const FieldDescriptor*> AllKinds() {
-  const google::protobuf::OneofDescriptor& kinds =
-      *job::Optimizer::descriptor()->FindOneofByName("kind");
-  std::vector<const FieldDescriptor*> all;
-  for (int i = 0; i < kinds.field_count(); ++i) all.push_back(kinds.field(i));
-  return all;
-}
-
 // Two sparse tables, the second with an optimizer of its own.
 job::Job MakeJob(const FieldDescriptor* optimizer) {
   job::Job job;
@@ -257,7 +249,8 @@ TEST_P(LoneWorkerTest, APsGoesOnFromItsCheckpointAndBackAgain) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, LoneWorkerTest,
-                         testing::ValuesIn(AllKinds()), [](const auto& info) {
+                         testing::ValuesIn(AllOptimizers()),
+                         [](const auto& info) {
                            return std::string(info.param->name());
                          });
 
