@@ -112,13 +112,16 @@ TEST_F(LauncherTest, JobThatEndsSucceedsWithItsLastCheckpointAndEvaluation) {
 
 TEST_F(LauncherTest, TasksGetTheirPlaceAndFlags) {
   SetRole("ps", "echo $TF_CONFIG; exit 0");
+  SetRole("worker", "echo \"$@\"; exit 0");
   SetRole("chief", "echo \"$@\"; touch $HERE/go");
   ASSERT_OK(RunSubprocess(
-      Launch({"--ps=2", "--set=seed=1", "--set", "end.steps=7"}), kLimit));
+      Launch({"--ps=2", "--threads=2", "--set=seed=1", "--set", "end.steps=7"}),
+      kLimit));
   EXPECT_THAT(Log("ps-1"), HasSubstr(R"("task":{"type":"ps","index":1}})"));
   EXPECT_THAT(Log("chief-0"),
               AllOf(HasSubstr("--job=" + here_ + "/job.textproto"),
                     HasSubstr("--set=seed=1 --set=end.steps=7")));
+  EXPECT_THAT(Log("worker-0"), HasSubstr("--threads=2"));
 }
 
 TEST_F(LauncherTest, TaskThatIsKilledStartsAgain) {
@@ -181,6 +184,7 @@ TEST_F(LauncherTest, BadFlagsAreNamed) {
   const Case cases[] = {{"--job=/no/such.textproto", "/no/such.textproto"},
                         {"--data_dir=/no/such/dir", "/no/such/dir"},
                         {"--ps=0", "--ps=0"},
+                        {"--threads=0", "--threads=0"},
                         {"--set=end.stepps=7", "stepps"},
                         {"--wrokers=2", "unknown flag --wrokers"},
                         {"--worker_binary=/no/such/w", "--worker_binary"},

@@ -29,6 +29,8 @@ ABSL_FLAG(parasol::RepeatedFlag, set, {},
           "end.steps=100 or train.batch_size=64. May be given several times.");
 ABSL_FLAG(std::string, device, "auto",
           "Where workers and evaluator compute: auto, cpu or cuda:0.");
+ABSL_FLAG(int32_t, threads, 1,
+          "Of a CPU, for computing: each worker's, and the evaluator's.");
 ABSL_FLAG(std::string, log_dir, "",
           "One log file per task; empty: <checkpoint_dir>/logs.");
 ABSL_FLAG(std::string, bin_dir, "",
@@ -101,6 +103,11 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
     return absl::InvalidArgumentError(
         absl::StrCat("--ps=", job.num_ps, " --workers=", job.num_workers,
                      ": at least one of each"));
+  }
+  job.threads = absl::GetFlag(FLAGS_threads);
+  if (job.threads < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--threads=", job.threads, ": at least one"));
   }
   job.job_file = fs::absolute(absl::GetFlag(FLAGS_job)).string();
   job.data_dir = fs::absolute(absl::GetFlag(FLAGS_data_dir)).string();

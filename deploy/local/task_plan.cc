@@ -16,7 +16,8 @@ std::vector<std::string> RoleFlags(const LocalJob& job,
                                    const std::string& role) {
   if (role == "worker" || role == "evaluator") {
     return {absl::StrCat("--data_dir=", job.data_dir),
-            absl::StrCat("--device=", job.device)};
+            absl::StrCat("--device=", job.device),
+            absl::StrCat("--threads=", job.threads)};
   }
   if (role == "ps" && job.applies_non_finite) {
     return {"--nonfinite_gradients=apply"};

@@ -19,6 +19,8 @@ struct LocalJob {
   std::string worker_binary;
   std::string evaluator_binary;
   std::string device;
+  // Of each worker and of the evaluator.
+  int threads = 1;
   int num_ps = 1;
   int num_workers = 1;
   bool has_evaluator = true;

@@ -18,6 +18,7 @@ LocalJob TwoByTwo() {
   job.log_dir = "/ckpt/logs";
   job.bin_dir = "/bin";
   job.device = "cpu";
+  job.threads = 3;
   job.num_ps = 2;
   job.num_workers = 2;
   job.overrides = {"end.steps=7", "seed=1"};
@@ -56,11 +57,11 @@ TEST(TaskPlanTest, EachRoleGetsItsFlags) {
   EXPECT_THAT(
       plan.tasks[4].argv,
       ElementsAre("/bin/worker/worker", "--metrics_address=127.0.0.1:10",
-                  "--data_dir=/data", "--device=cpu"));
+                  "--data_dir=/data", "--device=cpu", "--threads=3"));
   EXPECT_THAT(
       plan.tasks[5].argv,
       ElementsAre("/bin/evaluator/evaluator", "--metrics_address=127.0.0.1:11",
-                  "--data_dir=/data", "--device=cpu"));
+                  "--data_dir=/data", "--device=cpu", "--threads=3"));
   EXPECT_EQ(plan.tasks[4].log_file, "/ckpt/logs/worker-1.log");
 }
 
