@@ -11,12 +11,10 @@
 namespace parasol {
 
 GradientEncoder::GradientEncoder(job::Encoding encoding, double push_share,
-                                 std::vector<size_t> elements,
-                                 std::set<size_t> whole)
+                                 std::vector<size_t> elements)
     : encoding_(encoding),
       push_share_(push_share),
       elements_(std::move(elements)),
-      whole_(std::move(whole)),
       residuals_(elements_.size()) {}
 
 void GradientEncoder::Encode(ShardRequest& request) {
@@ -35,15 +33,11 @@ void GradientEncoder::Encode(ShardRequest& request) {
   }
 }
 
-double GradientEncoder::ShareOf(size_t variable) const {
-  return whole_.contains(variable) ? 1 : push_share_;
-}
-
 void GradientEncoder::Sparsify(ShardRequest& request) {
   request.sparsified = true;
   request.bytes = 0;
   for (ShardRequest::Range& range : request.ranges) {
-    range.kept = KeptCount(range.count, ShareOf(range.variable));
+    range.kept = KeptCount(range.count, push_share_);
     request.bytes +=
         range.kept * sizeof(uint32_t) + EncodedBytes(encoding_, range.kept);
   }
@@ -54,7 +48,7 @@ void GradientEncoder::Sparsify(ShardRequest& request) {
     std::vector<float>& residual = residuals_[range.variable];
     if (residual.empty()) residual.resize(elements_[range.variable]);
     const TopK::Kept kept = top_k_.Select(
-        {range.gradient, range.count}, ShareOf(range.variable), encoding_,
+        {range.gradient, range.count}, push_share_, encoding_,
         absl::MakeSpan(residual).subspan(range.offset, range.count));
     const size_t offset_bytes = range.kept * sizeof(uint32_t);
     std::memcpy(out, kept.offsets.data(), offset_bytes);

@@ -2,7 +2,6 @@
 #define PARASOL_CLUSTER_CLIENT_GRADIENT_ENCODER_H_
 
 #include <cstddef>
-#include <set>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -18,10 +17,9 @@ namespace parasol {
 // added to its next one. Thread-safe.
 class GradientEncoder {
  public:
-  // `push_share` in (0, 1]. `elements` of each variable; of those of `whole`,
-  // by number, all elements are sent.
+  // `push_share` in (0, 1]. `elements` of each variable.
   GradientEncoder(job::Encoding encoding, double push_share,
-                  std::vector<size_t> elements, std::set<size_t> whole = {});
+                  std::vector<size_t> elements);
 
   // Whether Encode() has anything to do: else gradients travel from where they
   // are.
@@ -33,13 +31,11 @@ class GradientEncoder {
   void Encode(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  double ShareOf(size_t variable) const;
   void Sparsify(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
   const job::Encoding encoding_;
   const double push_share_;
   const std::vector<size_t> elements_;
-  const std::set<size_t> whole_;
 
   absl::Mutex mu_;
   TopK top_k_ ABSL_GUARDED_BY(mu_);

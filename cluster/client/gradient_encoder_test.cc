@@ -72,17 +72,6 @@ TEST(GradientEncoderTest, WhatIsNotSentIsSentLater) {
   }
 }
 
-TEST(GradientEncoderTest, AVariableThatIsSentWholeHasNoRest) {
-  GradientEncoder encoder(job::FLOAT32, 0.25, {0, 10}, /*whole=*/{1});
-  const std::vector<float> gradient = {1, 0, 4, 8};
-  ShardRequest request = PushOf(gradient);
-  encoder.Encode(request);
-  EXPECT_EQ(request.ranges[0].kept, 4u);
-  std::vector<float> sum(4);
-  Add(request, sum);
-  EXPECT_EQ(sum, gradient);
-}
-
 TEST(GradientEncoderTest, EachElementKeepsItsOwnRest) {
   GradientEncoder encoder(job::FLOAT32, 0.5, {0, 4});
   const std::vector<float> gradient = {1, 5};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -150,14 +149,6 @@ std::vector<size_t> ElementsOf(const RequestPlan& plan) {
   return elements;
 }
 
-std::set<size_t> WithOwnOptimizer(const RequestPlan& plan) {
-  std::set<size_t> variables;
-  for (size_t i = 0; i < plan.num_variables(); ++i) {
-    if (plan.has_own_optimizer(i)) variables.insert(i);
-  }
-  return variables;
-}
-
 // A thread keeps up with 40 Gbit/s; half of the cores are left to the model.
 size_t NumThreads(int shards) {
   const int cores = std::thread::hardware_concurrency();
@@ -175,8 +166,7 @@ ShardedParameterClient::ShardedParameterClient(
       tables_(std::move(tables)),
       options_(options),
       clock_(clock),
-      encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_),
-               WithOwnOptimizer(plan_)),
+      encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
       threads_(NumThreads(placement.shard_size())),
       placement_(placement),
       run_id_(std::make_shared<const std::string>(placement.run_id())) {
@@ -254,6 +244,7 @@ void ShardedParameterClient::AddDense(
     request->kind = kind;
     request->shard = message.shard;
     request->lane = message.stream;
+    request->exact = message.untrained;
     size_t elements = 0;
     for (const RequestPlan::Range& range : message.ranges) {
       ShardRequest::Range& to = request->ranges.emplace_back();
@@ -266,7 +257,8 @@ void ShardedParameterClient::AddDense(
       elements += range.count;
     }
     if (kind == ShardRequest::Kind::kPull) {
-      request->encoding = options_.wire_encoding;
+      request->encoding =
+          request->exact ? job::FLOAT32 : options_.wire_encoding;
     } else {
       request->payloads = message.ranges.size();
     }
@@ -345,7 +337,9 @@ void ShardedParameterClient::Send(ShardLink& link,
                                   absl::Span<const RequestPtr> requests) {
   if (!encoder_.encodes()) return link.Send(requests);
   for (const RequestPtr& request : requests) {
-    if (request->kind == ShardRequest::Kind::kPush) encoder_.Encode(*request);
+    if (request->kind == ShardRequest::Kind::kPush && !request->exact) {
+      encoder_.Encode(*request);
+    }
     link.Send({&request, 1});
   }
 }

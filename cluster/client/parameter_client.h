@@ -38,7 +38,8 @@ class ParameterClient {
     // A shard that does not answer: it is named in the log every 10 s, and
     // after this the call ends with Unavailable.
     absl::Duration shard_timeout = absl::Minutes(5);
-    // How elements travel, both ways.
+    // How elements travel, both ways; those of variables that are not trained
+    // in float32.
     job::Encoding wire_encoding = job::FLOAT32;
     // Of the gradients of variables only this share of each range's elements is
     // sent, the largest ones; the rest is added to the variable's next

@@ -106,10 +106,7 @@ TEST_F(ParameterClientTest, HalvesTravelBothWaysAndAreResentAsTheyWere) {
   constexpr size_t kSize = 3 * kChunkElements + 7;
   for (const job::Encoding encoding : {job::FLOAT16, job::BFLOAT16}) {
     SCOPED_TRACE(encoding);
-    placement_.clear_shard();
-    fakes_.clear();
-    names_.clear();
-    tables_.clear();
+    Clear();
     AddShards(2);
     AddVariable(0, "v", kSize);
     AddTable("users", 3);
@@ -157,11 +154,37 @@ TEST_F(ParameterClientTest, WhatIsSparsifiedArrivesOnceAndTheRestLater) {
   EXPECT_EQ(fakes_[0].Values(0), Negative(gradient));
 }
 
+TEST_F(ParameterClientTest, AVariableThatIsNotTrainedTravelsInFloat32) {
+  for (const job::Encoding encoding : {job::FLOAT16, job::BFLOAT16}) {
+    SCOPED_TRACE(encoding);
+    Clear();
+    AddShards(1);
+    AddVariable(0, "gamma", 3);
+    AddUntrained(0, "moving_variance", 3);
+    AddVariable(0, "kernel", 3);
+    options_.wire_encoding = encoding;
+    const auto client = Connect();
+    // The last two are no numbers of 16 bits.
+    const std::vector<float> short_enough = {-1, 0.5, 3};
+    const std::vector<float> exact = {1, 1e5, 1.0001};
+    ASSERT_OK(client->Push({{0, short_enough}, {1, exact}, {2, short_enough}})
+                  ->Wait());
+    std::vector<float> gamma(3), moving(3), kernel(3);
+    ASSERT_OK(client
+                  ->Pull({{0, absl::MakeSpan(gamma)},
+                          {1, absl::MakeSpan(moving)},
+                          {2, absl::MakeSpan(kernel)}})
+                  ->Wait());
+    EXPECT_EQ(moving, Negative(exact));
+    EXPECT_EQ(gamma, Negative(short_enough));
+    EXPECT_EQ(kernel, Negative(short_enough));
+  }
+}
+
 TEST_F(ParameterClientTest, AVariableThatIsNotTrainedIsPushedWhole) {
   AddShards(1);
   AddVariable(0, "kernel", 4);
-  AddVariable(0, "moving_mean", 4);
-  placement_.mutable_shard(0)->mutable_part(1)->mutable_optimizer();
+  AddUntrained(0, "moving_mean", 4);
   options_.push_share = 0.25;
   const auto client = Connect();
   const std::vector<float> gradient = {1, 2, 3, 4};

@@ -63,6 +63,21 @@ class ParameterClientTest : public testing::Test {
     names_.push_back(name);
   }
 
+  // As the moving statistics of batch normalization.
+  void AddUntrained(int shard, const std::string& name, int64_t size) {
+    AddVariable(shard, name, size);
+    wire::Shard& to = *placement_.mutable_shard(shard);
+    to.mutable_part(to.part_size() - 1)->mutable_optimizer()->mutable_sgd();
+  }
+
+  // No shards.
+  void Clear() {
+    placement_.clear_shard();
+    fakes_.clear();
+    names_.clear();
+    tables_.clear();
+  }
+
   // On all shards.
   void AddTable(const std::string& name, size_t width) {
     for (int i = 0; i < placement_.shard_size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -109,7 +110,7 @@ absl::StatusOr<RequestPlan> RequestPlan::Make(
       Variable* variable = known == by_name.end() ? nullptr : known->second;
       if (variable != nullptr) {
         variable->elements = elements;
-        variable->has_own_optimizer = part.has_optimizer();
+        variable->untrained = part.has_optimizer();
       }
       plan.AddPart(part, shard, blocks, variable);
     }
@@ -152,17 +153,21 @@ std::vector<RequestPlan::Message> RequestPlan::Messages(
     size_t elements = 0;
   };
   std::vector<Message> messages;
-  std::map<std::pair<size_t, size_t>, Open> open;
+  // By (shard, stream, untrained).
+  std::map<std::tuple<size_t, size_t, bool>, Open> open;
   const size_t capacity = limits_.message_bytes / sizeof(float);
   for (size_t item = 0; item < variables.size(); ++item) {
-    for (const Route& route : variables_[variables[item]].routes) {
+    const Variable& variable = variables_[variables[item]];
+    for (const Route& route : variable.routes) {
       const auto [found, is_new] =
-          open.try_emplace({route.shard, route.stream});
+          open.try_emplace({route.shard, route.stream, variable.untrained});
       Open& to = found->second;
       if (is_new || to.elements + route.range.count > capacity ||
           messages[to.message].ranges.size() == kMaxRangesPerMessage) {
         to = {.message = messages.size()};
-        messages.push_back({.shard = route.shard, .stream = route.stream});
+        messages.push_back({.shard = route.shard,
+                            .stream = route.stream,
+                            .untrained = variable.untrained});
       }
       messages[to.message].ranges.push_back(route.range);
       messages[to.message].ranges.back().item = item;

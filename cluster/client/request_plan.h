@@ -12,7 +12,9 @@
 namespace parasol {
 
 // Which messages a push or pull of some variables consists of: large parts are
-// cut on chunk boundaries, small ones travel together.
+// cut on chunk boundaries, small ones travel together. Variables that are not
+// trained share messages with each other only: they travel whole and exact,
+// whatever the encoding of the others.
 //
 // A chunk always travels on the same stream to its shard. So a pull comes after
 // the earlier pushes of its chunks without waiting for them, and two streams
@@ -44,6 +46,8 @@ class RequestPlan {
   struct Message {
     size_t shard = 0;
     size_t stream = 0;
+    // What it moves is not trained: its parts have optimizers of their own.
+    bool untrained = false;
     std::vector<Range> ranges = {};
   };
 
@@ -55,11 +59,6 @@ class RequestPlan {
   // Of the whole variable.
   size_t elements(size_t variable) const {
     return variables_[variable].elements;
-  }
-
-  // It is not trained: its gradients are pushed whole.
-  bool has_own_optimizer(size_t variable) const {
-    return variables_[variable].has_own_optimizer;
   }
 
   // Whether messages of one mean the same in the other.
@@ -76,7 +75,7 @@ class RequestPlan {
   };
   struct Variable {
     size_t elements = 0;
-    bool has_own_optimizer = false;
+    bool untrained = false;
     std::vector<Route> routes;  // by offset
 
     friend bool operator==(const Variable&, const Variable&) = default;

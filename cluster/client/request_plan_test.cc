@@ -105,6 +105,30 @@ TEST(RequestPlanTest, SmallVariablesOfOneShardShareAMessage) {
   EXPECT_EQ(messages[0].ranges.size(), 100u);
 }
 
+TEST(RequestPlanTest, WhatIsNotTrainedTravelsOnTheSameStreamByItself) {
+  wire::GetPlacementResponse placement;
+  wire::Shard& shard = *placement.add_shard();
+  for (const char* name : {"gamma", "moving_mean", "beta", "moving_variance"}) {
+    AddPart(shard, name, 10, 0, 10);
+  }
+  shard.mutable_part(1)->mutable_optimizer()->mutable_sgd();
+  shard.mutable_part(3)->mutable_optimizer()->mutable_sgd();
+  ASSERT_OK_AND_ASSIGN(
+      const RequestPlan plan,
+      RequestPlan::Make(placement,
+                        {"gamma", "moving_mean", "beta", "moving_variance"},
+                        {.streams_per_shard = 1, .message_bytes = 1 << 20}));
+  const auto messages = plan.Messages({0, 1, 2, 3});
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_FALSE(messages[0].untrained);
+  EXPECT_TRUE(messages[1].untrained);
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_EQ(messages[i].ranges.size(), 2u);
+    EXPECT_EQ(messages[i].ranges[0].item, i);
+    EXPECT_EQ(messages[i].ranges[1].item, i + 2);
+  }
+}
+
 TEST(RequestPlanTest, AVariableOfTwoChunksUsesBothStreams) {
   wire::GetPlacementResponse placement;
   AddPart(*placement.add_shard(), "v", 2 * kChunkElements, 0,

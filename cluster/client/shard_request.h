@@ -60,6 +60,8 @@ struct ShardRequest {
   std::shared_ptr<const std::string> run_id = nullptr;
   std::shared_ptr<Completion> completion = nullptr;
   job::Encoding encoding = job::FLOAT32;
+  // All elements in float32, whatever the encoding and share of others.
+  bool exact = false;
   // kPush, kPull.
   absl::InlinedVector<Range, 1> ranges = {};
   bool sparsified = false;
