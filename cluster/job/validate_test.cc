@@ -83,12 +83,22 @@ TEST(ValidateTest, TheBordersOfRangesAreIn) {
   }
 }
 
-TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
-  struct Case {
-    std::string override;
-    std::string fault;
-  };
-  const Case cases[] = {
+struct FaultyOverride {
+  std::string override;
+  std::string fault;
+};
+
+void ExpectFaults(const std::vector<FaultyOverride>& cases) {
+  for (const FaultyOverride& c : cases) {
+    SCOPED_TRACE(c.override);
+    job::Job job = Good();
+    ASSERT_OK(ApplyOverride(job, c.override));
+    EXPECT_THAT(Validate(job), IsFault(c.fault));
+  }
+}
+
+TEST(ValidateTest, NamesShapesAndLayersOutsideTheirRangesAreNamed) {
+  ExpectFaults({
       {"name=", "name: \"\""},
       {"name=a b", "name: \"a b\""},
       {"name=a\nb", "name: \"a\\nb\""},
@@ -104,6 +114,12 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"model.layer[1].dense.units=-5", "model.layer[1].dense.units: -5"},
       {"model.layer[1].dense.units=2147483648", "model.layer[1].dense.units"},
       {"model.layer[1].dense.units=2147483647", "model.layer[1]"},
+      {"model.loss={}", "model.loss"},
+  });
+}
+
+TEST(ValidateTest, AnInitializerOutsideItsRangeIsNamedWithItsLayer) {
+  ExpectFaults({
       {"model.layer[2].dense.kernel_initializer.random_normal={ stddev: -1 }",
        "model.layer[2].dense.kernel_initializer: random_normal.stddev: -1"},
       {"model.layer[2].dense.kernel_initializer.random_normal={ mean: nan }",
@@ -115,7 +131,11 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
        "model.layer[2].dense.bias_initializer: random_uniform: minval 1"},
       {"model.layer[2].dense.bias_initializer={}",
        "model.layer[2].dense.bias_initializer: no kind"},
-      {"model.loss={}", "model.loss"},
+  });
+}
+
+TEST(ValidateTest, ADataSetsValueOutsideItsRangeIsNamed) {
+  ExpectFaults({
       {"train.idx.images=", "train.idx.images"},
       {"eval.idx.labels=", "eval.idx.labels"},
       {"eval.idx.labels=a\nb", "eval.idx.labels: \"a\\nb\""},
@@ -124,6 +144,11 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"train.shuffle_buffer=-1", "train.shuffle_buffer: -1"},
       {"eval.prefetch_batches=0", "eval.prefetch_batches: 0"},
       {"eval.prefetch_batches=1025", "eval.prefetch_batches: 1025"},
+  });
+}
+
+TEST(ValidateTest, AnOptimizersValueOutsideItsRangeIsNamed) {
+  ExpectFaults({
       {"optimizer={}", "optimizer: none is chosen"},
       {"optimizer.adam.learning_rate=-1",
        "optimizer: adam.learning_rate is -1"},
@@ -150,6 +175,11 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"optimizer.ftrl={ learning_rate_power: 0.5 }",
        "optimizer: ftrl.learning_rate_power is 0.5; it must be a float32 of at "
        "most 0"},
+  });
+}
+
+TEST(ValidateTest, ClippingAndSchedulesOutsideTheirRangesAreNamed) {
+  ExpectFaults({
       {"optimizer.clipvalue=0", "optimizer: clipvalue is 0"},
       {"optimizer.clipnorm=-1", "optimizer: clipnorm is -1"},
       {"optimizer.global_clipnorm=1e39", "optimizer: global_clipnorm is 1e+39"},
@@ -163,6 +193,11 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
        "{ boundary: 10 }",
        "optimizer.learning_rate_schedule: piecewise_constant_decay.value is a "
        "list of 0 for 1"},
+  });
+}
+
+TEST(ValidateTest, AnEndOrCheckpointOutsideItsRangeIsNamed) {
+  ExpectFaults({
       {"end={}", "end: neither"},
       {"end.steps=0", "end.steps: 0"},
       {"end.epochs=0", "end.epochs: 0"},
@@ -172,6 +207,11 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"checkpoint.every_seconds=0", "checkpoint.every_seconds: 0"},
       {"checkpoint.every_seconds=1e10", "checkpoint.every_seconds: 1e+10"},
       {"checkpoint.max_to_keep=0", "checkpoint.max_to_keep: 0"},
+  });
+}
+
+TEST(ValidateTest, APartitionerOutsideItsRangeIsNamed) {
+  ExpectFaults({
       {"parameter_server.fixed_shards={}",
        "parameter_server.fixed_shards.shards: 0"},
       {"parameter_server.min_size.min_shard_bytes=0",
@@ -181,13 +221,7 @@ TEST(ValidateTest, AValueOutsideItsRangeIsNamedWithItsField) {
       {"parameter_server.max_size={}",
        "parameter_server.max_size.max_shard_bytes: 0"},
       {"parameter_server={}", "parameter_server: no partitioner"},
-  };
-  for (const Case& c : cases) {
-    SCOPED_TRACE(c.override);
-    job::Job job = Good();
-    ASSERT_OK(ApplyOverride(job, c.override));
-    EXPECT_THAT(Validate(job), IsFault(c.fault));
-  }
+  });
 }
 
 TEST(ValidateTest, ConsistencyAndExchangeHaveTheirRanges) {

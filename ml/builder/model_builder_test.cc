@@ -65,22 +65,11 @@ TEST(ModelBuilderTest, AGraphNamesWhatIsReadFromFurtherAway) {
   )pb");
 }
 
-TEST(ModelBuilderTest, TablesAndColumnsAreOfTheJobFile) {
+TEST(ModelBuilderTest, ColumnsOfIdsAreOfTheJobFile) {
   ModelBuilder model;
-  const Value ids =
-      model.IdInput("ids", {Hashed("city", 100), Crossed({"a", "b"}),
-                            OfVocabulary("sex", {"f", "m"}),
-                            Bucketized("age", {18, 65}), IdentityOf("day", 7)});
-  const Value numbers = model.DenseInput(
-      "numbers", {},
-      {Numeric("hours"), Numeric("gain", {.log1p = true, .mean = 3})});
-  const std::string table =
-      model.SparseTable("wide", 1, {.initializer = Zeros()});
-  const Value wide =
-      layers::EmbeddingBag(ids, {.table = table, .use_bias = true, .l2 = .5});
-  const Value deep = layers::Dense(numbers, {.units = 1, .kernel_l2 = .25});
-  layers::Add({wide, deep});
-  model.SetLoss(BinaryCrossentropy(.1));
+  model.IdInput("ids", {Hashed("city", 100), Crossed({"a", "b"}),
+                        OfVocabulary("sex", {"f", "m"}),
+                        Bucketized("age", {18, 65}), IdentityOf("day", 7)});
   ExpectModel(model, R"pb(
     input {
       name: "ids"
@@ -101,6 +90,32 @@ TEST(ModelBuilderTest, TablesAndColumnsAreOfTheJobFile) {
           name: "age"
           boundaries { boundary: [ 18, 65 ] }
         }
+        column {
+          name: "day"
+          identity { num_ids: 7 }
+        }
+      }
+    }
+  )pb");
+}
+
+TEST(ModelBuilderTest, TablesAndColumnsOfNumbersAreOfTheJobFile) {
+  ModelBuilder model;
+  const Value ids = model.IdInput("ids", {IdentityOf("day", 7)});
+  const Value numbers = model.DenseInput(
+      "numbers", {},
+      {Numeric("hours"), Numeric("gain", {.log1p = true, .mean = 3})});
+  const std::string table =
+      model.SparseTable("wide", 1, {.initializer = Zeros()});
+  const Value wide =
+      layers::EmbeddingBag(ids, {.table = table, .use_bias = true, .l2 = .5});
+  const Value deep = layers::Dense(numbers, {.units = 1, .kernel_l2 = .25});
+  layers::Add({wide, deep});
+  model.SetLoss(BinaryCrossentropy(.1));
+  ExpectModel(model, R"pb(
+    input {
+      name: "ids"
+      ids {
         column {
           name: "day"
           identity { num_ids: 7 }
@@ -137,7 +152,7 @@ TEST(ModelBuilderTest, TablesAndColumnsAreOfTheJobFile) {
   )pb");
 }
 
-TEST(ModelBuilderTest, EveryKindOfLayerCanBeWritten) {
+TEST(ModelBuilderTest, EveryLayerOfImagesCanBeWritten) {
   ModelBuilder model;
   Value x = model.DenseInput("input", {8, 8, 2});
   x = layers::Pad(x, {.before = {1, 1, 0}, .after = {1, 1, 0}});
@@ -154,15 +169,7 @@ TEST(ModelBuilderTest, EveryKindOfLayerCanBeWritten) {
   x = layers::MaxPool(x, {.pool_size = {2}});
   x = layers::AveragePool(
       x, {.pool_size = {1}, .stride = {2}, .padding = job::SAME});
-  x = layers::GlobalAveragePool(x);
-  x = layers::Dropout(x, .5);
-  x = layers::Activation(x, job::GELU);
-  x = layers::Concatenate({x, x});
-  x = layers::Concatenate({x, x}, /*axis=*/0);
-  x = layers::Custom(
-      {x},
-      {.type = "maxout", .output_shape = {4}, .parameters = {{"pieces", "2"}}});
-  layers::FactorizationMachine(x);
+  layers::GlobalAveragePool(x);
   ExpectModel(model, R"pb(
     input_shape: [ 8, 8, 2 ]
     layer {
@@ -188,15 +195,31 @@ TEST(ModelBuilderTest, EveryKindOfLayerCanBeWritten) {
     layer { max_pool { pool_size: 2 } }
     layer { average_pool { pool_size: 1 stride: 2 padding: SAME } }
     layer { global_average_pool {} }
+  )pb");
+}
+
+TEST(ModelBuilderTest, EveryLayerOfListsCanBeWritten) {
+  ModelBuilder model;
+  Value x = model.DenseInput("input", {8});
+  x = layers::Dropout(x, .5);
+  x = layers::Activation(x, job::GELU);
+  x = layers::Concatenate({x, x});
+  x = layers::Concatenate({x, x}, /*axis=*/0);
+  x = layers::Custom(
+      {x},
+      {.type = "maxout", .output_shape = {4}, .parameters = {{"pieces", "2"}}});
+  layers::FactorizationMachine(x);
+  ExpectModel(model, R"pb(
+    input_shape: [ 8 ]
     layer { dropout { rate: .5 } }
-    layer { name: "activation_8" activation: GELU }
+    layer { name: "activation_1" activation: GELU }
     layer {
-      name: "concatenate_9"
-      input: [ "activation_8", "activation_8" ]
+      name: "concatenate_2"
+      input: [ "activation_1", "activation_1" ]
       concatenate {}
     }
     layer {
-      input: [ "concatenate_9", "concatenate_9" ]
+      input: [ "concatenate_2", "concatenate_2" ]
       concatenate { axis: 0 }
     }
     layer {
