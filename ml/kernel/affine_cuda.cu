@@ -1,35 +1,33 @@
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/cuda_device.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/cuda_status.h"
 
 namespace parasol::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
 // SumRowsKernel: a warp reads neighbouring columns of one row, so that its
 // loads are one transaction; the warps of a block share the rows.
 constexpr int kWarp = 32;
 constexpr int kWarpsPerBlock = 8;
 
 template <bool kBias, bool kRelu>
-__global__ void EpilogueKernel(const float* bias, int64_t columns, int64_t size,
-                               float* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct EpilogueOf {
+  const float* bias;
+  int64_t columns;
+  float* y;
+  __device__ void operator()(int64_t i) const {
     float value = y[i];
     if (kBias) value += bias[i % columns];
     if (kRelu) value = value < 0 ? 0 : value;
     y[i] = value;
   }
-}
+};
 
 __global__ void SumRowsKernel(const float* dy, int64_t rows, int64_t columns,
                               float* sum) {
@@ -61,16 +59,19 @@ CudaDevice& Cuda(Device& device) { return static_cast<CudaDevice&>(device); }
 
 absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
                            MutableMatrixView y) {
+  constexpr char kName[] = "bias and relu";
   const bool relu = epilogue == Epilogue::kRelu;
-  if (bias == nullptr && !relu) return absl::OkStatus();
-  ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
-  const auto kernel = bias == nullptr ? EpilogueKernel<false, true>
-                      : relu          ? EpilogueKernel<true, true>
-                                      : EpilogueKernel<true, false>;
-  const int64_t blocks =
-      std::min((y.size() + kThreads - 1) / kThreads, kMaxBlocks);
-  kernel<<<blocks, kThreads, 0, stream>>>(bias, y.columns, y.size(), y.data);
-  return LaunchStatus("bias and relu");
+  if (bias == nullptr) {
+    if (!relu) return absl::OkStatus();
+    return ForEach(device, kName, y.size(),
+                   EpilogueOf<false, true>{nullptr, y.columns, y.data});
+  }
+  if (!relu) {
+    return ForEach(device, kName, y.size(),
+                   EpilogueOf<true, false>{bias, y.columns, y.data});
+  }
+  return ForEach(device, kName, y.size(),
+                 EpilogueOf<true, true>{bias, y.columns, y.data});
 }
 
 // Sums in an order that depends on the shape only: the same bits every time.

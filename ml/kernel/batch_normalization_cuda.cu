@@ -1,6 +1,5 @@
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -8,21 +7,16 @@
 #include "base/status_macros.h"
 #include "ml/kernel/batch_normalization.h"
 #include "ml/kernel/cuda_device.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/cuda_status.h"
 
 namespace parasol::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
 // Sums: a warp reads neighbouring channels of one row, so that its loads are
 // one transaction; the warps of a block share the rows.
 constexpr int kWarp = 32;
 constexpr int kWarpsPerBlock = 16;
-
-int64_t Blocks(int64_t size) {
-  return std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-}
 
 // Of each channel, [channels] each: the batch's moments, what the affine step
 // y = (x - mean) · scale + shift takes, and the constants of the input's
@@ -72,18 +66,21 @@ __global__ void MomentsKernel(const float* x, int64_t rows, int64_t channels,
   of.variance[c] = variance;
 }
 
-__global__ void ScaleKernel(const float* mean, const float* variance,
-                            const float* gamma, const float* beta,
-                            float epsilon, int64_t channels, Channels of) {
-  const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (c >= channels) return;
-  of.mean[c] = mean[c];
-  // A moving variance may be below 0. NaN stays NaN.
-  of.variance[c] = variance[c] < 0 ? 0 : variance[c];
-  of.inverse[c] = 1 / sqrtf(of.variance[c] + epsilon);
-  of.scale[c] = of.inverse[c] * (gamma == nullptr ? 1 : gamma[c]);
-  of.shift[c] = beta == nullptr ? 0 : beta[c];
-}
+struct SetScale {
+  BatchNormalization::Moments moments;
+  const float* gamma;
+  const float* beta;
+  float epsilon;
+  Channels of;
+  __device__ void operator()(int64_t c) const {
+    of.mean[c] = moments.mean[c];
+    // A moving variance may be below 0. NaN stays NaN.
+    of.variance[c] = moments.variance[c] < 0 ? 0 : moments.variance[c];
+    of.inverse[c] = 1 / sqrtf(of.variance[c] + epsilon);
+    of.scale[c] = of.inverse[c] * (gamma == nullptr ? 1 : gamma[c]);
+    of.shift[c] = beta == nullptr ? 0 : beta[c];
+  }
+};
 
 // Never fused, so that the forward and the backward pass agree on what relu
 // lets through.
@@ -92,17 +89,18 @@ __device__ float Affine(const Channels& of, float difference, int64_t c) {
 }
 
 template <bool kRelu>
-__global__ void NormalizeKernel(const float* x, int64_t size, int64_t channels,
-                                Channels of, float* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct Normalized {
+  const float* x;
+  int64_t channels;
+  Channels of;
+  float* y;
+  __device__ void operator()(int64_t i) const {
     const int64_t c = i % channels;
     float value = Affine(of, x[i] - of.mean[c], c);
     if (kRelu) value = value < 0 ? 0 : value;
     y[i] = value;
   }
-}
+};
 
 template <bool kRelu>
 __device__ float GradientBeforeRelu(const Channels& of, float difference,
@@ -140,28 +138,32 @@ __global__ void VariableGradientsKernel(const float* x, const float* dy,
 }
 
 template <bool kRelu>
-__global__ void InputGradientKernel(const float* x, const float* dy,
-                                    int64_t size, int64_t channels, Channels of,
-                                    float* dx) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct InputGradientOf {
+  const float* x;
+  const float* dy;
+  int64_t channels;
+  Channels of;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
     const int64_t c = i % channels;
     const float difference = x[i] - of.mean[c];
     const float gradient = GradientBeforeRelu<kRelu>(of, difference, dy[i], c);
     dx[i] = of.scale[c] * gradient - of.constant[c] - difference * of.slope[c];
   }
-}
+};
 
-__global__ void MomentsChangeKernel(BatchNormalization::Moments moving,
-                                    float rate, float unbiased,
-                                    int64_t channels, Channels of,
-                                    BatchNormalization::MutableMoments change) {
-  const int64_t c = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (c >= channels) return;
-  change.mean[c] = rate * (moving.mean[c] - of.mean[c]);
-  change.variance[c] = rate * (moving.variance[c] - of.variance[c] * unbiased);
-}
+struct ChangeOf {
+  BatchNormalization::Moments moving;
+  float rate;
+  float unbiased;
+  Channels of;
+  BatchNormalization::MutableMoments change;
+  __device__ void operator()(int64_t c) const {
+    change.mean[c] = rate * (moving.mean[c] - of.mean[c]);
+    change.variance[c] =
+        rate * (moving.variance[c] - of.variance[c] * unbiased);
+  }
+};
 
 class CudaBatchNormalization : public BatchNormalization {
  public:
@@ -198,13 +200,11 @@ class CudaBatchNormalization : public BatchNormalization {
 
   absl::Status MomentsChange(const Moments& moving, double momentum,
                              const MutableMoments& change) override {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
     const double unbiased =
         shape_.rows > 1 ? shape_.rows / (shape_.rows - 1.0) : 1.0;
-    MomentsChangeKernel<<<ChannelBlocks(), kThreads, 0, stream>>>(
-        moving, static_cast<float>(1 - momentum), static_cast<float>(unbiased),
-        shape_.channels, channels_, change);
-    return LaunchStatus("moving moments");
+    return ForEach(device_, "moving moments", shape_.channels,
+                   ChangeOf{moving, static_cast<float>(1 - momentum),
+                            static_cast<float>(unbiased), channels_, change});
   }
 
   absl::Status VariableGradients(const float* x, const float* dy, float* dgamma,
@@ -220,35 +220,36 @@ class CudaBatchNormalization : public BatchNormalization {
 
   absl::Status InputGradient(const float* x, const float* dy,
                              float* dx) override {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    const auto kernel = options_.epilogue == Epilogue::kRelu
-                            ? InputGradientKernel<true>
-                            : InputGradientKernel<false>;
-    kernel<<<Blocks(shape_.size()), kThreads, 0, stream>>>(
-        x, dy, shape_.size(), shape_.channels, channels_, dx);
-    return LaunchStatus("gradient of a batch normalization's input");
+    return options_.epilogue == Epilogue::kRelu
+               ? InputGradient<true>(x, dy, dx)
+               : InputGradient<false>(x, dy, dx);
   }
 
  private:
-  int64_t ChannelBlocks() const {
-    return (shape_.channels + kThreads - 1) / kThreads;
-  }
   int64_t SumBlocks() const { return (shape_.channels + kWarp - 1) / kWarp; }
   static dim3 SumThreads() { return dim3(kWarp, kWarpsPerBlock); }
 
   absl::Status Apply(const float* x, const float* gamma, const float* beta,
                      const Moments& moments, float* y) {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    ScaleKernel<<<ChannelBlocks(), kThreads, 0, stream>>>(
-        moments.mean, moments.variance, gamma, beta,
-        static_cast<float>(options_.epsilon), shape_.channels, channels_);
-    RETURN_IF_ERROR(LaunchStatus("scale of a batch normalization"));
-    const auto kernel = options_.epilogue == Epilogue::kRelu
-                            ? NormalizeKernel<true>
-                            : NormalizeKernel<false>;
-    kernel<<<Blocks(shape_.size()), kThreads, 0, stream>>>(
-        x, shape_.size(), shape_.channels, channels_, y);
-    return LaunchStatus("batch normalization");
+    RETURN_IF_ERROR(
+        ForEach(device_, "scale of a batch normalization", shape_.channels,
+                SetScale{moments, gamma, beta,
+                         static_cast<float>(options_.epsilon), channels_}));
+    return options_.epilogue == Epilogue::kRelu ? Normalize<true>(x, y)
+                                                : Normalize<false>(x, y);
+  }
+
+  template <bool kRelu>
+  absl::Status Normalize(const float* x, float* y) {
+    return ForEach(device_, "batch normalization", shape_.size(),
+                   Normalized<kRelu>{x, shape_.channels, channels_, y});
+  }
+
+  template <bool kRelu>
+  absl::Status InputGradient(const float* x, const float* dy, float* dx) {
+    return ForEach(
+        device_, "gradient of a batch normalization's input", shape_.size(),
+        InputGradientOf<kRelu>{x, dy, shape_.channels, channels_, dx});
   }
 
   CudaDevice& device_;

@@ -1,6 +1,3 @@
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -10,24 +7,17 @@
 #include "ml/kernel/convolution.h"
 #include "ml/kernel/cuda_device.h"
 #include "ml/kernel/cuda_dnn.h"
-#include "ml/kernel/cuda_status.h"
+#include "ml/kernel/cuda_launch.h"
 
 namespace parasol::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
-
-int64_t Blocks(int64_t size) {
-  return std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-}
-
 // columns[n,i,j, k,l,c] = x[n, i·s+k-p, j·t+l-q, c], 0 for padding.
-__global__ void GatherKernel(ConvolutionShape s, const float* x, int64_t size,
-                             float* columns) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct Gather {
+  ConvolutionShape s;
+  const float* x;
+  float* columns;
+  __device__ void operator()(int64_t i) const {
     int64_t rest = i;
     const int64_t c = rest % s.channels;
     rest /= s.channels;
@@ -49,7 +39,7 @@ __global__ void GatherKernel(ConvolutionShape s, const float* x, int64_t size,
                          c]
                      : 0;
   }
-}
+};
 
 // The window that has the pixel at its position `k`, or -1.
 __device__ int64_t WindowOf(const WindowAxis& axis, int64_t pixel, int64_t k) {
@@ -61,11 +51,11 @@ __device__ int64_t WindowOf(const WindowAxis& axis, int64_t pixel, int64_t k) {
 
 // dx[pixel] = the sum of what columns were gathered from it: each dx is one
 // thread's, so that the order of the sum is always the same.
-__global__ void SumColumnsKernel(ConvolutionShape s, const float* columns,
-                                 int64_t size, float* dx) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct SumColumns {
+  ConvolutionShape s;
+  const float* columns;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
     int64_t rest = i;
     const int64_t c = rest % s.channels;
     rest /= s.channels;
@@ -89,7 +79,7 @@ __global__ void SumColumnsKernel(ConvolutionShape s, const float* columns,
     }
     dx[i] = sum;
   }
-}
+};
 
 // The windows copied out as the rows of a matrix, times the kernel as a matrix:
 // slow for the memory it moves, but without cuDNN.
@@ -124,10 +114,8 @@ class CudaConvolution : public Convolution {
     RETURN_IF_ERROR(cuda::AffineInputGradient(
         device_, {dy, shape_.outputs(), shape_.filters}, Kernel(kernel),
         Columns()));
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    SumColumnsKernel<<<Blocks(shape_.x_size()), kThreads, 0, stream>>>(
-        shape_, columns_.data(), shape_.x_size(), dx);
-    return LaunchStatus("gradient of a convolution's input");
+    return ForEach(device_, "gradient of a convolution's input",
+                   shape_.x_size(), SumColumns{shape_, columns_.data(), dx});
   }
 
  private:
@@ -139,11 +127,8 @@ class CudaConvolution : public Convolution {
   }
 
   absl::Status GatherColumns(const float* x) {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    const int64_t size = Columns().size();
-    GatherKernel<<<Blocks(size), kThreads, 0, stream>>>(shape_, x, size,
-                                                        columns_.data());
-    return LaunchStatus("windows of a convolution");
+    return ForEach(device_, "windows of a convolution", Columns().size(),
+                   Gather{shape_, x, columns_.data()});
   }
 
   CudaDevice& device_;

@@ -1,15 +1,14 @@
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/kernel/cuda_blas.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/cuda_library.h"
 #include "ml/kernel/cuda_scratch.h"
-#include "ml/kernel/cuda_status.h"
 
 namespace parasol {
 namespace {
@@ -54,17 +53,13 @@ absl::Status Check(cublasStatus_t status, absl::string_view what) {
              : absl::UnavailableError(words);
 }
 
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
-
-__global__ void RoundKernel(const float* from, int64_t size,
-                            __nv_bfloat16* to) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct Rounded {
+  const float* from;
+  __nv_bfloat16* to;
+  __device__ void operator()(int64_t i) const {
     to[i] = __float2bfloat16_rn(from[i]);
   }
-}
+};
 
 // What cuBLAS reads of a factor.
 struct Factor {
@@ -129,11 +124,9 @@ class LoadedBlas : public CudaBlas {
     if (precision_ != Precision::kBfloat16) return Factor{m.data, CUDA_R_32F};
     ASSIGN_OR_RETURN(void* const memory,
                      rounded.Reserve(m.size() * sizeof(__nv_bfloat16)));
-    const int64_t blocks =
-        std::min((m.size() + kThreads - 1) / kThreads, kMaxBlocks);
-    RoundKernel<<<blocks, kThreads, 0, stream_>>>(
-        m.data, m.size(), static_cast<__nv_bfloat16*>(memory));
-    RETURN_IF_ERROR(LaunchStatus("rounding to bfloat16"));
+    RETURN_IF_ERROR(
+        cuda::ForEach(stream_, "rounding to bfloat16", m.size(),
+                      Rounded{m.data, static_cast<__nv_bfloat16*>(memory)}));
     return Factor{memory, CUDA_R_16BF};
   }
 

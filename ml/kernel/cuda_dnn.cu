@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "ml/kernel/cuda_dnn_functions.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/cuda_scratch.h"
 #include "ml/kernel/cuda_status.h"
 
@@ -23,8 +24,6 @@ namespace {
 // A faster algorithm that wants more is passed over.
 constexpr size_t kMaxWorkspaceBytes = size_t{1} << 30;
 constexpr int kMaxAlgorithms = 16;
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
 constexpr int kTile = 32;
 
 absl::Status Check(cudnnStatus_t status, absl::string_view what) {
@@ -47,13 +46,11 @@ __device__ float Rounded(float value) {
   return __bfloat162float(__float2bfloat16_rn(value));
 }
 
-__global__ void RoundKernel(const float* from, int64_t size, float* to) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
-    to[i] = Rounded(from[i]);
-  }
-}
+struct RoundEach {
+  const float* from;
+  float* to;
+  __device__ void operator()(int64_t i) const { to[i] = Rounded(from[i]); }
+};
 
 // to[columns, rows] = from[rows, columns] transposed, a tile at a time, so that
 // both are touched along their rows.
@@ -383,10 +380,8 @@ class LoadedConvolution : public DnnConvolution {
     if (!shared_.rounds()) return values;
     ASSIGN_OR_RETURN(void* const memory, rounded.Reserve(size * sizeof(float)));
     float* const to = static_cast<float*>(memory);
-    const int64_t blocks =
-        std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-    RoundKernel<<<blocks, kThreads, 0, shared_.stream>>>(values, size, to);
-    RETURN_IF_ERROR(LaunchStatus("rounding to bfloat16"));
+    RETURN_IF_ERROR(cuda::ForEach(shared_.stream, "rounding to bfloat16", size,
+                                  RoundEach{values, to}));
     return to;
   }
 

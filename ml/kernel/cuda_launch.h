@@ -36,16 +36,22 @@ __global__ void ForEachRowKernel(int64_t rows, Function function) {
 
 // function(i) for each i below `size`; `name` for the error.
 template <typename Function>
-absl::Status ForEach(Device& device, absl::string_view name, int64_t size,
+absl::Status ForEach(CUstream_st* stream, absl::string_view name, int64_t size,
                      const Function& function) {
   constexpr int kThreads = 256;
   constexpr int64_t kMaxBlocks = 4096;
   if (size == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(CUstream_st * stream,
-                   static_cast<CudaDevice&>(device).ComputeStream());
   const int64_t blocks = std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
   ForEachKernel<<<blocks, kThreads, 0, stream>>>(size, function);
   return LaunchStatus(name);
+}
+
+template <typename Function>
+absl::Status ForEach(Device& device, absl::string_view name, int64_t size,
+                     const Function& function) {
+  ASSIGN_OR_RETURN(CUstream_st * stream,
+                   static_cast<CudaDevice&>(device).ComputeStream());
+  return ForEach(stream, name, size, function);
 }
 
 // function(row, lane) for each row below `rows` and each lane of a warp.

@@ -1,19 +1,17 @@
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/kernel/cuda_device.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/cuda_status.h"
 #include "ml/kernel/l2.h"
 
 namespace parasol::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kSumThreads = 1024;
-constexpr int64_t kMaxBlocks = 4096;
 
 // One block, so that the order of the sum, and its bits, are always the same.
 // Regularized variables are small beside what a step reads of them.
@@ -32,14 +30,12 @@ __global__ void L2LossKernel(const float* w, int64_t size, float l2,
   if (threadIdx.x == 0) *loss = l2 * partial[0];
 }
 
-__global__ void AddL2GradientKernel(const float* w, int64_t size, float scale,
-                                    float* gradient) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
-    gradient[i] += scale * w[i];
-  }
-}
+struct AddGradient {
+  const float* w;
+  float scale;
+  float* gradient;
+  __device__ void operator()(int64_t i) const { gradient[i] += scale * w[i]; }
+};
 
 }  // namespace
 
@@ -53,13 +49,7 @@ absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
 
 absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
                            float l2, float* gradient) {
-  if (size == 0) return absl::OkStatus();
-  ASSIGN_OR_RETURN(CUstream_st * stream,
-                   static_cast<CudaDevice&>(device).ComputeStream());
-  const int64_t blocks = std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-  AddL2GradientKernel<<<blocks, kThreads, 0, stream>>>(w, size, 2 * l2,
-                                                       gradient);
-  return LaunchStatus("L2 gradient");
+  return ForEach(device, "L2 gradient", size, AddGradient{w, 2 * l2, gradient});
 }
 
 }  // namespace parasol::cuda

@@ -1,22 +1,10 @@
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <cstdint>
 
-#include "base/status_macros.h"
-#include "ml/kernel/cuda_device.h"
-#include "ml/kernel/cuda_status.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/pad.h"
 
 namespace parasol::cuda {
 namespace {
-
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
-
-int64_t Blocks(int64_t size) {
-  return std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-}
 
 // As plain arrays: std::array's functions are the host's.
 struct Axes {
@@ -48,43 +36,37 @@ struct Axes {
   int64_t output[PadShape::kMaxAxes];
 };
 
-__global__ void PadKernel(Axes axes, const float* x, int64_t size, float* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct Padded {
+  Axes axes;
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
     const int64_t source = axes.Source(i);
     y[i] = source < 0 ? 0 : x[source];
   }
-}
+};
 
-__global__ void PadGradientKernel(Axes axes, const float* dy, int64_t size,
-                                  float* dx) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct GradientOf {
+  Axes axes;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
     const int64_t source = axes.Source(i);
     if (source >= 0) dx[source] = dy[i];
   }
-}
-
-CudaDevice& Cuda(Device& device) { return static_cast<CudaDevice&>(device); }
+};
 
 }  // namespace
 
 absl::Status Pad(Device& device, const PadShape& shape, const float* x,
                  float* y) {
-  ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
-  PadKernel<<<Blocks(shape.y_size()), kThreads, 0, stream>>>(Axes(shape), x,
-                                                             shape.y_size(), y);
-  return LaunchStatus("padding");
+  return ForEach(device, "padding", shape.y_size(), Padded{Axes(shape), x, y});
 }
 
 absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
                          float* dx) {
-  ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
-  PadGradientKernel<<<Blocks(shape.y_size()), kThreads, 0, stream>>>(
-      Axes(shape), dy, shape.y_size(), dx);
-  return LaunchStatus("gradient of padding");
+  return ForEach(device, "gradient of padding", shape.y_size(),
+                 GradientOf{Axes(shape), dy, dx});
 }
 
 }  // namespace parasol::cuda

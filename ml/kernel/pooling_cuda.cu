@@ -1,25 +1,13 @@
-#include <cuda_runtime.h>
-
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 
-#include "base/status_macros.h"
-#include "ml/kernel/cuda_device.h"
-#include "ml/kernel/cuda_status.h"
+#include "ml/kernel/cuda_launch.h"
 #include "ml/kernel/pooling.h"
 
 namespace parasol::cuda {
 namespace {
 
 using Kind = PoolingShape::Kind;
-
-constexpr int kThreads = 256;
-constexpr int64_t kMaxBlocks = 4096;
-
-int64_t Blocks(int64_t size) {
-  return std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-}
 
 // What one window covers of an image: rows and columns [first, end).
 struct Cover {
@@ -60,11 +48,11 @@ __device__ int64_t Position(const PoolingShape& s, int64_t n, int64_t row,
 }
 
 template <Kind kKind>
-__global__ void ForwardKernel(PoolingShape s, const float* x, int64_t size,
-                              float* y) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct PooledOf {
+  PoolingShape s;
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.output, s.width.output, s.channels);
     const Cover cover(s, e.row, e.column);
     float result = kKind == Kind::kMax ? -INFINITY : 0;
@@ -81,7 +69,7 @@ __global__ void ForwardKernel(PoolingShape s, const float* x, int64_t size,
     }
     y[i] = kKind == Kind::kMax ? result : result / cover.pixels();
   }
-}
+};
 
 // Whether (row, column) is the first of a window's pixels that is the largest.
 __device__ bool IsFirstLargest(const PoolingShape& s, const float* x,
@@ -102,12 +90,13 @@ __device__ bool IsFirstLargest(const PoolingShape& s, const float* x,
 // Each thread adds up for one pixel what comes from the windows that cover it:
 // always in the same order.
 template <Kind kKind>
-__global__ void InputGradientKernel(PoolingShape s, const float* x,
-                                    const float* y, const float* dy,
-                                    int64_t size, float* dx) {
-  const int64_t step = int64_t{gridDim.x} * blockDim.x;
-  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
-       i += step) {
+struct GradientOf {
+  PoolingShape s;
+  const float* x;
+  const float* y;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.input, s.width.input, s.channels);
     float sum = 0;
     for (int64_t k = 0; k < s.height.window; ++k) {
@@ -135,36 +124,40 @@ __global__ void InputGradientKernel(PoolingShape s, const float* x,
     }
     dx[i] = sum;
   }
-}
+};
 
 class CudaPooling : public Pooling {
  public:
-  CudaPooling(CudaDevice& device, const PoolingShape& shape)
+  CudaPooling(Device& device, const PoolingShape& shape)
       : device_(device), shape_(shape) {}
 
   absl::Status Forward(const float* x, float* y) override {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    const auto kernel = shape_.kind == Kind::kMax
-                            ? ForwardKernel<Kind::kMax>
-                            : ForwardKernel<Kind::kAverage>;
-    kernel<<<Blocks(shape_.y_size()), kThreads, 0, stream>>>(
-        shape_, x, shape_.y_size(), y);
-    return LaunchStatus("pooling");
+    return shape_.kind == Kind::kMax ? Forward<Kind::kMax>(x, y)
+                                     : Forward<Kind::kAverage>(x, y);
   }
 
   absl::Status InputGradient(const float* x, const float* y, const float* dy,
                              float* dx) override {
-    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    const auto kernel = shape_.kind == Kind::kMax
-                            ? InputGradientKernel<Kind::kMax>
-                            : InputGradientKernel<Kind::kAverage>;
-    kernel<<<Blocks(shape_.x_size()), kThreads, 0, stream>>>(
-        shape_, x, y, dy, shape_.x_size(), dx);
-    return LaunchStatus("gradient of pooling");
+    return shape_.kind == Kind::kMax
+               ? InputGradient<Kind::kMax>(x, y, dy, dx)
+               : InputGradient<Kind::kAverage>(x, y, dy, dx);
   }
 
  private:
-  CudaDevice& device_;
+  template <Kind kKind>
+  absl::Status Forward(const float* x, float* y) {
+    return ForEach(device_, "pooling", shape_.y_size(),
+                   PooledOf<kKind>{shape_, x, y});
+  }
+
+  template <Kind kKind>
+  absl::Status InputGradient(const float* x, const float* y, const float* dy,
+                             float* dx) {
+    return ForEach(device_, "gradient of pooling", shape_.x_size(),
+                   GradientOf<kKind>{shape_, x, y, dy, dx});
+  }
+
+  Device& device_;
   const PoolingShape shape_;
 };
 
@@ -172,7 +165,7 @@ class CudaPooling : public Pooling {
 
 absl::StatusOr<std::unique_ptr<Pooling>> NewPooling(Device& device,
                                                     const PoolingShape& shape) {
-  return std::make_unique<CudaPooling>(static_cast<CudaDevice&>(device), shape);
+  return std::make_unique<CudaPooling>(device, shape);
 }
 
 }  // namespace parasol::cuda
