@@ -1,7 +1,6 @@
 #include "worker/sync_training_loop.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -34,7 +33,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
       replicas_(replicas),
       clock_(clock),
       metrics_(metrics),
-      reporter_(reporter) {
+      record_(options.non_finite_loss, clock, metrics, reporter) {
   for (Staged& staged : staged_) staged.batch = model.NewStagedBatch();
 }
 
@@ -59,7 +58,7 @@ absl::Status SyncTrainingLoop::RunSteps() {
   while (true) {
     const absl::Time start = clock_.Now();
     ASSIGN_OR_RETURN(std::optional<ReplicaShare> share, replicas_.Await());
-    Charge(metrics_.wait_steps_seconds, start);
+    record_.Charge(metrics_.wait_steps_seconds, start);
     if (!share) return absl::OkStatus();
     ASSIGN_OR_RETURN(const int64_t step, PullValues(share->completed_steps));
     // Others may be further than the chief knew.
@@ -89,7 +88,7 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
     // Some shards may be a step further.
     step = outcome.max_updates;
   } while (outcome.min_updates < outcome.max_updates);
-  Charge(metrics_.wait_pull_seconds, start);
+  record_.Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
@@ -151,12 +150,12 @@ absl::Status SyncTrainingLoop::Stage(int64_t step, int replica,
                                      Staged& staged) {
   const absl::Time start = clock_.Now();
   ASSIGN_OR_RETURN(const Batch* batch, input_.BatchOf(replica, step));
-  Charge(metrics_.wait_input_seconds, start);
+  record_.Charge(metrics_.wait_input_seconds, start);
   metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
   staged.replica = replica;
   const absl::Time stage_start = clock_.Now();
   RETURN_IF_ERROR(model_.Stage(*batch, *staged.batch));
-  ChargePass(stage_start);
+  record_.ChargePass(stage_start);
   ParameterClient::PullRequest request;
   request.min_updates = step;
   for (const StagedBatch::Rows& rows : staged.batch->rows()) {
@@ -172,7 +171,7 @@ absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
   if (rows == nullptr) return absl::OkStatus();
   const absl::Time start = clock_.Now();
   RETURN_IF_ERROR(AwaitPull(*rows, step));
-  Charge(metrics_.wait_pull_seconds, start);
+  record_.Charge(metrics_.wait_pull_seconds, start);
   if (rows->outcome().max_updates > step) {
     LOG_EVERY(INFO, kLogInterval)
         << "step " << step << ", replica " << staged.replica
@@ -212,12 +211,9 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
   const absl::StatusOr<BatchResult> result =
       model_.Gradients(*staged.batch, PassSeed(options_.seed, step, replica),
                        {.variable = add_variable, .rows = add_rows});
-  ChargePass(start);
+  record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
-  metrics_.examples.Add(result->examples);
-  metrics_.loss.Set(result->loss_sum / result->examples);
-  reporter_.AddExamples(result->examples, result->loss_sum);
-  RETURN_IF_ERROR(CheckLoss(*result));
+  RETURN_IF_ERROR(record_.AddResult(*result));
   Push(step, replica, std::move(pack));
   return absl::OkStatus();
 }
@@ -227,16 +223,6 @@ void SyncTrainingLoop::Push(int64_t step, int replica,
   if (request.gradients.empty() && request.rows.empty()) return;
   request.sync = {.step = step, .replica = replica};
   sent_.push_back({replica, parameters_.Push(std::move(request))});
-}
-
-absl::Status SyncTrainingLoop::CheckLoss(const BatchResult& result) const {
-  if (std::isfinite(result.loss_sum) ||
-      options_.non_finite_loss == job::WorkerSettings::CONTINUE) {
-    return absl::OkStatus();
-  }
-  return absl::OutOfRangeError(absl::StrCat(
-      "the loss is ", result.loss_sum,
-      ": lower the learning rate, or set worker.non_finite_loss: CONTINUE"));
 }
 
 // True: the step is complete. False: `share` has become another one.
@@ -249,11 +235,11 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
       ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
       if (now.version == share.version) continue;
       share = std::move(now);
-      Charge(metrics_.wait_push_seconds, start);
+      record_.Charge(metrics_.wait_push_seconds, start);
       return false;
     }
   }
-  Charge(metrics_.wait_push_seconds, start);
+  record_.Charge(metrics_.wait_push_seconds, start);
   return true;
 }
 
@@ -284,19 +270,9 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
     if (sent.push->outcome().stale) stale.insert(sent.replica);
   }
   metrics_.stale_gradients.Add(stale.size());
-  metrics_.steps.Add();
-  reporter_.AddStep();
+  record_.AddStep();
   replicas_.Complete(step + 1);
   return absl::OkStatus();
-}
-
-void SyncTrainingLoop::ChargePass(absl::Time start) {
-  Charge(metrics_.compute_seconds, start);
-  reporter_.AddPass(start, clock_.Now());
-}
-
-void SyncTrainingLoop::Charge(Counter& seconds, absl::Time start) {
-  seconds.Add(absl::ToDoubleSeconds(clock_.Now() - start));
 }
 
 }  // namespace parasol

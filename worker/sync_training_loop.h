@@ -18,6 +18,7 @@
 #include "proto/job.pb.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
+#include "worker/training_record.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 
@@ -92,16 +93,11 @@ class SyncTrainingLoop {
   absl::Status FinishRows(int64_t step, Staged& staged);
   absl::Status Compute(int64_t step, Staged& staged);
   void Push(int64_t step, int replica, ParameterClient::PushRequest request);
-  absl::Status CheckLoss(const BatchResult& result) const;
   absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
   absl::Status CheckWait(int64_t step, absl::Time start) const;
   absl::Status FinishStep(int64_t step);
   void Abandon();
-  // The time since `start` was a pass's, or its batch's staging.
-  void ChargePass(absl::Time start);
-  // Adds the time since `start` to `seconds`.
-  void Charge(Counter& seconds, absl::Time start);
 
   const Options options_;
   Model& model_;
@@ -110,7 +106,7 @@ class SyncTrainingLoop {
   ReplicaSource& replicas_;
   Clock& clock_;
   WorkerMetrics& metrics_;
-  TrainingReporter& reporter_;
+  TrainingRecord record_;
 
   // The replica that computes and the next one.
   std::array<Staged, 2> staged_;

@@ -1,9 +1,7 @@
 #include "worker/training_loop.h"
 
-#include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "worker/pass_seed.h"
 
@@ -26,7 +24,7 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
       steps_(steps),
       clock_(clock),
       metrics_(metrics),
-      reporter_(reporter),
+      record_(options.non_finite_loss, clock, metrics, reporter),
       staged_(model.NewStagedBatch()),
       next_staged_(model.NewStagedBatch()),
       counted_corrupt_records_(options.counted_corrupt_records) {}
@@ -83,7 +81,7 @@ absl::StatusOr<StagedBatch*> TrainingLoop::RunStep(StagedBatch& batch) {
 absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
   const absl::Time start = clock_.Now();
   const absl::StatusOr<bool> more = steps_.Start();
-  Charge(metrics_.wait_steps_seconds, start);
+  record_.Charge(metrics_.wait_steps_seconds, start);
   RETURN_IF_ERROR(more.status());
   if (!*more) return nullptr;
   PullVariables();
@@ -95,7 +93,7 @@ absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
 absl::StatusOr<StagedBatch*> TrainingLoop::StageNext() {
   const absl::Time start = clock_.Now();
   const absl::StatusOr<const Batch*> batch = input_.Next();
-  Charge(metrics_.wait_input_seconds, start);
+  record_.Charge(metrics_.wait_input_seconds, start);
   RETURN_IF_ERROR(batch.status());
   const int64_t corrupt = input_.skipped_records();
   metrics_.corrupt_records.Add(
@@ -103,7 +101,7 @@ absl::StatusOr<StagedBatch*> TrainingLoop::StageNext() {
   std::swap(staged_, next_staged_);
   const absl::Time stage_start = clock_.Now();
   const absl::Status staged = model_.Stage(**batch, *staged_);
-  ChargePass(stage_start);
+  record_.ChargePass(stage_start);
   RETURN_IF_ERROR(staged);
   return staged_.get();
 }
@@ -132,7 +130,7 @@ absl::Status TrainingLoop::FinishPulls() {
     const absl::Time start = clock_.Now();
     const Pending rows = std::move(rows_);
     RETURN_IF_ERROR(rows->Wait()) << "pull of rows";
-    Charge(metrics_.wait_pull_seconds, start);
+    record_.Charge(metrics_.wait_pull_seconds, start);
   }
   const bool may_reuse =
       options_.may_reuse_values && has_values_ && !reused_values_;
@@ -148,7 +146,7 @@ absl::Status TrainingLoop::FinishValues() {
   const absl::Time start = clock_.Now();
   const Pending values = std::move(values_);
   RETURN_IF_ERROR(values->Wait()) << "pull";
-  Charge(metrics_.wait_pull_seconds, start);
+  record_.Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
@@ -181,22 +179,9 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   const absl::StatusOr<BatchResult> result = model_.Gradients(
       batch, seed, {.variable = add_variable, .rows = add_rows});
   if (result.ok()) send_pack();
-  ChargePass(start);
+  record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
-  metrics_.examples.Add(result->examples);
-  metrics_.loss.Set(result->loss_sum / result->examples);
-  reporter_.AddExamples(result->examples, result->loss_sum);
-  return CheckLoss(*result);
-}
-
-absl::Status TrainingLoop::CheckLoss(const BatchResult& result) const {
-  if (std::isfinite(result.loss_sum) ||
-      options_.non_finite_loss == job::WorkerSettings::CONTINUE) {
-    return absl::OkStatus();
-  }
-  return absl::OutOfRangeError(absl::StrCat(
-      "the loss is ", result.loss_sum,
-      ": lower the learning rate, or set worker.non_finite_loss: CONTINUE"));
+  return record_.AddResult(*result);
 }
 
 absl::Status TrainingLoop::FinishPushes(Pushes& pushes) {
@@ -207,20 +192,10 @@ absl::Status TrainingLoop::FinishPushes(Pushes& pushes) {
     pushes.pop_back();
     RETURN_IF_ERROR(push->Wait()) << "push";
   }
-  Charge(metrics_.wait_push_seconds, start);
+  record_.Charge(metrics_.wait_push_seconds, start);
   steps_.Complete();
-  metrics_.steps.Add();
-  reporter_.AddStep();
+  record_.AddStep();
   return absl::OkStatus();
-}
-
-void TrainingLoop::ChargePass(absl::Time start) {
-  Charge(metrics_.compute_seconds, start);
-  reporter_.AddPass(start, clock_.Now());
-}
-
-void TrainingLoop::Charge(Counter& seconds, absl::Time start) {
-  seconds.Add(absl::ToDoubleSeconds(clock_.Now() - start));
 }
 
 }  // namespace parasol

@@ -14,6 +14,7 @@
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/step_source.h"
+#include "worker/training_record.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 
@@ -77,12 +78,7 @@ class TrainingLoop {
   // Leaves the gradients' pushes in `pushes_`.
   absl::Status Compute(StagedBatch& batch);
   absl::Status FinishPushes(Pushes& pushes);
-  absl::Status CheckLoss(const BatchResult& result) const;
   void Abandon();
-  // The time since `start` was a pass's, or its batch's staging.
-  void ChargePass(absl::Time start);
-  // Adds the time since `start` to `seconds`.
-  void Charge(Counter& seconds, absl::Time start);
 
   const Options options_;
   Model& model_;
@@ -91,7 +87,7 @@ class TrainingLoop {
   StepSource& steps_;
   Clock& clock_;
   WorkerMetrics& metrics_;
-  TrainingReporter& reporter_;
+  TrainingRecord record_;
 
   // The batch that computes and the one that is being pulled for.
   std::unique_ptr<StagedBatch> staged_;
