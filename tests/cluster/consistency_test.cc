@@ -1,19 +1,18 @@
 // What each consistency mode promises, with all roles in one process.
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "storage/checkpoint_reader.h"
-#include "storage/checkpoint_store.h"
+#include "proto/checkpoint.pb.h"
+#include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/delaying_clock.h"
 #include "tests/cluster/test_cluster.h"
 
@@ -27,13 +26,9 @@ namespace fs = std::filesystem;
 constexpr int64_t kSteps = 200;
 constexpr absl::Duration kSlow = absl::Milliseconds(4);
 
-job::Job SynchronousJob(int aggregate, int total) {
+job::Job SynchronousJob(const Replicas& replicas) {
   job::Job job = QuadrantsJob(kSteps);
-  job::Synchronous& mode =
-      *job.mutable_parameter_server()->mutable_synchronous();
-  mode.set_replicas_to_aggregate(aggregate);
-  mode.set_total_replicas(total);
-  mode.set_lost_worker(job::Synchronous::REASSIGN);
+  MakeSynchronous(replicas, job);
   job.mutable_checkpoint()->set_every_steps(50);
   return job;
 }
@@ -44,73 +39,49 @@ job::Job BoundedJob(int64_t bound) {
   return job;
 }
 
-class ConsistencyTest : public testing::Test {
+using Variables = std::map<std::string, std::vector<float>>;
+
+class ConsistencyTest : public ClusterRunsTest {
  protected:
-  fs::path Directory(const std::string& run) const {
-    return fs::path(getenv("TEST_TMPDIR")) /
-           absl::StrCat(
-               testing::UnitTest::GetInstance()->current_test_info()->name(),
-               "_", run);
-  }
-
-  durable::CheckpointManifest Newest(const std::string& run) const {
-    const CheckpointStore store(Directory(run));
-    return *store.ReadManifest(store.ListSteps()->back());
-  }
-
-  // All variables of the run's last checkpoint.
-  std::vector<float> FinalValues(const std::string& run) const {
-    const CheckpointStore store(Directory(run));
-    auto reader = CheckpointReader::Open(store.PathOf(kSteps));
-    EXPECT_OK(reader);
-    std::vector<float> values;
-    for (const auto& variable : (*reader)->manifest().variable()) {
-      int64_t elements = 1;
-      for (const int64_t size : variable.shape()) elements *= size;
-      std::vector<float> part(elements);
-      EXPECT_OK((*reader)->ReadElements(variable.name(), kValueArray, 0,
-                                        absl::MakeSpan(part)));
-      values.insert(values.end(), part.begin(), part.end());
-    }
-    return values;
+  static durable::CheckpointManifest Manifest(const std::string& run) {
+    return Newest(run)->manifest();
   }
 
   // A run of a synchronous job of two replicas, to which `disturb` happens.
-  std::vector<float> RunTwoReplicas(
+  static Variables RunTwoReplicas(
       const std::string& run, int num_workers,
       const std::function<void(TestCluster&)>& disturb) {
     DelayingClock slow(1, kSlow);
-    TestCluster cluster(SynchronousJob(2, 2), /*num_ps=*/2, num_workers,
-                        Directory(run));
+    TestCluster cluster(SynchronousJob({.aggregate = 2, .total = 2}),
+                        /*num_ps=*/2, num_workers, Directory(run));
     if (run != "undisturbed") cluster.SetWorkerClock(0, slow);
     EXPECT_OK(cluster.Start());
     disturb(cluster);
     EXPECT_OK(cluster.WaitForChief());
-    EXPECT_EQ(Newest(run).global_step(), kSteps);
-    EXPECT_TRUE(Newest(run).final());
-    return FinalValues(run);
+    EXPECT_EQ(Manifest(run).global_step(), kSteps);
+    EXPECT_TRUE(Manifest(run).final());
+    return ReadVariables(*Newest(run));
   }
 };
 
 TEST_F(ConsistencyTest, SynchronousRunsEndWithTheSameBits) {
   const auto nothing = [](TestCluster&) {};
-  const std::vector<float> want = RunTwoReplicas("undisturbed", 2, nothing);
+  const Variables want = RunTwoReplicas("undisturbed", 2, nothing);
   EXPECT_EQ(RunTwoReplicas("delays", 2, nothing), want);
   EXPECT_EQ(RunTwoReplicas("one_worker", 1, nothing), want);
   EXPECT_EQ(RunTwoReplicas("three_workers", 3, nothing), want);
 }
 
 TEST_F(ConsistencyTest, SynchronousRunsThatLoseAWorkerEndWithTheSameBits) {
-  const std::vector<float> want =
-      RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
-  const std::vector<float> fewer =
+  const Variables want = RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
+  const Variables fewer =
       RunTwoReplicas("not_replaced", 2, [](TestCluster& cluster) {
         ASSERT_OK(cluster.AwaitStep(40));
         EXPECT_THAT(cluster.StopWorker(1),
                     StatusIs(absl::StatusCode::kCancelled));
       });
   EXPECT_EQ(fewer, want);
-  const std::vector<float> replaced =
+  const Variables replaced =
       RunTwoReplicas("replaced", 2, [](TestCluster& cluster) {
         for (const int64_t step : {30, 60, 90}) {
           ASSERT_OK(cluster.AwaitStep(step));
@@ -123,23 +94,22 @@ TEST_F(ConsistencyTest, SynchronousRunsThatLoseAWorkerEndWithTheSameBits) {
 }
 
 TEST_F(ConsistencyTest, ASynchronousJobThatIsRestartedEndsWithTheSameBits) {
-  const std::vector<float> want =
-      RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
+  const Variables want = RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
   {
     DelayingClock slow(1, kSlow);
-    TestCluster first(SynchronousJob(2, 2), 2, 2, Directory("restarted"));
+    TestCluster first(SynchronousJob({.aggregate = 2, .total = 2}), 2, 2,
+                      Directory("restarted"));
     first.SetWorkerClock(0, slow);
     ASSERT_OK(first.Start());
     ASSERT_OK(first.AwaitStep(80));
     EXPECT_THAT(first.StopChief(), StatusIs(absl::StatusCode::kCancelled));
   }
-  ASSERT_LT(Newest("restarted").global_step(), kSteps);
+  ASSERT_LT(Manifest("restarted").global_step(), kSteps);
   EXPECT_EQ(RunTwoReplicas("restarted", 2, [](TestCluster&) {}), want);
 }
 
 TEST_F(ConsistencyTest, SynchronousWorkersGoOnWhileTheChiefRestarts) {
-  const std::vector<float> want =
-      RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
+  const Variables want = RunTwoReplicas("undisturbed", 2, [](TestCluster&) {});
   const auto restart = [](TestCluster& cluster) {
     ASSERT_OK(cluster.AwaitStep(40));
     EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
@@ -149,7 +119,7 @@ TEST_F(ConsistencyTest, SynchronousWorkersGoOnWhileTheChiefRestarts) {
 }
 
 TEST_F(ConsistencyTest, ASynchronousWorkerOfAnotherRunIsToStartAgain) {
-  job::Job job = SynchronousJob(1, 1);
+  job::Job job = SynchronousJob({.aggregate = 1, .total = 1});
   job.mutable_end()->set_steps(100000);
   // The second worker has no replica, and so nothing that could fail.
   TestCluster cluster(job, 1, 2, Directory("another"));
@@ -167,16 +137,17 @@ TEST_F(ConsistencyTest, ASynchronousWorkerOfAnotherRunIsToStartAgain) {
 
 TEST_F(ConsistencyTest, AJobWithABackupEndsAtItsStep) {
   DelayingClock slow(1, kSlow);
-  TestCluster cluster(SynchronousJob(2, 3), 2, 3, Directory("backup"));
+  TestCluster cluster(SynchronousJob({.aggregate = 2, .total = 3}), 2, 3,
+                      Directory("backup"));
   cluster.SetWorkerClock(2, slow);
   ASSERT_OK(cluster.Start());
   EXPECT_OK(cluster.WaitForChief());
-  EXPECT_EQ(Newest("backup").global_step(), kSteps);
+  EXPECT_EQ(Manifest("backup").global_step(), kSteps);
 }
 
 TEST_F(ConsistencyTest, ABackupsGradientsAreDroppedAndCounted) {
   DelayingClock slow(1, kSlow);
-  job::Job job = SynchronousJob(2, 3);
+  job::Job job = SynchronousJob({.aggregate = 2, .total = 3});
   job.mutable_end()->set_steps(100000);
   TestCluster cluster(job, 2, 3, Directory("stale"));
   cluster.SetWorkerClock(2, slow);
@@ -192,7 +163,7 @@ TEST_F(ConsistencyTest, ABackupsGradientsAreDroppedAndCounted) {
 }
 
 TEST_F(ConsistencyTest, ALostWorkerEndsTheSynchronousJobThatSaysSo) {
-  job::Job job = SynchronousJob(2, 2);
+  job::Job job = SynchronousJob({.aggregate = 2, .total = 2});
   job.mutable_parameter_server()->mutable_synchronous()->set_lost_worker(
       job::Synchronous::FAIL);
   job.mutable_end()->set_steps(100000);
@@ -223,16 +194,16 @@ TEST_F(ConsistencyTest, ASlowWorkerHoldsTheOtherBackByTheBound) {
   cluster.SetWorkerClock(1, slow);
   ASSERT_OK(cluster.Start());
   EXPECT_OK(cluster.WaitForChief());
-  EXPECT_EQ(Newest("bounded").global_step(), kSteps);
-  EXPECT_LE(ClockDistance(Newest("bounded")), kBound + 1);
+  EXPECT_EQ(Manifest("bounded").global_step(), kSteps);
+  EXPECT_LE(ClockDistance(Manifest("bounded")), kBound + 1);
 }
 
 TEST_F(ConsistencyTest, InLockstepWorkersStayWithinAStep) {
   TestCluster cluster(BoundedJob(0), 1, 2, Directory("lockstep"));
   ASSERT_OK(cluster.Start());
   EXPECT_OK(cluster.WaitForChief());
-  EXPECT_EQ(Newest("lockstep").global_step(), kSteps);
-  EXPECT_LE(ClockDistance(Newest("lockstep")), 1);
+  EXPECT_EQ(Manifest("lockstep").global_step(), kSteps);
+  EXPECT_LE(ClockDistance(Manifest("lockstep")), 1);
 }
 
 TEST_F(ConsistencyTest, WithinTheBoundALostWorkerIsWaitedForNoMore) {
@@ -242,7 +213,7 @@ TEST_F(ConsistencyTest, WithinTheBoundALostWorkerIsWaitedForNoMore) {
   EXPECT_THAT(cluster.StopWorker(1), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_OK(cluster.WaitForChief());
   EXPECT_OK(cluster.WaitForWorker(0));
-  EXPECT_EQ(Newest("lost").global_step(), kSteps);
+  EXPECT_EQ(Manifest("lost").global_step(), kSteps);
 }
 
 }  // namespace

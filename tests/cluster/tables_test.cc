@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
@@ -23,6 +22,7 @@
 #include "ml/model/model.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
+#include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/test_cluster.h"
 #include "worker/local_parameters.h"
 
@@ -117,11 +117,7 @@ job::Job RatingsJob(int64_t steps) {
 
 job::Job SynchronousJob(int64_t steps) {
   job::Job job = RatingsJob(steps);
-  job::Synchronous& mode =
-      *job.mutable_parameter_server()->mutable_synchronous();
-  mode.set_replicas_to_aggregate(2);
-  mode.set_total_replicas(2);
-  mode.set_lost_worker(job::Synchronous::REASSIGN);
+  MakeSynchronous({.aggregate = 2, .total = 2}, job);
   return job;
 }
 
@@ -139,14 +135,7 @@ struct Trained {
 
 Trained ReadAll(const CheckpointReader& checkpoint) {
   Trained trained;
-  for (const auto& variable : checkpoint.manifest().variable()) {
-    int64_t elements = 1;
-    for (const int64_t size : variable.shape()) elements *= size;
-    std::vector<float>& values = trained.variables[variable.name()];
-    values.resize(elements);
-    EXPECT_OK(checkpoint.ReadElements(variable.name(), kValueArray, 0,
-                                      absl::MakeSpan(values)));
-  }
+  trained.variables = ReadVariables(checkpoint);
   for (const auto& table : checkpoint.manifest().table()) {
     auto& rows = trained.tables[table.name()];
     std::vector<int64_t>& updates = trained.updates[table.name()];
@@ -164,22 +153,8 @@ Trained ReadAll(const CheckpointReader& checkpoint) {
   return trained;
 }
 
-class TablesTest : public testing::Test {
+class TablesTest : public ClusterRunsTest {
  protected:
-  fs::path Directory(const std::string& run) const {
-    return fs::path(getenv("TEST_TMPDIR")) /
-           absl::StrCat(
-               testing::UnitTest::GetInstance()->current_test_info()->name(),
-               "_", run);
-  }
-  std::unique_ptr<CheckpointReader> Newest(const std::string& run) const {
-    const CheckpointStore store(Directory(run));
-    auto reader =
-        CheckpointReader::Open(store.PathOf(store.ListSteps()->back()));
-    EXPECT_OK(reader);
-    return *std::move(reader);
-  }
-
   // Runs the job to its end, and gives the mean loss of its last checkpoint.
   double Train(
       const job::Job& job, const std::string& run, int num_ps, int num_workers,

@@ -1,0 +1,51 @@
+#include "tests/cluster/cluster_runs.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_matchers.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+
+std::filesystem::path ClusterRunsTest::Directory(const std::string& run) {
+  return std::filesystem::path(getenv("TEST_TMPDIR")) /
+         absl::StrCat(
+             testing::UnitTest::GetInstance()->current_test_info()->name(), "_",
+             run);
+}
+
+std::unique_ptr<CheckpointReader> ClusterRunsTest::Newest(
+    const std::string& run) {
+  const CheckpointStore store(Directory(run));
+  auto reader = CheckpointReader::Open(store.PathOf(store.ListSteps()->back()));
+  EXPECT_OK(reader);
+  return *std::move(reader);
+}
+
+std::map<std::string, std::vector<float>> ReadVariables(
+    const CheckpointReader& checkpoint) {
+  std::map<std::string, std::vector<float>> variables;
+  for (const auto& variable : checkpoint.manifest().variable()) {
+    int64_t elements = 1;
+    for (const int64_t size : variable.shape()) elements *= size;
+    std::vector<float>& values = variables[variable.name()];
+    values.resize(elements);
+    EXPECT_OK(checkpoint.ReadElements(variable.name(), kValueArray, 0,
+                                      absl::MakeSpan(values)));
+  }
+  return variables;
+}
+
+void MakeSynchronous(const Replicas& replicas, job::Job& job) {
+  job::Synchronous& mode =
+      *job.mutable_parameter_server()->mutable_synchronous();
+  mode.set_replicas_to_aggregate(replicas.aggregate);
+  mode.set_total_replicas(replicas.total);
+  mode.set_lost_worker(job::Synchronous::REASSIGN);
+}
+
+}  // namespace parasol
