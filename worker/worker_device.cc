@@ -19,8 +19,9 @@ Precision PrecisionOf(const job::WorkerSettings& settings) {
 
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings) {
-  return Device::Open(name,
-                      {.threads = threads, .precision = PrecisionOf(settings)});
+  return Device::Open(name, {.threads = threads,
+                             .precision = PrecisionOf(settings),
+                             .cuda_graphs = settings.cuda_graphs()});
 }
 
 }  // namespace parasol

@@ -11,8 +11,8 @@
 namespace parasol {
 
 // Where a worker computes: `name` and `threads` as for Device::Open(), which
-// its command line says, with the precision that the job asks for. Errors as
-// there.
+// its command line says, with what the job asks for: precision, CUDA graphs.
+// Errors as there.
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings);
 

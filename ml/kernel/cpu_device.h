@@ -27,10 +27,10 @@ class CpuDevice : public Device {
   absl::Status Synchronize() override;
 
  protected:
+  absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) override;
   void Free(void* data, bool on_host) override;
 
  private:
-  absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) override;
   absl::Status CopyBytes(Stream stream, const void* from, void* to,
                          size_t bytes) override;
 

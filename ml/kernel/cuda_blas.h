@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_KERNEL_CUDA_BLAS_H_
 #define PARASOL_ML_KERNEL_CUDA_BLAS_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -17,11 +18,13 @@ namespace parasol {
 // have to be on machines without a GPU.
 class CudaBlas {
  public:
-  // For the calling thread's device; all work goes to `stream`.
+  // For the calling thread's device; all work goes to `stream`. `releases`, of
+  // the device, must outlive it.
   //   FailedPrecondition  the library is not on this machine: says where it was
   //                       looked for.
   static absl::StatusOr<std::unique_ptr<CudaBlas>> Open(CUstream_st* stream,
-                                                        Precision precision);
+                                                        Precision precision,
+                                                        uint64_t& releases);
   virtual ~CudaBlas() = default;
 
   // c = op(a) · op(b), where `a` and `b` are given as they lie in memory.

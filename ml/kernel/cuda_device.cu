@@ -32,8 +32,8 @@ absl::StatusOr<cudaEvent_t> CreateEvent() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(int index,
-                                                         Precision precision) {
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
+    int index, const Options& options) {
   const std::string name = absl::StrCat("cuda:", index);
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
@@ -49,13 +49,14 @@ absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(int index,
   RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, index),
                              "cudaGetDeviceProperties"))
       << "device " << name;
-  std::unique_ptr<CudaDevice> device(new CudaDevice(
-      index, absl::StrCat(name, " (", properties.name, ")"), precision));
-  RETURN_IF_ERROR(device->Start()) << "device " << name;
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(index, absl::StrCat(name, " (", properties.name, ")"),
+                     options.precision));
+  RETURN_IF_ERROR(device->Start(options)) << "device " << name;
   return device;
 }
 
-absl::Status CudaDevice::Start() {
+absl::Status CudaDevice::Start(const Options& options) {
   RETURN_IF_ERROR(Select());
   for (CUstream_st*& stream : streams_) {
     RETURN_IF_ERROR(
@@ -63,7 +64,11 @@ absl::Status CudaDevice::Start() {
                    "cudaStreamCreate"));
   }
   ASSIGN_OR_RETURN(order_, CreateEvent());
-  ASSIGN_OR_RETURN(blas_, CudaBlas::Open(Get(Stream::kCompute), precision_));
+  ASSIGN_OR_RETURN(
+      blas_, CudaBlas::Open(Get(Stream::kCompute), precision_, releases_));
+  if (options.cuda_graphs) {
+    recorder_ = std::make_unique<CudaRecorder>(*this, Get(Stream::kCopyOut));
+  }
   return absl::OkStatus();
 }
 
@@ -89,7 +94,8 @@ absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
 absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
   if (dnn_ == nullptr) {
     RETURN_IF_ERROR(Select());
-    ASSIGN_OR_RETURN(dnn_, CudaDnn::Open(Get(Stream::kCompute), precision_));
+    ASSIGN_OR_RETURN(
+        dnn_, CudaDnn::Open(Get(Stream::kCompute), precision_, releases_));
   }
   return dnn_.get();
 }
@@ -110,10 +116,16 @@ absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
   return std::make_unique<CudaEvent>(event);
 }
 
+// In a recording the host's events are external: each replay records them, as a
+// plain call would, and the host waits for that. Order()'s event is not: there
+// it says what of the recording depends on what.
 absl::Status CudaDevice::Record(Stream stream, Event& event) {
   RETURN_IF_ERROR(Select());
+  const bool records = recorder_ != nullptr && recorder_->is_recording();
   return CudaStatus(
-      cudaEventRecord(static_cast<CudaEvent&>(event).get(), Get(stream)),
+      cudaEventRecordWithFlags(
+          static_cast<CudaEvent&>(event).get(), Get(stream),
+          records ? cudaEventRecordExternal : cudaEventRecordDefault),
       "cudaEventRecord");
 }
 

@@ -11,8 +11,10 @@
 #include "absl/status/statusor.h"
 #include "ml/kernel/cuda_blas.h"
 #include "ml/kernel/cuda_dnn.h"
+#include "ml/kernel/cuda_recorder.h"
 #include "ml/kernel/device.h"
 #include "ml/kernel/precision.h"
+#include "ml/kernel/recorder.h"
 
 // CUDA's own names of its stream and event types, so that no caller needs its
 // headers.
@@ -27,7 +29,7 @@ class CudaDevice : public Device {
  public:
   //   FailedPrecondition  the device, the driver or cuBLAS is not there.
   static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
-                                                      Precision precision);
+                                                      const Options& options);
   ~CudaDevice() override;
 
   // Where a kernel is launched; makes this device the calling thread's.
@@ -43,6 +45,7 @@ class CudaDevice : public Device {
   absl::Status Record(Stream stream, Event& event) override;
   absl::Status Wait(Event& event) override;
   absl::Status Synchronize() override;
+  Recorder* recorder() override { return recorder_.get(); }
 
  private:
   CudaDevice(int index, std::string name, Precision precision)
@@ -50,7 +53,7 @@ class CudaDevice : public Device {
         index_(index),
         precision_(precision) {}
 
-  absl::Status Start();
+  absl::Status Start(const Options& options);
   // CUDA remembers per thread which device it means.
   absl::Status Select();
   CUstream_st* Get(Stream stream) const {
@@ -69,6 +72,7 @@ class CudaDevice : public Device {
   CUevent_st* order_ = nullptr;
   std::unique_ptr<CudaBlas> blas_;
   std::unique_ptr<CudaDnn> dnn_;
+  std::unique_ptr<CudaRecorder> recorder_;
 };
 
 }  // namespace parasol

@@ -79,14 +79,14 @@ __global__ void TransposeKernel(const float* from, int64_t rows,
 // other, so that one of each scratch serves all.
 struct Shared {
   Shared(const DnnFunctions& functions, CUstream_st* stream,
-         Precision precision)
+         Precision precision, uint64_t& releases)
       : f(functions),
         stream(stream),
         precision(precision),
-        workspace(stream),
-        kernel(stream),
-        x(stream),
-        dy(stream) {}
+        workspace(stream, releases),
+        kernel(stream, releases),
+        x(stream, releases),
+        dy(stream, releases) {}
   ~Shared() {
     if (handle != nullptr) f.destroy(handle);
   }
@@ -394,8 +394,8 @@ class LoadedConvolution : public DnnConvolution {
 class LoadedDnn : public CudaDnn {
  public:
   LoadedDnn(const DnnFunctions& functions, CUstream_st* stream,
-            Precision precision)
-      : shared_(functions, stream, precision) {}
+            Precision precision, uint64_t& releases)
+      : shared_(functions, stream, precision, releases) {}
 
   absl::Status Start() {
     RETURN_IF_ERROR(Check(shared_.f.create(&shared_.handle), "cudnnCreate"));
@@ -425,9 +425,11 @@ class LoadedDnn : public CudaDnn {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CudaDnn>> CudaDnn::Open(CUstream_st* stream,
-                                                       Precision precision) {
+                                                       Precision precision,
+                                                       uint64_t& releases) {
   ASSIGN_OR_RETURN(const DnnFunctions functions, LoadDnn());
-  auto dnn = std::make_unique<LoadedDnn>(functions, stream, precision);
+  auto dnn =
+      std::make_unique<LoadedDnn>(functions, stream, precision, releases);
   RETURN_IF_ERROR(dnn->Start());
   return dnn;
 }
@@ -439,7 +441,8 @@ absl::StatusOr<std::unique_ptr<CudaDnn>> CudaDnn::Open(CUstream_st* stream,
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<CudaDnn>> CudaDnn::Open(CUstream_st* stream,
-                                                       Precision precision) {
+                                                       Precision precision,
+                                                       uint64_t& releases) {
   return absl::FailedPreconditionError("this binary was built without cuDNN");
 }
 

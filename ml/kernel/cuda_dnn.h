@@ -45,11 +45,13 @@ class DnnConvolution {
 // cuDNN, opened when it is first needed, as CudaBlas is.
 class CudaDnn {
  public:
-  // For the calling thread's device; all work goes to `stream`.
+  // For the calling thread's device; all work goes to `stream`. `releases`, of
+  // the device, must outlive it.
   //   FailedPrecondition  the library is not on this machine, or its headers
   //                       were not where this was built.
   static absl::StatusOr<std::unique_ptr<CudaDnn>> Open(CUstream_st* stream,
-                                                       Precision precision);
+                                                       Precision precision,
+                                                       uint64_t& releases);
   virtual ~CudaDnn() = default;
 
   // The first of a shape tries cuDNN's algorithms and keeps the fastest one of

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,9 @@ namespace parasol {
 // between one kernel and the next. Grows to the largest that was asked for.
 class CudaScratch {
  public:
-  explicit CudaScratch(CUstream_st* stream) : stream_(stream) {}
+  // `releases`, which must outlive it, is that of its device.
+  CudaScratch(CUstream_st* stream, uint64_t& releases)
+      : stream_(stream), releases_(releases) {}
   CudaScratch(const CudaScratch&) = delete;
   CudaScratch& operator=(const CudaScratch&) = delete;
   ~CudaScratch() { cudaFree(data_); }
@@ -27,6 +30,7 @@ class CudaScratch {
   absl::StatusOr<void*> Reserve(size_t bytes) {
     if (bytes <= bytes_) return data_;
     RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream_), "scratch"));
+    if (data_ != nullptr) ++releases_;
     cudaFree(data_);
     data_ = nullptr;
     bytes_ = 0;
@@ -38,6 +42,7 @@ class CudaScratch {
 
  private:
   CUstream_st* const stream_;
+  uint64_t& releases_;
   void* data_ = nullptr;
   size_t bytes_ = 0;
 };

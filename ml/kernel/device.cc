@@ -14,10 +14,10 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-absl::StatusOr<std::unique_ptr<Device>> OpenCuda(int index,
-                                                 Precision precision) {
+absl::StatusOr<std::unique_ptr<Device>> OpenCuda(
+    int index, const Device::Options& options) {
 #if PARASOL_HAVE_CUDA
-  return CudaDevice::Open(index, precision);
+  return CudaDevice::Open(index, options);
 #else
   return absl::FailedPreconditionError(absl::StrCat(
       "device cuda:", index, ": this binary was built without CUDA"));
@@ -39,11 +39,10 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(absl::string_view name,
       return absl::InvalidArgumentError(
           absl::StrCat("device ", name, ": no number after \"cuda:\""));
     }
-    return OpenCuda(index, options.precision);
+    return OpenCuda(index, options);
   }
   if (name == "auto") {
-    absl::StatusOr<std::unique_ptr<Device>> cuda =
-        OpenCuda(0, options.precision);
+    absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0, options);
     if (cuda.ok()) return cuda;
   } else if (name != "cpu") {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -17,6 +17,7 @@
 namespace parasol {
 
 class Device;
+class Recorder;
 
 // An array in the memory of a device, or in host memory that the device copies
 // from and to at full speed. Starts zeroed, at a multiple of 64 bytes. Movable;
@@ -61,6 +62,8 @@ class Device {
     // machine to itself should ask for its cores.
     int threads = 1;
     Precision precision = Precision::kFloat32;
+    // Whether a CUDA device has a recorder().
+    bool cuda_graphs = false;
   };
 
   // A point in a stream's work.
@@ -124,8 +127,17 @@ class Device {
   // Blocks until all streams are empty.
   virtual absl::Status Synchronize() = 0;
 
+  // Null: this device cannot record work, or was not to.
+  virtual Recorder* recorder() { return nullptr; }
+  // How often memory was given back that work may name. What was recorded
+  // before the last time must not be replayed.
+  uint64_t releases() const { return releases_; }
+
  protected:
   Device(Kind kind, std::string name) : kind_(kind), name_(std::move(name)) {}
+
+  // For memory that is no Array.
+  uint64_t releases_ = 0;
 
  private:
   template <typename T>
@@ -153,6 +165,7 @@ class Device {
 
 template <typename T>
 void Array<T>::Release::operator()(T* data) const {
+  ++device->releases_;
   device->Free(data, on_host);
 }
 

@@ -16,16 +16,21 @@
 #include "ml/kernel/device.h"
 #include "ml/kernel/lazy_copy_device.h"
 #include "ml/kernel/matrix.h"
+#include "ml/kernel/recording_device.h"
 #include "ml/kernel/reference.h"
 
 namespace parasol {
 
 inline constexpr char kLazyCopies[] = "lazy copies";
+inline constexpr char kRecording[] = "recording";
+inline constexpr char kCudaGraphs[] = "cuda:0 with graphs";
 
 // Runs each test on the CPU, on a LazyCopyDevice, and on the first CUDA device
 // where there is one.
 // The suite needs
 //   INSTANTIATE_TEST_SUITE_P(Devices, MyTest, DevicesUnderTest(), DeviceName);
+// or, with RecordersUnderTest(), runs on a RecordingDevice and on the first
+// CUDA device with graphs.
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -33,7 +38,14 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
       device_ = std::make_unique<LazyCopyDevice>();
       return;
     }
-    absl::StatusOr<std::unique_ptr<Device>> device = Device::Open(GetParam());
+    if (GetParam() == kRecording) {
+      device_ = std::make_unique<RecordingDevice>();
+      return;
+    }
+    absl::StatusOr<std::unique_ptr<Device>> device =
+        GetParam() == kCudaGraphs
+            ? Device::Open("cuda:0", {.cuda_graphs = true})
+            : Device::Open(GetParam());
     if (GetParam() != "cpu" &&
         device.status().code() == absl::StatusCode::kFailedPrecondition) {
       GTEST_SKIP() << "no CUDA device here (" << device.status().message()
@@ -87,9 +99,15 @@ inline auto DevicesUnderTest() {
   return ::testing::Values("cpu", kLazyCopies, "cuda:0");
 }
 
+inline auto RecordersUnderTest() {
+  return ::testing::Values(kRecording, kCudaGraphs);
+}
+
 inline std::string DeviceName(
     const ::testing::TestParamInfo<std::string>& info) {
   if (info.param == kLazyCopies) return "LazyCopies";
+  if (info.param == kRecording) return "Recording";
+  if (info.param == kCudaGraphs) return "CudaGraphs";
   return info.param == "cpu" ? "Cpu" : "Cuda";
 }
 

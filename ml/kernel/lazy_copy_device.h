@@ -46,6 +46,22 @@ class LazyCopyDevice : public CpuDevice {
     return absl::OkStatus();
   }
 
+ protected:
+  absl::Status CopyBytes(Stream stream, const void* from, void* to,
+                         size_t bytes) override {
+    Queue& queue = Get(stream);
+    queue.pending.push_back({from, to, bytes});
+    ++queue.enqueued;
+    if (stream == Stream::kCompute) Finish(stream, queue.enqueued);
+    return absl::OkStatus();
+  }
+
+  // Waits for everything, as CUDA does.
+  void Free(void* data, bool on_host) override {
+    Synchronize().IgnoreError();
+    CpuDevice::Free(data, on_host);
+  }
+
  private:
   struct Mark : Event {
     Mark() = default;
@@ -73,21 +89,6 @@ class LazyCopyDevice : public CpuDevice {
       queue.pending.pop_front();
       if (copy.bytes > 0) std::memcpy(copy.to, copy.from, copy.bytes);
     }
-  }
-
-  absl::Status CopyBytes(Stream stream, const void* from, void* to,
-                         size_t bytes) override {
-    Queue& queue = Get(stream);
-    queue.pending.push_back({from, to, bytes});
-    ++queue.enqueued;
-    if (stream == Stream::kCompute) Finish(stream, queue.enqueued);
-    return absl::OkStatus();
-  }
-
-  // Waits for everything, as CUDA does.
-  void Free(void* data, bool on_host) override {
-    Synchronize().IgnoreError();
-    CpuDevice::Free(data, on_host);
   }
 
   std::array<Queue, 3> queues_;

@@ -67,6 +67,7 @@ class ActivatedLayer final : public Layer {
                  ActivationFunction function)
       : Layer(*layer), layer_(std::move(layer)), function_(function) {}
 
+  bool IsRecordable() const override { return layer_->IsRecordable(); }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     ASSIGN_OR_RETURN(std::unique_ptr<LayerPass> inner,

@@ -51,6 +51,7 @@ class ActivationLayer final : public Layer {
     return function_ == ActivationFunction::kLinear;
   }
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     const int64_t columns = output_shape().empty() ? 1 : output_shape().back();

@@ -76,6 +76,7 @@ class AddLayer : public Layer {
     return epilogue_ == AddEpilogue::kNone;
   }
   bool PassesGradientOn() const override { return true; }
+  bool IsRecordable() const override { return true; }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

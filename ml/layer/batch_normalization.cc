@@ -115,6 +115,7 @@ class BatchNormalizationLayer : public Layer {
   }
 
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

@@ -81,6 +81,9 @@ class DeclaredLayer : public Layer {
     return absl::OkStatus();
   }
 
+  bool IsRecordable() const override {
+    return code_ != nullptr && code_->IsRecordable();
+  }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     if (code_ == nullptr) return NotRegistered(type_);

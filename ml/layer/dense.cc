@@ -97,6 +97,7 @@ class DenseLayer final : public Layer {
   bool KeepsOutputGradient() const override {
     return epilogue_ == Epilogue::kNone;
   }
+  bool IsRecordable() const override { return true; }
 
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {

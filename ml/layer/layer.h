@@ -125,6 +125,11 @@ class Layer {
   // RunInputGradients() is not called.
   virtual bool PassesGradientOn() const { return false; }
 
+  // A training pass of it may be recorded and replayed (ml/kernel/recorder.h):
+  // it reads neither seed nor rows, and for the same arrays it enqueues the
+  // same work, which computes nothing on the host.
+  virtual bool IsRecordable() const { return false; }
+
   // `examples`: of every batch that goes through the pass. Borrows the device
   // and the layer.
   //   ResourceExhausted  the device is full.

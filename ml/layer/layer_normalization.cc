@@ -83,6 +83,7 @@ class LayerNormalizationLayer final : public Layer {
   }
 
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     const int64_t columns = output_shape().back();

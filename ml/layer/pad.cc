@@ -48,6 +48,7 @@ class PadLayer : public Layer {
   }
 
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
 
   // The examples are an axis too, without padding.
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(

@@ -1,5 +1,6 @@
 #include "ml/model/model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -8,6 +9,7 @@
 #include "ml/model/check_batch.h"
 #include "ml/model/graph.h"
 #include "ml/model/pass_executor.h"
+#include "ml/model/pass_recordings.h"
 #include "ml/model/plan.h"
 #include "ml/model/staged_inputs.h"
 #include "ml/model/variable_memory.h"
@@ -23,17 +25,27 @@ std::vector<TableUse> TablesOf(const Graph& graph) {
   return tables;
 }
 
+// Rows vary in number from batch to batch.
+bool IsRecordable(const Graph& graph, const Plan& plan) {
+  return graph.tables.empty() &&
+         std::all_of(
+             plan.steps.begin(), plan.steps.end(),
+             [](const PlanStep& step) { return step.layer->IsRecordable(); });
+}
+
 class GraphModel final : public Model {
  public:
   GraphModel(Graph graph, std::unique_ptr<const Loss> loss,
              VariableMemory variables, Device& device)
       : graph_(std::move(graph)),
         plan_(MakePlan(graph_)),
+        is_recordable_(IsRecordable(graph_, plan_)),
         tables_(TablesOf(graph_)),
         loss_(std::move(loss)),
         device_(device),
         memory_(std::move(variables)),
-        executor_(graph_, plan_, *loss_, memory_, device_) {}
+        executor_(graph_, plan_, *loss_, memory_, device_),
+        recordings_(device_) {}
 
   const std::vector<VariableSpec>& variables() const override {
     return graph_.variables;
@@ -61,12 +73,12 @@ class GraphModel final : public Model {
                                         GradientSinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
-    RETURN_IF_ERROR(executor_.RunForward());
-    const bool enqueues = !device_.shares_host_memory();
-    RETURN_IF_ERROR(executor_.RunBackward([&](const PlanStep& step) {
-      return enqueues ? FetchGradients(step) : Deliver(step, sinks);
-    }));
-    if (enqueues) {
+    if (device_.shares_host_memory()) {
+      RETURN_IF_ERROR(executor_.RunForward());
+      RETURN_IF_ERROR(executor_.RunBackward(
+          [&](const PlanStep& step) { return Deliver(step, sinks); }));
+    } else {
+      RETURN_IF_ERROR(EnqueueTraining(batch));
       RETURN_IF_ERROR(DeliverAll(sinks));
     }
     RETURN_IF_ERROR(DeliverRows(sinks));
@@ -85,6 +97,20 @@ class GraphModel final : public Model {
   }
 
  private:
+  absl::Status EnqueueTraining(const StagedInputs& batch) {
+    const auto enqueue = [this]() -> absl::Status {
+      RETURN_IF_ERROR(executor_.RunForward());
+      return executor_.RunBackward(
+          [this](const PlanStep& step) { return FetchGradients(step); });
+    };
+    if (!is_recordable_) return enqueue();
+    key_.examples = batch.examples();
+    key_.gradient_side = memory_.gradient_side();
+    key_.arrays.clear();
+    batch.ListArrays(key_.arrays);
+    return recordings_.Run(key_, enqueue);
+  }
+
   absl::Status FetchGradients(const PlanStep& step) {
     for (size_t i = 0; i < step.num_variables; ++i) {
       RETURN_IF_ERROR(memory_.FetchGradient(step.first_variable + i));
@@ -127,11 +153,14 @@ class GraphModel final : public Model {
 
   const Graph graph_;
   const Plan plan_;
+  const bool is_recordable_;
   const std::vector<TableUse> tables_;
   const std::unique_ptr<const Loss> loss_;
   Device& device_;
   VariableMemory memory_;
   PassExecutor executor_;
+  PassRecordings recordings_;
+  PassKey key_;  // of the present pass; here lest each step allocates
 };
 
 }  // namespace

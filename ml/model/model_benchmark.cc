@@ -25,8 +25,10 @@ constexpr char kClassifier[] =
     "layer { dense { units: 10 } }"
     "loss { sparse_categorical_crossentropy {} }";
 
-void BM_Gradients(benchmark::State& state, const std::string& device_name) {
-  absl::StatusOr<std::unique_ptr<Device>> device = Device::Open(device_name);
+void BM_Gradients(benchmark::State& state, const std::string& device_name,
+                  const Device::Options& options) {
+  absl::StatusOr<std::unique_ptr<Device>> device =
+      Device::Open(device_name, options);
   if (!device.ok()) {
     state.SkipWithError(device.status().ToString().c_str());
     return;
@@ -57,8 +59,14 @@ void BM_Gradients(benchmark::State& state, const std::string& device_name) {
       batch.size * state.iterations(), benchmark::Counter::kIsRate);
 }
 
-BENCHMARK_CAPTURE(BM_Gradients, cpu, "cpu")->Arg(32)->Arg(128);
-BENCHMARK_CAPTURE(BM_Gradients, cuda, "cuda:0")->Arg(32)->Arg(128);
+const Device::Options kPlain;
+const Device::Options kGraphs = {.cuda_graphs = true};
+
+BENCHMARK_CAPTURE(BM_Gradients, cpu, "cpu", kPlain)->Arg(32)->Arg(128);
+BENCHMARK_CAPTURE(BM_Gradients, cuda, "cuda:0", kPlain)->Arg(32)->Arg(128);
+BENCHMARK_CAPTURE(BM_Gradients, cuda_graphs, "cuda:0", kGraphs)
+    ->Arg(32)
+    ->Arg(128);
 
 }  // namespace
 }  // namespace parasol

@@ -43,6 +43,10 @@ absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
   options_ = options;
   RETURN_IF_ERROR(memory_.Reserve(batch.examples(), options.training));
   ASSIGN_OR_RETURN(passes_, layer_passes_.For(batch.examples()));
+  if (options.training) {
+    RETURN_IF_ERROR(variables_.NextGradients());
+    RETURN_IF_ERROR(row_gradients_.Next(batch.rows()));
+  }
   RETURN_IF_ERROR(batch.LoadRows());
   return device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
 }
@@ -102,8 +106,6 @@ absl::Span<const float> PassExecutor::Regularized(const L2Term& term) const {
 
 absl::Status PassExecutor::RunBackward(
     absl::FunctionRef<absl::Status(const PlanStep& step)> written) {
-  RETURN_IF_ERROR(variables_.NextGradients());
-  RETURN_IF_ERROR(row_gradients_.Next(batch_->rows()));
   for (const BackwardOp& op : plan_.backward) {
     const int64_t size = plan_.buffers[op.to].elements * batch_->examples();
     switch (op.kind) {

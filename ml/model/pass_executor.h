@@ -39,7 +39,8 @@ class PassExecutor {
 
   // Makes room for a pass over `batch`, whose rows have been written, and lets
   // the compute stream wait for what has been copied to the device. `batch`
-  // stays until the pass is over.
+  // stays until the pass is over. What follows may be enqueued once more, or be
+  // recorded.
   absl::Status Begin(StagedInputs& batch, const Options& options);
 
   // Every step's output, then the losses, which are fetched.

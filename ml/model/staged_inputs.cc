@@ -106,6 +106,12 @@ absl::Status StagedInputs::LoadRows() {
   return absl::OkStatus();
 }
 
+void StagedInputs::ListArrays(std::vector<const float*>& arrays) const {
+  for (const InputArray<float>& dense : dense_) arrays.push_back(dense.data());
+  arrays.push_back(labels_.data());
+  arrays.push_back(weights_.data());
+}
+
 absl::Span<const float> StagedInputs::TableRows(size_t table) const {
   const Table& rows = tables_[table];
   const Array<float>& array =

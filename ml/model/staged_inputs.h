@@ -38,6 +38,8 @@ class StagedInputs : public StagedBatch {
   absl::Status LoadRows();
 
   int64_t examples() const { return examples_; }
+  // Adds where a pass reads the tensors, labels and weights.
+  void ListArrays(std::vector<const float*>& arrays) const;
   // In the device's memory; weights null: all 1.
   const float* dense(size_t input) const { return dense_[input].data(); }
   const float* labels() const { return labels_.data(); }

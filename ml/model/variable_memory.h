@@ -38,6 +38,8 @@ class VariableMemory {
   // Before a backward pass: the gradients written from now on leave those of
   // the last pass in place. The first call allocates.
   absl::Status NextGradients();
+  // Which of the two host arrays the gradients now go to.
+  int gradient_side() const { return gradient_side_; }
   // The kernels' outputs, one array per variable.
   absl::Span<float* const> gradients() const { return gradients_; }
   // Starts to bring gradient `index` to the host once the compute stream gets

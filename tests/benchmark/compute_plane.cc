@@ -36,6 +36,9 @@ ABSL_FLAG(int, threads, 1, "Of the CPU, of both.");
 ABSL_FLAG(std::string, precision, "float32",
           "Parasol's on a CUDA device: float32, tf32, bfloat16; PyTorch's is "
           "the same but for bfloat16, where it has tf32.");
+ABSL_FLAG(bool, cuda_graphs, false,
+          "Parasol's on a CUDA device: steps are recorded and replayed, where "
+          "the model allows.");
 ABSL_FLAG(std::string, python, "",
           "A Python interpreter that has PyTorch; none: Parasol alone.");
 ABSL_FLAG(std::string, script, "tests/benchmark/compute_plane_peer.py",
@@ -174,10 +177,12 @@ absl::StatusOr<std::unique_ptr<PythonPeer>> StartPeer() {
 absl::Status Run() {
   const std::vector<std::string> chosen = absl::GetFlag(FLAGS_model);
   ASSIGN_OR_RETURN(const Precision precision, PrecisionFromFlag());
-  ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
-                   Device::Open(absl::GetFlag(FLAGS_device),
-                                {.threads = absl::GetFlag(FLAGS_threads),
-                                 .precision = precision}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<Device> device,
+      Device::Open(absl::GetFlag(FLAGS_device),
+                   {.threads = absl::GetFlag(FLAGS_threads),
+                    .precision = precision,
+                    .cuda_graphs = absl::GetFlag(FLAGS_cuda_graphs)}));
   ASSIGN_OR_RETURN(const std::unique_ptr<PythonPeer> peer, StartPeer());
   absl::PrintF("on %s, beside %s\n", device->name(),
                peer == nullptr ? "nothing" : "PyTorch " + peer->version());

@@ -1,0 +1,302 @@
+// A model whose steps are recorded and replayed trains as one whose steps are
+// enqueued one by one.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/status_matchers.h"
+#include "gtest/gtest.h"
+#include "ml/input/batch.h"
+#include "ml/kernel/device.h"
+#include "ml/kernel/device_test_base.h"
+#include "ml/kernel/recording_device.h"
+#include "ml/kernel/reference.h"
+#include "ml/layer/custom_layer.h"
+#include "ml/layer/layer.h"
+#include "ml/model/model.h"
+#include "ml/model/model_test_base.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+// y = x, by copies: so a RecordingDevice sees which input a pass reads.
+class CopyPass : public LayerPass {
+ public:
+  CopyPass(Device& device, int64_t size) : device_(device), size_(size) {}
+
+  absl::Status RunForward(const Forward& pass) override {
+    return Copy(pass.x[0], pass.y);
+  }
+  absl::Status RunVariableGradients(const Backward&) override {
+    return absl::OkStatus();
+  }
+  absl::Status RunInputGradients(const Backward& pass) override {
+    return Copy(pass.dy, pass.dx[0]);
+  }
+
+ private:
+  absl::Status Copy(const float* from, float* to) {
+    return device_.Copy(Device::Stream::kCompute,
+                        absl::MakeConstSpan(from, size_), to);
+  }
+
+  Device& device_;
+  const int64_t size_;
+};
+
+class CopyLayer : public Layer {
+ public:
+  CopyLayer(const Shape& shape, bool is_recordable)
+      : is_recordable_(is_recordable) {
+    output_shape_ = shape;
+  }
+
+  bool IsRecordable() const override { return is_recordable_; }
+  absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
+      Device& device, int64_t examples) const override {
+    return std::make_unique<CopyPass>(device,
+                                      examples * ElementsOf(output_shape()));
+  }
+
+ private:
+  const bool is_recordable_;
+};
+
+const CustomLayerRegistration kCopy(
+    "copy",
+    [](const job::CustomLayer& spec, absl::Span<const LayerInput> inputs)
+        -> absl::StatusOr<std::unique_ptr<const Layer>> {
+      return std::make_unique<CopyLayer>(
+          inputs[0].shape, ParameterOf(spec, "recordable") == "yes");
+    });
+
+// Every kind of layer that may be recorded; convolutions with and without
+// cuDNN; batch normalization, whose moving means must move once a step.
+constexpr char kLayers[] = R"(
+  input_shape: [6, 6, 3]
+  layer { custom { type: "copy" output_shape: [6, 6, 3]
+                   parameter { name: "recordable" value: "yes" } } }
+  layer { name: "pad" pad { before: [1, 1, 0] after: [1, 0, 1] } }
+  layer { conv2d { filters: 8 kernel_size: 3 padding: SAME stride: 2 kernel_l2: 0.001 } }
+  layer { name: "norm" batch_normalization { momentum: 0.9 } }
+  layer { name: "relu" activation: RELU }
+  layer { name: "more" conv2d { filters: 8 kernel_size: 3 padding: SAME activation: GELU } }
+  layer { name: "sum" input: ["relu", "more"] add {} }
+  layer { max_pool { pool_size: 2 } }
+  layer { average_pool { pool_size: 2 stride: 1 padding: SAME } }
+  layer { flatten {} }
+  layer { layer_normalization {} }
+  layer { name: "tanh" dense { units: 6 activation: TANH } }
+  layer { name: "global" input: "sum" global_average_pool {} }
+  layer { input: ["tanh", "global"] concatenate {} }
+  layer { dense { units: 8 activation: SIGMOID } }
+  layer { dense { units: 3 } }
+)";
+
+Batch BatchOf(int64_t size, uint32_t seed) {
+  Batch batch = {.size = size, .dense = {{.shape = {6, 6, 3}}}};
+  const std::vector<double> pixels = RandomMatrix(size, 108, seed).values;
+  batch.dense[0].values.assign(pixels.begin(), pixels.end());
+  for (int64_t i = 0; i < size; ++i) batch.labels.push_back((seed + i) % 3);
+  return batch;
+}
+
+struct Step {
+  Batch batch;
+  Values values;  // before it
+  Values gradients;
+  double loss_sum = 0;
+};
+
+class RecordedModelTest : public ModelTestBase {
+ protected:
+  // Null on a CUDA device, which counts nothing.
+  RecordingDevice* fake() { return dynamic_cast<RecordingDevice*>(&device()); }
+
+  static Values InitialValues(const Model& model) {
+    Values values = RandomValues(model);
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (float& value : values[i]) {
+        value = model.variables()[i].trained ? .3f * value : 1;
+      }
+    }
+    return values;
+  }
+
+  static Step Run(Model& model, const Batch& batch, StagedBatch& staged,
+                  const Values& values) {
+    SetAll(model, values);
+    EXPECT_OK(model.Stage(batch, staged));
+    Step step = {
+        .batch = batch, .values = values, .gradients = Values(values.size())};
+    const absl::StatusOr<BatchResult> result = model.Gradients(
+        staged, /*seed=*/1,
+        {.variable =
+             [&](size_t index, absl::Span<const float> gradient) {
+               step.gradients[index].assign(gradient.begin(), gradient.end());
+             },
+         .rows = IgnoreRows});
+    EXPECT_OK(result);
+    if (result.ok()) step.loss_sum = result->loss_sum;
+    return step;
+  }
+
+  // One on a batch of each size, by gradient descent, with two batches staged
+  // in another rhythm than that of the gradients' two sides.
+  static std::vector<Step> Descend(Model& model,
+                                   const std::vector<int64_t>& sizes) {
+    const std::array<std::unique_ptr<StagedBatch>, 2> staged = {
+        model.NewStagedBatch(), model.NewStagedBatch()};
+    Values values = InitialValues(model);
+    std::vector<Step> steps;
+    for (size_t i = 0; i < sizes.size(); ++i) {
+      steps.push_back(
+          Run(model, BatchOf(sizes[i], i), *staged[i / 2 % 2], values));
+      for (size_t j = 0; j < values.size(); ++j) {
+        const float rate = model.variables()[j].trained ? .05f : 1;
+        for (size_t k = 0; k < values[j].size(); ++k) {
+          values[j][k] -= rate * steps.back().gradients[j][k];
+        }
+      }
+    }
+    return steps;
+  }
+
+  // To the last bit. A model's first step is never recorded.
+  void ExpectPlain(const std::vector<Step>& steps) {
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const std::unique_ptr<Model> model = Make(kLayers);
+      const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
+      const Step want = Run(*model, steps[i].batch, *staged, steps[i].values);
+      ASSERT_EQ(steps[i].gradients, want.gradients) << "step " << i;
+      ASSERT_EQ(steps[i].loss_sum, want.loss_sum) << "step " << i;
+    }
+  }
+
+  void ExpectReplayed(int at_least) {
+    if (fake() == nullptr) return;
+    EXPECT_GE(fake()->replayed(), at_least);
+    EXPECT_EQ(fake()->stale(), 0);
+  }
+};
+
+TEST_P(RecordedModelTest, AHundredStepsAreThoseEnqueuedOneByOne) {
+  const std::unique_ptr<Model> model = Make(kLayers);
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < 100; ++i) sizes.push_back(i % 5 == 4 ? 3 : 8);
+  const std::vector<Step> steps = Descend(*model, sizes);
+  ExpectReplayed(/*at_least=*/80);
+  ExpectPlain(steps);
+}
+
+TEST_P(RecordedModelTest, ALargerBatchMovesMemoryAndThatIsNoticed) {
+  const std::unique_ptr<Model> model = Make(kLayers);
+  std::vector<int64_t> sizes(20, 8);
+  sizes.insert(sizes.end(), 20, 33);
+  sizes.insert(sizes.end(), 20, 8);
+  const std::vector<Step> steps = Descend(*model, sizes);
+  ExpectReplayed(/*at_least=*/30);
+  ExpectPlain(steps);
+}
+
+TEST_P(RecordedModelTest, LayersThatWereThrownAwayAreNotReplayed) {
+  const std::unique_ptr<Model> model = Make(kLayers);
+  std::vector<int64_t> sizes(12, 8);
+  sizes.insert(sizes.end(), {1, 2, 3, 4, 5});
+  sizes.insert(sizes.end(), 12, 8);
+  const std::vector<Step> steps = Descend(*model, sizes);
+  ExpectReplayed(/*at_least=*/10);
+  // Two batches by two sides, before and after.
+  if (fake() != nullptr) {
+    EXPECT_EQ(fake()->recorded(), 8);
+  }
+  ExpectPlain(steps);
+}
+
+TEST_P(RecordedModelTest, AnEvaluationBetweenStepsIsNotRecorded) {
+  const std::unique_ptr<Model> model = Make(kLayers);
+  const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
+  const Values values = InitialValues(*model);
+  std::vector<Step> steps;
+  double loss_sum = 0;
+  for (int i = 0; i < 20; ++i) {
+    steps.push_back(Run(*model, BatchOf(8, i), *staged, values));
+    if (i != 7 && i != 8) continue;
+    ASSERT_OK_AND_ASSIGN(const Evaluated evaluated,
+                         Evaluate(*model, BatchOf(70, 5)));
+    if (loss_sum == 0) loss_sum = evaluated.loss_sum;
+    EXPECT_EQ(evaluated.loss_sum, loss_sum);
+  }
+  ExpectReplayed(/*at_least=*/8);
+  ExpectPlain(steps);
+}
+
+TEST_P(RecordedModelTest, WeightsMayComeAndGo) {
+  const std::unique_ptr<Model> model = Make(kLayers);
+  const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
+  const Values values = InitialValues(*model);
+  std::vector<Step> steps;
+  for (int i = 0; i < 24; ++i) {
+    Batch batch = BatchOf(4, i);
+    if (i % 6 < 2) batch.weights = {.5f, 2, 0, 1};
+    steps.push_back(Run(*model, batch, *staged, values));
+  }
+  ExpectReplayed(/*at_least=*/12);
+  // For each side of the gradients one with weights and one without.
+  if (fake() != nullptr) {
+    EXPECT_EQ(fake()->recorded(), 4);
+  }
+  ExpectPlain(steps);
+}
+
+TEST_P(RecordedModelTest, OneThatCannotBeRecordedComputesTheSame) {
+  if (fake() == nullptr) GTEST_SKIP() << "a CUDA device records";
+  fake()->RefuseToRecord();
+  const std::unique_ptr<Model> model = Make(kLayers);
+  const std::vector<Step> steps = Descend(*model, std::vector<int64_t>(10, 8));
+  EXPECT_EQ(fake()->replayed(), 0);
+  ExpectPlain(steps);
+}
+
+TEST_P(RecordedModelTest, WhatDependsOnMoreThanItsArraysIsNeverRecorded) {
+  if (fake() == nullptr) GTEST_SKIP() << "a CUDA device does not count";
+  for (const char* layers :
+       {"input_shape: [6, 6, 3] layer { flatten {} }"
+        "layer { dropout { rate: 0.5 } } layer { dense { units: 3 } }",
+        "input_shape: [6, 6, 3]"
+        "layer { custom { type: 'copy' output_shape: [6, 6, 3] } }"
+        "layer { flatten {} } layer { dense { units: 3 } }",
+        "input { name: 'x' dense { shape: [6, 6, 3] } }"
+        "input { name: 'ids' ids { column { name: 'a' } } }"
+        "sparse_table { name: 'rows' width: 3 }"
+        "layer { name: 'flat' input: 'x' flatten {} }"
+        "layer { name: 'dense' dense { units: 3 } }"
+        "layer { name: 'bag' input: 'ids' embedding_bag { table: 'rows' } }"
+        "layer { input: ['dense', 'bag'] add {} }"}) {
+    SCOPED_TRACE(layers);
+    const std::unique_ptr<Model> model = Make(layers);
+    const std::unique_ptr<StagedBatch> staged = model->NewStagedBatch();
+    Batch batch = BatchOf(4, 1);
+    if (!model->tables().empty()) {
+      batch.ids = {{.offsets = {0, 1, 2, 3, 4}, .ids = {1, 2, 1, 3}}};
+    }
+    for (int i = 0; i < 8; ++i) {
+      Run(*model, batch, *staged, InitialValues(*model));
+    }
+    EXPECT_EQ(fake()->recorded(), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, RecordedModelTest, RecordersUnderTest(),
+                         DeviceName);
+
+}  // namespace
+}  // namespace parasol
