@@ -1,7 +1,7 @@
-// What ThreadSanitizer is told to leave alone: what Debian's gRPC, Protobuf and
-// Abseil do themselves. Of these libraries it sees malloc, memcpy and the like
-// but not what orders them. Compiled in, so that a binary that is started by
-// hand, or by a test, has them too. Each line matches one library.
+// What ThreadSanitizer is told to leave alone: what Debian's gRPC, Protobuf,
+// oneDNN and Abseil do themselves. Of these libraries it sees malloc, memcpy
+// and the like but not what orders them. Compiled in, so that a binary that is
+// started by hand, or by a test, has them too. Each line matches one library.
 //
 // Not ignore_noninstrumented_modules=1: with GCC's runtime that silences memcpy
 // and free() in this repository's code as well. Never name that code here.
@@ -9,6 +9,7 @@ extern "C" const char* __tsan_default_suppressions() {
   return "called_from_lib:libgpr.so\n"
          "called_from_lib:libgrpc.so\n"
          "called_from_lib:libgrpc++.so\n"
+         "called_from_lib:libdnnl.so\n"
          "called_from_lib:libprotobuf.so\n"
          "called_from_lib:libabsl_cord.so\n"
          "called_from_lib:libabsl_cord_internal.so\n"
