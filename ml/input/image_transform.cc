@@ -1,5 +1,6 @@
 #include "ml/input/image_transform.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -65,23 +66,41 @@ void ImageReader::Append(const uint8_t* bytes, uint64_t random,
   const Window window = Draw(random);
   const size_t start = values.size();
   values.resize(start + shape_.pixels());
+  const int64_t line_values = shape_.width * shape_.channels;
   for (int64_t channel = 0; channel < shape_.channels; ++channel) {
-    const float* value_of = value_of_.data() + channel * kBytes;
     const uint8_t* plane = bytes + channel * shape_.height * shape_.width;
     float* out = values.data() + start + channel;
-    for (int64_t y = 0; y < shape_.height; ++y) {
+    for (int64_t y = 0; y < shape_.height; ++y, out += line_values) {
       const int64_t from_y = y + window.top;
       const bool is_inside = from_y >= 0 && from_y < shape_.height;
-      const uint8_t* line = plane + (is_inside ? from_y * shape_.width : 0);
-      for (int64_t x = 0; x < shape_.width; ++x, out += shape_.channels) {
-        const int64_t from_x =
-            (window.flipped ? shape_.width - 1 - x : x) + window.left;
-        *out = is_inside && from_x >= 0 && from_x < shape_.width
-                   ? value_of[line[from_x]]
-                   : value_of[0];
-      }
+      WriteLine(is_inside ? plane + from_y * shape_.width : nullptr, channel,
+                window, out);
     }
   }
+}
+
+// The pixels [first, last) lie in the image, from left to right or, where it is
+// turned around, from right to left; those beside them are black.
+void ImageReader::WriteLine(const uint8_t* line, int64_t channel,
+                            const Window& window, float* out) const {
+  const float* value_of = value_of_.data() + channel * kBytes;
+  const int64_t width = shape_.width;
+  const int64_t stride = shape_.channels;
+  const int64_t shift = window.flipped ? -window.left : window.left;
+  const int64_t first =
+      line == nullptr ? width : std::clamp<int64_t>(-shift, 0, width);
+  const int64_t last = std::clamp<int64_t>(width - shift, first, width);
+  for (int64_t x = 0; x < first; ++x) out[x * stride] = value_of[0];
+  if (window.flipped) {
+    for (int64_t x = first; x < last; ++x) {
+      out[x * stride] = value_of[line[width - 1 - x + window.left]];
+    }
+  } else {
+    for (int64_t x = first; x < last; ++x) {
+      out[x * stride] = value_of[line[x + window.left]];
+    }
+  }
+  for (int64_t x = last; x < width; ++x) out[x * stride] = value_of[0];
 }
 
 ImageReader::Window ImageReader::Draw(uint64_t random) const {

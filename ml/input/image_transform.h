@@ -44,6 +44,10 @@ class ImageReader {
         flips_(transform.random_flip()) {}
 
   Window Draw(uint64_t random) const;
+  // Writes one channel of one line of the result from the image's `line`; null:
+  // the window lies above or below the image.
+  void WriteLine(const uint8_t* line, int64_t channel, const Window& window,
+                 float* out) const;
 
   ImageShape shape_;
   int64_t padding_;

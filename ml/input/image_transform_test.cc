@@ -76,6 +76,44 @@ TEST(ImageTransformTest, EveryWindowAndItsMirrorImageComeUp) {
   EXPECT_EQ(seen, want);
 }
 
+TEST(ImageTransformTest, WindowsMayLieOutsideOfTheImage) {
+  std::set<std::vector<int>> want;
+  for (int down = -5; down <= 5; ++down) {
+    for (int right = -5; right <= 5; ++right) {
+      want.insert(Window(down, right, false));
+      want.insert(Window(down, right, true));
+    }
+  }
+  std::set<std::vector<int>> seen;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    seen.insert(
+        Read("random_crop_padding: 5 random_flip: true", RandomBits(1, i)));
+  }
+  EXPECT_EQ(seen, want);
+}
+
+TEST(ImageTransformTest, ChannelsMoveTogether) {
+  constexpr ImageShape kColours = {.height = 2, .width = 3, .channels = 3};
+  const auto reader = ImageReader::Create(
+      kColours, FromText<job::ImageTransform>(
+                    "random_crop_padding: 4 random_flip: true"));
+  ASSERT_OK(reader);
+  // By channel: a pixel of the second is the first's and 50, of the third, 100.
+  std::vector<uint8_t> planes;
+  for (int i = 0; i < 18; ++i) planes.push_back(1 + i % 6 + i / 6 * 50);
+  for (uint64_t i = 0; i < 500; ++i) {
+    std::vector<float> values;
+    reader->Append(planes.data(), RandomBits(2, i), values);
+    ASSERT_EQ(values.size(), 18u);
+    for (size_t pixel = 0; pixel < 18; pixel += 3) {
+      const float first = values[pixel] * 255;
+      const float step = first > 0 ? 50 : 0;
+      EXPECT_FLOAT_EQ(values[pixel + 1] * 255, first + step);
+      EXPECT_FLOAT_EQ(values[pixel + 2] * 255, first + 2 * step);
+    }
+  }
+}
+
 TEST(ImageTransformTest, SettingsThatDoNotFitAreNamed) {
   const struct {
     std::string transform;
