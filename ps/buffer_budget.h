@@ -16,7 +16,8 @@ namespace parasol {
 // own responses are less than an equal share of it, so that those that don't
 // read theirs leave something to the others; and always when none of its
 // responses waits, so that each goes on. All together hold no more than the
-// limit and one message per stream.
+// limit and one message per stream. Responses in shared memory are not
+// counted: a stream has 32 MiB of that at most (SharedPayloads).
 class BufferBudget : public std::enable_shared_from_this<BufferBudget> {
  public:
   static std::shared_ptr<BufferBudget> Create(int64_t limit_bytes);

@@ -1,7 +1,9 @@
 #include "ps/exchange_service.h"
 
 #include <utility>
+#include <vector>
 
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/chunk.h"
 #include "cluster/rpc/status.h"
@@ -58,9 +60,26 @@ void ExchangeStream::OnAccepted(bool ok) {
   }
   environment_.metrics.streams.Add(1);
   share_.emplace(environment_.budget);
+  OpenSharedMemory();
   Begin();  // call_done_
   ReadAhead();
   host_.OnOpened(self, queue_);
+}
+
+void ExchangeStream::OpenSharedMemory() {
+  const auto& metadata = context_.client_metadata();
+  const auto offer = metadata.find(kSharedMemoryKey);
+  if (offer == metadata.end()) return;
+  absl::StatusOr<std::unique_ptr<SharedPayloads>> opened =
+      SharedPayloads::Open({offer->second.data(), offer->second.size()});
+  if (opened.ok()) {
+    shared_payloads_ = *std::move(opened);
+    context_.AddInitialMetadata(kSharedMemoryKey, kSharedMemoryAccepted);
+    environment_.metrics.shared_memory_streams.Add(1);
+  } else if (!absl::IsNotFound(opened.status())) {
+    LOG(INFO) << "not used with " << context_.peer() << ": "
+              << opened.status().message();
+  }
 }
 
 void ExchangeStream::OnRead(bool ok) {
@@ -113,6 +132,9 @@ void ExchangeStream::OnCallDone(bool) {
 
 void ExchangeStream::OnFinished(bool) {
   environment_.metrics.streams.Add(-1);
+  if (shared_payloads_ != nullptr) {
+    environment_.metrics.shared_memory_streams.Add(-1);
+  }
   host_.OnClosed(self_);
   Settle();
 }
@@ -176,12 +198,21 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
   wire::RequestHeader header;
   ASSIGN_OR_RETURN(ReceivedFrame frame,
                    ReceivedFrame::Parse(bytes, kMaxRangesPerMessage, &header));
+  std::vector<PayloadView> payloads = frame.TakePayloads();
+  SharedPayloads::Hold shared;
+  if (shared_payloads_ != nullptr) {
+    ASSIGN_OR_RETURN(
+        shared, shared_payloads_->Receive(header.shared_payload(), payloads));
+    environment_.metrics.shared_memory_push_bytes.Add(shared.bytes());
+  }
   ASSIGN_OR_RETURN(
       ReceivedRequest request,
-      ReceivedRequest::Create(std::move(header), frame.TakePayloads()));
-  return Message{.hold = environment_.budget->Take(bytes.Length()),
-                 .frame = std::move(frame),
-                 .request = std::move(request)};
+      ReceivedRequest::Create(std::move(header), std::move(payloads)));
+  return Message{
+      .hold = environment_.budget->Take(bytes.Length() + shared.bytes()),
+      .frame = std::move(frame),
+      .shared = std::move(shared),
+      .request = std::move(request)};
 }
 
 bool ExchangeStream::Serve(Message& message) {
@@ -284,6 +315,10 @@ std::optional<PendingResponses::Message> ExchangeStream::NextWrite() {
 
 void ExchangeStream::Write(std::optional<PendingResponses::Message> message) {
   if (!message.has_value()) return;
+  if (shared_payloads_ != nullptr) {
+    environment_.metrics.shared_memory_pull_bytes.Add(shared_payloads_->Send(
+        message->payloads, *message->header.mutable_shared_payload()));
+  }
   call_.Write(EncodeFrame(message->header, message->payloads), &written_);
 }
 

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
@@ -80,6 +81,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   struct Message {
     BufferBudget::Hold hold;
     ReceivedFrame frame;
+    SharedPayloads::Hold shared;
     ReceivedRequest request;
     size_t next_operation = 0;
   };
@@ -106,6 +108,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   void OnCallDone(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnFinished(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
 
+  void OpenSharedMemory();
   // Does all that can be done now. On the queue's thread.
   void Advance() ABSL_LOCKS_EXCLUDED(mu_);
   // False: the stream has its share of the buffers.
@@ -146,6 +149,10 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   Operation retry_{this, &ExchangeStream::OnRetry};
   Operation call_done_{this, &ExchangeStream::OnCallDone};
   Operation finished_{this, &ExchangeStream::OnFinished};
+
+  // From the call's beginning; null: the worker offers none, or of another
+  // machine. Received with on the queue's thread; sent with by who writes.
+  std::unique_ptr<SharedPayloads> shared_payloads_;
 
   // The queue's thread alone.
   grpc::ByteBuffer incoming_;  // while a read is under way

@@ -38,6 +38,18 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
                               "Shard files that could not be written.")),
       streams(registry.AddGauge("parasol_ps_streams",
                                 "Exchange streams that are open.")),
+      shared_memory_streams(registry.AddGauge(
+          "parasol_ps_shared_memory_streams",
+          "Of these, with workers of the same machine: their large payloads "
+          "don't go through the socket.")),
+      shared_memory_push_bytes(registry.AddCounter(
+          "parasol_ps_shared_memory_bytes_total",
+          "Of pushes and pulls, what did not go through a socket.",
+          {{"op", "push"}})),
+      shared_memory_pull_bytes(registry.AddCounter(
+          "parasol_ps_shared_memory_bytes_total",
+          "Of pushes and pulls, what did not go through a socket.",
+          {{"op", "pull"}})),
       buffered_bytes(registry.AddGauge(
           "parasol_ps_buffered_bytes",
           "Requests being served and responses not sent yet.")),

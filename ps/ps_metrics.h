@@ -24,6 +24,9 @@ struct PsMetrics {
   Counter snapshots_total;
   Counter failed_snapshots_total;
   Gauge streams;
+  Gauge shared_memory_streams;
+  Counter shared_memory_push_bytes;
+  Counter shared_memory_pull_bytes;
   Gauge buffered_bytes;
   Gauge value_bytes;
   Gauge slot_bytes;

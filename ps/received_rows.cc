@@ -31,7 +31,10 @@ absl::StatusOr<ReceivedRows> ReceivedRows::Create(const PayloadView& ids,
     return absl::InvalidArgumentError(
         absl::StrCat(ids.size(), " bytes for ", rows, " ids"));
   }
-  return ReceivedRows(ids, rows);
+  ReceivedRows received(ids, rows);
+  // Rows are sorted by their ids in several walks, which have to agree.
+  if (ids.may_change()) received.KeepIds();
+  return received;
 }
 
 absl::StatusOr<ReceivedRows> ReceivedRows::Create(const PayloadView& ids,

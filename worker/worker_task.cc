@@ -273,6 +273,7 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
   options.shard_timeout = options_.ps_timeout;
   options.wire_encoding = job_.parameter_server().wire_encoding();
   options.push_share = job_.parameter_server().push_share();
+  options.shared_memory = job_.worker().shared_memory();
   std::vector<std::string> tables;
   for (const job::SparseTable& table : job_.model().sparse_table()) {
     tables.push_back(table.name());

@@ -181,7 +181,7 @@ OutgoingMessage::~OutgoingMessage() {
 
 grpc::ByteBuffer EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
-    uint64_t worker_incarnation) {
+    uint64_t worker_incarnation, SharedPayloads* shared) {
   google::protobuf::Arena arena;
   auto& header =
       *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
@@ -193,6 +193,9 @@ grpc::ByteBuffer EncodeMessage(
   for (const auto& request : message->requests()) {
     SetOperation(*request, *header.add_operation());
     writer.Add(*request);
+  }
+  if (shared != nullptr) {
+    shared->Send(payloads, *header.mutable_shared_payload());
   }
   return EncodeFrame(header, payloads);
 }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "cluster/client/shard_request.h"
 #include "cluster/rpc/payload.h"
+#include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/parameter.pb.h"
 
@@ -34,10 +35,11 @@ class OutgoingMessage {
   const std::vector<std::shared_ptr<ShardRequest>> requests_;
 };
 
-// `message` has one request at least; all are of one run.
+// `message` has one request at least; all are of one run. `shared`: where large
+// payloads go, if the stream has that; or null.
 grpc::ByteBuffer EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
-    uint64_t worker_incarnation);
+    uint64_t worker_incarnation, SharedPayloads* shared);
 
 // The bytes of a response's payloads in order, however the ps has cut them.
 class PayloadReader {

@@ -180,6 +180,7 @@ ShardedParameterClient::ShardedParameterClient(
             .limits = {.message_bytes = options.message_bytes},
             .timeout = options.shard_timeout,
             .worker_incarnation = options.worker_incarnation,
+            .shared_memory = options.shared_memory,
         },
         threads_[i % threads_.size()].queue(), clock, link_metrics, [this] {
           absl::MutexLock lock(&mu_);

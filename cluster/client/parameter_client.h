@@ -45,6 +45,10 @@ class ParameterClient {
     // sent, the largest ones; the rest is added to the variable's next
     // gradient. In (0, 1]. Variables that are not trained are sent whole.
     double push_share = 1;
+    // With ps of the same machine (the same pid namespace and user) large
+    // payloads go through memory that both see, 64 MiB at most per stream;
+    // with others, through the socket.
+    bool shared_memory = true;
   };
 
   // `variables` and `tables` are the names of the caller's variables and sparse

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/chunk.h"
 
@@ -62,11 +63,16 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       clock_(clock),
       metrics_(metrics),
       attention_(std::move(attention)),
+      offers_memory_(options.shared_memory),
       address_(options.address),
       lanes_(options.streams),
       outbox_(options.streams, options.limits),
       waiting_since_(clock.Now()),
-      next_log_(absl::InfinitePast()) {}
+      next_log_(absl::InfinitePast()) {
+  // gRPC starts threads with a first channel: they are to be this thread's
+  // equals, not those of one that has lowered its priority to compute.
+  for (Lane& lane : lanes_) lane.channel = MakeTensorChannel(address_);
+}
 
 void ShardLink::Send(absl::Span<const RequestPtr> requests) {
   const absl::Time now = clock_.Now();
@@ -101,7 +107,8 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     const bool needed = lane.stream == nullptr && outbox_.HasWaiting(i);
     if (!needed || now < lane.retry_at) continue;
     if (lane.channel == nullptr) lane.channel = MakeTensorChannel(address_);
-    lane.stream = ShardStream::Make(lane.channel, queue_, i, *this);
+    lane.stream =
+        ShardStream::Make(lane.channel, queue_, i, *this, offers_memory_);
     streams.push_back(lane.stream);
   }
   return streams;
@@ -141,8 +148,9 @@ std::shared_ptr<const OutgoingMessage> ShardLink::TakeMessage(size_t index) {
 // A stream that is no longer its lane's does nothing with it.
 void ShardLink::Write(const Departures& departures) {
   for (const Departure& departure : departures) {
-    departure.stream->Write(
-        EncodeMessage(departure.message, options_.worker_incarnation));
+    departure.stream->Write(EncodeMessage(departure.message,
+                                          options_.worker_incarnation,
+                                          departure.stream->shared_payloads()));
   }
 }
 
@@ -156,21 +164,36 @@ void ShardLink::OnWritable(size_t index) {
   Write(departures);
 }
 
-void ShardLink::OnReply(size_t index, const grpc::ByteBuffer& buffer) {
+absl::StatusOr<ShardLink::Reply> ShardLink::Parse(
+    const grpc::ByteBuffer& buffer, SharedPayloads* shared) {
   wire::ResponseHeader header;
-  const absl::StatusOr<ReceivedFrame> frame =
-      ReceivedFrame::Parse(buffer, kMaxPayloads, &header);
+  ASSIGN_OR_RETURN(ReceivedFrame frame,
+                   ReceivedFrame::Parse(buffer, kMaxPayloads, &header));
+  std::vector<PayloadView> payloads = frame.TakePayloads();
+  SharedPayloads::Hold hold;
+  if (shared != nullptr) {
+    ASSIGN_OR_RETURN(hold, shared->Receive(header.shared_payload(), payloads));
+  }
+  return Reply{.header = std::move(header),
+               .frame = std::move(frame),
+               .payloads = std::move(payloads),
+               .hold = std::move(hold)};
+}
+
+void ShardLink::OnReply(ShardStream& stream, const grpc::ByteBuffer& buffer) {
+  const size_t index = stream.number();
+  const absl::StatusOr<Reply> reply = Parse(buffer, stream.shared_payloads());
   const absl::Time now = clock_.Now();
   Answered answered;
   Departures departures;
   {
     absl::MutexLock lock(&mu_);
     if (lanes_[index].refused) return;
-    if (!frame.ok()) {
-      Refuse(lanes_[index], std::string(frame.status().message()));
+    if (!reply.ok()) {
+      Refuse(lanes_[index], std::string(reply.status().message()));
       return;
     }
-    answered = TakeAnswered(index, header);
+    answered = TakeAnswered(index, reply->header);
     if (!answered.empty()) {
       lanes_[index].failures = 0;
       waiting_since_ = now;
@@ -179,7 +202,7 @@ void ShardLink::OnReply(size_t index, const grpc::ByteBuffer& buffer) {
     departures = TakeDepartures();
   }
   Write(departures);
-  FinishAnswered(answered, header, *frame, now);
+  FinishAnswered(answered, *reply, now);
 }
 
 ShardLink::Answered ShardLink::TakeAnswered(
@@ -204,10 +227,10 @@ void ShardLink::Refuse(Lane& lane, const std::string& why) {
   if (lane.stream != nullptr) lane.stream->Cancel();
 }
 
-void ShardLink::FinishAnswered(const Answered& answered,
-                               const wire::ResponseHeader& header,
-                               const ReceivedFrame& frame, absl::Time now) {
-  PayloadReader payloads(frame.payloads());
+void ShardLink::FinishAnswered(const Answered& answered, const Reply& reply,
+                               absl::Time now) {
+  const wire::ResponseHeader& header = reply.header;
+  PayloadReader payloads(reply.payloads);
   std::vector<absl::Status> statuses(answered.size());
   for (size_t i = 0; i < answered.size(); ++i) {
     const wire::Result& result = header.result(i);
@@ -279,6 +302,7 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
 void ShardLink::MoveTo(const std::string& address) {
   absl::MutexLock lock(&mu_);
   address_ = address;
+  offers_memory_ = options_.shared_memory;
   waiting_since_ = clock_.Now();
   DropStreams();
 }

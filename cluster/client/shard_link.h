@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_CLIENT_SHARD_LINK_H_
 #define PARASOL_CLUSTER_CLIENT_SHARD_LINK_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -19,6 +21,8 @@
 #include "cluster/client/exchange_message.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
+#include "cluster/rpc/payload.h"
+#include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "proto/parameter.pb.h"
 
@@ -57,6 +61,8 @@ class ShardLink : private ShardStream::Observer {
     // holds until other workers have sent theirs, it does not owe.
     absl::Duration timeout;
     uint64_t worker_incarnation = 0;
+    // Offer memory to a shard on the same machine, for large payloads.
+    bool shared_memory = true;
   };
 
   // `queue` is a CompletionThread's and outlives the link. `attention` asks for
@@ -99,10 +105,18 @@ class ShardLink : private ShardStream::Observer {
   };
   using Departures = absl::InlinedVector<Departure, 4>;
 
+  // A reply as it was received.
+  struct Reply {
+    wire::ResponseHeader header;
+    ReceivedFrame frame;
+    std::vector<PayloadView> payloads;
+    SharedPayloads::Hold hold;  // of those that came through shared memory
+  };
+
   // In the order of a response's results; null: not in flight.
   using Answered = std::vector<RequestPtr>;
 
-  void OnReply(size_t lane, const grpc::ByteBuffer& buffer) override
+  void OnReply(ShardStream& stream, const grpc::ByteBuffer& buffer) override
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritable(size_t lane) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnEnd(size_t lane, const grpc::Status& status) override
@@ -117,15 +131,16 @@ class ShardLink : private ShardStream::Observer {
   std::vector<std::shared_ptr<ShardStream>> MakeStreams(absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  static absl::StatusOr<Reply> Parse(const grpc::ByteBuffer& buffer,
+                                     SharedPayloads* shared);
+
   // The requests that the results answer, up to the first refusal.
   Answered TakeAnswered(size_t lane, const wire::ResponseHeader& header)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Refuse(Lane& lane, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void FinishAnswered(const Answered& answered,
-                      const wire::ResponseHeader& header,
-                      const ReceivedFrame& frame, absl::Time now)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void FinishAnswered(const Answered& answered, const Reply& reply,
+                      absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
   // In the metrics.
   void Count(const Answered& answered, absl::Span<const absl::Status> statuses,
              absl::Time now);
@@ -143,6 +158,8 @@ class ShardLink : private ShardStream::Observer {
   Clock& clock_;
   ParameterClientMetrics metrics_;
   const std::function<void()> attention_;
+  // The shard may be on this machine.
+  std::atomic<bool> offers_memory_;
 
   absl::Mutex mu_;
   std::string address_ ABSL_GUARDED_BY(mu_);

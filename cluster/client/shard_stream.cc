@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "absl/status/statusor.h"
+#include "base/log.h"
+
 namespace parasol {
 namespace {
 
@@ -11,22 +14,40 @@ constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 std::shared_ptr<ShardStream> ShardStream::Make(
     const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
-    size_t number, Observer& observer) {
+    size_t number, Observer& observer, std::atomic<bool>& offers_memory) {
   std::shared_ptr<ShardStream> stream(
-      new ShardStream(channel, queue, number, observer));
+      new ShardStream(channel, queue, number, observer, offers_memory));
   stream->self_ = stream;
   return stream;
 }
 
 ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
                          grpc::CompletionQueue& queue, size_t number,
-                         Observer& observer)
-    : number_(number), observer_(observer) {
+                         Observer& observer, std::atomic<bool>& offers_memory)
+    : number_(number),
+      observer_(observer),
+      offers_memory_(offers_memory),
+      channel_(channel) {
   context_.set_wait_for_ready(true);
   call_ = grpc::GenericStub(channel).PrepareCall(&context_, kMethod, &queue);
 }
 
-void ShardStream::Start() { call_->StartCall(&started_); }
+void ShardStream::Start() {
+  if (offers_memory_) OfferMemory();
+  call_->StartCall(&started_);
+}
+
+// Nothing is lost when the system gives none: a socket does it too.
+void ShardStream::OfferMemory() {
+  absl::StatusOr<std::unique_ptr<SharedPayloads>> shared =
+      SharedPayloads::Create();
+  if (shared.ok()) {
+    offered_ = *std::move(shared);
+    context_.AddMetadata(kSharedMemoryKey, offered_->offer());
+  } else if (offers_memory_.exchange(false)) {
+    LOG(WARNING) << "tensors go through sockets: " << shared.status().message();
+  }
+}
 
 void ShardStream::OnStarted(bool ok) {
   if (!ok) return End();
@@ -69,11 +90,26 @@ void ShardStream::OnWritten(bool ok) {
 
 void ShardStream::OnRead(bool ok) {
   if (!ok) return End();
+  if (!is_answered_) SeeAnswer();
   grpc::ByteBuffer reply;
   reply.Swap(&incoming_);
   // While the reply is copied out, the next one is received.
   call_->Read(&incoming_, &read_);
-  observer_.OnReply(number_, reply);
+  observer_.OnReply(*this, reply);
+}
+
+void ShardStream::SeeAnswer() {
+  is_answered_ = true;
+  if (offered_ == nullptr) return;
+  const auto& metadata = context_.GetServerInitialMetadata();
+  const auto answer = metadata.find(kSharedMemoryKey);
+  if (answer != metadata.end() && answer->second == kSharedMemoryAccepted) {
+    offered_->CloseOffer();
+    accepted_.store(true, std::memory_order_release);
+  } else {
+    offered_.reset();
+    offers_memory_ = false;
+  }
 }
 
 void ShardStream::End() {

@@ -1,12 +1,14 @@
 #ifndef PARASOL_CLUSTER_CLIENT_SHARD_STREAM_H_
 #define PARASOL_CLUSTER_CLIENT_SHARD_STREAM_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/completion_queue.h"
@@ -17,15 +19,17 @@
 namespace parasol {
 
 // One call of ParameterService.Exchange, from its start to its end. Waits for
-// the connection if there is none yet. Thread-safe.
+// the connection if there is none yet. Offers memory to the ps for what would
+// else go through the socket. Thread-safe.
 class ShardStream {
  public:
-  // Called on the thread of the queue, one at a time; `stream` is the number
+  // Called on the thread of the queue, one at a time; a size_t is the number
   // given to Make().
   class Observer {
    public:
     virtual ~Observer() = default;
-    virtual void OnReply(size_t stream, const grpc::ByteBuffer& reply) = 0;
+    virtual void OnReply(ShardStream& stream,
+                         const grpc::ByteBuffer& reply) = 0;
     // The last Write() has been taken by the transport.
     virtual void OnWritable(size_t stream) = 0;
     // The last call for this stream.
@@ -34,9 +38,20 @@ class ShardStream {
 
   // `queue` is a CompletionThread's. `observer` must live until its OnEnd. The
   // stream itself lives until then, whoever else holds it.
+  // Memory for large payloads is offered while `offers_memory` says so; it must
+  // live as long as `observer`, and turns false when the system gives no such
+  // memory or the ps has not taken it.
   static std::shared_ptr<ShardStream> Make(
       const std::shared_ptr<grpc::Channel>& channel,
-      grpc::CompletionQueue& queue, size_t number, Observer& observer);
+      grpc::CompletionQueue& queue, size_t number, Observer& observer,
+      std::atomic<bool>& offers_memory);
+
+  // Null until the first reply has shown that the ps has accepted them.
+  SharedPayloads* shared_payloads() {
+    return accepted_.load(std::memory_order_acquire) ? offered_.get() : nullptr;
+  }
+
+  size_t number() const { return number_; }
 
   // Once, before or after the first Write().
   void Start();
@@ -52,12 +67,16 @@ class ShardStream {
   using Operation = MemberOperation<ShardStream>;
 
   ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-              grpc::CompletionQueue& queue, size_t number, Observer& observer);
+              grpc::CompletionQueue& queue, size_t number, Observer& observer,
+              std::atomic<bool>& offers_memory);
 
   void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnRead(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritten(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnFinished(bool ok);
+  void OfferMemory();
+  // What the ps has made of the offer.
+  void SeeAnswer();
   // No more reads will come; asks for the status when no write is under way.
   void End() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -65,6 +84,12 @@ class ShardStream {
   Observer& observer_;
   std::shared_ptr<ShardStream> self_;  // until OnFinished
 
+  std::atomic<bool>& offers_memory_;
+  std::unique_ptr<SharedPayloads> offered_;
+  bool is_answered_ = false;  // the queue's thread alone
+  std::atomic<bool> accepted_ = false;
+
+  const std::shared_ptr<grpc::Channel> channel_;  // outlives its call
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   grpc::ByteBuffer outgoing_;

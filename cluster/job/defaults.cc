@@ -120,6 +120,7 @@ void FillWorker(job::WorkerSettings& worker) {
     worker.set_non_finite_loss(job::WorkerSettings::STOP);
   }
   SET_DEFAULT(worker, overlap, true);
+  SET_DEFAULT(worker, shared_memory, true);
 }
 
 }  // namespace

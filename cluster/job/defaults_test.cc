@@ -34,7 +34,11 @@ constexpr char kEmptyJob[] = R"pb(
     wire_encoding: FLOAT32
     push_share: 1
   }
-  worker { non_finite_loss: STOP overlap: true }
+  worker {
+    non_finite_loss: STOP
+    overlap: true
+    shared_memory: true
+  }
 )pb";
 
 TEST(FillDefaultsTest, AnEmptyJobGetsNoPartThatItsUserHasToChoose) {
@@ -103,7 +107,11 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       wire_encoding: BFLOAT16
       push_share: 0.5
     }
-    worker { non_finite_loss: CONTINUE overlap: false }
+    worker {
+      non_finite_loss: CONTINUE
+      overlap: false
+      shared_memory: false
+    }
   )pb";
   ExpectFilled(kSet, kSet);
 }
@@ -121,7 +129,11 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    wire_encoding: FLOAT32
                    push_share: 1
                  }
-                 worker { non_finite_loss: STOP overlap: true }
+                 worker {
+                   non_finite_loss: STOP
+                   overlap: true
+                   shared_memory: true
+                 }
                )pb");
 }
 

@@ -14,8 +14,13 @@ namespace parasol {
 class PayloadView {
  public:
   PayloadView() = default;
-  explicit PayloadView(std::vector<absl::string_view> pieces);
+  explicit PayloadView(std::vector<absl::string_view> pieces,
+                       bool may_change = false);
 
+  // The peer can still write to it: what memory safety depends on has to be
+  // checked in a copy. Elements need not be: that they are finite is checked
+  // against a job's mistakes, not against a peer that writes late.
+  bool may_change() const { return may_change_; }
   size_t size() const { return size_; }
   const std::vector<absl::string_view>& pieces() const { return pieces_; }
 
@@ -30,6 +35,7 @@ class PayloadView {
  private:
   std::vector<absl::string_view> pieces_;
   size_t size_ = 0;
+  bool may_change_ = false;
 };
 
 // Bytes to be sent from where they are. `owner` is released, on any thread,

@@ -13,6 +13,7 @@ namespace parasol {
 namespace {
 
 constexpr Unit kGigabytes = {"GB/s", 1e-9};
+constexpr char kSharedMemory[] = "Parasol, one machine";
 constexpr std::array<size_t, 3> kBytes = {64 << 10, 1 << 20, 16 << 20};
 
 // As many variables of a size as make 32 MiB: the exchanges in flight are all
@@ -59,6 +60,12 @@ std::vector<Measurement> CompareAll(const Settings& settings,
   lineup.Add("Parasol", [&] {
     return Enter(MakeParasolContender("Parasol", contents, settings.client),
                  bytes, make_lane, target);
+  });
+  lineup.Add(kSharedMemory, [&] {
+    ParameterClient::Options options = settings.client;
+    options.shared_memory = true;
+    return Enter(MakeParasolContender(kSharedMemory, contents, options), bytes,
+                 make_lane, Target::All({{1.3, "raw TCP"}}));
   });
   return lineup.Measure();
 }

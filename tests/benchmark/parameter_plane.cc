@@ -56,6 +56,8 @@ ParameterClient::Options ClientOptions() {
   options.worker_incarnation = getpid();
   options.streams_per_shard = absl::GetFlag(FLAGS_streams);
   options.message_bytes = absl::GetFlag(FLAGS_message_bytes);
+  // Others are on other machines: what is measured is the way there.
+  options.shared_memory = false;
   return options;
 }
 

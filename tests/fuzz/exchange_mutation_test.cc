@@ -34,7 +34,10 @@ class Mutator {
     wire::RequestHeader& header = *request.mutable_header();
     wire::Operation& operation =
         *header.mutable_operation(Below(header.operation_size()));
-    switch (Below(9)) {
+    switch (Below(10)) {
+      case 9:
+        MutateShared(header);
+        break;
       case 0:
         header.set_run_id(Below(2) == 0 ? "another" : kAsynchronousRun);
         break;
@@ -67,6 +70,30 @@ class Mutator {
         MutateRange(operation);
     }
     return request.SerializeAsString();
+  }
+
+  // What lies in shared memory, and where.
+  void MutateShared(wire::RequestHeader& header) {
+    wire::SharedPayload& shared = header.shared_payload_size() > 0
+                                      ? *header.mutable_shared_payload(0)
+                                      : *header.add_shared_payload();
+    switch (Below(5)) {
+      case 0:
+        shared.set_position(Edge());
+        break;
+      case 1:
+        shared.set_bytes(Edge());
+        break;
+      case 2:
+        shared.add_block(Edge());
+        break;
+      case 3:
+        shared.add_block(Below(4));
+        shared.set_bytes(shared.block_size() * kSharedBytes - Below(8));
+        break;
+      default:
+        *header.add_shared_payload() = wire::SharedPayload(shared);
+    }
   }
 
   void MutateBytes(std::string& bytes) {

@@ -129,6 +129,14 @@ ExchangeTarget::Ps::Ps(const wire::LoadRequest& order)
 ExchangeTarget::ExchangeTarget() {
   QuietLibraryLog();
   asynchronous_ = std::make_unique<Ps>(OrderOf(kAsynchronousRun));
+  absl::StatusOr<std::unique_ptr<SharedPayloads>> worker =
+      SharedPayloads::Create();
+  CHECK(worker.ok()) << worker.status();
+  absl::StatusOr<std::unique_ptr<SharedPayloads>> ps =
+      SharedPayloads::Open((*worker)->offer());
+  CHECK(ps.ok()) << ps.status();
+  shared_worker_ = *std::move(worker);
+  shared_ps_ = *std::move(ps);
   BeginAnew();
 }
 
@@ -150,14 +158,27 @@ void ExchangeTarget::GiveUp() {
   waiting_.clear();
 }
 
+// As a worker that has filled the first blocks, whatever the message names.
+void ExchangeTarget::FillSharedMemory() {
+  static const std::vector<float> gradient(kSharedBytes / sizeof(float), 1);
+  std::vector<PayloadRef> payloads = {{gradient.data(), kSharedBytes, nullptr}};
+  google::protobuf::RepeatedPtrField<wire::SharedPayload> shared;
+  shared_worker_->Send(payloads, shared);
+}
+
 ExchangeTarget::Outcome ExchangeTarget::Feed(absl::string_view bytes,
                                              size_t piece_bytes) {
   wire::RequestHeader header;
   absl::StatusOr<ReceivedFrame> frame = ReceivedFrame::Parse(
       Pieces(bytes, piece_bytes), kMaxRangesPerMessage, &header);
   if (!frame.ok()) return {};
+  std::vector<PayloadView> payloads = frame->TakePayloads();
+  FillSharedMemory();
+  const absl::StatusOr<SharedPayloads::Hold> hold =
+      shared_ps_->Receive(header.shared_payload(), payloads);
+  if (!hold.ok()) return {};
   const absl::StatusOr<ReceivedRequest> request =
-      ReceivedRequest::Create(std::move(header), frame->TakePayloads());
+      ReceivedRequest::Create(std::move(header), std::move(payloads));
   if (!request.ok()) return {};
   Outcome outcome{.is_request = true};
   Ps& ps =

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/rpc/shared_payloads.h"
 #include "proto/parameter.pb.h"
 #include "ps/parameter_server.h"
 #include "ps/ps_metrics.h"
@@ -60,6 +61,7 @@ class ExchangeTarget {
 
   std::shared_ptr<Answer> Execute(Ps& ps, const ReceivedRequest& request,
                                   size_t operation);
+  void FillSharedMemory();
   void BeginAnew();
   // The synchronous ps, and who waits there.
   void GiveUp();
@@ -67,6 +69,7 @@ class ExchangeTarget {
   std::unique_ptr<Ps> asynchronous_;
   std::unique_ptr<Ps> synchronous_;
   std::vector<std::shared_ptr<Answer>> waiting_;
+  std::unique_ptr<SharedPayloads> shared_worker_, shared_ps_;
 };
 
 }  // namespace parasol

@@ -81,6 +81,19 @@ wire::ExchangeRequest PushOfTwoVariables() {
   return request;
 }
 
+// A whole chunk's gradient is in memory that both see.
+wire::ExchangeRequest PushInSharedMemory(uint64_t sequence) {
+  wire::ExchangeRequest request = RequestOf(kAsynchronousRun);
+  wire::Push& push = *Add(request).mutable_push();
+  push.set_sequence(sequence);
+  AddRange(push.mutable_range(), kLargePart, 0, kChunkElements);
+  AddRowPull(request, wire::FLOAT32);
+  wire::SharedPayload& shared = *request.mutable_header()->add_shared_payload();
+  shared.set_bytes(kSharedBytes);
+  shared.add_block(0);
+  return request;
+}
+
 wire::ExchangeRequest PullOfAChunk() {
   wire::ExchangeRequest request = RequestOf(kAsynchronousRun);
   wire::Pull& pull = AddPull(request, wire::FLOAT32);
@@ -168,7 +181,8 @@ std::vector<wire::ExchangeRequest> ValidExchangeRequests() {
           WholeStep(1, wire::FLOAT16),
           WholeStep(2, wire::BFLOAT16),
           HalfAStep(3, 1),
-          HalfAStep(3, 0)};
+          HalfAStep(3, 0),
+          PushInSharedMemory(11)};
 }
 
 }  // namespace parasol

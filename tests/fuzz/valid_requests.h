@@ -22,6 +22,10 @@ inline constexpr uint32_t kSmallPart = 1;
 inline constexpr int64_t kLargeElements = kChunkElements + 3;
 inline constexpr int64_t kSmallElements = 5;
 
+// What a worker puts into shared memory before each message: a chunk, which
+// fills a block.
+inline constexpr uint64_t kSharedBytes = kChunkElements * sizeof(float);
+
 // Of sparse table 0, the one that messages are for.
 inline constexpr size_t kTableWidth = 3;
 
