@@ -60,6 +60,7 @@ class EvaluatedModel {
   absl::StatusOr<Result> Run(const std::function<bool()>& cancelled);
 
   const std::string& device_name() const { return device_->name(); }
+  Device::Kind device_kind() const { return device_->kind(); }
 
  private:
   EvaluatedModel(const job::Dataset& dataset, Metrics metrics)

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/thread_priority.h"
 
 namespace parasol {
 namespace {
@@ -42,6 +43,10 @@ absl::Status JobEvaluation::Run() {
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<EvaluatedModel> model,
                    EvaluatedModel::Create(job, options_.model));
+  // As a worker beside it.
+  if (model->device_kind() == Device::Kind::kCpu) {
+    LowerThreadPriority(job.worker().compute_niceness());
+  }
   LOG(INFO) << "evaluating the checkpoints in " << store_.directory() << " on "
             << model->device_name();
   return Follow(*model);

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/thread_priority.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/rpc/server.h"
@@ -338,6 +339,10 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
 }
 
 absl::Status Task::RunLoop(ParameterClient& parameters) {
+  // A thread that feeds another device computes nothing itself.
+  if (device_->kind() == Device::Kind::kCpu) {
+    LowerThreadPriority(job_.worker().compute_niceness());
+  }
   if (IsSynchronous()) {
     SyncTrainingLoop::Options options;
     options.non_finite_loss = job_.worker().non_finite_loss();

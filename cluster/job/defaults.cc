@@ -121,6 +121,7 @@ void FillWorker(job::WorkerSettings& worker) {
   }
   SET_DEFAULT(worker, overlap, true);
   SET_DEFAULT(worker, shared_memory, true);
+  SET_DEFAULT(worker, compute_niceness, 10);
 }
 
 }  // namespace

@@ -38,6 +38,7 @@ constexpr char kEmptyJob[] = R"pb(
     non_finite_loss: STOP
     overlap: true
     shared_memory: true
+    compute_niceness: 10
   }
 )pb";
 
@@ -111,6 +112,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       non_finite_loss: CONTINUE
       overlap: false
       shared_memory: false
+      compute_niceness: 0
     }
   )pb";
   ExpectFilled(kSet, kSet);
@@ -133,6 +135,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    non_finite_loss: STOP
                    overlap: true
                    shared_memory: true
+                   compute_niceness: 10
                  }
                )pb");
 }

@@ -33,6 +33,7 @@ constexpr int64_t kMaxReplicas = 4096;
 constexpr int64_t kMaxTables = 1024;
 constexpr int64_t kMaxTableWidth = 65536;
 constexpr int64_t kMaxBytes = int64_t{1} << 50;
+constexpr int64_t kMaxNiceness = 19;
 
 absl::Status ValidateName(absl::string_view name) {
   const auto is_allowed = [](char c) {
@@ -260,6 +261,8 @@ absl::Status Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
   RETURN_IF_ERROR(ValidateSparseTables(job.model()));
   RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
+  RETURN_IF_ERROR(InRange("worker.compute_niceness",
+                          job.worker().compute_niceness(), 0, kMaxNiceness));
   return ValidateExchange(job.parameter_server());
 }
 

@@ -266,6 +266,19 @@ TEST(ValidateTest, ConsistencyAndExchangeHaveTheirRanges) {
   }
 }
 
+TEST(ValidateTest, AWorkersNicenessIsOneThatThreadsMayHave) {
+  job::Job job = Good();
+  for (const int niceness : {0, 19}) {
+    job.mutable_worker()->set_compute_niceness(niceness);
+    EXPECT_OK(Validate(job));
+  }
+  for (const int niceness : {-1, 20}) {
+    job.mutable_worker()->set_compute_niceness(niceness);
+    EXPECT_THAT(Validate(job),
+                IsFault(absl::StrCat("worker.compute_niceness: ", niceness)));
+  }
+}
+
 TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {
   struct Case {
     std::string table;
