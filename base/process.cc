@@ -104,6 +104,8 @@ std::vector<std::string> ParseCommandLine(int argc, char** argv,
     exit(static_cast<int>(ExitCode::kDone));
   }
   NameTaskInLog("");
+  // A checkpoint that exceeds a limit fails by name, and training goes on.
+  signal(SIGXFSZ, SIG_IGN);
   // Debian builds Abseil with it on: 5 to 8 % of a push.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   return std::move(line->positional);

@@ -36,7 +36,9 @@ int ExitWith(const absl::Status& status);
 // may be repeated). Answers --help (the `usage` text, then this
 // project's flags with their defaults) and --version and exits 0; an unknown
 // flag or a bad value is one line on stderr, exit 2. Returns the arguments
-// that are no flags. Applies --log_format=text|json.
+// that are no flags. Applies --log_format=text|json. From now on a write beyond
+// the limit of a file's size (RLIMIT_FSIZE) fails instead of ending the
+// process.
 std::vector<std::string> ParseCommandLine(int argc, char** argv,
                                           absl::string_view usage);
 

@@ -1,8 +1,11 @@
 #include "base/process.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -71,6 +74,18 @@ TEST(ParseCommandLineDeathTest, BadLogFormatExitsWithTwo) {
 TEST(ParseCommandLineDeathTest, HelpAndVersionExitWithZero) {
   EXPECT_EXIT(Parse({"--help"}), ExitedWithCode(0), "");
   EXPECT_EXIT(Parse({"--version"}), ExitedWithCode(0), "");
+}
+
+TEST(ParseCommandLineDeathTest, AFileThatGrowsTooLargeIsAFailedWrite) {
+  const auto write_too_much = [] {
+    Parse({});
+    const rlimit none = {0, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &none);
+    FILE* const file = std::tmpfile();
+    const ssize_t written = write(fileno(file), "x", 1);
+    _exit(written < 0 && errno == EFBIG ? 42 : 1);
+  };
+  EXPECT_EXIT(write_too_much(), ExitedWithCode(42), "");
 }
 
 TEST(TerminationSignalTest, CallbacksRunInOrderAlsoWhenAddedLate) {

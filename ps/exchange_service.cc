@@ -77,8 +77,8 @@ void ExchangeStream::OpenSharedMemory() {
     context_.AddInitialMetadata(kSharedMemoryKey, kSharedMemoryAccepted);
     environment_.metrics.shared_memory_streams.Add(1);
   } else if (!absl::IsNotFound(opened.status())) {
-    LOG(INFO) << "not used with " << context_.peer() << ": "
-              << opened.status().message();
+    LOG(INFO) << "tensors of " << context_.peer()
+              << " go through its socket: " << opened.status().message();
   }
 }
 
