@@ -4,7 +4,7 @@
 
 #include "base/status_matchers.h"
 #include "chief/coordinator.h"
-#include "chief/coordinator_test_fixture.h"
+#include "chief/testing/coordinator_fixture.h"
 #include "gmock/gmock.h"
 
 namespace parasol::coordinator_testing {

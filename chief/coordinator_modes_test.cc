@@ -1,7 +1,7 @@
 // What differs with the job's consistency mode.
 
 #include "base/status_matchers.h"
-#include "chief/coordinator_test_fixture.h"
+#include "chief/testing/coordinator_fixture.h"
 
 namespace parasol {
 namespace {

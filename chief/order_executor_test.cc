@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
-#include "chief/fake_ps.h"
+#include "chief/testing/fake_ps.h"
 
 namespace parasol {
 namespace {

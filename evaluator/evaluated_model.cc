@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 
@@ -20,9 +21,11 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
   // The order does not matter to sums.
   evaluated->dataset_.set_shuffle_buffer(0);
   evaluated->input_.data_dir = options.data_dir;
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(job.model(), outputs));
   ASSIGN_OR_RETURN(
       evaluated->examples_,
-      InputPipeline::Open(evaluated->dataset_, job.model(), evaluated->input_));
+      InputPipeline::Open(evaluated->dataset_, inputs, evaluated->input_));
   ASSIGN_OR_RETURN(evaluated->device_,
                    Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(evaluated->model_,

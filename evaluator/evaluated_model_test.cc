@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/status_matchers.h"
-#include "evaluator/tiny_job.h"
+#include "evaluator/testing/tiny_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_store.h"

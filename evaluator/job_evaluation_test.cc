@@ -16,7 +16,7 @@
 #include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "evaluator/evaluator_metrics.h"
-#include "evaluator/tiny_job.h"
+#include "evaluator/testing/tiny_job.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"

@@ -6,7 +6,7 @@
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
 #include "cluster/rpc/keep_memory.h"
-#include "ps/parameter_service.h"
+#include "ps/exchange/parameter_service.h"
 #include "ps/ps_task.h"
 
 namespace parasol {

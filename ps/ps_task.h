@@ -17,10 +17,10 @@
 #include "cluster/client/chief_session.h"
 #include "cluster/rpc/server.h"
 #include "proto/chief.pb.h"
-#include "ps/non_finite.h"
-#include "ps/parameter_server.h"
-#include "ps/parameter_service.h"
-#include "ps/ps_metrics.h"
+#include "ps/exchange/parameter_service.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/ps_metrics.h"
+#include "ps/step/non_finite.h"
 
 namespace parasol {
 

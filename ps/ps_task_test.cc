@@ -20,7 +20,7 @@
 #include "gtest/gtest.h"
 #include "proto/chief.grpc.pb.h"
 #include "proto/parameter.grpc.pb.h"
-#include "ps/table_testing.h"
+#include "ps/testing/requests.h"
 
 namespace parasol {
 namespace {

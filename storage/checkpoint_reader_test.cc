@@ -12,9 +12,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "storage/checkpoint_manifest.h"
-#include "storage/checkpoint_test_fixture.h"
 #include "storage/durable_file.h"
 #include "storage/shard_writer.h"
+#include "storage/testing/checkpoint_fixture.h"
 
 namespace parasol {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "storage/checkpoint_test_fixture.h"
+#include "storage/testing/checkpoint_fixture.h"
 
 namespace parasol {
 namespace {

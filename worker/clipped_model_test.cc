@@ -12,7 +12,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/fake_staged_batch.h"
+#include "worker/testing/fake_staged_batch.h"
 
 namespace parasol {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/client/parameter_client.h"
-#include "ml/model/variable_spec.h"
+#include "ml/layer/variable_spec.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"

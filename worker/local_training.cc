@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_results.h"
 #include "ml/metric/metrics.h"
 #include "ml/model/outputs_of.h"
@@ -86,8 +87,10 @@ absl::Status LocalTraining::Prepare() {
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
   input.repeat = true;
-  ASSIGN_OR_RETURN(input_,
-                   InputPipeline::Open(job.train(), job.model(), input));
+  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job.model()));
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(job.model(), outputs));
+  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
   ASSIGN_OR_RETURN(parameters_,
                    LocalParameters::Create(model_->variables(), job));
   run_id_ = RandomRunId();
@@ -183,11 +186,12 @@ absl::Status LocalTraining::Evaluate() {
   }
   InputOptions input;
   input.data_dir = options_.data_dir;
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<InputPipeline> examples,
-      InputPipeline::Open(options_.job.eval(), options_.job.model(), input));
-  const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
   ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(options_.job.model()));
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(options_.job.model(), outputs));
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> examples,
+                   InputPipeline::Open(options_.job.eval(), inputs, input));
+  const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
   ASSIGN_OR_RETURN(Metrics metrics,
                    Metrics::Create(options_.job.model(), outputs));
   BatchResult total;

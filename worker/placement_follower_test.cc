@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "gtest/gtest.h"
-#include "worker/fake_chief.h"
+#include "worker/testing/fake_chief.h"
 
 namespace parasol {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "worker/fake_chief.h"
+#include "worker/testing/fake_chief.h"
 
 namespace parasol {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

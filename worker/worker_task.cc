@@ -14,9 +14,11 @@
 #include "cluster/client/chief_session.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/rpc/server.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
-#include "ml/kernel/device.h"
 #include "ml/model/model.h"
+#include "ml/model/outputs_of.h"
 #include "worker/clipped_model.h"
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
@@ -215,8 +217,10 @@ absl::Status Task::Prepare(ChiefSession& session) {
     input.num_shards = TotalReplicas();
   }
   input.repeat = true;
-  ASSIGN_OR_RETURN(input_,
-                   InputPipeline::Open(job_.train(), job_.model(), input));
+  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job_.model()));
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(job_.model(), outputs));
+  ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   const std::string examples =
       absl::StrCat(input_->total_examples(), " examples");
   LOG(INFO) << "training on " << device_->name() << " with "

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/client/parameter_client.h"
-#include "cluster/client/parameter_client_testing.h"
+#include "cluster/client/testing/parameter_client_fixture.h"
 #include "cluster/rpc/chunk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -12,7 +12,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "cluster/client/parameter_client_testing.h"
+#include "cluster/client/testing/parameter_client_fixture.h"
 #include "cluster/rpc/chunk.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

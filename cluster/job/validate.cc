@@ -18,7 +18,7 @@
 #include "cluster/job/validate_layer.h"
 #include "cluster/job/validate_loss.h"
 #include "cluster/job/validate_model_inputs.h"
-#include "ml/model/variable_spec.h"
+#include "ml/layer/variable_spec.h"
 #include "ml/model/variables_of.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ml/model/variable_spec.h"
+#include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
 

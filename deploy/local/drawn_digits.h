@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ml/input/idx_reader.h"
+#include "ml/input/format/idx_reader.h"
 
 namespace parasol {
 

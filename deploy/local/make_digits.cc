@@ -15,7 +15,7 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "deploy/local/drawn_digits.h"
-#include "ml/input/idx_writer.h"
+#include "ml/input/format/idx_writer.h"
 
 ABSL_FLAG(std::string, out, "", "The directory to write to; made if missing.");
 ABSL_FLAG(int32_t, train, 12000, "How many digits to train on.");

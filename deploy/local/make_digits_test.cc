@@ -9,7 +9,8 @@
 #include "base/subprocess.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/batch.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
 #include "proto/job.pb.h"
 
@@ -56,7 +57,8 @@ TEST(MakeDigitsTest, AJobThatReadsMnistReadsThem) {
     model.add_input_shape(28);
     ASSERT_OK_AND_ASSIGN(
         const std::unique_ptr<InputPipeline> pipeline,
-        InputPipeline::Open(dataset, model, {.data_dir = Directory()}));
+        InputPipeline::Open(dataset, *ModelInputsOf(model, /*outputs=*/0),
+                            {.data_dir = Directory()}));
     EXPECT_EQ(pipeline->total_examples(), examples);
     ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
     EXPECT_THAT(batch->labels,

@@ -13,9 +13,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ml/input/batch.h"
 #include "ml/input/batch_order.h"
-#include "ml/input/example_set.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/format/example_set.h"
 
 namespace parasol {
 

@@ -12,8 +12,9 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/read_all.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/sharding.h"
+#include "ml/input/testing/read_all.h"
 
 namespace parasol {
 namespace {
@@ -73,7 +74,8 @@ class BatchDecoderTest : public testing::Test {
     const auto shard = Shard::Create(*selection_, job::Dataset::DATA, {});
     const auto inputs = ModelInputsOf(
         FromText<job::Model>("input { name: 'x' dense { shape: 1 } } "
-                             "input { name: 'i' ids {} }"));
+                             "input { name: 'i' ids {} }"),
+        /*outputs=*/0);
     decoder_ = std::make_unique<BatchDecoder>(
         *set_, *inputs,
         BatchOrder(*selection_, *shard, {.batch_size = 3, .repeat = repeat}),

@@ -16,8 +16,9 @@
 #include "base/log.h"
 #include "benchmark/benchmark.h"
 #include "google/protobuf/text_format.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
-#include "ml/input/tf_example_writer.h"
+#include "ml/input/testing/tf_example_writer.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -149,8 +150,9 @@ void Decode(benchmark::State& state, const std::string& bytes,
   job::Model inputs;
   CHECK(google::protobuf::TextFormat::ParseFromString(
       absl::StrCat("loss { binary_crossentropy {} } ", model), &inputs));
-  auto pipeline = InputPipeline::Open(
-      spec, inputs, {.data_dir = directory.string(), .repeat = true});
+  auto pipeline =
+      InputPipeline::Open(spec, *ModelInputsOf(inputs, /*outputs=*/0),
+                          {.data_dir = directory.string(), .repeat = true});
   CHECK(pipeline.ok()) << pipeline.status();
   std::filesystem::remove_all(directory);
   int64_t examples = 0;

@@ -11,13 +11,13 @@
 #include "base/status_macros.h"
 #include "ml/input/batch_decoder.h"
 #include "ml/input/batch_order.h"
-#include "ml/input/csv_set.h"
-#include "ml/input/example_set.h"
-#include "ml/input/image_set.h"
-#include "ml/input/libsvm_set.h"
-#include "ml/input/model_inputs.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/input/format/csv_set.h"
+#include "ml/input/format/example_set.h"
+#include "ml/input/format/image_set.h"
+#include "ml/input/format/libsvm_set.h"
+#include "ml/input/format/tfrecord_set.h"
 #include "ml/input/sharding.h"
-#include "ml/input/tfrecord_set.h"
 
 namespace parasol {
 namespace {
@@ -164,10 +164,9 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
-    const job::Dataset& dataset, const job::Model& model,
+    const job::Dataset& dataset, const ModelInputs& inputs,
     const InputOptions& options) {
   RETURN_IF_ERROR(CheckSettings(dataset, options));
-  ASSIGN_OR_RETURN(ModelInputs inputs, ModelInputsOf(model));
   ASSIGN_OR_RETURN(
       std::shared_ptr<const ExampleSet> examples,
       OpenExamples(dataset, {.data_dir = options.data_dir,
@@ -177,7 +176,7 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
                       dataset.has_split() ? &dataset.split() : nullptr);
   return Pipeline::Open(
       std::make_shared<const OpenSet>(std::move(examples), std::move(selection),
-                                      std::move(inputs), dataset),
+                                      inputs, dataset),
       options);
 }
 

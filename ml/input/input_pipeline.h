@@ -6,7 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "ml/input/batch.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/feature/model_inputs.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -46,7 +47,7 @@ class InputPipeline {
   //                     shard would be empty, or an input of the model or its
   //                     loss asks for what the data has not got.
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
-      const job::Dataset& dataset, const job::Model& model,
+      const job::Dataset& dataset, const ModelInputs& inputs,
       const InputOptions& options);
   virtual ~InputPipeline() = default;
 

@@ -11,8 +11,9 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/idx_writer.h"
-#include "ml/input/test_files.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/input/format/idx_writer.h"
+#include "ml/input/testing/input_files.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -54,11 +55,15 @@ job::Model Model() {
   return model;
 }
 
+ModelInputs Inputs(const job::Model& model) {
+  return *ModelInputsOf(model, /*outputs=*/0);
+}
+
 InputOptions Options() { return {.data_dir = testing::TempDir()}; }
 
 std::unique_ptr<InputPipeline> Open(const job::Dataset& dataset,
                                     const InputOptions& options) {
-  auto pipeline = InputPipeline::Open(dataset, Model(), options);
+  auto pipeline = InputPipeline::Open(dataset, Inputs(Model()), options);
   EXPECT_OK(pipeline);
   return *std::move(pipeline);
 }
@@ -201,7 +206,7 @@ TEST(InputPipelineTest, ReadersOfASetCountSkippedRecordsTogether) {
   job::Model model;
   model.add_input_shape(1);
   ASSERT_OK_AND_ASSIGN(const auto set,
-                       InputPipeline::Open(dataset, model, Options()));
+                       InputPipeline::Open(dataset, Inputs(model), Options()));
   EXPECT_EQ(RestOfPass(*set).size(), 2);
   for (int i = 0; i < 2; ++i) {
     ASSERT_OK_AND_ASSIGN(const auto reader, set->OpenAgain(Options()));
@@ -254,7 +259,7 @@ TEST(InputPipelineTest, EndsWhileTheProducerWaitsForRoom) {
 TEST(InputPipelineTest, MissingFileNamesItAndTheDirectory) {
   InputOptions options;
   options.data_dir = "/no/such/dir";
-  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), Model(), options),
+  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), Inputs(Model()), options),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("data_dir /no/such/dir"),
                              HasSubstr("/no/such/dir/images.gz"))));
@@ -264,7 +269,7 @@ TEST(InputPipelineTest, LabelsForOtherImagesAreDataLoss) {
   job::Dataset dataset = Dataset(4, 0);
   WriteTestFile("few_labels", IdxLabelsFile({1, 2}));
   dataset.mutable_idx()->set_labels("few_labels");
-  EXPECT_THAT(InputPipeline::Open(dataset, Model(), Options()),
+  EXPECT_THAT(InputPipeline::Open(dataset, Inputs(Model()), Options()),
               StatusIs(absl::StatusCode::kDataLoss,
                        AllOf(HasSubstr("few_labels at byte 4"),
                              HasSubstr("2 labels for 25 images"))));
@@ -274,7 +279,7 @@ TEST(InputPipelineTest, CorruptFileIsDataLoss) {
   job::Dataset dataset = Dataset(4, 0);
   WriteTestFile("corrupt", "\x1f\x8b and then nonsense");
   dataset.mutable_idx()->set_images("corrupt");
-  EXPECT_THAT(InputPipeline::Open(dataset, Model(), Options()),
+  EXPECT_THAT(InputPipeline::Open(dataset, Inputs(Model()), Options()),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/corrupt")));
 }
 
@@ -319,7 +324,7 @@ TEST(InputPipelineTest, SettingsOutOfRangeAreNamed) {
     InputOptions options = Options();
     c.change(dataset, options);
     EXPECT_THAT(
-        InputPipeline::Open(dataset, Model(), options),
+        InputPipeline::Open(dataset, Inputs(Model()), options),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
 }
@@ -333,13 +338,13 @@ TEST(InputPipelineTest, EmptySetIsRefused) {
   job::Model model;
   model.add_input_shape(28);
   model.add_input_shape(28);
-  EXPECT_THAT(InputPipeline::Open(dataset, model, Options()),
+  EXPECT_THAT(InputPipeline::Open(dataset, Inputs(model), Options()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("shard 0 of 1 would be empty")));
 }
 
 TEST(InputPipelineTest, AModelWithoutInputsIsRefused) {
-  EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), job::Model(), Options()),
+  EXPECT_THAT(ModelInputsOf(job::Model(), /*outputs=*/0),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("model.input is not set")));
 }

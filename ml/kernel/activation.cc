@@ -2,7 +2,7 @@
 
 #include "absl/types/span.h"
 #include "base/log.h"
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 #include "ml/kernel/relu.h"
 
 namespace parasol {

@@ -2,8 +2,8 @@
 #define PARASOL_ML_KERNEL_ACTIVATION_H_
 
 #include "absl/status/status.h"
-#include "ml/kernel/device.h"
-#include "ml/kernel/matrix.h"
+#include "ml/device/device.h"
+#include "ml/device/matrix.h"
 
 namespace parasol {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 
 namespace parasol {
 

@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "ml/kernel/add.h"
-#include "ml/kernel/cuda_launch.h"
+#include "ml/device/cuda_launch.h"
 
 namespace parasol::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include "ml/kernel/affine.h"
 
 #include "base/log.h"
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

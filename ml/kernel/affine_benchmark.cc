@@ -9,8 +9,8 @@
 
 #include "base/log.h"
 #include "benchmark/benchmark.h"
+#include "ml/device/device.h"
 #include "ml/kernel/affine.h"
-#include "ml/kernel/device.h"
 #include "oneapi/dnnl/dnnl.h"
 
 namespace parasol {

@@ -3,8 +3,8 @@
 
 #include "base/multiversion.h"
 #include "base/status_macros.h"
+#include "ml/device/cpu_device.h"
 #include "ml/kernel/affine.h"
-#include "ml/kernel/cpu_device.h"
 
 namespace parasol::cpu {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "base/status_macros.h"
 #include "ml/kernel/affine.h"
-#include "ml/kernel/cuda_device.h"
-#include "ml/kernel/cuda_launch.h"
-#include "ml/kernel/cuda_status.h"
+#include "ml/device/cuda_device.h"
+#include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_status.h"
 
 namespace parasol::cuda {
 namespace {

@@ -16,8 +16,8 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/device_test_base.h"
-#include "ml/kernel/reference.h"
+#include "ml/device/testing/device_fixture.h"
+#include "ml/kernel/testing/reference.h"
 
 namespace parasol {
 namespace {

@@ -1,7 +1,7 @@
 #include "ml/kernel/batch_normalization.h"
 
 #include "base/log.h"
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

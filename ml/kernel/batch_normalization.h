@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "ml/device/device.h"
 #include "ml/kernel/affine.h"
-#include "ml/kernel/device.h"
 
 namespace parasol {
 

@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "benchmark/benchmark.h"
+#include "ml/device/device.h"
 #include "ml/kernel/batch_normalization.h"
-#include "ml/kernel/device.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace parasol {

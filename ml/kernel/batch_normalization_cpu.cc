@@ -6,9 +6,9 @@
 
 #include "absl/types/span.h"
 #include "base/multiversion.h"
+#include "ml/device/parallel.h"
 #include "ml/kernel/batch_normalization.h"
 #include "ml/kernel/channel_sums.h"
-#include "ml/kernel/parallel.h"
 
 namespace parasol::cpu {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/multiversion.h"
-#include "ml/kernel/parallel.h"
+#include "ml/device/parallel.h"
 
 namespace parasol {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 
 namespace parasol {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/device.h"
-#include "ml/kernel/device_test_base.h"
-#include "ml/kernel/reference.h"
+#include "ml/device/device.h"
+#include "ml/device/testing/device_fixture.h"
+#include "ml/kernel/testing/reference.h"
 
 namespace parasol {
 namespace {

@@ -1,6 +1,6 @@
 #include "ml/kernel/copy_columns.h"
 
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

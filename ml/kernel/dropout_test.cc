@@ -8,8 +8,8 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/device/testing/device_fixture.h"
 #include "ml/initializer/philox.h"
-#include "ml/kernel/device_test_base.h"
 
 namespace parasol {
 namespace {

@@ -1,6 +1,6 @@
 #include <cstdint>
 
-#include "ml/kernel/cuda_launch.h"
+#include "ml/device/cuda_launch.h"
 #include "ml/kernel/factorization_machine.h"
 
 namespace parasol::cuda {

@@ -1,6 +1,6 @@
 #include "ml/kernel/l2.h"
 
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

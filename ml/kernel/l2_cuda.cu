@@ -3,9 +3,9 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
-#include "ml/kernel/cuda_device.h"
-#include "ml/kernel/cuda_launch.h"
-#include "ml/kernel/cuda_status.h"
+#include "ml/device/cuda_device.h"
+#include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_status.h"
 #include "ml/kernel/l2.h"
 
 namespace parasol::cuda {

@@ -8,7 +8,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/device_test_base.h"
+#include "ml/device/testing/device_fixture.h"
 
 namespace parasol {
 namespace {

@@ -1,6 +1,6 @@
 #include "ml/kernel/layer_normalization.h"
 
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "base/multiversion.h"
-#include "ml/kernel/parallel.h"
+#include "ml/device/parallel.h"
 #include "ml/kernel/relu.h"
 
 namespace parasol::cpu {

@@ -1,7 +1,7 @@
 #include "ml/kernel/table_rows.h"
 
 #include "base/log.h"
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

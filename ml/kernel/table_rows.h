@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "ml/kernel/device.h"
-#include "ml/kernel/matrix.h"
+#include "ml/device/device.h"
+#include "ml/device/matrix.h"
 
 namespace parasol {
 

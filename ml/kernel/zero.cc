@@ -1,6 +1,6 @@
 #include "ml/kernel/zero.h"
 
-#include "ml/kernel/dispatch.h"
+#include "ml/device/dispatch.h"
 
 namespace parasol {
 

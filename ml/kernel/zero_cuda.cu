@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
-#include "ml/kernel/cuda_device.h"
-#include "ml/kernel/cuda_status.h"
+#include "ml/device/cuda_device.h"
+#include "ml/device/cuda_status.h"
 #include "ml/kernel/zero.h"
 
 namespace parasol::cuda {

@@ -12,8 +12,8 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/reference_image.h"
-#include "ml/layer/layer_test_base.h"
+#include "ml/kernel/testing/reference_image.h"
+#include "ml/layer/testing/layer_fixture.h"
 
 namespace parasol {
 namespace {

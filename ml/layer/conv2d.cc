@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "ml/kernel/convolution.h"
+#include "ml/kernel/image/convolution.h"
 #include "ml/kernel/relu.h"
 #include "ml/layer/activated_layer.h"
 #include "ml/layer/dense_inputs.h"

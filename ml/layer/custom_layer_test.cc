@@ -10,7 +10,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 
 namespace parasol {
 namespace {

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/reference.h"
-#include "ml/layer/layer_test_base.h"
-#include "ml/layer/reference_activation.h"
+#include "ml/kernel/testing/reference.h"
+#include "ml/layer/testing/layer_fixture.h"
+#include "ml/layer/testing/reference_activation.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

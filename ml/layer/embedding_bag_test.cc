@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
-#include "ml/layer/layer_test_base.h"
+#include "ml/layer/testing/layer_fixture.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/kernel/window.h"
+#include "ml/kernel/image/window.h"
 #include "ml/layer/layer.h"
 #include "proto/job.pb.h"
 

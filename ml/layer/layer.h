@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
-#include "ml/model/variable_spec.h"
+#include "ml/device/device.h"
+#include "ml/layer/variable_spec.h"
 
 namespace parasol {
 
@@ -125,7 +125,7 @@ class Layer {
   // RunInputGradients() is not called.
   virtual bool PassesGradientOn() const { return false; }
 
-  // A training pass of it may be recorded and replayed (ml/kernel/recorder.h):
+  // A training pass of it may be recorded and replayed (ml/device/recorder.h):
   // it reads neither seed nor rows, and for the same arrays it enqueues the
   // same work, which computes nothing on the host.
   virtual bool IsRecordable() const { return false; }

@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
-#include "ml/kernel/pad.h"
+#include "ml/kernel/image/pad.h"
 #include "ml/layer/dense_inputs.h"
 
 namespace parasol {

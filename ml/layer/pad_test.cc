@@ -8,7 +8,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/layer/layer_test_base.h"
+#include "ml/layer/testing/layer_fixture.h"
 
 namespace parasol {
 namespace {

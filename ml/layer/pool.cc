@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "ml/kernel/pooling.h"
+#include "ml/kernel/image/pooling.h"
 #include "ml/layer/dense_inputs.h"
 #include "ml/layer/image_window.h"
 

@@ -9,8 +9,8 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/reference_image.h"
-#include "ml/layer/layer_test_base.h"
+#include "ml/kernel/testing/reference_image.h"
+#include "ml/layer/testing/layer_fixture.h"
 
 namespace parasol {
 namespace {

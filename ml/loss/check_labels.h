@@ -2,7 +2,7 @@
 #define PARASOL_ML_LOSS_CHECK_LABELS_H_
 
 #include "absl/status/status.h"
-#include "ml/input/batch.h"
+#include "ml/input/feature/batch.h"
 #include "ml/loss/loss_spec.h"
 
 namespace parasol {

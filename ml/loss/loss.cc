@@ -2,10 +2,10 @@
 
 #include "absl/memory/memory.h"
 #include "base/status_macros.h"
-#include "ml/kernel/binary_cross_entropy.h"
-#include "ml/kernel/categorical_cross_entropy.h"
-#include "ml/kernel/loss_batch.h"
-#include "ml/kernel/mean_squared_error.h"
+#include "ml/kernel/loss/binary_cross_entropy.h"
+#include "ml/kernel/loss/categorical_cross_entropy.h"
+#include "ml/kernel/loss/loss_batch.h"
+#include "ml/kernel/loss/mean_squared_error.h"
 #include "ml/loss/check_labels.h"
 
 namespace parasol {

@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "ml/input/batch.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
 #include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/device_test_base.h"
+#include "ml/device/testing/device_fixture.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {

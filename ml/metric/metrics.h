@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/input/batch.h"
+#include "ml/input/feature/batch.h"
 #include "ml/loss/loss_spec.h"
 #include "ml/metric/auc.h"
 #include "ml/metric/example_score.h"

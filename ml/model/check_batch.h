@@ -2,7 +2,7 @@
 #define PARASOL_ML_MODEL_CHECK_BATCH_H_
 
 #include "absl/status/status.h"
-#include "ml/input/batch.h"
+#include "ml/input/feature/batch.h"
 #include "ml/model/graph.h"
 
 namespace parasol {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "ml/layer/layer.h"
-#include "ml/model/variable_spec.h"
+#include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

@@ -9,10 +9,10 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/device_test_base.h"
-#include "ml/kernel/reference.h"
+#include "ml/device/testing/device_fixture.h"
+#include "ml/kernel/testing/reference.h"
 #include "ml/model/model.h"
-#include "ml/model/model_test_base.h"
+#include "ml/model/testing/model_fixture.h"
 
 namespace parasol {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 
 namespace parasol {
 

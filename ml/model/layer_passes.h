@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 #include "ml/layer/layer.h"
 #include "ml/model/plan.h"
 

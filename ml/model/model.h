@@ -11,9 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/input/batch.h"
-#include "ml/kernel/device.h"
-#include "ml/model/variable_spec.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
+#include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

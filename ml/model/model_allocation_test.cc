@@ -14,7 +14,7 @@
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 #include "ml/model/model.h"
-#include "ml/model/model_test_base.h"
+#include "ml/model/testing/model_fixture.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "benchmark/benchmark.h"
 #include "google/protobuf/text_format.h"
-#include "ml/input/batch.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 

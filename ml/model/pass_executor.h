@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 #include "ml/layer/layer.h"
 #include "ml/loss/loss.h"
 #include "ml/model/graph.h"

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 #include "ml/model/arena.h"
 #include "ml/model/plan.h"
 

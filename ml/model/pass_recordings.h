@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "ml/kernel/device.h"
-#include "ml/kernel/recorder.h"
+#include "ml/device/device.h"
+#include "ml/device/recorder.h"
 
 namespace parasol {
 

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
-#include "ml/kernel/cpu_device.h"
-#include "ml/kernel/recording_device.h"
+#include "ml/device/cpu_device.h"
+#include "ml/device/testing/recording_device.h"
 
 namespace parasol {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 #include "ml/model/model.h"
 
 namespace parasol {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "ml/input/batch.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
 #include "ml/layer/layer.h"
 #include "ml/model/distinct_ids.h"
 #include "ml/model/graph.h"

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ml/kernel/device.h"
-#include "ml/model/variable_spec.h"
+#include "ml/device/device.h"
+#include "ml/layer/variable_spec.h"
 
 namespace parasol {
 

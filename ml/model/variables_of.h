@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ml/model/variable_spec.h"
+#include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

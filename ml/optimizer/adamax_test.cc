@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/optimizer/optimizer.h"
-#include "ml/optimizer/test_table.h"
+#include "ml/optimizer/testing/plain_table.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

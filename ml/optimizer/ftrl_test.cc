@@ -11,7 +11,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/optimizer/optimizer.h"
-#include "ml/optimizer/test_table.h"
+#include "ml/optimizer/testing/plain_table.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

@@ -25,7 +25,7 @@
 #include "benchmark/benchmark.h"
 #include "google/protobuf/text_format.h"
 #include "ml/optimizer/optimizer.h"
-#include "ml/optimizer/test_table.h"
+#include "ml/optimizer/testing/plain_table.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

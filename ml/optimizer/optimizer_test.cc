@@ -14,7 +14,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/optimizer/simd_level.h"
-#include "ml/optimizer/test_table.h"
+#include "ml/optimizer/testing/plain_table.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "ml/kernel/device.h"
+#include "ml/device/device.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "tests/benchmark/compute_workload.h"
 #include "tests/benchmark/python_peer.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ml/input/batch.h"
+#include "ml/input/feature/batch.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

@@ -9,9 +9,9 @@
 #include "base/metrics.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/rpc/server.h"
-#include "ps/parameter_server.h"
-#include "ps/parameter_service.h"
-#include "ps/ps_metrics.h"
+#include "ps/exchange/parameter_service.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/ps_metrics.h"
 
 namespace parasol {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/status_macros.h"
 #include "ml/initializer/initializer.h"
-#include "ml/model/variable_spec.h"
+#include "ml/layer/variable_spec.h"
 
 namespace parasol {
 namespace {

@@ -23,9 +23,9 @@
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
-#include "ps/parameter_server.h"
-#include "ps/parameter_service.h"
-#include "ps/ps_metrics.h"
+#include "ps/exchange/parameter_service.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/ps_metrics.h"
 
 namespace parasol {
 namespace {

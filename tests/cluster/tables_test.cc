@@ -17,9 +17,11 @@
 #include "evaluator/evaluated_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
-#include "ml/kernel/device.h"
 #include "ml/model/model.h"
+#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "tests/cluster/cluster_runs.h"
@@ -230,7 +232,9 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   }
   InputOptions options;
   options.data_dir = RatingsDirectory();
-  auto input = *InputPipeline::Open(job.eval(), job.model(), options);
+  auto input = *InputPipeline::Open(
+      job.eval(), *ModelInputsOf(job.model(), *OutputsOf(job.model())),
+      options);
   const auto staged = model->NewStagedBatch();
   BatchResult sum;
   while (const Batch* batch = *input->Next()) {

@@ -15,7 +15,7 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "deploy/local/loopback_ports.h"
-#include "ml/input/idx_writer.h"
+#include "ml/input/format/idx_writer.h"
 
 namespace parasol {
 namespace {

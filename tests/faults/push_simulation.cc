@@ -15,13 +15,13 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
-#include "ps/dense_table.h"
-#include "ps/operation_result.h"
-#include "ps/part_optimizers.h"
-#include "ps/sparse_table.h"
-#include "ps/table_cut.h"
-#include "ps/table_layout.h"
-#include "ps/training_rules.h"
+#include "ps/dense/dense_table.h"
+#include "ps/dense/part_optimizers.h"
+#include "ps/dense/table_layout.h"
+#include "ps/operation/operation.h"
+#include "ps/shard/table_cut.h"
+#include "ps/sparse/sparse_table.h"
+#include "ps/step/training_rules.h"
 
 namespace parasol {
 namespace {

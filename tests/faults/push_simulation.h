@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cluster/client/shard_outbox.h"
-#include "ps/dedup_window.h"
-#include "ps/parameter_table.h"
+#include "ps/shard/dedup_window.h"
+#include "ps/shard/parameter_table.h"
 
 namespace parasol {
 

@@ -10,7 +10,7 @@
 #include "cluster/rpc/library_log.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "grpcpp/support/byte_buffer.h"
-#include "ps/operation_result.h"
+#include "ps/operation/operation.h"
 #include "tests/fuzz/valid_requests.h"
 
 namespace parasol {

@@ -12,9 +12,9 @@
 #include "base/metrics.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "proto/parameter.pb.h"
-#include "ps/parameter_server.h"
-#include "ps/ps_metrics.h"
-#include "ps/received_request.h"
+#include "ps/operation/operation.h"
+#include "ps/shard/parameter_server.h"
+#include "ps/shard/ps_metrics.h"
 
 namespace parasol {
 

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "ml/layer/custom_layer.h"
 #include "ml/layer/layer.h"
-#include "ml/layer/layer_test_base.h"
+#include "ml/layer/testing/layer_fixture.h"
 #include "proto/job.pb.h"
 
 namespace parasol {

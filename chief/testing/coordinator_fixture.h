@@ -1,0 +1,162 @@
+#ifndef PARASOL_CHIEF_TESTING_COORDINATOR_FIXTURE_H_
+#define PARASOL_CHIEF_TESTING_COORDINATOR_FIXTURE_H_
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "chief/coordinator.h"
+#include "gtest/gtest.h"
+
+namespace parasol::coordinator_testing {
+
+inline constexpr char kRun[] = "run-a";
+
+inline wire::Task Task(const std::string& role, int index,
+                       uint64_t incarnation) {
+  wire::Task task;
+  task.set_role(role);
+  task.set_index(index);
+  task.set_incarnation(incarnation);
+  return task;
+}
+
+// Two ps and two workers, whose incarnations are 10 + index and 20 + index,
+// an evaluator, and a job of 100 steps with a checkpoint every 10.
+class CoordinatorTest : public testing::Test {
+ protected:
+  CoordinatorTest() {
+    job::Job& job = options_.job;
+    job.mutable_end()->set_steps(100);
+    job.mutable_checkpoint()->set_every_steps(10);
+    options_.run_id = kRun;
+    options_.shards = {{0, "p0:1", {}}, {1, "p1:1", {}}};
+    options_.tasks = {{{"ps", 0}, "p0:1"},
+                      {{"ps", 1}, "p1:1"},
+                      {{"worker", 0}, "w0:1"},
+                      {{"worker", 1}, "w1:1"},
+                      {{"evaluator", 0}, ""}};
+  }
+
+  Coordinator& chief() {
+    if (!chief_) chief_.emplace(options_, now_);
+    return *chief_;
+  }
+
+  void Resume(int64_t step) {
+    options_.resumed.emplace();
+    options_.resumed->set_global_step(step);
+    options_.resumed->set_run_id(kRun);
+  }
+
+  absl::Status Register(const wire::Task& task, const std::string& run = "",
+                        int64_t completed = 0) {
+    wire::RegisterRequest request;
+    *request.mutable_task() = task;
+    request.set_run_id(run);
+    request.set_completed_steps(completed);
+    return chief().Register(request, now_);
+  }
+  absl::StatusOr<wire::HeartbeatResponse> Heartbeat(const wire::Task& task) {
+    wire::HeartbeatRequest request;
+    *request.mutable_task() = task;
+    return chief().Heartbeat(request, now_);
+  }
+  absl::StatusOr<wire::ClaimStepsResponse> Claim(const wire::Task& worker,
+                                                 int64_t completed,
+                                                 int64_t want,
+                                                 int64_t examples = 0) {
+    wire::ClaimStepsRequest request;
+    *request.mutable_task() = worker;
+    request.set_completed_steps(completed);
+    request.set_want(want);
+    request.set_train_examples(examples);
+    return chief().ClaimSteps(request, now_);
+  }
+  absl::Status Leave(const wire::Task& task, int64_t completed = 0) {
+    wire::LeaveRequest request;
+    *request.mutable_task() = task;
+    request.set_completed_steps(completed);
+    return chief().Leave(request, now_);
+  }
+  void RegisterPs(const std::string& run = "") {
+    ASSERT_OK(Register(ps0_, run));
+    ASSERT_OK(Register(ps1_, run));
+  }
+  void RegisterWorkers() {
+    ASSERT_OK(Register(worker0_));
+    ASSERT_OK(Register(worker1_));
+  }
+  // Time goes by, in which `alive` renew their leases.
+  void Pass(absl::Duration duration, const std::vector<wire::Task>& alive) {
+    for (absl::Duration step = absl::Seconds(2);
+         duration > absl::ZeroDuration(); duration -= step) {
+      now_ += std::min(step, duration);
+      for (const wire::Task& task : alive) EXPECT_OK(Heartbeat(task));
+      chief().Tick(now_);
+    }
+  }
+
+  // The next order must be of the kind; it is not carried out.
+  Coordinator::LoadOrder NextLoad() {
+    auto order = chief().NextOrder(now_);
+    if (order && std::holds_alternative<Coordinator::LoadOrder>(*order)) {
+      return std::get<Coordinator::LoadOrder>(*order);
+    }
+    ADD_FAILURE() << "no load is ordered";
+    return {};
+  }
+  Coordinator::CheckpointOrder NextCheckpoint() {
+    auto order = chief().NextOrder(now_);
+    if (order && std::holds_alternative<Coordinator::CheckpointOrder>(*order)) {
+      return std::get<Coordinator::CheckpointOrder>(*order);
+    }
+    ADD_FAILURE() << "no checkpoint is ordered";
+    return {};
+  }
+  bool HasOrder() { return chief().NextOrder(now_).has_value(); }
+
+  void FinishLoad(const Coordinator::LoadOrder& order) {
+    for (const auto& target : order.targets) {
+      chief().LoadDone(target, absl::OkStatus(), now_);
+    }
+  }
+  // Carries out what a new run needs before it trains.
+  void StartTraining() {
+    RegisterPs();
+    RegisterWorkers();
+    FinishLoad(NextLoad());
+    chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+    ASSERT_EQ(phase(), wire::TRAINING);
+  }
+  // One worker does all the steps up to `step`.
+  void TrainTo(int64_t step) {
+    int64_t completed = 0;
+    while (completed < step) {
+      ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, completed, 1000));
+      ASSERT_GT(claim.granted_steps(), completed);
+      completed = std::min(step, claim.granted_steps());
+    }
+    ASSERT_OK(Claim(worker0_, completed, 0));
+  }
+
+  wire::JobPhase phase() { return chief().Status().phase(); }
+  std::optional<absl::Status> outcome() { return chief().Outcome(now_); }
+
+  const wire::Task ps0_ = Task("ps", 0, 10);
+  const wire::Task ps1_ = Task("ps", 1, 11);
+  const wire::Task worker0_ = Task("worker", 0, 20);
+  const wire::Task worker1_ = Task("worker", 1, 21);
+  const std::vector<wire::Task> everyone_ = {ps0_, ps1_, worker0_, worker1_};
+  Coordinator::Options options_;
+  absl::Time now_ = absl::FromUnixSeconds(1000000);
+  std::optional<Coordinator> chief_;
+};
+
+}  // namespace parasol::coordinator_testing
+
+#endif  // PARASOL_CHIEF_TESTING_COORDINATOR_FIXTURE_H_

@@ -1,0 +1,184 @@
+#include <cuda_runtime.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ml/device/cuda_device.h"
+#include "ml/device/cuda_status.h"
+
+namespace parasol {
+namespace {
+
+class CudaEvent : public Device::Event {
+ public:
+  explicit CudaEvent(cudaEvent_t event) : event_(event) {}
+  ~CudaEvent() override { cudaEventDestroy(event_); }
+
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  const cudaEvent_t event_;
+};
+
+// Not timed: such events cost the streams nothing.
+absl::StatusOr<cudaEvent_t> CreateEvent() {
+  cudaEvent_t event = nullptr;
+  RETURN_IF_ERROR(
+      CudaStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+                 "cudaEventCreate"));
+  return event;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
+    int index, const Options& options) {
+  const std::string name = absl::StrCat("cuda:", index);
+  int count = 0;
+  const cudaError_t found = cudaGetDeviceCount(&count);
+  if (found != cudaSuccess) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "device ", name, ": no CUDA device: ", cudaGetErrorString(found)));
+  }
+  if (index >= count) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "device ", name, ": no such CUDA device, this machine has ", count));
+  }
+  cudaDeviceProp properties;
+  RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, index),
+                             "cudaGetDeviceProperties"))
+      << "device " << name;
+  std::unique_ptr<CudaDevice> device(
+      new CudaDevice(index, absl::StrCat(name, " (", properties.name, ")"),
+                     options.precision));
+  RETURN_IF_ERROR(device->Start(options)) << "device " << name;
+  return device;
+}
+
+absl::Status CudaDevice::Start(const Options& options) {
+  RETURN_IF_ERROR(Select());
+  for (CUstream_st*& stream : streams_) {
+    RETURN_IF_ERROR(
+        CudaStatus(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                   "cudaStreamCreate"));
+  }
+  ASSIGN_OR_RETURN(order_, CreateEvent());
+  ASSIGN_OR_RETURN(
+      blas_, CudaBlas::Open(Get(Stream::kCompute), precision_, releases_));
+  if (options.cuda_graphs) {
+    recorder_ = std::make_unique<CudaRecorder>(*this, Get(Stream::kCopyOut));
+  }
+  return absl::OkStatus();
+}
+
+CudaDevice::~CudaDevice() {
+  cudaSetDevice(index_);
+  dnn_.reset();
+  blas_.reset();
+  if (order_ != nullptr) cudaEventDestroy(order_);
+  for (CUstream_st* stream : streams_) {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+}
+
+absl::Status CudaDevice::Select() {
+  return CudaStatus(cudaSetDevice(index_), "cudaSetDevice");
+}
+
+absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
+  RETURN_IF_ERROR(Select());
+  return Get(Stream::kCompute);
+}
+
+absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
+  if (dnn_ == nullptr) {
+    RETURN_IF_ERROR(Select());
+    ASSIGN_OR_RETURN(
+        dnn_, CudaDnn::Open(Get(Stream::kCompute), precision_, releases_));
+  }
+  return dnn_.get();
+}
+
+// A stream that waits for an event waits for what was recorded last when it was
+// told to, so one event serves all.
+absl::Status CudaDevice::Order(Stream earlier, Stream later) {
+  RETURN_IF_ERROR(Select());
+  RETURN_IF_ERROR(
+      CudaStatus(cudaEventRecord(order_, Get(earlier)), "cudaEventRecord"));
+  return CudaStatus(cudaStreamWaitEvent(Get(later), order_, 0),
+                    "cudaStreamWaitEvent");
+}
+
+absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
+  RETURN_IF_ERROR(Select());
+  ASSIGN_OR_RETURN(cudaEvent_t event, CreateEvent());
+  return std::make_unique<CudaEvent>(event);
+}
+
+// In a recording the host's events are external: each replay records them, as a
+// plain call would, and the host waits for that. Order()'s event is not: there
+// it says what of the recording depends on what.
+absl::Status CudaDevice::Record(Stream stream, Event& event) {
+  RETURN_IF_ERROR(Select());
+  const bool records = recorder_ != nullptr && recorder_->is_recording();
+  return CudaStatus(
+      cudaEventRecordWithFlags(
+          static_cast<CudaEvent&>(event).get(), Get(stream),
+          records ? cudaEventRecordExternal : cudaEventRecordDefault),
+      "cudaEventRecord");
+}
+
+absl::Status CudaDevice::Wait(Event& event) {
+  return CudaStatus(cudaEventSynchronize(static_cast<CudaEvent&>(event).get()),
+                    name());
+}
+
+absl::Status CudaDevice::Synchronize() {
+  for (CUstream_st* stream : streams_) {
+    RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream), name()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<void*> CudaDevice::Allocate(size_t bytes, bool on_host) {
+  RETURN_IF_ERROR(Select());
+  void* data = nullptr;
+  const cudaError_t error =
+      on_host ? cudaHostAlloc(&data, bytes, cudaHostAllocDefault)
+              : cudaMalloc(&data, bytes);
+  RETURN_IF_ERROR(CudaStatus(error, absl::StrCat(bytes, " bytes")))
+      << name() << (on_host ? ", pinned memory" : ", device memory");
+  if (bytes == 0) return data;
+  absl::Status zeroed = Zero(data, bytes);
+  if (!zeroed.ok()) {
+    Free(data, on_host);
+    return zeroed;
+  }
+  return data;
+}
+
+// On the compute stream and waited for: these streams do not wait for the
+// default stream, where a plain cudaMemset() would run.
+absl::Status CudaDevice::Zero(void* data, size_t bytes) {
+  CUstream_st* const stream = Get(Stream::kCompute);
+  RETURN_IF_ERROR(CudaStatus(cudaMemsetAsync(data, 0, bytes, stream), name()));
+  return CudaStatus(cudaStreamSynchronize(stream), name());
+}
+
+void CudaDevice::Free(void* data, bool on_host) {
+  if (on_host) {
+    cudaFreeHost(data);
+  } else {
+    cudaFree(data);
+  }
+}
+
+absl::Status CudaDevice::CopyBytes(Stream stream, const void* from, void* to,
+                                   size_t bytes) {
+  RETURN_IF_ERROR(Select());
+  return CudaStatus(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, Get(stream)), name());
+}
+
+}  // namespace parasol

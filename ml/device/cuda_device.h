@@ -1,0 +1,80 @@
+#ifndef PARASOL_ML_DEVICE_CUDA_DEVICE_H_
+#define PARASOL_ML_DEVICE_CUDA_DEVICE_H_
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/device/cuda_blas.h"
+#include "ml/device/cuda_dnn.h"
+#include "ml/device/cuda_recorder.h"
+#include "ml/device/device.h"
+#include "ml/device/precision.h"
+#include "ml/device/recorder.h"
+
+// CUDA's own names of its stream and event types, so that no caller needs its
+// headers.
+struct CUstream_st;
+struct CUevent_st;
+
+namespace parasol {
+
+// One NVIDIA GPU: a stream for kernels and one for the copies of each
+// direction, so that all three go on at once. Host arrays are pinned.
+class CudaDevice : public Device {
+ public:
+  //   FailedPrecondition  the device, the driver or cuBLAS is not there.
+  static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
+                                                      const Options& options);
+  ~CudaDevice() override;
+
+  // Where a kernel is launched; makes this device the calling thread's.
+  absl::StatusOr<CUstream_st*> ComputeStream();
+  // Its work goes to the compute stream.
+  CudaBlas& blas() { return *blas_; }
+  // So does its. Opened by the first call.
+  //   FailedPrecondition  it is not on this machine.
+  absl::StatusOr<CudaDnn*> dnn();
+
+  absl::Status Order(Stream earlier, Stream later) override;
+  absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;
+  absl::Status Record(Stream stream, Event& event) override;
+  absl::Status Wait(Event& event) override;
+  absl::Status Synchronize() override;
+  Recorder* recorder() override { return recorder_.get(); }
+
+ private:
+  CudaDevice(int index, std::string name, Precision precision)
+      : Device(Kind::kCuda, std::move(name)),
+        index_(index),
+        precision_(precision) {}
+
+  absl::Status Start(const Options& options);
+  // CUDA remembers per thread which device it means.
+  absl::Status Select();
+  CUstream_st* Get(Stream stream) const {
+    return streams_[static_cast<size_t>(stream)];
+  }
+
+  absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) override;
+  absl::Status Zero(void* data, size_t bytes);
+  void Free(void* data, bool on_host) override;
+  absl::Status CopyBytes(Stream stream, const void* from, void* to,
+                         size_t bytes) override;
+
+  const int index_;
+  const Precision precision_;
+  std::array<CUstream_st*, 3> streams_ = {};
+  CUevent_st* order_ = nullptr;
+  std::unique_ptr<CudaBlas> blas_;
+  std::unique_ptr<CudaDnn> dnn_;
+  std::unique_ptr<CudaRecorder> recorder_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_DEVICE_CUDA_DEVICE_H_

@@ -1,0 +1,88 @@
+#ifndef PARASOL_ML_DEVICE_CUDA_LAUNCH_H_
+#define PARASOL_ML_DEVICE_CUDA_LAUNCH_H_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "ml/device/cuda_device.h"
+#include "ml/device/cuda_status.h"
+
+// Kernels that are one function of an index, on the compute stream. Only for
+// .cu files.
+namespace parasol::cuda {
+
+constexpr int kWarpSize = 32;
+
+template <typename Function>
+__global__ void ForEachKernel(int64_t size, Function function) {
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
+       i += step) {
+    function(i);
+  }
+}
+
+template <typename Function>
+__global__ void ForEachRowKernel(int64_t rows, Function function) {
+  const int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  // All lanes of a warp have the same row, so none leaves alone.
+  if (row < rows) function(row, static_cast<int>(threadIdx.x));
+}
+
+// function(i) for each i below `size`; `name` for the error.
+template <typename Function>
+absl::Status ForEach(CUstream_st* stream, absl::string_view name, int64_t size,
+                     const Function& function) {
+  constexpr int kThreads = 256;
+  constexpr int64_t kMaxBlocks = 4096;
+  if (size == 0) return absl::OkStatus();
+  const int64_t blocks = std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
+  ForEachKernel<<<blocks, kThreads, 0, stream>>>(size, function);
+  return LaunchStatus(name);
+}
+
+template <typename Function>
+absl::Status ForEach(Device& device, absl::string_view name, int64_t size,
+                     const Function& function) {
+  ASSIGN_OR_RETURN(CUstream_st * stream,
+                   static_cast<CudaDevice&>(device).ComputeStream());
+  return ForEach(stream, name, size, function);
+}
+
+// function(row, lane) for each row below `rows` and each lane of a warp.
+template <typename Function>
+absl::Status ForEachRow(Device& device, absl::string_view name, int64_t rows,
+                        const Function& function) {
+  constexpr int kRowsPerBlock = 4;
+  if (rows == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CUstream_st * stream,
+                   static_cast<CudaDevice&>(device).ComputeStream());
+  const int64_t blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
+  ForEachRowKernel<<<blocks, dim3(kWarpSize, kRowsPerBlock), 0, stream>>>(
+      rows, function);
+  return LaunchStatus(name);
+}
+
+// Of all lanes, on every lane.
+__device__ inline float WarpSum(float value) {
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    value += __shfl_xor_sync(0xffffffff, value, distance);
+  }
+  return value;
+}
+
+__device__ inline float WarpMax(float value) {
+  for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    value = fmaxf(value, __shfl_xor_sync(0xffffffff, value, distance));
+  }
+  return value;
+}
+
+}  // namespace parasol::cuda
+
+#endif  // PARASOL_ML_DEVICE_CUDA_LAUNCH_H_

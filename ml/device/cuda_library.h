@@ -1,0 +1,49 @@
+#ifndef PARASOL_ML_DEVICE_CUDA_LIBRARY_H_
+#define PARASOL_ML_DEVICE_CUDA_LIBRARY_H_
+
+#include <dlfcn.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+
+// A library of NVIDIA's that is opened when it is first needed. It stays open
+// as long as the process: it registers exit handlers. Only for .cu files.
+class CudaLibrary {
+ public:
+  // `name` is for messages. FailedPrecondition: it is not on this machine.
+  static absl::StatusOr<CudaLibrary> Open(std::string name,
+                                          const std::string& file) {
+    void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(name, " cannot be opened: ", dlerror()));
+    }
+    return CudaLibrary(std::move(name), library);
+  }
+
+  // FailedPrecondition: there is none in this version.
+  template <typename Function>
+  absl::Status Find(const char* function_name, Function& function) const {
+    function = reinterpret_cast<Function>(dlsym(library_, function_name));
+    if (function != nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(name_, " has no function ", function_name));
+  }
+
+ private:
+  CudaLibrary(std::string name, void* library)
+      : name_(std::move(name)), library_(library) {}
+
+  std::string name_;
+  void* library_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_DEVICE_CUDA_LIBRARY_H_

@@ -1,0 +1,41 @@
+#ifndef PARASOL_ML_DEVICE_CUDA_RECORDER_H_
+#define PARASOL_ML_DEVICE_CUDA_RECORDER_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/device/recorder.h"
+
+struct CUstream_st;
+
+namespace parasol {
+
+class CudaDevice;
+
+// Records by capturing the compute stream, and the copy-out stream where it is
+// ordered behind it, into a CUDA graph.
+class CudaRecorder : public Recorder {
+ public:
+  // Both must outlive it.
+  CudaRecorder(CudaDevice& device, CUstream_st* copy_out)
+      : device_(device), copy_out_(copy_out) {}
+
+  bool is_recording() const { return is_recording_; }
+
+  absl::StatusOr<std::unique_ptr<Recording>> Record(
+      const std::function<absl::Status()>& enqueue) override;
+  absl::Status Replay(Recording& recording) override;
+
+ private:
+  absl::Status JoinCopies();
+
+  CudaDevice& device_;
+  CUstream_st* const copy_out_;
+  bool is_recording_ = false;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_DEVICE_CUDA_RECORDER_H_

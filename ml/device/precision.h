@@ -1,0 +1,19 @@
+#ifndef PARASOL_ML_DEVICE_PRECISION_H_
+#define PARASOL_ML_DEVICE_PRECISION_H_
+
+namespace parasol {
+
+// Of the factors of matrix products and convolutions on a CUDA device. Products
+// are added up in float32, and everything else is float32 throughout. A CPU
+// always computes in float32.
+enum class Precision {
+  kFloat32,
+  // 10 bits of mantissa, on tensor cores.
+  kTf32,
+  // Rounded to bfloat16 (7 bits of mantissa), to nearest, ties to even.
+  kBfloat16,
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_DEVICE_PRECISION_H_

@@ -1,0 +1,129 @@
+#ifndef PARASOL_ML_DEVICE_TESTING_DEVICE_FIXTURE_H_
+#define PARASOL_ML_DEVICE_TESTING_DEVICE_FIXTURE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "gtest/gtest.h"
+#include "ml/device/device.h"
+#include "ml/device/matrix.h"
+#include "ml/device/testing/lazy_copy_device.h"
+#include "ml/device/testing/recording_device.h"
+#include "ml/kernel/testing/reference.h"
+
+namespace parasol {
+
+inline constexpr char kLazyCopies[] = "lazy copies";
+inline constexpr char kRecording[] = "recording";
+inline constexpr char kCudaGraphs[] = "cuda:0 with graphs";
+
+// Runs each test on the CPU, on a LazyCopyDevice, and on the first CUDA device
+// where there is one.
+// The suite needs
+//   INSTANTIATE_TEST_SUITE_P(Devices, MyTest, DevicesUnderTest(), DeviceName);
+// or, with RecordersUnderTest(), runs on a RecordingDevice and on the first
+// CUDA device with graphs.
+class DeviceTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == kLazyCopies) {
+      device_ = std::make_unique<LazyCopyDevice>();
+      return;
+    }
+    if (GetParam() == kRecording) {
+      device_ = std::make_unique<RecordingDevice>();
+      return;
+    }
+    absl::StatusOr<std::unique_ptr<Device>> device =
+        GetParam() == kCudaGraphs
+            ? Device::Open("cuda:0", {.cuda_graphs = true})
+            : Device::Open(GetParam());
+    if (GetParam() != "cpu" &&
+        device.status().code() == absl::StatusCode::kFailedPrecondition) {
+      GTEST_SKIP() << "no CUDA device here (" << device.status().message()
+                   << ")";
+    }
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *std::move(device);
+  }
+
+  Device& device() { return *device_; }
+
+  // On the device, holding `values`. The memory lives as long as the test.
+  template <typename T>
+  T* Put(const std::vector<T>& values) {
+    Array<T> host = *device_->NewHostArray<T>(values.size());
+    Array<T> array = *device_->NewArray<T>(values.size());
+    std::copy(values.begin(), values.end(), host.data());
+    EXPECT_TRUE(device_
+                    ->Copy(Device::Stream::kCompute,
+                           absl::Span<const T>(host.span()), array.data())
+                    .ok());
+    EXPECT_TRUE(device_->Synchronize().ok());
+    return std::get<std::vector<Array<T>>>(arrays_)
+        .emplace_back(std::move(array))
+        .data();
+  }
+  MutableMatrixView Put(const reference::Matrix& m) {
+    return {Put(std::vector<float>(m.values.begin(), m.values.end())), m.rows,
+            m.columns};
+  }
+
+  // After all that was enqueued: `size` elements at `data`.
+  template <typename T>
+  std::vector<T> Get(const T* data, int64_t size) {
+    Array<T> host = *device_->NewHostArray<T>(size);
+    EXPECT_TRUE(device_
+                    ->Copy(Device::Stream::kCompute,
+                           absl::MakeConstSpan(data, size), host.data())
+                    .ok());
+    EXPECT_TRUE(device_->Synchronize().ok());
+    return std::vector<T>(host.data(), host.data() + size);
+  }
+  std::vector<float> Get(MatrixView m) { return Get(m.data, m.size()); }
+
+ private:
+  std::unique_ptr<Device> device_;
+  std::tuple<std::vector<Array<float>>, std::vector<Array<int32_t>>> arrays_;
+};
+
+inline auto DevicesUnderTest() {
+  return ::testing::Values("cpu", kLazyCopies, "cuda:0");
+}
+
+inline auto RecordersUnderTest() {
+  return ::testing::Values(kRecording, kCudaGraphs);
+}
+
+inline std::string DeviceName(
+    const ::testing::TestParamInfo<std::string>& info) {
+  if (info.param == kLazyCopies) return "LazyCopies";
+  if (info.param == kRecording) return "Recording";
+  if (info.param == kCudaGraphs) return "CudaGraphs";
+  return info.param == "cpu" ? "Cpu" : "Cuda";
+}
+
+// `rows` x `columns` values in [-1, 1) that float32 holds exactly, the same for
+// the same seed.
+inline reference::Matrix RandomMatrix(int64_t rows, int64_t columns,
+                                      uint32_t seed) {
+  reference::Matrix m(rows, columns);
+  uint32_t state = seed * 2654435761u + 1;
+  for (double& value : m.values) {
+    state = state * 1664525u + 1013904223u;
+    value = (static_cast<int32_t>(state >> 16) - 32768) / 32768.0;
+  }
+  return m;
+}
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_DEVICE_TESTING_DEVICE_FIXTURE_H_

@@ -1,0 +1,175 @@
+#include "ml/input/feature/model_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+namespace {
+
+// Up to which every integer is a float32.
+constexpr double kMaxClass = 1 << 24;
+
+int64_t ElementsOf(const job::DenseInput& dense) {
+  int64_t elements = 1;
+  for (const int64_t axis : dense.shape()) elements *= axis;
+  return elements;
+}
+
+LabelForm LabelFormOf(const job::Model& model, int64_t outputs) {
+  switch (model.loss().kind_case()) {
+    case job::Loss::kCategoricalCrossentropy:
+      return {.kind = LabelForm::Kind::kOneHot,
+              .width = std::max<int64_t>(outputs, 1)};
+    case job::Loss::kBinaryCrossentropy:
+    case job::Loss::kMeanSquaredError:
+      return {.kind = LabelForm::Kind::kNumbers,
+              .width = std::max<int64_t>(outputs, 1),
+              .is_probability = model.loss().has_binary_crossentropy()};
+    case job::Loss::kSparseCategoricalCrossentropy:
+    case job::Loss::KIND_NOT_SET:
+      break;
+  }
+  return {.kind = LabelForm::Kind::kClass, .classes = outputs};
+}
+
+absl::Status NotOfClass(double number, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("label ", number, " ", what));
+}
+
+}  // namespace
+
+absl::StatusOr<ModelInputs> ModelInputsOf(const job::Model& model,
+                                          int64_t outputs) {
+  ModelInputs inputs;
+  inputs.inputs.assign(model.input().begin(), model.input().end());
+  if (inputs.inputs.empty() && model.input_shape_size() > 0) {
+    job::ModelInput& only = inputs.inputs.emplace_back();
+    only.set_name("input");
+    *only.mutable_dense()->mutable_shape() = model.input_shape();
+  }
+  if (inputs.inputs.empty()) {
+    return absl::InvalidArgumentError("model.input is not set");
+  }
+  for (job::ModelInput& input : inputs.inputs) {
+    if (input.kind_case() == job::ModelInput::KIND_NOT_SET) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", input.name(), " is neither dense nor ids"));
+    }
+    if (input.has_dense() && input.dense().shape().empty()) {
+      if (input.dense().column().empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "input ", input.name(), " has neither a shape nor columns"));
+      }
+      input.mutable_dense()->add_shape(input.dense().column_size());
+    }
+  }
+  inputs.label = LabelFormOf(model, outputs);
+  return inputs;
+}
+
+bool ReadsWhole(const job::ModelInput& input, absl::string_view column) {
+  if (input.has_ids()) return input.ids().column().empty();
+  if (input.dense().column().empty()) return true;
+  if (input.dense().column_size() > 1) return false;
+  const job::NumericColumn& only = input.dense().column(0);
+  return only.name() == column && !only.log1p() && only.mean() == 0 &&
+         (!only.has_stddev() || only.stddev() == 1);
+}
+
+void ClearBatch(const ModelInputs& inputs, Batch& batch) {
+  size_t dense = 0;
+  size_t ids = 0;
+  batch.dense.resize(inputs.inputs.size());
+  batch.ids.resize(inputs.inputs.size());
+  for (const job::ModelInput& input : inputs.inputs) {
+    if (input.has_ids()) {
+      IdFeature& feature = batch.ids[ids++];
+      feature.offsets.clear();
+      feature.offsets.push_back(0);
+      feature.ids.clear();
+      feature.weights.clear();
+    } else {
+      DenseFeature& feature = batch.dense[dense++];
+      feature.shape.assign(input.dense().shape().begin(),
+                           input.dense().shape().end());
+      feature.values.clear();
+    }
+  }
+  batch.dense.resize(dense);
+  batch.ids.resize(ids);
+  batch.labels.clear();
+  batch.weights.clear();
+  batch.size = 0;
+}
+
+void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch) {
+  size_t dense = 0;
+  for (const job::ModelInput& input : inputs.inputs) {
+    if (input.has_ids()) continue;
+    batch.dense[dense++].values.resize(size * ElementsOf(input.dense()));
+  }
+  for (IdFeature& feature : batch.ids) {
+    feature.offsets.resize(size + 1);
+    feature.ids.resize(feature.offsets.back());
+    if (!feature.weights.empty()) feature.weights.resize(feature.ids.size());
+  }
+  batch.labels.resize(size * inputs.label.width);
+  if (!batch.weights.empty()) batch.weights.resize(size);
+  batch.size = size;
+}
+
+absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format) {
+  if (form.kind != LabelForm::Kind::kNumbers || form.width == 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("model.loss wants ", form.width,
+                   " numbers as an example's label; ", format, " has one"));
+}
+
+absl::Status AppendLabel(const LabelForm& form, double number,
+                         std::vector<float>& labels) {
+  if (form.kind == LabelForm::Kind::kNumbers) {
+    if (!std::isfinite(static_cast<float>(number))) {
+      return absl::DataLossError(
+          absl::StrCat("label ", number, " is beyond float32"));
+    }
+    if (form.is_probability && !(number >= 0 && number <= 1)) {
+      return absl::DataLossError(
+          absl::StrCat("label ", number, " is not between 0 and 1"));
+    }
+    labels.push_back(static_cast<float>(number));
+    return absl::OkStatus();
+  }
+  if (!(number >= 0 && number <= kMaxClass) || number != std::floor(number)) {
+    return NotOfClass(number, "is not the number of a class");
+  }
+  const int64_t classes =
+      form.kind == LabelForm::Kind::kClass ? form.classes : form.width;
+  if (classes > 0 && number >= static_cast<double>(classes)) {
+    return NotOfClass(number,
+                      absl::StrCat("is not one of ", classes, " classes"));
+  }
+  if (form.kind == LabelForm::Kind::kClass) {
+    labels.push_back(static_cast<float>(number));
+    return absl::OkStatus();
+  }
+  const size_t start = labels.size();
+  labels.resize(start + form.width);
+  labels[start + static_cast<size_t>(number)] = 1;
+  return absl::OkStatus();
+}
+
+absl::Status AppendWeight(double weight, std::vector<float>& weights) {
+  if (!(weight >= 0) || !std::isfinite(static_cast<float>(weight))) {
+    return absl::DataLossError(
+        absl::StrCat("weight ", weight, " is negative or beyond float32"));
+  }
+  weights.push_back(static_cast<float>(weight));
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,24 @@
+#ifndef PARASOL_ML_INPUT_FEATURE_NUMBER_H_
+#define PARASOL_ML_INPUT_FEATURE_NUMBER_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/string_view.h"
+
+namespace parasol {
+
+// Decimal, with or without sign, point and exponent, and nothing around it:
+// "+1", "-.5", "1e-3". The nearest double, 0 of what is too small for
+// any. nullopt: it is something else, or not finite.
+std::optional<double> ParseNumber(absl::string_view text);
+
+// A decimal integer without fraction, with or without sign.
+std::optional<int64_t> ParseInteger(absl::string_view text);
+
+// The same from 0 to 2^64 - 1.
+std::optional<uint64_t> ParseUnsigned(absl::string_view text);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_FEATURE_NUMBER_H_

@@ -1,0 +1,56 @@
+#ifndef PARASOL_ML_INPUT_FEATURE_ROW_FEATURES_H_
+#define PARASOL_ML_INPUT_FEATURE_ROW_FEATURES_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/feature/dense_feature.h"
+#include "ml/input/feature/id_feature.h"
+#include "ml/input/feature/value.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// The columns that a data set has.
+struct Columns {
+  std::vector<std::string> names;
+  // Not to be taken by an input that names none.
+  std::vector<std::string> labels_and_weights;
+};
+
+// Makes a model's inputs of an example's columns. Thread-safe.
+class RowFeatures {
+ public:
+  //   InvalidArgument  an input names a column that is not there, or none where
+  //                    it is not clear which it means, or its shape does not
+  //                    fit its columns.
+  static absl::StatusOr<RowFeatures> Create(
+      const std::vector<job::ModelInput>& inputs, const Columns& columns);
+
+  // The columns to be put into a Row, in this order.
+  const std::vector<std::string>& columns() const { return columns_; }
+
+  // Appends an example, all but label and weight. After an error the batch has
+  // a part of it.
+  //   DataLoss  as the readers of features say.
+  absl::Status Append(const Row& row, Batch& batch) const;
+
+ private:
+  absl::Status AddDense(const job::ModelInput& input, const Columns& columns);
+  absl::Status AddIds(const job::ModelInput& input, const Columns& columns);
+  absl::StatusOr<size_t> SlotOf(const std::string& name,
+                                const job::ModelInput& input,
+                                const Columns& columns);
+
+  std::vector<std::string> columns_;
+  std::vector<DenseFeatureReader> dense_;
+  std::vector<IdFeatureReader> ids_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_FEATURE_ROW_FEATURES_H_

@@ -1,0 +1,80 @@
+#include "ml/input/format/csv_fields.h"
+
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+using ::testing::IsNull;
+using ::testing::NotNull;
+
+TEST(CsvFieldsTest, TakesARecordApart) {
+  const struct {
+    std::string delimiter;
+    std::string record;
+    std::vector<std::string> want;
+  } cases[] = {
+      {",", "a,b,c", {"a", "b", "c"}},
+      {",", "", {""}},
+      {",", ",", {"", ""}},
+      {",", " a b\t, c ,", {"a b", "c", ""}},
+      {"\t", "a\t\t b", {"a", "", "b"}},
+      {"::", "1::2:3::", {"1", "2:3", ""}},
+      {",", "\"a,b\",c", {"a,b", "c"}},
+      {",", " \"a\" , \"\"", {"a", ""}},
+      {",", "\" a \"", {" a "}},
+      {",", R"("say ""hi""","""")", {"say \"hi\"", "\""}},
+      {",", "5\" pipe,x", {"5\" pipe", "x"}},
+      {",", "\"two\nlines\",x", {"two\nlines", "x"}},
+      {"::", "\"a::b\"::c", {"a::b", "c"}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.record);
+    CsvFields fields(c.delimiter);
+    const auto* values = fields.Split(c.record, 100);
+    ASSERT_THAT(values, NotNull());
+    EXPECT_THAT(*values, ElementsAreArray(c.want));
+  }
+}
+
+TEST(CsvFieldsTest, TextBehindAQuoteAndQuotesWithoutEndAreRefused) {
+  CsvFields fields(",");
+  for (const std::string record : {"\"a\"b,c", "\"a", "\"a\"\"", "x,\""}) {
+    EXPECT_THAT(fields.Split(record, 100), IsNull()) << record;
+  }
+}
+
+TEST(CsvFieldsTest, StopsBehindTheLargestNumberOfValues) {
+  CsvFields fields(",");
+  EXPECT_EQ(fields.Split("1,2,3,4,5,6", 3)->size(), 4);
+}
+
+TEST(CsvFieldsTest, ARecordEndsAtALineEndOutsideQuotes) {
+  const struct {
+    std::string file;
+    size_t want;
+  } cases[] = {
+      {"a,b\nc", 3},          {"a,b", 3},
+      {"\"a\nb\",c\nd", 7},   {"x,\"a\n\"\"\nb\"\r\nd", 11},
+      {"5\" pipe\n\"x\"", 7},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(EndOfCsvRecord(c.file, 0, ","), c.want) << c.file;
+  }
+}
+
+TEST(CsvFieldsTest, WrongQuotesHaveNoEnd) {
+  EXPECT_EQ(EndOfCsvRecord("\"a\nb", 0, ","), std::nullopt);
+  EXPECT_EQ(EndOfCsvRecord("\"a\"b\nc", 0, ","), std::nullopt);
+  const std::string far = "\"" + std::string(2 << 20, 'x') + "\"\n";
+  EXPECT_EQ(EndOfCsvRecord(far, 0, ","), std::nullopt);
+}
+
+}  // namespace
+}  // namespace parasol

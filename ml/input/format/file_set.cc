@@ -1,0 +1,85 @@
+#include "ml/input/format/file_set.h"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kMaxFiles = 65536;
+constexpr absl::string_view kGlobCharacters = "*?[\\";
+
+std::string Escaped(absl::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (kGlobCharacters.find(c) != absl::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
+  glob_t found = {};
+  const absl::Cleanup free_found = [&found] { globfree(&found); };
+  const int result = glob(pattern.c_str(), GLOB_NOSORT, nullptr, &found);
+  if (result == GLOB_NOMATCH) return std::vector<std::string>();
+  if (result != 0) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(pattern, ": no memory for what it names"));
+  }
+  std::vector<std::string> paths(found.gl_pathv,
+                                 found.gl_pathv + found.gl_pathc);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
+                                                 const std::string& pattern) {
+  namespace fs = std::filesystem;
+  const std::string path = (fs::path(data_dir) / pattern).string();
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) return std::vector<std::string>{path};
+  std::vector<std::string> files;
+  if (pattern.find_first_of(std::string(kGlobCharacters)) !=
+      std::string::npos) {
+    const fs::path directory = Escaped(data_dir);
+    ASSIGN_OR_RETURN(files, Glob((directory / pattern).string()));
+  }
+  if (!files.empty()) return files;
+  return absl::NotFoundError(
+      absl::StrCat("data_dir ", data_dir, ": there is no file ", path));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> FindFiles(
+    const std::string& data_dir, absl::Span<const std::string> patterns,
+    absl::string_view field) {
+  if (patterns.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " is not set"));
+  }
+  std::vector<std::string> files;
+  for (const std::string& pattern : patterns) {
+    if (pattern.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(field, " is empty"));
+    }
+    ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                     FilesOf(data_dir, pattern));
+    files.insert(files.end(), found.begin(), found.end());
+    if (files.size() > kMaxFiles) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          field, ": ", files.size(), " files, more than ", kMaxFiles));
+    }
+  }
+  return files;
+}
+
+}  // namespace parasol

@@ -1,0 +1,26 @@
+#ifndef PARASOL_ML_INPUT_FORMAT_FILE_SET_H_
+#define PARASOL_ML_INPUT_FORMAT_FILE_SET_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace parasol {
+
+// The files that `patterns`, of the data set's `field`, name: paths relative to
+// `data_dir`, or globs (*, ?, [a-z]), whose files come in the order of the
+// bytes of their names, whatever the locale. What exists under the very name of
+// a pattern is that file.
+//   NotFound         a pattern names nothing: with the data_dir.
+//   InvalidArgument  there is no pattern, or an empty one, or there are more
+//                    than 65,536 files.
+absl::StatusOr<std::vector<std::string>> FindFiles(
+    const std::string& data_dir, absl::Span<const std::string> patterns,
+    absl::string_view field);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_FORMAT_FILE_SET_H_

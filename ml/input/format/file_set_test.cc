@@ -1,0 +1,65 @@
+#include "ml/input/format/file_set.h"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FileSetTest : public testing::Test {
+ protected:
+  FileSetTest() : directory_(testing::TempDir() + "/set [a*]") {
+    fs::create_directories(directory_ + "/sub");
+    for (const char* name : {"b.txt", "a.txt", "c.csv", "sub/d.txt", "[x]"}) {
+      std::ofstream(directory_ + "/" + name) << name;
+    }
+  }
+
+  std::string Path(const std::string& name) const {
+    return directory_ + "/" + name;
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(FileSetTest, AGlobsFilesComeInTheOrderOfTheirNames) {
+  EXPECT_THAT(FindFiles(directory_, {"*.txt"}, "f"),
+              IsOkAndHolds(ElementsAre(Path("a.txt"), Path("b.txt"))));
+  EXPECT_THAT(
+      FindFiles(directory_, {"[bc].*", "a.???"}, "f"),
+      IsOkAndHolds(ElementsAre(Path("b.txt"), Path("c.csv"), Path("a.txt"))));
+  EXPECT_THAT(FindFiles(directory_, {"*/d.txt"}, "f"),
+              IsOkAndHolds(ElementsAre(Path("sub/d.txt"))));
+}
+
+TEST_F(FileSetTest, WhatExistsUnderThePatternsNameIsThatFile) {
+  EXPECT_THAT(FindFiles(directory_, {"[x]"}, "f"),
+              IsOkAndHolds(ElementsAre(Path("[x]"))));
+}
+
+TEST_F(FileSetTest, NothingFoundIsNamed) {
+  for (const char* pattern : {"*.gone", "gone.txt", "[", "gone/*"}) {
+    EXPECT_THAT(FindFiles(directory_, {"a.txt", pattern}, "f"),
+                StatusIs(absl::StatusCode::kNotFound,
+                         AllOf(HasSubstr("data_dir " + directory_),
+                               HasSubstr(pattern))));
+  }
+  EXPECT_THAT(FindFiles(directory_, {}, "csv.file"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("csv.file is not set")));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,210 @@
+#include "ml/input/format/image_set.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "ml/input/format/file_set.h"
+#include "ml/input/format/idx_reader.h"
+#include "ml/input/format/image_transform.h"
+#include "ml/input/format/records.h"
+#include "ml/input/format/whole_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kColumn = "image";
+constexpr ImageShape kCifarShape = {.height = 32, .width = 32, .channels = 3};
+constexpr int64_t kCifarRecordBytes = 1 + 3 * 32 * 32;
+constexpr int kCifarClasses = 10;
+
+struct LabelledImage {
+  const uint8_t* bytes;  // [channels, height, width]
+  uint8_t label;
+};
+
+class ImageSet : public ExampleSet {
+ public:
+  ImageSet(ImageReader reader, std::vector<int64_t> starts, ModelInputs inputs)
+      : reader_(std::move(reader)),
+        starts_(std::move(starts)),
+        inputs_(std::move(inputs)) {}
+
+  const std::vector<int64_t>& file_starts() const override { return starts_; }
+  std::unique_ptr<ExampleDecoder> NewDecoder() const override;
+
+  absl::Status Append(int64_t example, uint64_t random, Batch& batch) const {
+    ASSIGN_OR_RETURN(const LabelledImage image, Find(example));
+    RETURN_IF_ERROR(AppendLabel(inputs_.label, image.label, batch.labels))
+        << "image " << example;
+    for (DenseFeature& feature : batch.dense) {
+      reader_.Append(image.bytes, random, feature.values);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  virtual absl::StatusOr<LabelledImage> Find(int64_t example) const = 0;
+
+  const ImageReader reader_;
+  const std::vector<int64_t> starts_;
+  const ModelInputs inputs_;
+};
+
+class ImageDecoder final : public ExampleDecoder {
+ public:
+  explicit ImageDecoder(const ImageSet& set) : set_(set) {}
+
+  absl::Status Append(int64_t example, uint64_t random, Batch& batch) override {
+    return set_.Append(example, random, batch);
+  }
+
+ private:
+  const ImageSet& set_;
+};
+
+std::unique_ptr<ExampleDecoder> ImageSet::NewDecoder() const {
+  return std::make_unique<ImageDecoder>(*this);
+}
+
+class IdxSet final : public ImageSet {
+ public:
+  IdxSet(IdxImages images, std::vector<uint8_t> labels, ImageReader reader,
+         ModelInputs inputs)
+      : ImageSet(std::move(reader), {0, images.count}, std::move(inputs)),
+        images_(std::move(images)),
+        labels_(std::move(labels)) {}
+
+ private:
+  absl::StatusOr<LabelledImage> Find(int64_t example) const override {
+    const int64_t bytes_each = images_.height * images_.width;
+    return LabelledImage{images_.pixels.data() + example * bytes_each,
+                         labels_[example]};
+  }
+
+  const IdxImages images_;
+  const std::vector<uint8_t> labels_;
+};
+
+class CifarSet final : public ImageSet {
+ public:
+  CifarSet(Records records, ImageReader reader, ModelInputs inputs)
+      : ImageSet(std::move(reader), records.file_starts(), std::move(inputs)),
+        records_(std::move(records)) {}
+
+ private:
+  absl::StatusOr<LabelledImage> Find(int64_t example) const override {
+    RETURN_IF_ERROR(records_.CheckWhole(example));
+    const auto* bytes = reinterpret_cast<const uint8_t*>(  // NOLINT
+        records_[example].data());
+    if (bytes[0] < kCifarClasses) return LabelledImage{bytes + 1, bytes[0]};
+    return records_.Corrupt(example, 0,
+                            absl::StrCat("label ", bytes[0], " is not one of ",
+                                         kCifarClasses, " classes"));
+  }
+
+  const Records records_;
+};
+
+std::vector<int64_t> WithoutOnes(absl::Span<const int64_t> shape) {
+  std::vector<int64_t> axes;
+  for (const int64_t axis : shape) {
+    if (axis != 1) axes.push_back(axis);
+  }
+  return axes;
+}
+
+absl::Status CheckInputs(const ModelInputs& inputs, const ImageShape& image) {
+  const std::vector<int64_t> has = {image.height, image.width, image.channels};
+  for (const job::ModelInput& input : inputs.inputs) {
+    if (input.has_ids() || !ReadsWhole(input, kColumn)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "model input ", input.name(),
+          " is not a dense one of the data set's only column, ", kColumn));
+    }
+    const std::vector<int64_t> wants(input.dense().shape().begin(),
+                                     input.dense().shape().end());
+    const std::vector<int64_t> flat = {image.pixels()};
+    if (WithoutOnes(wants) != WithoutOnes(has) && wants != flat) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "model input ", input.name(), " is [", absl::StrJoin(wants, ", "),
+          "] but the images are [", absl::StrJoin(has, ", "), "]"));
+    }
+  }
+  return CheckOneLabel(inputs.label, "a set of images");
+}
+
+absl::StatusOr<std::string> OneFile(const std::string& data_dir,
+                                    const std::string& pattern,
+                                    absl::string_view field) {
+  if (pattern.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, " is not set"));
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FindFiles(data_dir, {pattern}, field));
+  if (files.size() == 1) return files.front();
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, " ", pattern, " names ", files.size(), " files"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
+    const job::IdxDataset& idx, const job::ImageTransform& transform,
+    const SetOptions& options) {
+  ASSIGN_OR_RETURN(const std::string images_path,
+                   OneFile(options.data_dir, idx.images(), "idx.images"));
+  ASSIGN_OR_RETURN(const std::string labels_path,
+                   OneFile(options.data_dir, idx.labels(), "idx.labels"));
+  ASSIGN_OR_RETURN(IdxImages images, ReadIdxImages(images_path));
+  ASSIGN_OR_RETURN(std::vector<uint8_t> labels, ReadIdxLabels(labels_path));
+  if (static_cast<int64_t>(labels.size()) != images.count) {
+    constexpr int kCountOffset = 4;
+    return absl::DataLossError(absl::StrCat(
+        labels_path, " at byte ", kCountOffset, ": ", labels.size(),
+        " labels for ", images.count, " images in ", images_path));
+  }
+  const ImageShape shape = {.height = images.height, .width = images.width};
+  RETURN_IF_ERROR(CheckInputs(options.inputs, shape));
+  ASSIGN_OR_RETURN(ImageReader reader, ImageReader::Create(shape, transform));
+  return std::make_shared<IdxSet>(std::move(images), std::move(labels),
+                                  std::move(reader), options.inputs);
+}
+
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
+    const job::CifarDataset& cifar, const job::ImageTransform& transform,
+    const SetOptions& options) {
+  const std::vector<std::string> patterns(cifar.file().begin(),
+                                          cifar.file().end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FindFiles(options.data_dir, patterns, "cifar.file"));
+  RETURN_IF_ERROR(CheckInputs(options.inputs, kCifarShape));
+  ASSIGN_OR_RETURN(ImageReader reader,
+                   ImageReader::Create(kCifarShape, transform));
+  Records records(Records::Content::kBinary);
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
+    const size_t size = records.AddFile(path, std::move(bytes)).size();
+    size_t at = 0;
+    for (; at + kCifarRecordBytes <= size; at += kCifarRecordBytes) {
+      records.Add(at, kCifarRecordBytes);
+    }
+    if (at == size) continue;
+    records.AddBroken(
+        at, size - at,
+        absl::StrCat("ends ", size - at, " bytes into a record of ",
+                     kCifarRecordBytes));
+  }
+  if (!options.skip_corrupt) {
+    RETURN_IF_ERROR(records.CheckAllWhole());
+  }
+  return std::make_shared<CifarSet>(std::move(records), std::move(reader),
+                                    options.inputs);
+}
+
+}  // namespace parasol

@@ -1,0 +1,198 @@
+#include "ml/input/format/libsvm_set.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "ml/input/feature/number.h"
+#include "ml/input/format/file_set.h"
+#include "ml/input/format/line_records.h"
+#include "ml/input/format/records.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kColumn = "features";
+constexpr size_t kMaxShownBytes = 40;
+
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+struct LibsvmSet final : public ExampleSet {
+  LibsvmSet(Records read, const job::LibsvmDataset& spec, ModelInputs wanted)
+      : records(std::move(read)),
+        starts(records.file_starts()),
+        first_index(spec.has_first_index() ? spec.first_index() : 1),
+        keep_negative_labels(spec.keep_negative_labels()),
+        inputs(std::move(wanted)) {}
+
+  const std::vector<int64_t>& file_starts() const override { return starts; }
+  std::unique_ptr<ExampleDecoder> NewDecoder() const override;
+
+  const Records records;
+  const std::vector<int64_t> starts;
+  const int64_t first_index;
+  const bool keep_negative_labels;
+  const ModelInputs inputs;
+};
+
+class LibsvmDecoder final : public ExampleDecoder {
+ public:
+  explicit LibsvmDecoder(const LibsvmSet& set) : set_(set) {}
+
+  absl::Status Append(int64_t example, uint64_t /*random*/,
+                      Batch& batch) override {
+    RETURN_IF_ERROR(set_.records.CheckWhole(example));
+    line_ = set_.records[example];
+    const absl::Status status = AppendLine(batch);
+    if (status.ok()) return status;
+    const size_t inside = at_.data() - line_.data();
+    return set_.records.Corrupt(example, inside, status.message());
+  }
+
+ private:
+  struct Feature {
+    int64_t index;
+    float value;
+  };
+
+  absl::Status AppendLine(Batch& batch) {
+    absl::string_view rest = line_.substr(0, line_.find('#'));
+    RETURN_IF_ERROR(TakeLabel(rest, batch));
+    features_.clear();
+    while (TakeToken(rest)) RETURN_IF_ERROR(ParseFeature());
+    at_ = line_;
+    size_t dense = 0;
+    size_t ids = 0;
+    for (const job::ModelInput& input : set_.inputs.inputs) {
+      if (input.has_ids()) {
+        RETURN_IF_ERROR(AppendIds(batch.ids[ids++]));
+      } else {
+        RETURN_IF_ERROR(AppendDense(input.dense(), batch.dense[dense++]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Puts the next token into at_; false: there is none.
+  bool TakeToken(absl::string_view& rest) {
+    size_t start = 0;
+    while (start < rest.size() && IsBlank(rest[start])) ++start;
+    size_t end = start;
+    while (end < rest.size() && !IsBlank(rest[end])) ++end;
+    at_ = rest.substr(start, end - start);
+    rest.remove_prefix(end);
+    return !at_.empty();
+  }
+
+  absl::Status TakeLabel(absl::string_view& rest, Batch& batch) {
+    TakeToken(rest);
+    std::optional<double> label = ParseNumber(at_);
+    if (!label.has_value()) return Refused("label", "is not a number");
+    if (*label == -1 && !set_.keep_negative_labels) label = 0;
+    return AppendLabel(set_.inputs.label, *label, batch.labels);
+  }
+
+  absl::Status ParseFeature() {
+    const size_t colon = at_.find(':');
+    if (colon == absl::string_view::npos) {
+      return Refused("feature", "is not index:value");
+    }
+    const std::optional<int64_t> index = ParseInteger(at_.substr(0, colon));
+    const std::optional<double> value = ParseNumber(at_.substr(colon + 1));
+    if (!index.has_value() || *index < set_.first_index) {
+      return Refused("feature",
+                     absl::StrCat("has no index from ", set_.first_index));
+    }
+    if (!value.has_value() || !std::isfinite(static_cast<float>(*value))) {
+      return Refused("feature", "has no finite float32 as its value");
+    }
+    features_.push_back({*index, static_cast<float>(*value)});
+    return absl::OkStatus();
+  }
+
+  absl::Status AppendDense(const job::DenseInput& dense,
+                           DenseFeature& feature) const {
+    int64_t elements = 1;
+    for (const int64_t axis : dense.shape()) elements *= axis;
+    const size_t start = feature.values.size();
+    feature.values.resize(start + elements);
+    float* values = feature.values.data() + start;
+    for (const Feature& f : features_) {
+      const int64_t element = f.index - set_.first_index;
+      if (element >= elements) {
+        return absl::DataLossError(
+            absl::StrCat("index ", f.index, " is beyond ", elements,
+                         " features from ", set_.first_index));
+      }
+      values[element] += f.value;
+      if (std::isfinite(values[element])) continue;
+      return absl::DataLossError(absl::StrCat(
+          "the values of index ", f.index, " add up to more than a float32"));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AppendIds(IdFeature& feature) const {
+    for (const Feature& f : features_) {
+      feature.ids.push_back(static_cast<uint64_t>(f.index));
+      feature.weights.push_back(f.value);
+    }
+    if (feature.ids.size() > std::numeric_limits<int32_t>::max()) {
+      return absl::DataLossError("more than 2^31 - 1 ids in a batch");
+    }
+    feature.offsets.push_back(static_cast<int32_t>(feature.ids.size()));
+    return absl::OkStatus();
+  }
+
+  absl::Status Refused(absl::string_view part, absl::string_view what) const {
+    return absl::DataLossError(absl::StrCat(
+        part, " \"", absl::CHexEscape(at_.substr(0, kMaxShownBytes)), "\" ",
+        what));
+  }
+
+  const LibsvmSet& set_;
+  absl::string_view line_;
+  absl::string_view at_;  // the token that is being read
+  std::vector<Feature> features_;
+};
+
+std::unique_ptr<ExampleDecoder> LibsvmSet::NewDecoder() const {
+  return std::make_unique<LibsvmDecoder>(*this);
+}
+
+absl::Status CheckInputs(const ModelInputs& inputs) {
+  for (const job::ModelInput& input : inputs.inputs) {
+    if (!ReadsWhole(input, kColumn)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("model input ", input.name(),
+                       " names columns; libsvm has one, features, which is "
+                       "read as a whole"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
+    const job::LibsvmDataset& libsvm, const SetOptions& options) {
+  RETURN_IF_ERROR(CheckInputs(options.inputs));
+  RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, "libsvm"));
+  const std::vector<std::string> patterns(libsvm.file().begin(),
+                                          libsvm.file().end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FindFiles(options.data_dir, patterns, "libsvm.file"));
+  ASSIGN_OR_RETURN(Records records, ReadLines(files, '#'));
+  return std::make_shared<LibsvmSet>(std::move(records), libsvm,
+                                     options.inputs);
+}
+
+}  // namespace parasol

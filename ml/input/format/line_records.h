@@ -1,0 +1,24 @@
+#ifndef PARASOL_ML_INPUT_FORMAT_LINE_RECORDS_H_
+#define PARASOL_ML_INPUT_FORMAT_LINE_RECORDS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "ml/input/format/records.h"
+
+namespace parasol {
+
+// The line without blanks at its ends and without a CR.
+absl::string_view Trimmed(absl::string_view line);
+
+// The lines of the files, all but empty ones and those that begin with
+// `comment`. A file's byte order mark is passed over.
+//   DataLoss, …  as for ReadWholeFile.
+absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
+                                  char comment);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_FORMAT_LINE_RECORDS_H_

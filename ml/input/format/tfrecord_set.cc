@@ -1,0 +1,249 @@
+#include "ml/input/format/tfrecord_set.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "ml/input/feature/row_features.h"
+#include "ml/input/feature/value.h"
+#include "ml/input/format/file_set.h"
+#include "ml/input/format/tf_example.h"
+#include "ml/input/format/whole_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kLengthBytes = 8;
+constexpr size_t kCrcBytes = 4;
+constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
+constexpr int64_t kRecordsLookedAt = 1000;
+constexpr size_t kMaxColumns = 65536;
+
+uint64_t LittleEndian(absl::string_view bytes) {
+  uint64_t number = 0;
+  for (size_t i = bytes.size(); i-- > 0;) {
+    number = number << 8 | static_cast<uint8_t>(bytes[i]);
+  }
+  return number;
+}
+
+bool CrcIs(absl::string_view stored, absl::string_view bytes) {
+  return LittleEndian(stored) == MaskCrc(Crc32cOf(bytes));
+}
+
+struct TfRecordSet final : public ExampleSet {
+  TfRecordSet(Records read, RowFeatures row_features, const LabelForm& form,
+              const job::TfRecordDataset& spec)
+      : records(std::move(read)),
+        starts(records.file_starts()),
+        features(std::move(row_features)),
+        label_form(form),
+        is_weighted(spec.has_weight()) {
+    for (size_t i = 0; i < features.columns().size(); ++i) {
+      slots[features.columns()[i]].push_back(i);
+    }
+    label_slot = features.columns().size();
+    slots[spec.label()].push_back(label_slot);
+    if (is_weighted) slots[spec.weight()].push_back(label_slot + 1);
+  }
+
+  const std::vector<int64_t>& file_starts() const override { return starts; }
+  std::unique_ptr<ExampleDecoder> NewDecoder() const override;
+
+  const Records records;
+  const std::vector<int64_t> starts;
+  const RowFeatures features;
+  const LabelForm label_form;
+  const bool is_weighted;
+  // Where in a Row the features go: those of `features`, label, weight.
+  absl::flat_hash_map<std::string, std::vector<size_t>> slots;
+  size_t label_slot;
+};
+
+class TfRecordDecoder final : public ExampleDecoder {
+ public:
+  explicit TfRecordDecoder(const TfRecordSet& set)
+      : set_(set), row_(set.label_slot + 2) {}
+
+  absl::Status Append(int64_t example, uint64_t /*random*/,
+                      Batch& batch) override {
+    ASSIGN_OR_RETURN(const absl::string_view bytes,
+                     TfRecordBytes(set_.records, example));
+    const absl::Status status = AppendExample(bytes, batch);
+    if (status.ok()) return status;
+    return set_.records.Corrupt(example, 0, status.message());
+  }
+
+ private:
+  absl::Status AppendExample(absl::string_view bytes, Batch& batch) {
+    for (std::vector<FieldValue>& values : row_) values.clear();
+    RETURN_IF_ERROR(
+        ForEachFeature(bytes,
+                       [this](absl::string_view name,
+                              absl::string_view feature) -> absl::Status {
+                         const auto wanted = set_.slots.find(name);
+                         if (wanted == set_.slots.end())
+                           return absl::OkStatus();
+                         for (const size_t slot : wanted->second) {
+                           RETURN_IF_ERROR(ReadFeature(feature, row_[slot]));
+                         }
+                         return absl::OkStatus();
+                       }));
+    RETURN_IF_ERROR(set_.features.Append(row_, batch));
+    RETURN_IF_ERROR(AppendLabels(batch));
+    if (!set_.is_weighted) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const double weight,
+                     OnlyNumber(row_[set_.label_slot + 1], "weight"));
+    return AppendWeight(weight, batch.weights);
+  }
+
+  // One number, or as many as the loss wants.
+  absl::Status AppendLabels(Batch& batch) const {
+    const std::vector<FieldValue>& values = row_[set_.label_slot];
+    const LabelForm& form = set_.label_form;
+    const bool is_list = form.kind != LabelForm::Kind::kClass &&
+                         static_cast<int64_t>(values.size()) == form.width &&
+                         form.width > 1;
+    if (!is_list) {
+      if (form.kind == LabelForm::Kind::kNumbers && form.width > 1) {
+        return absl::DataLossError(absl::StrCat("the label has ", values.size(),
+                                                " values, not ", form.width));
+      }
+      ASSIGN_OR_RETURN(const double label, OnlyNumber(values, "label"));
+      return AppendLabel(form, label, batch.labels);
+    }
+    for (const FieldValue& value : values) {
+      const std::optional<double> number = value.AsNumber();
+      if (!number.has_value()) {
+        return absl::DataLossError("the label has what is no finite number");
+      }
+      RETURN_IF_ERROR(AppendLabel({.kind = LabelForm::Kind::kNumbers,
+                                   .is_probability = form.is_probability},
+                                  *number, batch.labels));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::StatusOr<double> OnlyNumber(
+      const std::vector<FieldValue>& values, absl::string_view what) {
+    if (values.size() != 1) {
+      return absl::DataLossError(
+          absl::StrCat("the ", what, " has ", values.size(), " values, not 1"));
+    }
+    const std::optional<double> number = values.front().AsNumber();
+    if (number.has_value()) return *number;
+    return absl::DataLossError(
+        absl::StrCat("the ", what, " is not a finite number"));
+  }
+
+  const TfRecordSet& set_;
+  Row row_;
+};
+
+std::unique_ptr<ExampleDecoder> TfRecordSet::NewDecoder() const {
+  return std::make_unique<TfRecordDecoder>(*this);
+}
+
+// Names in records that can be read; others are the decoder's business.
+std::vector<std::string> ColumnsOf(const Records& records) {
+  std::set<std::string> names;
+  const int64_t looked_at = std::min(records.size(), kRecordsLookedAt);
+  for (int64_t i = 0; i < looked_at; ++i) {
+    const auto bytes = TfRecordBytes(records, i);
+    if (!bytes.ok()) continue;
+    ForEachFeature(*bytes, [&names](absl::string_view name, absl::string_view) {
+      if (names.size() < kMaxColumns) names.emplace(name);
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+absl::Status CheckColumn(const std::vector<std::string>& columns,
+                         const std::string& name, absl::string_view field) {
+  if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(field, ": no example has a feature \"", name, "\""));
+}
+
+}  // namespace
+
+void IndexTfRecords(absl::string_view file, Records& records) {
+  for (size_t at = 0; at < file.size();) {
+    const absl::string_view rest = file.substr(at);
+    const auto broken = [&](absl::string_view what) {
+      records.AddBroken(at, rest.size(),
+                        absl::StrCat(what, "; the last ", rest.size(),
+                                     " bytes of the file are lost"));
+    };
+    if (rest.size() < kHeaderBytes + kCrcBytes) {
+      return broken("ends within the frame of a record");
+    }
+    if (!CrcIs(rest.substr(kLengthBytes, kCrcBytes),
+               rest.substr(0, kLengthBytes))) {
+      return broken("the crc32c of a record's length is wrong");
+    }
+    const uint64_t length = LittleEndian(rest.substr(0, kLengthBytes));
+    if (length > rest.size() - kHeaderBytes - kCrcBytes) {
+      return broken(absl::StrCat("ends within a record of ", length, " bytes"));
+    }
+    records.Add(at, kHeaderBytes + length + kCrcBytes);
+    at += kHeaderBytes + length + kCrcBytes;
+  }
+}
+
+absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
+                                                int64_t record) {
+  RETURN_IF_ERROR(records.CheckWhole(record));
+  const absl::string_view framed = records[record];
+  const absl::string_view bytes =
+      framed.substr(kHeaderBytes, framed.size() - kHeaderBytes - kCrcBytes);
+  if (CrcIs(framed.substr(framed.size() - kCrcBytes), bytes)) return bytes;
+  return records.Corrupt(record, 0, "the crc32c of a record is wrong");
+}
+
+absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
+    const job::TfRecordDataset& tfrecord, const SetOptions& options) {
+  if (!tfrecord.has_label()) {
+    return absl::InvalidArgumentError("tfrecord.label is not set");
+  }
+  const std::vector<std::string> patterns(tfrecord.file().begin(),
+                                          tfrecord.file().end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FindFiles(options.data_dir, patterns, "tfrecord.file"));
+  Records records(Records::Content::kBinary);
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
+    IndexTfRecords(records.AddFile(path, std::move(bytes)), records);
+  }
+  if (!options.skip_corrupt) {
+    RETURN_IF_ERROR(records.CheckAllWhole());
+  }
+  Columns columns = {.names = ColumnsOf(records),
+                     .labels_and_weights = {tfrecord.label()}};
+  RETURN_IF_ERROR(
+      CheckColumn(columns.names, tfrecord.label(), "tfrecord.label"));
+  if (tfrecord.has_weight()) {
+    RETURN_IF_ERROR(
+        CheckColumn(columns.names, tfrecord.weight(), "tfrecord.weight"));
+    columns.labels_and_weights.push_back(tfrecord.weight());
+  }
+  ASSIGN_OR_RETURN(RowFeatures features,
+                   RowFeatures::Create(options.inputs.inputs, columns));
+  return std::make_shared<TfRecordSet>(std::move(records), std::move(features),
+                                       options.inputs.label, tfrecord);
+}
+
+}  // namespace parasol

@@ -1,0 +1,160 @@
+#include "ml/input/format/tfrecord_set.h"
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/input/format/idx_writer.h"
+#include "ml/input/testing/input_files.h"
+#include "ml/input/testing/read_all.h"
+#include "ml/input/testing/tf_example_writer.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kModel[] =
+    "loss { binary_crossentropy {} } input { name: 'x' dense { shape: 2 } } ";
+constexpr char kSet[] = "tfrecord { file: 'set.tfrecord' label: 'y' } ";
+
+std::string Labelled(const std::vector<float>& x, int64_t y) {
+  return TfRecord(ExampleOf(RealFeature("x", x) + IntegerFeature("y", {y})));
+}
+
+TEST(TfRecordSetTest, FeaturesOfEveryKindAreColumns) {
+  const std::string records =
+      TfRecord(ExampleOf(IntegerFeature("y", {1}) +
+                         RealFeature("x", {0.5, -2}) +
+                         TextFeature("word", {"a", "b"}) +
+                         IntegerFeature("id", {7}) + RealFeature("w", {3}))) +
+      TfRecord(ExampleOf(RealFeature("x", {1, 2}) + RealFeature("w", {0}) +
+                         RealFeature("y", {0}) + IntegerFeature("id", {})));
+  for (const std::string& bytes : {records, Gzip(records)}) {
+    WriteTestFile("set.tfrecord", bytes);
+    ASSERT_OK_AND_ASSIGN(
+        const Batch batch,
+        ReadAll("tfrecord { file: 'set.tfrecord' label: 'y' weight: 'w' }",
+                absl::StrCat(kModel,
+                             "input { name: 'i' ids { column { name: 'word' "
+                             "vocabulary { value: 'b' } } column { name: 'id' "
+                             "identity { num_ids: 10 } } } } input { name: "
+                             "'id' ids {} }")));
+    EXPECT_THAT(batch.dense[0].values, ElementsAre(0.5, -2, 1, 2));
+    EXPECT_THAT(batch.ids[0].offsets, ElementsAre(0, 3, 5));
+    EXPECT_THAT(batch.ids[0].ids, ElementsAre(1, 0, 10, 2, 13));
+    EXPECT_THAT(batch.ids[1].offsets, ElementsAre(0, 1, 1));
+    EXPECT_THAT(batch.ids[1].ids, ElementsAre(7));
+    EXPECT_THAT(batch.labels, ElementsAre(1, 0));
+    EXPECT_THAT(batch.weights, ElementsAre(3, 0));
+  }
+}
+
+TEST(TfRecordSetTest, LabelsMayBeProbabilities) {
+  WriteTestFile("set.tfrecord",
+                TfRecord(ExampleOf(RealFeature("x", {1}) +
+                                   RealFeature("y", {.25, .75}))) +
+                    TfRecord(ExampleOf(RealFeature("x", {1}) +
+                                       IntegerFeature("y", {1}))));
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      ReadAll(kSet,
+              "loss { categorical_crossentropy {} } layer { dense { units: 2 } "
+              "} input { name: 'x' dense { shape: 1 } }"));
+  EXPECT_THAT(batch.labels, ElementsAre(.25, .75, 0, 1));
+}
+
+TEST(TfRecordSetTest, WrongRecordsAreNamedOrLeftOut) {
+  const std::string good = Labelled({1, 2}, 1);
+  std::string bad_crc = good;
+  bad_crc[20] ^= 1;
+  const struct {
+    std::string bytes;
+    std::string want;
+  } cases[] = {
+      {bad_crc, "the crc32c of a record is wrong"},
+      {Labelled({1}, 1), "column x: 1 values, not 2"},
+      {TfRecord(ExampleOf(RealFeature("x", {1, 2}))),
+       "the label has 0 values, not 1"},
+      {TfRecord("garbage"), "not a tf.Example"},
+      {TfRecord(ExampleOf(FeatureEntry("x", "\x12\x7f"))), "not a tf.Example"},
+      {TfRecord(ExampleOf(
+           FeatureEntry("x", MessageField(2, MessageField(1, "12345"))))),
+       "a float_list of half a number"},
+      {TfRecord(ExampleOf(
+           FeatureEntry("y", MessageField(3, MessageField(1, "\xff\xff"))))),
+       "an int64_list of half a number"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.want);
+    WriteTestFile("set.tfrecord", good + c.bytes + Labelled({3, 4}, 0));
+    EXPECT_THAT(ReadAll(kSet, kModel),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr(absl::StrCat("/set.tfrecord at byte ",
+                                                      good.size(), ": ")),
+                               HasSubstr(c.want))));
+    ASSERT_OK_AND_ASSIGN(
+        const Batch rest,
+        ReadAll(absl::StrCat(kSet, "on_corrupt: SKIP"), kModel));
+    EXPECT_THAT(rest.dense[0].values, ElementsAre(1, 2, 3, 4));
+    EXPECT_THAT(rest.labels, ElementsAre(1, 0));
+  }
+}
+
+TEST(TfRecordSetTest, ABrokenFrameCostsTheRestOfItsFile) {
+  const std::string good = Labelled({1, 2}, 1);
+  std::string bad_length = good;
+  bad_length[0] ^= 1;
+  const struct {
+    std::string bytes;
+    std::string want;
+  } cases[] = {
+      {bad_length + good, "the crc32c of a record's length is wrong; the last"},
+      {good.substr(0, 15), "ends within the frame of a record; the last 15"},
+      {good.substr(0, good.size() - 1), "ends within a record of"},
+  };
+  for (const auto& c : cases) {
+    WriteTestFile("set.tfrecord", good + c.bytes);
+    WriteTestFile("set_2.tfrecord", Labelled({3, 4}, 0));
+    const std::string two = "tfrecord { file: 'set*.tfrecord' label: 'y' } ";
+    EXPECT_THAT(ReadAll(two, kModel),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         AllOf(HasSubstr("/set.tfrecord at byte "),
+                               HasSubstr(c.want))));
+    ASSERT_OK_AND_ASSIGN(const Batch rest,
+                         ReadAll(two + "on_corrupt: SKIP", kModel));
+    EXPECT_THAT(rest.labels, ElementsAre(1, 0));
+  }
+}
+
+TEST(TfRecordSetTest, FeaturesThatNoExampleHasAreNamed) {
+  WriteTestFile("set.tfrecord", Labelled({1, 2}, 1));
+  const struct {
+    std::string dataset;
+    std::string input;
+    std::string want;
+  } cases[] = {
+      {"", "dense { shape: 2 }", "tfrecord.label is not set"},
+      {"label: 'z'", "dense { shape: 2 }",
+       "tfrecord.label: no example has a feature \"z\""},
+      {"label: 'y' weight: 'z'", "dense { shape: 2 }",
+       "tfrecord.weight: no example has a feature \"z\""},
+      {"label: 'y'", "ids { column { name: 'z' hash {} } }",
+       "model input i: the data set has no column \"z\", but x, y"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(
+        ReadAll(
+            absl::StrCat("tfrecord { file: 'set.tfrecord' ", c.dataset, " }"),
+            absl::StrCat("input { name: 'i' ", c.input, " }")),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

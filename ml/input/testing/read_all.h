@@ -1,0 +1,51 @@
+#ifndef PARASOL_ML_INPUT_TESTING_READ_ALL_H_
+#define PARASOL_ML_INPUT_TESTING_READ_ALL_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/input/input_pipeline.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+template <typename Message>
+Message FromText(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message))
+      << text;
+  return message;
+}
+
+// Returns what the model reads that `text` describes, whose last layer, if it
+// has any, is dense.
+inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
+  const auto model = FromText<job::Model>(text);
+  const int64_t outputs =
+      model.layer().empty() ? 0 : model.layer().rbegin()->dense().units();
+  return ModelInputsOf(model, outputs);
+}
+
+// The whole data set, of files in the test's directory, in its order: as one
+// batch, whatever batches it comes in. No examples: an empty batch.
+inline absl::StatusOr<Batch> ReadAll(const std::string& dataset,
+                                     const std::string& model) {
+  const auto spec = FromText<job::Dataset>("batch_size: 100000 " + dataset);
+  ASSIGN_OR_RETURN(const ModelInputs inputs, InputsFromText(model));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<InputPipeline> pipeline,
+      InputPipeline::Open(spec, inputs, {.data_dir = testing::TempDir()}));
+  ASSIGN_OR_RETURN(const Batch* batch, pipeline->Next());
+  return batch == nullptr ? Batch() : *batch;
+}
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_TESTING_READ_ALL_H_

@@ -1,0 +1,82 @@
+#ifndef PARASOL_ML_KERNEL_IMAGE_CONVOLUTION_H_
+#define PARASOL_ML_KERNEL_IMAGE_CONVOLUTION_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/device/device.h"
+#include "ml/kernel/affine.h"
+#include "ml/kernel/image/window.h"
+
+namespace parasol {
+
+struct ConvolutionShape {
+  int64_t examples = 0;
+  WindowAxis height;
+  WindowAxis width;
+  int64_t channels = 0;
+  int64_t filters = 0;
+
+  // The product of the kernel's first three axes.
+  int64_t window_size() const {
+    return height.window * width.window * channels;
+  }
+  int64_t outputs() const { return examples * height.output * width.output; }
+  int64_t x_size() const {
+    return examples * height.input * width.input * channels;
+  }
+  int64_t y_size() const { return outputs() * filters; }
+};
+
+// The convolution (cross-correlation) of images with a kernel:
+//   y[n,i,j,f] = epilogue(bias[f] + Σ x[n, i·s+k-p, j·t+l-q, c] · w[k,l,c,f])
+// x [examples, height, width, channels], w [height, width, channels, filters],
+// y [examples, output height, output width, filters]; what is padding is 0.
+//
+// Everything is enqueued on the compute stream; outputs overlap no input.
+// Products have the precision of the device. Borrows the device. Not
+// thread-safe. Unavailable: the device was lost.
+class Convolution {
+ public:
+  struct Options {
+    bool has_bias = false;
+    Epilogue epilogue = Epilogue::kNone;
+  };
+
+  // Each operation may take its memory when it is first computed (evaluation
+  // needs none for gradients), and fails then as this does:
+  //   ResourceExhausted  the device is full.
+  static absl::StatusOr<std::unique_ptr<Convolution>> Create(
+      Device& device, const ConvolutionShape& shape, const Options& options);
+  virtual ~Convolution() = default;
+
+  // `bias` is read only if Options has one.
+  virtual absl::Status Forward(const float* x, const float* kernel,
+                               const float* bias, float* y) = 0;
+
+  // `dy` is the gradient before the epilogue. `dbias` is written only if
+  // Options has a bias.
+  virtual absl::Status VariableGradients(const float* x, const float* dy,
+                                         float* dkernel, float* dbias) = 0;
+  virtual absl::Status InputGradient(const float* dy, const float* kernel,
+                                     float* dx) = 0;
+};
+
+// What Convolution::Create() chooses from.
+namespace cpu {
+absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
+    Device& device, const ConvolutionShape& shape,
+    const Convolution::Options& options);
+}  // namespace cpu
+
+namespace cuda {
+absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
+    Device& device, const ConvolutionShape& shape,
+    const Convolution::Options& options);
+}  // namespace cuda
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_KERNEL_IMAGE_CONVOLUTION_H_

@@ -1,0 +1,209 @@
+#include "ml/kernel/image/convolution.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/device/testing/device_fixture.h"
+#include "ml/kernel/testing/reference_image.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+constexpr auto kSame = WindowPadding::kSame;
+constexpr auto kValid = WindowPadding::kValid;
+
+struct Case {
+  std::string name;
+  ConvolutionShape shape;
+};
+
+const Case kCases[] = {
+    {"one pixel",
+     {1, FitWindow(1, 1, 1, kSame), FitWindow(1, 1, 1, kSame), 1, 1}},
+    {"LeNet's first",
+     {3, FitWindow(28, 5, 1, kSame), FitWindow(28, 5, 1, kSame), 1, 6}},
+    {"LeNet's second",
+     {2, FitWindow(14, 5, 1, kValid), FitWindow(14, 5, 1, kValid), 6, 16}},
+    {"a residual block's",
+     {2, FitWindow(8, 3, 1, kSame), FitWindow(8, 3, 1, kSame), 16, 16}},
+    {"stride 2, padding only at the end",
+     {2, FitWindow(8, 3, 2, kSame), FitWindow(8, 3, 2, kSame), 16, 32}},
+    {"odd sizes, both axes different",
+     {1, FitWindow(7, 3, 2, kSame), FitWindow(11, 2, 3, kSame), 3, 5}},
+    {"1x1, stride above the window",
+     {2, FitWindow(8, 1, 2, kSame), FitWindow(9, 1, 3, kSame), 16, 32}},
+    {"rows that no window reaches",
+     {2, FitWindow(9, 2, 4, kValid), FitWindow(10, 3, 4, kValid), 4, 7}},
+    {"a window as large as the image",
+     {2, FitWindow(6, 6, 1, kValid), FitWindow(5, 5, 1, kValid), 3, 17}},
+    {"a window larger than the image",
+     {2, FitWindow(2, 5, 1, kSame), FitWindow(3, 7, 1, kSame), 2, 3}},
+    {"many channels",
+     {2, FitWindow(4, 3, 1, kSame), FitWindow(4, 3, 1, kSame), 65, 33}},
+};
+
+std::vector<double> Random(int64_t size, uint32_t seed) {
+  return RandomMatrix(1, size, seed).values;
+}
+
+std::vector<float> Floats(const std::vector<double>& values) {
+  return std::vector<float>(values.begin(), values.end());
+}
+
+// Sums of `terms` products of values below 1, each rounded at 2^-24 of a sum
+// that grows like sqrt(terms); eight times that is never reached by chance.
+float Tolerance(int64_t terms) {
+  return 8 * std::ldexp(1.0f, -24) * std::max<float>(terms, 4);
+}
+
+class ConvolutionTest : public DeviceTest {
+ protected:
+  float* PutRandom(int64_t size, uint32_t seed) {
+    return Put(Floats(Random(size, seed)));
+  }
+
+  std::unique_ptr<Convolution> Make(const ConvolutionShape& shape,
+                                    const Convolution::Options& options) {
+    absl::StatusOr<std::unique_ptr<Convolution>> convolution =
+        Convolution::Create(device(), shape, options);
+    EXPECT_OK(convolution.status());
+    return *std::move(convolution);
+  }
+};
+
+TEST_P(ConvolutionTest, ForwardIsTheReferenceWithAndWithoutBias) {
+  for (const auto& [name, shape] : kCases) {
+    SCOPED_TRACE(name);
+    const std::vector<double> x = Random(shape.x_size(), 1);
+    const std::vector<double> w =
+        Random(shape.window_size() * shape.filters, 2);
+    const std::vector<double> bias = Random(shape.filters, 3);
+    float* const y = PutRandom(shape.y_size(), 4);
+    for (const bool has_bias : {false, true}) {
+      const auto convolution = Make(shape, {.has_bias = has_bias});
+      EXPECT_OK(convolution->Forward(Put(Floats(x)), Put(Floats(w)),
+                                     Put(Floats(bias)), y));
+      EXPECT_THAT(
+          Get(y, shape.y_size()),
+          Pointwise(FloatNear(Tolerance(shape.window_size())),
+                    Floats(reference::Convolution(
+                        shape, x, w, has_bias ? bias : reference::Values()))));
+    }
+  }
+}
+
+TEST_P(ConvolutionTest, ReluComesAfterTheBias) {
+  for (const auto& [name, shape] : kCases) {
+    SCOPED_TRACE(name);
+    const std::vector<double> x = Random(shape.x_size(), 1);
+    const std::vector<double> w =
+        Random(shape.window_size() * shape.filters, 2);
+    const std::vector<double> bias = Random(shape.filters, 3);
+    float* const y = PutRandom(shape.y_size(), 4);
+    const auto convolution =
+        Make(shape, {.has_bias = true, .epilogue = Epilogue::kRelu});
+    EXPECT_OK(convolution->Forward(Put(Floats(x)), Put(Floats(w)),
+                                   Put(Floats(bias)), y));
+    std::vector<double> want = reference::Convolution(shape, x, w, bias);
+    for (double& value : want) value = std::max(value, 0.0);
+    EXPECT_THAT(
+        Get(y, shape.y_size()),
+        Pointwise(FloatNear(Tolerance(shape.window_size())), Floats(want)));
+  }
+}
+
+TEST_P(ConvolutionTest, ReluKeepsNan) {
+  const ConvolutionShape shape = {1, FitWindow(8, 3, 1, kSame),
+                                  FitWindow(8, 3, 1, kSame), 16, 16};
+  std::vector<float> x(shape.x_size(), 1);
+  x[0] = std::numeric_limits<float>::quiet_NaN();
+  float* const y = PutRandom(shape.y_size(), 1);
+  const auto convolution = Make(shape, {.epilogue = Epilogue::kRelu});
+  EXPECT_OK(convolution->Forward(
+      Put(x), PutRandom(shape.window_size() * shape.filters, 2), nullptr, y));
+  EXPECT_TRUE(std::isnan(Get(y, shape.y_size())[0]));
+}
+
+TEST_P(ConvolutionTest, VariableGradientsAreTheReference) {
+  for (const auto& [name, shape] : kCases) {
+    SCOPED_TRACE(name);
+    const std::vector<double> x = Random(shape.x_size(), 1);
+    const std::vector<double> dy = Random(shape.y_size(), 2);
+    const int64_t size = shape.window_size() * shape.filters;
+    float* const dw = PutRandom(size, 3);
+    float* const dbias = PutRandom(shape.filters, 4);
+    const auto convolution = Make(shape, {.has_bias = true});
+    EXPECT_OK(convolution->VariableGradients(Put(Floats(x)), Put(Floats(dy)),
+                                             dw, dbias));
+    EXPECT_THAT(
+        Get(dw, size),
+        Pointwise(FloatNear(Tolerance(shape.outputs())),
+                  Floats(reference::ConvolutionKernelGradient(shape, x, dy))));
+    std::vector<double> sums(shape.filters);
+    for (size_t i = 0; i < dy.size(); ++i) sums[i % sums.size()] += dy[i];
+    EXPECT_THAT(Get(dbias, shape.filters),
+                Pointwise(FloatNear(Tolerance(shape.outputs())), Floats(sums)));
+  }
+}
+
+TEST_P(ConvolutionTest, InputGradientIsTheReference) {
+  for (const auto& [name, shape] : kCases) {
+    SCOPED_TRACE(name);
+    const std::vector<double> dy = Random(shape.y_size(), 1);
+    const std::vector<double> w =
+        Random(shape.window_size() * shape.filters, 2);
+    float* const dx = PutRandom(shape.x_size(), 3);
+    const auto convolution = Make(shape, {});
+    EXPECT_OK(convolution->InputGradient(Put(Floats(dy)), Put(Floats(w)), dx));
+    EXPECT_THAT(
+        Get(dx, shape.x_size()),
+        Pointwise(FloatNear(Tolerance(shape.height.window * shape.width.window *
+                                      shape.filters)),
+                  Floats(reference::ConvolutionInputGradient(shape, dy, w))));
+  }
+}
+
+TEST(ConvolutionThreadsTest, TwoThreadsComputeWhatOneDoes) {
+  const ConvolutionShape shape = {8, FitWindow(16, 3, 1, kSame),
+                                  FitWindow(16, 3, 1, kSame), 16, 32};
+  const std::vector<float> x = Floats(Random(shape.x_size(), 1));
+  const std::vector<float> dy = Floats(Random(shape.y_size(), 2));
+  const int64_t size = shape.window_size() * shape.filters;
+  const std::vector<float> w = Floats(Random(size, 3));
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2}) {
+    auto device = *Device::Open("cpu", {.threads = threads});
+    auto convolution = *Convolution::Create(
+        *device, shape, {.has_bias = true, .epilogue = Epilogue::kRelu});
+    std::vector<float> all(shape.y_size() + size + shape.filters +
+                           shape.x_size());
+    float* const y = all.data();
+    float* const dw = y + shape.y_size();
+    float* const dbias = dw + size;
+    EXPECT_OK(convolution->Forward(x.data(), w.data(), dy.data(), y));
+    EXPECT_OK(convolution->VariableGradients(x.data(), dy.data(), dw, dbias));
+    EXPECT_OK(
+        convolution->InputGradient(dy.data(), w.data(), dbias + shape.filters));
+    results.push_back(std::move(all));
+  }
+  EXPECT_THAT(results[1],
+              Pointwise(FloatNear(Tolerance(shape.outputs())), results[0]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ConvolutionTest, DevicesUnderTest(),
+                         DeviceName);
+
+}  // namespace
+}  // namespace parasol

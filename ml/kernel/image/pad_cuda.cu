@@ -1,0 +1,72 @@
+#include <cstdint>
+
+#include "ml/device/cuda_launch.h"
+#include "ml/kernel/image/pad.h"
+
+namespace parasol::cuda {
+namespace {
+
+// As plain arrays: std::array's functions are the host's.
+struct Axes {
+  explicit Axes(const PadShape& shape) : count(static_cast<int>(shape.axes)) {
+    for (int i = 0; i < count; ++i) {
+      input[i] = shape.input[i];
+      before[i] = shape.before[i];
+      output[i] = shape.before[i] + shape.input[i] + shape.after[i];
+    }
+  }
+
+  // Where in x element `i` of y comes from; -1: it is padding.
+  __device__ int64_t Source(int64_t i) const {
+    int64_t source = 0;
+    int64_t step = 1;
+    for (int axis = count - 1; axis >= 0; --axis) {
+      const int64_t index = i % output[axis] - before[axis];
+      if (index < 0 || index >= input[axis]) return -1;
+      source += index * step;
+      step *= input[axis];
+      i /= output[axis];
+    }
+    return source;
+  }
+
+  int count;
+  int64_t input[PadShape::kMaxAxes];
+  int64_t before[PadShape::kMaxAxes];
+  int64_t output[PadShape::kMaxAxes];
+};
+
+struct Padded {
+  Axes axes;
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
+    const int64_t source = axes.Source(i);
+    y[i] = source < 0 ? 0 : x[source];
+  }
+};
+
+struct GradientOf {
+  Axes axes;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    const int64_t source = axes.Source(i);
+    if (source >= 0) dx[source] = dy[i];
+  }
+};
+
+}  // namespace
+
+absl::Status Pad(Device& device, const PadShape& shape, const float* x,
+                 float* y) {
+  return ForEach(device, "padding", shape.y_size(), Padded{Axes(shape), x, y});
+}
+
+absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
+                         float* dx) {
+  return ForEach(device, "gradient of padding", shape.y_size(),
+                 GradientOf{Axes(shape), dy, dx});
+}
+
+}  // namespace parasol::cuda

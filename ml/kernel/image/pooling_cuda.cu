@@ -1,0 +1,171 @@
+#include <cstdint>
+#include <memory>
+
+#include "ml/device/cuda_launch.h"
+#include "ml/kernel/image/pooling.h"
+
+namespace parasol::cuda {
+namespace {
+
+using Kind = PoolingShape::Kind;
+
+// What one window covers of an image: rows and columns [first, end).
+struct Cover {
+  __device__ Cover(const PoolingShape& s, int64_t i, int64_t j) {
+    const int64_t row = i * s.height.stride - s.height.before;
+    const int64_t column = j * s.width.stride - s.width.before;
+    first_row = row < 0 ? 0 : row;
+    first_column = column < 0 ? 0 : column;
+    end_row = min(row + s.height.window, s.height.input);
+    end_column = min(column + s.width.window, s.width.input);
+  }
+
+  __device__ int64_t pixels() const {
+    return (end_row - first_row) * (end_column - first_column);
+  }
+
+  int64_t first_row, end_row, first_column, end_column;
+};
+
+// An element of x or y, from its position.
+struct Element {
+  __device__ Element(int64_t position, int64_t rows, int64_t columns,
+                     int64_t channels) {
+    c = position % channels;
+    position /= channels;
+    column = position % columns;
+    position /= columns;
+    row = position % rows;
+    n = position / rows;
+  }
+
+  int64_t n, row, column, c;
+};
+
+__device__ int64_t Position(const PoolingShape& s, int64_t n, int64_t row,
+                            int64_t column, int64_t c) {
+  return ((n * s.height.input + row) * s.width.input + column) * s.channels + c;
+}
+
+template <Kind kKind>
+struct PooledOf {
+  PoolingShape s;
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
+    const Element e(i, s.height.output, s.width.output, s.channels);
+    const Cover cover(s, e.row, e.column);
+    float result = kKind == Kind::kMax ? -INFINITY : 0;
+    for (int64_t row = cover.first_row; row < cover.end_row; ++row) {
+      for (int64_t column = cover.first_column; column < cover.end_column;
+           ++column) {
+        const float value = x[Position(s, e.n, row, column, e.c)];
+        if (kKind == Kind::kAverage) {
+          result += value;
+        } else if (value > result || value != value) {
+          result = value;
+        }
+      }
+    }
+    y[i] = kKind == Kind::kMax ? result : result / cover.pixels();
+  }
+};
+
+// Whether (row, column) is the first of a window's pixels that is the largest.
+__device__ bool IsFirstLargest(const PoolingShape& s, const float* x,
+                               float largest, const Cover& cover,
+                               const Element& e) {
+  for (int64_t row = cover.first_row; row <= e.row; ++row) {
+    for (int64_t column = cover.first_column; column < cover.end_column;
+         ++column) {
+      const float value = x[Position(s, e.n, row, column, e.c)];
+      if (value == largest || value != value) {
+        return row == e.row && column == e.column;
+      }
+    }
+  }
+  return false;
+}
+
+// Each thread adds up for one pixel what comes from the windows that cover it:
+// always in the same order.
+template <Kind kKind>
+struct GradientOf {
+  PoolingShape s;
+  const float* x;
+  const float* y;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    const Element e(i, s.height.input, s.width.input, s.channels);
+    float sum = 0;
+    for (int64_t k = 0; k < s.height.window; ++k) {
+      const int64_t row = e.row + s.height.before - k;
+      if (row < 0 || row % s.height.stride != 0) continue;
+      const int64_t window_row = row / s.height.stride;
+      if (window_row >= s.height.output) continue;
+      for (int64_t l = 0; l < s.width.window; ++l) {
+        const int64_t column = e.column + s.width.before - l;
+        if (column < 0 || column % s.width.stride != 0) continue;
+        const int64_t window_column = column / s.width.stride;
+        if (window_column >= s.width.output) continue;
+        const int64_t out =
+            ((e.n * s.height.output + window_row) * s.width.output +
+             window_column) *
+                s.channels +
+            e.c;
+        const Cover cover(s, window_row, window_column);
+        if (kKind == Kind::kAverage) {
+          sum += dy[out] / cover.pixels();
+        } else if (IsFirstLargest(s, x, y[out], cover, e)) {
+          sum += dy[out];
+        }
+      }
+    }
+    dx[i] = sum;
+  }
+};
+
+class CudaPooling : public Pooling {
+ public:
+  CudaPooling(Device& device, const PoolingShape& shape)
+      : device_(device), shape_(shape) {}
+
+  absl::Status Forward(const float* x, float* y) override {
+    return shape_.kind == Kind::kMax ? Forward<Kind::kMax>(x, y)
+                                     : Forward<Kind::kAverage>(x, y);
+  }
+
+  absl::Status InputGradient(const float* x, const float* y, const float* dy,
+                             float* dx) override {
+    return shape_.kind == Kind::kMax
+               ? InputGradient<Kind::kMax>(x, y, dy, dx)
+               : InputGradient<Kind::kAverage>(x, y, dy, dx);
+  }
+
+ private:
+  template <Kind kKind>
+  absl::Status Forward(const float* x, float* y) {
+    return ForEach(device_, "pooling", shape_.y_size(),
+                   PooledOf<kKind>{shape_, x, y});
+  }
+
+  template <Kind kKind>
+  absl::Status InputGradient(const float* x, const float* y, const float* dy,
+                             float* dx) {
+    return ForEach(device_, "gradient of pooling", shape_.x_size(),
+                   GradientOf<kKind>{shape_, x, y, dy, dx});
+  }
+
+  Device& device_;
+  const PoolingShape shape_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Pooling>> NewPooling(Device& device,
+                                                    const PoolingShape& shape) {
+  return std::make_unique<CudaPooling>(device, shape);
+}
+
+}  // namespace parasol::cuda

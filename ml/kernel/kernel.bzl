@@ -1,0 +1,32 @@
+"""One operation of the compute plane on every kind of device."""
+
+load("//third_party/cuda:cuda_objects.bzl", "cuda_objects", "if_cuda")
+
+def kernel(name, cuda_hdrs = [], deps = [], absl = [], **kwargs):
+    """A cc_library of `<name>.h`, `<name>.cc`, `<name>_cpu.cc` and `<name>_cuda.cu`.
+
+    `<name>.cc` chooses the version for a device. The CUDA version is compiled
+    where there is a CUDA toolkit.
+
+    Args:
+      name: of the operation.
+      cuda_hdrs: headers of this folder that the CUDA version alone includes.
+      deps: as of cc_library.
+      absl: components of Abseil.
+      **kwargs: as of cc_library.
+    """
+    cuda_objects(
+        name = name + "_cuda",
+        srcs = [name + "_cuda.cu"],
+        hdrs = [name + ".h"] + cuda_hdrs,
+        deps = [dep for dep in deps if not dep.startswith("@")],
+    )
+    native.cc_library(
+        name = name,
+        srcs = [name + ".cc", name + "_cpu.cc"] + if_cuda([":" + name + "_cuda"]),
+        hdrs = [name + ".h"],
+        # A shared library of its own would bring a second CUDA runtime.
+        linkstatic = True,
+        deps = deps + ["@system//:absl_" + component for component in absl],
+        **kwargs
+    )

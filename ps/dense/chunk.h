@@ -1,0 +1,107 @@
+#ifndef PARASOL_PS_DENSE_CHUNK_H_
+#define PARASOL_PS_DENSE_CHUNK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "ml/optimizer/optimizer.h"
+#include "ps/dense/array_pool.h"
+#include "ps/dense/element_runs.h"
+#include "ps/dense/received_gradient.h"
+#include "ps/dense/step_sum.h"
+#include "ps/step/latch.h"
+#include "ps/step/step_state.h"
+
+namespace parasol {
+
+// What a chunk held at one moment; stays as it was while the chunk goes on.
+struct ChunkContents {
+  // Updates that its elements have had.
+  int64_t updates = 0;
+  ArrayRef value;
+  // As many as the optimizer has slot names, each of value's size.
+  std::vector<ArrayRef> slots = {};
+};
+
+// What an update is made with; shared by all chunks of a part.
+struct ChunkUpdater {
+  const Optimizer& optimizer;
+  ArrayPool& pool;
+  // Synchronous: how many gradients make an update.
+  size_t replicas_to_aggregate = 0;
+};
+
+// Up to kChunkElements consecutive elements of a part: the unit of locking and
+// of copying on write. An array that somebody refers to is never written to:
+// the update goes to another one, which takes its place. Thread-safe.
+//
+// Trained either asynchronously, with Apply(), or synchronously, with the rest:
+// see StepState.
+class Chunk {
+ public:
+  Chunk(ChunkContents contents, StepState::Origin origin);
+
+  size_t size() const { return size_; }
+
+  // Applies the next size() elements of `gradient`, which must be there, and
+  // returns the updates that the chunk has had then.
+  int64_t Apply(const ChunkUpdater& updater, GradientReader& gradient)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // After CheckNotAhead(). Takes the next size() elements of `gradient`; the
+  // last gradient of the step makes the update. Counts `latch` down when the
+  // step is complete.
+  StepState::Entry Contribute(const ChunkUpdater& updater, const StepPush& push,
+                              GradientReader& gradient,
+                              std::shared_ptr<Latch> latch, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  void NotifyAt(int64_t updates, uint64_t worker_incarnation,
+                std::shared_ptr<Latch> latch, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Writes to `*out` what it holds at exactly `updates`.
+  void CaptureAt(int64_t updates, std::shared_ptr<ChunkContents> out,
+                 std::shared_ptr<Latch> latch, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelCapture() ABSL_LOCKS_EXCLUDED(mu_);
+
+  void Abandon(const absl::Status& status, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  int64_t updates() const ABSL_LOCKS_EXCLUDED(mu_);
+  // The slots are left out.
+  ChunkContents Value() const ABSL_LOCKS_EXCLUDED(mu_);
+  ChunkContents Contents() const ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  // Up to so many of the next elements of a gradient.
+  using NextRun = absl::FunctionRef<ElementRuns::Run(size_t max_count)>;
+
+  void Update(const ChunkUpdater& updater, NextRun next_run)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void UpdateWithMean(const ChunkUpdater& updater)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void MakeSlotsUnique(ArrayPool& pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const size_t size_;
+  mutable absl::Mutex mu_;
+  // Without `updates`, which `state_` has.
+  ChunkContents arrays_ ABSL_GUARDED_BY(mu_);
+  StepState state_ ABSL_GUARDED_BY(mu_);
+  StepSum sum_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_DENSE_CHUNK_H_

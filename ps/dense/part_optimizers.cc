@@ -1,0 +1,51 @@
+#include "ps/dense/part_optimizers.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+
+PartOptimizers::PartOptimizers(std::unique_ptr<const Optimizer> of_job)
+    : of_job_(std::move(of_job)) {}
+
+absl::StatusOr<PartOptimizers> PartOptimizers::Create(
+    const job::Optimizer& of_job, const TableLayout& layout) {
+  ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
+                   MakeOptimizer(of_job));
+  PartOptimizers optimizers(std::move(optimizer));
+  for (const wire::PartSpec& part : layout.parts()) {
+    if (!part.has_optimizer()) continue;
+    ASSIGN_OR_RETURN(optimizers.own_[part.id()],
+                     MakeOptimizer(part.optimizer()),
+                     _ << "\"" << part.variable() << "\"");
+  }
+  return optimizers;
+}
+
+const Optimizer& PartOptimizers::of(size_t part) const {
+  const auto own = own_.find(part);
+  return own == own_.end() ? *of_job_ : *own->second;
+}
+
+absl::StatusOr<uint64_t> PartOptimizers::CountBytes(const TableLayout& layout,
+                                                    uint64_t limit) const {
+  uint64_t bytes = 0;
+  for (const wire::PartSpec& part : layout.parts()) {
+    const uint64_t element_bytes =
+        sizeof(float) * (1 + of(part.id()).slot_names().size());
+    const uint64_t elements = part.elements();
+    if (elements > (limit - bytes) / element_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "with the ", elements, " elements of \"", part.variable(),
+          "\" and their slots the shard has "
+          "more than ",
+          limit, " bytes"));
+    }
+    bytes += elements * element_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace parasol

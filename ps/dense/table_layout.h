@@ -1,0 +1,68 @@
+#ifndef PARASOL_PS_DENSE_TABLE_LAYOUT_H_
+#define PARASOL_PS_DENSE_TABLE_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "google/protobuf/repeated_field.h"
+#include "proto/parameter.pb.h"
+
+namespace parasol {
+
+// Which chunks a shard's parts consist of. The chunks of all parts are numbered
+// through, part by part. Immutable.
+class TableLayout {
+ public:
+  //   InvalidArgument    ids are not 0, 1, …; a part is empty, not inside its
+  //                      variable, or overlaps another; a size over 2^63.
+  //   ResourceExhausted  more than `max_elements` in all parts.
+  static absl::StatusOr<TableLayout> Create(
+      const google::protobuf::RepeatedPtrField<wire::PartSpec>& parts,
+      uint64_t max_elements);
+
+  struct Chunk {
+    size_t part = 0;
+    int64_t first_element = 0;  // of the flattened variable
+    size_t elements = 0;
+  };
+
+  const std::vector<wire::PartSpec>& parts() const { return parts_; }
+  const std::vector<Chunk>& chunks() const { return chunks_; }
+  // Over all parts.
+  uint64_t elements() const { return elements_; }
+
+  // Numbers of the chunks, ascending by (variable, first_element): the order
+  // in which a checkpoint keeps them.
+  std::vector<size_t> ChunksInCheckpointOrder() const;
+
+  // Chunks [first, last) with `elements` elements.
+  struct ChunkRange {
+    size_t first = 0;
+    size_t last = 0;
+    size_t elements = 0;
+  };
+
+  // The chunks of each range.
+  //   InvalidArgument  a range names no part, doesn't consist of whole chunks,
+  //                    or overlaps another; none, or too many of them.
+  absl::StatusOr<std::vector<ChunkRange>> Resolve(
+      const google::protobuf::RepeatedPtrField<wire::TensorRange>& ranges)
+      const;
+
+ private:
+  TableLayout() = default;
+  absl::Status AddPart(const wire::PartSpec& part, uint64_t max_elements);
+  absl::Status CheckPartsDisjoint() const;
+  absl::StatusOr<ChunkRange> ResolveOne(const wire::TensorRange& range) const;
+
+  std::vector<wire::PartSpec> parts_;
+  std::vector<size_t> first_chunk_;  // of each part
+  std::vector<Chunk> chunks_;
+  uint64_t elements_ = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_DENSE_TABLE_LAYOUT_H_

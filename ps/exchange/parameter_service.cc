@@ -1,0 +1,92 @@
+#include "ps/exchange/parameter_service.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cluster/rpc/status.h"
+#include "ps/exchange/buffer_budget.h"
+
+namespace parasol {
+namespace {
+
+absl::Status ShuttingDown() {
+  return absl::UnavailableError("the ps is shutting down");
+}
+
+}  // namespace
+
+ParameterService::ParameterService(ParameterServer& server, PsMetrics& metrics,
+                                   int64_t buffer_bytes)
+    : server_(server),
+      environment_{.server = server,
+                   .metrics = metrics,
+                   .budget = BufferBudget::Create(buffer_bytes)} {}
+
+grpc::Status ParameterService::Load(grpc::ServerContext*,
+                                    const wire::LoadRequest* request,
+                                    wire::LoadResponse* response) {
+  return Answer(server_.Load(*request), response);
+}
+
+grpc::Status ParameterService::Snapshot(grpc::ServerContext* context,
+                                        const wire::SnapshotRequest* request,
+                                        wire::SnapshotResponse* response) {
+  const auto is_cancelled = [context] { return context->IsCancelled(); };
+  return Answer(server_.Snapshot(*request, is_cancelled), response);
+}
+
+void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {
+  {
+    absl::MutexLock lock(&mu_);
+    ++accepting_;
+  }
+  ExchangeStream::Accept(*this, environment_, queue);
+}
+
+void ParameterService::AwaitNoCalls() {
+  absl::MutexLock lock(&mu_);
+  auto has_none = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return accepting_ == 0;
+  };
+  mu_.Await(absl::Condition(&has_none));
+}
+
+void ParameterService::OnEnded() {
+  absl::MutexLock lock(&mu_);
+  --accepting_;
+}
+
+void ParameterService::Drain() {
+  absl::flat_hash_set<std::shared_ptr<ExchangeStream>> streams;
+  {
+    absl::MutexLock lock(&mu_);
+    draining_ = true;
+    streams = streams_;
+  }
+  for (const auto& stream : streams) stream->End(ShuttingDown());
+}
+
+void ParameterService::RequestCall(grpc::ServerContext* context,
+                                   ExchangeStream::Call* call,
+                                   grpc::ServerCompletionQueue& queue,
+                                   void* tag) {
+  RequestExchange(context, call, &queue, &queue, tag);
+}
+
+void ParameterService::OnOpened(const std::shared_ptr<ExchangeStream>& stream,
+                                grpc::ServerCompletionQueue& queue) {
+  AcceptOn(queue);
+  bool draining;
+  {
+    absl::MutexLock lock(&mu_);
+    draining = draining_;
+    streams_.insert(stream);
+  }
+  if (draining) stream->End(ShuttingDown());
+}
+
+void ParameterService::OnClosed(const std::shared_ptr<ExchangeStream>& stream) {
+  absl::MutexLock lock(&mu_);
+  streams_.erase(stream);
+}
+
+}  // namespace parasol

@@ -1,0 +1,80 @@
+#include "ps/exchange/pending_responses.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "cluster/rpc/chunk.h"
+
+namespace parasol {
+namespace {
+
+// Of one result; a message of them must stay within kMaxHeaderBytes.
+constexpr size_t kMaxErrorBytes = 512;
+
+// Not through a character: protobuf takes a string for what it says it is, or
+// refuses the whole message.
+absl::string_view Shortened(absl::string_view message) {
+  if (message.size() <= kMaxErrorBytes) return message;
+  size_t end = kMaxErrorBytes;
+  const auto continues = [](char c) { return (c & 0xC0) == 0x80; };
+  while (end > 0 && continues(message[end])) --end;
+  return message.substr(0, end);
+}
+
+wire::Result ToWire(uint64_t operation_id,
+                    const absl::StatusOr<OperationResult>& result) {
+  wire::Result wire;
+  wire.set_id(operation_id);
+  if (!result.ok()) {
+    wire.set_code(static_cast<int>(result.status().code()));
+    wire.set_message(std::string(Shortened(result.status().message())));
+    return wire;
+  }
+  wire.set_duplicate(result->duplicate);
+  wire.set_stale(result->stale);
+  wire.set_min_updates(result->min_updates);
+  wire.set_max_updates(result->max_updates);
+  uint64_t bytes = 0;
+  for (const PayloadRef& payload : result->payloads) bytes += payload.size;
+  wire.set_payload_bytes(bytes);
+  return wire;
+}
+
+}  // namespace
+
+void PendingResponses::Add(uint64_t operation_id,
+                           absl::StatusOr<OperationResult> result) {
+  Waiting& added = waiting_.emplace_back();
+  added.result = ToWire(operation_id, result);
+  if (result.ok()) added.payloads = std::move(result->payloads);
+  payload_bytes_ += added.result.payload_bytes();
+}
+
+PendingResponses::Message PendingResponses::Take() {
+  Message message;
+  uint64_t bytes = 0;
+  do {
+    Waiting& next = waiting_.front();
+    bytes += next.result.payload_bytes();
+    message.header.mutable_result()->Add(std::move(next.result));
+    std::move(next.payloads.begin(), next.payloads.end(),
+              std::back_inserter(message.payloads));
+    waiting_.pop_front();
+  } while (!waiting_.empty() &&
+           message.header.result_size() < static_cast<int>(kMessageResults) &&
+           bytes + waiting_.front().result.payload_bytes() <= kMessageBytes &&
+           message.payloads.size() + waiting_.front().payloads.size() <=
+               kMaxRangesPerMessage);
+  payload_bytes_ -= bytes;
+  return message;
+}
+
+void PendingResponses::Clear() {
+  waiting_.clear();
+  payload_bytes_ = 0;
+}
+
+}  // namespace parasol

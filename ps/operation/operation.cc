@@ -1,0 +1,55 @@
+#include "ps/operation/operation.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "cluster/rpc/chunk.h"
+
+namespace parasol {
+namespace {
+
+size_t PayloadsOf(const wire::Operation& operation) {
+  switch (operation.kind_case()) {
+    case wire::Operation::kPush:
+      return operation.push().range_size();
+    case wire::Operation::kRowPush:
+      return 2;
+    case wire::Operation::kRowPull:
+      return 1;
+    case wire::Operation::kPull:
+    case wire::Operation::KIND_NOT_SET:
+      break;
+  }
+  return 0;
+}
+
+}  // namespace
+
+absl::StatusOr<ReceivedRequest> ReceivedRequest::Create(
+    wire::RequestHeader header, std::vector<PayloadView> payloads) {
+  const size_t operations = header.operation_size();
+  if (operations > kMaxOperationsPerMessage) {
+    return absl::InvalidArgumentError(absl::StrCat("a message of ", operations,
+                                                   " operations: more than ",
+                                                   kMaxOperationsPerMessage));
+  }
+  ReceivedRequest request;
+  request.first_payload_.reserve(operations + 1);
+  size_t first = 0;
+  for (const wire::Operation& operation : header.operation()) {
+    request.first_payload_.push_back(first);
+    first += PayloadsOf(operation);
+  }
+  request.first_payload_.push_back(first);
+  if (first != payloads.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a message of ", operations, " operations with ",
+                     payloads.size(), " payloads, not ", first));
+  }
+  request.header_ = std::move(header);
+  request.payloads_ = std::move(payloads);
+  return request;
+}
+
+}  // namespace parasol

@@ -1,0 +1,93 @@
+#ifndef PARASOL_PS_OPERATION_OPERATION_H_
+#define PARASOL_PS_OPERATION_OPERATION_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "cluster/rpc/payload.h"
+#include "proto/parameter.pb.h"
+
+namespace parasol {
+
+// One message of a stream: its operations, each with its own payloads.
+// Immutable.
+class ReceivedRequest {
+ public:
+  // What `payloads` points into must outlive it.
+  //   InvalidArgument  more than kMaxOperationsPerMessage operations, or not as
+  //                    many payloads as they have together.
+  static absl::StatusOr<ReceivedRequest> Create(
+      wire::RequestHeader header, std::vector<PayloadView> payloads);
+
+  const std::string& run_id() const { return header_.run_id(); }
+  uint64_t worker_incarnation() const { return header_.worker_incarnation(); }
+
+  size_t size() const { return header_.operation_size(); }
+  const wire::Operation& operation(size_t i) const {
+    return header_.operation(static_cast<int>(i));
+  }
+  absl::Span<const PayloadView> payloads(size_t i) const {
+    return absl::MakeSpan(payloads_).subspan(
+        first_payload_[i], first_payload_[i + 1] - first_payload_[i]);
+  }
+
+ private:
+  ReceivedRequest() = default;
+
+  wire::RequestHeader header_;
+  std::vector<PayloadView> payloads_;
+  std::vector<size_t> first_payload_;  // of each operation; then their count
+};
+
+// As float32, however they are encoded: what a ps holds for one answer. A
+// larger message would end the stream (cluster/rpc).
+inline constexpr uint64_t kMaxPullBytes = 48 << 20;
+
+//   InvalidArgument  more than that.
+inline absl::Status CheckPullSize(uint64_t elements) {
+  if (elements <= kMaxPullBytes / sizeof(float)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "pull of ", elements, " elements: more than ", kMaxPullBytes, " bytes"));
+}
+
+// The smallest and the largest number of updates over some chunks or tables.
+struct UpdateBounds {
+  int64_t min = INT64_MAX;
+  int64_t max = 0;
+
+  void Include(int64_t updates) {
+    min = std::min(min, updates);
+    max = std::max(max, updates);
+  }
+};
+
+// What an operation that has been carried out is answered with; the fields are
+// those of wire::Result.
+struct OperationResult {
+  bool duplicate = false;
+  bool stale = false;
+  int64_t min_updates = 0;
+  int64_t max_updates = 0;
+  // What was pulled.
+  std::vector<PayloadRef> payloads = {};
+  // Set where a pull has waited, maybe with many others: gives its result, for
+  // which this one stands. To be called once, when there is room for it.
+  std::function<absl::StatusOr<OperationResult>()> read = nullptr;
+};
+
+// Called once per operation: before the call that was given it returns, or
+// later, on any thread that holds no lock. Everything that it needs it keeps
+// alive; whoever drops it unanswered leaves a worker waiting.
+using OperationDone = std::function<void(absl::StatusOr<OperationResult>)>;
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_OPERATION_OPERATION_H_

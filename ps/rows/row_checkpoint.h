@@ -1,0 +1,30 @@
+#ifndef PARASOL_PS_ROWS_ROW_CHECKPOINT_H_
+#define PARASOL_PS_ROWS_ROW_CHECKPOINT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "ps/rows/row_cut.h"
+#include "ps/rows/row_table.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+
+// Writes the rows of a cut, and lets go of each block as soon as it is written.
+// Errors are ShardWriter's: tables come in ascending order of their names.
+absl::Status WriteRows(RowCut cut, ShardWriter& writer);
+
+// Adds to `table`, which has no rows yet, those of its name in the checkpoint
+// that belong to shard `shard` of `num_shards`, whatever shards wrote them, and
+// the updates that it has had. On an error the table is of no use.
+//   NotFound           the checkpoint has no such table.
+//   InvalidArgument    its rows have another width or other slots.
+//   DataLoss           the checkpoint was altered, or has a row twice.
+//   ResourceExhausted  the table's memory limit.
+absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
+                      uint32_t num_shards, RowTable& table);
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_ROWS_ROW_CHECKPOINT_H_

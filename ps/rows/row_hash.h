@@ -1,0 +1,28 @@
+#ifndef PARASOL_PS_ROWS_ROW_HASH_H_
+#define PARASOL_PS_ROWS_ROW_HASH_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace parasol {
+
+// MurmurHash3's finalizer: a bijection, so a table keeps hashes in place of
+// ids. Another function than the one that chooses the shard: the ids of one
+// shard are spread over all stripes.
+inline uint64_t RowHash(uint64_t id) {
+  uint64_t h = id ^ 0x9e3779b97f4a7c15;
+  h = (h ^ (h >> 33)) * 0xff51afd7ed558ccd;
+  h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53;
+  return h ^ (h >> 33);
+}
+
+// A table is cut into so many stripes by the high bits of the hash; a stripe's
+// index uses the low ones.
+inline constexpr int kRowStripeBits = 7;
+inline constexpr size_t kRowStripes = size_t{1} << kRowStripeBits;
+
+inline size_t StripeOf(uint64_t hash) { return hash >> (64 - kRowStripeBits); }
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_ROWS_ROW_HASH_H_

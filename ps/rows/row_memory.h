@@ -1,0 +1,40 @@
+#ifndef PARASOL_PS_ROWS_ROW_MEMORY_H_
+#define PARASOL_PS_ROWS_ROW_MEMORY_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace parasol {
+
+// What the rows of all sparse tables of a shard may take in memory together,
+// and what they do. Copies that a cut makes necessary, and memory that waits to
+// be used again, are not counted: a checkpoint makes no table full.
+// Thread-safe.
+class RowMemory {
+ public:
+  explicit RowMemory(size_t limit_bytes = SIZE_MAX)
+      : limit_bytes_(limit_bytes) {}
+
+  // Also beyond the limit.
+  void Take(size_t bytes) {
+    taken_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  size_t limit_bytes() const { return limit_bytes_; }
+  size_t taken_bytes() const {
+    return taken_bytes_.load(std::memory_order_relaxed);
+  }
+  size_t free_bytes() const {
+    return limit_bytes_ - std::min(taken_bytes(), limit_bytes_);
+  }
+
+ private:
+  const size_t limit_bytes_;
+  std::atomic<size_t> taken_bytes_ = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_ROWS_ROW_MEMORY_H_

@@ -1,0 +1,57 @@
+#ifndef PARASOL_PS_ROWS_STRIPED_IDS_H_
+#define PARASOL_PS_ROWS_STRIPED_IDS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ps/rows/row_hash.h"
+
+namespace parasol {
+
+// The ids of one request, stripe by stripe. Within a stripe they keep their
+// order. Keeps its memory from one request to the next.
+class StripedIds {
+ public:
+  // Those of one stripe: hash i is that of the id at position i of the request.
+  struct Run {
+    absl::Span<const uint64_t> hashes;
+    absl::Span<const uint32_t> positions;
+
+    size_t size() const { return hashes.size(); }
+    // At most `count` of them, from `first` on.
+    Run subrun(size_t first, size_t count) const {
+      return {hashes.subspan(first, count), positions.subspan(first, count)};
+    }
+  };
+
+  // `ids`: count uint64 in the machine's byte order, at any alignment.
+  void Assign(const std::byte* ids, size_t count);
+
+  Run run(size_t stripe) const {
+    const size_t begin = begin_[stripe];
+    const size_t count = begin_[stripe + 1] - begin;
+    return Run{hashes_, positions_}.subrun(begin, count);
+  }
+
+  size_t size() const { return hashes_.size(); }
+
+ private:
+  std::vector<uint64_t> unsorted_;  // hashes
+  std::vector<uint64_t> hashes_;
+  std::vector<uint32_t> positions_;
+  std::array<uint32_t, kRowStripes + 1> begin_ = {};
+};
+
+// The i-th uint64 of `ids`, at any alignment.
+inline uint64_t LoadId(const std::byte* ids, size_t i) {
+  uint64_t id;
+  __builtin_memcpy(&id, ids + i * sizeof(id), sizeof(id));
+  return id;
+}
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_ROWS_STRIPED_IDS_H_

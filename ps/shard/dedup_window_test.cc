@@ -1,0 +1,142 @@
+#include "ps/shard/dedup_window.h"
+
+#include <random>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "base/status_matchers.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+TEST(DedupWindowTest, EachSequenceIsNewOnce) {
+  DedupWindow window;
+  for (uint64_t sequence = 1; sequence <= 5000; ++sequence) {
+    ASSERT_EQ(window.Mark(sequence), Claim::kNew) << sequence;
+    ASSERT_EQ(window.Mark(sequence), Claim::kDuplicate) << sequence;
+  }
+}
+
+TEST(DedupWindowTest, AgreesWithASetForAnyOrderWithinTheWindow) {
+  const int seed = 20261120;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  DedupWindow window;
+  std::set<uint64_t> applied;
+  uint64_t oldest_in_flight = 1;
+  for (int i = 0; i < 20000; ++i) {
+    const uint64_t sequence = oldest_in_flight + random() % kDedupWindow;
+    const Claim want =
+        applied.insert(sequence).second ? Claim::kNew : Claim::kDuplicate;
+    ASSERT_EQ(window.Mark(sequence), want) << sequence;
+    while (applied.contains(oldest_in_flight)) ++oldest_in_flight;
+  }
+}
+
+TEST(DedupWindowTest, AJumpAheadKeepsTheNewestWindowAndDropsTheRest) {
+  DedupWindow window;
+  ASSERT_EQ(window.Mark(1), Claim::kNew);
+  ASSERT_EQ(window.Mark(100), Claim::kNew);
+  EXPECT_EQ(window.Mark(1100), Claim::kNew);
+  EXPECT_EQ(window.Mark(1100 - kDedupWindow), Claim::kDuplicate);
+  EXPECT_EQ(window.Mark(1100 - kDedupWindow + 1), Claim::kNew);
+  EXPECT_EQ(window.Mark(100), Claim::kDuplicate);
+}
+
+TEST(DedupWindowTest, ReachesTheLastSequence) {
+  DedupWindow window;
+  EXPECT_EQ(window.Mark(UINT64_MAX), Claim::kNew);
+  EXPECT_EQ(window.Mark(UINT64_MAX), Claim::kDuplicate);
+  EXPECT_EQ(window.Mark(UINT64_MAX - 1), Claim::kNew);
+  EXPECT_THAT(DedupWindow::Parse(window.Serialize()), IsOkAndHolds(window));
+}
+
+TEST(DedupWindowTest, SurvivesSerialisation) {
+  DedupWindow window;
+  for (const uint64_t sequence : {1, 2, 3, 7, 70, 1026, 1027}) {
+    window.Mark(sequence);
+  }
+  EXPECT_THAT(DedupWindow::Parse(window.Serialize()), IsOkAndHolds(window));
+}
+
+TEST(DedupWindowTest, RefusesBytesThatItHasNotWritten) {
+  const std::string good = DedupWindow().Serialize();
+  std::string other_version = good;
+  other_version[0] = 2;
+  std::string low_floor = good;
+  low_floor[1 + sizeof(uint64_t)] = 1;
+  std::string over_the_end(good.size(), '\xff');
+  over_the_end[0] = good[0];
+  over_the_end[1 + sizeof(uint64_t)] = '\xfe';
+  for (const std::string& bytes : {std::string(), good.substr(1), good + '\0',
+                                   other_version, low_floor, over_the_end}) {
+    EXPECT_THAT(DedupWindow::Parse(bytes),
+                StatusIs(absl::StatusCode::kDataLoss));
+  }
+}
+
+TEST(DedupWindowTest, WhatIsUnmarkedIsNewAgainAndNothingElse) {
+  for (const uint64_t unmarked : {1, 2, 3, 5, 7}) {
+    DedupWindow window;
+    for (const uint64_t sequence : {1, 2, 3, 5, 7}) window.Mark(sequence);
+    window.Unmark(unmarked);
+    for (const uint64_t sequence : {1, 2, 3, 5, 7}) {
+      EXPECT_EQ(window.Mark(sequence),
+                sequence == unmarked ? Claim::kNew : Claim::kDuplicate)
+          << sequence << " after " << unmarked;
+    }
+    EXPECT_EQ(window.Mark(4), Claim::kNew);
+  }
+}
+
+TEST(DedupIndexTest, RefusesNumbersThatMeanNobody) {
+  DedupIndex index;
+  EXPECT_THAT(index.Mark(0, 1), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(index.Mark(7, 0), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(DedupIndexTest, WorkersDoNotShareSequences) {
+  DedupIndex index;
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
+  index.Confirm(7, 1);
+  EXPECT_THAT(index.Mark(8, 1), IsOkAndHolds(Claim::kNew));
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
+}
+
+TEST(DedupIndexTest, ForgetsTheWorkerThatIsIdleLongest) {
+  DedupIndex index(/*max_workers=*/2);
+  ASSERT_OK(index.Mark(7, 1));
+  ASSERT_OK(index.Mark(8, 1));
+  ASSERT_OK(index.Mark(7, 2));
+  index.Confirm(8, 1);
+  index.Confirm(7, 2);
+  ASSERT_OK(index.Mark(9, 1));
+  EXPECT_THAT(index.Mark(7, 2), IsOkAndHolds(Claim::kDuplicate));
+  EXPECT_THAT(index.Mark(8, 1), IsOkAndHolds(Claim::kNew));
+}
+
+TEST(DedupIndexTest, AClaimThatMayYetFailIsNoDuplicate) {
+  DedupIndex index;
+  ASSERT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kUnderWay));
+  EXPECT_THAT(index.Mark(7, 2), IsOkAndHolds(Claim::kNew));
+  index.Unmark(7, 1);
+  ASSERT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
+  index.Confirm(7, 1);
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
+}
+
+TEST(DedupIndexTest, RestoredWindowsStillKnowTheirDuplicates) {
+  DedupIndex before;
+  ASSERT_OK(before.Mark(7, 1));
+  before.Confirm(7, 1);
+  DedupIndex after;
+  after.Restore(before.Windows());
+  EXPECT_THAT(after.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
+  EXPECT_EQ(after.Windows(), before.Windows());
+}
+
+}  // namespace
+}  // namespace parasol

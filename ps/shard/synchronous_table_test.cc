@@ -1,0 +1,447 @@
+// Synchronous training at one shard: spec vectors, orders of arrival, workers
+// that are replaced, restores, cuts.
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status_matchers.h"
+#include "cluster/rpc/chunk.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ps/shard/load_table.h"
+#include "ps/shard/parameter_table.h"
+#include "ps/testing/requests.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+constexpr uint64_t kWorker = 7;
+constexpr uint64_t kOther = 8;
+
+// What a step trains: variables "v0" and "v1" of one element, and the table "t"
+// of one element a row.
+struct Gradient {
+  float v0 = 0;
+  float v1 = 0;
+  std::vector<uint64_t> rows = {};
+  std::vector<float> of_rows = {};
+};
+
+wire::LoadRequest MakeOrder(int replicas_to_aggregate, int total_replicas) {
+  wire::LoadRequest order;
+  order.set_run_id("run");
+  order.mutable_optimizer()->mutable_sgd()->set_learning_rate(2);
+  *order.add_part() = MakePart(0, "v0", 1, 0, 1);
+  *order.add_part() = MakePart(1, "v1", 1, 0, 1);
+  order.mutable_part(1)->mutable_initializer()->mutable_constant()->set_value(
+      1);
+  wire::TableSpec& table = *order.add_table();
+  table.set_name("t");
+  table.set_width(1);
+  table.mutable_initializer()->mutable_constant()->set_value(4);
+  order.mutable_sync()->set_replicas_to_aggregate(replicas_to_aggregate);
+  order.mutable_sync()->set_total_replicas(total_replicas);
+  return order;
+}
+
+// A table, and what is asked of it.
+class Shard {
+ public:
+  explicit Shard(const wire::LoadRequest& order)
+      : table_(*LoadTable(order, {})) {}
+  Shard(int replicas_to_aggregate, int total_replicas)
+      : Shard(MakeOrder(replicas_to_aggregate, total_replicas)) {}
+
+  ParameterTable& table() { return *table_; }
+
+  struct Pushed {
+    PendingResult dense, rows;
+    bool is_done() const { return dense.is_done() && rows.is_done(); }
+  };
+
+  Pushed Push(int64_t step, int replica, const Gradient& gradient,
+              uint64_t worker = kWorker) {
+    Pushed pushed;
+    wire::Push push = MakePush(0, {MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
+    push.mutable_sync()->set_step(step);
+    push.mutable_sync()->set_replica(replica);
+    const std::string v0 = Floats(1, gradient.v0), v1 = Floats(1, gradient.v1);
+    table_->Push(worker, push, {{ViewOf(v0), ViewOf(v1)}}, pushed.dense.Done());
+    wire::RowPush row_push;
+    row_push.set_rows(gradient.rows.size());
+    *row_push.mutable_sync() = push.sync();
+    const std::string ids = BytesOf(gradient.rows),
+                      of_rows = BytesOf(gradient.of_rows);
+    table_->PushRows(worker, row_push, {{ViewOf(ids), ViewOf(of_rows)}},
+                     pushed.rows.Done());
+    return pushed;
+  }
+
+  PendingResult Pull(int64_t min_updates, uint64_t worker = kWorker) {
+    PendingResult pulled;
+    wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
+    pull.set_min_updates(min_updates);
+    table_->Pull(worker, pull, pulled.Done());
+    return pulled;
+  }
+
+  std::vector<float> Values() { return FloatsOf(Pull(0).Get()->payloads); }
+
+  PendingResult PullRows(const std::vector<uint64_t>& rows,
+                         int64_t min_updates = 0) {
+    PendingResult pulled;
+    wire::RowPull pull;
+    pull.set_rows(rows.size());
+    pull.set_min_updates(min_updates);
+    const std::string ids = BytesOf(rows);
+    table_->PullRows(kWorker, pull, {{ViewOf(ids)}}, pulled.Done());
+    return pulled;
+  }
+
+  std::vector<float> Rows(const std::vector<uint64_t>& rows) {
+    return FloatsOf(PullRows(rows).Get()->payloads);
+  }
+
+ private:
+  template <typename T>
+  static std::string BytesOf(const std::vector<T>& values) {
+    return std::string(reinterpret_cast<const char*>(values.data()),
+                       values.size() * sizeof(T));
+  }
+
+  std::unique_ptr<ParameterTable> table_;
+};
+
+// What the spec's worker w pushes.
+Gradient OfWorker(int w) {
+  return {.v0 = .1f + .2f * w,
+          .v1 = .9f + .2f * w,
+          .rows = {1},
+          .of_rows = {.1f + .2f * w}};
+}
+
+auto IsNear(std::vector<float> want) {
+  return Pointwise(FloatNear(1e-6), std::move(want));
+}
+
+TEST(SynchronousTableTest, TwoWorkersMakeASpecStepTogether) {
+  Shard shard(2, 2);
+  const auto first = shard.Push(0, 0, OfWorker(0));
+  EXPECT_FALSE(first.dense.is_done());
+  EXPECT_FALSE(first.rows.is_done());
+  EXPECT_THAT(shard.Values(), ElementsAre(0, 1));
+  const auto second = shard.Push(0, 1, OfWorker(1));
+  EXPECT_TRUE(first.is_done() && second.is_done());
+  EXPECT_THAT(shard.Values(), IsNear({-.4f, -1}));
+  EXPECT_THAT(shard.Rows({0, 1}), IsNear({4, 3.6f}));
+  shard.Push(1, 1, OfWorker(1));
+  shard.Push(1, 0, OfWorker(0));
+  EXPECT_THAT(shard.Values(), IsNear({-.8f, -3}));
+}
+
+TEST(SynchronousTableTest, ABackupWorkerThatIsLateIsDropped) {
+  Shard shard(2, 3);
+  shard.Push(0, 0, OfWorker(0));
+  shard.Push(0, 2, OfWorker(2));
+  const auto late = shard.Push(0, 1, OfWorker(1));
+  EXPECT_THAT(shard.Values(), IsNear({-.6f, -1.2f}));
+  ASSERT_TRUE(late.is_done());
+  EXPECT_TRUE(late.dense.Get()->stale);
+  EXPECT_TRUE(late.rows.Get()->stale);
+  EXPECT_EQ(late.dense.Get()->min_updates, 1);
+  shard.Push(1, 0, OfWorker(0));
+  shard.Push(1, 1, OfWorker(1));
+  EXPECT_THAT(shard.Values(), IsNear({-1, -3.2f}));
+}
+
+TEST(SynchronousTableTest, ARowIsDividedByTheGradientsThatTouchIt) {
+  Shard shard(2, 2);
+  shard.Push(0, 0, {.rows = {5, 6, 5}, .of_rows = {.5f, 1, .5f}});
+  shard.Push(0, 1, {.rows = {6}, .of_rows = {2}});
+  EXPECT_THAT(shard.Rows({5, 6, 7}), ElementsAre(2, 1, 4));
+}
+
+TEST(SynchronousTableTest, PushesOfNoRowsCompleteAStepOfATable) {
+  Shard shard(2, 2);
+  const auto pull = shard.PullRows({3}, 1);
+  shard.Push(0, 0, {});
+  EXPECT_FALSE(pull.is_done());
+  const auto last = shard.Push(0, 1, {});
+  EXPECT_TRUE(last.rows.is_done());
+  ASSERT_TRUE(pull.is_done());
+  EXPECT_EQ(pull.Get()->max_updates, 1);
+  EXPECT_THAT(FloatsOf(pull.Get()->payloads), ElementsAre(4));
+}
+
+TEST(SynchronousTableTest, APullWaitsForItsUpdates) {
+  Shard shard(1, 1);
+  const PendingResult now = shard.Pull(0), next = shard.Pull(1),
+                      after = shard.Pull(2);
+  EXPECT_TRUE(now.is_done());
+  EXPECT_FALSE(next.is_done());
+  shard.Push(0, 0, {.v0 = 1});
+  ASSERT_TRUE(next.is_done());
+  EXPECT_THAT(FloatsOf(next.Get()->payloads), ElementsAre(-2, 1));
+  EXPECT_EQ(next.Get()->min_updates, 1);
+  EXPECT_EQ(next.Get()->max_updates, 1);
+  EXPECT_FALSE(after.is_done());
+}
+
+TEST(SynchronousTableTest, AResentGradientCountsOnceAndWaitsWithTheFirst) {
+  Shard shard(2, 2);
+  const auto lost = shard.Push(0, 0, {.v0 = 1}, kWorker);
+  const auto resent = shard.Push(0, 0, {.v0 = 1}, kOther);
+  EXPECT_FALSE(resent.is_done());
+  shard.Push(0, 1, {.v0 = 1});
+  ASSERT_TRUE(lost.is_done() && resent.is_done());
+  EXPECT_TRUE(resent.dense.Get()->duplicate);
+  EXPECT_FALSE(resent.dense.Get()->stale);
+  EXPECT_FALSE(lost.dense.Get()->duplicate);
+  const auto after = shard.Push(0, 0, {.v0 = 1}, kOther);
+  EXPECT_TRUE(after.dense.Get()->duplicate);
+  EXPECT_THAT(shard.Values(), ElementsAre(-2, 1));
+}
+
+TEST(SynchronousTableTest, WhatIsNoGradientOfAStepIsRefused) {
+  Shard shard(2, 3);
+  for (const auto& [step, replica] : std::vector<std::pair<int64_t, int>>{
+           {1, 0}, {-1, 0}, {INT64_MAX, 0}, {0, -1}, {0, 3}}) {
+    const auto pushed = shard.Push(step, replica, {});
+    for (const PendingResult* result : {&pushed.dense, &pushed.rows}) {
+      EXPECT_THAT(result->Get().status(),
+                  StatusIs(absl::StatusCode::kInvalidArgument))
+          << step << " " << replica;
+    }
+  }
+  PendingResult without_step;
+  const std::string gradient = Floats(1, 1);
+  shard.table().Push(kWorker, MakePush(1, {MakeRange(0, 0, 1)}),
+                     {{ViewOf(gradient)}}, without_step.Done());
+  EXPECT_THAT(without_step.Get().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(shard.Pull(-1).Get().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(SynchronousTableTest, RequestsToTablesAreChecked) {
+  Shard shard(1, 1);
+  const std::string ids(2 * sizeof(uint64_t), '\0'),
+      rows = Floats(2, 1), infinite = Floats(2, INFINITY);
+  struct Case {
+    std::string name;
+    uint32_t table;
+    uint32_t rows;
+    std::vector<PayloadView> payloads;
+    absl::StatusCode want = absl::StatusCode::kInvalidArgument;
+  };
+  const Case cases[] = {
+      {"no such table", 1, 2, {ViewOf(ids), ViewOf(rows)}},
+      {"more rows", 0, 3, {ViewOf(ids), ViewOf(rows)}},
+      {"fewer rows", 0, 1, {ViewOf(ids), ViewOf(rows)}},
+      {"very many rows", 0, UINT32_MAX, {ViewOf(ids), ViewOf(rows)}},
+      {"no gradients", 0, 2, {ViewOf(ids)}},
+      {"not finite",
+       0,
+       2,
+       {ViewOf(ids), ViewOf(infinite)},
+       absl::StatusCode::kOutOfRange},
+  };
+  for (const Case& c : cases) {
+    wire::RowPush push;
+    push.set_table(c.table);
+    push.set_rows(c.rows);
+    push.mutable_sync();
+    PendingResult result;
+    shard.table().PushRows(kWorker, push, c.payloads, result.Done());
+    EXPECT_THAT(result.Get().status(), StatusIs(c.want)) << c.name;
+  }
+  wire::RowPull pull;
+  pull.set_rows(UINT32_MAX);
+  PendingResult result;
+  shard.table().PullRows(kWorker, pull, {{ViewOf(ids)}}, result.Done());
+  EXPECT_THAT(result.Get().status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(SynchronousTableTest, AbandoningEndsEveryWait) {
+  Shard shard(2, 2);
+  const auto push = shard.Push(0, 0, {});
+  const PendingResult pull = shard.Pull(1), rows = shard.PullRows({1}, 1);
+  shard.table().Abandon(absl::UnavailableError("replaced"));
+  const PendingResult late = shard.Pull(1);
+  for (const PendingResult* result :
+       {&push.dense, &push.rows, &pull, &rows, &late}) {
+    ASSERT_TRUE(result->is_done());
+    EXPECT_THAT(result->Get().status(),
+                StatusIs(absl::StatusCode::kUnavailable));
+  }
+}
+
+TEST(SynchronousTableTest, ACutIsTakenAtExactlyItsUpdates) {
+  Shard shard(1, 1);
+  shard.Push(0, 0, {.v0 = 1});
+  std::optional<absl::StatusOr<TableCut>> cut;
+  {
+    std::jthread chief(
+        [&] { cut = shard.table().CutAt(3, Clock::Real(), absl::Minutes(1)); });
+    for (int step = 1; step < 6; ++step) {
+      shard.Push(step, 0, {.v0 = 1, .rows = {1}, .of_rows = {.5f}});
+    }
+  }
+  // Armed before or after the third update.
+  if (!cut->ok()) {
+    EXPECT_THAT(cut->status(), StatusIs(absl::StatusCode::kAborted));
+    return;
+  }
+  EXPECT_EQ((*cut)->chunks[0].contents.updates, 3);
+  EXPECT_THAT((*cut)->chunks[0].contents.value.span(), ElementsAre(-6));
+  EXPECT_EQ((*cut)->tables[0].updates(), 3);
+}
+
+TEST(SynchronousTableTest, ACutNamesWhatIsPastItOrNotYetThere) {
+  Shard shard(1, 1);
+  shard.Push(0, 0, {.v0 = 1});
+  EXPECT_OK(shard.table().CutAt(1, Clock::Real(), absl::ZeroDuration()));
+  EXPECT_THAT(
+      shard.table().CutAt(0, Clock::Real(), absl::ZeroDuration()).status(),
+      StatusIs(absl::StatusCode::kAborted, HasSubstr("\"v0\"")));
+  EXPECT_THAT(
+      shard.table().CutAt(2, Clock::Real(), absl::ZeroDuration()).status(),
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("\"v0\" at element 0 has had 1 of the 2 updates")));
+  EXPECT_THAT(
+      shard.table()
+          .CutAt(2, Clock::Real(), absl::Minutes(1), [] { return true; })
+          .status(),
+      StatusIs(absl::StatusCode::kCancelled));
+}
+
+// Gradients whose sum depends on the order of addition.
+Gradient SomeGradient(int64_t step, int replica) {
+  std::mt19937 random(1000 * step + replica);
+  std::normal_distribution<float> normal;
+  Gradient gradient{.v0 = normal(random), .v1 = normal(random)};
+  const int rows = random() % 5;
+  for (int i = 0; i < rows; ++i) {
+    gradient.rows.push_back(random() % 3);
+    gradient.of_rows.push_back(std::ldexp(normal(random), random() % 40));
+  }
+  return gradient;
+}
+
+// Trains with workers that push in a random order, that are replaced by others
+// which compute the same, and that push the same gradient again.
+std::vector<float> TrainInRandomOrder(int seed) {
+  constexpr int kReplicas = 4, kSteps = 12;
+  std::mt19937 random(seed);
+  Shard shard(kReplicas, kReplicas);
+  for (int64_t step = 0; step < kSteps; ++step) {
+    std::vector<int> arrivals;
+    for (int replica = 0; replica < kReplicas; ++replica) {
+      arrivals.insert(arrivals.end(), 1 + random() % 3, replica);
+    }
+    std::shuffle(arrivals.begin(), arrivals.end(), random);
+    std::vector<Shard::Pushed> pushed;
+    for (const int replica : arrivals) {
+      if (step > 0 && random() % 5 == 0) {
+        shard.Push(step - 1, replica, SomeGradient(step - 1, replica));
+      }
+      pushed.push_back(shard.Push(step, replica, SomeGradient(step, replica),
+                                  /*worker=*/1 + random() % 9));
+    }
+    for (const Shard::Pushed& push : pushed) {
+      EXPECT_TRUE(push.is_done());
+      EXPECT_FALSE(push.dense.Get()->stale || push.rows.Get()->stale);
+    }
+  }
+  std::vector<float> values = shard.Values();
+  const std::vector<float> rows = shard.Rows({0, 1, 2});
+  values.insert(values.end(), rows.begin(), rows.end());
+  return values;
+}
+
+TEST(SynchronousTableTest, TheBitsDoNotDependOnTheOrderNorOnTheWorkers) {
+  const std::vector<float> want = TrainInRandomOrder(0);
+  for (int seed = 1; seed < 200; ++seed) {
+    const std::vector<float> got = TrainInRandomOrder(seed);
+    ASSERT_EQ(std::memcmp(got.data(), want.data(), want.size() * sizeof(float)),
+              0)
+        << "seed " << seed;
+  }
+}
+
+// Whether the pull that `start` begins comes, and with exactly `updates`.
+bool Comes(int64_t updates, absl::FunctionRef<void(OperationDone)> start) {
+  absl::Notification pulled;
+  start([&](absl::StatusOr<OperationResult> result) {
+    ASSERT_OK(result);
+    if (result->read != nullptr) result = result->read();
+    EXPECT_EQ(result->min_updates, updates);
+    EXPECT_EQ(result->max_updates, updates);
+    pulled.Notify();
+  });
+  return pulled.WaitForNotificationWithTimeout(absl::Minutes(1));
+}
+
+// A worker that computes its replica step by step from what it pulls.
+void Work(Shard& shard, int replica, int steps) {
+  ParameterTable& table = shard.table();
+  const uint64_t worker = kWorker + replica;
+  for (int64_t step = 0; step < steps; ++step) {
+    wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
+    pull.set_min_updates(step);
+    ASSERT_TRUE(Comes(
+        step,
+        [&](OperationDone done) { table.Pull(worker, pull, std::move(done)); }))
+        << "replica " << replica << " at step " << step;
+    wire::RowPull row_pull;
+    row_pull.set_min_updates(step);
+    ASSERT_TRUE(Comes(step,
+                      [&](OperationDone done) {
+                        table.PullRows(worker, row_pull, {{PayloadView()}},
+                                       std::move(done));
+                      }))
+        << "replica " << replica << " at step " << step;
+    shard.Push(step, replica, SomeGradient(step, replica), worker);
+  }
+}
+
+TEST(SynchronousTableTest, ConcurrentWorkersGiveTheBitsOfOneAfterTheOther) {
+  constexpr int kReplicas = 4, kSteps = 100;
+  Shard concurrent(kReplicas, kReplicas), serial(kReplicas, kReplicas);
+  {
+    std::vector<std::jthread> workers;
+    for (int replica = 0; replica < kReplicas; ++replica) {
+      workers.emplace_back([&, replica] { Work(concurrent, replica, kSteps); });
+    }
+  }
+  for (int64_t step = 0; step < kSteps; ++step) {
+    for (int replica = 0; replica < kReplicas; ++replica) {
+      serial.Push(step, replica, SomeGradient(step, replica));
+    }
+  }
+  EXPECT_EQ(concurrent.Values(), serial.Values());
+  EXPECT_EQ(concurrent.Rows({0, 1, 2}), serial.Rows({0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,21 @@
+#ifndef PARASOL_PS_SHARD_WRITE_SHARD_H_
+#define PARASOL_PS_SHARD_WRITE_SHARD_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "proto/checkpoint.pb.h"
+#include "ps/shard/table_cut.h"
+
+namespace parasol {
+
+// Writes the cut of shard `shard` of `num_shards` as one durable file. Lets go
+// of each array as soon as it is written. Errors are ShardWriter's.
+absl::StatusOr<durable::CheckpointFile> WriteShard(TableCut cut, uint32_t shard,
+                                                   uint32_t num_shards,
+                                                   const std::string& path);
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_WRITE_SHARD_H_

@@ -1,0 +1,180 @@
+#include "ps/sparse/sparse_table.h"
+
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ml/compression/half.h"
+#include "ps/dense/received_gradient.h"
+#include "ps/operation/operation.h"
+#include "ps/step/non_finite.h"
+
+namespace parasol {
+namespace {
+
+absl::Status CheckPayloads(size_t payloads, size_t want) {
+  if (payloads == want) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(payloads, " payloads, not ", want));
+}
+
+}  // namespace
+
+SparseTable::SparseTable(std::unique_ptr<RowTable> rows,
+                         const TrainingRules& rules)
+    : rows_(std::move(rows)),
+      rules_(rules),
+      state_(rows_->updates(), rules.origin),
+      sums_(rows_->width()) {}
+
+absl::StatusOr<ReceivedRows> SparseTable::Receive(
+    const wire::RowPush& push, absl::Span<const PayloadView> payloads) const {
+  RETURN_IF_ERROR(CheckPayloads(payloads.size(), 2));
+  ASSIGN_OR_RETURN(const job::Encoding encoding, EncodingOf(push.encoding()));
+  ASSIGN_OR_RETURN(ReceivedRows gradients,
+                   ReceivedRows::Create(payloads[0], payloads[1], push.rows(),
+                                        rows_->width(), encoding),
+                   _ << "table \"" << name() << "\"");
+  if (rules_.non_finite == NonFinite::kReject) {
+    RETURN_IF_ERROR(CheckFinite(gradients));
+  }
+  return gradients;
+}
+
+absl::StatusOr<ReceivedRows> SparseTable::Receive(
+    const wire::RowPull& pull, absl::Span<const PayloadView> payloads) const {
+  RETURN_IF_ERROR(CheckPayloads(payloads.size(), 1));
+  RETURN_IF_ERROR(CheckPullSize(uint64_t{pull.rows()} * rows_->width()));
+  ASSIGN_OR_RETURN(ReceivedRows ids,
+                   ReceivedRows::Create(payloads[0], pull.rows()),
+                   _ << "table \"" << name() << "\"");
+  return ids;
+}
+
+absl::Status SparseTable::CheckFinite(const ReceivedRows& gradients) const {
+  const size_t elements = gradients.count() * rows_->width();
+  const size_t first = FirstNonFinite(gradients.gradients(), elements);
+  if (first == elements) return absl::OkStatus();
+  const size_t row = first / rows_->width();
+  uint64_t id;
+  std::memcpy(&id, gradients.ids() + row * sizeof(id), sizeof(id));
+  return NonFiniteError(absl::StrCat("table \"", name(), "\""),
+                        absl::StrCat(first % rows_->width(), " of row ", id));
+}
+
+absl::StatusOr<UpdateBounds> SparseTable::Apply(const ReceivedRows& gradients) {
+  RETURN_IF_ERROR(
+      rows_->Push(gradients.ids(), gradients.gradients(), gradients.count()))
+      << "table \"" << name() << "\"";
+  return updates();
+}
+
+absl::Status SparseTable::CheckNotAhead(int64_t step) const {
+  absl::MutexLock lock(&mu_);
+  RETURN_IF_ERROR(state_.CheckNotAhead(step)) << "table \"" << name() << "\"";
+  return absl::OkStatus();
+}
+
+StepEntries SparseTable::Contribute(const StepPush& push,
+                                    const ReceivedRows& gradients,
+                                    std::shared_ptr<Latch> latch,
+                                    Released& released) {
+  StepEntries entries;
+  absl::MutexLock lock(&mu_);
+  const StepState::Entry entry = state_.Enter(push, released);
+  entries.Include(entry);
+  state_.NotifyWhenComplete(push, std::move(latch), released);
+  if (entry != StepState::Entry::kNew) return entries;
+  // What it had collected before it jumped.
+  if (state_.collected() == 1) sums_.Clear();
+  sums_.Add(push.replica, gradients.ids(), gradients.gradients(),
+            gradients.count());
+  if (state_.collected() != rules_.replicas_to_aggregate) return entries;
+  const absl::Status applied = ApplyMeans();
+  if (applied.ok()) {
+    state_.Complete(released);
+  } else {
+    state_.Abandon(applied, released);
+  }
+  return entries;
+}
+
+absl::Status SparseTable::ApplyMeans() {
+  const RowGradients means = sums_.TakeMeans();
+  rows_->AdvanceTo(state_.updates());
+  RETURN_IF_ERROR(
+      rows_->Push(reinterpret_cast<const std::byte*>(means.ids.data()),
+                  reinterpret_cast<const std::byte*>(means.values.data()),
+                  means.ids.size()))
+      << "table \"" << name() << "\"";
+  return absl::OkStatus();
+}
+
+void SparseTable::NotifyAt(int64_t updates, uint64_t worker_incarnation,
+                           std::shared_ptr<Latch> latch, Released& released) {
+  absl::MutexLock lock(&mu_);
+  state_.NotifyAt(updates, worker_incarnation, std::move(latch), released);
+}
+
+void SparseTable::CaptureAt(int64_t updates,
+                            std::shared_ptr<std::optional<RowCut>> out,
+                            std::shared_ptr<Latch> latch, Released& released) {
+  absl::MutexLock lock(&mu_);
+  const auto capture = [this, out]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    rows_->AdvanceTo(state_.updates());
+    out->emplace(rows_->Cut());
+  };
+  state_.CaptureAt(updates, capture, std::move(latch), released);
+}
+
+void SparseTable::CancelCapture() {
+  absl::MutexLock lock(&mu_);
+  state_.CancelCapture();
+}
+
+void SparseTable::Abandon(const absl::Status& status, Released& released) {
+  absl::MutexLock lock(&mu_);
+  state_.Abandon(status, released);
+}
+
+absl::StatusOr<SparseTable::Pulled> SparseTable::Pull(
+    const ReceivedRows& ids, job::Encoding encoding) const {
+  const size_t elements = ids.count() * rows_->width();
+  Pulled pulled{.updates = updates()};
+  auto values = std::make_shared_for_overwrite<float[]>(elements);
+  RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values.get()))
+      << "table \"" << name() << "\"";
+  const UpdateBounds after = updates();
+  pulled.updates.Include(after.max);
+  const size_t bytes = EncodedBytes(encoding, elements);
+  if (encoding == job::FLOAT32) {
+    pulled.payload = {.data = values.get(), .size = bytes, .owner = values};
+    return pulled;
+  }
+  auto encoded = std::make_shared_for_overwrite<std::byte[]>(bytes);
+  Encode(encoding, absl::MakeConstSpan(values.get(), elements), encoded.get());
+  pulled.payload = {.data = encoded.get(), .size = bytes, .owner = encoded};
+  return pulled;
+}
+
+RowCut SparseTable::Cut() {
+  if (rules_.replicas_to_aggregate > 0) {
+    absl::MutexLock lock(&mu_);
+    rows_->AdvanceTo(state_.updates());
+  }
+  return rows_->Cut();
+}
+
+UpdateBounds SparseTable::updates() const {
+  UpdateBounds updates;
+  if (rules_.replicas_to_aggregate == 0) {
+    updates.Include(rows_->updates());
+  } else {
+    absl::MutexLock lock(&mu_);
+    updates.Include(state_.updates());
+  }
+  return updates;
+}
+
+}  // namespace parasol

@@ -1,0 +1,97 @@
+#ifndef PARASOL_PS_SPARSE_SPARSE_TABLE_H_
+#define PARASOL_PS_SPARSE_SPARSE_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "cluster/rpc/payload.h"
+#include "proto/job.pb.h"
+#include "proto/parameter.pb.h"
+#include "ps/operation/operation.h"
+#include "ps/rows/row_cut.h"
+#include "ps/rows/row_table.h"
+#include "ps/sparse/received_rows.h"
+#include "ps/sparse/row_accumulator.h"
+#include "ps/step/latch.h"
+#include "ps/step/step_state.h"
+#include "ps/step/training_rules.h"
+
+namespace parasol {
+
+// A sparse table as pushes and pulls find it: its rows, and the gradients of
+// the synchronous step that it is in. Thread-safe.
+//
+// Trained either asynchronously, with Apply(), or synchronously: then it is one
+// place as a chunk is, with the functions of Chunk.
+class SparseTable {
+ public:
+  SparseTable(std::unique_ptr<RowTable> rows, const TrainingRules& rules);
+
+  const std::string& name() const { return rows_->name(); }
+
+  // What may be applied; points into the payloads.
+  //   InvalidArgument  the number of payloads, their sizes or the encoding are
+  //                    wrong.
+  //   OutOfRange       an element is not finite: names it.
+  absl::StatusOr<ReceivedRows> Receive(
+      const wire::RowPush& push, absl::Span<const PayloadView> payloads) const;
+  // The same for ids; InvalidArgument too if the answer is over 48 MiB.
+  absl::StatusOr<ReceivedRows> Receive(
+      const wire::RowPull& pull, absl::Span<const PayloadView> payloads) const;
+
+  // Asynchronous: one update.
+  //   ResourceExhausted  rows that it would make don't fit in the memory limit;
+  //                      nothing has been changed.
+  absl::StatusOr<UpdateBounds> Apply(const ReceivedRows& gradients);
+
+  absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
+  // When the update that completes the step fails, so does whoever waits for
+  // it: training can't go on.
+  StepEntries Contribute(const StepPush& push, const ReceivedRows& gradients,
+                         std::shared_ptr<Latch> latch, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void NotifyAt(int64_t updates, uint64_t worker_incarnation,
+                std::shared_ptr<Latch> latch, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void CaptureAt(int64_t updates, std::shared_ptr<std::optional<RowCut>> out,
+                 std::shared_ptr<Latch> latch, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelCapture() ABSL_LOCKS_EXCLUDED(mu_);
+  void Abandon(const absl::Status& status, Released& released)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The rows, made where they are missing.
+  //   ResourceExhausted  as Apply().
+  struct Pulled {
+    PayloadRef payload = {};
+    UpdateBounds updates;
+  };
+  absl::StatusOr<Pulled> Pull(const ReceivedRows& ids,
+                              job::Encoding encoding) const;
+
+  RowCut Cut() ABSL_LOCKS_EXCLUDED(mu_);
+  UpdateBounds updates() const ABSL_LOCKS_EXCLUDED(mu_);
+  size_t memory_bytes() const { return rows_->memory_bytes(); }
+
+ private:
+  absl::Status CheckFinite(const ReceivedRows& gradients) const;
+  absl::Status ApplyMeans() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const std::unique_ptr<RowTable> rows_;
+  const TrainingRules rules_;
+
+  mutable absl::Mutex mu_;
+  StepState state_ ABSL_GUARDED_BY(mu_);
+  RowAccumulator sums_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SPARSE_SPARSE_TABLE_H_

@@ -1,0 +1,21 @@
+#ifndef PARASOL_PS_STEP_TRAINING_RULES_H_
+#define PARASOL_PS_STEP_TRAINING_RULES_H_
+
+#include <cstddef>
+
+#include "ps/step/non_finite.h"
+#include "ps/step/step_state.h"
+
+namespace parasol {
+
+// How all tables of a shard take gradients.
+struct TrainingRules {
+  // Gradients that make an update; 0: asynchronous, each does.
+  size_t replicas_to_aggregate = 0;
+  StepState::Origin origin = StepState::Origin::kInitial;
+  NonFinite non_finite = NonFinite::kReject;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_STEP_TRAINING_RULES_H_

@@ -1,0 +1,17 @@
+#ifndef PARASOL_PS_STEP_VECTOR_SUM_H_
+#define PARASOL_PS_STEP_VECTOR_SUM_H_
+
+#include <cstddef>
+
+#include "absl/types/span.h"
+
+namespace parasol {
+
+// sum[i] += addend[i]; `addend` has as many float32, at any alignment.
+void AddTo(absl::Span<float> sum, const std::byte* addend);
+
+void DivideBy(absl::Span<float> values, float divisor);
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_STEP_VECTOR_SUM_H_

@@ -1,0 +1,72 @@
+#ifndef PARASOL_PS_TESTING_REQUESTS_H_
+#define PARASOL_PS_TESTING_REQUESTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "cluster/rpc/payload.h"
+#include "google/protobuf/descriptor.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/parameter.pb.h"
+#include "ps/operation/operation.h"
+
+// What tests of the ps build requests from.
+namespace parasol {
+
+// Elements [first, first + elements) of a variable of `variable_elements`.
+wire::PartSpec MakePart(uint32_t id, const std::string& variable,
+                        int64_t variable_elements, int64_t first,
+                        int64_t elements);
+
+wire::TensorRange MakeRange(uint32_t part, uint64_t first, uint64_t count);
+
+wire::Push MakePush(uint64_t sequence,
+                    const std::vector<wire::TensorRange>& ranges);
+wire::Pull MakePull(const std::vector<wire::TensorRange>& ranges);
+
+// `count` float32 of `value`, as bytes.
+std::string Floats(size_t count, float value);
+
+// The bytes of `bytes` as one piece, or cut into pieces of `piece_bytes`.
+// Points into them.
+PayloadView ViewOf(const std::string& bytes);
+PayloadView ViewOf(const std::string& bytes, size_t piece_bytes);
+
+// `count` bfloat16 of `value`, which must be one.
+std::string Halves(size_t count, float value);
+
+// Where an operation's result goes. Thread-safe; may go before its callback.
+class PendingResult {
+ public:
+  // Once. A pull that has waited is read at once.
+  OperationDone Done();
+  bool is_done() const;
+  // The result, which must be there.
+  const absl::StatusOr<OperationResult>& Get() const;
+
+ private:
+  struct State {
+    absl::Mutex mu;
+    std::optional<absl::StatusOr<OperationResult>> result ABSL_GUARDED_BY(mu);
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
+
+// value += gradient; its slot "sum" does the same, from 100.
+std::unique_ptr<const Optimizer> MakeAddingOptimizer();
+
+// The members of job::Optimizer's choice, one for each optimizer there is.
+std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers();
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_TESTING_REQUESTS_H_
