@@ -10,23 +10,24 @@
 
 namespace parasol {
 
-// What an operation that has been carried out is answered with; the fields are
-// those of wire::Result.
+// The result of an operation that has been carried out. The fields are those of
+// wire::Result.
 struct OperationResult {
   bool duplicate = false;
   bool stale = false;
   int64_t min_updates = 0;
   int64_t max_updates = 0;
-  // What was pulled.
+  // The values that were pulled.
   std::vector<PayloadRef> payloads = {};
-  // Set where a pull has waited, maybe with many others: gives its result, for
-  // which this one stands. To be called once, when there is room for it.
+  // Set if a pull has waited, perhaps with many others: returns the pull's
+  // actual result. Call it once, when there is room for the values.
   std::function<absl::StatusOr<OperationResult>()> read = nullptr;
 };
 
-// Called once per operation: before the call that was given it returns, or
-// later, on any thread that holds no lock. Everything that it needs it keeps
-// alive; whoever drops it unanswered leaves a worker waiting.
+// Called once per operation: before the call that it was given to returns, or
+// later, on any thread that holds no lock. It keeps alive everything that it
+// needs. An operation whose OperationDone is destroyed without a call leaves a
+// worker waiting.
 using OperationDone = std::function<void(absl::StatusOr<OperationResult>)>;
 
 }  // namespace parasol

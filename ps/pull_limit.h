@@ -8,11 +8,12 @@
 
 namespace parasol {
 
-// As float32, however they are encoded: what a ps holds for one answer. A
-// larger message would end the stream (cluster/rpc).
+// Maximum size of one pull in bytes, counted as float32 whatever the encoding:
+// the memory that a ps holds for one answer. A larger message would end the
+// stream (cluster/rpc).
 inline constexpr uint64_t kMaxPullBytes = 48 << 20;
 
-//   InvalidArgument  more than that.
+//   InvalidArgument  the elements take more than kMaxPullBytes.
 inline absl::Status CheckPullSize(uint64_t elements) {
   if (elements <= kMaxPullBytes / sizeof(float)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(

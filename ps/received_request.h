@@ -17,9 +17,10 @@ namespace parasol {
 // Immutable.
 class ReceivedRequest {
  public:
-  // What `payloads` points into must outlive it.
-  //   InvalidArgument  more than kMaxOperationsPerMessage operations, or not as
-  //                    many payloads as they have together.
+  // The memory that `payloads` point into must outlive the request.
+  //   InvalidArgument  more than kMaxOperationsPerMessage operations, or a
+  //                    number of payloads other than what the operations have
+  //                    together.
   static absl::StatusOr<ReceivedRequest> Create(
       wire::RequestHeader header, std::vector<PayloadView> payloads);
 
@@ -40,7 +41,9 @@ class ReceivedRequest {
 
   wire::RequestHeader header_;
   std::vector<PayloadView> payloads_;
-  std::vector<size_t> first_payload_;  // of each operation; then their count
+  // Index of each operation's first payload; the last entry is the number of
+  // payloads.
+  std::vector<size_t> first_payload_;
 };
 
 }  // namespace parasol

@@ -6,7 +6,7 @@
 
 namespace parasol {
 
-// The smallest and the largest number of updates over some chunks or tables.
+// The smallest and the largest number of updates over chunks or tables.
 struct UpdateBounds {
   int64_t min = INT64_MAX;
   int64_t max = 0;
