@@ -58,9 +58,9 @@ class ChiefTask {
  public:
   // Finds the checkpoint to resume from, if any, and listens; does not wait for
   // other tasks. `clock` and `metrics` must outlive the task.
-  //   InvalidArgument, PermissionDenied the job, the checkpoint directory or
-  //     the address is of no use, or the checkpoint in the directory is another
-  //     model's; the message says which.
+  //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
+  //                    the address is of no use, or the checkpoint in the
+  //                    directory is another model's; the message says which.
   //   DataLoss         no checkpoint in the directory is intact.
   static absl::StatusOr<std::unique_ptr<ChiefTask>> Start(
       const ChiefTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
