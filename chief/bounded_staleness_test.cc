@@ -173,7 +173,7 @@ class Simulation {
   };
   struct Event {
     int64_t time = 0;
-    int64_t order = 0;  // of equal times
+    int64_t order = 0;  // among equal times
     Kind kind = Kind::kFate;
     uint64_t worker = 0;
     int64_t total = 0;  // reported, or granted

@@ -9,31 +9,34 @@
 
 namespace parasol {
 
-// When the next checkpoint is due. Pure: time is an argument.
+// The times at which checkpoints are due. Pure: time is an argument.
 class CheckpointSchedule {
  public:
-  // After a failure the next attempt waits 1 s, then 2 s, 4 s, … up to this.
+  // Longest wait after failed attempts: the next attempt waits 1 s, then 2 s, 4
+  // s, … up to this.
   static constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
 
-  // `newest_step`: of the checkpoint that was resumed from, if any.
+  // `newest_step` is the step of the checkpoint that was resumed from, if any.
   CheckpointSchedule(const job::CheckpointPolicy& policy,
                      std::optional<int64_t> newest_step, absl::Time now);
 
-  // By the policy: some step that is a multiple of every_steps has been passed,
-  // or every_seconds have gone by, since the newest one; never a second one of
-  // the same step.
+  // Returns true if the policy asks for a checkpoint: since the newest one a
+  // step that is a multiple of every_steps has been passed, or every_seconds
+  // have gone by. Never true for a second checkpoint of the same step.
   bool IsDue(int64_t step, absl::Time now) const;
-  // After a failure: whether it is time to try again.
+  // Returns true if no attempt has failed lately, or the wait after the failure
+  // is over.
   bool MayTry(absl::Time now) const { return now >= next_try_; }
 
   void Written(int64_t step, absl::Time now);
   void Failed(absl::Time now);
-  // Another kind of checkpoint is wanted: those that failed don't count.
+  // Forgets failed attempts, because another kind of checkpoint is wanted.
   void StartOver();
 
-  // Nothing: there is no checkpoint yet.
+  // The step of the newest checkpoint; nullopt if there is none yet.
   std::optional<int64_t> newest_step() const { return newest_step_; }
-  // Since the last one that was written, or StartOver().
+  // Number of failures since the last checkpoint that was written, or since
+  // StartOver().
   int failures() const { return failures_; }
 
  private:

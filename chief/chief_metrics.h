@@ -12,12 +12,12 @@
 
 namespace parasol {
 
-// Bumped by the server, never by the core.
+// The chief's metrics. ChiefServer updates them, Coordinator never does.
 class ChiefMetrics {
  public:
   explicit ChiefMetrics(MetricsRegistry& registry);
 
-  // Sets the gauges to what `status` says.
+  // Sets the gauges to the values in `status`.
   void Show(const wire::JobStatus& status);
   void LeaseExpired(const std::string& role);
   void CheckpointTried(const absl::Status& result, absl::Duration took);
@@ -25,8 +25,8 @@ class ChiefMetrics {
 
  private:
   std::map<wire::JobPhase, Gauge> phase_;
-  std::map<std::string, Gauge> live_tasks_;     // by role
-  std::map<std::string, Gauge> missing_tasks_;  // by role
+  std::map<std::string, Gauge> live_tasks_;     // key: role
+  std::map<std::string, Gauge> missing_tasks_;  // key: role
   std::map<std::string, Counter> expired_leases_total_;
   Gauge global_step_;
   Gauge end_step_;

@@ -22,20 +22,21 @@
 
 namespace parasol {
 
-// A Coordinator with a lock, a clock, and two threads: one carries out its
-// orders, without the lock; the other lets time pass. Thread-safe.
+// A Coordinator with a lock, a clock, and two threads: one carries out the
+// coordinator's orders, without the lock; the other lets time pass.
+// Thread-safe.
 //
-// Shutdown: Wait(), or RequestStop() and Wait(), or EndWaits(); then destroy,
-// when no rpc is in progress any more.
+// Shutdown: Wait(), or RequestStop() and Wait(), or EndWaits(); then destroy
+// the server, when no rpc is in progress any more.
 class ChiefServer {
  public:
-  // The longest that a ClaimSteps() waits, whatever it asks for.
+  // Longest time that a ClaimSteps() waits, whatever it asks for.
   static constexpr absl::Duration kMaxClaimWait = absl::Seconds(10);
 
   struct Options {
     Coordinator::Options coordinator;
     absl::Duration heartbeat_interval = absl::Seconds(1);
-    // Shown by GetStatus as the chief's own; may be empty.
+    // Addresses that GetStatus shows as the chief's own; may be empty.
     std::string address;
     std::string metrics_address;
   };
@@ -48,8 +49,8 @@ class ChiefServer {
   // Starts the threads. Called once.
   void Start();
 
-  // The rpcs of proto/chief.proto. None of them blocks but ClaimSteps(), for as
-  // long as the request says, if there is no news.
+  // The rpcs of proto/chief.proto. Only ClaimSteps() blocks, for as long as the
+  // request says, if there is no news.
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request);
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
@@ -64,14 +65,14 @@ class ChiefServer {
   absl::StatusOr<wire::JobStatus> GetStatus(
       const wire::GetStatusRequest& request);
 
-  // Blocks until the chief may end; how, see Coordinator::Outcome.
+  // Blocks until the chief may end, and returns how: see Coordinator::Outcome.
   absl::Status Wait();
 
-  // No call waits from now on; those that do return.
+  // Makes calls that wait return, and later calls not wait.
   void EndWaits();
 
-  // Writes a last checkpoint if there is something to keep, then Wait()
-  // returns. What is being loaded is cut short. May be called twice.
+  // Writes a last checkpoint if there is something to keep, then lets Wait()
+  // return. Cuts loads in progress short. May be called twice.
   void RequestStop();
 
  private:
@@ -82,8 +83,8 @@ class ChiefServer {
   void RunTime();
   void Tick(StatusLog& log);
   wire::JobStatus Status() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Something has changed: there may be an order to carry out, or an answer to
-  // a call that waits.
+  // Notes that something has changed: there may be an order to carry out, or an
+  // answer to a call that waits.
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
@@ -93,12 +94,12 @@ class ChiefServer {
 
   mutable absl::Mutex mu_;
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
-  // There may be an order to carry out.
+  // True if there may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
   int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;
   bool waits_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
-  // A load order is being carried out.
+  // True if a load order is being carried out.
   bool loading_ ABSL_GUARDED_BY(mu_) = false;
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);

@@ -6,7 +6,7 @@
 
 namespace parasol {
 
-// gRPC in and out; the server does the rest and must outlive it.
+// The gRPC service in front of a ChiefServer, which must outlive it.
 class ChiefService : public wire::ChiefService::Service {
  public:
   explicit ChiefService(ChiefServer& server) : server_(server) {}

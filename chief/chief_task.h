@@ -20,47 +20,47 @@
 namespace parasol {
 
 struct ChiefTaskOptions {
-  // Loads the job; the codes are those of cluster/job/job_file.h.
+  // Loads the job; the errors are those of cluster/job/job_file.h.
   absl::Status UseJobFile(const std::string& path,
                           const std::vector<std::string>& overrides);
   // Takes the addresses below from the cluster spec.
   //   InvalidArgument  there is no cluster, or its chief is another task.
   absl::Status UseCluster(const TaskConfig& config);
 
-  // With its defaults filled in (cluster/job).
+  // The job, with its defaults filled in (cluster/job).
   job::Job job;
-  // Index to address, as the cluster spec has them; at least one of each.
+  // Addresses in the cluster spec, by task index; at least one of each.
   std::map<int, std::string> ps;
   std::map<int, std::string> workers;
-  // Port 0: chosen by the system.
+  // Address to listen on; the system chooses the port if it is 0.
   std::string listen_address;
-  // Shown to people who ask for the status.
+  // Addresses that the status shows to operators.
   std::string address;
   std::string metrics_address;
-  // Empty: the job's checkpoint.directory.
+  // Directory of the checkpoints; empty: the job's checkpoint.directory.
   std::string checkpoint_directory;
-  // How long a missing ps, or the absence of all workers, is borne.
+  // Time for which a missing ps, or the absence of all workers, is borne.
   absl::Duration ps_timeout = absl::Minutes(5);
   absl::Duration worker_timeout = absl::Minutes(5);
-  // How long tasks have to leave when the job has ended.
+  // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
-  // For a ps to read or write its share of a checkpoint.
+  // Time that a ps has to read or write its share of a checkpoint.
   absl::Duration shard_call_deadline = absl::Minutes(30);
   absl::Duration lease = absl::Seconds(10);
   absl::Duration heartbeat_interval = absl::Seconds(1);
 };
 
-// The chief of a cluster, on threads of its own. What the binary's main and
-// in-process tests start.
+// The chief of a cluster, on threads of its own. Started by the binary's main
+// and by in-process tests.
 //
-// Shutdown: Stop() or the job's end, then Wait(), then destroy.
+// Shutdown: Stop() or the job's end, then Wait(), then destroy the task.
 class ChiefTask {
  public:
-  // Finds the checkpoint to resume from, if any, and listens; waits for nobody.
-  // `clock` and `metrics` must outlive the task.
+  // Finds the checkpoint to resume from, if any, and listens; does not wait for
+  // other tasks. `clock` and `metrics` must outlive the task.
   //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
   //                    the address is of no use, or the checkpoint in the
-  //                    directory is another model's: says which.
+  //                    directory is another model's; the message says which.
   //   DataLoss         no checkpoint in the directory is intact.
   static absl::StatusOr<std::unique_ptr<ChiefTask>> Start(
       const ChiefTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
@@ -70,7 +70,8 @@ class ChiefTask {
 
   // Blocks until the chief has ended.
   //   OK                  the job is complete and the tasks have left.
-  //   FailedPrecondition  the job failed: names the task and what it met.
+  //   FailedPrecondition  the job failed; the message names the task and its
+  //                       error.
   //   Unavailable         a ps, or all workers, stayed away too long.
   //   Cancelled           stopped.
   absl::Status Wait();

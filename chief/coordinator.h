@@ -23,107 +23,110 @@
 
 namespace parasol {
 
-// All that the chief decides: who is in, what phase the job is in, who may do
-// which steps, what has to be loaded and when a checkpoint is written. Pure:
-// messages and the time go in, answers and orders come out; somebody else
-// carries the orders out and says how that went.
+// The decisions of the chief: the members of the cluster, the phase of the job,
+// the steps that each worker may do, what has to be loaded, and when a
+// checkpoint is written. Pure: messages and the time go in, answers and orders
+// come out. The caller carries the orders out and reports their results.
 //
 //   WAITING_FOR_PS ─► LOADING ─► TRAINING ─► FINISHING ─► COMPLETE
 //          ▲─────────────┘           any of these ─► FAILED
 //
-// A ps that is lost after LOADING changes no phase: its shard alone is loaded
+// The loss of a ps after LOADING changes no phase: its shard alone is loaded
 // again when it is back, while the others go on.
 class Coordinator {
  public:
-  // A load or a mandatory checkpoint that fails so often in a row ends the job.
+  // Numbers of failures in a row of a load, or of a mandatory checkpoint, that
+  // end the job.
   static constexpr int kMaxLoadFailures = 60;
   static constexpr int kMaxCheckpointFailures = 10;
-  // How long a job that was complete when the chief started stays, so that
-  // tasks that start at the same time learn that there is nothing to do.
+  // Time for which a job that was complete when the chief started stays, so
+  // that tasks that start at the same time learn that there is nothing to do.
   static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
 
   struct Options {
     job::Job job;
     std::string run_id;
-    // The checkpoint that is resumed from; nothing in a new run.
+    // The checkpoint that the run is resumed from; nullopt in a new run.
     std::optional<durable::CheckpointManifest> resumed;
-    // That checkpoint has the same parts on the same shards as now: a ps that
-    // holds the run can keep what it has.
+    // True if that checkpoint has the same parts on the same shards as now: a
+    // ps that holds the run can keep what it has.
     bool same_sharding = true;
-    // It is the last one of this job: nothing is left to do.
+    // True if that checkpoint is the last one of this job: nothing is left to
+    // do.
     bool already_complete = false;
     std::vector<ShardBoard::Shard> shards;
-    // For checkpoints' manifests.
+    // Entries of the manifests of checkpoints to be written.
     std::vector<durable::CheckpointVariable> variables;
     std::vector<durable::CheckpointTable> tables;
-    // The places of the cluster and their addresses, which may be empty.
+    // The tasks of the cluster and their addresses, which may be empty.
     std::map<TaskId, std::string> tasks;
     absl::Duration lease = absl::Seconds(10);
-    // How long a missing ps, or the absence of all workers, is borne.
+    // Time for which a missing ps, or the absence of all workers, is borne.
     absl::Duration ps_timeout = absl::Minutes(5);
     absl::Duration worker_timeout = absl::Minutes(5);
-    // How long tasks have to leave when the job has ended.
+    // Time that tasks have to leave when the job has ended.
     absl::Duration finish_timeout = absl::Seconds(30);
   };
 
-  // Bring these shards' variables to these processes.
+  // An order to bring these shards' variables to these processes.
   struct LoadOrder {
     struct Target {
       size_t shard = 0;
       uint64_t incarnation = 0;
     };
     std::vector<Target> targets;
-    // From the newest checkpoint of the run that can be read; else draw the
-    // initial values.
+    // True: load the newest checkpoint of the run that can be read. False: draw
+    // the initial values.
     bool from_checkpoint = false;
   };
-  // Snapshot all shards and commit this manifest, to which only the files and
-  // the time are missing.
+  // An order to snapshot all shards and commit `manifest`, which lacks only the
+  // files and the time.
   struct CheckpointOrder {
     durable::CheckpointManifest manifest;
-    // Each shard after exactly the manifest's global_step updates, which it may
-    // have to await (synchronous training); else as it is.
+    // True (synchronous training): each shard is cut after exactly the
+    // manifest's global_step updates, which it may have to await. False: each
+    // shard is cut as it is.
     bool at_global_step = false;
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
   Coordinator(Options options, absl::Time now);
 
-  // The rpcs of proto/chief.proto, with its codes.
+  // The rpcs of proto/chief.proto, with their errors.
   absl::Status Register(const wire::RegisterRequest& request, absl::Time now);
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
       const wire::HeartbeatRequest& request, absl::Time now);
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request, absl::Time now);
-  // Whether the answer ends the request's wait: it says something that the
-  // worker does not know.
+  // Returns true if the answer says something that the worker does not know; it
+  // then ends the request's wait.
   static bool IsNews(const wire::ClaimStepsRequest& request,
                      const wire::ClaimStepsResponse& response);
   absl::Status ReportFailure(const wire::ReportFailureRequest& request,
                              absl::Time now);
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
-  // All of GetStatus but the checkpoint's path.
+  // Returns the answer to GetStatus, without the checkpoint's path.
   wire::JobStatus Status() const;
 
-  // Lets time pass; to be called often: in a pause of half a lease or more it
-  // was the chief that stood still, and the leases are longer by that. Returns
-  // whose leases ran out.
+  // Lets time pass and returns the tasks whose leases ran out. Call it often:
+  // after a pause of half a lease or more the chief is taken to have stood
+  // still, and the leases are extended by the pause.
   std::vector<TaskId> Tick(absl::Time now);
 
-  // What to do next, if anything. One order is carried out at a time: its
-  // result comes before the next one is asked for.
+  // Returns the next order, if there is any. One order is carried out at a
+  // time: report its result before asking for the next one.
   std::optional<Order> NextOrder(absl::Time now);
   void LoadDone(const LoadOrder::Target& target, const absl::Status& status,
                 absl::Time now);
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
 
-  // The chief is told to go: grants no more steps and orders one more
-  // checkpoint if that has something to keep.
+  // Begins the end of the chief: grants no more steps, and orders one more
+  // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
 
-  // How the chief ends; nothing while it must not.
+  // Returns how the chief ends; nullopt while it must not end.
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed.
   //   Unavailable         a ps or all workers stayed away too long.
@@ -135,7 +138,7 @@ class Coordinator {
   }
 
  private:
-  // Follows from what has changed: the next phase.
+  // Enters the next phase if what has changed allows it.
   void Advance(absl::Time now);
   void Enter(wire::JobPhase phase, absl::Time now);
   void Fail(std::string failure, absl::Time now);
@@ -147,9 +150,9 @@ class Coordinator {
   void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
   CheckpointOrder OrderCheckpoint();
-  // The chief is told to go, and the checkpoint being written awaits a step of
-  // workers that have left: when the shards give up, it is cut where they
-  // stopped.
+  // Returns true if the chief was told to end and the checkpoint being written
+  // awaits a step of workers that have left. When the shards give up, another
+  // checkpoint is cut at the step they reached.
   bool IsCutInVain() const;
   std::optional<Order> NextStopOrder();
 
@@ -169,7 +172,8 @@ class Coordinator {
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   bool stop_ordered_ = false;
-  // Of the order that is being carried out, where workers are to come to it.
+  // True if the checkpoint being written is at a step that workers have yet to
+  // reach.
   bool cut_needs_workers_ = false;
   bool stopped_ = false;
   int load_failures_ = 0;

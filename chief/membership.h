@@ -17,32 +17,34 @@
 
 namespace parasol {
 
-// Which process holds each place in the cluster, and until when its lease
-// lasts. Pure: time is an argument.
+// The processes that hold the places in the cluster, and the times at which
+// their leases end. Pure: time is an argument.
 //
-// The incarnation that registers last holds the place; the ones before it are
-// refused for good (the last kMaxReplaced of them are remembered).
+// The incarnation that registers last holds the place. Earlier ones are refused
+// for good (the last kMaxReplaced of them are remembered).
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
 
   struct Member {
-    // 0: nobody has held the place yet.
+    // The process that holds the place; 0 if none has held it yet.
     uint64_t incarnation = 0;
     bool alive = false;
-    // Its lease ran out: the process may be gone, or stand still and return.
+    // True if its lease ran out: the process may be gone, or stand still and
+    // return.
     bool lost = false;
     absl::Time lease_end;
-    // Meaningful while not alive: since the start, the loss or the leave.
+    // The start, the loss or the leave since which it is absent. Meaningful
+    // while not alive.
     absl::Time absent_since;
     std::string metrics_address;
     std::deque<uint64_t> replaced;
   };
 
   struct Registration {
-    // The incarnation was alive already: a resend.
+    // True if the incarnation was alive already: the call is a resend.
     bool is_resend = false;
-    // Whose place this one takes; it may have been lost before.
+    // The incarnation whose place this one takes; it may have been lost before.
     std::optional<uint64_t> replaced;
   };
 
@@ -55,30 +57,31 @@ class Membership {
              absl::Time now);
 
   // Starts or renews a lease.
-  //   InvalidArgument     no such place, or no incarnation.
+  //   InvalidArgument     there is no such place, or no incarnation is given.
   //   FailedPrecondition  a newer incarnation has taken the place.
   absl::StatusOr<Registration> Register(const wire::Task& task,
                                         absl::string_view metrics_address,
                                         absl::Time now);
 
-  //   NotFound            not alive here: it has to register.
+  //   NotFound            the incarnation is not alive here and has to
+  //                       register.
   //   InvalidArgument, FailedPrecondition  as for Register.
   absl::Status Renew(const wire::Task& task, absl::Time now);
 
-  // Ends the lease. Codes as for Renew.
+  // Ends the lease. Errors are those of Renew().
   absl::Status Leave(const wire::Task& task, absl::Time now);
 
-  // Ends the leases that have run out by `now`, and says whose.
+  // Ends the leases that have run out by `now`, and returns their tasks.
   std::vector<Lost> Expire(absl::Time now);
 
-  // Gives every lease so much more time.
+  // Extends every lease by `time`.
   void Extend(absl::Duration time);
 
   const std::map<TaskId, Member>& members() const { return members_; }
-  // Those who have neither left nor been replaced: alive or lost.
+  // Number of members that have neither left nor been replaced: alive or lost.
   int CountStaying() const;
   int CountAlive(absl::string_view role) const;
-  // Those of a role that are not alive, in order.
+  // The tasks of `role` that are not alive, in order.
   std::vector<TaskId> Absent(absl::string_view role) const;
 
  private:

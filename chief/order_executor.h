@@ -16,34 +16,34 @@
 
 namespace parasol {
 
-// Carries out the coordinator's orders: calls the ps, all at once, and writes
-// the checkpoint directory. Its calls block for as long as that takes. One
-// order at a time; CancelCalls() from any thread.
+// The executor of the coordinator's orders: calls the ps, all at once, and
+// writes the checkpoint directory. Its functions block for as long as that
+// takes. One order at a time; CancelCalls() may be called from any thread.
 class OrderExecutor {
  public:
-  // `clients` are those of `shards`, in the same order.
+  // `clients` are the clients of `shards`, in the same order.
   OrderExecutor(const job::Job& job, const std::string& run_id,
                 const std::vector<ShardBoard::Shard>& shards,
                 std::vector<std::unique_ptr<PsClient>> clients,
                 CheckpointStore store);
 
-  // The result of each target, in their order. A checkpoint that a ps can't
-  // read is passed over for the one before it.
+  // Returns the result of each target, in their order. If a ps can't read a
+  // checkpoint, the one before it is tried.
   //   DataLoss  no checkpoint of this run is left to try.
   std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
 
-  // After an error nothing is left of the checkpoint.
+  // Writes the checkpoint. After an error nothing is left of it.
   absl::Status WriteCheckpoint(const Coordinator::CheckpointOrder& order,
                                absl::Time now);
 
-  // Ends the calls to a shard's ps (or to all of them) that are in progress.
+  // Ends the calls in progress to one shard's ps, or to all ps.
   void CancelCalls(size_t shard) { clients_[shard]->CancelCalls(); }
   void CancelAllCalls();
 
   const CheckpointStore& store() const { return store_; }
 
  private:
-  // Directories of this run's checkpoints, newest first.
+  // Returns the directories of this run's checkpoints, newest first.
   absl::StatusOr<std::vector<std::string>> RunCheckpoints() const;
   absl::Status SnapshotShards(durable::CheckpointManifest& manifest,
                               const std::string& directory,
@@ -52,7 +52,7 @@ class OrderExecutor {
   const std::string run_id_;
   const int max_to_keep_;
   const std::vector<std::unique_ptr<PsClient>> clients_;
-  // Per shard, all but the checkpoint.
+  // The load request of each shard, without the checkpoint.
   std::vector<wire::LoadRequest> load_requests_;
   CheckpointStore store_;
 };

@@ -7,35 +7,38 @@
 
 namespace parasol {
 
-// Which worker computes which replicas' gradients. Pure.
+// The assignment of replicas to the workers that compute their gradients. Pure.
 //
 // Every replica has an owner while there is a worker. A worker that stays keeps
-// its replicas, unless one that joins has fewer than its fair share and it has
-// more; those of a worker that is lost go to the ones that have fewest.
+// its replicas, unless a worker that joins has fewer than its fair share and
+// the former has more. The replicas of a lost worker go to the workers that
+// have fewest.
 class ReplicaAssignment {
  public:
   // `first_version` must grow from one chief process to the next.
   ReplicaAssignment(int total_replicas, int64_t first_version)
       : owners_(total_replicas), version_(first_version) {}
 
-  // Of a worker that is there already it changes nothing.
+  // Adds a worker. Changes nothing if it is there already.
   void Join(uint64_t worker);
   void Lose(uint64_t worker);
 
-  // In ascending order; none of a worker that is not there.
+  // Returns the worker's replicas in ascending order; none if the worker is not
+  // there.
   std::vector<int> ReplicasOf(uint64_t worker) const;
 
-  // Grows whenever a replica changes hands.
+  // The version of the assignment; grows whenever a replica changes hands.
   int64_t version() const { return version_; }
 
  private:
   int CountOf(std::optional<uint64_t> worker) const;
-  // Those of equal count in the order of their joining.
+  // Return the worker with the fewest or the most replicas. Of several, the one
+  // that joined first.
   uint64_t WithFewest() const;
   uint64_t WithMost() const;
 
-  std::vector<std::optional<uint64_t>> owners_;  // by replica
-  std::vector<uint64_t> workers_;                // in the order of joining
+  std::vector<std::optional<uint64_t>> owners_;  // index: replica
+  std::vector<uint64_t> workers_;                // ordered by time of joining
   int64_t version_;
 };
 

@@ -11,16 +11,17 @@
 
 namespace parasol {
 
-// All workers do every step together, each the gradients of its replicas:
-// synchronous training. A worker needs no grant; what it reports is the
-// cluster's number of steps, and the largest report counts. Steps that are done
-// unheard, by workers that are gone or while the chief is away, are heard of
-// from the next report.
+// The plan of synchronous training: all workers do every step together, each
+// computing the gradients of its replicas. A worker needs no grant. It reports
+// the cluster's number of steps, and the largest report counts. Steps that
+// complete without a report, because their workers are gone or the chief is
+// away, are known from the next report.
 class ReplicaPlan : public StepPlan {
  public:
-  // `first_version` as ReplicaAssignment's. `resumed_step`: of the checkpoint
-  // that the run is resumed from. A new run has none, and there the number of
-  // steps that a worker enters with belongs to another run: it is not heard.
+  // `first_version` is ReplicaAssignment's. `resumed_step` is the step of the
+  // checkpoint that the run is resumed from. It is nullopt in a new run: there
+  // a worker that enters with completed steps did them for another run, and its
+  // reports are ignored.
   ReplicaPlan(int total_replicas, int64_t first_version,
               std::optional<int64_t> resumed_step)
       : assignment_(total_replicas, first_version),
@@ -38,12 +39,12 @@ class ReplicaPlan : public StepPlan {
 
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override { return {}; }
-  // Who has not pushed is known at the shards only.
+  // Returns nothing: only the shards know which workers have not pushed.
   std::vector<uint64_t> Awaited() const override { return {}; }
 
-  // Ahead of the last report by twice what that one was ahead of the one
-  // before, so that no shard is past it: the workers go on meanwhile. Twice as
-  // far again after each miss.
+  // Returns a step ahead of the last report by twice the distance of the last
+  // two reports, so that no shard is past it: the workers go on meanwhile. Each
+  // miss doubles the distance again.
   std::optional<int64_t> CutStep(int workers) const override;
   void CutMissed() override;
 
@@ -52,16 +53,18 @@ class ReplicaPlan : public StepPlan {
 
   ReplicaAssignment assignment_;
   const bool is_new_run_;
-  // Every worker process of the run, and those that trained another one before.
+  // All worker processes of the run, and those of them that had trained another
+  // run before.
   std::set<uint64_t> known_;
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
   int64_t global_step_;
-  // By how many steps the last report was news.
+  // Number of steps that the last report was ahead of the one before it.
   int64_t last_advance_ = 0;
-  // What CutStep()'s distance is multiplied by.
+  // The factor of CutStep()'s distance.
   int64_t margin_ = 1;
-  // Steps that had been done unheard when the last worker went.
+  // Number of steps, known from missed cuts, that are complete but not
+  // reported.
   int64_t unheard_ = 0;
 };
 

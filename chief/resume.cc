@@ -101,7 +101,7 @@ bool IsComplete(const durable::CheckpointManifest& checkpoint,
 
 bool HasSameSharding(const durable::CheckpointManifest& checkpoint,
                      const job::Job& job, size_t num_ps) {
-  // Of the strategy, what the worker alone goes by may change.
+  // The part of the strategy that only the worker goes by may change.
   job::ParameterServerStrategy was = checkpoint.job().parameter_server();
   job::ParameterServerStrategy is = job.parameter_server();
   for (job::ParameterServerStrategy* strategy : {&was, &is}) {

@@ -11,34 +11,38 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 
-// What a chief that starts makes of the checkpoints that are there.
+// The checks of a starting chief on the checkpoints that it finds.
 namespace parasol {
 
-// The manifest of the newest intact checkpoint; nothing in an empty directory.
+// Returns the manifest of the newest intact checkpoint; nullopt if the
+// directory is empty.
 //   DataLoss  there are checkpoints, but none is intact: a new run would bury
 //             what can perhaps be saved.
 absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
     const CheckpointStore& store);
 
-// Whether `job`, with these variables and tables and their slots, can train on
-// from the checkpoint. Learning rates, the end and the like may differ.
-//   InvalidArgument  names the first difference.
+// Returns OK if `job`, with these variables and tables and their slots, can
+// train on from the checkpoint. Learning rates, the end and the like may
+// differ.
+//   InvalidArgument  the message names the first difference.
 absl::Status CheckResumable(
     const durable::CheckpointManifest& checkpoint, const job::Job& job,
     const std::vector<durable::CheckpointVariable>& variables,
     const std::vector<durable::CheckpointTable>& tables);
 
-// Nothing is left to train: it is the last checkpoint of a job with this end.
+// Returns true if nothing is left to train: the checkpoint is the last one of a
+// job with this end.
 bool IsComplete(const durable::CheckpointManifest& checkpoint,
                 const job::Job& job);
 
-// `job` over `num_ps` shards has the same parts and tables as the checkpoint's
-// job had, and takes pushes in the same way: a ps that holds them goes on.
+// Returns true if `job` over `num_ps` shards has the same parts and tables as
+// the checkpoint's job had, and takes pushes in the same way. A ps that holds
+// them goes on.
 bool HasSameSharding(const durable::CheckpointManifest& checkpoint,
                      const job::Job& job, size_t num_ps);
 
-// The top-level fields of the job that are not as in the checkpoint, for the
-// log: "end, optimizer". Empty: the same job.
+// Returns the top-level fields of the job that differ from the checkpoint's,
+// for the log: "end, optimizer". Empty if the jobs are the same.
 std::string ChangedFields(const durable::CheckpointManifest& checkpoint,
                           const job::Job& job);
 

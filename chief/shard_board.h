@@ -11,16 +11,16 @@
 
 namespace parasol {
 
-// Which shard is where, and whether the process there holds its variables.
-// Pure. A shard is a position in the list, a ps a task index of the cluster:
-// indices may have gaps.
+// The place of each shard, and the state of its variables there. Pure. A shard
+// is a position in the list. A ps is a task index of the cluster; indices may
+// have gaps.
 class ShardBoard {
  public:
   struct Shard {
     int ps_index = 0;
     std::string address;
     std::vector<wire::PartSpec> parts;
-    // The same for every shard.
+    // The sparse tables, the same for every shard.
     std::vector<wire::TableSpec> tables = {};
   };
 
@@ -28,17 +28,17 @@ class ShardBoard {
   // compare versions across them.
   ShardBoard(std::vector<Shard> shards, int64_t first_version);
 
-  // A ps has registered; `holds_run`: it has this run's variables already.
-  // Of an incarnation that is here already it changes nothing.
+  // Notes that a ps has registered; `holds_run` is true if it has this run's
+  // variables already. Changes nothing if the incarnation is here already.
   void Arrived(int ps_index, uint64_t incarnation, bool holds_run);
   void Lost(int ps_index);
-  // The shard's variables are on `incarnation` now. Ignored if that is not
-  // there any more.
+  // Notes that the shard's variables are on `incarnation` now. Ignored if that
+  // process is not there any more.
   void Loaded(size_t shard, uint64_t incarnation);
 
   bool AllPresent() const;
   bool AllReady() const;
-  // Present without variables.
+  // Returns the shards whose ps is present without variables.
   std::vector<size_t> Empty() const;
 
   size_t size() const { return places_.size(); }
@@ -47,14 +47,16 @@ class ShardBoard {
     return places_[shard].incarnation;
   }
 
-  // Grows whenever a shard is on another process or was loaded again.
+  // The version of the placement; grows whenever a shard is on another process
+  // or was loaded again.
   int64_t version() const { return version_; }
 
-  //   Unavailable  names the ps that are missing or being loaded.
+  //   Unavailable  the message names the ps that are missing or being loaded.
   absl::StatusOr<wire::GetPlacementResponse> Placement(
       const std::string& run_id) const;
 
-  // Largest shard's bytes over the mean; 1 when all are equal (or empty).
+  // Returns the largest shard's bytes over the mean; 1 if all are equal (or
+  // empty).
   double Skew() const;
 
  private:

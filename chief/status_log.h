@@ -9,15 +9,15 @@
 
 namespace parasol {
 
-// What the chief's log says about the job: each change of its phase, and every
-// kInterval how far it is or whom it waits for. Pure.
+// The lines about the job in the chief's log: each change of its phase, and
+// every kInterval its progress or the tasks it waits for. Pure.
 class StatusLog {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(10);
 
   explicit StatusLog(absl::Time now) : next_(now + kInterval) {}
 
-  // The lines to be logged now.
+  // Returns the lines to be logged now.
   std::vector<std::string> Lines(const wire::JobStatus& status, absl::Time now);
 
  private:

@@ -12,40 +12,41 @@
 
 namespace parasol {
 
-// Each step is one worker's: asynchronous training and bounded staleness.
+// The plan of asynchronous training and bounded staleness: each step is done by
+// one worker.
 //
 // Totals per worker incarnation travel, not differences, so a message that is
 // lost or sent twice changes nothing. Each step is granted to one incarnation
 // at a time: without failures exactly the steps up to the end are done. The
-// unfinished steps of an incarnation that is gone are granted again; should it
-// have done some of them unheard, the end is overshot by those.
+// unfinished steps of an incarnation that is gone are granted again. If it did
+// some of them without reporting them, the end is overshot by those.
 //
-// Bounded staleness: a worker's clock is the number of steps that it has done,
-// counted from the smallest clock of those that were there when it came. A
-// clock of c begins a step when the smallest clock of the live ones is c -
-// bound or more, so each is granted up to bound + 1 above the smallest, which
-// never falls. The slowest worker is always granted what is left: nobody waits
-// for ever but for a live worker that stands still.
+// In bounded staleness, a worker's clock is the number of steps that it has
+// done, plus the smallest clock of the workers that were there when it came. A
+// worker with a clock of c may begin a step when the smallest clock of the live
+// workers is c - bound or more: each is granted up to bound + 1 above the
+// smallest clock, which never falls. The slowest worker is always granted what
+// is left, so a worker waits for ever only if a live worker stands still.
 class StepLedger : public StepPlan {
  public:
-  // Incarnations that are gone are remembered, with what they had done, in
-  // case they come back; so many of them.
+  // Number of incarnations that are remembered after they are gone, with the
+  // steps that they had done, in case they come back.
   static constexpr size_t kMaxGone = 1024;
 
-  // A new run. Without a bound: asynchronous.
+  // Starts a new run. Asynchronous if there is no bound.
   explicit StepLedger(std::optional<int64_t> bound = std::nullopt)
       : bound_(bound) {}
-  // The run that `manifest` is a checkpoint of: a worker that reports more than
-  // its progress there is credited with the difference. Its clock goes on from
-  // the one there as long as nothing has been granted.
+  // Resumes the run that `manifest` is a checkpoint of. A worker that reports
+  // more than its progress there is credited with the difference. Its clock
+  // goes on from the one there as long as nothing has been granted.
   explicit StepLedger(const durable::CheckpointManifest& manifest,
                       std::optional<int64_t> bound = std::nullopt);
 
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
   std::optional<int64_t> end_step() const override { return end_step_; }
 
-  // In a run that began after the incarnation had started, what an unknown one
-  // has done was for another run, and not counted.
+  // Lets a worker take part. Steps that an unknown worker of a new run has
+  // completed were for another run, and are not counted.
   void Enter(uint64_t worker, int64_t completed) override;
   void Report(uint64_t worker, int64_t completed) override;
   void Release(uint64_t worker) override;
@@ -61,7 +62,7 @@ class StepLedger : public StepPlan {
   std::optional<int64_t> CutStep(int) const override { return std::nullopt; }
   void CutMissed() override {}
 
-  // As reported; of a worker that has entered.
+  // Returns the clock by the last report of a worker that has entered.
   int64_t ClockOf(uint64_t worker) const {
     return accounts_.at(worker).clock();
   }
@@ -70,22 +71,24 @@ class StepLedger : public StepPlan {
   struct Account {
     int64_t completed = 0;
     int64_t granted = 0;  // >= completed
-    // What the clock is ahead of `completed`.
+    // Number of steps that the clock is ahead of `completed`.
     int64_t lead = 0;
-    // The checkpoint that the run is resumed from does not know it, so `lead`
-    // waits for the clocks of those that it knows.
+    // True if the checkpoint that the run is resumed from does not know the
+    // worker: `lead` then waits for the clocks of the workers that it knows.
     bool is_newcomer = false;
     bool gone = false;
 
     int64_t clock() const { return completed + lead; }
   };
 
-  // Granted and not completed, of all.
+  // Returns the number of steps of all workers that are granted and not
+  // completed.
   int64_t Outstanding() const;
-  // Of the live ones; where there are none, of those that were there last.
+  // Returns the smallest clock of the live workers; if there are none, of those
+  // that were there last.
   int64_t SmallestClock() const;
-  // After a restart of the chief, before the first grant: newcomers are raised
-  // to the smallest clock of the others.
+  // Raises newcomers to the smallest clock of the others. Called once after a
+  // restart of the chief, before the first grant.
   void RaiseNewcomers();
   void Remember(uint64_t gone_incarnation);
 
@@ -96,8 +99,8 @@ class StepLedger : public StepPlan {
   int64_t global_step_ = 0;
   int64_t last_smallest_clock_ = 0;
   std::map<uint64_t, Account> accounts_;
-  // Incarnations in the order in which they went; those that came back are
-  // still in it.
+  // Incarnations in the order in which they went, including those that have
+  // come back.
   std::deque<uint64_t> gone_;
 };
 

@@ -10,41 +10,45 @@
 
 namespace parasol {
 
-// Who of the workers does what of a job's steps, and how many are done: what
-// differs from one consistency mode to another. Pure. Workers are known by
-// their incarnations.
+// The distribution of a job's steps over the workers, and the number that are
+// done: the part that differs between consistency modes. Pure. Workers are
+// identified by their incarnations.
 class StepPlan {
  public:
   virtual ~StepPlan() = default;
 
-  // The number of steps at which the job ends. Until it is known, none is done.
+  // Sets the number of steps at which the job ends. Until it is set, none is
+  // done.
   virtual void SetEnd(int64_t end_step) = 0;
   virtual std::optional<int64_t> end_step() const = 0;
 
-  // The worker (again) takes part, `completed` as in ClaimStepsRequest.
+  // Lets a worker take part (again); `completed` is as in ClaimStepsRequest.
   virtual void Enter(uint64_t worker, int64_t completed) = 0;
-  // Smaller totals than before are late messages and ignored.
+  // Takes a worker's total. A smaller total than before is a late message and
+  // ignored.
   virtual void Report(uint64_t worker, int64_t completed) = 0;
-  // It is gone; what it had left undone is for others.
+  // Removes a worker that is gone; other workers do its unfinished steps.
   virtual void Release(uint64_t worker) = 0;
 
-  // Fills in what the worker that asks may do. `want` further steps; `workers`
-  // are alive.
+  // Fills in what the asking worker may do. It wants `want` further steps;
+  // `workers` workers are alive.
   virtual void Answer(uint64_t worker, int64_t want, int workers,
                       wire::ClaimStepsResponse& response) = 0;
 
   virtual int64_t global_step() const = 0;
   bool IsComplete() const { return end_step() && global_step() >= *end_step(); }
-  // For a checkpoint's manifest.
+  // Returns the progress entries of a checkpoint's manifest.
   virtual std::vector<durable::WorkerProgress> Progress() const = 0;
 
-  // Live workers for whose steps another one has to wait, in order.
+  // Returns the live workers for whose steps another one has to wait, in order.
   virtual std::vector<uint64_t> Awaited() const = 0;
 
-  // The number of updates after which all shards are to be cut for a
-  // checkpoint; nothing: each is cut as it comes. `workers` are alive.
+  // Returns the number of updates after which all shards are to be cut for a
+  // checkpoint; nullopt if each is cut as it comes. `workers` workers are
+  // alive.
   virtual std::optional<int64_t> CutStep(int workers) const = 0;
-  // A shard had had more updates than CutStep() said: ask again.
+  // Notes that a shard had had more updates than CutStep() said. Ask CutStep()
+  // again.
   virtual void CutMissed() = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// A place in the cluster, whichever process holds it.
+// A place in the cluster, independent of the process that holds it.
 struct TaskId {
   std::string role;
   int index = 0;
@@ -18,7 +18,7 @@ struct TaskId {
     return {task.role(), task.index()};
   }
 
-  // "ps/1".
+  // Returns for instance "ps/1".
   std::string ToString() const { return absl::StrCat(role, "/", index); }
 
   friend auto operator<=>(const TaskId&, const TaskId&) = default;

@@ -9,24 +9,26 @@
 
 namespace parasol {
 
-// When a job ends, in steps of the cluster: at end.steps, or when each of the
-// training examples has been seen end.epochs times, whichever is first. The
-// latter needs a worker to say how many examples there are. Pure.
+// The end of a job, in steps of the cluster: at end.steps, or when each of the
+// training examples has been seen end.epochs times, whichever is first. An end
+// in epochs needs a worker's report of the number of examples. Pure.
 class TrainingEnd {
  public:
   explicit TrainingEnd(const job::Job& job);
 
-  // A worker has counted the examples of the whole training set.
+  // Takes a worker's count of the examples of the whole training set.
   //   InvalidArgument  another worker has counted differently, or there are
   //                    none and the end depends on them.
   absl::Status ObserveExamples(int64_t train_examples);
 
-  // Nothing while it depends on a number that no worker has told.
+  // Returns the last step; nullopt while it depends on a count that no worker
+  // has reported.
   std::optional<int64_t> step() const;
 
  private:
   const job::TrainingEnd end_;
-  // One worker's batch; in synchronous training that of every replica.
+  // Number of examples per step: one worker's batch; in synchronous training,
+  // the batches of all replicas.
   const int64_t step_examples_;
   std::optional<int64_t> train_examples_;
 };

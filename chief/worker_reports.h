@@ -8,16 +8,16 @@
 
 namespace parasol {
 
-// What each live worker last said about its training. Pure.
+// The last report of each live worker about its training. Pure.
 class WorkerReports {
  public:
-  // What a heartbeat does not say stays as it was.
+  // Keeps the values of a heartbeat. Values that it lacks stay as they are.
   void Keep(const wire::HeartbeatRequest& heartbeat);
   void Forget(int worker);
 
-  // The mean of the workers' losses; nothing if none has told one.
+  // Returns the mean of the workers' losses; nullopt if none has reported one.
   std::optional<double> loss() const;
-  // Of all together.
+  // Returns the examples per second of all workers together.
   double examples_per_second() const;
 
  private:
@@ -25,7 +25,7 @@ class WorkerReports {
     std::optional<double> loss;
     double examples_per_second = 0;
   };
-  std::map<int, Report> reports_;  // by worker index
+  std::map<int, Report> reports_;  // key: worker index
 };
 
 }  // namespace parasol

@@ -25,33 +25,33 @@
 namespace parasol {
 
 struct PsTaskOptions {
-  // Role "ps", its index and a fresh incarnation.
+  // Identity of the ps: role "ps", its index and a fresh incarnation.
   wire::Task task;
-  // Port 0: chosen by the system. The chief gives workers the address that its
-  // cluster spec has.
+  // Address to listen on; the system chooses the port if it is 0. The chief
+  // gives workers the address in its cluster spec.
   std::string listen_address;
   std::string chief_address;
-  // Told to the chief, for people to find.
+  // Address that is given to the chief, which shows it to operators.
   std::string metrics_address;
   absl::Duration chief_timeout = absl::Minutes(5);
-  // For requests that are being served when the task ends.
+  // Time that requests in progress have when the task ends.
   absl::Duration drain_timeout = absl::Seconds(10);
   uint64_t memory_limit_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
-  // Of all workers' streams together (BufferBudget).
+  // Bytes that all workers' streams together may hold (BufferBudget).
   int64_t buffer_bytes = ParameterService::kDefaultBufferBytes;
-  // They carry out pushes and pulls.
+  // Number of threads that carry out pushes and pulls.
   int polling_threads = ParameterService::kDefaultThreads;
 };
 
-// A ps of a cluster, from its registration to the end of the job, on threads
-// of its own. What the binary's main and in-process tests start.
+// A ps of a cluster, from its registration to the end of the job, on threads of
+// its own. Started by the binary's main and by in-process tests.
 //
-// Shutdown: Stop() or the job's end, then Wait(), then destroy.
+// Shutdown: Stop() or the job's end, then Wait(), then destroy the task.
 class PsTask {
  public:
-  // Listens; does not wait for the chief. `clock` and `metrics` must outlive
-  // the task.
+  // Starts to listen; does not wait for the chief. `clock` and `metrics` must
+  // outlive the task.
   //   InvalidArgument  the address can't be listened on.
   static absl::StatusOr<std::unique_ptr<PsTask>> Start(
       const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
@@ -67,14 +67,14 @@ class PsTask {
   //   Unavailable         the chief did not answer for chief_timeout.
   absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends in good order: answers what it has read, tells the chief. May be
-  // called twice, from any thread.
+  // Ends in good order: answers the requests that were read and tells the
+  // chief. May be called twice, from any thread.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   PsTask(const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
 
-  // The task's thread.
+  // Runs on the task's thread.
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Serve() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::shared_ptr<ChiefSession>> Join();

@@ -25,8 +25,8 @@ inline wire::Task Task(const std::string& role, int index,
   return task;
 }
 
-// Two ps and two workers, whose incarnations are 10 + index and 20 + index,
-// an evaluator, and a job of 100 steps with a checkpoint every 10.
+// A fixture with two ps and two workers, whose incarnations are 10 + index and
+// 20 + index, an evaluator, and a job of 100 steps with a checkpoint every 10.
 class CoordinatorTest : public testing::Test {
  protected:
   CoordinatorTest() {
@@ -91,7 +91,7 @@ class CoordinatorTest : public testing::Test {
     ASSERT_OK(Register(worker0_));
     ASSERT_OK(Register(worker1_));
   }
-  // Time goes by, in which `alive` renew their leases.
+  // Lets time go by, in which `alive` renew their leases.
   void Pass(absl::Duration duration, const std::vector<wire::Task>& alive) {
     for (absl::Duration step = absl::Seconds(2);
          duration > absl::ZeroDuration(); duration -= step) {
@@ -101,7 +101,7 @@ class CoordinatorTest : public testing::Test {
     }
   }
 
-  // The next order must be of the kind; it is not carried out.
+  // Returns the next order, which must be of this kind; does not carry it out.
   Coordinator::LoadOrder NextLoad() {
     auto order = chief().NextOrder(now_);
     if (order && std::holds_alternative<Coordinator::LoadOrder>(*order)) {
@@ -133,7 +133,7 @@ class CoordinatorTest : public testing::Test {
     chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
     ASSERT_EQ(phase(), wire::TRAINING);
   }
-  // One worker does all the steps up to `step`.
+  // Makes one worker do all the steps up to `step`.
   void TrainTo(int64_t step) {
     int64_t completed = 0;
     while (completed < step) {

@@ -16,15 +16,15 @@
 namespace parasol {
 
 // A ps without variables, for tests: it writes real, empty snapshot files,
-// notes what it is told to load, and fails when it is told to. Outlives its
-// clients. Thread-safe.
+// notes the loads that it is asked for, and fails when it is told to. Must
+// outlive its clients. Thread-safe.
 class FakePs {
  public:
   std::unique_ptr<PsClient> NewClient() {
     return std::make_unique<Client>(*this);
   }
 
-  // What it was told to load, failed loads included.
+  // The loads that it was asked for, failed ones included.
   std::vector<wire::LoadRequest> loads() {
     absl::MutexLock lock(&mu_);
     return loads_;
@@ -37,17 +37,17 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     return last_snapshot_;
   }
-  // Every snapshot ends like this from now on.
+  // Makes every later snapshot end with `status`.
   void FailSnapshots(absl::Status status) {
     absl::MutexLock lock(&mu_);
     snapshot_status_ = std::move(status);
   }
-  // A load from this checkpoint ends with DataLoss.
+  // Makes every load from `checkpoint` end with DataLoss.
   void CallDamaged(const std::string& checkpoint) {
     absl::MutexLock lock(&mu_);
     damaged_.insert(checkpoint);
   }
-  // Calls block until they are cancelled.
+  // Makes calls block until they are cancelled.
   void Hang() {
     absl::MutexLock lock(&mu_);
     hangs_ = true;

@@ -11,9 +11,9 @@
 
 namespace parasol {
 
-// The chief's calls, one attempt each, with a deadline, to which what the call
-// asks to wait is added. Thread-safe.
-// Errors are the service's (proto/chief.proto), and
+// The chief's calls, one attempt each. The deadline of a call is
+// `call_deadline`, plus the time that the call asks the chief to wait.
+// Thread-safe. Errors are the service's (proto/chief.proto), and
 //   Unavailable, DeadlineExceeded  the chief at `address` does not answer.
 class ChiefClient {
  public:

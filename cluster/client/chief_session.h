@@ -15,55 +15,59 @@
 
 namespace parasol {
 
-// A task's membership in the cluster: registers, heartbeats on a thread of its
-// own, registers again when the chief has restarted, and says when the chief is
-// lost for good. The same for ps, worker and evaluator. Thread-safe.
+// A task's membership in the cluster, the same for ps, worker and evaluator. It
+// registers, sends heartbeats on a thread of its own, registers again when the
+// chief has restarted, and reports when the chief is lost for good.
+// Thread-safe.
 //
-// Shutdown: Leave() (good order) or Stop(), then destroy. Both stop and join
-// the heartbeat thread; both may be called twice.
+// Shutdown: Leave() (good order) or Stop(), then destroy the session. Both stop
+// and join the heartbeat thread; both may be called twice.
 class ChiefSession {
  public:
   struct Options {
     wire::Task task;
     std::string metrics_address;
-    // The chief does not answer: it is named in the log every 10 s, and after
-    // this the session is lost.
+    // Time after which a chief that does not answer is given up: the session is
+    // lost. Until then the log names the chief every 10 s.
     absl::Duration chief_timeout = absl::Minutes(5);
-    // Filled into each Register (run_id, completed_steps) and Heartbeat (loss,
-    // examples_per_second); may be null. Called from the session's thread.
+    // Functions that fill in each Register (run_id, completed_steps) and each
+    // Heartbeat (loss, examples_per_second); may be null. Called on the
+    // session's thread.
     std::function<void(wire::RegisterRequest&)> describe;
     std::function<void(wire::HeartbeatRequest&)> report;
   };
 
   // Blocks until the chief has answered the registration.
-  //   Unavailable         chief_timeout passed: names the chief's address.
+  //   Unavailable         chief_timeout passed; the message names the chief's
+  //                       address.
   //   FailedPrecondition  another process has taken this task's place.
   //   InvalidArgument     the task is not in the chief's cluster.
-  //   Cancelled           `cancelled` has become true (it is polled).
+  //   Cancelled           `cancelled` returned true; it is polled.
   static absl::StatusOr<std::unique_ptr<ChiefSession>> Join(
       std::unique_ptr<ChiefClient> client, Options options, Clock& clock,
       MetricsRegistry& metrics, std::function<bool()> cancelled);
   virtual ~ChiefSession() = default;
 
-  // The answer to the first registration; stays the same when the task has
-  // registered again.
+  // The answer to the first registration; does not change when the task
+  // registers again.
   virtual const wire::RegisterResponse& registration() const = 0;
   virtual ChiefClient& chief() = 0;
 
   // The newest answer to a heartbeat.
   virtual wire::HeartbeatResponse state() const = 0;
 
-  // Blocks until the state satisfies `predicate`, whose waits are logged as
-  // "waiting for ps/1, …" every 10 s with the missing tasks.
+  // Blocks until the state satisfies `predicate`. Logs "waiting for ps/1, …"
+  // with the missing tasks every 10 s meanwhile.
   //   Unavailable, FailedPrecondition, Cancelled  the session is lost, as for
   //   Join; Cancelled also after Stop().
-  //   DeadlineExceeded  `timeout` passed: names the missing tasks.
+  //   DeadlineExceeded  `timeout` passed; the message names the missing tasks.
   virtual absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
       absl::Duration timeout) = 0;
 
-  // Runs once, on the session's thread, when the session is lost (also when
-  // it was lost before this call). It must not call Leave() or Stop().
+  // Sets a callback that runs once, on the session's thread, when the session
+  // is lost (also if it was lost before this call). The callback must not call
+  // Leave() or Stop().
   virtual void OnLost(std::function<void(absl::Status)> callback) = 0;
 
   // Tells the chief that this task ends in good order. Best effort.

@@ -12,29 +12,31 @@
 
 namespace parasol {
 
-// Joins the requests that one push or pull consists of. Thread-safe.
+// The joint completion of the requests that one push or pull consists of.
+// Thread-safe.
 class Completion {
  public:
   explicit Completion(size_t requests) : unfinished_(requests) {}
 
-  // One request is done.
+  // Notes that one request is done.
   void Finish(const absl::Status& status, const ExchangeOutcome& outcome = {})
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Keeps Wait() from returning until as many calls of ReleaseMemory(): the
-  // transport reads the caller's memory. While a request is not finished.
+  // HoldMemory() keeps Wait() from returning until ReleaseMemory() has been
+  // called as often: the transport reads the caller's memory. Call it while a
+  // request is not finished.
   void HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
   void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Blocks until all requests are done and no memory is held. Returns the
-  // first error. The limits are those of the requests: each ends by its
-  // shard's timeout, and memory is released when its connection is closed.
+  // Blocks until all requests are done and no memory is held. Returns the first
+  // error. Always returns: each request ends by its shard's timeout, and memory
+  // is released when its connection is closed.
   absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Whether Wait() would return at once; blocks for that up to `limit`.
+  // Blocks for up to `limit`; returns true if Wait() would return at once.
   bool WaitFor(Clock& clock, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Over the requests that are done and had no error.
+  // Returns the joint outcome of the requests that are done and had no error.
   ExchangeOutcome outcome() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

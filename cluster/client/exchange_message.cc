@@ -91,7 +91,7 @@ void SetOperation(const ShardRequest& request, wire::Operation& operation) {
   }
 }
 
-// Of the request's payloads, in order.
+// The request's payloads, in order.
 class PayloadWriter {
  public:
   PayloadWriter(const std::shared_ptr<const void>& owner,

@@ -13,15 +13,15 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/parameter.pb.h"
 
-// Requests to ExchangeRequest messages, results to the memory that waits for
-// them.
+// Conversion of requests to ExchangeRequest messages, and of results to the
+// memory that waits for them.
 namespace parasol {
 
-// The requests of one message, and the hold on the memory that it is sent from:
-// lives until the transport no longer reads it.
+// The requests of one message, and the hold on the memory that it is sent from.
+// Lives until the transport no longer reads that memory.
 class OutgoingMessage {
  public:
-  // While none of them is finished.
+  // None of the requests may be finished yet.
   explicit OutgoingMessage(std::vector<std::shared_ptr<ShardRequest>> requests);
   ~OutgoingMessage();
   OutgoingMessage(const OutgoingMessage&) = delete;
@@ -35,21 +35,23 @@ class OutgoingMessage {
   const std::vector<std::shared_ptr<ShardRequest>> requests_;
 };
 
-// `message` has one request at least; all are of one run. `shared`: where large
-// payloads go, if the stream has that; or null.
+// Returns the encoded message. `message` has at least one request; all are of
+// one run. `shared`: the shared memory that large payloads go to, or null if
+// the stream has none.
 grpc::ByteBuffer EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
     uint64_t worker_incarnation, SharedPayloads* shared);
 
-// The bytes of a response's payloads in order, however the ps has cut them.
+// A reader of the bytes of a response's payloads in order, however the ps has
+// cut them.
 class PayloadReader {
  public:
-  // `payloads` must outlive it.
+  // `payloads` must outlive the reader.
   explicit PayloadReader(const std::vector<PayloadView>& payloads);
 
   size_t remaining() const { return remaining_; }
 
-  // The next `bytes`, of which there must be as many.
+  // Copies the next `bytes` bytes to `out`. They must be there.
   void Read(size_t bytes, std::byte* out);
   void Skip(size_t bytes);
 
@@ -58,16 +60,18 @@ class PayloadReader {
   void Consume(size_t bytes, Use use);
 
   const std::vector<PayloadView>& payloads_;
-  // The next byte: of a payload's piece.
+  // The position of the next byte: payload, piece of it, bytes used of the
+  // piece.
   size_t payload_ = 0;
   size_t piece_ = 0;
   size_t used_ = 0;
   size_t remaining_ = 0;
 };
 
-// Takes the result's bytes from `payloads`, and writes them to where `request`
-// wants them. Null: nobody does.
-//   Internal  not as many bytes as were asked for; nothing has been written.
+// Takes the result's bytes from `payloads`, and writes them to the memory that
+// `request` names. A null `request` drops them.
+//   Internal  the number of bytes is not what was asked for; nothing has been
+//             written.
 absl::Status ReadResult(const wire::Result& result, const ShardRequest* request,
                         PayloadReader& payloads);
 

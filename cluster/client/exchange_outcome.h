@@ -6,16 +6,16 @@
 
 namespace parasol {
 
-// What the shards say about a push or a pull that they have carried out.
+// The shards' report on a push or a pull that they have carried out.
 struct ExchangeOutcome {
-  // Updates that what was pulled, or pushed to, has had: the smallest and the
-  // largest number over its chunks and tables.
+  // Number of updates that the pulled or pushed chunks and tables have had: the
+  // smallest and the largest over them.
   int64_t min_updates = 0;
   int64_t max_updates = 0;
-  // A synchronous push came after its step was complete, somewhere.
+  // True if a synchronous push came to some shard after its step was complete.
   bool stale = false;
 
-  // That of both together.
+  // Makes this the outcome of both together.
   void Join(const ExchangeOutcome& other) {
     min_updates = std::min(min_updates, other.min_updates);
     max_updates = std::max(max_updates, other.max_updates);

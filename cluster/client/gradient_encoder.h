@@ -12,22 +12,23 @@
 
 namespace parasol {
 
-// Turns the gradients of pushes into what travels: 16-bit floats, or only the
-// largest elements. What is left out of a variable's gradient is kept here and
-// added to its next one. Thread-safe.
+// The encoder of pushed gradients: as 16-bit floats, or only the largest
+// elements. The rest of a variable's gradient is kept here and added to its
+// next one. Thread-safe.
 class GradientEncoder {
  public:
-  // `push_share` in (0, 1]. `elements` of each variable.
+  // `push_share` is in (0, 1]. `elements` is the number of elements of each
+  // variable.
   GradientEncoder(job::Encoding encoding, double push_share,
                   std::vector<size_t> elements);
 
-  // Whether Encode() has anything to do: else gradients travel from where they
-  // are.
+  // Returns true if Encode() has anything to do. If not, gradients are sent
+  // from the caller's memory.
   bool encodes() const { return encoding_ != job::FLOAT32 || push_share_ < 1; }
 
-  // Sets payload, encoding, bytes and what is kept of each range of a kPush
-  // request. Once for each request: from then on the payload is all that is
-  // known of what it sends.
+  // Sets payload, encoding, bytes and each range's `kept` of a kPush request.
+  // Call it once for each request: from then on the request knows its gradient
+  // by the payload only.
   void Encode(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -39,7 +40,7 @@ class GradientEncoder {
 
   absl::Mutex mu_;
   TopK top_k_ ABSL_GUARDED_BY(mu_);
-  // Of each variable that has been pushed.
+  // The kept rest of the gradient of each variable that has been pushed.
   std::vector<std::vector<float>> residuals_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -20,9 +20,10 @@
 
 namespace parasol {
 
-// A worker's side of the parameter plane: whole variables and rows of sparse
-// tables in, the same out; how they are split over shards, encoded, packed into
-// messages, kept in flight on several streams and resent is inside.
+// A worker's side of the parameter plane. It pushes and pulls whole variables
+// and rows of sparse tables. It splits them over shards, encodes them, packs
+// them into messages, keeps these in flight on several streams and resends
+// them.
 //
 // Calls started by one thread reach each shard in their order, so that a pull
 // sees the pushes started before it. Thread-safe.
@@ -30,38 +31,38 @@ class ParameterClient {
  public:
   struct Options {
     uint64_t worker_incarnation = 0;
-    // Streams (each on its own connection) to one ps.
+    // Number of streams to one ps, each on its own connection.
     int streams_per_shard = 2;
-    // Payload of one message: a larger range is sent as several, small requests
-    // that wait together travel together.
+    // Bytes of payload of one message. A larger range is sent as several
+    // messages; small requests that wait together travel together.
     size_t message_bytes = 1 << 20;
-    // A shard that does not answer: it is named in the log every 10 s, and
-    // after this the call ends with Unavailable.
+    // Time after which a call that waits for a shard ends with Unavailable.
+    // Until then the log names the shard every 10 s.
     absl::Duration shard_timeout = absl::Minutes(5);
-    // How elements travel, both ways; those of variables that are not trained
-    // in float32.
+    // The encoding of elements on the wire, both ways. Variables that are not
+    // trained always travel in float32.
     job::Encoding wire_encoding = job::FLOAT32;
-    // Of the gradients of variables only this share of each range's elements is
-    // sent, the largest ones; the rest is added to the variable's next
-    // gradient. In (0, 1]. Variables that are not trained are sent whole.
+    // The share of each range's gradient elements that is sent, the largest
+    // ones, in (0, 1]. The rest is added to the variable's next gradient.
+    // Variables that are not trained are sent whole.
     double push_share = 1;
-    // With ps of the same machine (the same pid namespace and user) large
-    // payloads go through memory that both see, 64 MiB at most per stream;
-    // with others, through the socket.
+    // True if large payloads to ps of the same machine (the same pid namespace
+    // and user) may go through shared memory, at most 64 MiB per stream. Other
+    // payloads go through the socket.
     bool shared_memory = true;
   };
 
   // `variables` and `tables` are the names of the caller's variables and sparse
   // tables; their positions are the numbers used below. Does not connect yet.
-  //   InvalidArgument  the placement lacks one or has gaps: names it; or an
-  //                    option is out of its range.
+  //   InvalidArgument  the placement lacks a variable or table or has gaps, and
+  //                    the message names it; or an option is out of its range.
   static absl::StatusOr<std::unique_ptr<ParameterClient>> Create(
       const wire::GetPlacementResponse& placement,
       std::vector<std::string> variables, std::vector<std::string> tables,
       const Options& options, Clock& clock, MetricsRegistry& metrics);
   virtual ~ParameterClient() = default;
 
-  // Values or gradients of one variable, float32, all its elements.
+  // The values or gradients of one variable: float32, all its elements.
   struct Target {
     size_t variable = 0;
     absl::Span<float> values;
@@ -71,7 +72,7 @@ class ParameterClient {
     absl::Span<const float> values;
   };
 
-  // Rows of a sparse table: ids.size() x width, in the order of the ids, which
+  // Rows of a sparse table: ids.size() x width, in the order of the ids. Ids
   // may be repeated; the shard sums the gradients of one row.
   struct RowTarget {
     size_t table = 0;
@@ -84,9 +85,10 @@ class ParameterClient {
     absl::Span<const float> values;
   };
 
-  // Which gradient of synchronous training a push is.
+  // The gradient of synchronous training that a push is.
   struct SyncStep {
-    // Updates that the values had when the gradient was computed from them.
+    // Number of updates that the values had when the gradient was computed from
+    // them.
     int64_t step = 0;
     int replica = 0;
   };
@@ -94,43 +96,45 @@ class ParameterClient {
   struct PullRequest {
     std::vector<Target> targets;
     std::vector<RowTarget> rows = {};
-    // Wait until what is pulled has had so many updates (synchronous training).
+    // Number of updates that the pulled chunks and tables must have had; the
+    // pull waits for them (synchronous training).
     int64_t min_updates = 0;
   };
   struct PushRequest {
     std::vector<Gradient> gradients;
-    // A table's gradient counts as one update of each of its shards, also where
-    // it has no rows.
+    // The gradients of rows. A table's gradient counts as one update of each of
+    // its shards, even if it has no rows there.
     std::vector<RowGradient> rows = {};
     std::optional<SyncStep> sync = std::nullopt;
   };
 
-  // What Pull and Push give: wait for it, once.
+  // A push or pull in progress. Wait for it, once.
   class Pending {
    public:
     virtual ~Pending() = default;
     // Blocks until every shard has answered.
-    //   Unavailable         a shard did not answer within shard_timeout: names
-    //                       it. Whether it has applied a push is not known and
-    //                       the other shards have: don't repeat the call, start
-    //                       again as another incarnation. (A shard that
-    //                       restarts in time is resent to without an error.)
-    //   FailedPrecondition  the shard holds another run: a new placement will
-    //                       tell which.
+    //   Unavailable         a shard did not answer within shard_timeout; the
+    //                       message names it. It may or may not have applied a
+    //                       push, and the other shards have: don't repeat the
+    //                       call, start again as another incarnation. (A shard
+    //                       that restarts in time is resent to without an
+    //                       error.)
+    //   FailedPrecondition  the shard holds another run; a new placement tells
+    //                       which.
     //   InvalidArgument     our request was wrong: a bug or another version.
     //   Cancelled           Stop() was called.
     virtual absl::Status Wait() = 0;
 
-    // Whether Wait() would return at once; waits for that up to `limit`.
+    // Blocks for up to `limit`; returns true if Wait() would return at once.
     virtual bool WaitFor(absl::Duration limit) = 0;
 
-    // After Wait() gave OK.
+    // The outcome; valid after Wait() has returned OK.
     using Outcome = ExchangeOutcome;
     virtual Outcome outcome() const = 0;
   };
 
   // Starts a pull. The memory of targets and ids must stay until Wait()
-  // returns. Ordered after the pushes started before it: it sees them.
+  // returns. The pull sees the pushes started before it.
   virtual std::unique_ptr<Pending> Pull(PullRequest request) = 0;
 
   // Starts a push. The memory of gradients and ids must stay, unchanged, until
@@ -138,7 +142,7 @@ class ParameterClient {
   // connection is lost meanwhile.
   virtual std::unique_ptr<Pending> Push(PushRequest request) = 0;
 
-  // The same for variables alone.
+  // Start a pull or push of variables alone.
   std::unique_ptr<Pending> Pull(std::vector<Target> targets) {
     return Pull(PullRequest{.targets = std::move(targets)});
   }
@@ -146,9 +150,9 @@ class ParameterClient {
     return Push(PushRequest{.gradients = std::move(gradients)});
   }
 
-  // Another placement of the same variables (a shard restarted or moved).
-  // What is in flight to a shard that stays is not disturbed; to the others it
-  // is resent, under the same sequence numbers.
+  // Takes another placement of the same variables (a shard restarted or moved).
+  // Requests in flight to a shard that stays are not disturbed; requests to the
+  // others are resent, under the same sequence numbers.
   virtual absl::Status Update(const wire::GetPlacementResponse& placement) = 0;
 
   // Ends all waits with Cancelled. May be called twice, from any thread.

@@ -11,14 +11,14 @@
 namespace parasol {
 
 // The chief's calls to one ps, one attempt each. They block for as long as it
-// takes to read or write the shard's file. Thread-safe.
-// Errors are the service's (proto/parameter.proto), and
+// takes to read or write the shard's file. Thread-safe. Errors are the
+// service's (proto/parameter.proto), and
 //   Unavailable, DeadlineExceeded  the ps does not answer.
 //   Cancelled                      CancelCalls().
 class PsClient {
  public:
   virtual ~PsClient() = default;
-  // Does not connect yet. `call_deadline` is for one call.
+  // Does not connect yet. `call_deadline` is for each call.
   static std::unique_ptr<PsClient> Create(const std::string& address,
                                           absl::Duration call_deadline);
 

@@ -36,8 +36,8 @@ class RequestPlan::BlockCounter {
 
 namespace {
 
-// Of a message, or less where a shard is so small that a stream would be left
-// without work; then not less than a chunk.
+// Returns the number of elements of a message, or less if the shard is so small
+// that a stream would be left without work; never less than a chunk.
 size_t BlockElements(const wire::Shard& shard,
                      const RequestPlan::Limits& limits) {
   size_t elements = 0;
@@ -153,7 +153,7 @@ std::vector<RequestPlan::Message> RequestPlan::Messages(
     size_t elements = 0;
   };
   std::vector<Message> messages;
-  // By (shard, stream, untrained).
+  // The open messages; the key is (shard, stream, untrained).
   std::map<std::tuple<size_t, size_t, bool>, Open> open;
   const size_t capacity = limits_.message_bytes / sizeof(float);
   for (size_t item = 0; item < variables.size(); ++item) {

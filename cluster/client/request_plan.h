@@ -11,7 +11,7 @@
 
 namespace parasol {
 
-// Which messages a push or pull of some variables consists of: large parts are
+// The messages that a push or pull of variables consists of: large parts are
 // cut on chunk boundaries, small ones travel together. Variables that are not
 // trained share messages with each other only: they travel whole and exact,
 // whatever the encoding of the others.
@@ -23,49 +23,52 @@ class RequestPlan {
  public:
   struct Limits {
     size_t streams_per_shard = 1;
-    // Of one message, unless a single chunk is larger.
+    // Maximum bytes of one message, unless a single chunk is larger.
     size_t message_bytes = 0;
   };
 
-  //   InvalidArgument  a variable is missing or is not covered by its parts:
-  //                    names it.
+  //   InvalidArgument  a variable is missing or is not covered by its parts;
+  //                    the message names it.
   static absl::StatusOr<RequestPlan> Make(
       const wire::GetPlacementResponse& placement,
       const std::vector<std::string>& variables, const Limits& limits);
 
-  // Whole chunks of one part.
+  // A range of whole chunks of one part.
   struct Range {
     uint32_t part = 0;
-    uint64_t first = 0;  // in the part
+    uint64_t first = 0;  // index in the part
     uint64_t count = 0;
-    size_t offset = 0;  // of its first element in the variable
-    size_t item = 0;    // which of the variables asked for
+    size_t offset = 0;  // index of its first element in the variable
+    size_t item = 0;    // index of the variable in the request
 
     friend bool operator==(const Range&, const Range&) = default;
   };
   struct Message {
     size_t shard = 0;
     size_t stream = 0;
-    // What it moves is not trained: its parts have optimizers of their own.
+    // True if the variables are not trained: their parts have optimizers of
+    // their own.
     bool untrained = false;
     std::vector<Range> ranges = {};
   };
 
-  // The messages for `variables`, by number. Each element is in one range.
+  // Returns the messages for `variables`, which are numbers. Each element is in
+  // exactly one range.
   std::vector<Message> Messages(const std::vector<size_t>& variables) const;
 
   size_t num_shards() const { return num_shards_; }
   size_t num_variables() const { return variables_.size(); }
-  // Of the whole variable.
+  // Number of elements of the whole variable.
   size_t elements(size_t variable) const {
     return variables_[variable].elements;
   }
 
-  // Whether messages of one mean the same in the other.
+  // Returns true if messages of this plan mean the same in `other`.
   bool SameSharding(const RequestPlan& other) const;
 
  private:
-  // A range (its item is not set) and where it travels.
+  // A range (its item is not set), and the shard and stream on which it
+  // travels.
   struct Route {
     size_t shard = 0;
     size_t stream = 0;
@@ -76,7 +79,7 @@ class RequestPlan {
   struct Variable {
     size_t elements = 0;
     bool untrained = false;
-    std::vector<Route> routes;  // by offset
+    std::vector<Route> routes;  // sorted by offset
 
     friend bool operator==(const Variable&, const Variable&) = default;
   };

@@ -16,7 +16,8 @@
 
 namespace parasol {
 
-// Positions 0 … ids.size() - 1, those of each shard's ids together, ascending.
+// The positions 0 … ids.size() - 1 sorted by the shard of their ids; ascending
+// within a shard.
 struct RowPartition {
   RowPartition(absl::Span<const uint64_t> ids, size_t num_shards);
 
@@ -26,25 +27,26 @@ struct RowPartition {
   }
 
   std::vector<uint32_t> positions;
-  std::vector<size_t> begin;  // of each shard's, and the end
+  std::vector<size_t> begin;  // begin of each shard's positions, and the end
 };
 
-// Which requests a push or pull of rows of sparse tables consists of. All
+// The requests that a push or pull of rows of sparse tables consists of. All
 // requests of a table to one shard travel on the same stream, so that a pull
-// comes after the earlier pushes without waiting for them. Rows of one request
-// that lie one after the other in the caller's memory, as with one shard, are
-// sent from there and received there; others are sent from a copy. Immutable.
+// comes after the earlier pushes without waiting for them. If the rows of one
+// request lie one after the other in the caller's memory, as with one shard,
+// they are sent from there and received there; otherwise they are sent from a
+// copy. Immutable.
 class RowRequests {
  public:
   struct Limits {
     size_t streams_per_shard = 1;
-    // A list of rows to be pulled is cut to it.
+    // Maximum bytes of one message; a longer list of rows to be pulled is cut.
     size_t message_bytes = 0;
     job::Encoding encoding = job::FLOAT32;
   };
 
-  //   InvalidArgument  a shard lacks a table or has it in another form than
-  //                    the others: names it.
+  //   InvalidArgument  a shard lacks a table or has it in another form than the
+  //                    others; the message names it.
   static absl::StatusOr<RowRequests> Make(
       const wire::GetPlacementResponse& placement,
       const std::vector<std::string>& tables, const Limits& limits);
@@ -67,7 +69,7 @@ class RowRequests {
       absl::Span<const float> gradients,
       std::vector<std::shared_ptr<ShardRequest>>& requests) const;
 
-  // Whether requests of one mean the same in the other.
+  // Returns true if requests of this object mean the same in `other`.
   bool SameTables(const RowRequests& other) const {
     return num_shards_ == other.num_shards_ && tables_ == other.tables_;
   }

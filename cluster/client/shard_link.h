@@ -28,26 +28,27 @@
 
 namespace parasol {
 
-// Of one ParameterClient, over all its shards.
+// The metrics of one ParameterClient, over all its shards.
 struct ParameterClientMetrics {
   explicit ParameterClientMetrics(MetricsRegistry& registry);
 
   Counter push_bytes;
   Counter pull_bytes;
   Counter resent_requests;
-  // Of the first push, and the first pull, of each response.
+  // Latencies in seconds of the first push, and of the first pull, in each
+  // response.
   Histogram push_latency;
   Histogram pull_latency;
-  // Those that have not answered for so long that the log names them.
+  // Number of shards that have not answered for so long that the log names
+  // them.
   Gauge shards_waiting;
 };
 
-// The streams to one shard and what is in flight on them: an outbox with gRPC
-// and a clock. A request stays in the outbox until it is answered: a stream
-// that ends, or a shard that says that it is Unavailable, makes it wait for the
-// next stream.
+// The streams to one shard and the requests in flight on them: an outbox with
+// gRPC and a clock. A request stays in the outbox until it is answered. If its
+// stream ends, or the shard answers Unavailable, it waits for the next stream.
 //
-// Thread-safe. Stop() before the destructor.
+// Thread-safe. Call Stop() before the destructor.
 class ShardLink : private ShardStream::Observer {
  public:
   using RequestPtr = ShardOutbox::RequestPtr;
@@ -57,33 +58,36 @@ class ShardLink : private ShardStream::Observer {
     std::string address;
     size_t streams = 1;
     ShardOutbox::Limits limits = {};
-    // How long the shard may take for any answer while it owes one. What it
-    // holds until other workers have sent theirs, it does not owe.
+    // Time that the shard may take for any answer while it owes one. A request
+    // that it holds until other workers have sent theirs is not owed.
     absl::Duration timeout;
     uint64_t worker_incarnation = 0;
-    // Offer memory to a shard on the same machine, for large payloads.
+    // True if memory for large payloads is offered to a shard on the same
+    // machine.
     bool shared_memory = true;
   };
 
-  // `queue` is a CompletionThread's and outlives the link. `attention` asks for
-  // a call of Attend() soon. It is called with the link's lock held.
+  // `queue` is a CompletionThread's and must outlive the link. `attention` asks
+  // for a call of Attend() soon; it is called with the link's lock held.
   ShardLink(const Options& options, grpc::CompletionQueue& queue, Clock& clock,
             const ParameterClientMetrics& metrics,
             std::function<void()> attention);
   ~ShardLink() override = default;
 
-  // In this order; those of one lane leave in it. Nothing is waited for.
+  // Sends the requests; those of one lane leave in the order given. Does not
+  // block.
   void Send(absl::Span<const RequestPtr> requests) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The shard is at `address` now, a new process perhaps: what is in flight is
-  // sent again.
+  // Notes that the shard is at `address` now, perhaps in a new process.
+  // Requests in flight are sent again.
   void MoveTo(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Starts streams whose time has come, names a shard that is late, fails what
-  // is out of time. Returns when to be called again at the latest.
+  // Starts streams whose time has come, names a shard that is late in the log,
+  // and fails requests that are out of time. Returns the latest time for the
+  // next call.
   absl::Time Attend() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Fails everything with Cancelled, now and later. May be called twice.
+  // Fails all requests with Cancelled, now and later. May be called twice.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -91,14 +95,14 @@ class ShardLink : private ShardStream::Observer {
     std::shared_ptr<grpc::Channel> channel;
     std::shared_ptr<ShardStream> stream;  // null: none, see retry_at
     bool writing = false;
-    // The shard has sent Unavailable: the stream is ending.
+    // True if the shard has sent Unavailable: the stream is ending.
     bool refused = false;
-    // Streams that ended since the last good answer.
+    // Number of streams that ended since the last good answer.
     int failures = 0;
     absl::Time retry_at = absl::InfinitePast();
   };
 
-  // A message to be written, outside of the lock.
+  // A message to be written after the lock is released.
   struct Departure {
     std::shared_ptr<ShardStream> stream;
     std::shared_ptr<const OutgoingMessage> message;
@@ -110,10 +114,11 @@ class ShardLink : private ShardStream::Observer {
     wire::ResponseHeader header;
     ReceivedFrame frame;
     std::vector<PayloadView> payloads;
-    SharedPayloads::Hold hold;  // of those that came through shared memory
+    SharedPayloads::Hold hold;  // keeps payloads from shared memory
   };
 
-  // In the order of a response's results; null: not in flight.
+  // The answered requests in the order of a response's results; null: not in
+  // flight.
   using Answered = std::vector<RequestPtr>;
 
   void OnReply(ShardStream& stream, const grpc::ByteBuffer& buffer) override
@@ -122,29 +127,31 @@ class ShardLink : private ShardStream::Observer {
   void OnEnd(size_t lane, const grpc::Status& status) override
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The next messages of all lanes that can be written to.
+  // Takes the next messages of all lanes that can be written to.
   Departures TakeDepartures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   std::shared_ptr<const OutgoingMessage> TakeMessage(size_t lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Write(const Departures& departures) ABSL_LOCKS_EXCLUDED(mu_);
-  // Streams to start, outside of the lock.
+  // Makes the streams that are due; the caller starts them after it has
+  // released the lock.
   std::vector<std::shared_ptr<ShardStream>> MakeStreams(absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   static absl::StatusOr<Reply> Parse(const grpc::ByteBuffer& buffer,
                                      SharedPayloads* shared);
 
-  // The requests that the results answer, up to the first refusal.
+  // Takes the requests that the results answer, up to the first refusal.
   Answered TakeAnswered(size_t lane, const wire::ResponseHeader& header)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Refuse(Lane& lane, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void FinishAnswered(const Answered& answered, const Reply& reply,
                       absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
-  // In the metrics.
+  // Updates the metrics.
   void Count(const Answered& answered, absl::Span<const absl::Status> statuses,
              absl::Time now);
-  // Ends all streams; what they carried is sent again on the next ones.
+  // Ends all streams; the requests that they carried are sent again on the next
+  // ones.
   void DropStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void NameIfLate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -158,18 +165,19 @@ class ShardLink : private ShardStream::Observer {
   Clock& clock_;
   ParameterClientMetrics metrics_;
   const std::function<void()> attention_;
-  // The shard may be on this machine.
+  // True while the shard may be on this machine.
   std::atomic<bool> offers_memory_;
 
   absl::Mutex mu_;
   std::string address_ ABSL_GUARDED_BY(mu_);
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);
   ShardOutbox outbox_ ABSL_GUARDED_BY(mu_);
-  // The last good answer, or the first request that the shard then owed.
+  // The time of the last good answer, or of the first request that the shard
+  // owed after it.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mu_);
   absl::Time next_log_ ABSL_GUARDED_BY(mu_);
   bool named_ ABSL_GUARDED_BY(mu_) = false;
-  // Why a stream last ended or was refused.
+  // The reason why a stream last ended or was refused.
   std::string last_trouble_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 };

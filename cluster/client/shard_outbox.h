@@ -13,13 +13,14 @@
 
 namespace parasol {
 
-// The requests to one shard from Add() until they are answered, and which of
-// them may be sent now: pure bookkeeping, without streams, threads or time.
+// The requests to one shard from Add() until they are answered, and the
+// decision which of them may be sent now. Pure bookkeeping, without streams,
+// threads or time.
 //
 // Each lane is the order of one stream. Requests leave a lane in the order in
-// which they came, as many in one message as there are and fit. When a stream
-// ends, all that it has not answered leaves again on the next one, in the same
-// order and under the same ids and sequences.
+// which they came; a message takes as many as wait and fit. When a stream ends,
+// all requests that it has not answered leave again on the next one, in the
+// same order and under the same ids and sequences.
 //
 // Invariants, on which "exactly once" rests (see DedupWindow):
 //   - A push gets its sequence when it first leaves: 1, 2, 3, … over all lanes.
@@ -34,50 +35,53 @@ class ShardOutbox {
   using Message = std::vector<RequestPtr>;
 
   struct Limits {
-    // Of one message; a request that is larger travels alone.
+    // Maximum bytes and requests of one message; a request that is larger
+    // travels alone.
     size_t message_bytes = 1 << 20;
     size_t message_requests = kMaxOperationsPerMessage;
-    // Of a lane: what the shard may have to keep at once. Requests that wait
-    // for other workers don't count: none of these could be complete if each
-    // worker held back the half that the others wait for.
+    // Maximum bytes and requests in flight in a lane, which the shard may have
+    // to keep at once. Requests that wait for other workers don't count.
+    // Otherwise each worker could hold back the half that the others wait for,
+    // and none of these requests could complete.
     size_t in_flight_bytes = 32 << 20;
     size_t in_flight_requests = 4096;
   };
 
   ShardOutbox(size_t lanes, const Limits& limits);
 
-  // At the end of the lane that the request names.
+  // Appends the request to the lane that it names.
   void Add(RequestPtr request);
 
-  // The lane's next message, in flight from now on. Empty: nothing waits, or
-  // an answer must come first.
+  // Takes the lane's next message, which is in flight from now on. Empty if no
+  // request waits, or an answer must come first.
   Message Take(size_t lane);
 
-  // The request that the lane's stream answers under `id`, which is then
-  // forgotten. Null: there is none in flight.
+  // Removes and returns the request that the lane's stream answers under `id`.
+  // Null if there is none in flight.
   RequestPtr Answer(size_t lane, uint64_t id);
 
-  // The lane's stream has ended: what it has not answered waits again.
+  // Notes that the lane's stream has ended: its unanswered requests wait again.
   void Rewind(size_t lane);
 
-  // Gives up everything; what has left may yet reach the shard.
+  // Gives up and returns all requests; those that have left may yet reach the
+  // shard.
   Message TakeAll();
 
   bool HasWaiting(size_t lane) const;
   size_t unanswered() const { return unanswered_; }
-  // Those of the unanswered that the shard could have answered: not in flight
-  // and waiting for other workers.
+  // Number of unanswered requests that the shard could have answered: all
+  // except those in flight that wait for other workers.
   size_t owed() const { return unanswered_ - held_; }
 
  private:
-  // A stuck answer lets this many later ones overtake it.
+  // Number of later answers that may overtake a stuck one.
   static constexpr size_t kMaxSpan = 65536;
 
   // Ids are consecutive in a lane: requests[i] has the id first_id + i.
   struct Lane {
     std::deque<RequestPtr> requests;  // null: answered
     uint64_t first_id = 1;
-    size_t departed = 0;  // of `requests`; the rest waits
+    size_t departed = 0;  // number of `requests` that have left
     size_t in_flight = 0;
     size_t in_flight_bytes = 0;
   };
@@ -86,7 +90,7 @@ class ShardOutbox {
                 const ShardRequest& request) const;
   bool MayLeave(const Lane& lane, const ShardRequest& request) const;
   void Depart(Lane& lane, ShardRequest& request);
-  // Out of the counts of what is in flight.
+  // Removes the request from the counts of what is in flight.
   void Arrive(Lane& lane, const ShardRequest& request);
   void AnswerSequence(uint64_t sequence);
 
@@ -94,8 +98,8 @@ class ShardOutbox {
   std::vector<Lane> lanes_;
   size_t unanswered_ = 0;
   size_t held_ = 0;
-  // All sequences from oldest_unanswered_ to next_sequence_ have left; those
-  // that are answered have their bit set, at sequence modulo the window.
+  // The sequences in [oldest_unanswered_, next_sequence_) have left. An
+  // answered one has its bit set, at sequence modulo the window.
   uint64_t oldest_unanswered_ = 1;
   uint64_t next_sequence_ = 1;
   std::bitset<kDedupWindow> answered_;

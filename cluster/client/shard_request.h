@@ -16,7 +16,7 @@
 
 namespace parasol {
 
-// One operation of a push or pull: what one shard is asked for in one piece.
+// One operation of a push or pull, as one shard is asked for it.
 struct ShardRequest {
   enum class Kind { kPush, kPull, kRowPush, kRowPull };
 
@@ -28,10 +28,10 @@ struct ShardRequest {
     uint64_t count = 0;
     size_t variable = 0;
     size_t offset = 0;
-    // The range's place in the caller's memory: one of both.
+    // The range's place in the caller's memory; one of the two is set.
     const float* gradient = nullptr;
     float* target = nullptr;
-    // Sparsified: so many of them are sent.
+    // Number of elements that are sent of a sparsified gradient.
     uint32_t kept = 0;
   };
 
@@ -40,10 +40,11 @@ struct ShardRequest {
     uint32_t table = 0;
     uint32_t count = 0;
     size_t width = 0;
-    // In the caller's memory; null where the payload has them.
+    // The ids and gradients in the caller's memory; null if `payload` has them.
     const uint64_t* ids = nullptr;
     const float* gradients = nullptr;
-    // Pull: row i goes to row positions[i] of the target; none: to row i.
+    // Rows of the target that a pull writes: row i goes to row positions[i]; if
+    // empty, to row i.
     std::vector<uint32_t> positions = {};
     float* target = nullptr;
   };
@@ -56,40 +57,42 @@ struct ShardRequest {
   Kind kind = Kind::kPush;
   size_t shard = 0;
   size_t lane = 0;
-  // One message has the requests of one run: these are compared as pointers.
+  // The run. One message has the requests of one run: ids are compared as
+  // pointers.
   std::shared_ptr<const std::string> run_id = nullptr;
   std::shared_ptr<Completion> completion = nullptr;
   job::Encoding encoding = job::FLOAT32;
-  // All elements in float32, whatever the encoding and share of others.
+  // True if all elements travel in float32, whatever the encoding and share of
+  // others.
   bool exact = false;
-  // kPush, kPull.
+  // The ranges of a kPush or kPull.
   absl::InlinedVector<Range, 1> ranges = {};
   bool sparsified = false;
-  // kRowPush, kRowPull.
+  // The rows of a kRowPush or kRowPull.
   Rows rows = {};
   std::optional<Sync> sync = std::nullopt;
   int64_t min_updates = 0;
-  // All payloads one after the other; null: they are sent from the caller's
+  // All payloads one after the other. Null if they are sent from the caller's
   // memory, gradients in float32.
   std::unique_ptr<std::byte[]> payload = nullptr;
-  // Payloads of the request, and bytes of those or of the answer's.
+  // Number of payloads of the request, and bytes of these or of the answer's.
   size_t payloads = 0;
   size_t bytes = 0;
 
-  // Given by the outbox.
+  // The following are set by the outbox.
   uint64_t id = 0;
   uint64_t sequence = 0;
   bool was_sent = false;
 
-  // The link's.
+  // Set by the link.
   absl::Time sent_at = absl::InfinitePast();
 
   bool is_push() const { return kind == Kind::kPush || kind == Kind::kRowPush; }
-  // The shard tells resends of these apart by their sequence.
+  // Returns true if the shard recognises a resend by its sequence.
   bool has_sequence() const { return is_push() && !sync.has_value(); }
-  // Its answer may have to wait for what other workers send.
+  // Returns true if the answer may have to wait for what other workers send.
   bool waits_for_others() const { return sync.has_value() || min_updates > 0; }
-  // The transport reads memory that is not the request's own.
+  // Returns true if the transport reads memory that is not the request's own.
   bool borrows_memory() const {
     return kind != Kind::kPull && payload == nullptr;
   }

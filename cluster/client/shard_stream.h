@@ -19,45 +19,46 @@
 namespace parasol {
 
 // One call of ParameterService.Exchange, from its start to its end. Waits for
-// the connection if there is none yet. Offers memory to the ps for what would
-// else go through the socket. Thread-safe.
+// the connection if there is none yet. Offers the ps shared memory for large
+// payloads, which otherwise go through the socket. Thread-safe.
 class ShardStream {
  public:
-  // Called on the thread of the queue, one at a time; a size_t is the number
-  // given to Make().
+  // Called on the thread of the queue, one call at a time. A size_t is the
+  // number given to Make().
   class Observer {
    public:
     virtual ~Observer() = default;
     virtual void OnReply(ShardStream& stream,
                          const grpc::ByteBuffer& reply) = 0;
-    // The last Write() has been taken by the transport.
+    // Called when the transport has taken the last Write().
     virtual void OnWritable(size_t stream) = 0;
-    // The last call for this stream.
+    // Called last for this stream.
     virtual void OnEnd(size_t stream, const grpc::Status& status) = 0;
   };
 
-  // `queue` is a CompletionThread's. `observer` must live until its OnEnd. The
-  // stream itself lives until then, whoever else holds it.
-  // Memory for large payloads is offered while `offers_memory` says so; it must
-  // live as long as `observer`, and turns false when the system gives no such
-  // memory or the ps has not taken it.
+  // `queue` is a CompletionThread's. `observer` must live until its OnEnd().
+  // The stream itself lives at least until then. Memory for large payloads is
+  // offered while `offers_memory` is true. That flag must live as long as
+  // `observer`, and turns false when the system gives no such memory or the ps
+  // has not taken it.
   static std::shared_ptr<ShardStream> Make(
       const std::shared_ptr<grpc::Channel>& channel,
       grpc::CompletionQueue& queue, size_t number, Observer& observer,
       std::atomic<bool>& offers_memory);
 
-  // Null until the first reply has shown that the ps has accepted them.
+  // The shared payloads; null until the first reply has shown that the ps has
+  // accepted them.
   SharedPayloads* shared_payloads() {
     return accepted_.load(std::memory_order_acquire) ? offered_.get() : nullptr;
   }
 
   size_t number() const { return number_; }
 
-  // Once, before or after the first Write().
+  // Starts the call. Call it once, before or after the first Write().
   void Start();
 
-  // One at a time: the next one after OnWritable. Does nothing on a stream
-  // that is ending.
+  // Writes a message. One at a time: the next one after OnWritable(). Does
+  // nothing on a stream that is ending.
   void Write(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends the call soon; OnEnd follows. May be called at any time.
@@ -75,21 +76,22 @@ class ShardStream {
   void OnWritten(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnFinished(bool ok);
   void OfferMemory();
-  // What the ps has made of the offer.
+  // Looks at the ps's answer to the offer of memory.
   void SeeAnswer();
-  // No more reads will come; asks for the status when no write is under way.
+  // Notes that no more reads will come; asks for the status when no write is
+  // under way.
   void End() ABSL_LOCKS_EXCLUDED(mu_);
 
   const size_t number_;
   Observer& observer_;
-  std::shared_ptr<ShardStream> self_;  // until OnFinished
+  std::shared_ptr<ShardStream> self_;  // released by OnFinished
 
   std::atomic<bool>& offers_memory_;
   std::unique_ptr<SharedPayloads> offered_;
-  bool is_answered_ = false;  // the queue's thread alone
+  bool is_answered_ = false;  // used by the queue's thread only
   std::atomic<bool> accepted_ = false;
 
-  const std::shared_ptr<grpc::Channel> channel_;  // outlives its call
+  const std::shared_ptr<grpc::Channel> channel_;  // must outlive its call
   grpc::ClientContext context_;
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   grpc::ByteBuffer outgoing_;

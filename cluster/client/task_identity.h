@@ -9,12 +9,12 @@
 
 namespace parasol {
 
-// This process as the chief is to know it: its task, with an incarnation drawn
-// at random, never 0. Once per process.
+// Returns the identity under which this process registers: its task, with an
+// incarnation drawn at random, never 0. Call it once per process.
 wire::Task NewTask(const TaskConfig& config);
 
-// `address`, "host:port", with another port: where the host of a task serves
-// something else.
+// Returns `address`, "host:port", with another port: for another server on the
+// same host.
 std::string WithPort(absl::string_view address, int port);
 
 }  // namespace parasol

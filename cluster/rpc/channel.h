@@ -11,15 +11,17 @@ namespace parasol {
 // Channels with our limits and keepalive. They reconnect by themselves, at
 // most a second after the peer is back at its address.
 
-// For calls of ordinary size; channels to one address share a connection.
+// Makes a channel for calls of ordinary size; channels to one address share a
+// connection.
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address);
 
-// For tensors: a connection of its own, large frames and windows.
+// Makes a channel for tensors: a connection of its own, large frames and
+// windows.
 std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address);
 
-// To be called by whoever repeats a failed call: gRPC asks ever less often (up
-// to every two minutes) for a name that did not resolve, as that of a pod that
-// is not there yet.
+// Makes the channel connect now. Call it before a failed call is repeated: gRPC
+// asks ever less often (up to every two minutes) for a name that did not
+// resolve, such as that of a pod that is not there yet.
 void ReconnectNow(grpc::Channel& channel);
 
 }  // namespace parasol

@@ -4,24 +4,26 @@
 #include <cstddef>
 #include <cstdint>
 
-// What both ends of an Exchange stream must agree on.
+// The numbers that both ends of an Exchange stream must agree on.
 namespace parasol {
 
-// A part is stored, locked and updated in chunks of so many elements. The
-// ranges of a message begin at chunks' ends and end there or at the part's.
+// Number of elements of a chunk, in which a part is stored, locked and updated.
+// The ranges of a message begin at a chunk's begin and end at a chunk's or the
+// part's end.
 inline constexpr size_t kChunkElements = 65536;
 
-// A shard remembers which of a worker's newest sequences it has applied. A
-// worker has no push in flight that is so many sequences ahead of its oldest
-// unanswered one.
+// Number of a worker's newest sequences of which a shard remembers whether it
+// has applied them. A worker has no push in flight that is this many or more
+// sequences ahead of its oldest unanswered one.
 inline constexpr uint64_t kDedupWindow = 1024;
 
-// Ranges of one message, and so its payloads.
+// Maximum number of ranges of one message, and so of its payloads.
 inline constexpr size_t kMaxRangesPerMessage = 4096;
 
 inline constexpr size_t kMaxOperationsPerMessage = 1024;
 
-// A larger header is no request: parsed, it takes a multiple of its bytes.
+// Maximum bytes of a header. A larger one is no request: parsed, it takes a
+// multiple of its bytes.
 inline constexpr size_t kMaxHeaderBytes = 1 << 20;
 
 }  // namespace parasol

@@ -8,19 +8,19 @@
 
 namespace parasol {
 
-// A thread that polls gRPC for completed operations. What gRPC's callback API
-// would do for us, but its threads (of version 1.51) sleep for 100 ms after
-// each second without work, and whatever arrives then waits.
+// A thread that polls gRPC for completed operations. It stands in for gRPC's
+// callback API, whose threads (of version 1.51) sleep for 100 ms after each
+// second without work, and whatever arrives then waits.
 //
-// Shutdown: no operation is started any more, then the destructor, which joins
-// after the last one has completed.
+// Shutdown: start no more operations, then call the destructor, which joins the
+// thread after the last operation has completed.
 class CompletionThread {
  public:
-  // What an operation's tag points to.
+  // An operation of a queue; its tag is a pointer to it.
   class Operation {
    public:
     virtual ~Operation() = default;
-    // On the completion thread.
+    // Called on the completion thread.
     virtual void Completed(bool ok) = 0;
   };
 
@@ -30,7 +30,7 @@ class CompletionThread {
   CompletionThread(const CompletionThread&) = delete;
   CompletionThread& operator=(const CompletionThread&) = delete;
 
-  // All tags are Operations.
+  // The queue. All its tags must be Operations.
   grpc::CompletionQueue& queue() { return *queue_; }
 
  private:

@@ -3,10 +3,11 @@
 
 namespace parasol {
 
-// What gRPC and protobuf write to stderr repeats what our statuses say, and a
-// peer that sends nonsense would fill the log with it. From now on protobuf's
-// lines are dropped; gRPC's appear in our log, and only if GRPC_VERBOSITY asks
-// for info or debug. May be called more than once, from any thread.
+// Redirects the messages that gRPC and protobuf write to stderr: they repeat
+// our statuses, and a peer that sends nonsense would fill the log with them.
+// Afterwards protobuf's lines are dropped; gRPC's appear in our log, and only
+// if GRPC_VERBOSITY asks for info or debug. May be called more than once, from
+// any thread.
 void QuietLibraryLog();
 
 }  // namespace parasol

@@ -9,17 +9,18 @@
 
 namespace parasol {
 
-// Bytes that were received: a run of pieces, as the socket delivered them, at
-// any alignment. Points into a frame that keeps them alive.
+// Received bytes: a run of pieces, as the socket delivered them, at any
+// alignment. Points into a frame that keeps them alive.
 class PayloadView {
  public:
   PayloadView() = default;
   explicit PayloadView(std::vector<absl::string_view> pieces,
                        bool may_change = false);
 
-  // The peer can still write to it: what memory safety depends on has to be
-  // checked in a copy. Elements need not be: that they are finite is checked
-  // against a job's mistakes, not against a peer that writes late.
+  // True if the peer can still write to the bytes: anything that memory safety
+  // depends on has to be checked in a copy. Elements need not be: the check
+  // that they are finite is against a job's mistakes, not against a peer that
+  // writes late.
   bool may_change() const { return may_change_; }
   size_t size() const { return size_; }
   const std::vector<absl::string_view>& pieces() const { return pieces_; }
@@ -27,8 +28,9 @@ class PayloadView {
   // Copies bytes [first, first + count) to `out`; they must be there.
   void CopyTo(size_t first, size_t count, void* out) const;
 
-  // Bytes [first, first + count) in place where they are in one piece, else
-  // copied to `scratch` (of at least `count` bytes). They must be there.
+  // Returns bytes [first, first + count), which must be there: in place if they
+  // are in one piece, otherwise copied to `scratch` (of at least `count`
+  // bytes).
   const std::byte* Contiguous(size_t first, size_t count,
                               std::byte* scratch) const;
 

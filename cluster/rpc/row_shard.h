@@ -5,12 +5,14 @@
 
 namespace parasol {
 
-// The shard, of `num_shards`, that holds row `id` of every sparse table.
-// Written into checkpoints by where rows are found: it never changes.
+// Returns the shard, of `num_shards`, that holds row `id` of every sparse
+// table. The places of rows in checkpoints depend on this function: it never
+// changes.
 //
-// The high bits of Evensen's mix "moremur", scaled to the number of shards. All
-// bits of the id matter, so that ids in any pattern spread evenly. A shard's
-// own hash of the id must be another: of this one it sees a narrow range.
+// The function is the high bits of Evensen's mix "moremur", scaled to the
+// number of shards. All bits of the id matter, so that ids in any pattern
+// spread evenly. A shard must hash ids with another function: of this one it
+// sees only a narrow range.
 inline uint32_t ShardOfRow(uint64_t id, uint32_t num_shards) {
   uint64_t mixed = id;
   mixed = (mixed ^ (mixed >> 27)) * 0x3c79ac492ba7b653;

@@ -23,8 +23,8 @@ namespace parasol {
 
 class CompletionThread;
 
-// A service of which some calls are not gRPC's to thread: they complete on
-// queues that the server's own threads poll.
+// A service that has calls which gRPC does not run on threads of its own: they
+// complete on queues that the server's threads poll.
 class PolledService {
  public:
   virtual ~PolledService() = default;
@@ -35,7 +35,7 @@ class PolledService {
   virtual void AcceptOn(grpc::ServerCompletionQueue& queue) = 0;
 
   // Blocks until no call begins an operation on a queue any more. Called when
-  // the server has stopped: gRPC then completes whatever is under way.
+  // the server has stopped: gRPC then completes the operations in progress.
   virtual void AwaitNoCalls() = 0;
 };
 
@@ -43,22 +43,22 @@ class PolledService {
 // (grpc.health.v1) and our limits on messages and streams.
 class RpcServer {
  public:
-  // Listens on `address` ("host:port", port 0: chosen by the system) and serves
-  // `services` (none: health alone), which must outlive the server. Health says
-  // NOT_SERVING until SetServing(true).
-  //   InvalidArgument  the address can't be listened on: names it, e.g. its
-  //                    port is in use.
+  // Listens on `address` ("host:port"; the system chooses the port if it is 0)
+  // and serves `services` (none: health alone), which must outlive the server.
+  // Health says NOT_SERVING until SetServing(true).
+  //   InvalidArgument  the address can't be listened on, e.g. its port is in
+  //                    use; the message names it.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services);
 
   struct PollingOptions {
     int threads = 1;
-    // What gRPC's connections may hold of messages in parts or not yet read.
-    // Beyond it gRPC receives less at a time, then ends streams with
+    // Bytes of partly received or unread messages that gRPC's connections may
+    // hold. Beyond it gRPC receives less at a time, then ends streams with
     // ResourceExhausted.
     size_t transport_bytes = SIZE_MAX;
   };
-  // The same with a service that threads of the server poll.
+  // Starts a server with a service that threads of the server poll.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, PolledService& service,
       const PollingOptions& options);
@@ -67,13 +67,14 @@ class RpcServer {
   int port() const { return port_; }
   void SetServing(bool serving);
 
-  // Stops accepting calls; those that are running are cut after `grace`. When
-  // it returns, all calls have ended, and no thread of the server works on
-  // any. May be called twice.
+  // Stops accepting calls; calls in progress are cut after `grace`. When it
+  // returns, all calls have ended, and no thread of the server works on any.
+  // May be called twice.
   void Stop(absl::Duration grace);
 
-  // Where a task listens that its peers know as `address`: the same loopback
-  // host, or else all interfaces, with the same port.
+  // Returns the address to listen on for a task that its peers know as
+  // `address`: the same loopback host, or else all interfaces, with the same
+  // port.
   static std::string ListenAddress(const std::string& address);
 
  private:
@@ -82,11 +83,11 @@ class RpcServer {
                      const std::vector<grpc::Service*>& services,
                      grpc::ServerBuilder& builder);
 
-  // Answers every call with UNIMPLEMENTED, where there is no service.
+  // Answers every call with UNIMPLEMENTED if there is no service.
   std::unique_ptr<grpc::CallbackGenericService> no_methods_;
   std::unique_ptr<grpc::Server> server_;
   PolledService* polled_ = nullptr;
-  // Outlive the calls of polled_, but not the server.
+  // The polling threads. Must outlive the calls of polled_, but not the server.
   std::vector<std::unique_ptr<CompletionThread>> threads_;
   int port_ = 0;
 };

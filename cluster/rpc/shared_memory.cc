@@ -35,7 +35,7 @@ using Secret = std::array<char, 16>;
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-// Of the kernel's headers, which may be younger than the library's.
+// Constants of the kernel's headers, which may be younger than the library's.
 constexpr unsigned kNoExecSeal = 0x0008;  // MFD_NOEXEC_SEAL, Linux 6.3
 constexpr int kPopulateWrite = 23;        // MADV_POPULATE_WRITE, Linux 5.14
 
@@ -77,8 +77,8 @@ absl::StatusOr<std::string> ReadSmallFile(const char* path) {
       absl::StripAsciiWhitespace({text.data(), static_cast<size_t>(size)}));
 }
 
-// Which processes a number under /proc means here: one machine since its start,
-// one pid namespace.
+// Returns the name of the processes that a number under /proc refers to here:
+// one machine since its start, one pid namespace.
 absl::StatusOr<std::string> ProcessSpace() {
   ASSIGN_OR_RETURN(const std::string boot,
                    ReadSmallFile("/proc/sys/kernel/random/boot_id"));

@@ -10,34 +10,36 @@
 
 namespace parasol {
 
-// Memory that two processes of one machine see, for instance a worker and a ps:
-// one creates it and sends its Offer() to the other, over any network; whether
-// the other is on the same machine shows when it opens it. The size is sealed:
-// what is mapped stays readable, whatever the other does. What is in it is at
-// every moment whatever either has written. Pages are taken from the system,
-// and counted against the control group of the process, when they are first
-// written; they go back when both have let go of it.
+// Memory that two processes of one machine see, for instance a worker and a ps.
+// One creates it and sends its offer() to the other, over any network; the
+// other finds out whether it is on the same machine when it opens it. The size
+// is sealed: mapped memory stays readable, whatever the other process does. The
+// contents are at every moment whatever either has written. Pages are taken
+// from the system, and counted against the control group of the process, when
+// they are first written; they go back when both have let go of the memory.
 class SharedMemory {
  public:
-  // Zeroed. `size` in bytes, a multiple of 4096.
-  //   Unavailable  the system gives none: says why.
+  // Creates zeroed memory. `size` is in bytes, a multiple of 4096.
+  //   Unavailable  the system gives none; the message says why.
   static absl::StatusOr<std::shared_ptr<SharedMemory>> Create(size_t size);
 
-  // Takes the pages of `size` bytes from `offset` on now, at multiples of 4096.
-  // False: the system has none left; writing there would end the process.
+  // Takes the pages of `size` bytes from `offset` on now; both are multiples of
+  // 4096. Returns false if the system has none left; writing there would end
+  // the process.
   bool Populate(size_t offset, size_t size);
 
-  // What a process of the same machine and pid namespace, and of the same
-  // user, can open until Close(): a line of ASCII.
+  // The offer: a line of ASCII. A process of the same machine and pid
+  // namespace, and of the same user, can open it until Close().
   const std::string& offer() const { return offer_; }
   // Ends the offer; the memory stays.
   void Close();
 
-  // Opens what a peer offers, which may be anything.
-  //   NotFound         it is of another machine, or of a container that sees
-  //                    other processes.
-  //   InvalidArgument  it is no offer, or not of sealed memory of `size`.
-  //   Unavailable      the system does not allow it: says why.
+  // Opens a peer's offer, which may be any string.
+  //   NotFound         the offer is of another machine, or of a container that
+  //                    sees other processes.
+  //   InvalidArgument  the string is no offer, or not of sealed memory of
+  //                    `size`.
+  //   Unavailable      the system does not allow it; the message says why.
   static absl::StatusOr<std::shared_ptr<SharedMemory>> Open(
       absl::string_view offer, size_t size);
 
@@ -45,7 +47,7 @@ class SharedMemory {
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
 
-  // At a multiple of 4096 bytes.
+  // The memory, at a multiple of 4096 bytes.
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
 
@@ -56,7 +58,7 @@ class SharedMemory {
   const size_t size_;
   std::byte* mapping_ = nullptr;
   std::byte* data_ = nullptr;
-  int descriptor_ = -1;  // while it is offered
+  int descriptor_ = -1;  // open while the memory is offered
   std::string offer_;
 };
 

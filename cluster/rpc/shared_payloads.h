@@ -18,45 +18,49 @@
 
 namespace parasol {
 
-// In a call's metadata: the client's offer, and the ps's answer.
+// Key and value in a call's metadata: the key of the client's offer, and the
+// ps's answer under the same key.
 inline constexpr char kSharedMemoryKey[] = "parasol-shared-memory";
 inline constexpr char kSharedMemoryAccepted[] = "accepted";
 
-// The large payloads of one Exchange stream between processes of one machine:
-// they go through memory that both see instead of the socket, which would copy
-// them twice and cost eight times as much processor time. Frames name where
-// they are.
+// The large payloads of one Exchange stream between processes of one machine.
+// They go through memory that both see instead of the socket, which would copy
+// them twice. Frames name the blocks that they are in.
 //
-// Each direction has blocks of kBlockBytes. The sender takes free ones, the
-// first ones first, so that few messages in flight stay in the processor's
-// caches; the receiver frees them when it no longer reads them. While none is
-// free, payloads go through the socket: nothing waits.
+// Each direction has blocks of kBlockBytes. The sender takes the first free
+// ones, so that few messages in flight stay in the processor's caches; the
+// receiver frees them when it no longer reads them. While too few are free,
+// payloads go through the socket: nothing waits.
 //
-// One thread at a time sends, one at a time receives; blocks are freed by any.
+// One thread at a time sends, one at a time receives; any thread may free
+// blocks.
 class SharedPayloads {
  public:
   static constexpr size_t kBlockBytes = 256 << 10;
-  static constexpr size_t kBlocks = 128;  // of a direction: 32 MiB
-  // Less is sent faster in the frame.
+  static constexpr size_t kBlocks = 128;  // 32 MiB per direction
+  // Minimum size of a shared payload; smaller ones are sent faster in the
+  // frame.
   static constexpr size_t kMinBytes = 16 << 10;
 
-  // The worker's end. Errors are SharedMemory::Create()'s.
+  // Creates the worker's end. Errors are SharedMemory::Create()'s.
   static absl::StatusOr<std::unique_ptr<SharedPayloads>> Create();
-  // The ps's end of what a worker offers. Errors are SharedMemory::Open()'s.
+  // Opens the ps's end of a worker's offer. Errors are SharedMemory::Open()'s.
   static absl::StatusOr<std::unique_ptr<SharedPayloads>> Open(
       absl::string_view offer);
 
   const std::string& offer() const { return memory_->offer(); }
-  // The peer has opened it, or will not.
+  // Ends the offer, when the peer has opened it or will not.
   void CloseOffer() { memory_->Close(); }
 
   // Copies payloads of kMinBytes and more into free blocks; `payloads` keeps
-  // the others, in order. What is added to `shared` belongs into the header of
-  // the frame with the others, which has to be sent. Returns the bytes copied.
+  // the others, in order. The entries added to `shared` belong into the header
+  // of the frame that has the others, which has to be sent. Returns the bytes
+  // copied.
   size_t Send(std::vector<PayloadRef>& payloads,
               google::protobuf::RepeatedPtrField<wire::SharedPayload>& shared);
 
-  // Frees the blocks of a received frame. May outlive the SharedPayloads.
+  // Frees the blocks of a received frame when it is destroyed. May outlive the
+  // SharedPayloads.
   class Hold {
    public:
     Hold() = default;
@@ -75,9 +79,9 @@ class SharedPayloads {
     size_t bytes_ = 0;
   };
 
-  // Inserts what a received header lists as shared among the frame's other
-  // payloads. It is read in place while the hold lives; the peer may write to
-  // it meanwhile.
+  // Inserts the payloads that a received header lists as shared among the
+  // frame's other payloads. They are read in place while the hold lives; the
+  // peer may write to them meanwhile.
   //   InvalidArgument  the peer lists what can't be, such as a block that is
   //                    not filled, or named already.
   absl::StatusOr<Hold> Receive(
@@ -85,12 +89,12 @@ class SharedPayloads {
       std::vector<PayloadView>& payloads);
 
  private:
-  // Of a block: free until the sender has filled it, and then until the
-  // receiver has found it in a frame; in use until the receiver frees it.
+  // The state of a block: free until the sender has filled it, filled until the
+  // receiver has found it in a frame, in use until the receiver frees it.
   enum State : uint32_t { kFree = 0, kFilled = 1, kInUse = 2 };
 
-  // Blocks that one end fills, as the memory has them: their states, then the
-  // blocks.
+  // The blocks that one end fills, as they lie in the memory: their states,
+  // then the blocks.
   class Direction {
    public:
     explicit Direction(std::byte* begin) : begin_(begin) {}
@@ -112,7 +116,7 @@ class SharedPayloads {
 
   SharedPayloads(std::shared_ptr<SharedMemory> memory, bool is_worker);
 
-  // Enough free blocks for `bytes`; empty if there are not.
+  // Returns enough free blocks for `bytes`; empty if there are too few.
   std::vector<uint32_t> FreeBlocks(size_t bytes);
   bool MayFill(uint32_t block);
   absl::StatusOr<PayloadView> View(const wire::SharedPayload& shared,
@@ -121,7 +125,7 @@ class SharedPayloads {
   const std::shared_ptr<SharedMemory> memory_;
   const Direction sent_;
   const Direction received_;
-  std::bitset<kBlocks> populated_;  // of those that are sent
+  std::bitset<kBlocks> populated_;  // the blocks of sent_ that have pages
 };
 
 }  // namespace parasol

@@ -10,19 +10,20 @@
 
 namespace parasol {
 
-// The codes are the same on both sides. Messages longer than what fits into
-// gRPC's trailers are cut.
+// Returns the status with the same code. A message longer than what fits into
+// gRPC's trailers is cut.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// What a unary rpc returns for a server's `result`: fills `response` when it is
-// OK.
+// Returns what a unary rpc returns for a server's `result`; fills `response` if
+// that is OK.
 template <typename Response>
 grpc::Status Answer(absl::StatusOr<Response> result, Response* response) {
   if (result.ok()) *response = *std::move(result);
   return ToGrpcStatus(result.status());
 }
 
-// `peer` ("chief at h0:2222") is put in front of the message of an error.
+// Returns the status with the same code; `peer` ("chief at h0:2222") is put in
+// front of an error's message.
 absl::Status FromGrpcStatus(const grpc::Status& status, absl::string_view peer);
 
 }  // namespace parasol

@@ -6,11 +6,11 @@
 
 namespace parasol {
 
-// A message that is larger ends its stream.
+// Maximum bytes of a message; a larger one ends its stream.
 inline constexpr int kMaxMessageBytes = 64 << 20;
 
-// gRPC's integer arguments for connections that carry tensors; the same on
-// both sides.
+// Returns gRPC's integer arguments for connections that carry tensors; the same
+// on both sides.
 std::vector<std::pair<const char*, int>> TensorArguments();
 
 }  // namespace parasol

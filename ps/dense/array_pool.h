@@ -17,9 +17,9 @@ class ArrayPool;
 
 // A counted reference to an array of float32, 64-byte aligned. May be null.
 //
-// Whoever guards the only copy of a reference may ask IsUnique(), and when it
-// says yes write to the array: what other holders have read of it, they have
-// read before. Different references may be used by different threads.
+// The holder of a reference that no other thread can copy may write to the
+// array when IsUnique() returns true: all other holders have finished reading
+// by then. Different references may be used by different threads.
 class ArrayRef {
  public:
   ArrayRef() = default;
@@ -51,7 +51,7 @@ class ArrayRef {
     float* data = nullptr;
     size_t size = 0;
     std::atomic<int> references = 1;
-    // Null while the array is idle.
+    // The pool to return to; null while the array is idle.
     std::shared_ptr<ArrayPool> pool = nullptr;
   };
 
@@ -61,10 +61,10 @@ class ArrayRef {
   Array* array_ = nullptr;
 };
 
-// Where arrays come from and go back to: those of the one size that is needed
-// all the time are kept, because fresh memory costs more (page faults) than
-// what is done with it. Arrays may outlive their creator's reference to the
-// pool. Thread-safe.
+// A source of arrays. Freed arrays of the one size that is needed all the time
+// are kept for reuse: the page faults of fresh memory cost more than the work
+// on an array. Arrays may outlive their creator's reference to the pool.
+// Thread-safe.
 class ArrayPool : public std::enable_shared_from_this<ArrayPool> {
  public:
   // Keeps up to `max_idle` arrays of `pooled_size` elements.
@@ -73,9 +73,10 @@ class ArrayPool : public std::enable_shared_from_this<ArrayPool> {
   ArrayPool(const ArrayPool&) = delete;
   ArrayPool& operator=(const ArrayPool&) = delete;
 
-  // `size` elements of any value; null when there is no memory.
+  // Returns an array of `size` elements of any value, or null if there is no
+  // memory.
   ArrayRef TryAllocate(size_t size);
-  // The same; having no memory ends the process.
+  // Returns the same, but ends the process if there is no memory.
   ArrayRef Allocate(size_t size);
 
   size_t idle() const;

@@ -22,45 +22,46 @@
 
 namespace parasol {
 
-// What a chunk held at one moment; stays as it was while the chunk goes on.
+// The contents of a chunk at one moment. Later updates of the chunk do not
+// change them.
 struct ChunkContents {
-  // Updates that its elements have had.
+  // Number of updates that the elements have had.
   int64_t updates = 0;
   ArrayRef value;
-  // As many as the optimizer has slot names, each of value's size.
+  // One array per slot name of the optimizer, each of value's size.
   std::vector<ArrayRef> slots = {};
 };
 
-// What an update is made with; shared by all chunks of a part.
+// The optimizer and memory for updates, shared by all chunks of a part.
 struct ChunkUpdater {
   const Optimizer& optimizer;
   ArrayPool& pool;
-  // Synchronous: how many gradients make an update.
+  // Number of gradients that make an update; synchronous training only.
   size_t replicas_to_aggregate = 0;
 };
 
 // Up to kChunkElements consecutive elements of a part: the unit of locking and
-// of copying on write. An array that somebody refers to is never written to:
-// the update goes to another one, which takes its place. Thread-safe.
+// of copying on write. An array that something else refers to is never written
+// to: the update goes to another array, which takes its place. Thread-safe.
 //
-// Trained either asynchronously, with Apply(), or synchronously, with the rest:
-// see StepState.
+// A chunk is trained either asynchronously, with Apply(), or synchronously,
+// with the other functions: see StepState.
 class Chunk {
  public:
   Chunk(ChunkContents contents, StepState::Origin origin);
 
   size_t size() const { return size_; }
 
-  // Applies the next size() elements of `gradient`, which must be there, and
-  // returns the updates that the chunk has had then.
+  // Applies the next size() elements of `gradient`, which must have them, and
+  // returns the number of updates that the chunk has had then.
   int64_t Apply(const ChunkUpdater& updater, GradientReader& gradient)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // After CheckNotAhead(). Takes the next size() elements of `gradient`; the
-  // last gradient of the step makes the update. Counts `latch` down when the
-  // step is complete.
+  // Takes the next size() elements of `gradient`; the last gradient of the step
+  // makes the update. Counts `latch` down when the step is complete. Call
+  // CheckNotAhead() first.
   StepState::Entry Contribute(const ChunkUpdater& updater, const StepPush& push,
                               GradientReader& gradient,
                               std::shared_ptr<Latch> latch, Released& released)
@@ -70,7 +71,8 @@ class Chunk {
                 std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Writes to `*out` what it holds at exactly `updates`.
+  // Writes the chunk's contents at exactly `updates` to `*out`, then counts
+  // `latch` down.
   void CaptureAt(int64_t updates, std::shared_ptr<ChunkContents> out,
                  std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -80,12 +82,12 @@ class Chunk {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   int64_t updates() const ABSL_LOCKS_EXCLUDED(mu_);
-  // The slots are left out.
+  // Returns the contents without the slots.
   ChunkContents Value() const ABSL_LOCKS_EXCLUDED(mu_);
   ChunkContents Contents() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // Up to so many of the next elements of a gradient.
+  // Returns a run of the gradient's next elements, at most `max_count`.
   using NextRun = absl::FunctionRef<ElementRuns::Run(size_t max_count)>;
 
   void Update(const ChunkUpdater& updater, NextRun next_run)
@@ -96,7 +98,7 @@ class Chunk {
 
   const size_t size_;
   mutable absl::Mutex mu_;
-  // Without `updates`, which `state_` has.
+  // The contents, except `updates`, which `state_` has.
   ChunkContents arrays_ ABSL_GUARDED_BY(mu_);
   StepState state_ ABSL_GUARDED_BY(mu_);
   StepSum sum_ ABSL_GUARDED_BY(mu_);

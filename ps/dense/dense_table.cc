@@ -17,7 +17,8 @@ namespace {
 // 64 MiB of arrays that pulls, snapshots and steps have given back.
 constexpr size_t kMaxIdleArrays = 256;
 
-// That there is one payload for each range, and what each keeps.
+// Checks that there is one payload for each range, and either no `kept` or one
+// for each range.
 absl::Status CheckCounts(const wire::Push& push, size_t payloads) {
   const size_t ranges = push.range_size(), kept = push.kept_size();
   if (payloads == ranges && (kept == 0 || kept == ranges)) {

@@ -43,21 +43,23 @@ class DenseTable {
 
   using Ranges = std::vector<TableLayout::ChunkRange>;
 
-  // A push that may be applied. Points into its payloads.
+  // A push that has been checked and may be applied. Points into the push's
+  // payloads.
   struct Gradients {
     Ranges ranges;
     std::vector<ReceivedGradient> of_ranges;
   };
   //   InvalidArgument  a range, an encoding, a payload's size or an offset is
   //                    wrong.
-  //   OutOfRange       an element is not finite: names it.
+  //   OutOfRange       an element is not finite; the message names it.
   absl::StatusOr<Gradients> Receive(
       const wire::Push& push, absl::Span<const PayloadView> payloads) const;
 
-  // Asynchronous: one update of each chunk.
+  // Makes one update of each chunk; asynchronous training only.
   UpdateBounds Apply(const Gradients& gradients);
 
-  // Synchronous; see Chunk. One latch is counted down for each chunk.
+  // The functions of synchronous training; see Chunk. Each counts its latch
+  // down once per chunk.
   absl::Status CheckNotAhead(const Ranges& ranges, int64_t step) const;
   StepEntries Contribute(const StepPush& push, const Gradients& gradients,
                          const std::shared_ptr<Latch>& latch,
@@ -67,20 +69,20 @@ class DenseTable {
                 const std::shared_ptr<Latch>& latch, Released& released);
   void Abandon(const absl::Status& status, Released& released);
 
-  //   InvalidArgument  a range is wrong, or they hold more than 48 MiB.
+  //   InvalidArgument  a range is wrong, or the ranges hold more than 48 MiB.
   absl::StatusOr<Ranges> Resolve(const wire::Pull& pull) const;
   static size_t Chunks(const Ranges& ranges);
   UpdateBounds Updates(const Ranges& ranges) const;
 
-  // The values of the ranges, in order: as float32 references to the chunks',
-  // which do not change any more, else encoded copies.
+  // The values of the ranges, in order: as float32, references to the chunks'
+  // arrays, which no longer change; in another encoding, copies.
   struct Pulled {
     std::vector<PayloadRef> payloads;
     UpdateBounds updates;
   };
   Pulled Pull(const Ranges& ranges, job::Encoding encoding) const;
 
-  // A chunk's place is its number.
+  // The chunks; a chunk's index is its number in the layout.
   const std::vector<std::unique_ptr<Chunk>>& chunks() const { return chunks_; }
   const TableLayout& layout() const { return layout_; }
 
@@ -99,7 +101,7 @@ class DenseTable {
   const PartOptimizers optimizers_;
   const TrainingRules rules_;
   const std::shared_ptr<ArrayPool> pool_;
-  std::vector<std::unique_ptr<Chunk>> chunks_;  // as the layout numbers them
+  std::vector<std::unique_ptr<Chunk>> chunks_;  // index: the number in layout_
 };
 
 }  // namespace parasol

@@ -13,27 +13,29 @@
 
 namespace parasol {
 
-// What the parts of a shard are updated with: the job's optimizer, but for
-// those that have one of their own. Immutable.
+// The optimizers of a shard's parts: the job's, except for parts that have one
+// of their own. Immutable.
 class PartOptimizers {
  public:
-  // One for all parts.
+  // Uses one optimizer for all parts.
   explicit PartOptimizers(std::unique_ptr<const Optimizer> of_job);
 
-  //   InvalidArgument  an optimizer can't be used: names the variable.
+  //   InvalidArgument  an optimizer can't be used; the message names the
+  //                    variable.
   static absl::StatusOr<PartOptimizers> Create(const job::Optimizer& of_job,
                                                const TableLayout& layout);
 
   const Optimizer& of(size_t part) const;
 
-  // Of values and slots of all parts.
-  //   ResourceExhausted  more than `limit`.
+  // Returns the bytes of values and slots of all parts.
+  //   ResourceExhausted  they are more than `limit`.
   absl::StatusOr<uint64_t> CountBytes(const TableLayout& layout,
                                       uint64_t limit) const;
 
  private:
   std::shared_ptr<const Optimizer> of_job_;
-  std::map<size_t, std::shared_ptr<const Optimizer>> own_;  // by part
+  // key: the part's number
+  std::map<size_t, std::shared_ptr<const Optimizer>> own_;
 };
 
 }  // namespace parasol

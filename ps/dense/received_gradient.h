@@ -15,29 +15,29 @@
 
 namespace parasol {
 
-// The encoding that a message names.
-//   InvalidArgument  none that is known here.
+// Returns the encoding that a message names.
+//   InvalidArgument  no encoding is known by that number.
 absl::StatusOr<job::Encoding> EncodingOf(wire::Encoding encoding);
 
-// The gradient of one range as it was received: all of its elements, or the
+// The gradient of one range as received: all of its elements, or only the
 // largest ones (top-k), in any encoding.
 class ReceivedGradient {
  public:
   struct Form {
     job::Encoding encoding = job::FLOAT32;
-    // Sparsified: how many elements the payload has.
+    // Number of elements in the payload if the gradient is sparsified.
     std::optional<uint32_t> kept = std::nullopt;
   };
 
-  // `payload` must outlive it.
-  //   InvalidArgument  the payload has another size; an offset is not above
+  // `payload` must outlive the gradient.
+  //   InvalidArgument  the payload has the wrong size; an offset is not above
   //                    the one before it, or not below `elements`.
   static absl::StatusOr<ReceivedGradient> Create(const PayloadView& payload,
                                                  size_t elements, Form form);
 
   size_t elements() const { return elements_; }
 
-  // The first element that is infinite or NaN.
+  // Returns the index of the first element that is infinite or NaN, if any.
   std::optional<size_t> FirstNonFinite() const;
 
  private:
@@ -49,22 +49,24 @@ class ReceivedGradient {
   const PayloadView* payload_;
   size_t elements_;
   Form form_;
-  // Sparsified: where in the range, and what.
+  // The kept elements of a sparsified gradient: each one's offset in the range,
+  // and its value.
   std::vector<uint32_t> offsets_;
   std::vector<float> values_;
 };
 
-// Walks a gradient's elements as float32: in place where they are that, else
-// in blocks that stay in the processor's nearest caches until they are used.
+// Walks a gradient's elements as float32: in place if the payload has float32,
+// otherwise in blocks that stay in the processor's nearest caches until they
+// are used.
 class GradientReader {
  public:
   static constexpr size_t kBlockElements = 8192;
 
-  // `gradient` must outlive it.
+  // `gradient` must outlive the reader.
   explicit GradientReader(const ReceivedGradient& gradient);
 
-  // Up to `max_count` elements (at least 1) from where the last run ended;
-  // none at the end.
+  // Returns up to `max_count` elements (at least 1) from the end of the last
+  // run; none at the end of the gradient.
   ElementRuns::Run Next(size_t max_count);
 
   // Passes over `count` elements, which must be there.
@@ -76,10 +78,11 @@ class GradientReader {
 
   const ReceivedGradient& gradient_;
   ElementRuns runs_;
-  // Sparsified: the next element, and the next one that was kept.
+  // Positions in a sparsified gradient: the next element of the range, and the
+  // next one that was kept.
   size_t position_ = 0;
   size_t next_kept_ = 0;
-  std::unique_ptr<float[]> block_;  // null if it is read in place
+  std::unique_ptr<float[]> block_;  // null if elements are read in place
 };
 
 }  // namespace parasol

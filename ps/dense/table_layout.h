@@ -11,42 +11,42 @@
 
 namespace parasol {
 
-// Which chunks a shard's parts consist of. The chunks of all parts are numbered
-// through, part by part. Immutable.
+// The chunks that a shard's parts consist of. They are numbered through all
+// parts, part by part. Immutable.
 class TableLayout {
  public:
   //   InvalidArgument    ids are not 0, 1, …; a part is empty, not inside its
-  //                      variable, or overlaps another; a size over 2^63.
-  //   ResourceExhausted  more than `max_elements` in all parts.
+  //                      variable, or overlaps another; a size is over 2^63.
+  //   ResourceExhausted  all parts together have more than `max_elements`.
   static absl::StatusOr<TableLayout> Create(
       const google::protobuf::RepeatedPtrField<wire::PartSpec>& parts,
       uint64_t max_elements);
 
   struct Chunk {
     size_t part = 0;
-    int64_t first_element = 0;  // of the flattened variable
+    int64_t first_element = 0;  // index in the flattened variable
     size_t elements = 0;
   };
 
   const std::vector<wire::PartSpec>& parts() const { return parts_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
-  // Over all parts.
+  // Number of elements of all parts.
   uint64_t elements() const { return elements_; }
 
-  // Numbers of the chunks, ascending by (variable, first_element): the order
-  // in which a checkpoint keeps them.
+  // Returns the chunks' numbers, ascending by (variable, first_element): the
+  // order in which a checkpoint keeps the chunks.
   std::vector<size_t> ChunksInCheckpointOrder() const;
 
-  // Chunks [first, last) with `elements` elements.
+  // Chunks [first, last), which have `elements` elements.
   struct ChunkRange {
     size_t first = 0;
     size_t last = 0;
     size_t elements = 0;
   };
 
-  // The chunks of each range.
+  // Returns the chunks of each range.
   //   InvalidArgument  a range names no part, doesn't consist of whole chunks,
-  //                    or overlaps another; none, or too many of them.
+  //                    or overlaps another; there are none, or too many ranges.
   absl::StatusOr<std::vector<ChunkRange>> Resolve(
       const google::protobuf::RepeatedPtrField<wire::TensorRange>& ranges)
       const;
@@ -58,7 +58,7 @@ class TableLayout {
   absl::StatusOr<ChunkRange> ResolveOne(const wire::TensorRange& range) const;
 
   std::vector<wire::PartSpec> parts_;
-  std::vector<size_t> first_chunk_;  // of each part
+  std::vector<size_t> first_chunk_;  // number of each part's first chunk
   std::vector<Chunk> chunks_;
   uint64_t elements_ = 0;
 };

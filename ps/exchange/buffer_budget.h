@@ -9,22 +9,23 @@
 
 namespace parasol {
 
-// How many bytes all streams of a ps together hold in messages that they have
-// received and in responses that are not sent yet. Thread-safe.
+// The bytes that all streams of a ps together hold in received messages and in
+// responses that are not sent yet. Thread-safe.
 //
-// A stream may take a message more while all hold less than the limit and its
-// own responses are less than an equal share of it, so that those that don't
-// read theirs leave something to the others; and always when none of its
-// responses waits, so that each goes on. All together hold no more than the
-// limit and one message per stream. Responses in shared memory are not
-// counted: a stream has 32 MiB of that at most (SharedPayloads).
+// A stream may take one more message in two cases. One: all streams together
+// hold less than the limit, and the stream's own responses hold less than an
+// equal share of it. A stream whose worker does not read its responses thus
+// leaves room for the others. Two: none of the stream's responses waits, so
+// that every stream goes on. All streams together hold at most the limit and
+// one message per stream. Responses in shared memory are not counted: a stream
+// has at most 32 MiB of it (SharedPayloads).
 class BufferBudget : public std::enable_shared_from_this<BufferBudget> {
  public:
   static std::shared_ptr<BufferBudget> Create(int64_t limit_bytes);
 
   int64_t held_bytes() const { return held_.load(std::memory_order_relaxed); }
 
-  // Counts bytes until it is destroyed; lives as long as it likes.
+  // Counts bytes until it is destroyed. May outlive the budget's other users.
   class Hold {
    public:
     Hold() = default;
@@ -37,10 +38,10 @@ class BufferBudget : public std::enable_shared_from_this<BufferBudget> {
         : counted_(std::move(counted)) {}
     std::shared_ptr<const void> counted_;
   };
-  // For a received message.
+  // Counts the bytes of a received message.
   Hold Take(int64_t bytes);
 
-  // What one open stream's responses hold.
+  // The bytes that one open stream's responses hold.
   class Share {
    public:
     explicit Share(std::shared_ptr<BufferBudget> budget);

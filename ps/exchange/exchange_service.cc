@@ -13,12 +13,13 @@
 namespace parasol {
 namespace {
 
-// Of one stream; results that say little have no share of the buffers.
+// Limits of one stream. Results are limited by number because small ones have
+// no share of the buffers.
 constexpr size_t kMaxPendingResults = 4 * PendingResponses::kMessageResults;
 constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
 
-// Of one stream's operations that wait: the ids of rows. As the largest message
-// that it may send.
+// Limit on the bytes of ids that the waiting operations of one stream keep: the
+// size of the largest message that it may send.
 constexpr size_t kMaxKeptBytes = 64 << 20;
 
 // The transport does not tell when it has let go of a response's memory: a

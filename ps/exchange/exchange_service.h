@@ -32,45 +32,47 @@ namespace parasol {
 // holds more than its share of the buffers (BufferBudget) pauses, and is not
 // read meanwhile.
 //
-// Results come from that thread or, of operations that had to wait, from any
-// other one. A pull that had to wait is read when there is room for it: many
-// that have waited together would take their memory together. What is done
-// while a message is being sent goes into the next one.
+// Results come from that thread; the results of operations that had to wait may
+// come from any other thread. A pull that had to wait is read only when there
+// is room for its values: otherwise many pulls that waited together would take
+// their memory together. Results that are ready while a message is being sent
+// go into the next one.
 class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
  public:
   using Call =
       grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-  // What streams belong to. Called on the threads of their queues.
+  // The owner of streams. Called on the threads of the streams' queues.
   class Host {
    public:
     virtual ~Host() = default;
-    // As the generated RequestExchange().
+    // Does what the generated RequestExchange() does.
     virtual void RequestCall(grpc::ServerContext* context, Call* call,
                              grpc::ServerCompletionQueue& queue, void* tag) = 0;
-    // It is somebody's call now: another one can be accepted.
+    // Called when the stream has its call: another stream can be accepted.
     virtual void OnOpened(const std::shared_ptr<ExchangeStream>& stream,
                           grpc::ServerCompletionQueue& queue) = 0;
     virtual void OnClosed(const std::shared_ptr<ExchangeStream>& stream) = 0;
-    // Once per Accept(), also if no call came. The stream does nothing on its
-    // queue any more.
+    // Called once per Accept(), also if no call came. The stream does nothing
+    // on its queue afterwards.
     virtual void OnEnded() = 0;
   };
 
-  // What all streams of a ps share.
+  // The objects that all streams of a ps share.
   struct Environment {
     ParameterServer& server;
     PsMetrics& metrics;
     std::shared_ptr<BufferBudget> budget;
   };
 
-  // Waits for a call and serves it. The stream holds itself until OnEnded();
-  // what its operations are answered with after that is dropped.
+  // Waits for a call and serves it. The stream holds a reference to itself
+  // until OnEnded(); results that its operations give later are dropped.
   static void Accept(Host& host, const Environment& environment,
                      grpc::ServerCompletionQueue& queue);
 
-  // Reads no more, sends the results of what it has read, except those that
-  // have to wait, then ends with `status`. Does not wait. Any thread.
+  // Stops reading, sends the results of the operations that were read, except
+  // those that have to wait, then ends the call with `status`. Does not block.
+  // Any thread may call it.
   void End(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -87,10 +89,10 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
 
   struct Unanswered {
     uint64_t id = 0;
-    // Of its payloads, kept while it waits.
+    // Bytes of the operation's payloads that are kept while it waits.
     size_t kept_bytes = 0;
   };
-  // A pull that has waited, and may be read.
+  // A pull that has waited and may now be read.
   struct Due {
     Unanswered operation;
     absl::StatusOr<OperationResult> result;
@@ -99,7 +101,8 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   ExchangeStream(Host& host, const Environment& environment,
                  grpc::ServerCompletionQueue& queue);
 
-  // Completed operations, one at a time on the queue's thread.
+  // Called when the queue completes an operation; one at a time, on the queue's
+  // thread.
   void OnAccepted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnRead(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritten(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
@@ -108,35 +111,39 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   void OnFinished(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
 
   void OpenSharedMemory();
-  // Does all that can be done now. On the queue's thread.
+  // Reads, carries out and sends all that is possible now. Runs on the queue's
+  // thread.
   void Advance() ABSL_LOCKS_EXCLUDED(mu_);
-  // False: the stream has its share of the buffers.
+  // Begins to read the next message unless there is one already. Returns false
+  // if the stream holds its share of the buffers.
   bool ReadAhead() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<Message> Parse(const grpc::ByteBuffer& bytes);
-  // False: paused in it.
+  // Carries out the message's operations. Returns false if the stream paused
+  // before the last one.
   bool Serve(Message& message) ABSL_LOCKS_EXCLUDED(mu_);
   bool MayTakeMore() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void RetrySoon() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Any thread.
+  // Takes the result of an operation. Any thread may call it.
   void Deliver(const Unanswered& operation,
                absl::StatusOr<OperationResult> result) ABSL_LOCKS_EXCLUDED(mu_);
-  // Reads what has waited, as far as there is room for it.
+  // Reads the pulls that have waited, as far as there is room for their values.
   void ReadDue() ABSL_LOCKS_EXCLUDED(mu_);
-  // What is to be written now, if anything; counts as being written.
+  // Returns the message to write now, if there is any. The caller must write
+  // it: `writing_` is set.
   std::optional<PendingResponses::Message> NextWrite()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Write(std::optional<PendingResponses::Message> message);
   void FinishWhenDone() ABSL_LOCKS_EXCLUDED(mu_);
-  // What the stream has begun on the queue, and what of it has come back: the
-  // last one lets the stream go.
+  // Count the operations that the stream has begun on the queue, and those that
+  // have come back. The last Settle() lets the stream go.
   void Begin() ABSL_LOCKS_EXCLUDED(mu_);
   void Settle() ABSL_LOCKS_EXCLUDED(mu_);
 
   Host& host_;
   const Environment environment_;
   grpc::ServerCompletionQueue& queue_;
-  std::optional<BufferBudget::Share> share_;  // from the call's beginning
+  std::optional<BufferBudget::Share> share_;  // set when the call begins
   std::shared_ptr<ExchangeStream> self_;
 
   grpc::ServerContext context_;
@@ -149,26 +156,27 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   Operation call_done_{this, &ExchangeStream::OnCallDone};
   Operation finished_{this, &ExchangeStream::OnFinished};
 
-  // From the call's beginning; null: the worker offers none, or of another
-  // machine. Received with on the queue's thread; sent with by who writes.
+  // Set when the call begins; null if the worker offers no shared memory or is
+  // on another machine. The queue's thread receives with it; the thread that
+  // writes sends with it.
   std::unique_ptr<SharedPayloads> shared_payloads_;
 
-  // The queue's thread alone.
-  grpc::ByteBuffer incoming_;  // while a read is under way
+  // The following are used by the queue's thread only.
+  grpc::ByteBuffer incoming_;  // filled by a read under way
   bool reading_ = false;
   std::optional<grpc::ByteBuffer> received_;
   std::optional<Message> message_;
 
   mutable absl::Mutex mu_;
   int begun_ ABSL_GUARDED_BY(mu_) = 0;
-  // Messages are there whose operations have not all been carried out.
+  // True if there are messages whose operations have not all been carried out.
   bool busy_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  // The worker will send no more.
+  // True if the worker will send no more.
   bool read_all_ ABSL_GUARDED_BY(mu_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
   bool finishing_ ABSL_GUARDED_BY(mu_) = false;
-  // Operations that are being carried out, or wait.
+  // Number of operations that are being carried out or wait.
   size_t unanswered_ ABSL_GUARDED_BY(mu_) = 0;
   size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;
   std::deque<Due> due_ ABSL_GUARDED_BY(mu_);

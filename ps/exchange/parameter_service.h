@@ -15,8 +15,8 @@
 
 namespace parasol {
 
-// gRPC in and out of a ParameterServer. The gRPC server must be gone before it
-// is destroyed.
+// The gRPC service in front of a ParameterServer. The gRPC server must be gone
+// before it is destroyed.
 class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
                              wire::ParameterService::Service>,
                          public PolledService,
@@ -26,7 +26,7 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
   static constexpr int kDefaultThreads = 2;
 
   // All streams together buffer about `buffer_bytes` (BufferBudget). `server`
-  // and `metrics` must outlive it.
+  // and `metrics` must outlive the service.
   ParameterService(ParameterServer& server, PsMetrics& metrics,
                    int64_t buffer_bytes = kDefaultBufferBytes);
 
@@ -41,8 +41,9 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
       ABSL_LOCKS_EXCLUDED(mu_);
   void AwaitNoCalls() override ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends all streams, and those that come, with Unavailable, after the results
-  // of what has been read. Does not wait. May be called twice.
+  // Ends all streams, and those that come later, with Unavailable, after
+  // sending the results of operations that were read. Does not block. May be
+  // called twice.
   void Drain() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -60,7 +61,7 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
 
   absl::Mutex mu_;
   bool draining_ ABSL_GUARDED_BY(mu_) = false;
-  // Streams, also those that wait for their call.
+  // Number of streams, including those that wait for their call.
   int accepting_ ABSL_GUARDED_BY(mu_) = 0;
   absl::flat_hash_set<std::shared_ptr<ExchangeStream>> streams_
       ABSL_GUARDED_BY(mu_);

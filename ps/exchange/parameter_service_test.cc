@@ -183,7 +183,7 @@ class SynchronousServiceTest : public ParameterServiceTest {
                           other_ = other_stub_->Exchange(&other_context_);
 };
 
-// That of `replica` for step 0; its id is the replica's number.
+// Returns the push of `replica` for step 0; its id is the replica's number.
 wire::ExchangeRequest StepPushOf(int replica, float gradient) {
   wire::ExchangeRequest request =
       PushOf(/*worker=*/1 + replica, /*sequence=*/1, gradient);

@@ -11,11 +11,12 @@
 namespace parasol {
 namespace {
 
-// Of one result; a message of them must stay within kMaxHeaderBytes.
+// Limit on the bytes of one result's error message; the header of a message of
+// results must stay within kMaxHeaderBytes.
 constexpr size_t kMaxErrorBytes = 512;
 
-// Not through a character: protobuf takes a string for what it says it is, or
-// refuses the whole message.
+// Returns the message, cut between characters: protobuf refuses the whole
+// message if a string is not UTF-8.
 absl::string_view Shortened(absl::string_view message) {
   if (message.size() <= kMaxErrorBytes) return message;
   size_t end = kMaxErrorBytes;

@@ -14,11 +14,11 @@
 namespace parasol {
 
 // The results of a stream that wait to be sent, in the order in which their
-// operations were done. Many small ones make one message. Not thread-safe.
+// operations were done. Many small results make one message. Not thread-safe.
 class PendingResponses {
  public:
-  // A message takes results up to this size, so that the first of a long queue
-  // are on their way while the others are prepared.
+  // A message takes results up to this size, so that the first results of a
+  // long queue are on their way while the others are prepared.
   static constexpr size_t kMessageBytes = 1 << 20;
   static constexpr size_t kMessageResults = 1024;
 
@@ -29,7 +29,8 @@ class PendingResponses {
 
   void Add(uint64_t operation_id, absl::StatusOr<OperationResult> result);
 
-  // The next message: at least one result, of which there must be one.
+  // Returns the next message, with at least one result. Requires that there is
+  // one.
   Message Take();
   void Clear();
 

@@ -21,9 +21,10 @@ namespace parasol {
 // Immutable.
 class ReceivedRequest {
  public:
-  // What `payloads` points into must outlive it.
-  //   InvalidArgument  more than kMaxOperationsPerMessage operations, or not as
-  //                    many payloads as they have together.
+  // The memory that `payloads` point into must outlive the request.
+  //   InvalidArgument  more than kMaxOperationsPerMessage operations, or a
+  //                    number of payloads other than what the operations have
+  //                    together.
   static absl::StatusOr<ReceivedRequest> Create(
       wire::RequestHeader header, std::vector<PayloadView> payloads);
 
@@ -44,21 +45,24 @@ class ReceivedRequest {
 
   wire::RequestHeader header_;
   std::vector<PayloadView> payloads_;
-  std::vector<size_t> first_payload_;  // of each operation; then their count
+  // Index of each operation's first payload; the last entry is the number of
+  // payloads.
+  std::vector<size_t> first_payload_;
 };
 
-// As float32, however they are encoded: what a ps holds for one answer. A
-// larger message would end the stream (cluster/rpc).
+// Maximum size of one pull in bytes, counted as float32 whatever the encoding:
+// the memory that a ps holds for one answer. A larger message would end the
+// stream (cluster/rpc).
 inline constexpr uint64_t kMaxPullBytes = 48 << 20;
 
-//   InvalidArgument  more than that.
+//   InvalidArgument  the elements take more than kMaxPullBytes.
 inline absl::Status CheckPullSize(uint64_t elements) {
   if (elements <= kMaxPullBytes / sizeof(float)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "pull of ", elements, " elements: more than ", kMaxPullBytes, " bytes"));
 }
 
-// The smallest and the largest number of updates over some chunks or tables.
+// The smallest and the largest number of updates over chunks or tables.
 struct UpdateBounds {
   int64_t min = INT64_MAX;
   int64_t max = 0;
@@ -69,23 +73,24 @@ struct UpdateBounds {
   }
 };
 
-// What an operation that has been carried out is answered with; the fields are
-// those of wire::Result.
+// The result of an operation that has been carried out. The fields are those of
+// wire::Result.
 struct OperationResult {
   bool duplicate = false;
   bool stale = false;
   int64_t min_updates = 0;
   int64_t max_updates = 0;
-  // What was pulled.
+  // The values that were pulled.
   std::vector<PayloadRef> payloads = {};
-  // Set where a pull has waited, maybe with many others: gives its result, for
-  // which this one stands. To be called once, when there is room for it.
+  // Set if a pull has waited, perhaps with many others: returns the pull's
+  // actual result. Call it once, when there is room for the values.
   std::function<absl::StatusOr<OperationResult>()> read = nullptr;
 };
 
-// Called once per operation: before the call that was given it returns, or
-// later, on any thread that holds no lock. Everything that it needs it keeps
-// alive; whoever drops it unanswered leaves a worker waiting.
+// Called once per operation: before the call that it was given to returns, or
+// later, on any thread that holds no lock. It keeps alive everything that it
+// needs. An operation whose OperationDone is destroyed without a call leaves a
+// worker waiting.
 using OperationDone = std::function<void(absl::StatusOr<OperationResult>)>;
 
 }  // namespace parasol

@@ -11,17 +11,19 @@
 namespace parasol {
 
 // The distinct ids of one stripe's run, in the order in which they first
-// appear, and for each the sum of its gradients. Keeps its memory.
+// appear, and the sum of each id's gradients. Its memory is kept from one run
+// to the next.
 class DistinctRows {
  public:
   void Assign(const StripedIds::Run& run);
 
-  // Hashes and, in the request, positions of first appearance.
+  // The distinct ids' hashes, and the positions in the request at which they
+  // first appear.
   const StripedIds::Run& rows() const { return rows_; }
 
-  // Gradient i is at gradients + positions[i] * width float32, at any
-  // alignment. The sums, in the order of rows(): rows().hashes.size() x width;
-  // added up in the order of appearance.
+  // Returns the sums in the order of rows(): rows().hashes.size() x width, each
+  // added up in the order of appearance. Gradient i is at gradients +
+  // positions[i] * width float32, at any alignment.
   const float* Sum(const std::byte* gradients, size_t width);
 
  private:
@@ -30,9 +32,11 @@ class DistinctRows {
 
   StripedIds::Run run_;
   StripedIds::Run rows_;
-  // Number + 1 of a distinct row by the low bits of its hash; 0: none.
+  // The number + 1 of a distinct row, at an index made of the low bits of its
+  // hash; 0 if there is none.
   std::vector<uint32_t> seen_;
-  std::vector<uint32_t> numbers_;  // of the run's ids; empty: 0, 1, 2, …
+  // The row number of each of the run's ids; empty: 0, 1, 2, …
+  std::vector<uint32_t> numbers_;
   std::vector<uint64_t> hashes_;
   std::vector<uint32_t> positions_;
   std::vector<float> sums_;

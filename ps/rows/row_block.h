@@ -10,27 +10,30 @@
 
 namespace parasol {
 
-// How a table's rows lie in memory: `width` values, then `width` elements of
-// each slot, float32.
+// The layout of a table's rows in memory: `width` values, then `width` elements
+// of each slot, float32.
 struct RowLayout {
   RowLayout(size_t width, size_t slots);
 
   size_t rows_per_block() const { return size_t{1} << block_shift; }
   size_t block_bytes() const;
-  // What a row costs in memory, without the index.
+  // Bytes of memory per row, without the index.
   size_t bytes_per_row() const { return block_bytes() >> block_shift; }
 
   size_t width;
-  size_t floats;     // of values and slots
-  size_t row_bytes;  // from a row to the next: it touches few cache lines
-  int block_shift;   // a block has 2^block_shift rows
+  size_t floats;  // number of values and slot elements of a row
+  // distance of two rows, chosen so that a row touches few cache lines
+  size_t row_bytes;
+  int block_shift;  // log2 of the number of rows of a block
 };
 
-// A counted reference to a block: the unit in which rows are allocated, shared
-// with cuts and copied on write. May be null. Rows never move within it.
+// A counted reference to a block. A block is the unit in which rows are
+// allocated, shared with cuts and copied on write. May be null. Rows never move
+// within a block.
 //
-// Different references may be used by different threads; whoever guards the
-// only copy of one may write to the block when IsUnique() says yes.
+// Different references may be used by different threads. The holder of a
+// reference that no other thread can copy may write to the block when
+// IsUnique() returns true.
 class RowBlock {
  public:
   RowBlock() = default;
@@ -47,9 +50,9 @@ class RowBlock {
   }
   ~RowBlock() { Release(); }
 
-  // Rows and ids of any value. `arena` must outlive it.
+  // Returns a block with rows and ids of any value. `arena` must outlive it.
   static RowBlock Allocate(RowArena& arena, const RowLayout& layout);
-  // The same contents in a block of its own.
+  // Returns a new block with the same contents.
   RowBlock Copy(const RowLayout& layout) const;
 
   bool IsUnique() const {
@@ -59,7 +62,7 @@ class RowBlock {
   float* row(size_t i, const RowLayout& layout) const {
     return reinterpret_cast<float*>(rows() + i * layout.row_bytes);
   }
-  // rows_per_block() of them, as the rows.
+  // The ids of the block's rows: rows_per_block() of them.
   uint64_t* ids(const RowLayout& layout) const {
     return reinterpret_cast<uint64_t*>(
         rows() + (layout.row_bytes << layout.block_shift));

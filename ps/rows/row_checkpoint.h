@@ -12,16 +12,17 @@
 namespace parasol {
 
 // Writes the rows of a cut, and lets go of each block as soon as it is written.
-// Errors are ShardWriter's: tables come in ascending order of their names.
+// Errors are ShardWriter's: tables must come in ascending order of their names.
 absl::Status WriteRows(RowCut cut, ShardWriter& writer);
 
-// Adds to `table`, which has no rows yet, those of its name in the checkpoint
-// that belong to shard `shard` of `num_shards`, whatever shards wrote them, and
-// the updates that it has had. On an error the table is of no use.
+// Adds to `table`, which must be without rows, the rows of the table of its
+// name in the checkpoint that belong to shard `shard` of `num_shards`, whatever
+// shards wrote them. Also sets the number of updates that the table has had.
+// After an error the table is of no use.
 //   NotFound           the checkpoint has no such table.
 //   InvalidArgument    its rows have another width or other slots.
 //   DataLoss           the checkpoint was altered, or has a row twice.
-//   ResourceExhausted  the table's memory limit.
+//   ResourceExhausted  the rows exceed the table's memory limit.
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table);
 

@@ -16,11 +16,11 @@
 
 namespace parasol {
 
-// All rows of a table at one moment: every push is in it wholly or not at all.
+// All rows of a table at one moment: each push is in it wholly or not at all.
 // May outlive the table. Holds references, no copies: while it lives, the first
-// write to a block (16 KiB of rows) copies that block. With rows spread at
-// random that is the whole table's memory once more, and some microseconds a
-// row for the first pushes after the cut.
+// write to a block (16 KiB of rows) copies that block. If pushed rows are
+// spread at random, the copies take as much memory as the whole table, and the
+// first pushes after the cut take some microseconds more per row.
 class RowCut {
  public:
   using Piece = RowStripe::Piece;
@@ -30,14 +30,14 @@ class RowCut {
          std::shared_ptr<RowArena> arena, std::vector<Piece> pieces);
 
   const std::string& name() const { return name_; }
-  // Of the table.
+  // Number of updates that the table has had.
   int64_t updates() const { return updates_; }
   size_t rows() const;
 
-  // Every row once, in batches of about 16 KiB; ids ascend within a batch. Lets
-  // go of the rows of a batch before the next one: there is nothing left
-  // afterwards. A table without rows gives one batch without rows, for its
-  // updates. Stops at the first error.
+  // Visits every row once, in batches of about 16 KiB; ids ascend within a
+  // batch. The rows of a batch are freed before the next batch, so the cut is
+  // empty afterwards. A table without rows gives one batch without rows, which
+  // carries its updates. Stops at the first error.
   absl::Status Drain(Visit visit);
 
  private:
@@ -46,7 +46,7 @@ class RowCut {
   std::string name_;
   int64_t updates_;
   RowLayout layout_;
-  std::shared_ptr<RowArena> arena_;  // outlives the pieces
+  std::shared_ptr<RowArena> arena_;  // must outlive the pieces
   std::vector<Piece> pieces_;
 };
 

@@ -6,9 +6,9 @@
 
 namespace parasol {
 
-// MurmurHash3's finalizer: a bijection, so a table keeps hashes in place of
-// ids. Another function than the one that chooses the shard: the ids of one
-// shard are spread over all stripes.
+// MurmurHash3's finalizer. It is a bijection, so a table keeps hashes in place
+// of ids. It differs from the function that chooses the shard, so the ids of
+// one shard are spread over all stripes.
 inline uint64_t RowHash(uint64_t id) {
   uint64_t h = id ^ 0x9e3779b97f4a7c15;
   h = (h ^ (h >> 33)) * 0xff51afd7ed558ccd;
@@ -16,8 +16,8 @@ inline uint64_t RowHash(uint64_t id) {
   return h ^ (h >> 33);
 }
 
-// A table is cut into so many stripes by the high bits of the hash; a stripe's
-// index uses the low ones.
+// Number of stripes of a table, as a power of two. The high bits of the hash
+// give the stripe; a stripe's index uses the low ones.
 inline constexpr int kRowStripeBits = 7;
 inline constexpr size_t kRowStripes = size_t{1} << kRowStripeBits;
 

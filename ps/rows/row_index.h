@@ -8,19 +8,19 @@
 
 namespace parasol {
 
-// Row numbers by hash: open addressing in buckets of one cache line, five
-// entries each, a power of two of them. A full bucket is followed by the next
-// one; nothing is ever removed. At the usual loads 95 % of the rows are in
-// their own bucket: one cache miss finds them.
+// A map from hashes to row numbers: open addressing in buckets of one cache
+// line, five entries each, a power of two of them. A full bucket continues in
+// the next one; nothing is ever removed. At the usual loads 95 % of the rows
+// are in their own bucket: one cache miss finds them.
 //
 // Growing doubles the buckets and moves all entries at once. Not thread-safe.
 class RowIndex {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  // Grows when over `max_load` (below 1) of the entries are in use. Tables with
-  // many indexes give each another load, so that they don't grow together.
-  // `arena` must outlive it.
+  // Grows when more than the fraction `max_load` (below 1) of the entries is in
+  // use. Tables with many indexes give each index another load, so that they
+  // don't grow together. `arena` must outlive the index.
   RowIndex(RowArena& arena, double max_load);
   ~RowIndex();
   RowIndex(const RowIndex&) = delete;
@@ -30,7 +30,7 @@ class RowIndex {
     __builtin_prefetch(&buckets_[hash & mask_]);
   }
 
-  // kNone: it is not there.
+  // Returns the row number, or kNone if `hash` is not there.
   uint32_t Find(uint64_t hash) const {
     for (size_t b = hash & mask_;; b = (b + 1) & mask_) {
       const Bucket& bucket = buckets_[b];
@@ -54,8 +54,8 @@ class RowIndex {
     uint32_t rows[kEntries];
     uint32_t count;
 
-    // Bit i: entry i has that hash. Without branches: where in the bucket a row
-    // is cannot be predicted.
+    // Returns a bit set: bit i is set if entry i has that hash. Without
+    // branches: the position of a row within its bucket cannot be predicted.
     uint32_t Match(uint64_t hash) const {
       uint32_t equal = 0;
       for (uint32_t i = 0; i < kEntries; ++i) {
@@ -74,7 +74,7 @@ class RowIndex {
   Bucket* buckets_ = nullptr;
   size_t mask_ = 0;  // number of buckets - 1
   size_t size_ = 0;
-  size_t limit_ = 0;  // grows before it has more entries
+  size_t limit_ = 0;  // the index grows before it has more entries
 };
 
 }  // namespace parasol

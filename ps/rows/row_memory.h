@@ -8,16 +8,16 @@
 
 namespace parasol {
 
-// What the rows of all sparse tables of a shard may take in memory together,
-// and what they do. Copies that a cut makes necessary, and memory that waits to
-// be used again, are not counted: a checkpoint makes no table full.
-// Thread-safe.
+// The limit on the memory that the rows of all sparse tables of a shard take
+// together, and the bytes that they take now. Not counted are copies that a cut
+// makes necessary and freed memory that is kept for reuse: a checkpoint never
+// makes a table full. Thread-safe.
 class RowMemory {
  public:
   explicit RowMemory(size_t limit_bytes = SIZE_MAX)
       : limit_bytes_(limit_bytes) {}
 
-  // Also beyond the limit.
+  // Adds `bytes`, even beyond the limit.
   void Take(size_t bytes) {
     taken_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }

@@ -20,56 +20,63 @@
 
 namespace parasol {
 
-// What the rows of a table have in common.
+// The layout, initializer, optimizer and memory limit that all rows of a table
+// share.
 struct RowRules {
   RowLayout layout;
   RowInitializer initializer;
   std::unique_ptr<const Optimizer> optimizer;
   std::shared_ptr<RowMemory> memory;
 
-  // Of its place in an index: 17 to 52 bytes, but the indexes of a table don't
-  // grow together.
+  // Bytes per id that an index takes, on average: 17 to 52. The indexes of a
+  // table don't grow together.
   static constexpr size_t kIndexBytes = 35;
-  // What a row counts for.
+  // Bytes per row that are counted against the memory limit.
   size_t bytes_per_row() const { return layout.bytes_per_row() + kIndexBytes; }
 };
 
 // The rows whose hashes begin with the same bits: the unit of locking. Rows are
-// numbered in the order in which they were made, and stay where they are as
-// long as no cut shares their block. Thread-safe.
+// numbered in the order in which they were made, and stay in place as long as
+// no cut shares their block. Thread-safe.
 class RowStripe {
  public:
-  // One block and the rows of it that there were.
+  // A block and the number of its rows that were in use.
   struct Piece {
     RowBlock block;
     uint32_t rows = 0;
   };
 
-  // Grows its index over `max_load`. `rules` and `arena` must outlive it.
+  // `max_load` is the index's (RowIndex). `rules` and `arena` must outlive the
+  // stripe.
   RowStripe(const RowRules& rules, RowArena& arena, double max_load)
       : rules_(rules), arena_(arena), index_(arena, max_load) {}
 
-  // `ids` and `out` are those of the whole request: the run knows its positions
-  // in them. Makes the rows that are missing.
+  // Copies the values of the run's rows to `out`; makes the rows that are
+  // missing. `ids` and `out` are the whole request's; the run knows its
+  // positions in them.
   void Pull(const StripedIds::Run& run, const std::byte* ids, float* out)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // One update: row i of `run`, all distinct, with gradients[i * width…]. Makes
-  // the rows that are missing.
+  // Applies one update. Row i of `run`, all of which are distinct, has the
+  // gradient gradients[i * width…]. Makes the rows that are missing.
   void Push(int64_t iterations, const StripedIds::Run& run,
             const std::byte* ids, const float* gradients)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Adds rows with values and slots: position i at rows + i * layout.floats.
-  //   AlreadyExists  one of them is there: names it. Those before it are added.
+  // Adds rows with values and slots; the row at position i of the request is at
+  // rows + i * layout.floats.
+  //   AlreadyExists  a row is there already; the message names it. Rows before
+  //                  it are added.
   absl::Status Insert(const StripedIds::Run& run, const std::byte* ids,
                       const float* rows) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // How many of the run's ids, counted as often as they are in it, have no row.
+  // Returns how many of the run's ids have no row; an id counts as often as it
+  // is in the run.
   size_t CountMissing(const StripedIds::Run& run) const
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Appends all rows. They are shared until a row of theirs changes.
+  // Appends all rows to `pieces`. Each block is shared until one of its rows
+  // changes.
   void Share(std::vector<Piece>& pieces) ABSL_LOCKS_EXCLUDED(mu_);
 
   size_t rows() const { return size_.load(std::memory_order_relaxed); }
@@ -77,7 +84,8 @@ class RowStripe {
  private:
   enum class Access { kRead, kWrite };
 
-  // The rows of a run, made where they are missing, on their way to the cache.
+  // Writes the addresses of the run's rows to `rows` and prefetches the rows.
+  // Makes rows that are missing.
   template <Access kAccess>
   void Locate(const StripedIds::Run& run, const std::byte* ids, float** rows)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -86,7 +94,7 @@ class RowStripe {
   void MakeUnique(size_t block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   uint32_t MakeRow(uint64_t hash, uint64_t id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Of any contents.
+  // Adds a row with any contents and returns its number.
   uint32_t AddRow(uint64_t hash, uint64_t id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void UpdateOtherRows(int64_t iterations, const StripedIds::Run& touched)
@@ -98,8 +106,8 @@ class RowStripe {
   mutable absl::Mutex mu_;
   RowIndex index_ ABSL_GUARDED_BY(mu_);
   std::vector<RowBlock> blocks_ ABSL_GUARDED_BY(mu_);
-  // Whether a cut may refer to the block: asking the block itself would cost a
-  // cache miss a row.
+  // True if a cut may refer to the block. The block's own count would cost a
+  // cache miss per row.
   std::vector<uint8_t> shared_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -22,17 +22,17 @@
 
 namespace parasol {
 
-// One shard's rows of a sparse table: any 64-bit id, each with values and
-// slots. A row is made when it is first touched, by a pull or a push; its
-// values then depend on (seed, name, id) only.
+// One shard's rows of a sparse table. The id may be any 64-bit number; each row
+// has values and slots. A row is made when it is first touched, by a pull or a
+// push; its values then depend on (seed, name, id) only.
 //
 // Thread-safe: requests run in parallel, stripe by stripe of the ids' hashes. A
-// pull sees each row whole; two rows may be one push apart. What a row's memory
-// costs: its values and slots rounded up to a cache line (to a power of two
-// when they are smaller), 8 bytes of id and 17 to 52 bytes of index.
+// pull sees each row whole; two rows may be one push apart. Memory per row: its
+// values and slots rounded up to a cache line (to a power of two if they are
+// smaller), 8 bytes of id and 17 to 52 bytes of index.
 //
-// With an optimizer whose other_rows() are touched (Adam, RMSprop without
-// momentum, Nadam) every push goes through the whole table.
+// Every push goes through the whole table if the optimizer's other_rows() are
+// touched (Adam, RMSprop without momentum, Nadam).
 class RowTable {
  public:
   struct Options {
@@ -40,8 +40,8 @@ class RowTable {
     size_t width = 0;  // values of a row, 1 to 65,536
     job::Initializer initializer = {};
     uint64_t seed = 0;
-    // Null: as much as there is. Concurrent requests may each exceed the limit
-    // by the rows that they make.
+    // Null: no limit. Concurrent requests may each exceed the limit by the rows
+    // that they make.
     std::shared_ptr<RowMemory> memory = nullptr;
   };
 
@@ -49,30 +49,31 @@ class RowTable {
   static absl::StatusOr<std::unique_ptr<RowTable>> Create(
       Options options, std::unique_ptr<const Optimizer> optimizer);
 
-  // `ids`: count uint64 in the machine's byte order, at any alignment. Writes
-  // the values of their rows, in order, to `out`: count x width.
-  //   ResourceExhausted  rows that are missing don't fit in the memory limit;
-  //                      the table is unchanged.
+  // Writes the values of the rows of `ids`, in order, to `out`: count x width.
+  // `ids`: count uint64 in the machine's byte order, at any alignment.
+  //   ResourceExhausted  missing rows don't fit in the memory limit; the table
+  //                      is unchanged.
   absl::Status Pull(const std::byte* ids, size_t count, float* out);
 
-  // One update of the table. `gradients`: count x width float32 at any
-  // alignment. Those of one id are summed first, in their order. Errors as for
-  // Pull().
+  // Makes one update of the table. `gradients`: count x width float32 at any
+  // alignment. Gradients of the same id are summed first, in their order.
+  // Errors are those of Pull().
   absl::Status Push(const std::byte* ids, const std::byte* gradients,
                     size_t count) ABSL_LOCKS_EXCLUDED(cut_mu_);
 
   // Adds rows as a cut gave them, and advances to their updates. For a table
-  // that nobody else uses yet; on an error it is of no use.
-  //   InvalidArgument    their size is another one.
-  //   AlreadyExists      the table has one of them: names it.
-  //   ResourceExhausted  the memory limit.
+  // that no other thread uses yet; after an error the table is of no use.
+  //   InvalidArgument    the rows have another size.
+  //   AlreadyExists      the table has one of the rows; the message names it.
+  //   ResourceExhausted  the rows exceed the memory limit.
   absl::Status Insert(const RowBatch& batch);
 
   // Waits for the pushes that are being applied, and holds up others while it
   // refers to all blocks: 30 ns for each 16 KiB of rows.
   RowCut Cut() const ABSL_LOCKS_EXCLUDED(cut_mu_);
 
-  // Counts as many updates as if they had been applied; at least what it has.
+  // Counts `updates` updates as if they had been applied, unless the table has
+  // had more.
   void AdvanceTo(int64_t updates);
   int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
 
@@ -80,15 +81,17 @@ class RowTable {
   size_t width() const { return options_.width; }
   const Optimizer& optimizer() const { return *rules_.optimizer; }
   size_t rows() const;
-  // Of rows and indexes, with what cuts hold and what waits to be used again.
+  // Bytes of rows and indexes, with those that cuts hold and those that are
+  // kept for reuse.
   size_t memory_bytes() const { return arena_->allocated_bytes(); }
 
  private:
   RowTable(Options options, RowRules rules);
-  // By stripes. Errors are those of Pull().
+  // Sorts `ids` by stripe. Errors are those of Pull().
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
-  // Where a request begins, so that two don't follow each other from stripe to
+  // Returns the stripe at which a request begins. Different requests begin at
+  // different ones, so that two requests don't follow each other from stripe to
   // stripe.
   size_t FirstStripe() const;
 
@@ -99,8 +102,8 @@ class RowTable {
   std::atomic<int64_t> updates_ = 0;
   mutable std::atomic<size_t> requests_ = 0;
 
-  // Shared: a push is being applied. Exclusive: there is none. Taken before a
-  // stripe's lock.
+  // Held shared while a push is being applied, exclusively while there must be
+  // none. Taken before a stripe's lock.
   mutable absl::Mutex cut_mu_;
 };
 

@@ -11,17 +11,18 @@
 
 namespace parasol {
 
-// The ids of one request, stripe by stripe. Within a stripe they keep their
-// order. Keeps its memory from one request to the next.
+// The ids of one request, sorted by stripe. Within a stripe they keep their
+// order. Its memory is kept from one request to the next.
 class StripedIds {
  public:
-  // Those of one stripe: hash i is that of the id at position i of the request.
+  // The ids of one stripe. hashes[i] is the hash of the id at positions[i] of
+  // the request.
   struct Run {
     absl::Span<const uint64_t> hashes;
     absl::Span<const uint32_t> positions;
 
     size_t size() const { return hashes.size(); }
-    // At most `count` of them, from `first` on.
+    // Returns at most `count` of them, from index `first` on.
     Run subrun(size_t first, size_t count) const {
       return {hashes.subspan(first, count), positions.subspan(first, count)};
     }
@@ -39,13 +40,13 @@ class StripedIds {
   size_t size() const { return hashes_.size(); }
 
  private:
-  std::vector<uint64_t> unsorted_;  // hashes
+  std::vector<uint64_t> unsorted_;  // hashes in the request's order
   std::vector<uint64_t> hashes_;
   std::vector<uint32_t> positions_;
   std::array<uint32_t, kRowStripes + 1> begin_ = {};
 };
 
-// The i-th uint64 of `ids`, at any alignment.
+// Returns the i-th uint64 of `ids`, at any alignment.
 inline uint64_t LoadId(const std::byte* ids, size_t i) {
   uint64_t id;
   __builtin_memcpy(&id, ids + i * sizeof(id), sizeof(id));

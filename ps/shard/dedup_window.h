@@ -16,44 +16,47 @@
 namespace parasol {
 
 enum class Claim {
-  kNew,        // apply it
-  kDuplicate,  // it has been applied
-  kUnderWay,   // it is being applied, which may yet fail
+  kNew,        // new: apply it
+  kDuplicate,  // already applied
+  kUnderWay,   // being applied, which may yet fail
 };
 
-// Which sequences of one worker a shard has applied: all up to a floor, and any
-// of the kDedupWindow beyond it.
+// The sequences of one worker that a shard has applied: all up to a floor, and
+// any of the kDedupWindow sequences above it.
 //
-// A sequence further ahead moves the floor up to kDedupWindow below itself: its
-// sender has nothing older in flight (proto/parameter.proto), so what is
-// skipped has been acknowledged, by this shard's lost predecessor perhaps.
+// A sequence further ahead moves the floor up to kDedupWindow below itself. Its
+// sender has nothing older in flight (proto/parameter.proto): the skipped
+// sequences have been acknowledged, perhaps by a lost process that had this
+// shard.
 class DedupWindow {
  public:
-  // Marks `sequence` (from 1) as applied and says whether it had been.
+  // Marks `sequence` (from 1) as applied and returns kNew, or kDuplicate if it
+  // had been applied.
   Claim Mark(uint64_t sequence);
-  // It has not been applied after all; it was one of the newest kDedupWindow.
+  // Takes the mark of `sequence` back, because it has not been applied after
+  // all. `sequence` must be one of the newest kDedupWindow.
   void Unmark(uint64_t sequence);
 
-  // Opaque bytes: version, floor, bits; each little-endian.
+  // Returns opaque bytes: version, floor, bits; each little-endian.
   std::string Serialize() const;
-  //   DataLoss  not what Serialize() gives.
+  //   DataLoss  `bytes` are not a result of Serialize().
   static absl::StatusOr<DedupWindow> Parse(absl::string_view bytes);
 
   friend bool operator==(const DedupWindow&, const DedupWindow&) = default;
 
  private:
   uint64_t floor_ = 0;
-  // Bit i: floor_ + 1 + i has been applied. Bit 0 is never set: it would be
-  // part of the floor.
+  // Bit i is set if floor_ + 1 + i has been applied. Bit 0 is never set: it
+  // would be part of the floor.
   std::bitset<kDedupWindow> beyond_;
 };
 
-// By worker incarnation.
+// The window of each worker; the key is the worker's incarnation.
 using DedupWindows = std::map<uint64_t, DedupWindow>;
 
-// The windows of the workers that push to one shard. It remembers
-// `max_workers`: one more makes it forget the one whose last push is the
-// longest ago, whose resends would be applied again.
+// The windows of the workers that push to one shard. At most `max_workers` are
+// kept: one more replaces the worker whose last push is the longest ago. That
+// worker's resent pushes would be applied again.
 class DedupIndex {
  public:
   static constexpr size_t kMaxWorkers = 4096;
@@ -61,16 +64,16 @@ class DedupIndex {
   explicit DedupIndex(size_t max_workers = kMaxWorkers)
       : max_workers_(max_workers) {}
 
-  // A claim that is kNew is under way until it is confirmed, or taken back when
-  // it has not been applied after all.
+  // Claims `sequence` for the caller. A claim that is kNew is under way until
+  // Confirm(), or until Unmark() if the push has not been applied after all.
   //   InvalidArgument  incarnation or sequence is 0.
   absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence);
   void Confirm(uint64_t incarnation, uint64_t sequence);
   void Unmark(uint64_t incarnation, uint64_t sequence);
 
-  // While no claim is under way.
+  // Returns all windows. Call it while no claim is under way.
   DedupWindows Windows() const;
-  // Adds `windows`, as of workers that have not pushed since.
+  // Adds `windows`, as those of workers that have not pushed since.
   void Restore(const DedupWindows& windows);
 
  private:
@@ -79,14 +82,16 @@ class DedupIndex {
     uint64_t last_claim = 0;
   };
 
-  // The window of `incarnation`, which has just pushed.
+  // Returns the window of `incarnation` and notes that this worker has just
+  // pushed.
   DedupWindow& Touch(uint64_t incarnation);
   void ForgetIdlest();
 
   const size_t max_workers_;
   uint64_t claims_ = 0;  // a logical clock
   std::map<uint64_t, Worker> workers_;
-  // By incarnation and sequence; as many as threads push.
+  // The (incarnation, sequence) of each claim under way; at most one per thread
+  // that pushes.
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> under_way_;
 };
 

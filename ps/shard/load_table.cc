@@ -49,7 +49,8 @@ absl::StatusOr<std::unique_ptr<DenseTable>> InitialDense(
       });
 }
 
-// That the part can be restored from what the manifest calls by its name.
+// Checks that `part` can be restored from `saved`, the manifest's variable of
+// the same name.
 absl::Status CheckVariable(const durable::CheckpointVariable& saved,
                            const wire::PartSpec& part,
                            const Optimizer& optimizer) {

@@ -12,18 +12,19 @@
 namespace parasol {
 
 struct LoadLimits {
-  // Of values and slots, and all rows of sparse tables.
+  // Limit on the bytes of all values and slots together, rows of sparse tables
+  // included.
   uint64_t memory_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
 };
 
-// The table that the chief orders: with the values, slots and update counts of
-// `request.checkpoint()`, and its dedup windows when the same sharding wrote
-// it; without a checkpoint, with initial values.
+// Returns the table that the chief orders. With `request.checkpoint()`: its
+// values, slots and update counts, and its dedup windows if the same sharding
+// wrote it. Without a checkpoint: initial values.
 //   InvalidArgument    the optimizer, a part or the numbers of replicas are not
-//                      acceptable, or the
-//                      checkpoint is of another run, model or optimizer.
-//   NotFound, DataLoss the checkpoint can't be read: names it.
+//                      acceptable, or the checkpoint is of another run, model
+//                      or optimizer.
+//   NotFound, DataLoss the checkpoint can't be read; the message names it.
 //   ResourceExhausted  values and slots are more than `limits.memory_bytes`.
 absl::StatusOr<std::unique_ptr<ParameterTable>> LoadTable(
     const wire::LoadRequest& request, const LoadLimits& limits);

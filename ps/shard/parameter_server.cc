@@ -286,7 +286,7 @@ OperationDone ParameterServer::CountedPull(std::shared_ptr<Shard> shard,
   return [this, shard = std::move(shard),
           done = std::move(done)](absl::StatusOr<OperationResult> result) {
     if (result.ok() && result->read != nullptr) {
-      // Which needs the shard, too.
+      // The pull that is read later needs the shard, too.
       return done(OperationResult{
           .read = [this, shard, read = std::move(result->read)] {
             absl::StatusOr<OperationResult> result = read();

@@ -24,32 +24,32 @@
 
 namespace parasol {
 
-// What one ps answers, whatever carries the questions: it is empty until the
-// chief orders it to load, then holds the variables of one run until it is
-// ordered to load another. The calls are those of proto/parameter.proto, with
-// its errors. Thread-safe.
+// The state and the operations of one ps, independent of the transport. It is
+// empty until the chief orders it to load, then holds the variables of one run
+// until the chief orders another load. Its functions are the calls of
+// proto/parameter.proto, with their errors. Thread-safe.
 class ParameterServer {
  public:
   struct Options {
-    // Names it in errors: "ps/1".
+    // Name of the ps in errors: "ps/1".
     std::string task;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
   };
 
-  // `clock` and `metrics` must outlive it.
+  // `clock` and `metrics` must outlive the server.
   ParameterServer(Options options, Clock& clock, PsMetrics& metrics);
   ~ParameterServer();
 
-  // While another Load runs, waits for it first:
+  // Waits first for a Load that is still running:
   //   Unavailable  it takes too long.
   absl::StatusOr<wire::LoadResponse> Load(const wire::LoadRequest& request)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // One at a time:
+  // Writes the snapshot. One at a time:
   //   Unavailable      another one is being written.
   //   InvalidArgument  the file's name is not plain.
-  // Of synchronous training, waits for the update:
+  // In synchronous training it waits for the update:
   //   Unavailable      it takes too long.
   //   Cancelled        `is_cancelled`, which is asked now and then.
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
@@ -58,17 +58,17 @@ class ParameterServer {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Carries out one operation of a message. Keeps no reference to the request
-  // once it returns. `done` is called before that, or later if the operation
-  // has to wait: at the latest when the variables are replaced or the server
-  // is destroyed.
+  // after it returns. `done` is called before that, or later if the operation
+  // has to wait: at the latest when the variables are replaced or the server is
+  // destroyed.
   void Execute(const ReceivedRequest& request, size_t operation,
                OperationDone done) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Answers, now and later, with Unavailable whatever waits for other workers'
-  // gradients: operations and snapshots. For a ps that leaves.
+  // Answers every operation and snapshot that waits for other workers'
+  // gradients, now and later, with Unavailable. A ps that leaves calls it.
   void EndWaits() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The run whose variables it holds; empty when there are none.
+  // The run whose variables the ps holds; empty if it holds none.
   std::string run_id() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -77,13 +77,13 @@ class ParameterServer {
     std::unique_ptr<ParameterTable> table;
   };
 
-  // Marks the server as loading, unless it holds what `order` asks for: then
-  // returns that.
+  // Marks the server as loading and returns null. If the server already holds
+  // what `order` asks for, returns that instead.
   absl::StatusOr<std::shared_ptr<Shard>> BeginLoad(
       const wire::LoadRequest& order) ABSL_LOCKS_EXCLUDED(mu_);
   void EndLoad(std::shared_ptr<Shard> loaded) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Answers whoever waits for something in it.
+  // Ends the waits of all operations and snapshots of `shard`.
   void Abandon(std::shared_ptr<Shard> shard) const;
 
   absl::StatusOr<std::shared_ptr<Shard>> ShardOf(absl::string_view run_id) const
@@ -94,8 +94,8 @@ class ParameterServer {
       const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled);
 
-  // `done`, after counting what the operation came to. Keeps `shard` until
-  // then.
+  // Returns a callback that counts the operation's result in the metrics, then
+  // calls `done`. It keeps `shard` until then.
   OperationDone CountedPush(std::shared_ptr<Shard> shard, uint64_t bytes,
                             OperationDone done);
   OperationDone CountedPull(std::shared_ptr<Shard> shard, OperationDone done);
@@ -108,10 +108,10 @@ class ParameterServer {
 
   mutable absl::Mutex mu_;
   bool loading_ ABSL_GUARDED_BY(mu_) = false;
-  // Null while there are no variables. Requests that are being served keep
-  // theirs.
+  // The shard; null while there are no variables. Requests in progress keep a
+  // reference to the shard they began with.
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mu_);
-  // Empty: no snapshot is being written.
+  // The snapshot's file that is being written; empty if there is none.
   std::string snapshot_file_ ABSL_GUARDED_BY(mu_);
 };
 

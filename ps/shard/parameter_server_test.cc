@@ -113,7 +113,7 @@ std::vector<absl::StatusOr<OperationResult>> ExecuteAll(
   return results;
 }
 
-// That of a message of one operation.
+// Returns the result of a message of one operation.
 absl::StatusOr<OperationResult> Execute(Ps& ps,
                                         const wire::RequestHeader& header,
                                         std::vector<PayloadView> payloads) {

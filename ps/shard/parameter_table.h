@@ -28,27 +28,27 @@
 
 namespace parasol {
 
-// What one shard owns: parts of dense variables and rows of sparse tables, and
-// which pushes are in them. Thread-safe.
+// The parts of dense variables and the rows of sparse tables that one shard
+// owns, with the record of the pushes that are in them. Thread-safe.
 //
-// Asynchronous: a push is applied when it comes, once per (worker incarnation,
-// sequence), and wholly or not at all. Synchronous: see wire::SyncStep and
-// StepState; an operation may wait for others, holding nothing but its
-// callback.
+// In asynchronous training a push is applied when it comes, once per (worker
+// incarnation, sequence), and wholly or not at all. In synchronous training,
+// see wire::SyncStep and StepState, an operation may wait for others; nothing
+// but its callback is kept meanwhile.
 class ParameterTable {
  public:
-  // `tables` are numbered as the TableSpecs. Dense and sparse tables are to
-  // aggregate what `sync` says.
+  // `tables` are in the order of the TableSpecs' numbers. Dense and sparse
+  // tables must have been made with the aggregation that `sync` says.
   ParameterTable(std::unique_ptr<DenseTable> dense,
                  std::vector<std::unique_ptr<SparseTable>> tables,
                  std::optional<wire::SyncSpec> sync, const DedupWindows& dedup);
 
-  // One operation each, with its payloads, of which it keeps no reference.
-  // Errors, after which nothing has been changed:
+  // Carry out one operation each. `payloads` are the operation's; no reference
+  // to them is kept. Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
-  //   Unavailable        another thread is just applying the same push.
-  // and that of Abandon().
+  //   Unavailable        another thread is applying the same push right now.
+  // and the status of Abandon().
   void Push(uint64_t worker_incarnation, const wire::Push& push,
             absl::Span<const PayloadView> payloads, OperationDone done)
       ABSL_LOCKS_EXCLUDED(cut_mu_);
@@ -60,27 +60,30 @@ class ParameterTable {
   void PullRows(uint64_t worker_incarnation, const wire::RowPull& pull,
                 absl::Span<const PayloadView> payloads, OperationDone done);
 
-  // Waits for the pushes that are being applied, and holds up others for as
-  // long as it takes to copy the references.
+  // Waits for the pushes that are being applied, then holds up others while it
+  // copies references to the arrays and blocks.
   TableCut Cut() ABSL_LOCKS_EXCLUDED(cut_mu_);
 
-  // Synchronous: what everything holds after exactly so many updates. One at a
-  // time.
-  //   Aborted             something has had more already: names it.
-  //   Unavailable         not within `limit`: names what it waits for.
+  // Returns the state of every chunk and table after exactly `updates` updates;
+  // synchronous training only. One call at a time.
+  //   Aborted             a chunk or table has had more already; the message
+  //                       names it.
+  //   Unavailable         not reached within `limit`; the message names a chunk
+  //                       or table that is behind.
   //   FailedPrecondition  pushes are asynchronous.
-  //   Cancelled          `is_cancelled`, which is asked now and then.
+  //   Cancelled          `is_cancelled` returned true; it is asked now and
+  //                      then.
   absl::StatusOr<TableCut> CutAt(
       int64_t updates, Clock& clock, absl::Duration limit,
       const std::function<bool()>& is_cancelled = [] { return false; });
 
-  // Ends all waits, and those to come, with `status`. Before the table is
-  // replaced: a callback may hold what holds the table.
+  // Ends all waits, and those to come, with `status`. Call it before the table
+  // is replaced: a callback may hold a reference to the table's owner.
   void Abandon(const absl::Status& status);
 
   uint64_t value_bytes() const { return dense_->value_bytes(); }
   uint64_t slot_bytes() const { return dense_->slot_bytes(); }
-  // Of the sparse tables' rows, with their slots.
+  // Bytes of the sparse tables' rows, slots included.
   uint64_t row_bytes() const;
 
  private:
@@ -88,8 +91,8 @@ class ParameterTable {
       uint64_t worker_incarnation, uint64_t sequence,
       absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
       ABSL_LOCKS_EXCLUDED(cut_mu_);
-  // A synchronous push, which goes to so many places and is answered with their
-  // `updates` when its step is complete in all of them.
+  // A synchronous push that goes to `places` chunks or tables. It is answered
+  // with the `updates` of all of them when its step is complete in all.
   using Contribute = absl::FunctionRef<StepEntries(
       const std::shared_ptr<Latch>& latch, Released& released)>;
   void ContributeStep(size_t places, Contribute contribute,
@@ -106,8 +109,9 @@ class ParameterTable {
   const std::vector<std::unique_ptr<SparseTable>> tables_;
   const std::optional<wire::SyncSpec> sync_;
 
-  // Shared: a push is claimed and being applied. Exclusive: there is none.
-  // Taken before dedup_mu_ and a chunk's or table's lock.
+  // Held shared while a push is claimed and being applied, exclusively while
+  // there must be none. Taken before dedup_mu_ and before a chunk's or table's
+  // lock.
   mutable absl::Mutex cut_mu_;
   mutable absl::Mutex dedup_mu_ ABSL_ACQUIRED_AFTER(cut_mu_);
   DedupIndex dedup_ ABSL_GUARDED_BY(dedup_mu_);

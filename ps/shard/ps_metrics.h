@@ -11,7 +11,7 @@ namespace parasol {
 struct PsMetrics {
   explicit PsMetrics(MetricsRegistry& registry);
 
-  // A request that was answered with an error of that code.
+  // Counts a request that was answered with an error of this code.
   void CountRejected(absl::StatusCode code);
 
   Counter pushes_total;
@@ -36,7 +36,8 @@ struct PsMetrics {
   Histogram load_duration_seconds;
 
  private:
-  // The label "reason" is a status code or "OTHER".
+  // Counters whose label "reason" is the status code; codes that have none
+  // count as "OTHER".
   std::map<absl::StatusCode, Counter> rejected_requests_total_;
   Counter otherwise_rejected_requests_total_;
 };

@@ -60,7 +60,7 @@ std::string Ids(const std::vector<uint64_t>& ids) {
                      ids.size() * sizeof(uint64_t));
 }
 
-// Of some rows, others at each step.
+// Pushes the dense part and some rows, other rows at each step.
 void Push(ParameterTable& table, int step, bool is_synchronous = false) {
   PendingResult dense, sparse;
   wire::Push push = MakePush(2 * step + 1, {MakeRange(0, 0, kElements)});

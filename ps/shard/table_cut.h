@@ -24,50 +24,53 @@
 
 namespace parasol {
 
-// Everything a shard held at one moment: each push is in it with its sequence,
-// or neither is. Holds references, no copies: while it lives, a push to a chunk
-// costs that chunk's memory once more.
+// The whole contents of a shard at one moment: each push is in it together with
+// its sequence number, or neither is. Holds references, no copies: a push to a
+// chunk while the cut lives takes that chunk's memory once more.
 struct TableCut {
   struct Chunk {
     std::string variable;
     int64_t first_element = 0;
     ChunkContents contents;
   };
-  // Ascending by (variable, first_element).
+  // The chunks, ascending by (variable, first_element).
   std::vector<Chunk> chunks;
-  // Ascending by name.
+  // The sparse tables, ascending by name.
   std::vector<RowCut> tables;
   DedupWindows dedup;
 };
 
-// The cut of `contents`, which are as the layout numbers the chunks, and
+// Returns the cut of `contents`, which are in the layout's order of chunks, and
 // `tables`, in any order.
 TableCut NamedCut(const TableLayout& layout,
                   std::vector<ChunkContents> contents,
                   std::vector<RowCut> tables);
 
-// A cut of a synchronously trained shard that is taken place by place, of each
-// chunk and each sparse table right after its so many updates, while the others
-// go on. Until it is destroyed the places are armed.
+// A cut of a synchronously trained shard. Each chunk and each sparse table is
+// captured right after its `updates`-th update, while the others go on. The
+// captures are armed until the StepCut is destroyed.
 class StepCut {
  public:
   using SparseTables = absl::Span<const std::unique_ptr<SparseTable>>;
 
-  // Both must outlive it.
+  // `dense` and `tables` must outlive the cut.
   StepCut(DenseTable& dense, SparseTables tables, int64_t updates);
   ~StepCut();
   StepCut(const StepCut&) = delete;
   StepCut& operator=(const StepCut&) = delete;
 
-  // The cut, without dedup windows. Call it once.
-  //   Aborted      a place has had more updates already: names it.
-  //   Unavailable  not within `limit`: names a place that it waits for.
-  //   Cancelled    `is_cancelled`, which is asked now and then.
+  // Returns the cut, without dedup windows. Call it once.
+  //   Aborted      a chunk or table has had more updates already; the message
+  //                names it.
+  //   Unavailable  not reached within `limit`; the message names a chunk or
+  //                table that is behind.
+  //   Cancelled    `is_cancelled` returned true; it is asked now and then.
   absl::StatusOr<TableCut> Wait(Clock& clock, absl::Duration limit,
                                 const std::function<bool()>& is_cancelled);
 
  private:
-  // What the places write to; they may let go of it after the cut does.
+  // The memory that the chunks and tables write to. They may let go of it after
+  // the cut does.
   struct Captured {
     std::vector<ChunkContents> chunks;
     std::vector<std::optional<RowCut>> tables;
@@ -76,7 +79,7 @@ class StepCut {
     std::optional<absl::Status> done ABSL_GUARDED_BY(mu);
   };
 
-  // For the place of that name.
+  // Returns the latch of the chunk or table called `name`.
   std::shared_ptr<Latch> LatchFor(std::string name) const;
   std::string ChunkName(size_t chunk) const;
   absl::Status NotYet() const;

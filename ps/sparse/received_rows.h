@@ -11,15 +11,16 @@
 
 namespace parasol {
 
-// Bytes of a payload in one piece: where they are if they lie so, else copied.
+// The bytes of a payload in one piece: in place if the payload is one piece,
+// otherwise copied.
 class FlatBytes {
  public:
-  // `payload` must outlive it.
+  // `payload` must outlive the FlatBytes.
   explicit FlatBytes(const PayloadView& payload);
 
   const std::byte* data() const { return data_; }
 
-  // Copies them, so that the payload may go.
+  // Copies the bytes, so that the payload may go.
   void Keep(size_t size);
 
  private:
@@ -30,9 +31,9 @@ class FlatBytes {
 // The ids that a request names, and the gradients of their rows.
 class ReceivedRows {
  public:
-  // `ids` must outlive it, as `gradients` below.
-  //   InvalidArgument  a payload's size is not that of `rows` ids, or of as
-  //                    many rows.
+  // `ids` and `gradients` must outlive the ReceivedRows.
+  //   InvalidArgument  a payload's size is not that of `rows` ids, or of `rows`
+  //                    rows.
   static absl::StatusOr<ReceivedRows> Create(const PayloadView& ids,
                                              uint32_t rows);
   static absl::StatusOr<ReceivedRows> Create(const PayloadView& ids,
@@ -40,13 +41,14 @@ class ReceivedRows {
                                              uint32_t rows, size_t width,
                                              job::Encoding encoding);
 
-  // Copies the ids, for what waits longer than their payload lasts.
+  // Copies the ids. Needed if an operation waits for longer than its payload
+  // lasts.
   void KeepIds() { ids_.Keep(count_ * sizeof(uint64_t)); }
 
   size_t count() const { return count_; }
-  // uint64, at any alignment.
+  // The ids: count() uint64, at any alignment.
   const std::byte* ids() const { return ids_.data(); }
-  // float32, at any alignment.
+  // The gradients as float32, at any alignment.
   const std::byte* gradients() const { return gradients_; }
 
  private:

@@ -8,29 +8,29 @@
 
 namespace parasol {
 
-// Gradients of some rows of a sparse table, which are distinct.
+// Gradients of distinct rows of a sparse table.
 struct RowGradients {
   std::vector<uint64_t> ids;
   std::vector<float> values;  // one row of elements per id
 };
 
-// The gradients of one synchronous step of a sparse table: held until the step
-// is complete, then added in the ascending order of their replicas, so that the
-// sums have the same bits whatever the order in which they arrived. Not
+// The gradients of one synchronous step of a sparse table. They are held until
+// the step is complete, then added in the ascending order of their replicas, so
+// that the sums have the same bits whatever the order of arrival. Not
 // thread-safe.
 class RowAccumulator {
  public:
   explicit RowAccumulator(size_t width) : width_(width) {}
 
+  // Adds the gradients of one replica, which must not have been added before.
   // `ids`: count uint64, `gradients`: count x width float32, both at any
-  // alignment. The rows of one id are summed first, in their order. `replica`
-  // has not been added.
+  // alignment. Gradients of the same id are summed first, in their order.
   void Add(int replica, const std::byte* ids, const std::byte* gradients,
            size_t count);
 
-  // Of each row, the sum divided by the number of replicas whose gradient
-  // touches that row; in the order in which replicas and their rows touch them
-  // first. Empty afterwards.
+  // Returns for each row the sum divided by the number of replicas whose
+  // gradient touches that row. The rows are in the order in which replicas,
+  // ascending, first touch them. The accumulator is empty afterwards.
   RowGradients TakeMeans();
 
   void Clear() { held_.clear(); }

@@ -26,34 +26,37 @@
 namespace parasol {
 
 // A sparse table as pushes and pulls find it: its rows, and the gradients of
-// the synchronous step that it is in. Thread-safe.
+// its current synchronous step. Thread-safe.
 //
-// Trained either asynchronously, with Apply(), or synchronously: then it is one
-// place as a chunk is, with the functions of Chunk.
+// A table is trained either asynchronously, with Apply(), or synchronously. In
+// the latter case it is one place, as a chunk is, with the functions of Chunk.
 class SparseTable {
  public:
   SparseTable(std::unique_ptr<RowTable> rows, const TrainingRules& rules);
 
   const std::string& name() const { return rows_->name(); }
 
-  // What may be applied; points into the payloads.
+  // Returns the rows and gradients that may be applied; they point into the
+  // payloads.
   //   InvalidArgument  the number of payloads, their sizes or the encoding are
   //                    wrong.
-  //   OutOfRange       an element is not finite: names it.
+  //   OutOfRange       an element is not finite; the message names it.
   absl::StatusOr<ReceivedRows> Receive(
       const wire::RowPush& push, absl::Span<const PayloadView> payloads) const;
-  // The same for ids; InvalidArgument too if the answer is over 48 MiB.
+  // Returns the ids of a pull. Errors as above; InvalidArgument also if the
+  // answer is over 48 MiB.
   absl::StatusOr<ReceivedRows> Receive(
       const wire::RowPull& pull, absl::Span<const PayloadView> payloads) const;
 
-  // Asynchronous: one update.
-  //   ResourceExhausted  rows that it would make don't fit in the memory limit;
-  //                      nothing has been changed.
+  // Makes one update; asynchronous training only.
+  //   ResourceExhausted  missing rows don't fit in the memory limit; nothing
+  //                      has been changed.
   absl::StatusOr<UpdateBounds> Apply(const ReceivedRows& gradients);
 
   absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
-  // When the update that completes the step fails, so does whoever waits for
-  // it: training can't go on.
+  // Takes a gradient as Chunk::Contribute() does. If the update that completes
+  // the step fails, every operation that waits for it fails too: training can't
+  // go on.
   StepEntries Contribute(const StepPush& push, const ReceivedRows& gradients,
                          std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -67,7 +70,7 @@ class SparseTable {
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The rows, made where they are missing.
+  // Returns the rows; makes those that are missing.
   //   ResourceExhausted  as Apply().
   struct Pulled {
     PayloadRef payload = {};

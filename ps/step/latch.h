@@ -13,26 +13,28 @@
 
 namespace parasol {
 
-// Counts down the places that an operation waits for, and when the last one is
-// there calls back, once. Thread-safe.
+// Counts down the places (chunks and sparse tables) that an operation waits
+// for, and calls back once, when the last place is counted. Thread-safe.
 class Latch {
  public:
   struct Outcome {
-    // The first failure.
+    // The first failure, or OK.
     absl::Status status = absl::OkStatus();
-    // A gradient of the operation was dropped while it waited.
+    // True if a gradient of the operation was dropped while it waited.
     bool dropped = false;
   };
   using Callback = std::function<void(const Outcome&)>;
 
-  // `count` is at least 1.
+  // `count` is the number of places, at least 1.
   Latch(size_t count, Callback done);
 
-  // Before the CountDown() of the same place.
+  // Marks the outcome as dropped. Call it before the CountDown() of the same
+  // place.
   void MarkDropped() { dropped_ = true; }
   void Fail(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The last one calls back on this thread: hold no lock.
+  // Counts one place. The last CountDown() runs the callback on this thread:
+  // hold no lock.
   void CountDown() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -43,8 +45,8 @@ class Latch {
   absl::Status status_ ABSL_GUARDED_BY(mu_);
 };
 
-// Latches that a place has let go under its lock, each to be counted down once
-// the lock is free.
+// The latches that a place has let go while its lock was held. The destructor
+// counts each of them down: declare it before the lock is taken.
 class Released {
  public:
   Released() = default;

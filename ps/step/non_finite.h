@@ -8,19 +8,20 @@
 
 namespace parasol {
 
-// What becomes of a push with an element that is infinite or NaN.
+// The treatment of a push with an element that is infinite or NaN.
 enum class NonFinite {
   kReject,  // refused as a whole; costs one more pass over the gradient
-  kApply,   // applied as any other
+  kApply,   // applied like any other
 };
 
-// The first of `count` float32 at any alignment that is infinite or NaN; count
-// if there is none.
+// Returns the index of the first of `count` float32, at any alignment, that is
+// infinite or NaN; `count` if there is none.
 size_t FirstNonFinite(const std::byte* elements, size_t count);
 
-// Of a push that is refused for it: OutOfRange, as a loss that is not finite,
-// so that the job ends as one that has failed and not as one set up wrongly.
-// `of`: whose gradient; `element`: where in it.
+// Returns the error of a push that is refused: OutOfRange, as for a loss that
+// is not finite, so that the job ends as failed and not as set up wrongly. `of`
+// names the gradient's variable or table; `element` says where in it the
+// element is.
 absl::Status NonFiniteError(absl::string_view of, absl::string_view element);
 
 }  // namespace parasol

@@ -16,7 +16,8 @@ constexpr size_t kMaxWaiters = 16384;
 // A shard's places jump within the same moment.
 constexpr absl::Duration kJumpLogPeriod = absl::Seconds(10);
 
-// Of one step. Whoever comes later is not known to have pushed to it.
+// Limit on the workers remembered per step. A worker beyond it is not known to
+// have pushed to the step.
 constexpr size_t kMaxWorkers = 4096;
 
 template <typename T>

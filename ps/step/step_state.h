@@ -16,18 +16,21 @@ namespace parasol {
 struct StepPush {
   int64_t step = 0;
   int replica = 0;
-  // Who computed it: a replica may move from one worker to another.
+  // The worker that computed the gradient; a replica may move from one worker
+  // to another.
   uint64_t worker_incarnation = 0;
 };
 
-// How far something that is trained synchronously has come, which gradients of
-// its current step it has, and who waits for it. The step is the number of
-// updates that it has had. Not thread-safe: its owner's lock guards it, and
-// what it adds to a Released is counted down after that.
+// The progress of a chunk or table that is trained synchronously: its step, the
+// gradients of the current step that it has, and the operations that wait for
+// it. The step is the number of updates that it has had. Not thread-safe: its
+// owner's lock guards it. The latches that it adds to a Released are counted
+// down after that lock is free.
 //
-// A restored one may be behind the workers: what was done since the checkpoint
-// is lost, and will not be sent again by those who had it acknowledged. It
-// jumps, without updates, to the step of whoever shows that he is ahead.
+// A restored state may be behind the workers: updates since the checkpoint are
+// lost, and workers whose pushes were acknowledged won't send them again. It
+// jumps, without updates, to the step of any worker that shows that it is
+// ahead.
 class StepState {
  public:
   enum class Origin { kInitial, kRestored };
@@ -36,43 +39,45 @@ class StepState {
       : updates_(updates), origin_(origin) {}
 
   int64_t updates() const { return updates_; }
-  // Gradients of the current step.
+  // Number of gradients of the current step that have come.
   size_t collected() const { return replicas_.size(); }
 
-  // Whether Enter() may be called, also later.
+  // Returns OK if Enter() may be called for `step`, now or later.
   //   InvalidArgument  the gradient is of a step that has not begun.
-  // Once it is abandoned, that error.
+  // After Abandon(), its status.
   absl::Status CheckNotAhead(int64_t step) const;
 
   enum class Entry {
     kNew,        // a gradient of the current step, not seen before
-    kDuplicate,  // seen before, in this step or as one of the last one
-    kStale,      // its step was completed without it
+    kDuplicate,  // seen before, in the current step or in the last one
+    kStale,      // too late: the step was completed without it
   };
-  // After CheckNotAhead(). A restored one may jump, and drops the gradients
-  // that it has: `collected()` is then 1.
+  // Enters the gradient. Call CheckNotAhead() first. A restored state may jump,
+  // and drops the gradients that it has: `collected()` is then 1.
   Entry Enter(const StepPush& push, Released& released);
 
-  // An update was applied.
+  // Completes the current step: its update was applied.
   void Complete(Released& released);
 
-  // Counts `latch` down at `updates`. That `worker_incarnation` waits for them
-  // makes a restored one jump there, unless they are what its own gradient of
-  // the current step leads to.
+  // Counts `latch` down at `updates`, for which `worker_incarnation` waits. A
+  // restored state jumps to `updates`, unless they are what the worker's own
+  // gradient of the current step leads to.
   void NotifyAt(int64_t updates, uint64_t worker_incarnation,
                 std::shared_ptr<Latch> latch, Released& released);
 
-  // The same for a gradient that has been entered in this or an earlier step.
+  // Counts `latch` down when the step of `push` is complete. The gradient of
+  // `push` must have been entered, in this or an earlier step.
   void NotifyWhenComplete(const StepPush& push, std::shared_ptr<Latch> latch,
                           Released& released);
 
   // Calls `capture`, under the owner's lock, at exactly `updates`, then counts
-  // `latch` down; fails it with Aborted when that is over. One at a time.
+  // `latch` down; fails it with Aborted if the number of updates is past that.
+  // One at a time.
   void CaptureAt(int64_t updates, std::function<void()> capture,
                  std::shared_ptr<Latch> latch, Released& released);
   void CancelCapture();
 
-  // Fails all who wait, and who will.
+  // Fails the latches that wait, and those that come later, with `status`.
   void Abandon(const absl::Status& status, Released& released);
 
  private:
@@ -95,18 +100,18 @@ class StepState {
 
   int64_t updates_;
   const Origin origin_;
-  // Of the current step, and of the last one: the replicas whose gradients it
-  // has, or had, in the order of arrival.
+  // The replicas whose gradients the current step has, in the order of arrival,
+  // and those that the last one had.
   std::vector<int> replicas_;
   std::vector<int> last_replicas_;
-  // Who pushed to the current step, also duplicates.
+  // The workers that pushed to the current step, duplicates included.
   std::vector<uint64_t> workers_;
   std::vector<Waiter> waiters_;
   Capture capture_;  // none while its latch is null
   absl::Status abandoned_;
 };
 
-// What became of one push at all the places that it goes to.
+// The result of one push at all the chunks or tables that it goes to.
 struct StepEntries {
   size_t duplicates = 0;
   size_t stale = 0;

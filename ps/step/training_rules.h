@@ -8,9 +8,9 @@
 
 namespace parasol {
 
-// How all tables of a shard take gradients.
+// The way in which all tables of a shard take gradients.
 struct TrainingRules {
-  // Gradients that make an update; 0: asynchronous, each does.
+  // Number of gradients that make an update; 0: asynchronous, each makes one.
   size_t replicas_to_aggregate = 0;
   StepState::Origin origin = StepState::Origin::kInitial;
   NonFinite non_finite = NonFinite::kReject;

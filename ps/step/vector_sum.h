@@ -7,7 +7,7 @@
 
 namespace parasol {
 
-// sum[i] += addend[i]; `addend` has as many float32, at any alignment.
+// Adds addend[i] to sum[i]. `addend` has sum.size() float32, at any alignment.
 void AddTo(absl::Span<float> sum, const std::byte* addend);
 
 void DivideBy(absl::Span<float> values, float divisor);

@@ -22,7 +22,7 @@
 #include "ps/shard/ps_metrics.h"
 #include "ps/testing/requests.h"
 
-// A ps's service and clients of its protocol.
+// A ps's service and clients of its protocol, for tests.
 namespace parasol {
 
 inline constexpr int64_t kElements = 4 * kChunkElements;
@@ -34,7 +34,8 @@ inline constexpr auto kInvalid =
 using Stream =
     grpc::ClientReaderWriter<wire::ExchangeRequest, wire::ExchangeResponse>;
 
-// What any client of the protocol would do: plain protobuf over gRPC.
+// A fixture whose clients do what any client of the protocol would: plain
+// protobuf over gRPC.
 class ParameterServiceTest : public testing::Test {
  protected:
   ParameterServiceTest()
@@ -101,7 +102,7 @@ inline std::string BytesOf(const wire::ExchangeResponse& response) {
   return bytes;
 }
 
-// The response to a request of one operation.
+// Returns the response to a request of one operation.
 inline wire::ExchangeResponse Ask(Stream& stream,
                                   const wire::ExchangeRequest& request) {
   wire::ExchangeResponse response;

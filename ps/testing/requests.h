@@ -17,10 +17,11 @@
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
 
-// What tests of the ps build requests from.
+// Requests and other helpers for tests of the ps.
 namespace parasol {
 
-// Elements [first, first + elements) of a variable of `variable_elements`.
+// Returns a part: elements [first, first + elements) of a variable of
+// `variable_elements`.
 wire::PartSpec MakePart(uint32_t id, const std::string& variable,
                         int64_t variable_elements, int64_t first,
                         int64_t elements);
@@ -31,24 +32,25 @@ wire::Push MakePush(uint64_t sequence,
                     const std::vector<wire::TensorRange>& ranges);
 wire::Pull MakePull(const std::vector<wire::TensorRange>& ranges);
 
-// `count` float32 of `value`, as bytes.
+// Returns `count` float32 of `value`, as bytes.
 std::string Floats(size_t count, float value);
 
-// The bytes of `bytes` as one piece, or cut into pieces of `piece_bytes`.
-// Points into them.
+// Returns a view of `bytes`, as one piece or cut into pieces of `piece_bytes`.
+// Points into `bytes`.
 PayloadView ViewOf(const std::string& bytes);
 PayloadView ViewOf(const std::string& bytes, size_t piece_bytes);
 
-// `count` bfloat16 of `value`, which must be one.
+// Returns `count` bfloat16 of `value`, which a bfloat16 must hold exactly.
 std::string Halves(size_t count, float value);
 
-// Where an operation's result goes. Thread-safe; may go before its callback.
+// The receiver of an operation's result. Thread-safe; may be destroyed before
+// its callback is called.
 class PendingResult {
  public:
-  // Once. A pull that has waited is read at once.
+  // Returns the callback; call it once. A pull that has waited is read at once.
   OperationDone Done();
   bool is_done() const;
-  // The result, which must be there.
+  // Returns the result; requires is_done().
   const absl::StatusOr<OperationResult>& Get() const;
 
  private:
@@ -61,10 +63,12 @@ class PendingResult {
 
 std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
 
-// value += gradient; its slot "sum" does the same, from 100.
+// Returns an optimizer that does value += gradient, and the same with its slot
+// "sum", which starts at 100.
 std::unique_ptr<const Optimizer> MakeAddingOptimizer();
 
-// The members of job::Optimizer's choice, one for each optimizer there is.
+// Returns the members of job::Optimizer's choice, one for each optimizer there
+// is.
 std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers();
 
 }  // namespace parasol

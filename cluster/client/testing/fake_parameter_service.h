@@ -19,41 +19,43 @@
 namespace parasol {
 
 // A shard for tests of its clients: values in memory, a push subtracts its
-// gradient at once, and faults as the test asks for them. Reads and writes with
-// protobuf alone. Serves while it lives. Thread-safe.
+// gradient at once, and faults as the test asks for them. Reads and writes
+// messages with protobuf alone. Serves while it lives. Thread-safe.
 class FakeParameterService {
  public:
   enum class Fault {
     kNone,
     kDropReply,    // done, but never answered
-    kBreakBefore,  // not done, and the stream ends
+    kBreakBefore,  // undone, and the stream ends
     kBreakAfter,   // done, and the stream ends instead of the answer
-    kUnavailable,  // not done, answered with Unavailable
-    kOtherRun,     // not done, answered with FailedPrecondition
+    kUnavailable,  // undone, answered with Unavailable
+    kOtherRun,     // undone, answered with FailedPrecondition
     kShortReply,   // answered with one payload too few
   };
 
   FakeParameterService();
   ~FakeParameterService();
 
-  // Asked for each operation, before it is done, with the fake's lock held.
+  // Sets the function that is asked for the fault of each operation, before it
+  // is done, with the fake's lock held.
   void SetFault(std::function<Fault(const wire::Operation&)> fault)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A part full of zeros.
+  // Adds a part full of zeros.
   void AddPart(uint32_t part, size_t elements) ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<float> Values(uint32_t part) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // A sparse table whose rows are zeros.
+  // Adds a sparse table whose rows are zeros.
   void AddTable(uint32_t table, size_t width) ABSL_LOCKS_EXCLUDED(mu_);
-  // The pushes to it, also those of no rows.
+  // Number of pushes to the table, including those without rows.
   int TablePushes(uint32_t table) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What results say of updates, from now on.
+  // Sets the update counts and staleness that later results report.
   void SetUpdates(int64_t min_updates, int64_t max_updates, bool stale)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends all streams; stops or starts listening on address().
+  // StopServer() ends all streams and stops listening on address();
+  // StartServer() listens again.
   void StopServer();
   void StartServer();
   const std::string& address() const { return address_; }
@@ -61,17 +63,18 @@ class FakeParameterService {
   // Blocks until `count` operations have come, resent ones included.
   void AwaitRequests(size_t count) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Operations of each message that has come.
+  // Number of operations of each message that has come.
   std::vector<int> MessageSizes() ABSL_LOCKS_EXCLUDED(mu_);
-  // Each (step, replica) of synchronous pushes, in the order they came.
+  // The (step, replica) of each synchronous push, in the order they came.
   std::vector<std::pair<int64_t, int>> SyncSteps() ABSL_LOCKS_EXCLUDED(mu_);
   std::vector<int64_t> PulledMinUpdates() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // How often each push sequence has come.
+  // Number of times that each push sequence has come.
   std::map<uint64_t, int> Sequences() ABSL_LOCKS_EXCLUDED(mu_);
   std::set<uint64_t> Incarnations() ABSL_LOCKS_EXCLUDED(mu_);
   std::set<std::string> RunIds() ABSL_LOCKS_EXCLUDED(mu_);
-  // The furthest that a push was ahead of the oldest one not answered.
+  // The furthest that a push's sequence has been ahead of the oldest unanswered
+  // one.
   uint64_t MaxAhead() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -85,10 +88,10 @@ class FakeParameterService {
   };
   Outcome Handle(const grpc::ByteBuffer& bytes) ABSL_LOCKS_EXCLUDED(mu_);
   void Note(uint64_t sequence) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // False: the stream ends.
+  // Does the operation. Returns false if the stream ends.
   bool Do(const wire::Operation& operation, const std::string*& payload,
           wire::ExchangeResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Whether the push is new.
+  // Returns true if the push is new.
   template <typename Push>
   bool Claim(const Push& push, wire::Result& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

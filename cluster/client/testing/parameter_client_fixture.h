@@ -29,7 +29,8 @@ inline std::vector<float> Negative(std::vector<float> values) {
   return values;
 }
 
-// Fake shards, the variables a test puts on them, and a client of them.
+// A fixture with fake shards, the variables that a test puts on them, and a
+// client of them.
 class ParameterClientTest : public testing::Test {
  protected:
   static constexpr uint64_t kIncarnation = 77;
@@ -45,7 +46,7 @@ class ParameterClientTest : public testing::Test {
     }
   }
 
-  // Elements [first, first + elements) of a variable of `size`.
+  // Adds elements [first, first + elements) of a variable of `size` to a shard.
   void AddPart(int shard, const std::string& variable, int64_t size,
                int64_t first, int64_t elements) {
     wire::Shard& to = *placement_.mutable_shard(shard);
@@ -63,14 +64,15 @@ class ParameterClientTest : public testing::Test {
     names_.push_back(name);
   }
 
-  // As the moving statistics of batch normalization.
+  // Adds a variable that is not trained, like the moving statistics of batch
+  // normalization.
   void AddUntrained(int shard, const std::string& name, int64_t size) {
     AddVariable(shard, name, size);
     wire::Shard& to = *placement_.mutable_shard(shard);
     to.mutable_part(to.part_size() - 1)->mutable_optimizer()->mutable_sgd();
   }
 
-  // No shards.
+  // Removes all shards.
   void Clear() {
     placement_.clear_shard();
     fakes_.clear();
@@ -78,7 +80,7 @@ class ParameterClientTest : public testing::Test {
     tables_.clear();
   }
 
-  // On all shards.
+  // Adds a sparse table to all shards.
   void AddTable(const std::string& name, size_t width) {
     for (int i = 0; i < placement_.shard_size(); ++i) {
       wire::Shard& shard = *placement_.mutable_shard(i);
@@ -98,7 +100,7 @@ class ParameterClientTest : public testing::Test {
     return *std::move(client);
   }
 
-  // What the metric with this name (and labels) says on /metrics.
+  // Returns the value on /metrics of the metric with this name (and labels).
   std::string Metric(const std::string& name) {
     const std::string text = metrics_.Text();
     const size_t at = text.find("\n" + name + " ");
