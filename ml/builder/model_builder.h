@@ -45,7 +45,7 @@ class ModelBuilder {
   };
 
   ModelBuilder() = default;
-  // Not copyable, because Values point at the builder.
+  // Copies are forbidden, because Values point at the builder.
   ModelBuilder(const ModelBuilder&) = delete;
   ModelBuilder& operator=(const ModelBuilder&) = delete;
 
