@@ -23,8 +23,8 @@ Message FromText(const std::string& text) {
   return message;
 }
 
-// The whole data set, of files in the test's directory, in its order: as one
-// batch, whatever batches it comes in. No examples: an empty batch.
+// Returns the whole data set, whose files are in the test's directory, as one
+// batch in its order. Returns an empty batch if there are no examples.
 inline absl::StatusOr<Batch> ReadAll(const std::string& dataset,
                                      const std::string& model) {
   const auto spec = FromText<job::Dataset>("batch_size: 100000 " + dataset);
