@@ -27,7 +27,6 @@ size_t KeptCount(size_t count, double share);
 // Owns scratch memory, which grows to the largest block and is used again. One
 // thread at a time may use an object; blocks may follow each other in any
 // order.
-// object is one thread's; blocks may follow each other in any order.
 class TopK {
  public:
   // The elements of one block that are sent. Valid until the next call.

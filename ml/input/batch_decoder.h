@@ -31,7 +31,7 @@ class BatchDecoder {
  public:
   struct Options {
     int threads = 1;
-    int ahead = 1;  // at least `threads`
+    int ahead = 1;  // `threads` or more
     // Seed of an example's randomness, together with its pass and its number.
     uint64_t seed = 0;
     bool skip_corrupt = false;
@@ -52,7 +52,7 @@ class BatchDecoder {
     Batch batch;
     std::vector<int64_t> examples;
     int64_t pass = 0;
-    absl::Status status;  // of the first record that stopped the batch
+    absl::Status status;  // the first record's that stopped the batch
     bool is_decoded = false;
   };
 

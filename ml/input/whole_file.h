@@ -11,9 +11,8 @@ namespace parasol {
 // mapping, because truncating a mapped file ends the process with SIGBUS. A
 // plain file's memory is allocated at once; gzip's grows with the unpacked
 // bytes.
-//   ResourceExhausted  more than 1 TiB, or more than the memory: names the
-//   file. DataLoss           unreadable, or not whole gzip: names file and
-//   offset.
+//   ResourceExhausted  more than 1 TiB, or more than the memory: names it.
+//   DataLoss           unreadable, or not whole gzip: names file and offset.
 // The errors of InputFile::Open occur too.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
 

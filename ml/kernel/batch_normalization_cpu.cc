@@ -295,12 +295,12 @@ class CpuBatchNormalization : public BatchNormalization {
   const Options options_;
   const WideRows rows_;
   ChannelSums sums_;
-  // Of each channel; inverse: 1 / sqrt(variance + epsilon).
+  // Moments of each channel; inverse: 1 / sqrt(variance + epsilon).
   std::vector<double> mean_;
   std::vector<double> variance_;
   std::vector<double> inverse_;
   std::vector<float> narrow_;
-  // Of each element of a wide row.
+  // Numbers of each element of a wide row.
   std::vector<float> wide_mean_;
   std::vector<float> scale_;
   std::vector<float> shift_;

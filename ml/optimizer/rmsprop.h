@@ -20,8 +20,7 @@ namespace parasol {
 // A sparse gradient changes the slots of all rows without momentum, and only
 // its own rows with momentum, as in TensorFlow's kernels.
 //   InvalidArgument  rho is not in [0, 1), momentum is not in [0, 1], epsilon
-//   is
-//                    not above 0, or learning_rate is negative.
+//                    is not above 0, or learning_rate is negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeRmsProp(
     const job::RmsProp& spec, const job::LearningRateSchedule& schedule);
 
