@@ -19,7 +19,8 @@ int64_t ElementsOf(const job::DenseInput& dense) {
   return elements;
 }
 
-// Who reads data without a model has none of its layers: one number then.
+// A caller that reads data without a model has none of its layers: one number
+// then.
 absl::StatusOr<int64_t> LabelWidth(const job::Model& model) {
   if (model.layer().empty()) return 1;
   return OutputsOf(model);

@@ -76,8 +76,8 @@ void AddGradients(const float* x, const float* dy, int64_t size,
   }
 }
 
-// Whether relu let the output through is computed again rather than read: one
-// array less to read, and the same bits, as nothing is fused.
+// The output is computed again to see whether relu let it through: one array
+// less to read, and the same bits, as nothing is fused.
 PARASOL_MULTIVERSION
 void AddGradientsThroughRelu(const float* x, const float* dy, int64_t size,
                              const float* mean, const float* scale,

@@ -38,8 +38,8 @@ class PassMemory {
   float* losses() const { return losses_.data() + terms_; }  // [examples]
   float* term(size_t index) const { return losses_.data() + index; }
 
-  // Enqueue copies to the host, of losses and terms or of the model's output,
-  // behind the work that is on the compute stream now.
+  // Two copies to the host, of losses and terms or of the model's output, which
+  // are enqueued behind the work that is on the compute stream now.
   absl::Status FetchLosses();
   absl::Status FetchOutput();
   // Blocks until the fetched values are on the host. AwaitLossSum() returns the
