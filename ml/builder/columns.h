@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
 
-// What ModelBuilder's inputs are made of: columns of the data set, by its names
+// Columns for ModelBuilder's inputs. Names are those of the data set's columns
 // (proto/job.proto, NumericColumn and IdColumn).
 namespace parasol {
 
@@ -23,9 +23,9 @@ struct NumericOptions {
 job::NumericColumn Numeric(absl::string_view name,
                            const NumericOptions& options = {});
 
-// 0 buckets: of 2^64.
+// A column whose values are hashed to `buckets` ids; 0 buckets stand for 2^64.
 job::IdColumn Hashed(absl::string_view name, int64_t buckets = 0);
-// The values of several columns together.
+// A cross: the values of several columns together, hashed as one value.
 job::IdColumn Crossed(absl::Span<const std::string> names, int64_t buckets = 0);
 job::IdColumn OfVocabulary(absl::string_view name,
                            absl::Span<const std::string> values);

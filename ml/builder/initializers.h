@@ -3,7 +3,7 @@
 
 #include "proto/job.pb.h"
 
-// What the options of layers and tables take as initializers.
+// Initializers for the options of layers and tables.
 namespace parasol {
 
 inline job::Initializer Zeros() {

@@ -24,7 +24,7 @@ bool IsSet(const job::Initializer& initializer) {
   return initializer.kind_case() != job::Initializer::KIND_NOT_SET;
 }
 
-// What Dense and Conv2D have in common.
+// Copies the fields that Dense and Conv2D have in common.
 template <typename Options, typename Message>
 void FillProduct(const Options& options, Message& message) {
   if (!options.use_bias) message.set_use_bias(false);

@@ -10,9 +10,9 @@
 #include "ml/builder/model_builder.h"
 #include "proto/job.pb.h"
 
-// One function for each kind of layer of a job file, named as there. Each adds
-// a layer to the builder that its input belongs to and returns its output.
-// What is not set in the options has the job file's default (docs/job.md).
+// One function for each kind of layer of a job file, with the same name. Each
+// adds a layer to the builder that its input belongs to and returns the layer's
+// output. Options that are not set have the job file's defaults (docs/job.md).
 namespace parasol::layers {
 
 struct DenseOptions {
@@ -72,14 +72,14 @@ Value MaxPool(const Value& x, const PoolOptions& options);
 Value AveragePool(const Value& x, const PoolOptions& options);
 
 struct EmbeddingOptions {
-  std::string table = {};  // of ModelBuilder::SparseTable()
+  std::string table = {};  // added by ModelBuilder::SparseTable()
   double l2 = 0;
   std::string name = {};
 };
 Value Embedding(const Value& ids, const EmbeddingOptions& options);
 
 struct EmbeddingBagOptions {
-  std::string table = {};  // of ModelBuilder::SparseTable()
+  std::string table = {};  // added by ModelBuilder::SparseTable()
   job::EmbeddingBag::Combiner combiner =
       job::EmbeddingBag::COMBINER_UNSPECIFIED;
   bool use_bias = false;
@@ -89,14 +89,14 @@ struct EmbeddingBagOptions {
 Value EmbeddingBag(const Value& ids, const EmbeddingBagOptions& options);
 
 struct PadOptions {
-  // As many numbers as an example has axes.
+  // Numbers of zeros, one for each axis of an example.
   std::vector<int64_t> before = {};
   std::vector<int64_t> after = {};
   std::string name = {};
 };
 Value Pad(const Value& x, const PadOptions& options);
 
-// Registered by RegisterCustomLayer (ml/layer/custom_layer.h).
+// A layer registered by a CustomLayerRegistration (ml/layer/custom_layer.h).
 struct CustomOptions {
   std::string type = {};
   std::vector<int64_t> output_shape = {};
@@ -116,7 +116,7 @@ Value Flatten(const Value& x, const Named& options = {});
 Value GlobalAveragePool(const Value& x, const Named& options = {});
 Value Dropout(const Value& x, double rate, const Named& options = {});
 Value Add(absl::Span<const Value> inputs, const Named& options = {});
-// Over the last axis.
+// Concatenates the inputs over the last axis.
 Value Concatenate(absl::Span<const Value> inputs, const Named& options = {});
 Value Concatenate(absl::Span<const Value> inputs, int64_t axis,
                   const Named& options = {});

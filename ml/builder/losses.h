@@ -3,7 +3,7 @@
 
 #include "proto/job.pb.h"
 
-// For ModelBuilder::SetLoss().
+// Losses for ModelBuilder::SetLoss().
 namespace parasol {
 
 inline job::Loss SparseCategoricalCrossentropy(double label_smoothing = 0) {

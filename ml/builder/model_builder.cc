@@ -9,7 +9,7 @@
 namespace parasol {
 namespace {
 
-// What input_shape stands for (proto/job.proto, Model).
+// Name of the input that input_shape stands for (proto/job.proto, Model).
 constexpr char kShortInput[] = "input";
 
 std::string KindOf(const job::Layer& layer) {

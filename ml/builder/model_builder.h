@@ -14,7 +14,8 @@ namespace parasol {
 
 class ModelBuilder;
 
-// What a layer may read: an input of the model, or the output of a layer of it.
+// A value that a layer can read: an input of the model, or the output of a
+// layer.
 struct Value {
   ModelBuilder* builder = nullptr;
   std::string name;
@@ -33,51 +34,52 @@ struct Value {
 //
 // The layers are in ml/builder/layers.h, columns of inputs in columns.h, losses
 // in losses.h. The layer that is added last is the model's output. Nothing is
-// checked here: VariablesOf(), Model::Create() and Validate() say what a model
-// lacks.
+// checked here: VariablesOf(), Model::Create() and Validate() report a model
+// that is not valid.
 class ModelBuilder {
  public:
-  // `options` of a table that are not set have the job file's defaults.
+  // Options of a table. Options that are not set have the job file's defaults.
   struct TableOptions {
     job::Initializer initializer = {};
     job::Optimizer optimizer = {};
   };
 
   ModelBuilder() = default;
-  // Values point at it.
+  // Copies are forbidden, because Values point at the builder.
   ModelBuilder(const ModelBuilder&) = delete;
   ModelBuilder& operator=(const ModelBuilder&) = delete;
 
-  // `shape`: of one example. No columns: the data set's only one, or the one
-  // that has the input's name.
+  // Adds an input. `shape` is the shape of one example. Without columns the
+  // input reads the data set's only column, or the one that has the input's
+  // name.
   Value DenseInput(absl::string_view name, absl::Span<const int64_t> shape,
                    absl::Span<const job::NumericColumn> columns = {});
   Value IdInput(absl::string_view name,
                 absl::Span<const job::IdColumn> columns = {});
 
-  // Returns its name, for the layers that read it.
+  // Adds a table and returns its name, for the layers that read it.
   std::string SparseTable(absl::string_view name, int64_t width,
                           const TableOptions& options);
   std::string SparseTable(absl::string_view name, int64_t width) {
     return SparseTable(name, width, TableOptions());
   }
 
-  // Adds a layer that reads `inputs`. Without a name it is called by its kind
-  // and position, as in a job file: "dense_1".
+  // Adds a layer that reads `inputs`. A layer without a name gets one from its
+  // kind and position, as in a job file: "dense_1".
   Value AddLayer(job::Layer layer, absl::Span<const Value> inputs);
 
   void SetLoss(const job::Loss& loss);
   void AddMetric(const job::Metric& metric);
 
-  // As a person would write it: names and inputs that are the defaults are left
-  // out.
+  // Returns the model as a person would write it: names and inputs that are the
+  // defaults are left out.
   job::Model Build() const;
 
  private:
   bool IsDefaultInput(int layer) const;
 
   job::Model model_;
-  // Layers that their maker has not named.
+  // Indices of the layers that were added without a name.
   std::set<int> unnamed_;
 };
 

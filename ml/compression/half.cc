@@ -64,7 +64,8 @@ void DecodeBfloat16(size_t count, const std::byte* in, float* values) {
 }
 
 #if defined(__x86_64__)
-// Of all x86-64 with AVX2, which compilers do not make of the portable loop.
+// Returns true if the machine has F16C, as all x86-64 with AVX2 do. Compilers
+// do not use its instructions for the portable loop.
 bool HasFloat16Instructions() {
   static const bool has = [] {
     // Clang 14's __builtin_cpu_supports() knows no "f16c".

@@ -4,19 +4,19 @@
 #include <bit>
 #include <cstdint>
 
-// One number's conversion to 16 bits and back, in integer arithmetic without
+// Conversion of one number to 16 bits and back, in integer arithmetic without
 // jumps, so that a loop over it becomes vector code on any machine. This is the
 // specification: a machine's own instructions must give the same bits.
 //
-// Rounded to nearest, ties to even. A NaN keeps its sign and the upper bits of
-// its payload and becomes quiet.
+// Numbers are rounded to nearest, ties to even. A NaN keeps its sign and the
+// upper bits of its payload and becomes quiet.
 namespace parasol {
 
 inline constexpr uint32_t kFloatSign = 0x80000000;
 inline constexpr uint32_t kFloatInfinity = 0x7f800000;
 
-// IEEE binary16: 1 sign, 5 exponent, 10 fraction bits. What rounds to 65,536 or
-// more (65,520 and up) becomes an infinity.
+// Returns `value` as IEEE binary16: 1 sign, 5 exponent, 10 fraction bits. A
+// value that rounds to 65,536 or more (65,520 and up) becomes an infinity.
 constexpr uint16_t Float16FromFloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t magnitude = bits & ~kFloatSign;
@@ -24,7 +24,8 @@ constexpr uint16_t Float16FromFloat(float value) {
   // loses 13 bits; a carry out of the fraction is right in the exponent.
   const uint32_t normal =
       (magnitude - ((127u - 15) << 23) + 0xfff + ((magnitude >> 13) & 1)) >> 13;
-  // Below: the addition of 1/2, whose last bit is worth 2^-24, rounds.
+  // Numbers below 2^-14: the addition of 1/2, whose last bit is worth 2^-24,
+  // rounds.
   constexpr float kHalf = .5f;
   const uint32_t subnormal =
       std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + kHalf) -
@@ -36,11 +37,11 @@ constexpr uint16_t Float16FromFloat(float value) {
   return static_cast<uint16_t>(half | (bits & kFloatSign) >> 16);
 }
 
-// Exact.
+// Returns the value of `half`, exactly.
 constexpr float FloatFromFloat16(uint16_t half) {
   const uint32_t magnitude = half & 0x7fffu;
   const uint32_t normal = (magnitude << 13) + ((127u - 15) << 23);
-  // As the fraction of a number in [2^-14, 2^-13), less 2^-14.
+  // A subnormal is the fraction of a number in [2^-14, 2^-13), less 2^-14.
   constexpr float kSmallestNormal = 0x1p-14f;
   const uint32_t subnormal = std::bit_cast<uint32_t>(
       std::bit_cast<float>((magnitude << 13) +
@@ -53,7 +54,7 @@ constexpr float FloatFromFloat16(uint16_t half) {
   return std::bit_cast<float>(bits | (half & 0x8000u) << 16);
 }
 
-// The upper half of a float32, rounded.
+// Returns the upper half of a float32, rounded.
 constexpr uint16_t Bfloat16FromFloat(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
@@ -62,7 +63,7 @@ constexpr uint16_t Bfloat16FromFloat(float value) {
                                                                      : rounded);
 }
 
-// Exact.
+// Returns the value of `half`, exactly.
 constexpr float FloatFromBfloat16(uint16_t half) {
   const uint32_t bits = uint32_t{half} << 16;
   const uint32_t quiet = (bits & ~kFloatSign) > kFloatInfinity ? 0x400000 : 0;

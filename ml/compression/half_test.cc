@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// What is in 16 bits, by the definition of the formats.
+// Returns the value of 16 bits, by the definition of the formats.
 double ValueOf(job::Encoding encoding, uint16_t half) {
   const int fraction_bits = encoding == job::FLOAT16 ? 10 : 7;
   const int bias = encoding == job::FLOAT16 ? 15 : 127;

@@ -11,49 +11,55 @@
 
 namespace parasol {
 
-// How many of `count` elements are sent for a share in (0, 1]:
-// max(1, ceil(share · count)), none of none.
+// Returns the number of elements out of `count` that are sent for a share in
+// (0, 1]: max(1, ceil(share · count)), but 0 if `count` is 0.
 size_t KeptCount(size_t count, double share);
 
-// Sends the largest elements of a gradient and remembers the rest: error
-// feedback (Stich, Cordonnier, Jaggi: "Sparsified SGD with Memory", 2018).
+// Selects the largest elements of a gradient for sending and remembers the
+// rest: error feedback (Stich, Cordonnier, Jaggi: "Sparsified SGD with Memory",
+// 2018).
 //
 // With v = gradient + residual, the KeptCount() elements of largest |v| are
-// sent; what is not sent of v is the next residual. So the sum of all that was
+// sent; the unsent rest of v is the next residual. So the sum of everything
 // sent, plus the residual, is the sum of all gradients, but for the rounding of
 // the additions.
 //
 // Owns scratch memory, which grows to the largest block and is used again. One
-// object is one thread's; blocks may follow each other in any order.
+// thread at a time may use an object; blocks may follow each other in any
+// order.
 class TopK {
  public:
-  // Of one block, until the next call.
+  // The elements of one block that are sent. Valid until the next call.
   struct Kept {
-    // From the block's first element, ascending.
+    // Offsets from the block's first element, ascending.
     absl::Span<const uint32_t> offsets;
-    // As many; Encode(encoding, …) and Decode() give exactly them.
+    // Values at `offsets`, one each. Encode(encoding, …) and Decode() give
+    // exactly these values back.
     absl::Span<const float> values;
   };
 
-  // `gradient` and `residual` have one length, below 2^32, and do not overlap;
-  // a block that was never sent has a residual of zeros. Of equal magnitudes
-  // the lower offset is sent; a NaN is larger than all, so that the receiver
-  // sees it.
+  // Returns the elements of a block to send and updates `residual`. `gradient`
+  // and `residual` have one length, below 2^32, and do not overlap; a block
+  // that was never sent has a residual of zeros. If several elements have the
+  // same magnitude, those of the lower offsets are sent. A NaN counts as larger
+  // than all numbers, so that the receiver sees it.
   //
-  // The values are rounded to `encoding`, and what that takes from them stays
-  // in `residual`. What becomes infinite or NaN is sent as it is and leaves 0.
+  // The values are rounded to `encoding`, and the difference stays in
+  // `residual`. A value that becomes infinite or NaN is sent as it is and
+  // leaves 0.
   Kept Select(absl::Span<const float> gradient, double share,
               job::Encoding encoding, absl::Span<float> residual);
 
  private:
-  // Numbers of keys by one digit. Neighbours are counted in different ones: an
-  // increment that follows another of the same number waits for it.
+  // Counts of keys by one digit. Neighbouring keys are counted in different
+  // histograms, because an increment waits for a preceding one of the same
+  // counter.
   static constexpr size_t kBuckets = 2048;
   static constexpr size_t kHistograms = 4;
   using Histogram = std::array<uint32_t, kBuckets>;
 
-  // The keys that are larger than `key` are sent, and the first `equal` of
-  // those that are equal to it.
+  // The keys that are sent: all that are larger than `key`, and the first
+  // `equal` ones that are equal to it.
   struct Threshold {
     uint32_t key = 0;
     size_t equal = 0;

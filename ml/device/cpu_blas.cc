@@ -17,8 +17,8 @@
 namespace parasol {
 namespace {
 
-// Of different shapes; a model has a handful for each size of batch. When they
-// are more, all are made again.
+// Number of products of different shapes that are kept; a model has a handful
+// for each size of batch. When there are more, all are made again.
 constexpr size_t kMaxProducts = 512;
 
 struct Key {

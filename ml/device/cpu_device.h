@@ -11,8 +11,9 @@
 
 namespace parasol {
 
-// The calling thread, and `threads - 1` of OpenMP's beside it. Every operation
-// is finished when its call returns, so streams and events do nothing.
+// A device that computes on the calling thread and `threads - 1` of OpenMP's.
+// Every operation is finished when its call returns, so streams and events do
+// nothing.
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(int threads);

@@ -56,7 +56,7 @@ absl::Status Check(cublasStatus_t status, absl::string_view what) {
              : absl::UnavailableError(words);
 }
 
-// What NVIDIA recommends: 32 MiB from Hopper on, 4 MiB before.
+// Returns the size that NVIDIA recommends: 32 MiB from Hopper on, 4 MiB before.
 absl::StatusOr<size_t> WorkspaceBytes() {
   int device = 0;
   RETURN_IF_ERROR(CudaStatus(cudaGetDevice(&device), "cudaGetDevice"));
@@ -75,7 +75,7 @@ struct Rounded {
   }
 };
 
-// What cuBLAS reads of a factor.
+// The properties of a factor that cuBLAS reads.
 struct Factor {
   const void* data = nullptr;
   cudaDataType type = CUDA_R_32F;

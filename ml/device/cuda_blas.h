@@ -13,22 +13,23 @@ struct CUstream_st;
 
 namespace parasol {
 
-// cuBLAS, opened when it is first needed: linked, its 600 MB would be mapped by
-// every process that may compute, half a second from a cold disk, and would
-// have to be on machines without a GPU.
+// cuBLAS, opened when it is first needed. If it were linked, every process that
+// may compute would map its 600 MB (half a second from a cold disk), and
+// machines without a GPU would need it too.
 class CudaBlas {
  public:
-  // For the calling thread's device; all work goes to `stream`. `releases`, of
-  // the device, must outlive it.
-  //   FailedPrecondition  the library is not on this machine: says where it was
-  //                       looked for.
+  // Opens cuBLAS for the calling thread's device; all work goes to `stream`.
+  // `releases` is the device's counter of releases (Device::releases()) and
+  // must outlive the result.
+  //   FailedPrecondition  the library is not on this machine: names the places
+  //                       that were searched.
   static absl::StatusOr<std::unique_ptr<CudaBlas>> Open(CUstream_st* stream,
                                                         Precision precision,
                                                         uint64_t& releases);
   virtual ~CudaBlas() = default;
 
-  // c = op(a) · op(b), where `a` and `b` are given as they lie in memory.
-  // float32 but for the factors, which have the precision of Open().
+  // Computes c = op(a) · op(b), where `a` and `b` are given as they lie in
+  // memory. The factors have the precision of Open(), all else is float32.
   virtual absl::Status Multiply(MatrixView a, Transpose transpose_a,
                                 MatrixView b, Transpose transpose_b,
                                 MutableMatrixView c) = 0;

@@ -16,28 +16,31 @@
 #include "ml/device/precision.h"
 #include "ml/device/recorder.h"
 
-// CUDA's own names of its stream and event types, so that no caller needs its
-// headers.
+// CUDA's own names of its stream and event types, declared here so that no
+// caller needs CUDA's headers.
 struct CUstream_st;
 struct CUevent_st;
 
 namespace parasol {
 
-// One NVIDIA GPU: a stream for kernels and one for the copies of each
-// direction, so that all three go on at once. Host arrays are pinned.
+// One NVIDIA GPU with a stream for kernels and one for the copies of each
+// direction, so that all three run at the same time. Host arrays are pinned.
 class CudaDevice : public Device {
  public:
-  //   FailedPrecondition  the device, the driver or cuBLAS is not there.
+  // Opens GPU number `index`.
+  //   FailedPrecondition  the device, the driver or cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
                                                       const Options& options);
   ~CudaDevice() override;
 
-  // Where a kernel is launched; makes this device the calling thread's.
+  // Returns the stream on which kernels are launched, and makes this device the
+  // calling thread's current one.
   absl::StatusOr<CUstream_st*> ComputeStream();
-  // Its work goes to the compute stream.
+  // Matrix products. Their work goes to the compute stream.
   CudaBlas& blas() { return *blas_; }
-  // So does its. Opened by the first call.
-  //   FailedPrecondition  it is not on this machine.
+  // Returns cuDNN, whose work goes to the compute stream too. The first call
+  // opens it.
+  //   FailedPrecondition  cuDNN is not on this machine.
   absl::StatusOr<CudaDnn*> dnn();
 
   absl::Status Order(Stream earlier, Stream later) override;
@@ -54,7 +57,8 @@ class CudaDevice : public Device {
         precision_(precision) {}
 
   absl::Status Start(const Options& options);
-  // CUDA remembers per thread which device it means.
+  // Makes this device the calling thread's: CUDA keeps a current device per
+  // thread.
   absl::Status Select();
   CUstream_st* Get(Stream stream) const {
     return streams_[static_cast<size_t>(stream)];

@@ -75,8 +75,8 @@ __global__ void TransposeKernel(const float* from, int64_t rows,
   }
 }
 
-// What is shared by the convolutions of one device. They run one after the
-// other, so that one of each scratch serves all.
+// State shared by the convolutions of one device. They run one after the other,
+// so one scratch of each kind serves all.
 struct Shared {
   Shared(const DnnFunctions& functions, CUstream_st* stream,
          Precision precision, uint64_t& releases)

@@ -12,7 +12,8 @@ struct CUstream_st;
 
 namespace parasol {
 
-// Images [examples, height, width, channels], padded alike on both sides.
+// The shape of a convolution of images [examples, height, width, channels],
+// padded alike on both sides.
 struct DnnConvolutionShape {
   struct Axis {
     int64_t input = 0, window = 0, stride = 1, padding = 0, output = 0;
@@ -27,9 +28,9 @@ struct DnnConvolutionShape {
 };
 
 // One convolution. Kernels are [height, width, channels, filters], as
-// everywhere; cuDNN wants the filters first, so each call turns them over.
-// Everything is enqueued on the stream of the CudaDnn that made it, which it
-// must not outlive. Unavailable: the device was lost.
+// everywhere; cuDNN wants the filters first, so each call transposes them. All
+// work is enqueued on the stream of the CudaDnn that made the convolution,
+// which it must not outlive. Error Unavailable: the device was lost.
 class DnnConvolution {
  public:
   virtual ~DnnConvolution() = default;
@@ -42,21 +43,23 @@ class DnnConvolution {
                                      float* dx) = 0;
 };
 
-// cuDNN, opened when it is first needed, as CudaBlas is.
+// cuDNN, opened when it is first needed, for the reasons given at CudaBlas.
 class CudaDnn {
  public:
-  // For the calling thread's device; all work goes to `stream`. `releases`, of
-  // the device, must outlive it.
+  // Opens cuDNN for the calling thread's device; all work goes to `stream`.
+  // `releases` is the device's counter of releases (Device::releases()) and
+  // must outlive the result.
   //   FailedPrecondition  the library is not on this machine, or its headers
-  //                       were not where this was built.
+  //                       were missing where this binary was built.
   static absl::StatusOr<std::unique_ptr<CudaDnn>> Open(CUstream_st* stream,
                                                        Precision precision,
                                                        uint64_t& releases);
   virtual ~CudaDnn() = default;
 
-  // The first of a shape tries cuDNN's algorithms and keeps the fastest one of
-  // each pass that gives the same bits every time.
-  //   Unimplemented      there is none.
+  // Returns a convolution of `shape`. The first call for a shape tries cuDNN's
+  // algorithms. For each pass it keeps the fastest one that gives the same bits
+  // every time.
+  //   Unimplemented      there is no such algorithm.
   //   ResourceExhausted  the device is full.
   virtual absl::StatusOr<std::unique_ptr<DnnConvolution>> NewConvolution(
       const DnnConvolutionShape& shape) = 0;

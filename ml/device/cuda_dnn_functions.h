@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// The functions used, typed by cuDNN's own declarations.
+// cuDNN's functions that are used here, typed by cuDNN's own declarations.
 struct DnnFunctions {
   decltype(&cudnnCreate) create;
   decltype(&cudnnDestroy) destroy;
@@ -36,6 +36,7 @@ struct DnnFunctions {
   decltype(&cudnnConvolutionBackwardData) input_gradient;
 };
 
+// Opens cuDNN and looks up its functions.
 //   FailedPrecondition  the library is not on this machine.
 inline absl::StatusOr<DnnFunctions> LoadDnn() {
   ASSIGN_OR_RETURN(

@@ -12,8 +12,8 @@
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_status.h"
 
-// Kernels that are one function of an index, on the compute stream. Only for
-// .cu files.
+// Kernels that apply one function to each index, launched on the compute
+// stream. Only for .cu files.
 namespace parasol::cuda {
 
 constexpr int kWarpSize = 32;
@@ -30,11 +30,12 @@ __global__ void ForEachKernel(int64_t size, Function function) {
 template <typename Function>
 __global__ void ForEachRowKernel(int64_t rows, Function function) {
   const int64_t row = int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
-  // All lanes of a warp have the same row, so none leaves alone.
+  // All lanes of a warp have the same row, so they return together.
   if (row < rows) function(row, static_cast<int>(threadIdx.x));
 }
 
-// function(i) for each i below `size`; `name` for the error.
+// Launches function(i) for each i below `size`. `name` is the kernel's name in
+// errors.
 template <typename Function>
 absl::Status ForEach(CUstream_st* stream, absl::string_view name, int64_t size,
                      const Function& function) {
@@ -54,7 +55,8 @@ absl::Status ForEach(Device& device, absl::string_view name, int64_t size,
   return ForEach(stream, name, size, function);
 }
 
-// function(row, lane) for each row below `rows` and each lane of a warp.
+// Launches function(row, lane) for each row below `rows` and each lane of a
+// warp.
 template <typename Function>
 absl::Status ForEachRow(Device& device, absl::string_view name, int64_t rows,
                         const Function& function) {
@@ -68,7 +70,7 @@ absl::Status ForEachRow(Device& device, absl::string_view name, int64_t rows,
   return LaunchStatus(name);
 }
 
-// Of all lanes, on every lane.
+// Returns the sum of all lanes' values, on every lane.
 __device__ inline float WarpSum(float value) {
   for (int distance = kWarpSize / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(0xffffffff, value, distance);

@@ -13,10 +13,12 @@
 namespace parasol {
 
 // A library of NVIDIA's that is opened when it is first needed. It stays open
-// as long as the process: it registers exit handlers. Only for .cu files.
+// until the process ends, because it registers exit handlers. Only for .cu
+// files.
 class CudaLibrary {
  public:
-  // `name` is for messages. FailedPrecondition: it is not on this machine.
+  // Opens `file`; `name` is the library's name in errors.
+  //   FailedPrecondition  the library is not on this machine.
   static absl::StatusOr<CudaLibrary> Open(std::string name,
                                           const std::string& file) {
     void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -27,7 +29,8 @@ class CudaLibrary {
     return CudaLibrary(std::move(name), library);
   }
 
-  // FailedPrecondition: there is none in this version.
+  // Sets `function` to the library's function of that name.
+  //   FailedPrecondition  this version of the library has no such function.
   template <typename Function>
   absl::Status Find(const char* function_name, Function& function) const {
     function = reinterpret_cast<Function>(dlsym(library_, function_name));

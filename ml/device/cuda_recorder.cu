@@ -36,8 +36,9 @@ absl::StatusOr<std::unique_ptr<Recorder::Recording>> Instantiate(
 
 }  // namespace
 
-// Of this thread only: others may allocate meanwhile. A capture always ends,
-// also one that has failed, for until then its streams can do nothing else.
+// Captures the work of this thread only, because other threads may allocate
+// meanwhile. A capture always ends, also one that has failed, because until
+// then its streams can do nothing else.
 absl::StatusOr<std::unique_ptr<Recorder::Recording>> CudaRecorder::Record(
     const std::function<absl::Status()>& enqueue) {
   ASSIGN_OR_RETURN(CUstream_st* const compute, device_.ComputeStream());

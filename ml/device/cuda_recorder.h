@@ -14,11 +14,11 @@ namespace parasol {
 
 class CudaDevice;
 
-// Records by capturing the compute stream, and the copy-out stream where it is
-// ordered behind it, into a CUDA graph.
+// A recorder that captures the compute stream into a CUDA graph, together with
+// the copy-out stream where it is ordered behind the compute stream.
 class CudaRecorder : public Recorder {
  public:
-  // Both must outlive it.
+  // `device` and `copy_out` must outlive the recorder.
   CudaRecorder(CudaDevice& device, CUstream_st* copy_out)
       : device_(device), copy_out_(copy_out) {}
 

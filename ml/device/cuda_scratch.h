@@ -14,18 +14,19 @@
 namespace parasol {
 
 // Memory on the calling thread's CUDA device that the work of one stream uses
-// between one kernel and the next. Grows to the largest that was asked for.
+// between two kernels. Grows to the largest size that Reserve() was asked for.
 class CudaScratch {
  public:
-  // `releases`, which must outlive it, is that of its device.
+  // `releases` is the device's counter of releases and must outlive this
+  // object.
   CudaScratch(CUstream_st* stream, uint64_t& releases)
       : stream_(stream), releases_(releases) {}
   CudaScratch(const CudaScratch&) = delete;
   CudaScratch& operator=(const CudaScratch&) = delete;
   ~CudaScratch() { cudaFree(data_); }
 
-  // What the last call gave is gone where this one has to give more: the stream
-  // has finished with it.
+  // Returns at least `bytes` of scratch memory. If it has to grow, it waits for
+  // the stream, and the memory that the last call returned is freed.
   //   ResourceExhausted  the device is full.
   absl::StatusOr<void*> Reserve(size_t bytes) {
     if (bytes <= bytes_) return data_;

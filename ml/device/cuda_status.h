@@ -9,12 +9,12 @@
 
 namespace parasol {
 
-// What CUDA answered to `what`: out of memory is ResourceExhausted, everything
-// else means that the device can no longer be used: Unavailable. Only for .cu
-// files.
+// Returns CUDA's `error` of the operation `what` as a status: ResourceExhausted
+// if CUDA is out of memory; Unavailable for all other errors, which mean that
+// the device can no longer be used. Only for .cu files.
 inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
   if (error == cudaSuccess) return absl::OkStatus();
-  // Otherwise the next launch would report this error as its own.
+  // Clears the error, which the next launch would otherwise report as its own.
   cudaGetLastError();
   const std::string words = absl::StrCat(what, ": ", cudaGetErrorString(error));
   return error == cudaErrorMemoryAllocation
@@ -22,7 +22,7 @@ inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
              : absl::UnavailableError(words);
 }
 
-// Of the kernel launched just before this.
+// Returns the status of the kernel launched just before this call.
 inline absl::Status LaunchStatus(absl::string_view kernel) {
   return CudaStatus(cudaGetLastError(), kernel);
 }

@@ -19,9 +19,9 @@ namespace parasol {
 class Device;
 class Recorder;
 
-// An array in the memory of a device, or in host memory that the device copies
-// from and to at full speed. Starts zeroed, at a multiple of 64 bytes. Movable;
-// must not outlive its device.
+// An array in the memory of a device, or in pinned host memory, which the
+// device copies from and to at full speed. Starts zeroed, at a multiple of 64
+// bytes. Movable; must not outlive its device.
 template <typename T>
 class Array {
   static_assert(std::is_trivial_v<T>);
@@ -29,7 +29,8 @@ class Array {
  public:
   Array() = default;
 
-  // On a CUDA device's memory: an address, not to be followed on the host.
+  // Address of the first element. The host must not dereference an address in a
+  // CUDA device's memory.
   T* data() const { return data_.get(); }
   size_t size() const { return size_; }
   absl::Span<T> span() const { return absl::MakeSpan(data(), size_); }
@@ -46,23 +47,24 @@ class Array {
   size_t size_ = 0;
 };
 
-// Where a model computes. Work is enqueued on streams, each in order, the
-// streams beside each other; on the CPU every call has finished when it
-// returns. Not thread-safe; kernels and copies of one device come from one
-// thread at a time. Arrays and events go before their device.
+// A device on which a model computes. Work is enqueued on streams: the work of
+// one stream runs in order, different streams run concurrently. On the CPU
+// every call has finished when it returns. Not thread-safe: one thread at a
+// time may enqueue kernels and copies of one device. Arrays and events must be
+// destroyed before their device.
 class Device {
  public:
   enum class Kind { kCpu, kCuda };
   enum class Stream { kCompute, kCopyIn, kCopyOut };
 
   struct Options {
-    // Of the CPU, per kernel. One, because a machine usually runs as many
-    // workers as it has cores, and OpenMP's threads spin while they wait: two
-    // pools on the same cores are slower than one thread. A worker that has a
-    // machine to itself should ask for its cores.
+    // Number of CPU threads per kernel. The default is one because a machine
+    // usually runs as many workers as it has cores, and OpenMP's threads spin
+    // while they wait: two pools on the same cores are slower than one thread.
+    // A worker that has a machine to itself should set the number of cores.
     int threads = 1;
     Precision precision = Precision::kFloat32;
-    // Whether a CUDA device has a recorder().
+    // True if a CUDA device is to have a recorder().
     bool cuda_graphs = false;
   };
 
@@ -72,12 +74,12 @@ class Device {
     virtual ~Event() = default;
   };
 
-  // "cpu", "cuda:0", or "auto": the first CUDA device that can be used,
-  // otherwise the CPU.
-  //   InvalidArgument     no such name.
-  //   FailedPrecondition  a CUDA device was asked for, and this binary was
-  //                       built without CUDA, or the device, the driver or
-  //                       cuBLAS is not there: says which.
+  // Opens the device `name`: "cpu", "cuda:0", or "auto" for the first CUDA
+  // device that can be used, otherwise the CPU.
+  //   InvalidArgument     `name` is not the name of a device.
+  //   FailedPrecondition  `name` is a CUDA device, but this binary was built
+  //                       without CUDA, or the device, the driver or cuBLAS is
+  //                       missing: says which.
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name,
                                                       const Options& options);
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name) {
@@ -89,12 +91,14 @@ class Device {
   virtual ~Device() = default;
 
   Kind kind() const { return kind_; }
-  // For logs: "cpu (1 thread)", "cuda:0 (NVIDIA H100)".
+  // The device's name for logs: "cpu (1 thread)", "cuda:0 (NVIDIA H100)".
   const std::string& name() const { return name_; }
-  // The CPU: arrays of both kinds can be read and written by either.
+  // Returns true on the CPU: host and device can both read and write arrays of
+  // both kinds.
   virtual bool shares_host_memory() const { return kind_ == Kind::kCpu; }
 
-  // ResourceExhausted: out of memory; names the bytes and the device.
+  // Returns a new array in the device's memory, or in host memory.
+  //   ResourceExhausted  out of memory: names the bytes and the device.
   template <typename T>
   absl::StatusOr<Array<T>> NewArray(size_t size) {
     return New<T>(size, /*on_host=*/false);
@@ -105,38 +109,42 @@ class Device {
   }
 
   // Enqueues a copy of `from.size()` elements between two arrays of NewArray()
-  // or NewHostArray(). Errors of this and what follows: Unavailable, the device
-  // was lost.
+  // or NewHostArray(). Errors of this and the following functions: Unavailable,
+  // the device was lost.
   template <typename T>
   absl::Status Copy(Stream stream, absl::Span<const T> from, T* to) {
     return CopyBytes(stream, from.data(), to, from.size() * sizeof(T));
   }
 
-  // Lets what is enqueued on `later` from now on wait for everything that is
-  // on `earlier` now.
+  // Makes all work enqueued on `later` from now on wait for the work that is on
+  // `earlier` now.
   virtual absl::Status Order(Stream earlier, Stream later) = 0;
 
-  // Moves `event` to the present end of `stream`.
+  // Two functions for events. NewEvent() returns an event that marks no point
+  // yet; Record() moves `event` to the present end of `stream`.
   virtual absl::StatusOr<std::unique_ptr<Event>> NewEvent() = 0;
   virtual absl::Status Record(Stream stream, Event& event) = 0;
-  // Blocks until the work before `event` is done, which is at once when it was
-  // never recorded. The driver ends the wait with an error when the device is
-  // lost.
+  // Blocks until the work before `event` is done. Returns at once if the event
+  // was never recorded. The driver ends the wait with an error when the device
+  // is lost.
   virtual absl::Status Wait(Event& event) = 0;
 
   // Blocks until all streams are empty.
   virtual absl::Status Synchronize() = 0;
 
-  // Null: this device cannot record work, or was not to.
+  // The recorder of this device. Null if the device cannot record work or was
+  // opened without a recorder.
   virtual Recorder* recorder() { return nullptr; }
-  // How often memory was given back that work may name. What was recorded
-  // before the last time must not be replayed.
+  // Number of times that memory which enqueued work may name was freed. A
+  // recording made before the latest change of this number must not be
+  // replayed.
   uint64_t releases() const { return releases_; }
 
  protected:
   Device(Kind kind, std::string name) : kind_(kind), name_(std::move(name)) {}
 
-  // For memory that is no Array.
+  // The counter behind releases(), which code that frees memory other than an
+  // Array increments.
   uint64_t releases_ = 0;
 
  private:
@@ -153,7 +161,7 @@ class Device {
     return array;
   }
 
-  // Zeroed; `bytes` may be 0.
+  // Returns zeroed memory; `bytes` may be 0.
   virtual absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) = 0;
   virtual void Free(void* data, bool on_host) = 0;
   virtual absl::Status CopyBytes(Stream stream, const void* from, void* to,

@@ -3,8 +3,9 @@
 
 #include "ml/device/device.h"
 
-// The value of `call` in namespace cuda or cpu, as the device asks. Without
-// CUDA in the build no device asks for it, and nothing refers to it.
+// The value of `call` in namespace cuda if the device is a CUDA device,
+// otherwise in namespace cpu. A build without CUDA has no CUDA devices, and
+// nothing in it refers to namespace cuda.
 #if PARASOL_HAVE_CUDA
 #define PARASOL_DISPATCH(device, call) \
   ((device).kind() == Device::Kind::kCuda ? cuda::call : cpu::call)

@@ -13,8 +13,8 @@
 
 namespace parasol {
 
-// One primitive of oneDNN on a CpuDevice, with the memory that it needs: made
-// once, run many times without allocating. Not thread-safe.
+// One primitive of oneDNN on a CpuDevice, with the memory that it needs. It is
+// made once and runs many times without allocating. Not thread-safe.
 class DnnlOperation {
  public:
   struct Argument {
@@ -26,11 +26,12 @@ class DnnlOperation {
     std::vector<Argument> arguments;
   };
 
-  // What every primitive's description is to be made with: the memory that it
-  // works in is not its own.
+  // Attributes with which every primitive's description must be made: they say
+  // that the caller provides the primitive's scratch memory.
   static dnnl::primitive_attr Attributes();
 
-  // `describe` is called once, and may throw what oneDNN throws.
+  // Returns the operation that `describe` describes. `describe` is called once
+  // and may throw oneDNN's exceptions.
   //   ResourceExhausted  no memory.
   //   Unimplemented      oneDNN has no such operation.
   static absl::StatusOr<DnnlOperation> Create(
@@ -39,7 +40,8 @@ class DnnlOperation {
 
   DnnlOperation() = default;
 
-  // One address for each argument of the description, in its order.
+  // Runs the operation. `arguments` has one address for each argument of the
+  // description, in its order.
   absl::Status Run(std::initializer_list<const float*> arguments);
 
  private:
@@ -51,7 +53,7 @@ class DnnlOperation {
   std::vector<dnnl_exec_arg_t> arguments_;
 };
 
-// Its elements, with those that fill up blocks.
+// Number of elements of `layout`, including those that fill up blocks.
 inline size_t ElementsOf(const dnnl::memory::desc& layout) {
   return layout.get_size() / sizeof(float);
 }

@@ -5,8 +5,8 @@
 
 namespace parasol {
 
-// float32, row-major, without gaps, in the memory of the device that a kernel
-// runs on. Owned by somebody else.
+// A float32 matrix, row-major, without gaps, in the memory of the device that a
+// kernel runs on. Does not own its memory.
 struct MatrixView {
   const float* data = nullptr;
   int64_t rows = 0;
@@ -24,7 +24,7 @@ struct MutableMatrixView {
   operator MatrixView() const { return {data, rows, columns}; }  // NOLINT
 };
 
-// How a product reads a factor.
+// The way in which a product reads a factor.
 enum class Transpose { kNo, kYes };
 
 }  // namespace parasol

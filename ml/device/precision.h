@@ -3,14 +3,14 @@
 
 namespace parasol {
 
-// Of the factors of matrix products and convolutions on a CUDA device. Products
-// are added up in float32, and everything else is float32 throughout. A CPU
-// always computes in float32.
+// Precision of the factors of matrix products and convolutions on a CUDA
+// device. Products are added up in float32, and everything else is float32
+// throughout. A CPU always computes in float32.
 enum class Precision {
   kFloat32,
-  // 10 bits of mantissa, on tensor cores.
+  // A mantissa of 10 bits, on tensor cores.
   kTf32,
-  // Rounded to bfloat16 (7 bits of mantissa), to nearest, ties to even.
+  // bfloat16 (7 bits of mantissa), rounded to nearest, ties to even.
   kBfloat16,
 };
 

@@ -9,13 +9,13 @@
 
 namespace parasol {
 
-// Keeps what was enqueued on a device's compute stream, and on streams that
-// were ordered behind it, to enqueue all of it again in one call: kernels and
-// copies with the same arguments, so with what their arrays then hold. As its
-// device, not thread-safe.
+// Keeps the work that was enqueued on a device's compute stream, and on streams
+// that were ordered behind it, so that one call can enqueue all of it again. A
+// replay runs the same kernels and copies with the same arguments, and so reads
+// the values that the arrays hold by then. Not thread-safe, like its device.
 class Recorder {
  public:
-  // Must not outlive its device.
+  // Recorded work. Must not outlive its device.
   class Recording {
    public:
     virtual ~Recording() = default;
@@ -23,17 +23,18 @@ class Recorder {
 
   virtual ~Recorder() = default;
 
-  // Calls `enqueue` once and keeps what it enqueues, of which nothing is done
-  // yet. It must have been carried out before, without a recorder, so that
-  // whatever is made at the first time is there: here it may not allocate,
+  // Calls `enqueue` once and keeps the work that it enqueues without doing it.
+  // `enqueue` must have run before without a recorder, so that all that is
+  // allocated the first time exists: while it is recorded it may not allocate,
   // wait, or order the compute stream behind another one.
-  //   any error  nothing was enqueued, and `enqueue` may be called plainly.
+  //   any error  nothing was enqueued; the caller may call `enqueue` itself.
   virtual absl::StatusOr<std::unique_ptr<Recording>> Record(
       const std::function<absl::Status()>& enqueue) = 0;
 
-  // Enqueues it, behind what is on the compute stream now. Events that were
-  // recorded in it are recorded anew. Not once Device::releases() has changed:
-  // it may name memory that is gone.
+  // Enqueues `recording` behind the work that is on the compute stream now.
+  // Events that were recorded in it are recorded anew. Must not be called once
+  // Device::releases() has changed, because the recording may name memory that
+  // was freed.
   //   any error  nothing was enqueued.
   virtual absl::Status Replay(Recording& recording) = 0;
 };

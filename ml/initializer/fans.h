@@ -7,19 +7,20 @@
 
 namespace parasol {
 
-// Standard deviation of a standard normal cut off at ±2, by which Keras divides
-// that of he_normal.
+// Standard deviation of a standard normal cut off at ±2. Keras divides the
+// standard deviation of he_normal by it.
 inline constexpr double kTruncatedStddev = .87962566103423978;
 
-// How many inputs an output of a variable's layer has, and the other way round.
+// Number of inputs that each output of a variable's layer has, and number of
+// outputs that each input has.
 struct Fans {
   double in = 1;
   double out = 1;
 };
 
-// Keras's rule: 1 and 1 for a scalar, the length twice for a vector, rows and
-// columns for a matrix; for a convolution's kernel [height, width, in, out] the
-// last two, each times the size of its window.
+// Returns the fans by Keras's rule: 1 and 1 for a scalar, twice the length for
+// a vector, rows and columns for a matrix. A convolution's kernel [height,
+// width, in, out] has its last two axes, each times the size of the window.
 inline Fans FansOf(absl::Span<const int64_t> shape) {
   if (shape.empty()) return {};
   if (shape.size() == 1) {

@@ -11,13 +11,14 @@
 
 namespace parasol {
 
-// Initial values of a sparse table's rows. A row's depend on (seed, table,
-// initializer, width, id) only: Philox4x32-10 keyed by seed and table, counted
-// by id, group of four columns and draw; 32 random bits a value. Immutable;
-// thread-safe.
+// Initial values of a sparse table's rows. The values of a row depend only on
+// (seed, table, initializer, width, id): Philox4x32-10 keyed by seed and table,
+// counted by id, group of four columns and draw; 32 random bits a value.
+// Immutable; thread-safe.
 class RowInitializer {
  public:
-  // A table has no number of rows: fans are those of the shape [1, width].
+  // Returns the initializer of the table `table`. Fans are those of the shape
+  // [1, width], because a table has no fixed number of rows.
   //   InvalidArgument  the initializer is not set, or a parameter is out of
   //                    range.
   static absl::StatusOr<RowInitializer> Create(
@@ -37,8 +38,8 @@ class RowInitializer {
   PhiloxKey key_;
   size_t width_;
   Kind kind_ = Kind::kConstant;
-  // A value is offset_ + scale_ * x: x is 0, uniform in [0, 1), standard
-  // normal, or that cut off at ±2.
+  // Offset and factor of each value, which is offset_ + scale_ * x. x is 0,
+  // uniform in [0, 1), standard normal, or standard normal cut off at ±2.
   double offset_ = 0;
   double scale_ = 0;
 };

@@ -39,7 +39,7 @@ std::vector<float> Row(uint64_t id, const Table& table) {
   return values;
 }
 
-// Of the first 1,000,000 values.
+// Returns the first 1,000,000 values.
 std::vector<float> Rows(const Table& table) {
   const auto rows = RowInitializer::Create(Spec(table.initializer), table.seed,
                                            table.name, table.width);

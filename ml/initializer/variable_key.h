@@ -16,9 +16,9 @@ inline uint64_t SplitMix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// The key of the random bits of one variable or table: the same in every
-// process and on every machine. A change here changes every job's initial
-// values.
+// Returns the key of the random bits of one variable or table, the same in
+// every process and on every machine. A change of this function changes every
+// job's initial values.
 inline PhiloxKey VariableKey(uint64_t seed, absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
   for (const char c : name) {

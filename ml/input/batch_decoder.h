@@ -19,32 +19,32 @@
 
 namespace parasol {
 
-// Decodes batches ahead on threads of its own, and gives them out in their
-// order whatever the threads do. A batch goes round: free -> its examples
-// drawn, in turn -> decoded -> given out by Next(), in the same turn -> lent ->
-// free. There are `ahead` of them and the two that are lent, and their memory
-// is used again. The threads start with the first Next(): of a set that is
-// only opened again nothing is decoded.
+// Decodes batches ahead on threads of its own, and returns them in their order
+// whatever the threads do. A batch goes round: free -> its examples are drawn,
+// in turn -> decoded -> returned by Next(), in the same turn -> lent to the
+// caller -> free. There are `ahead` of them plus the two that are lent, and
+// their memory is used again. The threads start with the first Next(), so a set
+// that is only opened to be opened again decodes nothing.
 //
-// Shutdown: the threads stop behind the batch that each is at, and are joined.
+// Shutdown: each thread stops after its present batch and is joined.
 class BatchDecoder {
  public:
   struct Options {
     int threads = 1;
-    int ahead = 1;  // at least as many as threads
-    // Of what is random about an example, beside its pass and its number.
+    int ahead = 1;  // `threads` or more
+    // Seed of an example's randomness, together with its pass and its number.
     uint64_t seed = 0;
     bool skip_corrupt = false;
   };
 
-  // `set` outlives it, and so does `skipped`, to which corrupt records that are
-  // left out are added as it goes.
+  // Borrows `set` and `skipped`. Corrupt records that are left out are added to
+  // `skipped` as they are found.
   BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
                BatchOrder order, const Options& options,
                std::atomic<int64_t>& skipped);
   ~BatchDecoder();
 
-  // As InputPipeline::Next() says. For one thread.
+  // Returns the next batch as InputPipeline::Next() does. For one thread.
   absl::StatusOr<const Batch*> Next();
 
  private:
@@ -52,14 +52,14 @@ class BatchDecoder {
     Batch batch;
     std::vector<int64_t> examples;
     int64_t pass = 0;
-    absl::Status status;  // of the first record that stopped it
+    absl::Status status;  // the first record's that stopped the batch
     bool is_decoded = false;
   };
 
   void Run();
-  // Null: shutting down, or no batch is left.
+  // Returns the batch to decode next. Null: shutting down, or no batch is left.
   Slot* TakeTurn();
-  // Null: no batch is left.
+  // Blocks until the batch whose turn it is is decoded. Null: no batch is left.
   Slot* AwaitTurn();
   void Release(Slot* slot);
   void Decode(ExampleDecoder& decoder, Slot& slot);
@@ -80,7 +80,7 @@ class BatchDecoder {
   bool is_drawn_ ABSL_GUARDED_BY(mu_) = false;    // no batch is left to draw
   bool is_stopping_ ABSL_GUARDED_BY(mu_) = false;
 
-  // Next()'s own.
+  // State of Next().
   Slot* lent_ = nullptr;
   Slot* lent_before_ = nullptr;
   absl::Status failure_;

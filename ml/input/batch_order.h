@@ -9,25 +9,25 @@
 
 namespace parasol {
 
-// Which examples are in which batch of one reader, batch after batch.
+// The examples of each batch of one reader, batch after batch.
 class BatchOrder {
  public:
   struct Options {
     int64_t batch_size = 1;
-    // Passes follow each other for ever; otherwise there is one.
+    // True if passes follow each other for ever; otherwise there is one pass.
     bool repeat = false;
-    // The first batch that Next() gives, counted over all passes.
+    // Number of the first batch that Next() returns, counted over all passes.
     int64_t first_batch = 0;
   };
 
-  // Keeps a reference to `selection`. The shard is not empty.
+  // Borrows `selection`. The shard is not empty.
   BatchOrder(const Selection& selection, const Shard& shard,
              const Options& options);
 
   int64_t batches_per_pass() const { return batches_per_pass_; }
 
   // Puts the numbers of the next batch's examples into `examples` and returns
-  // the pass that they are of. No examples: that was all.
+  // the number of their pass. Leaves `examples` empty if no batch is left.
   int64_t Next(std::vector<int64_t>& examples);
 
  private:

@@ -8,30 +8,30 @@
 
 namespace parasol {
 
-// The examples of one shard and how far apart they may be taken.
+// The examples of one shard and the size of the buffer that shuffles them.
 struct ShardOrder {
-  int64_t total = 0;  // examples in the set
-  // The shard has examples `shard`, `shard + num_shards`, …
+  int64_t total = 0;  // number of examples in the set
+  // The reader's share: the examples `shard`, `shard + num_shards`, …
   int64_t shard = 0;
   int64_t num_shards = 1;
-  // Examples are drawn from a buffer of so many, which is refilled in file
-  // order, like tf.data's shuffle(). Up to 1 keeps file order; as many as the
-  // shard has make every order equally likely.
+  // Number of examples in the buffer from which examples are drawn. It is
+  // refilled in file order, like tf.data's shuffle(). Up to 1 keeps file order;
+  // the number of the shard's examples makes every order equally likely.
   int64_t shuffle_buffer = 0;
   uint64_t seed = 0;
 };
 
 // Numbers of examples in the order in which a reader takes them. Each pass has
-// each example of the shard once; pass n depends on (order, n) only, so is the
-// same on every machine and does not need pass n - 1.
+// each example of the shard once. Pass n depends on (order, n) only, so it is
+// the same on every machine and does not need pass n - 1.
 class ExampleOrder {
  public:
   explicit ExampleOrder(const ShardOrder& order) : order_(order) {}
 
   void StartPass(int64_t pass);
 
-  // The next example of the pass, which must have been started; nullopt at its
-  // end.
+  // Returns the next example of the pass, or nullopt at its end. StartPass()
+  // must have been called before.
   std::optional<int64_t> Next();
 
  private:

@@ -35,7 +35,7 @@ bool SkipsCorrupt(const job::Dataset& dataset) {
   return dataset.on_corrupt() == job::Dataset::SKIP;
 }
 
-// What all readers of a set share.
+// State that all readers of a set share.
 struct OpenSet {
   OpenSet(std::shared_ptr<const ExampleSet> all, Selection selected,
           ModelInputs wanted, const job::Dataset& spec)

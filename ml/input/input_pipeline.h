@@ -15,63 +15,67 @@ namespace parasol {
 struct InputOptions {
   // Directory that the dataset's paths are relative to.
   std::string data_dir;
-  // Of the order, and of random crops and flips.
+  // Seed of the order, and of random crops and flips.
   uint64_t seed = 0;
-  // Which share of the set this reader gets: dataset.auto_shard says how the
+  // Share of the set that this reader gets: dataset.auto_shard defines how the
   // shares are made.
   int shard = 0;
   int num_shards = 1;
-  // Start over, differently shuffled, at the end; otherwise Next() ends.
+  // True if a new pass, shuffled differently, follows each pass; otherwise
+  // Next() ends.
   bool repeat = false;
-  // The batch that Next() gives first, counted from 0 over all passes: what
-  // call number first_batch, from 0, gives to a reader that began with batch 0
-  // (batches of which corrupt records left nothing count as well). Only with
-  // `repeat`. Costs drawing the pass's earlier examples, not decoding them.
+  // Number of the batch that Next() returns first, counted from 0 over all
+  // passes. It is the batch that call number first_batch, from 0, returns to a
+  // reader that began with batch 0; batches of which corrupt records left
+  // nothing count as well. Only with `repeat`. Costs drawing the pass's earlier
+  // examples, but not decoding them.
   int64_t first_batch = 0;
 };
 
 // Reads, shuffles and batches a dataset for one model, decoding ahead on
-// threads of its own. What is in which batch depends on (files, dataset, model,
-// options), but not on prefetch_batches nor decode_threads. Next() is for one
-// thread. The set is in memory: the files may be gone once Open() has returned.
+// threads of its own. The contents of each batch depend on (files, dataset,
+// model, options), but not on prefetch_batches or decode_threads. Next() is for
+// one thread. The set is in memory: the files may be deleted once Open() has
+// returned.
 class InputPipeline {
  public:
-  // Reads the files, and finds out where their records are. Fields that are not
-  // set have their defaults.
+  // Reads the files and finds their records. Fields that are not set have their
+  // defaults.
   //   NotFound          a file is missing: names it and the data_dir.
   //   DataLoss          a file is corrupt as a whole: gzip, IDX, the frame of
   //                     TFRecord, quotes of CSV that do not end, an incomplete
   //                     last record: names the file and the offset. All but the
   //                     first two are skipped like records.
   //   InvalidArgument   the dataset is not set, a setting is out of range, the
-  //                     shard would be empty, or an input of the model or its
-  //                     loss asks for what the data has not got.
+  //                     shard would be empty, or the data lacks something that
+  //                     an input of the model or its loss needs.
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       const job::Dataset& dataset, const ModelInputs& inputs,
       const InputOptions& options);
   virtual ~InputPipeline() = default;
 
-  // Another reader of the same examples, which are in memory once however many
-  // readers they have. options.data_dir is not looked at.
+  // Opens another reader of the same examples, which are in memory once for all
+  // readers. options.data_dir is not used.
   //   InvalidArgument  as for Open().
   virtual absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
       const InputOptions& options) const = 0;
 
-  // Examples in the whole set, over all shards; corrupt records count.
+  // Number of examples in the whole set, over all shards, with corrupt records.
   virtual int64_t total_examples() const = 0;
 
-  // Corrupt records that have been left out (on_corrupt SKIP), each once in
-  // every pass, by this reader and all others of the same examples, closed ones
-  // included. Thread-safe.
+  // Number of corrupt records that have been left out (on_corrupt SKIP), each
+  // once in every pass, by this reader and all others of the same examples,
+  // closed ones included. Thread-safe.
   virtual int64_t skipped_records() const { return 0; }
 
-  // The next batch; the last one of a pass may be smaller, and so is one that
-  // had corrupt records. It is the caller's until the second next call.
-  // nullptr: the pass is over (never with `repeat`). Blocks while none is
-  // decoded.
-  //   DataLoss  a record is corrupt: names the file and the offset (of the
-  //             unpacked bytes; of a text the line, too); or, where these are
-  //             skipped, all are. Every later call gives the same error.
+  // Returns the next batch, or nullptr when the pass is over (never with
+  // `repeat`). The last batch of a pass may be smaller, and so may one that had
+  // corrupt records. The batch is valid until the second next call. Blocks
+  // while none is decoded.
+  //   DataLoss  a record is corrupt: names the file and the offset (in the
+  //             unpacked bytes; for a text the line, too); or, if corrupt
+  //             records are skipped, all are corrupt. Every later call gives
+  //             the same error.
   virtual absl::StatusOr<const Batch*> Next() = 0;
 };
 

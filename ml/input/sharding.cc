@@ -15,7 +15,7 @@ double UnitInterval(uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// Whether every shard has an example of its own files.
+// Returns true if every shard has an example of its own files.
 bool FilesSuffice(const std::vector<int64_t>& file_starts, int num_shards) {
   std::vector<bool> has_examples(num_shards);
   for (size_t file = 0; file + 1 < file_starts.size(); ++file) {

@@ -10,21 +10,21 @@
 
 namespace parasol {
 
-// The 64 random bits of (seed, number): the finalizer of SplitMix64 over both.
+// Returns 64 random bits for (seed, number): SplitMix64's finalizer over both.
 uint64_t RandomBits(uint64_t seed, uint64_t number);
 
-// The examples of a set that a data set's Split has left. Immutable.
+// The examples of a set that a data set's Split selects. Immutable.
 class Selection {
  public:
-  // `file_starts` as ExampleSet has them. A split that is not set leaves all.
+  // Selects from the set with `file_starts`. A null split selects all examples.
   Selection(const std::vector<int64_t>& file_starts, const job::Split* split);
 
   int64_t size() const { return file_starts_.back(); }
-  // The example at a position, from 0 to size() - 1; ascending.
+  // Returns the example at a position, 0 to size() - 1; ascending.
   int64_t operator[](int64_t position) const {
     return is_everything_ ? position : examples_[position];
   }
-  // As those of the set, but of positions.
+  // Position of each file's first example, then size().
   const std::vector<int64_t>& file_starts() const { return file_starts_; }
 
  private:
@@ -33,7 +33,7 @@ class Selection {
   std::vector<int64_t> file_starts_;
 };
 
-// The positions of a selection that one reader has.
+// The positions of a selection that one reader gets.
 class Shard {
  public:
   struct Options {
@@ -43,15 +43,16 @@ class Shard {
     uint64_t seed = 0;
   };
 
-  // `policy` is one of the job's, of which AUTO is FILE where that leaves no
-  // shard empty, DATA otherwise: the same for all shards.
+  // Returns the shard of `options`. `policy` is the job's. AUTO is FILE if that
+  // leaves no shard empty, otherwise DATA; the result is the same for all
+  // shards.
   //   InvalidArgument  there is no such shard, or it would be empty, or FILE
   //                    has fewer files than shards.
   static absl::StatusOr<Shard> Create(const Selection& selection,
                                       job::Dataset::AutoShard policy,
                                       const Options& options);
 
-  // Over the numbers that PositionOf() takes.
+  // Order of the numbers that PositionOf() takes.
   const ShardOrder& order() const { return order_; }
   int64_t size() const;
   int64_t PositionOf(int64_t number) const;
@@ -65,7 +66,7 @@ class Shard {
   void AddFile(int64_t begin, int64_t end);
 
   ShardOrder order_;
-  std::vector<Range> ranges_;  // none: a number is its position
+  std::vector<Range> ranges_;  // empty: a number is its position
 };
 
 }  // namespace parasol

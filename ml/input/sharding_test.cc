@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What a reader sees in its first pass.
+// Returns the examples that a reader sees in its first pass.
 std::vector<int64_t> ExamplesOf(const Selection& selection,
                                 const Shard& shard) {
   BatchOrder order(selection, shard, {.batch_size = 1 << 20});

@@ -13,31 +13,31 @@ enum class ActivationFunction {
   kSigmoid,
   kTanh,
   kGelu,     // x · Φ(x)
-  kSoftmax,  // over a row
+  kSoftmax,  // softmax of a row
 };
 
-// Whether the gradient is a function of the output alone; otherwise (gelu) of
-// the input.
+// Returns true if the gradient is a function of the output alone. The gradient
+// of gelu is a function of the input.
 inline bool IsGradientOfOutput(ActivationFunction function) {
   return function != ActivationFunction::kGelu;
 }
 
-// Both enqueue on the compute stream and return. An output may be an input
-// itself, but overlaps none otherwise. NaN stays NaN. Unavailable: the device
-// was lost.
+// Both functions enqueue on the compute stream and return. An output may be the
+// same array as an input, but may not overlap one otherwise. NaN stays NaN.
+// Error Unavailable: the device was lost.
 
 // y = function(x).
 absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
                       MutableMatrixView y);
 
-// dx from dy. `at`: Activate()'s output, or its input where
-// !IsGradientOfOutput().
+// Computes dx from dy. `at` is Activate()'s output, or its input where
+// IsGradientOfOutput() is false.
 absl::Status ActivationGradient(Device& device, ActivationFunction function,
                                 MatrixView at, MatrixView dy,
                                 MutableMatrixView dx);
 
-// What the functions above choose from, for functions that are neither linear
-// nor relu.
+// The implementations for CPU and CUDA devices. The functions above call them
+// for functions that are neither linear nor relu.
 namespace cpu {
 absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
                       MutableMatrixView y);

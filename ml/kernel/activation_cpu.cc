@@ -47,7 +47,8 @@ PARASOL_MULTIVERSION void GeluGradient(const float* x, const float* dy,
   }
 }
 
-// Of a row less its maximum, so that no finite number overflows.
+// Computes the softmax of a row less its maximum, so that no finite number
+// overflows.
 PARASOL_MULTIVERSION void SoftmaxOfRow(const float* x, int64_t size, float* y) {
   float largest = x[0];
 #pragma omp simd reduction(max : largest)

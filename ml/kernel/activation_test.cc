@@ -55,7 +55,7 @@ reference::Matrix Reference(ActivationFunction function,
   return y;
 }
 
-// Of Σ dy · function(x) by x, by central differences.
+// Returns the gradient of Σ dy · function(x) by x, by central differences.
 reference::Matrix ReferenceGradient(ActivationFunction function,
                                     const reference::Matrix& x,
                                     const reference::Matrix& dy) {

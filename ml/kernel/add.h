@@ -10,13 +10,14 @@ namespace parasol {
 
 enum class AddEpilogue { kNone, kRelu };
 
-// y = epilogue(a + b), `size` elements; NaN stays NaN. `y` may be `a` or `b`,
-// but overlaps none otherwise. Enqueues on the compute stream and returns.
-// Unavailable: the device was lost.
+// Computes y = epilogue(a + b) for `size` elements; NaN stays NaN. `y` may be
+// `a` or `b`, but may not overlap one otherwise. Enqueues on the compute stream
+// and returns. Error Unavailable: the device was lost.
 absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
                  AddEpilogue epilogue, float* y);
 
-// What the function above chooses from.
+// The implementations for CPU and CUDA devices. The function above calls the
+// one for `device`.
 namespace cpu {
 absl::Status Add(Device& device, const float* a, const float* b, int64_t size,
                  AddEpilogue epilogue, float* y);

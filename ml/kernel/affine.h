@@ -7,11 +7,11 @@
 
 namespace parasol {
 
-// All of these enqueue on the compute stream and return; outputs overlap no
-// input. Products are float32 throughout unless the device was opened with
-// another precision, so that a job converges alike wherever its workers run.
-// Shapes that do not fit are the caller's bug. Unavailable: the device was
-// lost.
+// All functions of this header enqueue on the compute stream and return;
+// outputs overlap no input. Products are float32 throughout unless the device
+// was opened with another precision, so that training converges alike on CPU
+// and CUDA devices. The caller guarantees that the shapes fit. Error
+// Unavailable: the device was lost.
 
 enum class Epilogue { kNone, kRelu };
 
@@ -28,7 +28,8 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status Affine(Device& device, MatrixView x, MatrixView w,
                     const float* bias, Epilogue epilogue, MutableMatrixView y);
@@ -48,8 +49,9 @@ absl::Status AffineVariableGradients(Device& device, MatrixView x,
                                      MatrixView dy, MutableMatrixView dw,
                                      float* dbias);
 
-// What comes after a product: y = epilogue(y + bias), no bias when null; and
-// the sum of dy's rows, which has the same bits every time.
+// Two steps beside the product. ApplyEpilogue() computes y = epilogue(y +
+// bias), without a bias if `bias` is null. SumRows() writes the sum of dy's
+// rows, whose bits are the same every time.
 absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
                            MutableMatrixView y);
 absl::Status SumRows(Device& device, MatrixView dy, float* sum);

@@ -164,7 +164,7 @@ absl::StatusOr<std::vector<float>> Product(Precision precision,
   return std::vector<float>(y.data(), y.data() + y.size());
 }
 
-// Of significand; to nearest, ties to even.
+// Rounds to `bits` bits of significand, to nearest, ties to even.
 reference::Matrix RoundedTo(int bits, reference::Matrix m) {
   for (double& value : m.values) {
     int exponent = 0;

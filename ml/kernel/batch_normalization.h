@@ -14,11 +14,11 @@ namespace parasol {
 // Normalises each channel of x [rows, channels] over the rows (Ioffe and
 // Szegedy 2015):
 //   y = epilogue(gamma · (x - mean) / sqrt(variance + epsilon) + beta)
-// Gamma is ones and beta zeros where they are null.
+// A null `gamma` stands for ones, a null `beta` for zeros.
 //
-// Everything is enqueued on the compute stream; outputs overlap no input.
-// Keeps the batch's mean and variance from ForwardTraining() for the gradients.
-// Borrows the device. Not thread-safe. Unavailable: the device was lost.
+// All work is enqueued on the compute stream; outputs overlap no input.
+// ForwardTraining() keeps the batch's mean and variance for the gradients.
+// Borrows the device. Not thread-safe. Error Unavailable: the device was lost.
 class BatchNormalization {
  public:
   struct Shape {
@@ -31,7 +31,7 @@ class BatchNormalization {
     double epsilon = 1e-3;
     Epilogue epilogue = Epilogue::kNone;
   };
-  // Arrays [channels]. What follows the batches: moving averages.
+  // Moving averages of the batches' moments. Arrays [channels].
   struct Moments {
     const float* mean = nullptr;
     const float* variance = nullptr;
@@ -46,31 +46,34 @@ class BatchNormalization {
       Device& device, const Shape& shape, const Options& options);
   virtual ~BatchNormalization() = default;
 
-  // With mean and variance of `x` itself, Σ (x - mean)² / rows.
+  // Normalises with the mean and the variance, Σ (x - mean)² / rows, of `x`.
   virtual absl::Status ForwardTraining(const float* x, const float* gamma,
                                        const float* beta, float* y) = 0;
-  // A variance below 0, to which changes that came late may have taken a moving
-  // one, is as one of 0.
+  // Normalises with the `moving` moments. A moving variance may be below 0,
+  // because changes to it can arrive late; it then counts as 0.
   virtual absl::Status ForwardEvaluation(const float* x, const float* gamma,
                                          const float* beta,
                                          const Moments& moving, float* y) = 0;
 
-  // change = (1 - momentum) · (moving - batch's): to be subtracted from
-  // `moving`. The batch's variance is the unbiased one here,
-  // Σ (x - mean)² / (rows - 1), as in Keras; of a single row it is 0.
+  // Computes change = (1 - momentum) · (moving - batch's), which the caller
+  // subtracts from `moving`. The batch's variance is the unbiased one here, Σ
+  // (x - mean)² / (rows - 1), as in Keras; for a single row it is 0.
   virtual absl::Status MomentsChange(const Moments& moving, double momentum,
                                      const MutableMoments& change) = 0;
 
-  // `x` is that of the last ForwardTraining(), `dy` the gradient by its y,
-  // behind the epilogue. A gradient that is null is not wanted.
+  // Writes the gradients by gamma and beta. `x` is the input of the last
+  // ForwardTraining(), and `dy` the gradient by its output y, after the
+  // epilogue. A gradient whose array is null is not computed.
   virtual absl::Status VariableGradients(const float* x, const float* dy,
                                          float* dgamma, float* dbeta) = 0;
-  // After VariableGradients(), with the same arguments.
+  // Writes the gradient by x. The caller has called VariableGradients() with
+  // the same `x` and `dy` before.
   virtual absl::Status InputGradient(const float* x, const float* dy,
                                      float* dx) = 0;
 };
 
-// What BatchNormalization::Create() chooses from.
+// The implementations for CPU and CUDA devices. BatchNormalization::Create()
+// calls the one for `device`.
 namespace cpu {
 absl::StatusOr<std::unique_ptr<BatchNormalization>> NewBatchNormalization(
     Device& device, const BatchNormalization::Shape& shape,

@@ -76,8 +76,8 @@ void AddGradients(const float* x, const float* dy, int64_t size,
   }
 }
 
-// Whether relu let the output through is computed again rather than read: one
-// array less to read, and the same bits, as nothing is fused.
+// The output is computed again to see whether relu let it through: one array
+// less to read, and the same bits, as nothing is fused.
 PARASOL_MULTIVERSION
 void AddGradientsThroughRelu(const float* x, const float* dy, int64_t size,
                              const float* mean, const float* scale,
@@ -295,12 +295,12 @@ class CpuBatchNormalization : public BatchNormalization {
   const Options options_;
   const WideRows rows_;
   ChannelSums sums_;
-  // Of each channel; inverse: 1 / sqrt(variance + epsilon).
+  // Moments of each channel; inverse: 1 / sqrt(variance + epsilon).
   std::vector<double> mean_;
   std::vector<double> variance_;
   std::vector<double> inverse_;
   std::vector<float> narrow_;
-  // Of each element of a wide row.
+  // Numbers of each element of a wide row.
   std::vector<float> wide_mean_;
   std::vector<float> scale_;
   std::vector<float> shift_;

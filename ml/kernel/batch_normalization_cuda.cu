@@ -18,9 +18,8 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kWarpsPerBlock = 16;
 
-// Of each channel, [channels] each: the batch's moments, what the affine step
-// y = (x - mean) · scale + shift takes, and the constants of the input's
-// gradient.
+// Arrays [channels]: the batch's moments, the factors of the affine step y = (x
+// - mean) · scale + shift, and the constants of the input's gradient.
 struct Channels {
   float* mean;
   float* variance;

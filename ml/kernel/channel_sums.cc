@@ -8,8 +8,8 @@
 namespace parasol {
 namespace {
 
-// Of the widened rows: some vectors, and still a small part of a first-level
-// cache.
+// Width of the widened rows: some vectors, and still a small part of a
+// first-level cache.
 constexpr int64_t kWidth = 256;
 // How many wide rows are summed in float32.
 constexpr int64_t kRowsPerSum = 32;

@@ -10,14 +10,15 @@
 
 namespace parasol {
 
-// [rows, channels] float32 seen as rows of `width` elements, a multiple of
-// channels: so that a loop over few channels fills vectors. Element i of each
-// wide row is of channel i % channels; the last one may be shorter.
+// An array [rows, channels] of float32 seen as rows of `width` elements, where
+// `width` is a multiple of `channels`, so that a loop over few channels fills
+// vectors. Element i of each wide row belongs to channel i % channels. The last
+// wide row may be shorter.
 struct WideRows {
   WideRows(int64_t rows, int64_t channels);
 
   int64_t count() const { return (size + width - 1) / width; }
-  // `per_channel` again and again, `width` elements.
+  // Writes `per_channel` to `wide` again and again, `width` elements in all.
   void Repeat(absl::Span<const float> per_channel, float* wide) const;
 
   int64_t channels;
@@ -25,29 +26,30 @@ struct WideRows {
   int64_t size;  // rows · channels
 };
 
-// Sums over the rows of [rows, channels], for a CpuDevice: float32 over some
-// thousand elements at a time, those sums in double, so that the number of rows
-// costs no precision. Allocates nothing after construction. Borrows the device.
-// Not thread-safe.
+// Sums over the rows of [rows, channels], for a CpuDevice. Some thousand
+// elements at a time are summed in float32 and those sums in double, so that
+// many rows cost no precision. Allocates nothing after construction. Borrows
+// the device. Not thread-safe.
 class ChannelSums {
  public:
-  // Of the elements [begin, begin + size), whole wide rows (but perhaps the
-  // last): adds to sums[s · width + i] for each of the sums s. Called by
-  // several threads.
+  // A function that adds the elements [begin, begin + size) to the sums:
+  // element i of a wide row to sums[s · width + i], for each sum s. The
+  // elements are whole wide rows, except that the last wide row may be shorter.
+  // Called by several threads.
   using Add = absl::FunctionRef<void(int64_t begin, int64_t size, float* sums)>;
 
-  // `sums`: of how many terms for each element.
+  // `sums` is the number of sums per channel that Run() computes.
   ChannelSums(Device& device, const WideRows& rows, int sums);
 
-  // [sums, channels]; valid until the next call.
+  // Returns the sums [sums, channels]. They are valid until the next call.
   absl::Span<const double> Run(Add add);
 
-  // Run() for the elements of `x` themselves: writes [channels].
+  // Writes the sums of the elements of `x` to `sums` [channels].
   void SumRows(const float* x, float* sums);
 
  private:
   struct Part {
-    std::vector<float> sums;     // [sums, width], of some wide rows
+    std::vector<float> sums;     // [sums, width], sums of some wide rows
     std::vector<double> totals;  // [sums, width]
   };
 

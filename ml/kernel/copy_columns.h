@@ -9,13 +9,15 @@
 namespace parasol {
 
 // Copies a matrix [rows, columns] whose rows begin `from_stride` elements apart
-// to one whose rows begin `to_stride` apart. They do not overlap. Enqueues on
-// the compute stream and returns. Unavailable: the device was lost.
+// to one whose rows begin `to_stride` elements apart. The two do not overlap.
+// Enqueues on the compute stream and returns. Error Unavailable: the device was
+// lost.
 absl::Status CopyColumns(Device& device, int64_t rows, int64_t columns,
                          const float* from, int64_t from_stride, float* to,
                          int64_t to_stride);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The function above calls the
+// one for `device`.
 namespace cpu {
 absl::Status CopyColumns(Device& device, int64_t rows, int64_t columns,
                          const float* from, int64_t from_stride, float* to,

@@ -8,18 +8,19 @@
 
 namespace parasol {
 
-// y[i] = 0 with probability `rate`, in [0, 1), otherwise x[i] / (1 - rate), for
-// `size` elements. What is 0 is a function of (seed, i) alone, the same on
-// every device, so that the gradient is the same function of dy. With g = i /
-// 64 and w, l = i / 16 % 4, i % 16: where word w of Philox4x32 of counter 16 g
-// + l under key `seed` is below rate · 2^32.
+// Writes y[i] = 0 with probability `rate`, in [0, 1), otherwise x[i] / (1 -
+// rate), for `size` elements. The set of zeros is a function of (seed, i) alone
+// and the same on every device, so the gradient is the same function of dy.
+// Element i is 0 if word w of Philox4x32 of counter 16 g + l under key `seed`
+// is below rate · 2^32, with g = i / 64, w = i / 16 % 4 and l = i % 16.
 //
-// `y` may be `x`, but overlaps it not otherwise. Enqueues on the compute stream
-// and returns. Unavailable: the device was lost.
+// `y` may be the same array as `x`, but may not overlap it otherwise. Enqueues
+// on the compute stream and returns. Error Unavailable: the device was lost.
 absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
                      int64_t size, float* y);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The function above calls the
+// one for `device`.
 namespace cpu {
 absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
                      int64_t size, float* y);

@@ -8,28 +8,30 @@
 
 namespace parasol {
 
-// Of `examples` matrices x [fields, width], one after another.
+// The shape of `examples` matrices x [fields, width], which lie one after
+// another.
 struct Interaction {
   int64_t examples = 0;
   int64_t fields = 0;
   int64_t width = 0;
 };
 
-// Both enqueue on the compute stream and return; outputs overlap no input.
-// Unavailable: the device was lost.
+// Both functions enqueue on the compute stream and return; outputs overlap no
+// input. Error Unavailable: the device was lost.
 
-// y[example] = ½ Σ_k ((Σ_f x[f, k])² - Σ_f x[f, k]²), which is the sum of
-// x[f] · x[g] over all pairs f < g (Rendle, "Factorization Machines", 2010).
+// Computes y[example] = ½ Σ_k ((Σ_f x[f, k])² - Σ_f x[f, k]²), which is the sum
+// of x[f] · x[g] over all pairs f < g (Rendle, "Factorization Machines", 2010).
 absl::Status FactorizationMachine(Device& device, const Interaction& shape,
                                   const float* x, float* y);
 
-// dx[f, k] = dy[example] · (Σ_g x[g, k] - x[f, k]).
+// Computes dx[f, k] = dy[example] · (Σ_g x[g, k] - x[f, k]).
 absl::Status FactorizationMachineGradient(Device& device,
                                           const Interaction& shape,
                                           const float* x, const float* dy,
                                           float* dx);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status FactorizationMachine(Device& device, const Interaction& shape,
                                   const float* x, float* y);

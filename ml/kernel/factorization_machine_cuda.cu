@@ -28,7 +28,7 @@ struct Interact {
   }
 };
 
-// Of one column of an example.
+// Gradient of one column of an example.
 struct Gradient {
   Interaction shape;
   const float* x;

@@ -8,19 +8,21 @@
 
 namespace parasol {
 
-// L2 regularization: l2 · (the sum of the squares of w) is part of a loss.
-// Arrays are in the device's memory. Both enqueue on the compute stream and
-// return. Unavailable: the device was lost.
+// L2 regularization, which adds l2 · (the sum of the squares of w) to a loss.
+// Arrays are in the device's memory. Both functions enqueue on the compute
+// stream and return. Error Unavailable: the device was lost.
 
-// *loss = l2 · Σ w[i]². The same bits for the same device.
+// Computes *loss = l2 · Σ w[i]², with the same bits every time on the same
+// device.
 absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
                     float* loss);
 
-// gradient[i] += 2 · l2 · w[i]. `gradient` overlaps nothing.
+// Adds 2 · l2 · w[i] to gradient[i]. `gradient` does not overlap `w`.
 absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
                            float l2, float* gradient);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
                     float* loss);

@@ -9,36 +9,40 @@
 
 namespace parasol {
 
-// What a forward pass leaves for the gradients, of each row: the mean and
-// 1 / sqrt(variance + epsilon).
+// Moments of each row that the forward pass leaves for the gradients: the mean
+// and 1 / sqrt(variance + epsilon).
 struct RowMoments {
   float* mean = nullptr;
   float* inverse_deviation = nullptr;
 };
 
-// All of these enqueue on the compute stream and return; outputs overlap no
-// input. Unavailable: the device was lost.
+// All functions of this header enqueue on the compute stream and return;
+// outputs overlap no input. Error Unavailable: the device was lost.
 
-// y = z · gamma + beta with z = (x - mean) · inverse_deviation, moments of each
-// row (the variance divided by the columns). No gamma or beta where null.
+// Computes y = z · gamma + beta with z = (x - mean) · inverse_deviation, from
+// the moments of each row (whose variance divides by the number of columns). A
+// null `gamma` or `beta` is left out.
 absl::Status LayerNormalization(Device& device, MatrixView x,
                                 const float* gamma, const float* beta,
                                 float epsilon, RowMoments moments,
                                 MutableMatrixView y);
 
-// dgamma = Σ over rows of dy · z and dbeta = Σ dy, unless null.
+// Computes dgamma = Σ over rows of dy · z and dbeta = Σ dy. A gradient whose
+// array is null is not computed.
 absl::Status LayerNormalizationVariableGradients(Device& device, MatrixView x,
                                                  RowMoments moments,
                                                  MatrixView dy, float* dgamma,
                                                  float* dbeta);
 
-// dx = inverse_deviation · (g - mean of g - z · mean of g · z), g = dy · gamma.
+// Computes dx = inverse_deviation · (g - mean of g - z · mean of g · z) with g
+// = dy · gamma.
 absl::Status LayerNormalizationInputGradient(Device& device, MatrixView x,
                                              const float* gamma,
                                              RowMoments moments, MatrixView dy,
                                              MutableMatrixView dx);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status LayerNormalization(Device& device, MatrixView x,
                                 const float* gamma, const float* beta,

@@ -39,7 +39,7 @@ struct Normalize {
   }
 };
 
-// Of one column.
+// Gradients of the variables for one column.
 struct VariableGradients {
   MatrixView x;
   RowMoments moments;

@@ -7,17 +7,19 @@
 
 namespace parasol {
 
-// Both enqueue on the compute stream and return. An output may be an input
-// itself, but overlaps none otherwise. Unavailable: the device was lost.
+// Both functions enqueue on the compute stream and return. An output may be the
+// same array as an input, but may not overlap one otherwise. Error Unavailable:
+// the device was lost.
 
-// y = max(x, 0); NaN stays NaN.
+// Computes y = max(x, 0); NaN stays NaN.
 absl::Status Relu(Device& device, MatrixView x, MutableMatrixView y);
 
-// dx = dy where y > 0, otherwise 0. `y` is Relu()'s output.
+// Computes dx = dy where y > 0, otherwise 0. `y` is Relu()'s output.
 absl::Status ReluGradient(Device& device, MatrixView y, MatrixView dy,
                           MutableMatrixView dx);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status Relu(Device& device, MatrixView x, MutableMatrixView y);
 absl::Status ReluGradient(Device& device, MatrixView y, MatrixView dy,

@@ -9,44 +9,49 @@
 
 namespace parasol {
 
-// Rows of a table that examples look up: all of these enqueue on the compute
-// stream and return; outputs overlap no input. Positions are below the number
-// of rows. Unavailable: the device was lost.
+// Functions on the rows of a table that examples look up. All enqueue on the
+// compute stream and return; outputs overlap no input. Positions are below the
+// number of rows. Error Unavailable: the device was lost.
 
 enum class Combiner {
   kSum,
-  kMean,  // the sum divided by the sum of weights; 0 where that is 0
+  kMean,  // the sum divided by the sum of weights; 0 if the latter is 0
 };
 
-// Example i has positions and weights [offsets[i], offsets[i + 1]).
+// The rows that each example looks up. Example i has the positions and weights
+// [offsets[i], offsets[i + 1]).
 struct Bags {
   const int32_t* offsets = nullptr;    // [examples + 1]
-  const int32_t* positions = nullptr;  // which row
+  const int32_t* positions = nullptr;  // indices of rows
   const float* weights = nullptr;      // null: all 1
   int64_t examples = 0;
 };
 
-// y[i] = rows[positions[i]], as many as `y` has rows, of its width.
+// Computes y[i] = rows[positions[i]] for each row i of `y`, which has the width
+// of the table's rows.
 absl::Status GatherRows(Device& device, const float* rows,
                         const int32_t* positions, MutableMatrixView y);
 
-// rows[positions[i]] += dy[i].
+// Adds dy[i] to rows[positions[i]].
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
                        float* rows);
 
-// y[i] = combiner(weight · row of the bag) + bias; no bias when null.
+// Computes y[i] = combiner(weight · row, over the bag of example i) + bias; no
+// bias if null.
 absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
                          Combiner combiner, const float* bias,
                          MutableMatrixView y);
 
-// The gradient of CombineRows() by its rows, added to `rows`.
+// Adds the gradient of CombineRows() by its rows to `rows`.
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
                                Combiner combiner, float* rows);
 
-// The gradient of CombineRows() by its bias: sum[n] = the sum of dy's rows.
+// Computes the gradient of CombineRows() by its bias: sum[n] = Σ over rows of
+// dy[row, n].
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status GatherRows(Device& device, const float* rows,
                         const int32_t* positions, MutableMatrixView y);

@@ -15,7 +15,7 @@ __attribute__((always_inline)) inline void AddScaled(const float* from,
   for (int64_t i = 0; i < width; ++i) to[i] += scale * from[i];
 }
 
-// What each row of the example's bag is multiplied by, beside its weight.
+// Returns the factor of each row of the example's bag beside its weight.
 float ScaleOf(const Bags& bags, Combiner combiner, int64_t example) {
   if (combiner == Combiner::kSum) return 1;
   float sum = 0;

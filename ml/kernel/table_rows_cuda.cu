@@ -10,7 +10,7 @@ __device__ float WeightOf(const Bags& bags, int32_t i) {
   return bags.weights == nullptr ? 1 : bags.weights[i];
 }
 
-// What each row of the example's bag is multiplied by, beside its weight.
+// Returns the factor of each row of the example's bag beside its weight.
 __device__ float ScaleOf(const Bags& bags, Combiner combiner, int64_t example) {
   if (combiner == Combiner::kSum) return 1;
   float sum = 0;

@@ -6,18 +6,18 @@
 #include <cstdint>
 
 // Functions of one float32 without a branch or a call, so that a loop over them
-// becomes vector code. NaN gives NaN. The largest errors are measured in
-// vector_math_test.cc over all of [-90, 90].
+// becomes vector code. NaN gives NaN. vector_math_test.cc measures the largest
+// errors over all of [-90, 90].
 
 #define PARASOL_VECTOR_MATH __attribute__((always_inline)) inline
 
 namespace parasol::vector_math {
 
-// e^x for x up to 88; 0 below -87, where float32 has hardly anything left.
-// Relative error below 1e-7.
+// Returns e^x for x up to 88; 0 below -87, where float32 has hardly anything
+// left. Relative error below 1e-7.
 //
-// With n the integer next to x / ln 2: 2^n · e^r, |r| <= ln 2 / 2, by Cephes's
-// polynomial. Adding 1.5 · 2^23 leaves n in the low bits of the sum.
+// With n the integer next to x / ln 2, this is 2^n · e^r, |r| <= ln 2 / 2, by
+// Cephes's polynomial. Adding 1.5 · 2^23 leaves n in the low bits of the sum.
 PARASOL_VECTOR_MATH float Exp(float x) {
   constexpr float kRound = 12582912.0f;
   constexpr float kLog2E = 1.44269504f;
@@ -40,15 +40,15 @@ PARASOL_VECTOR_MATH float Exp(float x) {
   return x < -87.0f ? 0.0f : p * power;
 }
 
-// 1 / (1 + e^-x). Error below 2e-7.
+// Returns 1 / (1 + e^-x). Error below 2e-7.
 PARASOL_VECTOR_MATH float Sigmoid(float x) {
   const float e = Exp(-std::fabs(x));
   const float of_magnitude = 1.0f / (1.0f + e);
   return x < 0 ? e * of_magnitude : of_magnitude;
 }
 
-// Relative error below 3e-7: by Cephes's polynomial where 1 - e^-2|x| would
-// lose digits.
+// Returns tanh x. Relative error below 3e-7; small x go through Cephes's
+// polynomial, because 1 - e^-2|x| would lose digits there.
 PARASOL_VECTOR_MATH float Tanh(float x) {
   const float magnitude = std::fabs(x);
   const float e = Exp(-2 * magnitude);
@@ -63,15 +63,15 @@ PARASOL_VECTOR_MATH float Tanh(float x) {
   return magnitude < 0.625f ? near : (x < 0 ? -far : far);
 }
 
-// e^(-x²/2), which NormalCdf() computes too.
+// Returns e^(-x²/2), which NormalCdf() computes too.
 PARASOL_VECTOR_MATH float Bell(float x) {
   constexpr float kInverseSqrt2 = 0.70710678f;
   const float z = std::fabs(x) * kInverseSqrt2;
   return Exp(-z * z);
 }
 
-// Φ(x) = (1 + erf(x / √2)) / 2. Error below 4e-7: Abramowitz and
-// Stegun, 7.1.26.
+// Returns Φ(x) = (1 + erf(x / √2)) / 2. Error below 4e-7 (Abramowitz and
+// Stegun, 7.1.26).
 PARASOL_VECTOR_MATH float NormalCdf(float x) {
   constexpr float kInverseSqrt2 = 0.70710678f;
   const float z = std::fabs(x) * kInverseSqrt2;

@@ -8,11 +8,12 @@
 
 namespace parasol {
 
-// `size` zeros at `data`, in the device's memory. Enqueues on the compute
-// stream and returns. Unavailable: the device was lost.
+// Writes `size` zeros to `data`, in the device's memory. Enqueues on the
+// compute stream and returns. Error Unavailable: the device was lost.
 absl::Status Zero(Device& device, float* data, int64_t size);
 
-// What the function above chooses from.
+// The implementations for CPU and CUDA devices. The function above calls the
+// one for `device`.
 namespace cpu {
 absl::Status Zero(Device& device, float* data, int64_t size);
 }  // namespace cpu

@@ -8,9 +8,10 @@
 
 namespace parasol {
 
-// `layer`, which has no activation yet (a dense, a conv2d), with one on its
-// output: computed in the layer's own kernel where it has such a form,
-// otherwise in place after it. A softmax is over the last axis.
+// Returns `layer`, which has no activation yet (a dense, a conv2d), with
+// `activation` on its output. The layer's own kernel computes it if it can,
+// otherwise it is computed in place afterwards. A softmax is over the last
+// axis.
 std::unique_ptr<const Layer> WithActivation(std::unique_ptr<const Layer> layer,
                                             job::Activation activation);
 

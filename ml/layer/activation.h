@@ -10,9 +10,9 @@
 
 namespace parasol {
 
-// y = activation(x), of one input of any shape; a softmax is over the last
-// axis. A linear one is a view.
-//   InvalidArgument  it does not fit the inputs: says why.
+// The layer y = activation(x) for one input of any shape; a softmax is over the
+// last axis. A linear activation is a view.
+//   InvalidArgument  the activation does not fit the inputs: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
     job::Activation activation, absl::Span<const LayerInput> inputs);
 

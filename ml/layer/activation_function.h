@@ -6,7 +6,7 @@
 
 namespace parasol {
 
-// The kernels' name of it.
+// Returns the kernels' constant for the job file's activation.
 inline ActivationFunction FunctionOf(job::Activation activation) {
   switch (activation) {
     case job::ACTIVATION_UNSPECIFIED:

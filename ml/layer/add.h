@@ -10,7 +10,7 @@
 namespace parasol {
 
 // The sum of its inputs, all of one shape. Has a form with a relu.
-//   InvalidArgument  one is not dense, or their shapes differ.
+//   InvalidArgument  an input is not dense, or their shapes differ.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeAdd(
     absl::Span<const LayerInput> inputs);
 

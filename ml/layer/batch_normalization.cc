@@ -18,7 +18,7 @@ namespace {
 constexpr double kMomentum = .99;
 constexpr double kEpsilon = 1e-3;
 
-// Which variable is where; kNone: it has none.
+// Positions of the variables in Layer::variables(); kNone if there is none.
 struct Positions {
   static constexpr size_t kNone = -1;
 
@@ -30,7 +30,7 @@ struct Positions {
     variance = next++;
   }
 
-  // Of the values or the gradients of the variables.
+  // Returns the array of a variable's values or gradients, or null.
   template <typename T>
   static T* At(absl::Span<T* const> arrays, size_t position) {
     return position == kNone ? nullptr : arrays[position];

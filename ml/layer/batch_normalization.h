@@ -10,11 +10,11 @@
 
 namespace parasol {
 
-// tf.keras.layers.BatchNormalization over all axes but the last. Variables,
-// each one number for each channel: gamma, beta (if the spec has them),
-// moving_mean, moving_variance. The last two are not trained; their gradients
-// are (1 - momentum) · (moving - batch's), where the batch's variance is the
-// unbiased one.
+// The layer tf.keras.layers.BatchNormalization over all axes but the last.
+// Variables, each with one number for each channel: gamma, beta (if the spec
+// has them), moving_mean, moving_variance. The last two are not trained; their
+// gradients are (1 - momentum) · (moving - batch's), with the batch's unbiased
+// variance.
 //   InvalidArgument  the input is not one tensor, or a number is out of range.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
     const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs);

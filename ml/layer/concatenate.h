@@ -10,8 +10,9 @@
 
 namespace parasol {
 
-// Its inputs one after another along spec.axis(). All other axes are equal.
-//   InvalidArgument  they are not, there is no such axis, or one is not dense.
+// The inputs one after another along spec.axis(). All other axes are equal.
+//   InvalidArgument  they are not equal, there is no such axis, or an input is
+//                    not dense.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
     const job::Concatenate& spec, absl::Span<const LayerInput> inputs);
 

@@ -16,7 +16,7 @@
 namespace parasol {
 namespace {
 
-// Of tensors [examples, before, axis, after], by the element.
+// Concatenates tensors [examples, before, axis, after], element by element.
 std::vector<double> Reference(const LayerValues& values,
                               const std::vector<Shape>& shapes, size_t axis) {
   const absl::Span<const int64_t> first(shapes[0]);

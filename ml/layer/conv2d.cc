@@ -16,7 +16,7 @@
 namespace parasol {
 namespace {
 
-// Of the kernel: cuBLAS counts in int.
+// Largest number of elements of the kernel: cuBLAS counts in int.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 constexpr int64_t kUnitStride[] = {1};
 

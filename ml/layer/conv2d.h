@@ -10,8 +10,8 @@
 
 namespace parasol {
 
-// tf.keras.layers.Conv2D: variables kernel [height, width, channels, filters]
-// and bias [filters].
+// The layer tf.keras.layers.Conv2D: variables kernel [height, width, channels,
+// filters] and bias [filters].
 //   InvalidArgument  the input is not an image, or the window does not fit.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConv2D(
     const job::Conv2D& spec, absl::Span<const LayerInput> inputs);

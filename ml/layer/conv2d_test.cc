@@ -52,7 +52,7 @@ const Case kCases[] = {
      {3, 5, 2}},
 };
 
-// What the layer is to compute, from its spec.
+// Returns the specification of the layer of a case.
 LayerReference ReferenceOf(const Case& c) {
   return [&c](const LayerValues& values) {
     const job::Conv2D spec = Spec(c.spec);

@@ -41,7 +41,7 @@ absl::Status CheckAxes(absl::Span<const int64_t> shape) {
   return absl::OkStatus();
 }
 
-// What the job file says of a layer, with the code that computes it, if any.
+// A layer as the job file declares it, with the code that computes it, if any.
 class DeclaredLayer : public Layer {
  public:
   static absl::StatusOr<std::unique_ptr<DeclaredLayer>> Make(
@@ -114,7 +114,8 @@ class DeclaredLayer : public Layer {
     return absl::OkStatus();
   }
 
-  // What a declaration can't say of variables, and what the model relies on.
+  // Checks properties of variables that a declaration cannot state and the
+  // model relies on.
   static absl::Status CheckCode(const Layer& code) {
     for (const VariableSpec& variable : code.variables()) {
       if (variable.trained) continue;

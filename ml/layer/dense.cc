@@ -15,10 +15,10 @@
 namespace parasol {
 namespace {
 
-// Of one matrix: cuBLAS counts in int.
+// Largest number of elements of one matrix: cuBLAS counts in int.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
-// Which matrices a pass multiplies.
+// Shapes of the matrices that a pass multiplies.
 struct DenseShape {
   int64_t examples = 0;
   int64_t inputs = 0;

@@ -10,9 +10,9 @@
 
 namespace parasol {
 
-// y = activation(x · kernel + bias) of one input [k]. Variables kernel
-// [k, units] (glorot_uniform by default), bias [units] (zeros).
-//   InvalidArgument  it does not fit the input: says why.
+// The layer y = activation(x · kernel + bias) for one input [k]. Variables are
+// kernel [k, units] (glorot_uniform by default) and bias [units] (zeros).
+//   InvalidArgument  the spec does not fit the input: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
     const job::Dense& spec, absl::Span<const LayerInput> inputs);
 

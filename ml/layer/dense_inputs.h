@@ -8,11 +8,11 @@
 
 namespace parasol {
 
-// The shape of a layer's only input.
-//   InvalidArgument  there are several, or it is a list of ids.
+// Returns the shape of a layer's only input.
+//   InvalidArgument  there are several inputs, or the input is a list of ids.
 absl::StatusOr<Shape> OnlyDenseInput(absl::Span<const LayerInput> inputs);
 
-// That there are inputs, and all of them tensors.
+// Checks that there are inputs, and that all are tensors.
 //   InvalidArgument  otherwise.
 absl::Status CheckDenseInputs(absl::Span<const LayerInput> inputs);
 

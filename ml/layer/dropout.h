@@ -10,10 +10,10 @@
 
 namespace parasol {
 
-// y = x in evaluation. In training each element is 0 with probability
-// spec.rate(), otherwise x / (1 - rate): by the pass's seed
-// (ml/kernel/dropout.h), so that nothing is kept for the backward pass.
-//   InvalidArgument  rate is not in [0, 1), or it has not one dense input.
+// The layer y = x in evaluation. In training each element is 0 with probability
+// spec.rate(), otherwise x / (1 - rate). The zeros follow from the pass's seed
+// (ml/kernel/dropout.h), so nothing is kept for the backward pass.
+//   InvalidArgument  rate is not in [0, 1), or the input is not one tensor.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDropout(
     const job::Dropout& spec, absl::Span<const LayerInput> inputs);
 

@@ -13,7 +13,8 @@ namespace parasol {
 
 // Rows of a table: [ids of an example, table_width]. Weights of ids are not
 // read.
-//   InvalidArgument  its input is not one list of ids, as many in each example.
+//   InvalidArgument  the input is not one list of ids with the same number of
+//                    ids in each example.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
     const job::Embedding& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);

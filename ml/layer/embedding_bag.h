@@ -13,7 +13,7 @@ namespace parasol {
 
 // The weighted rows of an example's ids, added up or averaged: [table_width].
 // Variable bias [table_width] (zeros), if spec.use_bias().
-//   InvalidArgument  its input is not one list of ids.
+//   InvalidArgument  the input is not one list of ids.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbeddingBag(
     const job::EmbeddingBag& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);

@@ -9,8 +9,9 @@
 
 namespace parasol {
 
-// Of x [fields, width], the sum of x[f] · x[g] over all pairs of fields: [1].
-//   InvalidArgument  its input is not one of two axes.
+// The sum of x[f] · x[g] over all pairs of fields of its input x [fields,
+// width]: [1].
+//   InvalidArgument  the input is not one tensor of two axes.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeFactorizationMachine(
     absl::Span<const LayerInput> inputs);
 

@@ -9,8 +9,8 @@
 
 namespace parasol {
 
-// Its one input, seen as one axis.
-//   InvalidArgument  it does not fit the inputs: says why.
+// The one input, seen as one axis.
+//   InvalidArgument  the layer does not fit the inputs: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeFlatten(
     absl::Span<const LayerInput> inputs);
 

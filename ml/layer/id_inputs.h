@@ -7,8 +7,8 @@
 
 namespace parasol {
 
-// A layer's only input, a list of ids.
-//   InvalidArgument  there are several, or it is a tensor.
+// Returns a layer's only input, a list of ids.
+//   InvalidArgument  there are several inputs, or the input is a tensor.
 absl::StatusOr<LayerInput> OnlyIdInput(absl::Span<const LayerInput> inputs);
 
 }  // namespace parasol

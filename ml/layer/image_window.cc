@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-// Of a window and of a stride, in pixels: the product of two is an int32.
+// Largest window and stride, in pixels: the product of two is an int32.
 constexpr int64_t kMaxPixels = 1 << 15;
 
 std::string Text(absl::Span<const int64_t> numbers) {

@@ -12,7 +12,7 @@
 
 namespace parasol {
 
-// How a window slides over the images that come into a layer.
+// The window that slides over the images that come into a layer.
 struct ImageWindow {
   WindowAxis height;
   WindowAxis width;
@@ -23,11 +23,13 @@ struct ImageWindow {
   }
 };
 
+// Checks that `image` is an image.
 //   InvalidArgument  `image` is not [height, width, channels].
 absl::Status CheckImage(const Shape& image);
 
-// `size` and `stride`: height and width, or one number for both; no stride:
-// `default_stride`, both. Padding is kValid unless it is set.
+// Returns the window for images of shape `image`. `size` and `stride` are
+// height and width, or one number for both. An empty `stride` stands for
+// `default_stride`. Padding is kValid unless it is set.
 //   InvalidArgument  `image` is not [height, width, channels], a number is
 //                    missing or out of range, or no window fits.
 absl::StatusOr<ImageWindow> FitImageWindow(

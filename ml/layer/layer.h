@@ -17,121 +17,125 @@ namespace parasol {
 // Axes of one example, without the batch; images are height, width, channels.
 using Shape = std::vector<int64_t>;
 
-// 1 for a scalar: {}.
+// Number of elements of an example of this shape; 1 for a scalar, {}.
 inline int64_t ElementsOf(absl::Span<const int64_t> shape) {
   int64_t elements = 1;
   for (const int64_t axis : shape) elements *= axis;
   return elements;
 }
 
-// What comes into a layer: a float32 tensor, or (embedding layers) a list of
+// An input of a layer: a float32 tensor, or (for embedding layers) a list of
 // ids that are looked up in a sparse table.
 struct LayerInput {
   enum class Kind { kDense, kIds };
   Kind kind = Kind::kDense;
   Shape shape = {};  // dense
-  // Ids: how many each example has; 0: any number.
+  // Number of ids of each example, for kIds; 0: any number.
   int64_t ids_per_example = 0;
 };
 
-// The rows of a sparse table that a batch needs, and who needs them. Arrays are
-// in the device's memory.
+// The rows of a sparse table that a batch needs, and the examples that need
+// them. Arrays are in the device's memory.
 struct RowsView {
-  const float* rows = nullptr;  // [num_rows, width], each id's once
+  const float* rows = nullptr;  // [num_rows, width], one for each distinct id
   int64_t num_rows = 0;
-  // Of example i: positions and weights [offsets[i], offsets[i + 1]).
+  // Start of each example's positions and weights: example i has [offsets[i],
+  // offsets[i + 1]).
   const int32_t* offsets = nullptr;    // [examples + 1]
-  const int32_t* positions = nullptr;  // [total]: which of `rows`
+  const int32_t* positions = nullptr;  // [total]: indices of `rows`
   const float* weights = nullptr;      // [total]; null: all 1
   int64_t total = 0;
 };
 
-// One layer for batches of a given number of examples, on one device: with the
-// memory and the primitives that this takes, so that a step allocates nothing.
-// Everything is enqueued on the compute stream. Not thread-safe.
+// One layer for batches of a given number of examples, on one device, with the
+// memory and the primitives for them, so that a step allocates nothing. All
+// work is enqueued on the compute stream. Not thread-safe.
 class LayerPass {
  public:
-  // Arrays are float32, row-major, [examples, shape...], in the device's
-  // memory, and stay until the backward pass is over. `variables`: values of
-  // the layer's own, in the order of Layer::variables().
+  // Arguments of the forward pass. Arrays are float32, row-major, [examples,
+  // shape...], in the device's memory, and stay until the backward pass is
+  // over. `variables` are the values of the layer's own variables, in the order
+  // of Layer::variables().
   struct Forward {
-    absl::Span<const float* const> x;  // one for each input; null: ids
+    absl::Span<const float* const> x;  // one for each input; null for ids
     float* y = nullptr;
     absl::Span<const float* const> variables;
     RowsView rows;
     bool training = false;
-    // Of what is random in this pass: the same number, the same values.
+    // Seed of all randomness in this pass: the same seed gives the same values.
     uint64_t seed = 0;
   };
   struct Backward {
     absl::Span<const float* const> x;
     const float* y = nullptr;
-    // The loss's gradient by y. May be changed in place.
+    // Gradient of the loss by y. The layer may change it in place.
     float* dy = nullptr;
-    // The loss's gradient by each x, to be written (not added to). Null where
-    // nobody wants it. Overlaps nothing.
+    // Gradients of the loss by each x, which the layer writes (does not add
+    // to). Null if the gradient is not wanted. They overlap no other array.
     absl::Span<float* const> dx;
     absl::Span<const float* const> variables;
-    // To be written. Of a variable that is not trained: what is to be
-    // subtracted from it.
+    // Gradients by the variables, which the layer writes. For a variable that
+    // is not trained it is the number to be subtracted from it.
     absl::Span<float* const> gradients;
     RowsView rows;
-    // [num_rows, width], to be added to: a table may have several layers.
+    // Gradients [num_rows, width] by the rows. The layer adds to them, because
+    // several layers may read one table.
     float* row_gradients = nullptr;
-    uint64_t seed = 0;  // that of Forward
+    uint64_t seed = 0;  // the same as Forward::seed
   };
 
   virtual ~LayerPass() = default;
 
   virtual absl::Status RunForward(const Forward& pass) = 0;
 
-  // The backward pass is these two, after RunForward() with training, one right
-  // after the other and with the same argument. The first one writes all
-  // `gradients` (which leave while the second one computes) and may write what
-  // else it likes; the second one writes what is left: dx, row_gradients. It is
-  // not called where neither is wanted.
+  // Two halves of the backward pass. They are called after RunForward() with
+  // training, one right after the other and with the same argument.
+  // RunVariableGradients() writes all `gradients` (which are sent while the
+  // second half computes) and may write any other output. RunInputGradients()
+  // writes the rest: dx, row_gradients. It is not called if neither is wanted.
   virtual absl::Status RunVariableGradients(const Backward& pass) = 0;
   virtual absl::Status RunInputGradients(const Backward& pass) = 0;
 };
 
-// A layer of a model: what shape its output has and which variables. Immutable,
-// and needs no device: the chief places variables by it.
+// A layer of a model: the shape of its output and its variables. Immutable, and
+// needs no device: the chief places variables by it.
 class Layer {
  public:
   virtual ~Layer() = default;
 
   const Shape& output_shape() const { return output_shape_; }
-  // Named without the layer: "kernel".
+  // Variables of the layer, named without the layer: "kernel".
   const std::vector<VariableSpec>& variables() const { return variables_; }
-  // l2 of each variable: l2 · (sum of squares) is the model's to add to the
-  // loss. As long as variables(); 0: none.
+  // The l2 of each variable, as long as variables(); 0 for none. The model adds
+  // l2 · (sum of squares) to the loss.
   const std::vector<double>& variable_l2() const { return variable_l2_; }
-  // Of the sparse table that it reads; empty: none.
+  // Name of the sparse table that the layer reads; empty if none.
   const std::string& table() const { return table_; }
-  // l2 of the rows that a batch reads.
+  // The l2 of the rows that a batch reads.
   double row_l2() const { return row_l2_; }
 
-  // The same layer with a relu on its output, computed at once; null: it has no
-  // such form.
+  // Returns the same layer with a relu on its output, computed by the same
+  // kernel, or null if it has no such form.
   virtual std::unique_ptr<const Layer> WithRelu() const { return nullptr; }
-  // Its output has the bytes of its only input: there is nothing to compute,
-  // and NewPass() is not called.
+  // Returns true if the output has the bytes of the only input. Nothing is
+  // computed then, and NewPass() is not called.
   virtual bool IsView() const { return false; }
 
-  // What saves the model a copy in the backward pass:
-  // dy is only read, so that another layer may have the same one.
+  // Two properties that save the model a copy in the backward pass.
+  // KeepsOutputGradient(): dy is only read, so that another layer may read it
+  // too.
   virtual bool KeepsOutputGradient() const { return false; }
-  // Every dx is dy as RunVariableGradients() leaves it (a sum's terms):
-  // RunInputGradients() is not called.
+  // PassesGradientOn(): every dx equals dy as RunVariableGradients() leaves it
+  // (as for a sum's terms), and RunInputGradients() is not called.
   virtual bool PassesGradientOn() const { return false; }
 
-  // A training pass of it may be recorded and replayed (ml/device/recorder.h):
-  // it reads neither seed nor rows, and for the same arrays it enqueues the
-  // same work, which computes nothing on the host.
+  // Returns true if a training pass may be recorded and replayed
+  // (ml/device/recorder.h): it reads neither seed nor rows, and for the same
+  // arrays it enqueues the same work and computes nothing on the host.
   virtual bool IsRecordable() const { return false; }
 
-  // `examples`: of every batch that goes through the pass. Borrows the device
-  // and the layer.
+  // Returns a pass for batches of `examples` examples each. It borrows the
+  // device and the layer.
   //   ResourceExhausted  the device is full.
   virtual absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const = 0;

@@ -10,9 +10,10 @@
 
 namespace parasol {
 
-// y = gamma · (x - mean) / sqrt(variance + epsilon) + beta over the last axis.
-// Variables gamma (ones) and beta (zeros), of that axis.
-//   InvalidArgument  it has not one dense input, or that is a scalar.
+// The layer y = gamma · (x - mean) / sqrt(variance + epsilon) + beta over the
+// last axis. Variables are gamma (ones) and beta (zeros), with one number for
+// each element of that axis.
+//   InvalidArgument  the input is not one tensor, or it is a scalar.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
     const job::LayerNormalization& spec, absl::Span<const LayerInput> inputs);
 

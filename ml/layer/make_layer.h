@@ -10,10 +10,11 @@
 
 namespace parasol {
 
-// The layer that `spec` describes, for these inputs. Fields that are not set
-// have their defaults. The width of the sparse table that it reads is
-// `table_width`; 0 if it reads none.
-//   InvalidArgument  it does not fit them: says why, without the layer's name.
+// Returns the layer that `spec` describes, for these inputs. Fields that are
+// not set have their defaults. `table_width` is the width of the sparse table
+// that the layer reads; 0 if it reads none.
+//   InvalidArgument  the spec does not fit the inputs: says why, without the
+//                    layer's name.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeLayer(
     const job::Layer& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);

@@ -8,10 +8,10 @@
 
 namespace parasol {
 
-// That a normalization's epsilon is at most 1, and as float32 neither 0 nor
-// denormal: kernels compute 1 / sqrt(variance + epsilon) with it, also where
-// the variance is 0.
-//   InvalidArgument  otherwise, also of NaN.
+// Checks that a normalization's epsilon is at most 1, and as float32 neither 0
+// nor denormal: kernels compute 1 / sqrt(variance + epsilon) with it, also for
+// a variance of 0.
+//   InvalidArgument  it is not, or it is NaN.
 inline absl::Status CheckEpsilon(double epsilon) {
   constexpr double kLeast = std::numeric_limits<float>::min();
   if (epsilon >= kLeast && epsilon <= 1) return absl::OkStatus();

@@ -10,9 +10,9 @@
 
 namespace parasol {
 
-// Zeros around each example.
-//   InvalidArgument  not as many numbers as axes, a number is negative, or the
-//                    input is not one tensor.
+// The input with zeros around each example.
+//   InvalidArgument  the spec has more or fewer numbers than axes, a number is
+//                    negative, or the input is not one tensor.
 absl::StatusOr<std::unique_ptr<const Layer>> MakePad(
     const job::Pad& spec, absl::Span<const LayerInput> inputs);
 

@@ -10,15 +10,15 @@
 
 namespace parasol {
 
-// tf.keras.layers.MaxPool2D and AveragePooling2D.
+// The layers tf.keras.layers.MaxPool2D and AveragePooling2D.
 //   InvalidArgument  the input is not an image, or the window does not fit.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeMaxPool(
     const job::Pool& spec, absl::Span<const LayerInput> inputs);
 absl::StatusOr<std::unique_ptr<const Layer>> MakeAveragePool(
     const job::Pool& spec, absl::Span<const LayerInput> inputs);
 
-// tf.keras.layers.GlobalAveragePooling2D: [height, width, channels] to
-// [channels].
+// The layer tf.keras.layers.GlobalAveragePooling2D: [height, width, channels]
+// to [channels].
 //   InvalidArgument  the input is not an image.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeGlobalAveragePool(
     absl::Span<const LayerInput> inputs);

@@ -9,13 +9,14 @@
 
 namespace parasol {
 
-// A float32 variable of a model, whole (before it is split).
+// A float32 variable of a model, whole (before it is split into parts).
 struct VariableSpec {
   std::string name = {};  // "dense_1/kernel"
   std::vector<int64_t> shape = {};
   job::Initializer initializer = {};
-  // False: no optimizer changes it. What is pushed for it is subtracted as it
-  // is (moving means): the ps holds it with SGD, learning rate 1.
+  // False if no optimizer changes the variable, as for moving means. The ps
+  // subtracts what is pushed for it as it is: it holds the variable with SGD
+  // and learning rate 1.
   bool trained = true;
 
   int64_t elements() const;  // 1 for a scalar

@@ -7,11 +7,11 @@
 
 namespace parasol {
 
-// Whether the batch has labels that `loss` has a meaning for: classes, that is
-// integers from 0 to the number of outputs; probabilities that add up to 1;
-// numbers from 0 to 1; finite numbers.
-//   InvalidArgument  it has another number of labels, or one that is none:
-//                    names the example and the value.
+// Checks that each label of the batch has a meaning for `loss`: classes, that
+// is integers from 0 to the number of outputs - 1; probabilities that add up to
+// 1; numbers from 0 to 1; or finite numbers.
+//   InvalidArgument  the batch has another number of labels, or a label without
+//                    a meaning: names the example and the value.
 absl::Status CheckLabels(const LossSpec& loss, const Batch& batch);
 
 }  // namespace parasol

@@ -13,27 +13,30 @@
 
 namespace parasol {
 
-// What training minimises: a number for each example, from what the model makes
-// of it and its labels. Immutable, thread-safe.
+// The function that training minimises: a number for each example, computed
+// from the model's outputs for it and its labels. Immutable, thread-safe.
 class Loss {
  public:
-  // `outputs`: of the model, for one example. Errors of ResolveLoss().
+  // Returns the loss for a model that has `outputs` outputs for one example.
+  // Errors are those of ResolveLoss().
   static absl::StatusOr<std::unique_ptr<const Loss>> Create(
       const job::Loss& loss, int64_t outputs);
 
-  // Labels of one example: 1 for a class number.
+  // Number of labels of one example: 1 for a class number.
   int64_t label_width() const { return spec_.label_width; }
 
-  //   InvalidArgument  the batch has another number of labels, or one that has
-  //                    no meaning here: names the example and the value.
+  // Checks the labels of `batch`.
+  //   InvalidArgument  the batch has another number of labels, or a label that
+  //                    has no meaning here: names the example and the value.
   absl::Status CheckLabels(const Batch& batch) const;
 
-  // Arrays are in the device's memory: outputs [examples, outputs], labels
-  // [examples, label_width()] that CheckLabels() has found good, weights
-  // [examples] or null: all 1. Writes `losses` [examples], each times its
-  // weight, and unless it is null `gradient` [examples, outputs]: of the mean
-  // of `losses`, which divides by the number of examples, not by the sum of
-  // weights. Enqueues on the compute stream and returns; allocates nothing.
+  // Writes `losses` [examples], each times its weight, and unless it is null
+  // `gradient` [examples, outputs], the gradient of the mean of `losses`. The
+  // mean divides by the number of examples, not by the sum of weights. Inputs
+  // are outputs [examples, outputs], labels [examples, label_width()] that
+  // CheckLabels() has accepted, and weights [examples] or null for 1. All
+  // arrays are in the device's memory. Enqueues on the compute stream and
+  // returns; allocates nothing.
   //   Unavailable  the device was lost.
   absl::Status Compute(Device& device, const float* outputs,
                        const float* labels, const float* weights,

@@ -8,16 +8,17 @@
 
 namespace parasol {
 
-// A job's loss together with the model that it is for. Needs no device.
+// A job's loss together with properties of its model. Needs no device.
 struct LossSpec {
   job::Loss::KindCase kind = job::Loss::KIND_NOT_SET;
   double label_smoothing = 0;
-  int64_t outputs = 0;      // of the model, for one example
+  int64_t outputs = 0;      // the model's, for one example
   int64_t label_width = 0;  // labels of one example: 1 for a class number
 };
 
+// Resolves `loss` for a model that has `outputs` outputs for one example.
 //   InvalidArgument  no kind is chosen, label_smoothing is not in [0, 1), or
-//                    the outputs are too few or too many for it: names it.
+//                    the loss does not allow this number of outputs: names it.
 absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs);
 
 }  // namespace parasol

@@ -73,7 +73,7 @@ double Auc::Value() const {
   Combine(scores);
   double positives = 0;
   double negatives = 0;
-  double pairs = 0;  // that are in the right order
+  double pairs = 0;  // pairs in the right order
   for (const Score& score : scores) {
     pairs += score.positive * (negatives + score.negative / 2);
     positives += score.positive;

@@ -8,32 +8,33 @@
 namespace parasol {
 
 // The area under the ROC curve: the probability that a positive example has a
-// higher score than a negative one, both drawn by their weights; equal scores
+// higher score than a negative one, both drawn by their weights. Equal scores
 // count half.
 //
-// Keeps the weights of up to `max_scores` (4 and more) scores, 24 bytes each.
-// Below half as many it is exact. When there are more, the lowest bits of all
-// scores are dropped until there are at most half as many, and scores that
-// agree in the rest are equal: the error is at most half the share of pairs of
-// a positive and a negative example that this makes equal. A million examples
-// with half a million different scores keep about 2^-15 of a score's value.
-// Adding and merging in any order gives the same but for the rounding of sums.
+// Keeps the weights of up to `max_scores` (at least 4) scores, 24 bytes each.
+// The result is exact for fewer than half as many scores. When there are more
+// than `max_scores`, the lowest bits of all scores are dropped until at most
+// half as many scores remain. Scores that agree in the remaining bits count as
+// equal, so the error is at most half the share of the pairs of a positive and
+// a negative example whose scores become equal. A million examples with half a
+// million different scores keep about 2^-15 of a score's value. Adding and
+// merging in any order gives the same result but for the rounding of sums.
 class Auc {
  public:
   explicit Auc(size_t max_scores = size_t{1} << 20);
 
   void Add(float score, bool positive, double weight);
-  // As if all of `other`'s examples had been added here.
+  // Adds all of `other`'s examples.
   void Merge(const Auc& other);
 
-  // NaN where there is no pair: without positive or without negative examples
-  // (of a weight above 0); and when a score was NaN.
+  // Returns the area. NaN if there is no pair, that is no positive or no
+  // negative example of a weight above 0, or if a score was NaN.
   double Value() const;
 
  private:
-  // All examples of one score.
+  // Sums of the weights of all examples of one score.
   struct Score {
-    // The score's bits, so that they compare like the scores.
+    // The score's bits, changed so that they compare like the scores.
     uint32_t order;
     double positive;  // weight
     double negative;
@@ -46,7 +47,7 @@ class Auc {
   size_t max_scores_;
   int dropped_bits_ = 0;
   bool has_nan_ = false;
-  // One `order` may be there several times.
+  // Scores with weights. Several elements may have the same `order`.
   std::vector<Score> scores_;
 };
 

@@ -17,7 +17,7 @@ struct Example {
   double weight = 1;
 };
 
-// By its definition: every pair is looked at.
+// Computes the area by its definition, from every pair.
 double AucOfPairs(const std::vector<Example>& examples) {
   double right = 0;
   double all = 0;

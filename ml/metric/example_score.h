@@ -6,14 +6,16 @@
 
 namespace parasol {
 
-// What one example adds to a metric that is a mean over examples, from the
-// model's outputs for it and its labels. Of several outputs it is their mean.
+// A function that returns what one example adds to a metric that is a mean over
+// examples, from the model's outputs for it and its labels. For several outputs
+// it is their mean.
 using ExampleScore = double (*)(absl::Span<const float> outputs,
                                 absl::Span<const float> labels);
 
-// `metric` is one that ResolveMetrics() allows with `loss`, but not auc. Of
-// root_mean_squared_error it is the square. A prediction is the sigmoid of an
-// output with binary_crossentropy, and the output itself otherwise.
+// Returns the function of `metric`, which is any metric but auc that
+// ResolveMetrics() allows with `loss`. The function of root_mean_squared_error
+// returns the square. A prediction is the sigmoid of an output with
+// binary_crossentropy, and the output itself otherwise.
 ExampleScore ExampleScoreOf(job::Metric::KindCase metric,
                             job::Loss::KindCase loss);
 

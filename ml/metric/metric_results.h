@@ -7,10 +7,11 @@
 
 namespace parasol {
 
-// Metrics by their names in the job file, in its order. NaN: undefined.
+// Values of metrics with their names in the job file, in its order. NaN stands
+// for undefined.
 using MetricResults = std::vector<std::pair<std::string, double>>;
 
-// For logs: "accuracy 0.9712, auc 0.9034, loss 0.0934".
+// Returns a text for logs: "accuracy 0.9712, auc 0.9034, loss 0.0934".
 std::string Describe(const MetricResults& metrics, double loss);
 
 }  // namespace parasol

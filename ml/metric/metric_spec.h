@@ -10,17 +10,17 @@
 
 namespace parasol {
 
-// As the job file has it: "root_mean_squared_error".
+// Returns the metric's name in job files: "root_mean_squared_error".
 const std::string& NameOf(job::Metric::KindCase metric);
 
-// What is evaluated of a model beside its loss: model.metric in its order, or
-// without any what suits the loss:
+// Returns the metrics that are evaluated for a model beside its loss:
+// model.metric in its order, or if that is empty the ones that suit the loss:
 //   (sparse_)categorical_crossentropy  accuracy
-//   binary_crossentropy                accuracy, and of one output auc
+//   binary_crossentropy                accuracy, and for one output auc
 //   mean_squared_error                 root_mean_squared_error
 // Needs no device.
 //   InvalidArgument  a metric has no kind, is there twice, or has no meaning
-//                    for this loss or so many outputs: names it.
+//                    for this loss or this number of outputs: names it.
 absl::StatusOr<std::vector<job::Metric::KindCase>> ResolveMetrics(
     const job::Model& model, const LossSpec& loss);
 

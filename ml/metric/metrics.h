@@ -15,26 +15,26 @@
 
 namespace parasol {
 
-// The metrics of a job's model over a data set, batch by batch. Each is a mean
-// over examples, in which an example counts by its weight (divided by the sum
-// of weights; the loss divides by the number of examples). Their memory is
-// bounded, see Auc. Not thread-safe.
+// The metrics of a job's model over a data set, added up batch by batch. Each
+// is a mean over examples in which an example counts by its weight: it divides
+// by the sum of weights, while the loss divides by the number of examples.
+// Memory is bounded, see Auc. Not thread-safe.
 class Metrics {
  public:
-  // `outputs`: of the model, for one example. Errors of ResolveLoss() and
-  // ResolveMetrics().
+  // Returns the metrics of `model`, which has `outputs` outputs for one
+  // example. Errors are those of ResolveLoss() and ResolveMetrics().
   static absl::StatusOr<Metrics> Create(const job::Model& model,
                                         int64_t outputs);
 
-  // `outputs`: [examples, outputs] of the model for `batch`, whose labels the
-  // model's loss has found good.
+  // Adds the examples of `batch`, whose labels Loss::CheckLabels() has
+  // accepted. `outputs` is [examples, outputs] of the model for `batch`.
   void Add(const Batch& batch, absl::Span<const float> outputs);
-  // As if all of `other`'s batches had been added here; it is of the same
-  // model.
+  // Adds all batches of `other`, whose model must be the same.
   void Merge(const Metrics& other);
 
-  // By their names in the job file, in its order. NaN: undefined so far, as
-  // everything is without examples, and auc without examples of both kinds.
+  // Returns the metrics with their names in the job file, in its order. NaN
+  // stands for undefined: all metrics without examples, and auc without
+  // examples of both kinds.
   MetricResults Results() const;
 
  private:

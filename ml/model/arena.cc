@@ -19,7 +19,7 @@ ArenaLayout LayOut(absl::Span<const ArenaBlock> blocks) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return blocks[a].size > blocks[b].size;
   });
-  std::vector<size_t> placed;  // by offset
+  std::vector<size_t> placed;  // sorted by offset
   for (const size_t block : order) {
     int64_t offset = 0;
     for (const size_t other : placed) {

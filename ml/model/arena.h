@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// Memory that is in use from time `first` to time `last`.
+// Memory that is in use from time `first` to time `last`, both included.
 struct ArenaBlock {
   int64_t size = 0;
   size_t first = 0;
@@ -17,12 +17,13 @@ struct ArenaBlock {
 };
 
 struct ArenaLayout {
-  std::vector<int64_t> offsets;  // by block
+  // Offset of each block in the array, in the blocks' order.
+  std::vector<int64_t> offsets;
   int64_t size = 0;
 };
 
-// Places for blocks in one array, where those that are in use at the same time
-// do not overlap: the largest first, each as low as it fits.
+// Places the blocks in one array so that blocks in use at the same time do not
+// overlap. Takes the largest block first and puts each as low as it fits.
 ArenaLayout LayOut(absl::Span<const ArenaBlock> blocks);
 
 }  // namespace parasol

@@ -10,7 +10,7 @@
 namespace parasol {
 namespace {
 
-// Of one array that a batch needs: kernels count in int32.
+// Largest number of elements of one array of a batch: kernels count in int32.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
 absl::Status CheckSize(const Graph& graph, const Batch& batch) {

@@ -7,8 +7,8 @@
 
 namespace parasol {
 
-// That `batch` has what the graph's inputs say, in arrays that no pass is too
-// large for. Labels are the loss's to check.
+// Checks that `batch` has the inputs that the graph declares, in arrays that
+// are not too large for a pass. Labels are left to Loss::CheckLabels().
 //   InvalidArgument  names the input, the example and what is wrong.
 absl::Status CheckBatch(const Graph& graph, const Batch& batch);
 

@@ -67,10 +67,10 @@ Batch BatchOf(int64_t size, uint32_t seed) {
 struct Trained {
   Values values;
   std::map<uint64_t, std::vector<float>> rows;
-  double loss_sum = 0;  // of all steps
+  double loss_sum = 0;  // sum over all steps
 };
 
-// By plain gradient descent, on batches of two sizes.
+// Trains by plain gradient descent, on batches of two sizes.
 Trained Descend(Model& model, int steps) {
   constexpr float kRate = .05f;
   Trained trained;

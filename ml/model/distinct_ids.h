@@ -9,23 +9,25 @@
 
 namespace parasol {
 
-// The different ones of a batch's ids, numbered in the order in which they were
-// first seen. Its memory is used again. Not thread-safe.
+// The distinct ids of a batch, numbered in the order in which they are first
+// seen. Its memory is used again. Not thread-safe.
 class DistinctIds {
  public:
   // Forgets all ids, in constant time.
   void Clear();
 
-  // Writes to `positions`, as long as `ids`, each one's number. At most 2^31
-  // ids in all between two Clear().
+  // Writes the number of each of `ids` to `positions`, which is as long as
+  // `ids`. At most 2^31 ids in all may be added between two calls of Clear().
   void Add(absl::Span<const uint64_t> ids, int32_t* positions);
 
-  // By number. Valid until the next Add() or Clear().
+  // The distinct ids, indexed by their numbers. Valid until the next Add() or
+  // Clear().
   absl::Span<const uint64_t> ids() const { return ids_; }
 
  private:
-  // Of a hash table with open addressing, a power of two that is more than
-  // twice the ids in it. A slot of another round is empty.
+  // A slot of a hash table with open addressing. The number of slots is a power
+  // of two that is more than twice the number of ids. A slot whose `round` is
+  // not the present one is empty.
   struct Slot {
     uint64_t id = 0;
     int32_t number = 0;
@@ -33,7 +35,7 @@ class DistinctIds {
   };
 
   void Reserve(size_t ids);
-  // That of `id`, or the empty one where it belongs.
+  // Returns the slot of `id`, or the empty slot where it belongs.
   Slot& Find(uint64_t id);
 
   std::vector<Slot> slots_;

@@ -19,14 +19,16 @@
 namespace parasol {
 namespace {
 
-// Of one variable and of one example between two layers: cuBLAS counts in int.
+// Largest number of elements of one variable, and of one example between two
+// layers: cuBLAS counts in int.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 constexpr int kMaxLayers = 1000;
 constexpr int kMaxInputs = 1000;
 constexpr size_t kMaxNameLength = 200;
 constexpr char kOnlyInput[] = "input";
 
-// That all axes of `shape` are positive and their product is not too large.
+// Checks that all axes of `shape` are positive and their product is not too
+// large.
 absl::Status CheckShape(absl::Span<const int64_t> shape) {
   int64_t elements = 1;
   for (int64_t axis : shape) {
@@ -314,7 +316,8 @@ class Resolver {
         absl::StrCat("an l2 of ", l2, " is not a number from 0"));
   }
 
-  // What nobody reads would be computed, or sent, for nothing: it is a slip.
+  // Checks that every value is read. An unread one would be computed, or sent,
+  // for nothing, and is a mistake in the job file.
   absl::Status CheckUse() const {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       if (used_.contains(i) || spec_.layer().empty()) continue;
@@ -359,7 +362,7 @@ class Resolver {
   absl::flat_hash_map<std::string, size_t> tables_;
   // The first layer that reads each table.
   absl::flat_hash_map<std::string, std::string> readers_;
-  // By the name of the input or layer.
+  // Numbers of values by the name of the input or layer.
   absl::flat_hash_map<std::string, size_t> values_;
   absl::flat_hash_set<std::string> variables_;  // names
   absl::flat_hash_set<size_t> used_;

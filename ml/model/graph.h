@@ -14,54 +14,60 @@
 
 namespace parasol {
 
-// What a model reads of an example.
+// An input that a model reads of each example.
 struct GraphInput {
   std::string name = {};
   LayerInput what = {};
-  size_t index = 0;  // in Batch::dense or Batch::ids
-  // Whether each example must have ids_per_example: an `embedding` reads it.
+  size_t index = 0;  // index in Batch::dense or Batch::ids
+  // True if each example must have exactly ids_per_example ids, because an
+  // `embedding` reads the input.
   bool needs_each_column = false;
 };
 
-// A layer and what it is applied to. Values are numbered: first the graph's
-// inputs, then each node's output.
+// A layer and the values that it is applied to. Values are numbered: first the
+// graph's inputs, then each node's output.
 struct GraphNode {
   std::string name = {};
   std::shared_ptr<const Layer> layer = nullptr;
-  std::vector<size_t> inputs;  // values
-  bool is_relu = false;        // and nothing else
-  size_t first_variable = 0;   // those of the layer follow each other
+  std::vector<size_t> inputs;  // numbers of values
+  bool is_relu = false;        // the layer is a relu and nothing else
+  // Index of the layer's first variable; its others follow.
+  size_t first_variable = 0;
 };
 
 // A table in which layers look up ids.
 struct GraphTable {
   std::string name = {};
   int64_t width = 0;
-  // Whose ids: in the order of Batch::ids, each once. None: nobody reads it.
+  // Indices in Batch::ids, ascending, of the inputs that are looked up in this
+  // table. Empty if no layer reads the table.
   std::vector<size_t> id_inputs = {};
-  double l2 = 0;  // the same in all layers that read it
+  double l2 = 0;  // the same in all layers that read the table
 };
 
-// A job's model, checked: every default filled in, every shape known.
+// A job's model after all checks: every default is filled in, every shape is
+// known.
 struct Graph {
   std::vector<GraphInput> inputs;
-  std::vector<GraphNode> nodes;    // each behind those that it reads
-  std::vector<GraphTable> tables;  // as in the job
-  // Of all layers, one after another, and their l2.
+  std::vector<GraphNode> nodes;    // each behind the nodes that it reads
+  std::vector<GraphTable> tables;  // same order as the job's
+  // Variables of all layers, one layer after another, and the l2 of each.
   std::vector<VariableSpec> variables;
   std::vector<double> variable_l2;
 
   size_t num_values() const { return inputs.size() + nodes.size(); }
-  // The node whose output value `value` is; null: the value is an input.
+  // Returns the node whose output is value `value`; null if the value is an
+  // input.
   const GraphNode* Producer(size_t value) const {
     return value < inputs.size() ? nullptr : &nodes[value - inputs.size()];
   }
-  // Of one example; 0 for ids.
+  // Returns the number of elements of a value for one example; 0 for ids.
   int64_t ElementsOfValue(size_t value) const;
-  // Of the last layer.
+  // Number of elements of the last layer's output for one example.
   int64_t outputs() const { return ElementsOfValue(num_values() - 1); }
 };
 
+// Resolves `spec` to a graph.
 //   InvalidArgument  the spec is not a model: names the layer.
 absl::StatusOr<Graph> ResolveGraph(const job::Model& spec);
 

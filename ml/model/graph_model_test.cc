@@ -35,7 +35,7 @@ class GraphModelTest : public ModelTestBase {
     return values;
   }
 
-  // That the model's gradients are those of `loss`, of the batch's mean.
+  // Checks that the model's gradients are those of `loss`, of the batch's mean.
   static void CheckGradients(
       Model& model, const Batch& batch,
       const std::function<double(const std::vector<Matrix>&)>& loss) {
@@ -210,7 +210,8 @@ TEST_P(GraphModelTest, ABatchMayBeStagedWhileAnotherOneIsThere) {
   EXPECT_EQ(other.result.examples, 9);
 }
 
-// Of a batch of one, a kernel's gradient is 0 exactly where its input is.
+// With a batch of one example, a kernel's gradient is 0 exactly where its input
+// is.
 TEST_P(GraphModelTest, TwoDropoutsOfAModelDropDifferentElements) {
   constexpr int kWidth = 64;
   const std::unique_ptr<Model> model = Make(

@@ -11,9 +11,10 @@
 
 namespace parasol {
 
-// Memory for `size` elements that grows by at least half, so that sizes that
-// vary soon cost nothing. What it held is gone when it grew.
-//   ResourceExhausted  there is not enough.
+// Makes `array` at least `size` elements long, in the device's memory. It grows
+// by at least half, so that varying sizes soon need no allocation. An array
+// that grows loses its contents.
+//   ResourceExhausted  there is not enough memory.
 template <typename T>
 absl::Status Grow(Device& device, size_t size, Array<T>& array) {
   if (size <= array.size() && array.size() > 0) return absl::OkStatus();
@@ -21,7 +22,7 @@ absl::Status Grow(Device& device, size_t size, Array<T>& array) {
   ASSIGN_OR_RETURN(array, device.NewArray<T>(larger));
   return absl::OkStatus();
 }
-// As above, of host memory.
+// Does the same as Grow() for an array in host memory.
 template <typename T>
 absl::Status GrowOnHost(Device& device, size_t size, Array<T>& array) {
   if (size <= array.size() && array.size() > 0) return absl::OkStatus();
@@ -30,28 +31,29 @@ absl::Status GrowOnHost(Device& device, size_t size, Array<T>& array) {
   return absl::OkStatus();
 }
 
-// What a pass reads of a batch, where the device reads it: in place on a device
-// that shares the host's memory, otherwise a copy.
+// Values of a batch at an address where the device reads them: in place on a
+// device that shares the host's memory, otherwise a copy.
 template <typename T>
 class InputArray {
  public:
-  // Enqueues the copy on the copy-in stream. `values` stay as long as data() is
-  // read. The copy of the last Load() has been made.
+  // Enqueues the copy of `values` on the copy-in stream. The caller keeps
+  // `values` as long as data() is read, and calls Load() only after the copy of
+  // the last Load() is complete.
   absl::Status Load(Device& device, absl::Span<const T> values) {
     data_ = values.empty() ? nullptr : values.data();
     if (device.shares_host_memory() || values.empty()) return absl::OkStatus();
     RETURN_IF_ERROR(GrowOnHost(device, values.size(), host_));
     RETURN_IF_ERROR(Grow(device, values.size(), on_device_));
     data_ = on_device_.data();
-    // Through pinned memory: from pageable memory the driver would copy the
-    // same bytes the same way, but keep this thread waiting for it.
+    // Pinned memory, because from pageable memory the driver would copy the
+    // same bytes the same way, but keep this thread waiting.
     std::copy(values.begin(), values.end(), host_.data());
     return device.Copy(Device::Stream::kCopyIn,
                        absl::MakeConstSpan(host_.data(), values.size()),
                        on_device_.data());
   }
 
-  // Null after an empty Load().
+  // Address of the values for the device. Null after an empty Load().
   const T* data() const { return data_; }
 
  private:

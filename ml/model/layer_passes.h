@@ -14,18 +14,19 @@
 
 namespace parasol {
 
-// The passes of a plan's steps for batches of several sizes: those of the sizes
-// that were used last are kept, for an epoch's last batch is smaller. Not
+// The passes of a plan's steps for batches of several sizes. The passes of the
+// sizes used last are kept, because an epoch's last batch is smaller. Not
 // thread-safe.
 class LayerPasses {
  public:
   static constexpr size_t kMaxSizes = 4;
 
-  // Both must outlive it.
+  // `plan` and `device` must outlive this object.
   LayerPasses(const Plan& plan, Device& device)
       : plan_(plan), device_(device) {}
 
-  // By step. Valid until the next call.
+  // Returns the passes for batches of `examples` examples, one for each step.
+  // Valid until the next call.
   //   ResourceExhausted  the device is full.
   absl::StatusOr<absl::Span<const std::unique_ptr<LayerPass>>> For(
       int64_t examples);
@@ -38,7 +39,7 @@ class LayerPasses {
 
   const Plan& plan_;
   Device& device_;
-  std::vector<Set> sets_;  // the one that was used last first
+  std::vector<Set> sets_;  // the set used last comes first
 };
 
 }  // namespace parasol

@@ -160,7 +160,7 @@ class GraphModel final : public Model {
   VariableMemory memory_;
   PassExecutor executor_;
   PassRecordings recordings_;
-  PassKey key_;  // of the present pass; here lest each step allocates
+  PassKey key_;  // key of the present pass; kept here lest each step allocates
 };
 
 }  // namespace

@@ -21,8 +21,8 @@ namespace parasol {
 // Sums over a batch, so that batches of different sizes add up exactly.
 struct BatchResult {
   int64_t examples = 0;
-  // Of the per-example losses, each times its weight, and `examples` times the
-  // L2 terms: divided by `examples` it is Keras's loss.
+  // Sum of the per-example losses, each times its weight, plus `examples` times
+  // the L2 terms. Divided by `examples` it is Keras's loss.
   double loss_sum = 0;
 };
 
@@ -32,12 +32,12 @@ struct TableUse {
   int64_t width = 0;
 };
 
-// A batch on its way through a model: its ids looked up, its rows, and on a
-// CUDA device its copy there. Its memory is used again from batch to batch.
+// A batch on its way through a model, with its ids looked up, its rows, and on
+// a CUDA device its copy there. Its memory is used again from batch to batch.
 class StagedBatch {
  public:
-  // What the batch needs of one table. `values` [ids.size(), width] is for the
-  // caller to write before the pass: a pull's target.
+  // The rows of one table that the batch needs. The caller writes `values`
+  // [ids.size(), width] before the pass: it is the target of a pull.
   struct Rows {
     size_t table = 0;
     absl::Span<const uint64_t> ids;  // each once
@@ -46,20 +46,20 @@ class StagedBatch {
 
   virtual ~StagedBatch() = default;
 
-  // One for each of Model::tables(), perhaps without ids. Valid until the next
-  // Stage() of this batch.
+  // The rows of each of Model::tables(), perhaps without ids. Valid until the
+  // next Stage() of this batch.
   virtual absl::Span<const Rows> rows() const = 0;
 };
 
-// Who gets the gradients of a pass: called from its thread, last layer first,
-// as soon as a gradient is in host memory. It stays valid until the second next
-// call of Gradients() (double-buffered, so that it can be sent while the next
-// step computes).
+// Callbacks that take the gradients of a pass. They are called from the pass's
+// thread, last layer first, as soon as a gradient is in host memory. The
+// gradient stays valid until the second next call of Gradients(): it is
+// double-buffered, so that it can be sent while the next step computes.
 struct GradientSinks {
   absl::FunctionRef<void(size_t variable, absl::Span<const float> gradient)>
       variable;
-  // After all variables, each of Model::tables() once, perhaps without ids;
-  // `gradients` [ids.size(), width] is summed by id.
+  // Called after all variables, once for each of Model::tables(), perhaps
+  // without ids. `gradients` [ids.size(), width] is summed by id.
   absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
                          absl::Span<const float> gradients)>
       rows;
@@ -67,17 +67,19 @@ struct GradientSinks {
 
 struct EvaluatedBatch {
   BatchResult result;
-  // [examples, outputs of the last layer], on the host, until the next pass.
+  // Outputs [examples, outputs of the last layer] on the host. Valid until the
+  // next pass.
   absl::Span<const float> outputs;
 };
 
 // A model built from the job, on one device. Variables are numbered as
 // VariablesOf(spec) lists them, tables as in spec.sparse_table. It keeps the
-// memory of its activations for the largest batch that it has seen: a step of
-// the same size allocates nothing. Not thread-safe; one thread at a time.
+// memory of its activations for the largest batch that it has seen, so a step
+// of the same size allocates nothing. Not thread-safe; one thread at a time.
 class Model {
  public:
-  //   InvalidArgument  the spec is not a model; names the layer.
+  // Builds the model of `spec` on `device`.
+  //   InvalidArgument  the spec is not a model: names the layer.
   static absl::StatusOr<std::unique_ptr<Model>> Create(const job::Model& spec,
                                                        Device& device);
   virtual ~Model() = default;
@@ -85,37 +87,38 @@ class Model {
   virtual const std::vector<VariableSpec>& variables() const = 0;
   virtual const std::vector<TableUse>& tables() const = 0;
 
-  // Where the next value of variable `index` is written on the host, float32,
-  // by the caller (a pull's target; pinned memory on a CUDA device). It is
-  // another array than the one that Gradients() and Evaluate() read, so a pull
-  // may fill it while a step computes. Valid, with unspecified contents, until
-  // the next Upload(index).
+  // Host memory, float32, to which the caller writes the next value of variable
+  // `index` (the target of a pull; pinned on a CUDA device). Gradients() and
+  // Evaluate() read another array, so a pull may fill this one while a step
+  // computes. Valid, with unspecified contents, until the next Upload(index).
   virtual absl::Span<float> HostValue(size_t index) = 0;
 
-  // Makes what was written to HostValue(index) the value that the next pass
-  // reads: an exchange of two arrays on the CPU, a copy to the device on CUDA.
-  // HostValue(index) is another array afterwards.
+  // Makes the contents of HostValue(index) the value that the next pass reads:
+  // the CPU exchanges two arrays, CUDA copies to the device. HostValue(index)
+  // is another array afterwards.
   virtual absl::Status Upload(size_t index) = 0;
 
-  // For batches of this model, which must outlive it. One is enough, or two to
-  // stage a batch while the other one's rows are on their way.
+  // Returns an object for batches of this model, which must outlive it. One is
+  // enough; two allow staging a batch while the other one's rows are on their
+  // way.
   virtual std::unique_ptr<StagedBatch> NewStagedBatch() = 0;
 
-  // Takes `batch`, which must stay until its pass is over, into `staged`, whose
-  // own pass is over.
+  // Puts `batch` into `staged`. The caller keeps `batch` until its pass is
+  // over, and stages only when the last pass of `staged` is over.
   //   InvalidArgument  the batch is empty, does not fit the model's inputs, or
-  //                    a label is none of the loss's: names it.
+  //                    has a label that the loss does not accept: names it.
   //   Unavailable      the device was lost.
   virtual absl::Status Stage(const Batch& batch, StagedBatch& staged) = 0;
 
-  // Forward and backward pass: the gradient of the batch's *mean* loss. `seed`
-  // is all that is random in this pass (dropout).
+  // Runs the forward and backward pass for the gradient of the batch's *mean*
+  // loss. All randomness of the pass (dropout) comes from `seed`.
   //   Unavailable  the device was lost.
   virtual absl::StatusOr<BatchResult> Gradients(StagedBatch& staged,
                                                 uint64_t seed,
                                                 GradientSinks sinks) = 0;
 
-  // Forward pass only, as in evaluation: nothing is dropped. Errors as above.
+  // Runs the forward pass only, as in evaluation, without dropout. Errors are
+  // those of Gradients().
   virtual absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) = 0;
 };
 

@@ -30,7 +30,8 @@ void Count() {
 }  // namespace
 
 #if !defined(PARASOL_SANITIZER)
-// What operator new and everything else of this process allocates with.
+// The functions that operator new and everything else in this process allocate
+// with.
 extern "C" {
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);

@@ -63,7 +63,7 @@ Batch FactorsBatch() {
           .labels = {0, 1, 1}};
 }
 
-// By table and id.
+// Rows by table and id.
 using TableRows = std::map<std::pair<size_t, uint64_t>, std::vector<double>>;
 
 class ModelRowsTest : public ModelTestBase {

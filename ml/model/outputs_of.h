@@ -8,8 +8,8 @@
 
 namespace parasol {
 
-// How many outputs a model has for one example: what its loss compares with
-// labels. Needs no device.
+// Returns the number of outputs that a model has for one example, which its
+// loss compares with labels. Needs no device.
 //   InvalidArgument  the spec is not a model: names the layer.
 absl::StatusOr<int64_t> OutputsOf(const job::Model& spec);
 

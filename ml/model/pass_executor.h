@@ -23,9 +23,9 @@
 
 namespace parasol {
 
-// Enqueues what a pass computes, in order; waits for nothing. Errors are those
-// of the device: ResourceExhausted, it is full; Unavailable, it was lost. Not
-// thread-safe.
+// Enqueues the work of a pass, in order, and waits for nothing. Errors are
+// those of the device: ResourceExhausted, it is full; Unavailable, it was lost.
+// Not thread-safe.
 class PassExecutor {
  public:
   struct Options {
@@ -33,22 +33,24 @@ class PassExecutor {
     uint64_t seed = 0;
   };
 
-  // All must outlive it.
+  // All arguments must outlive this object.
   PassExecutor(const Graph& graph, const Plan& plan, const Loss& loss,
                VariableMemory& variables, Device& device);
 
-  // Makes room for a pass over `batch`, whose rows have been written, and lets
-  // the compute stream wait for what has been copied to the device. `batch`
-  // stays until the pass is over. What follows may be enqueued once more, or be
-  // recorded.
+  // Makes room for a pass over `batch`, whose rows have been written, and
+  // orders the compute stream behind the copies to the device. The caller keeps
+  // `batch` until the pass is over. The work that follows may be enqueued
+  // again, or be recorded.
   absl::Status Begin(StagedInputs& batch, const Options& options);
 
-  // Every step's output, then the losses, which are fetched.
+  // Enqueues every step's output, then the losses, which are fetched to the
+  // host.
   absl::Status RunForward();
 
-  // In training, after RunForward(). `written` is called when what writes a
-  // step's variables' gradients has been enqueued, and nothing behind it; an
-  // error of it ends the pass. The rows' gradients are fetched at the end.
+  // Enqueues the backward pass, in training, after RunForward(). Calls
+  // `written` for each step right after the last work that writes the gradients
+  // of the step's variables has been enqueued; an error of `written` ends the
+  // pass. The rows' gradients are fetched at the end.
   absl::Status RunBackward(
       absl::FunctionRef<absl::Status(const PlanStep& step)> written);
 
@@ -92,11 +94,11 @@ class PassExecutor {
   LayerPasses layer_passes_;
   RowGradientMemory row_gradients_;
 
-  // Of the present pass.
+  // State of the present pass.
   Options options_;
   StagedInputs* batch_ = nullptr;
-  absl::Span<const std::unique_ptr<LayerPass>> passes_;  // by step
-  std::vector<Arguments> arguments_;                     // by step
+  absl::Span<const std::unique_ptr<LayerPass>> passes_;  // one per step
+  std::vector<Arguments> arguments_;                     // one per step
 };
 
 }  // namespace parasol

@@ -15,21 +15,22 @@
 
 namespace parasol {
 
-// What a pass through a plan needs beside variables and batch: every step's
-// output, the gradients between the steps, the losses. As large as the largest
-// batch seen. Gradients that are not needed at the same time share their
+// Memory that a pass through a plan needs beside variables and batch: every
+// step's output, the gradients between the steps, the losses. Sized for the
+// largest batch seen. Gradients that are not needed at the same time share
 // memory. Not thread-safe.
 class PassMemory {
  public:
-  // Both must outlive it. `terms`: numbers that are added to a pass's loss.
+  // `plan` and `device` must outlive this object. `terms` is the number of
+  // terms that are added to a pass's loss.
   PassMemory(const Plan& plan, size_t terms, Device& device);
 
-  // Makes room for a pass over so many examples; `with_gradients` once it is to
-  // be a backward pass too. What was there is gone when there was not enough.
+  // Makes room for a pass over `examples` examples, and for its backward pass
+  // if `with_gradients`. Memory that has to grow loses its contents.
   //   ResourceExhausted  the device is full.
   absl::Status Reserve(int64_t examples, bool with_gradients);
 
-  // On the device, of the present pass.
+  // Addresses on the device, for the present pass.
   float* output(size_t step) const { return outputs_[step].data(); }
   float* gradient(size_t buffer) const {
     return gradients_.data() + layout_.offsets[buffer];
@@ -37,12 +38,12 @@ class PassMemory {
   float* losses() const { return losses_.data() + terms_; }  // [examples]
   float* term(size_t index) const { return losses_.data() + index; }
 
-  // Starts to bring losses and terms, or the model's output, to the host once
-  // the compute stream gets here.
+  // Two copies to the host, of losses and terms or of the model's output, which
+  // are enqueued behind the work that is on the compute stream now.
   absl::Status FetchLosses();
   absl::Status FetchOutput();
-  // Waits for what was fetched. The sum of all losses, and the terms times the
-  // number of examples.
+  // Blocks until the fetched values are on the host. AwaitLossSum() returns the
+  // sum of all losses plus the terms times the number of examples.
   absl::StatusOr<double> AwaitLossSum();
   absl::StatusOr<absl::Span<const float>> AwaitOutput();
 
@@ -58,8 +59,8 @@ class PassMemory {
   int64_t output_capacity_ = 0;    // examples
   int64_t gradient_capacity_ = 0;  // examples
 
-  std::vector<Array<float>> outputs_;  // by step
-  ArenaLayout layout_;                 // of gradient buffers in gradients_
+  std::vector<Array<float>> outputs_;  // one per step
+  ArenaLayout layout_;  // offsets of gradient buffers in gradients_
   Array<float> gradients_;
   Array<float> losses_;  // terms, then losses
   std::unique_ptr<Device::Event> fetched_;

@@ -13,8 +13,8 @@
 
 namespace parasol {
 
-// What two passes of one model must have in common to enqueue the same work, as
-// long as no memory is given back between them.
+// The properties that two passes of one model must share to enqueue the same
+// work, as long as no memory is given back between them.
 struct PassKey {
   int64_t examples = 0;
   int gradient_side = 0;             // VariableMemory::gradient_side()
@@ -23,27 +23,28 @@ struct PassKey {
   friend bool operator==(const PassKey&, const PassKey&) = default;
 };
 
-// Enqueues passes: the first one of a key plainly, the second one is recorded,
-// and it and those behind it are replayed. Where there is no recorder, or once
-// it has failed, all are plain. Not thread-safe.
+// Enqueues passes. The first pass of a key is enqueued plainly, the second one
+// is recorded, and it and all later ones are replayed. Without a recorder, or
+// once it has failed, all passes are plain. Not thread-safe.
 class PassRecordings {
  public:
-  // Of them the last ones used are kept: two batches, two sides of the
-  // gradients, an epoch's last batch, and as many again.
+  // Number of recordings that are kept, the ones used last: two batches, two
+  // sides of the gradients, an epoch's last batch, and as many again.
   static constexpr size_t kMaxPasses = 8;
 
   // Borrows `device`.
   explicit PassRecordings(Device& device) : device_(device) {}
 
-  // `enqueue` enqueues the pass; it is kept, so it must work as long as this
-  // does. The error is that of a plain pass: none is lost to the recorder.
+  // Enqueues a pass by calling `enqueue` or by a replay of its work. `enqueue`
+  // is kept, so it must stay valid as long as this object. Errors are those of
+  // a plain pass; a recorder's errors are never returned.
   absl::Status Run(const PassKey& key,
                    const std::function<absl::Status()>& enqueue);
 
  private:
   struct Pass {
     PassKey key;
-    std::unique_ptr<Recorder::Recording> recording;  // null: not yet
+    std::unique_ptr<Recorder::Recording> recording;  // null: not recorded yet
   };
 
   absl::Status Replay(Pass& pass, const std::function<absl::Status()>& enqueue);
@@ -51,8 +52,8 @@ class PassRecordings {
 
   Device& device_;
   bool gave_up_ = false;
-  uint64_t releases_ = 0;     // of the device, when `passes_` began
-  std::vector<Pass> passes_;  // the one that was used last behind
+  uint64_t releases_ = 0;     // Device::releases() when `passes_` began
+  std::vector<Pass> passes_;  // the pass used last comes last
 };
 
 }  // namespace parasol

@@ -79,8 +79,8 @@ class ForwardPlanner {
   }
 
   const Graph& graph_;
-  std::vector<int> readers_;  // by value
-  // By value; none: ids.
+  std::vector<int> readers_;  // indexed by value
+  // Tensors indexed by value; nullopt: ids.
   std::vector<std::optional<PlanTensor>> tensors_;
 };
 
@@ -194,9 +194,10 @@ class BackwardPlanner {
   }
 
   Plan& plan_;
-  std::vector<bool> is_wanted_;            // by step
-  std::vector<std::optional<size_t>> of_;  // by step: its dy
-  std::vector<int> users_;                 // by buffer: dys that are there
+  std::vector<bool> is_wanted_;  // indexed by step
+  // Indexed by step: the buffer of its dy.
+  std::vector<std::optional<size_t>> of_;
+  std::vector<int> users_;  // indexed by buffer: number of dys in it
 };
 
 }  // namespace

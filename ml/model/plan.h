@@ -13,22 +13,22 @@
 
 namespace parasol {
 
-// A tensor of a pass: an input of the model or what a step computes.
+// A tensor of a pass: an input of the model or the output of a step.
 struct PlanTensor {
   bool is_input = false;
-  size_t index = 0;  // of the dense input, or of the step
+  size_t index = 0;  // index of the dense input, or of the step
 };
 
-// A layer that computes something.
+// A layer that computes something, unlike a view.
 struct PlanStep {
   std::string name = {};
   std::shared_ptr<const Layer> layer = nullptr;
-  // One for each of the layer's inputs; none: ids.
+  // One tensor for each of the layer's inputs; nullopt for ids.
   std::vector<std::optional<PlanTensor>> inputs = {};
-  int64_t outputs = 0;  // elements of one example
+  int64_t outputs = 0;  // number of elements for one example
   size_t first_variable = 0;
   size_t num_variables = 0;
-  // What it looks up: the ids of an input, in a table.
+  // The lookup of the ids of an input in a table.
   struct Lookup {
     size_t table = 0;
     size_t id_input = 0;
@@ -41,31 +41,34 @@ struct BackwardOp {
   enum class Kind { kStep, kAdd, kCopy };
   Kind kind = Kind::kStep;
 
-  // kStep: the backward pass of a step, whose dy is in `from`.
+  // Step whose backward pass a kStep runs. Its dy is in buffer `from`.
   size_t step = 0;
-  std::vector<std::optional<size_t>> dx = {};  // one for each of its inputs
+  // Buffers of the gradients by the inputs, one each; nullopt: not wanted.
+  std::vector<std::optional<size_t>> dx = {};
   bool has_input_gradients = false;
-  // kAdd: to = from + other. kCopy: to = from.
+  // Buffers of the other kinds. kAdd: to = from + other. kCopy: to = from.
   size_t from = 0;
   size_t other = 0;
   size_t to = 0;
 };
 
-// A gradient on its way. It is in use from its first operation to its last one.
+// A buffer for a gradient, in use from its first operation to its last one.
 struct GradientBuffer {
-  int64_t elements = 0;  // of one example
+  int64_t elements = 0;  // number for one example
   size_t first_op = 0;
   size_t last_op = 0;
 };
 
-// What a graph computes, in order, and where it leaves the gradients. Views are
-// gone, and each relu that could be has become part of the layer before it.
+// The operations of a graph, in order, and the buffers of their gradients.
+// Views are gone, and each relu that can be computed by the layer before it has
+// become part of that layer.
 struct Plan {
   std::vector<PlanStep> steps;
   size_t output = 0;  // the step whose output is the model's
   std::vector<BackwardOp> backward;
   std::vector<GradientBuffer> buffers;
-  // Where the loss's gradient by the output goes, before the first operation.
+  // Buffer that holds the loss's gradient by the output before the first
+  // operation.
   size_t output_gradient = 0;
 };
 

@@ -15,25 +15,26 @@
 
 namespace parasol {
 
-// Where the gradients of a pass's rows live, and how they come to the host: two
-// arrays on the host for each table, so that the last one leaves while this one
-// is written. Not thread-safe.
+// Memory for the gradients of a pass's rows, and their way to the host. Each
+// table has two arrays on the host, so that the last pass's gradients can be
+// sent while the present ones are written. Not thread-safe.
 class RowGradientMemory {
  public:
   // Borrows `device`.
   RowGradientMemory(Device& device, size_t tables)
       : device_(device), tables_(tables) {}
 
-  // Before a backward pass over `rows`: their gradients are zero, in the order
-  // of the compute stream, and those of the last pass stay in place.
+  // Prepares a backward pass over `rows`: sets their gradients to zero, in the
+  // order of the compute stream, and leaves those of the last pass in place.
   //   ResourceExhausted  the device is full.
   absl::Status Next(absl::Span<const StagedBatch::Rows> rows);
 
-  // [ids, width] in the device's memory.
+  // Gradients [ids, width] of a table, in the device's memory.
   float* gradients(size_t table);
 
-  // Starts to bring a table's gradients to the host once the compute stream
-  // gets here, and waits until they are there.
+  // Fetch() enqueues the copy of a table's gradients to the host behind the
+  // work that is on the compute stream now; Await() blocks until they are
+  // there.
   absl::Status Fetch(size_t table);
   struct Fetched {
     absl::Span<const uint64_t> ids;

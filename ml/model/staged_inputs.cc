@@ -70,7 +70,7 @@ absl::Status StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
   for (size_t i = 0; i < lookup.id_inputs.size(); ++i) {
     const std::vector<uint64_t>& ids = batch.ids[lookup.id_inputs[i]].ids;
     std::vector<int32_t>& positions = lookup.positions[i];
-    // Of a smaller batch it keeps its memory.
+    // A smaller batch keeps the memory.
     positions.resize(ids.size());
     lookup.distinct.Add(ids, positions.data());
     RETURN_IF_ERROR(lookup.staged_positions[i].Load(device_, positions));

@@ -17,36 +17,36 @@
 
 namespace parasol {
 
-// A batch as a graph's layers read it: tensors and weights where the device
-// reads them, ids as positions of rows. Tables that look up the same inputs'
-// ids share the work. Not thread-safe.
+// A batch in the form that a graph's layers read: tensors and weights at
+// addresses for the device, ids as positions of rows. Tables in which the same
+// inputs are looked up share the work. Not thread-safe.
 class StagedInputs : public StagedBatch {
  public:
-  // Both must outlive it.
+  // `graph` and `device` must outlive this object.
   StagedInputs(const Graph& graph, Device& device);
 
-  // Looks up the ids of `batch`, which has been checked and stays until its
-  // pass is over, and starts to copy it to the device.
+  // Looks up the ids of `batch` and starts to copy it to the device. The caller
+  // has checked `batch` and keeps it until its pass is over.
   //   InvalidArgument    it has too many different ids for one array.
   //   ResourceExhausted  the device is full.
   absl::Status Load(const Batch& batch);
 
   absl::Span<const Rows> rows() const override { return rows_; }
 
-  // Starts to copy the rows, which have been written, to the device: on the
-  // copy-in stream, behind Load()'s copies.
+  // Starts to copy the rows, which the caller has written, to the device: on
+  // the copy-in stream, behind Load()'s copies.
   absl::Status LoadRows();
 
   int64_t examples() const { return examples_; }
-  // Adds where a pass reads the tensors, labels and weights.
+  // Adds the addresses from which a pass reads the tensors, labels and weights.
   void ListArrays(std::vector<const float*>& arrays) const;
-  // In the device's memory; weights null: all 1.
+  // Addresses in the device's memory. Null weights stand for 1.
   const float* dense(size_t input) const { return dense_[input].data(); }
   const float* labels() const { return labels_.data(); }
   const float* weights() const { return weights_.data(); }
-  // [distinct ids, width].
+  // Rows [distinct ids, width] of a table, where the device reads them.
   absl::Span<const float> TableRows(size_t table) const;
-  // Of the ids of `id_input` in `table`.
+  // The rows of `table` with the positions of the ids of `id_input`.
   RowsView View(size_t table, size_t id_input) const;
 
  private:
@@ -54,7 +54,8 @@ class StagedInputs : public StagedBatch {
   struct Lookup {
     std::vector<size_t> id_inputs;
     DistinctIds distinct;
-    // By id input of the lookup; on the host, and where the device reads them.
+    // Positions for each id input of the lookup: on the host, and where the
+    // device reads them.
     std::vector<std::vector<int32_t>> positions;
     std::vector<InputArray<int32_t>> staged_positions;
   };

@@ -14,36 +14,39 @@
 
 namespace parasol {
 
-// Where a model's variables and their gradients live, and how they travel
-// between host and device. On the CPU nothing travels: kernels read and write
-// the arrays that the caller sees.
+// Memory for a model's variables and their gradients, and their way between
+// host and device. On the CPU nothing is copied: kernels read and write the
+// arrays that the caller sees.
 //
-// Two host arrays for each value, so that the next one arrives while this one
-// is read, and two for each gradient, so that the last one leaves while this
-// one is written. Not thread-safe.
+// Each value has two host arrays, so that the next value arrives while the
+// present one is read. Each gradient has two as well, so that the last one is
+// sent while the present one is written. Not thread-safe.
 class VariableMemory {
  public:
-  // Borrows `device`. ResourceExhausted: it is full.
+  // Borrows `device`.
+  //   ResourceExhausted  the device is full.
   static absl::StatusOr<VariableMemory> Create(
       const std::vector<VariableSpec>& variables, Device& device);
 
-  // As Model's. On a CUDA device the copy is on the copy-in stream, which the
-  // compute stream is to be ordered behind before a pass.
+  // The same as Model's functions of these names. On a CUDA device the copy is
+  // on the copy-in stream; the caller orders the compute stream behind it
+  // before a pass.
   absl::Span<float> HostValue(size_t index);
   absl::Status Upload(size_t index);
 
   // The kernels' inputs, one array per variable.
   absl::Span<const float* const> values() const { return values_; }
 
-  // Before a backward pass: the gradients written from now on leave those of
+  // Prepares a backward pass: the gradients written from now on leave those of
   // the last pass in place. The first call allocates.
   absl::Status NextGradients();
-  // Which of the two host arrays the gradients now go to.
+  // Index, 0 or 1, of the host array of each gradient that is written now.
   int gradient_side() const { return gradient_side_; }
   // The kernels' outputs, one array per variable.
   absl::Span<float* const> gradients() const { return gradients_; }
-  // Starts to bring gradient `index` to the host once the compute stream gets
-  // here, and waits until it is there.
+  // FetchGradient() enqueues the copy of gradient `index` to the host behind
+  // the work that is on the compute stream now; AwaitGradient() blocks until it
+  // is there.
   absl::Status FetchGradient(size_t index);
   absl::StatusOr<absl::Span<const float>> AwaitGradient(size_t index);
 
@@ -51,7 +54,7 @@ class VariableMemory {
   struct Value {
     std::array<Array<float>, 2> host;
     Array<float> device;  // empty on the CPU
-    int next = 0;         // host[next] is the caller's
+    int next = 0;         // host[next] is the one that the caller writes
   };
   struct Gradient {
     std::array<Array<float>, 2> host;

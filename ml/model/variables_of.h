@@ -9,8 +9,8 @@
 
 namespace parasol {
 
-// The variables of a model, in the order of its layers, kernel before bias.
-// Needs no device: the chief places them without building the model.
+// Returns the variables of a model, in the order of its layers, kernel before
+// bias. Needs no device: the chief places variables without building the model.
 //   InvalidArgument  the spec is not a model: names the layer.
 absl::StatusOr<std::vector<VariableSpec>> VariablesOf(const job::Model& spec);
 

@@ -9,18 +9,18 @@
 
 namespace parasol {
 
-// Adadelta: steps of the size of the last ones. Slots "accum_grad", a, and
-// "accum_var", s:
+// Adadelta, whose steps have the size of the last steps. Slots "accum_grad", a,
+// and "accum_var", s:
 //
 //   a = ρ·a + (1 - ρ)·g²;  u = √(s + epsilon) / √(a + epsilon) · g
 //   s = ρ·s + (1 - ρ)·u²;  w -= lr·u
 //
-//   InvalidArgument  rho is not in [0, 1), epsilon not above 0, learning_rate
-//   negative.
+//   InvalidArgument  rho is not in [0, 1), epsilon is not above 0, or
+//                    learning_rate is negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdadelta(
     const job::Adadelta& spec, const job::LearningRateSchedule& schedule);
 
-// learning_rate .001, rho .95, epsilon 1e-7.
+// Sets unset fields to learning_rate .001, rho .95, epsilon 1e-7.
 void FillDefaults(job::Adadelta& spec);
 
 }  // namespace parasol

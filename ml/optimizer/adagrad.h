@@ -9,13 +9,14 @@
 
 namespace parasol {
 
-// A step per element that shrinks with the gradients it has seen. One slot,
-// "accumulator":  a += g²;  w -= lr·g / (√a + epsilon).
-//   InvalidArgument  epsilon is not above 0, another parameter negative.
+// Adagrad: the step of each element shrinks with the gradients that the element
+// has seen. One slot, "accumulator":  a += g²;  w -= lr·g / (√a + epsilon).
+//   InvalidArgument  epsilon is not above 0, or another parameter is negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdagrad(
     const job::Adagrad& spec, const job::LearningRateSchedule& schedule);
 
-// learning_rate .001, initial_accumulator_value .1, epsilon 1e-7.
+// Sets unset fields to learning_rate .001, initial_accumulator_value .1,
+// epsilon 1e-7.
 void FillDefaults(job::Adagrad& spec);
 
 }  // namespace parasol

@@ -15,19 +15,20 @@ namespace parasol {
 //   α = lr·√(1 - β₂ᵗ) / (1 - β₁ᵗ)
 //   w -= α·m / (√v + epsilon), or with amsgrad √v̂, v̂ = max(v̂, v)
 //
-// α and the 1 - β are computed in double and then rounded: in float, 1 - .999
-// is off by 1.3e-5, which is what Keras's slot "v" is off by.
-//   InvalidArgument  a beta is not in [0, 1), epsilon not above 0,
-//   learning_rate negative.
+// α and the 1 - β are computed in double and then rounded. In float, 1 - .999
+// is off by 1.3e-5, which is the error of Keras's slot "v".
+//   InvalidArgument  a beta is not in [0, 1), epsilon is not above 0, or
+//                    learning_rate is negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
     const job::Adam& spec, const job::LearningRateSchedule& schedule);
 
-// The same but for the rows that a sparse gradient leaves out: they stay, where
-// Adam's go on by their momentum.
+// Adam, except for the rows that a sparse gradient leaves out: they stay as
+// they are, while Adam's rows go on by their momentum.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeLazyAdam(
     const job::LazyAdam& spec, const job::LearningRateSchedule& schedule);
 
-// learning_rate .001, beta_1 .9, beta_2 .999, epsilon 1e-7, no amsgrad.
+// Sets unset fields to learning_rate .001, beta_1 .9, beta_2 .999, epsilon
+// 1e-7, no amsgrad.
 void FillDefaults(job::Adam& spec);
 void FillDefaults(job::LazyAdam& spec);
 

@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// One variable in plain arrays of the caller's, for who trains without a table:
+// One variable in plain arrays of the caller, for training without a table:
 //
 //   ASSIGN_OR_RETURN(const auto adam, MakeOptimizer(spec));
 //   std::vector<float> values = …, m(values.size()), v(values.size());
@@ -20,24 +20,25 @@ namespace parasol {
 //   }
 struct VariableArrays {
   absl::Span<float> values;
-  // As many as the optimizer's slot_names(), each as long as `values`, and at
-  // first InitialSlotValue() everywhere.
+  // One array for each of the optimizer's slot_names(), each as long as
+  // `values`. The caller fills them with InitialSlotValue() before the first
+  // update.
   absl::Span<float* const> slots;
-  // Of a row: values are [rows, width].
+  // Number of values per row: `values` is [rows, width].
   size_t width = 1;
 };
 
-// One update by a gradient for each element of `variable`; `iterations` is the
-// number of updates before it.
+// Updates `variable` once, by a gradient with an element for each of its
+// elements. `iterations` is the number of updates before this one.
 //   InvalidArgument  a size does not fit.
 absl::Status ApplyDense(const Optimizer& optimizer, int64_t iterations,
                         absl::Span<const float> gradient,
                         const VariableArrays& variable);
 
-// One update by a gradient for some rows, those of `gradients`, [rows.size(),
-// width]. A row that occurs several times gets the sum, in the order of
+// Updates `variable` once, by `gradients` [rows.size(), width] for the rows
+// `rows`. A row that occurs several times gets the sum, in the order of
 // occurrence. Other rows change as optimizer.other_rows() says.
-//   InvalidArgument  a size does not fit, or a row is not one of the variable.
+//   InvalidArgument  a size does not fit, or the variable has no such row.
 absl::Status ApplySparse(const Optimizer& optimizer, int64_t iterations,
                          absl::Span<const int64_t> rows,
                          absl::Span<const float> gradients,

@@ -7,20 +7,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-// `spec.field = value`, unless it is set.
+// Sets `spec.field` to `value` unless it is set.
 #define PARASOL_SET_DEFAULT(spec, field, value) \
   if (!(spec).has_##field()) (spec).set_##field(value)
 
 namespace parasol {
 
-// Unset or 0 becomes Keras's default: its optimizers take "epsilon or 1e-7".
+// Sets an epsilon that is unset or 0 to Keras's default: Keras's optimizers
+// take "epsilon or 1e-7".
 template <typename Spec>
 void FillEpsilon(Spec& spec) {
   if (spec.epsilon() == 0) spec.set_epsilon(1e-7);
 }
 
-// InvalidArgument, naming the parameter, its value and the range, unless
-// `value` is not negative and, as a float32, finite.
+// Returns InvalidArgument, naming the parameter, its value and the range,
+// unless `value` is not negative and, as a float32, finite.
 inline absl::Status CheckNotNegative(absl::string_view name, double value) {
   if (value >= 0 && value <= std::numeric_limits<float>::max()) {
     return absl::OkStatus();
@@ -29,7 +30,7 @@ inline absl::Status CheckNotNegative(absl::string_view name, double value) {
       name, " is ", value, "; it must be a float32 of at least 0"));
 }
 
-// The same for above 0.
+// The same check for a float32 above 0.
 inline absl::Status CheckPositive(absl::string_view name, double value) {
   if (value > 0 && value <= std::numeric_limits<float>::max()) {
     return absl::OkStatus();
@@ -38,7 +39,7 @@ inline absl::Status CheckPositive(absl::string_view name, double value) {
       absl::StrCat(name, " is ", value, "; it must be a float32 above 0"));
 }
 
-// The same for at most 0.
+// The same check for a float32 of at most 0.
 inline absl::Status CheckNotPositive(absl::string_view name, double value) {
   if (value <= 0 && value >= -std::numeric_limits<float>::max()) {
     return absl::OkStatus();
@@ -47,14 +48,14 @@ inline absl::Status CheckNotPositive(absl::string_view name, double value) {
       absl::StrCat(name, " is ", value, "; it must be a float32 of at most 0"));
 }
 
-// The same for [0, 1].
+// The same check for a number in [0, 1].
 inline absl::Status CheckUpToOne(absl::string_view name, double value) {
   if (value >= 0 && value <= 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(name, " is ", value, "; it must be in [0, 1]"));
 }
 
-// The same for [0, 1).
+// The same check for a number in [0, 1).
 inline absl::Status CheckBelowOne(absl::string_view name, double value) {
   if (value >= 0 && value < 1) return absl::OkStatus();
   return absl::InvalidArgumentError(

@@ -9,23 +9,25 @@
 
 namespace parasol {
 
-// Whether every number of `schedule` is in its range.
+// Checks that every number of `schedule` is in its range.
 //   InvalidArgument  "<kind>.<field> is <value>; …".
 absl::Status CheckLearningRateSchedule(
     const job::LearningRateSchedule& schedule);
 
-// The learning rate as a function of the updates done. The formulas, of Keras's
-// schedules, stand in job.proto; computed in double. Immutable.
+// The learning rate as a function of the number of updates. The formulas are
+// those of Keras's schedules, written out in job.proto; computed in double.
+// Immutable.
 class LearningRate {
  public:
-  // Starts at `initial`, which is finite and not negative. With no kind chosen
-  // it stays there.
-  //   InvalidArgument  as CheckLearningRateSchedule.
+  // Returns a learning rate that starts at `initial`, which is finite and not
+  // negative, and stays there if `schedule` has no kind.
+  //   InvalidArgument  the same as for CheckLearningRateSchedule().
   static absl::StatusOr<LearningRate> Create(
       double initial, const job::LearningRateSchedule& schedule);
 
-  // For an element that has had `iterations` updates, 0 at its first one. Not
-  // negative; finite unless an exponential grows (a decay_rate above 1).
+  // Returns the rate for an element that has had `iterations` updates, 0 at its
+  // first one. The rate is not negative, and finite unless an exponential grows
+  // (a decay_rate above 1).
   double At(int64_t iterations) const;
 
  private:

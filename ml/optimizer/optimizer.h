@@ -13,19 +13,20 @@
 
 namespace parasol {
 
-// The elements that one update touches. All arrays have `count` elements and
-// overlap only where it says so. Owned by the caller.
+// The elements that one update touches. All arrays have `count` elements, are
+// owned by the caller, and overlap only where a field's comment allows it.
 struct UpdateSpan {
   size_t count = 0;
-  // float32 in the machine's byte order, at any alignment: where the socket's
-  // buffer happens to have it.
+  // Gradient as float32 in the machine's byte order, at any alignment, so that
+  // it can be read in place from a socket's buffer.
   const std::byte* gradient = nullptr;
-  // Values before the update, and where those after it go. May be the same
-  // array (an update in place); otherwise they don't overlap, and `value` keeps
-  // what a pull that is being sent still reads.
+  // Arrays of the values before and after the update. They may be the same
+  // array (an update in place); otherwise they do not overlap, and `value`
+  // stays as it is, for a pull that is still being sent.
   const float* value = nullptr;
   float* new_value = nullptr;
-  // As many as slot_names(), updated in place. `slots[i]` has `count` elements.
+  // One array for each of slot_names(), each of `count` elements, updated in
+  // place.
   absl::Span<float* const> slots;
 };
 
@@ -34,33 +35,34 @@ struct UpdateSpan {
 struct RowUpdate {
   size_t count = 0;
   size_t width = 0;
-  // count x width float32 in the machine's byte order, at any alignment: in the
-  // order of `rows`.
+  // Gradients [count, width] in the order of `rows`, as float32 in the
+  // machine's byte order, at any alignment.
   const std::byte* gradients = nullptr;
-  // Row i: at rows[i], `width` values, then `width` elements of each slot.
-  // Distinct.
+  // Addresses of distinct rows. At rows[i] lie `width` values, then `width`
+  // elements of each slot.
   float* const* rows = nullptr;
 };
 
-// How a gradient changes a value. Owns no memory: it works on spans of a table
-// that owns values and slots (apply.h for plain arrays). Formulas and defaults
-// are those of Keras optimizer_v2, TensorFlow 2.10. Immutable; thread-safe.
+// A rule by which a gradient changes a value. Owns no memory: it works on spans
+// of a table that owns values and slots (on plain arrays through apply.h).
+// Formulas and defaults are those of Keras optimizer_v2, TensorFlow 2.10.
+// Immutable; thread-safe.
 class Optimizer {
  public:
-  // How a sparse gradient, one of some rows, changes the rows that are not in
-  // it.
+  // Change of the rows that a sparse gradient, which has some rows of a table,
+  // does not have.
   enum class OtherRows {
     kUntouched,
-    kSlots,  // their slots change, as a gradient of 0 would do it
-    kAll,    // their values too
+    kSlots,  // slots change as by a gradient of 0
+    kAll,    // values and slots change
   };
 
   virtual ~Optimizer() = default;
 
-  // One slot array per name, each of the variable's size.
+  // Names of the slots. Each slot is an array of the variable's size.
   virtual const std::vector<std::string>& slot_names() const = 0;
 
-  // What slot `index` holds before the first update.
+  // Returns the value of every element of slot `index` before the first update.
   virtual float InitialSlotValue(size_t index) const = 0;
 
   // Applies one gradient. `iterations` is the number of updates that these
@@ -69,22 +71,23 @@ class Optimizer {
 
   virtual OtherRows other_rows() const = 0;
 
-  // Apply() for each of some rows, which have had `iterations` updates.
+  // Calls Apply() for each row of `update`. The rows have had `iterations`
+  // updates.
   virtual void ApplyRows(int64_t iterations, const RowUpdate& update) const = 0;
 
-  // What other_rows() says, for each of some rows that the same gradient does
-  // not touch. `update.gradients` is not read.
+  // Changes each row of `update`, which the gradient does not touch, as
+  // other_rows() says. `update.gradients` is not read.
   void ApplyOtherRows(int64_t iterations, const RowUpdate& update) const;
 };
 
-// The optimizer that a job names, with Keras's defaults for what is not set.
-// Clipping is not its matter (clip.h).
-//   InvalidArgument  none chosen, or a hyperparameter out of range:
+// Returns the optimizer that a job names, with Keras's defaults for fields that
+// are not set. It does not clip (see clip.h).
+//   InvalidArgument  none is chosen, or a hyperparameter is out of range:
 //                    "<kind>.<field> is <value>; …".
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
     const job::Optimizer& spec);
 
-// Keras's values for what the chosen optimizer's message does not set.
+// Sets the unset fields of the chosen optimizer's message to Keras's defaults.
 void FillDefaults(job::Optimizer& spec);
 
 }  // namespace parasol

@@ -36,7 +36,7 @@ constexpr size_t kWidth = 16;
 constexpr size_t kRows = 1 << 20;
 constexpr size_t kRowsAtOnce = 10000;
 
-// Of this thread: without what other processes had of its core.
+// Returns the CPU time of this thread, without that of other processes.
 double CpuSeconds() {
   timespec now;
   CHECK_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now), 0);
@@ -146,7 +146,7 @@ void BM_Dense(benchmark::State& state, const std::string& textproto) {
   state.counters["of_triad"] = Median(ratios);
 }
 
-// What updating rows costs if nothing is computed.
+// Updates rows without computing anything, to measure the cost of memory.
 PARASOL_MULTIVERSION
 void Touch(const std::vector<float*>& rows, size_t floats) {
   constexpr size_t kAhead = 16;

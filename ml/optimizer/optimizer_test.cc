@@ -221,7 +221,7 @@ TEST_P(OptimizerBitsTest, OtherRowsChangeAsByAGradientOfZeroOrNotAtAll) {
   EXPECT_EQ(rows, want);
 }
 
-// What a checkpoint keeps is values, slots and the number of updates.
+// A checkpoint keeps values, slots and the number of updates.
 TEST_P(OptimizerBitsTest, AStepAfterARestoreIsTheStepWithout) {
   TestTable table = InPlace();
   TestTable restored(*optimizer_, table.value);

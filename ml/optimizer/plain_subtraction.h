@@ -5,9 +5,10 @@
 
 namespace parasol {
 
-// What variables that are not trained are updated with (a batch normalization's
-// moving statistics): what is pushed for them is subtracted as it is, by SGD
-// with the learning rate 1 whatever the job's optimizer and schedule are.
+// Returns the optimizer for variables that are not trained (a batch
+// normalization's moving statistics). It subtracts what is pushed for them as
+// it is: SGD with learning rate 1, whatever the job's optimizer and schedule
+// are.
 job::Optimizer PlainSubtraction();
 
 }  // namespace parasol

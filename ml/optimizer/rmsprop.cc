@@ -16,7 +16,8 @@
 namespace parasol {
 namespace {
 
-// What is the same for all elements of one update, and what all rules share.
+// Factors that are the same for all elements of one update, and shared by all
+// rules.
 struct Factors {
   float learning_rate;
   float rho;

@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// RMSprop, with slots "rms", "momentum" if that is above 0, and "mg" if
+// RMSprop, with slots "rms", "momentum" if the momentum is above 0, and "mg" if
 // centered:
 //
 //   rms = ρ·rms + (1 - ρ)·g²;  d = rms, or if centered rms - mg²,
@@ -17,14 +17,15 @@ namespace parasol {
 //   without momentum:  w -= lr·g / (√d + epsilon)
 //   with momentum m:   mom = m·mom + lr·g / √(d + epsilon);  w -= mom
 //
-// A sparse gradient changes the slots of all rows without momentum, and its own
-// rows only with it, as TensorFlow's kernels do.
-//   InvalidArgument  rho is not in [0, 1), momentum not in [0, 1], epsilon not
-//   above 0, learning_rate negative.
+// A sparse gradient changes the slots of all rows without momentum, and only
+// its own rows with momentum, as in TensorFlow's kernels.
+//   InvalidArgument  rho is not in [0, 1), momentum is not in [0, 1], epsilon
+//                    is not above 0, or learning_rate is negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeRmsProp(
     const job::RmsProp& spec, const job::LearningRateSchedule& schedule);
 
-// learning_rate .001, rho .9, momentum 0, epsilon 1e-7, not centered.
+// Sets unset fields to learning_rate .001, rho .9, momentum 0, epsilon 1e-7,
+// not centered.
 void FillDefaults(job::RmsProp& spec);
 
 }  // namespace parasol

@@ -12,13 +12,13 @@
 
 namespace parasol {
 
-// An optimizer that is a rule (update_loop.h) for each number of updates.
-// `Derived` chooses it and computes its factors, once for a call:
+// Base of an optimizer that applies one rule (update_loop.h) per update.
+// `Derived` implements
 //
 //   template <typename Update>
 //   void WithRule(int64_t iterations, const Update& update) const;
 //
-// calls update(rule) once.
+// which chooses the rule, computes its factors, and calls update(rule) once.
 template <typename Derived>
 class RuleOptimizer : public Optimizer {
  public:
@@ -46,7 +46,8 @@ class RuleOptimizer : public Optimizer {
   struct Slots {
     std::vector<std::string> names = {};
     OtherRows other_rows = OtherRows::kUntouched;
-    // 0 but for those that are set.
+    // Initial value of each slot, in the order of `names`; 0 for slots beyond
+    // its end.
     std::vector<float> initial_values = {};
   };
 

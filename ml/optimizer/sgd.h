@@ -10,13 +10,14 @@
 namespace parasol {
 
 // Stochastic gradient descent: w -= lr·g.
+//
 // With momentum m, one slot "momentum":  a = m·a - lr·g;  w += a,
 // or, if Nesterov's,                     w += m·a - lr·g.
 //   InvalidArgument  learning_rate negative, momentum outside [0, 1].
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(
     const job::Sgd& spec, const job::LearningRateSchedule& schedule);
 
-// learning_rate .01, momentum 0, not Nesterov's.
+// Sets unset fields to learning_rate .01, momentum 0, not Nesterov's.
 void FillDefaults(job::Sgd& spec);
 
 }  // namespace parasol

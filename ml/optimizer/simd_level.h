@@ -3,13 +3,15 @@
 
 namespace parasol {
 
-// For which machines a loop is compiled, each level for more than the last.
+// Instruction set that a loop is compiled for. Each level includes the one
+// before it.
 enum class SimdLevel { kBaseline, kAvx2, kAvx512 };
 
-// The highest one that this machine has and no limit forbids. Thread-safe.
+// Returns the highest level that this machine has and LimitSimdLevel() allows.
+// Thread-safe.
 SimdLevel WidestSimdLevel();
 
-// For tests: nothing above `limit` is used from here on.
+// Limits all loops to levels up to `limit` from now on. For tests.
 void LimitSimdLevel(SimdLevel limit);
 
 }  // namespace parasol

@@ -51,7 +51,7 @@ std::vector<T> Flat(const json& nested) {
   return flat;
 }
 
-// What both files have.
+// Parses the fields that both files have.
 Trajectory Parse(const json& golden) {
   Trajectory trajectory;
   trajectory.name = golden["name"];

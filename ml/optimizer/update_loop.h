@@ -12,35 +12,36 @@
 #include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/simd_level.h"
 
-// The loops that all optimizers share. A rule is what one optimizer does to one
-// element, with what is the same for all elements of an update as members:
+// The loops that all optimizers share. A rule is the formula of one optimizer
+// for one element. The numbers that are the same for all elements of an update
+// are its members:
 //
 //   struct SgdRule {
 //     static constexpr size_t kSlots = 0;
 //     float learning_rate;
-//     // From gradient, value and each slot: the value after the update. Slots
-//     // are changed in place.
+//     // Returns the value after the update from gradient, value and each slot.
+//     // Slots are changed in place.
 //     PARASOL_RULE float operator()(float g, float w) const {
 //       return w - learning_rate * g;
 //     }
 //   };
 //
 // The loops are compiled for AVX-512, for AVX2 and for any x86-64; the machine
-// they run on picks. All versions give the same bits: each operation is rounded
-// by IEEE 754, and -ffp-contract=off (in BUILD) keeps the compiler from fusing
-// a multiplication and an addition where a machine could.
+// that runs them selects one. All versions give the same bits: each operation
+// is rounded by IEEE 754, and -ffp-contract=off (in BUILD) keeps the compiler
+// from fusing a multiplication and an addition where a machine could.
 //
-// Not PARASOL_MULTIVERSION, which GCC does not take on a template, and which a
-// test cannot steer.
+// PARASOL_MULTIVERSION is not used, because GCC does not accept it on a
+// template and a test cannot choose the version.
 
-// A rule has to be part of the loop's own function to be compiled for the same
+// A rule must be inlined into the loop's function to be compiled for the same
 // machine.
 #define PARASOL_RULE __attribute__((always_inline)) inline
 
 namespace parasol {
 namespace update_loop {
 
-// Where an update's arrays are: those of a span, or of one row.
+// Addresses of an update's arrays: of a span, or of one row.
 template <size_t kSlots>
 struct Arrays {
   const std::byte* gradient;
@@ -49,8 +50,8 @@ struct Arrays {
   std::array<float*, kSlots> slots;
 };
 
-// Everything is read before anything is written, so that the compiler need not
-// ask whether one array's element is another's.
+// Updates element `i`. Everything is read before anything is written, so that
+// the compiler need not check whether the arrays overlap.
 template <typename Rule, size_t... I>
 PARASOL_RULE void UpdateElement(const Rule& rule,
                                 const Arrays<Rule::kSlots>& arrays, size_t i,
@@ -73,7 +74,8 @@ PARASOL_RULE void UpdateElements(const Rule& rule,
   }
 }
 
-// As many as a vector has. Not unrolled, which would make them scalars.
+// Updates `kCount` elements, as many as a vector has. The loop is not unrolled,
+// because unrolling would turn it into scalar code.
 template <size_t kCount, typename Rule>
 PARASOL_RULE void UpdateVector(const Rule& rule,
                                const Arrays<Rule::kSlots>& arrays,
@@ -97,14 +99,14 @@ struct Span {
   }
 };
 
-// Rows lie anywhere: what the next ones need is fetched while this one waits,
-// so many cache lines at once. Where a row is longer than kLinesOfRow, the
-// machine itself fetches on.
+// Rows lie anywhere in memory, so the next rows are fetched while the present
+// one is updated: kLinesAhead cache lines at once, kLinesOfRow per row at most.
+// The machine itself fetches the rest of a longer row.
 constexpr size_t kCacheLine = 64;
 constexpr size_t kLinesAhead = 64;
 constexpr size_t kLinesOfRow = 8;
 
-// Of one row: how many bytes to fetch, and for which row from here.
+// Number of bytes to fetch of one row, and how many rows ahead.
 struct Prefetch {
   explicit Prefetch(size_t row_bytes)
       : bytes(std::min(row_bytes, kLinesOfRow * kCacheLine)),
@@ -155,7 +157,7 @@ struct Rows {
 template <typename Loop, typename Rule, typename Update>
 __attribute__((target("avx512f"))) void RunAvx512(const Rule& rule,
                                                   const Update& update) {
-  // A copy, which no store can change.
+  // A copy of the rule, which no store can change.
   const Rule local = rule;
   Loop::Run(local, update);
 }

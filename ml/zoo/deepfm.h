@@ -9,12 +9,12 @@
 namespace parasol::zoo {
 
 struct DeepFmOptions {
-  // Each gives one id: a missing value has one of its own.
+  // Columns that give one id each; a missing value has an id of its own.
   std::vector<job::IdColumn> fields = {};
   int64_t embedding_width = 10;
   std::vector<int64_t> hidden = {400, 400, 400};
   double dropout = 0;
-  // Of the rows that a batch reads.
+  // l2 of the rows that a batch reads.
   double embedding_l2 = 0;
 };
 

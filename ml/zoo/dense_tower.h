@@ -8,10 +8,11 @@
 
 namespace parasol::zoo {
 
-// The deep part of a model that adds up logits: dense layers "hidden_1", … of
-// these widths, each with a relu (and behind it "dropout_1", … where `dropout`,
-// a rate, is not 0), then "deep_logit", [1], without a bias: another part has
-// it.
+// Adds the deep part of a model that adds up logits: dense layers "hidden_1", …
+// of the widths `hidden`, each with a relu, then "deep_logit", [1]. If
+// `dropout`, a rate, is not 0, each hidden layer is followed by a layer
+// "dropout_1", …. "deep_logit" has no bias, because another part of the model
+// has one.
 Value DenseTower(Value x, const std::vector<int64_t>& hidden, double dropout);
 
 }  // namespace parasol::zoo

@@ -8,7 +8,7 @@
 
 namespace parasol::zoo {
 
-// The models of the example jobs, by the names of the files without
+// Returns the models of the example jobs, by the names of their files without
 // ".textproto".
 std::map<std::string, job::Model> ExampleModels();
 

@@ -14,7 +14,7 @@
 namespace parasol::zoo {
 namespace {
 
-// Where they differ: bazel run //ml/zoo:write_examples --
+// If they differ, run: bazel run //ml/zoo:write_examples --
 // --dir=$PWD/docs/examples
 TEST(ExampleModelsTest, TheExampleJobsHaveExactlyTheZoosModels) {
   for (const auto& [name, model] : ExampleModels()) {

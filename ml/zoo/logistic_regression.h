@@ -9,7 +9,7 @@
 namespace parasol::zoo {
 
 struct LogisticRegressionOptions {
-  // The input's name: that of the data set's column if `columns` is empty.
+  // Name of the input. If `columns` is empty it is also the data set's column.
   std::string input = "features";
   std::vector<job::IdColumn> columns = {};
   // l2 of the weights that a batch reads.

@@ -10,10 +10,10 @@ namespace parasol::zoo {
 
 struct MlpOptions {
   std::vector<int64_t> input_shape = {28, 28};
-  // Units of each hidden layer; all have relu.
+  // Number of units of each hidden layer; all have relu.
   std::vector<int64_t> hidden = {512};
   int64_t classes = 10;
-  // Share of the hidden units that is 0 in a training step.
+  // Share of the hidden units that are 0 in a training step.
   double dropout = 0;
   double l2 = 0;
 };

@@ -9,11 +9,11 @@
 
 namespace parasol::zoo {
 
-// `model` as a job file has it: "model {", a message on a line where it fits
-// into 120 columns, "}".
+// Returns `model` as it stands in a job file: "model {", then messages, each on
+// one line if it fits into 120 columns, then "}".
 std::string ModelText(const job::Model& model);
 
-// `job_text` with its model replaced by `model`. All other text stays.
+// Returns `job_text` with its model replaced by `model`. All other text stays.
 //   InvalidArgument  there is no "model {" at the start of a line with a "}" at
 //                    the start of a later one.
 absl::StatusOr<std::string> WithModel(absl::string_view job_text,

@@ -8,13 +8,13 @@
 namespace parasol::zoo {
 
 struct ResNetCifarOptions {
-  // n of He et al.: 6n + 2 layers. 9 is ResNet-56, 3 is ResNet-20.
+  // The n of He et al., for 6n + 2 layers: 9 is ResNet-56, 3 is ResNet-20.
   int64_t blocks_per_stage = 9;
-  // Side of a square image of three channels.
+  // Side of a square image of three channels, in pixels.
   int64_t image_size = 32;
   int64_t classes = 10;
-  // Of all kernels. The paper's weight decay d adds d · w to a gradient, which
-  // is an l2 of d / 2: this is its 1e-4.
+  // l2 of all kernels. The paper's weight decay d of 1e-4 adds d · w to a
+  // gradient, as an l2 of d / 2 does.
   double l2 = 5e-5;
   double batch_norm_momentum = .9;
 };
@@ -26,9 +26,9 @@ struct ResNetCifarOptions {
 // A): where the map is halved they take every second row and column, and the
 // channels that are missing are zeros, half of them on either side.
 //
-// One thing is younger than the paper: the last gamma of a block starts at 0,
-// so that a block is the identity at first (Goyal et al. 2017), and a learning
-// rate of .1 needs no warming up.
+// One thing differs from the paper: the last gamma of a block starts at 0, so
+// that a block is the identity at first (Goyal et al. 2017), and a learning
+// rate of .1 needs no warm-up.
 job::Model ResNetCifar(const ResNetCifarOptions& options = {});
 
 }  // namespace parasol::zoo

@@ -9,16 +9,16 @@
 namespace parasol::zoo {
 
 struct WideAndDeepOptions {
-  // Of the linear part: usually all columns, and crosses of some.
+  // Columns of the linear part: usually all columns, and crosses of some.
   std::vector<job::IdColumn> wide = {};
-  // Of the network: each an embedding of `embedding_width`.
+  // Columns of the network, each an embedding of `embedding_width`.
   std::vector<job::IdColumn> deep = {};
-  // Of the network, as they are.
+  // Numeric columns that the network reads as they are.
   std::vector<job::NumericColumn> numeric = {};
   int64_t embedding_width = 8;
   std::vector<int64_t> hidden = {100, 50};
   double dropout = 0;
-  // Of the wide weights' table, e.g. FTRL; the job's where none is chosen.
+  // Optimizer of the wide weights' table, e.g. FTRL; if not set, the job's.
   job::Optimizer wide_optimizer = {};
 };
 

@@ -25,12 +25,11 @@ inline constexpr char kLazyCopies[] = "lazy copies";
 inline constexpr char kRecording[] = "recording";
 inline constexpr char kCudaGraphs[] = "cuda:0 with graphs";
 
-// Runs each test on the CPU, on a LazyCopyDevice, and on the first CUDA device
-// where there is one.
-// The suite needs
+// A test that runs on the CPU, on a LazyCopyDevice, and on the first CUDA
+// device if there is one. The suite needs
 //   INSTANTIATE_TEST_SUITE_P(Devices, MyTest, DevicesUnderTest(), DeviceName);
-// or, with RecordersUnderTest(), runs on a RecordingDevice and on the first
-// CUDA device with graphs.
+// With RecordersUnderTest() instead, the tests run on a RecordingDevice and on
+// the first CUDA device with graphs.
 class DeviceTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -57,7 +56,8 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
 
   Device& device() { return *device_; }
 
-  // On the device, holding `values`. The memory lives as long as the test.
+  // Returns an array on the device that holds `values`. The memory lives as
+  // long as the test.
   template <typename T>
   T* Put(const std::vector<T>& values) {
     Array<T> host = *device_->NewHostArray<T>(values.size());
@@ -77,7 +77,8 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
             m.columns};
   }
 
-  // After all that was enqueued: `size` elements at `data`.
+  // Returns `size` elements at `data`, as they are after all work enqueued so
+  // far.
   template <typename T>
   std::vector<T> Get(const T* data, int64_t size) {
     Array<T> host = *device_->NewHostArray<T>(size);
@@ -111,8 +112,8 @@ inline std::string DeviceName(
   return info.param == "cpu" ? "Cpu" : "Cuda";
 }
 
-// `rows` x `columns` values in [-1, 1) that float32 holds exactly, the same for
-// the same seed.
+// A matrix [rows, columns] of values in [-1, 1) that float32 represents
+// exactly. The same seed gives the same values.
 inline reference::Matrix RandomMatrix(int64_t rows, int64_t columns,
                                       uint32_t seed) {
   reference::Matrix m(rows, columns);

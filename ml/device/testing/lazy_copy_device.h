@@ -15,8 +15,9 @@
 namespace parasol {
 
 // A CPU that keeps device and host memory apart like a CUDA device, and copies
-// between them as late as the order of the streams allows: whoever does not
-// order or wait reads what was there before. Kernels run at once.
+// between them as late as the order of the streams allows. A caller that
+// neither orders streams nor waits reads the values from before the copy.
+// Kernels run at once.
 class LazyCopyDevice : public CpuDevice {
  public:
   LazyCopyDevice() : CpuDevice(/*threads=*/1) {}
@@ -56,7 +57,7 @@ class LazyCopyDevice : public CpuDevice {
     return absl::OkStatus();
   }
 
-  // Waits for everything, as CUDA does.
+  // Waits for all pending copies before it frees, as CUDA does.
   void Free(void* data, bool on_host) override {
     Synchronize().IgnoreError();
     CpuDevice::Free(data, on_host);

@@ -14,11 +14,12 @@
 
 namespace parasol {
 
-// A LazyCopyDevice that records as a CUDA device does: while it records, copies
-// to the host are only noted, and what CUDA refuses then it refuses. Kernels,
-// which run at once, cannot be noted: a replay calls `enqueue` again, and
-// carries out those copies, orders and events that are the noted ones. Where
-// others come, it is stale, and their effects are missing.
+// A LazyCopyDevice that records as a CUDA device does. While it records, copies
+// to the host are only noted, and it refuses what CUDA refuses during a
+// capture. Kernels run at once and cannot be noted, so a replay calls `enqueue`
+// again and carries out only those copies, orders and events that equal the
+// noted ones. A replay in which others occur counts as stale, and the others
+// have no effect.
 class RecordingDevice : public LazyCopyDevice {
  public:
   int recorded() const { return recorded_; }
@@ -50,7 +51,7 @@ class RecordingDevice : public LazyCopyDevice {
  private:
   enum class Mode { kPlain, kRecording, kReplaying };
 
-  // What is enqueued beside kernels.
+  // Work other than kernels.
   struct Work {
     enum class Kind { kCopy, kOrder, kEvent };
     Kind kind = Kind::kCopy;
@@ -94,7 +95,7 @@ class RecordingDevice : public LazyCopyDevice {
     return Enqueue({.on = stream, .from = from, .to = to, .bytes = bytes});
   }
 
-  // A capture that was broken once stays so.
+  // Breaks the recording, which stays broken.
   absl::Status Refuse(const char* what) {
     broken_ = absl::UnavailableError(what);
     return broken_;
@@ -106,7 +107,7 @@ class RecordingDevice : public LazyCopyDevice {
         return CarryOut(work);
       case Mode::kRecording:
         work_.push_back(work);
-        // Part of what the kernels do.
+        // Copies on the compute stream run at once, as the kernels do.
         return work.on == Stream::kCompute && work.kind == Work::Kind::kCopy
                    ? CarryOut(work)
                    : absl::OkStatus();
@@ -165,8 +166,8 @@ class RecordingDevice : public LazyCopyDevice {
   Mode mode_ = Mode::kPlain;
   bool refuses_to_record_ = false, refuses_to_replay_ = false;
   absl::Status broken_;
-  std::vector<Work> work_;  // of what is recorded or replayed
-  size_t next_ = 0;         // of `work_`, in a replay
+  std::vector<Work> work_;  // recorded, or to be replayed
+  size_t next_ = 0;         // next index in `work_` in a replay
   bool is_stale_ = false;
   int recorded_ = 0, replayed_ = 0, stale_ = 0;
 };

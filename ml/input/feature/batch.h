@@ -8,24 +8,25 @@ namespace parasol {
 
 // A tensor input of a model, on the host.
 struct DenseFeature {
-  std::vector<int64_t> shape = {};  // of one example: {28, 28}
+  std::vector<int64_t> shape = {};  // shape of one example: {28, 28}
   std::vector<float> values = {};   // [size, shape...], row-major
 };
 
-// An id input: of example i, ids and weights [offsets[i], offsets[i + 1]).
+// An id input. Example i has the ids and weights [offsets[i], offsets[i + 1]).
 struct IdFeature {
   std::vector<int32_t> offsets = {};  // [size + 1], from 0
   std::vector<uint64_t> ids = {};
-  std::vector<float> weights = {};  // as many; empty: all 1
+  std::vector<float> weights = {};  // one for each id; empty: all 1
 };
 
 // Examples that go through a model together.
 struct Batch {
-  int64_t size = 0;  // examples
+  int64_t size = 0;  // number of examples
   // The model's dense inputs and its id inputs, each in the model's order.
   std::vector<DenseFeature> dense = {};
   std::vector<IdFeature> ids = {};
-  // [size, width], width what the loss asks for: 1 for a class number.
+  // Labels [size, width], with the width that the loss asks for: 1 for a class
+  // number.
   std::vector<float> labels = {};
   std::vector<float> weights = {};  // [size]; empty: all 1
 };

@@ -12,18 +12,20 @@
 
 namespace parasol {
 
-// Makes a dense input of an example's columns. Thread-safe.
+// Makes a dense input from an example's columns. Thread-safe.
 class DenseFeatureReader {
  public:
-  // The columns of `dense`, whose shape is set and is a multiple of their
-  // number; column i is row[slots[i]].
+  // Makes a reader of the columns of `dense`, whose shape is set and is a
+  // multiple of their number. Column i is row[slots[i]].
   DenseFeatureReader(const job::DenseInput& dense, std::vector<size_t> slots);
 
+  // Checks the columns' default values.
   //   InvalidArgument  a column's default_value is beyond float32 once it is
   //                    transformed: names the column.
   absl::Status CheckDefaults() const;
 
-  // For a reader whose defaults are in order: appends the example's elements.
+  // Appends the example's elements to `values`. CheckDefaults() must have
+  // returned OK.
   //   DataLoss  a value is not a number, is missing without a default_value, or
   //             there are too many or too few: names the column.
   absl::Status Append(const Row& row, std::vector<float>& values) const;
@@ -38,7 +40,7 @@ class DenseFeatureReader {
   float Transformed(const Column& column, double x) const;
 
   std::vector<Column> columns_;
-  size_t values_each_;  // of a column
+  size_t values_each_;  // number of values of each column
 };
 
 }  // namespace parasol

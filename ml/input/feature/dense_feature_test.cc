@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatEq;
 using ::testing::HasSubstr;
 
-// Of an input whose column i is row[i].
+// Returns the values of an input whose column i is row[i].
 absl::StatusOr<std::vector<float>> ValuesOf(const std::string& input,
                                             const Row& row) {
   const auto spec = FromText<job::DenseInput>(input);

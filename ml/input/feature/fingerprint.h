@@ -7,14 +7,15 @@
 
 namespace parasol {
 
-// The 64-bit fingerprint that hashed columns use: the same on every machine and
-// in every version, because checkpoints hold rows under it.
+// The 64-bit fingerprint that hashed columns use. It is the same on every
+// machine and in every version, because checkpoints hold rows under it.
 //
 //   FNV-1a (offset basis cbf29ce484222325, prime 100000001b3) over the parts,
 //   each followed by a byte 0, then the finalizer of MurmurHash3, which spreads
 //   it over all bits.
 //
-// Of a column: its name and the value; of a cross: the names, then the values.
+// The parts of a column are its name and the value; the parts of a cross are
+// the names, then the values.
 class Fingerprint {
  public:
   Fingerprint& AddPart(absl::string_view part) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxShownBytes = 40;
 
-// What stands for the value of a missing one, which no text in UTF-8 holds.
+// Stands for the value of a missing one; no text in UTF-8 holds it.
 constexpr absl::string_view kMissingPart = "\xff";
 
 absl::Status Fault(const job::IdColumn& column, absl::string_view what) {

@@ -19,27 +19,27 @@ namespace parasol {
 
 // Makes the ids of one column of an id input, or of a cross of several.
 //
-// The column's ids are `offset` to offset + id_space() - 1, the last of them
-// that of a missing value, unless a missing value gives none; but those of
-// `hash` without buckets are the fingerprints themselves, which are anywhere.
-// Thread-safe.
+// The column's ids are `offset` to offset + id_space() - 1. The last one is the
+// id of a missing value, unless a missing value gives no id. The ids of `hash`
+// without buckets are the 64-bit fingerprints themselves. Thread-safe.
 class IdColumnReader {
  public:
-  // Part i of the cross is row[slots[i]].
+  // Makes a reader in which part i of the cross is row[slots[i]].
   IdColumnReader(const job::IdColumn& column, std::vector<size_t> slots,
                  uint64_t offset);
 
-  // 0: 64-bit fingerprints.
+  // Number of ids; 0 for 64-bit fingerprints.
   uint64_t id_space() const;
 
   // Appends one id for each value of the column in the row.
-  //   DataLoss  a number is none, or out of range; several values in a cross.
+  //   DataLoss  a number is not valid, or out of range; several values in a
+  //             cross.
   absl::Status Append(const Row& row, std::vector<uint64_t>& ids) const;
 
  private:
   absl::Status AppendMissing(std::vector<uint64_t>& ids) const;
   absl::Status AppendCross(const Row& row, std::vector<uint64_t>& ids) const;
-  // A value's id, from 0; nullopt: it counts as missing.
+  // Sets `id` to the value's id, from 0, or to nullopt if it counts as missing.
   absl::Status IdOf(const FieldValue& value, std::optional<uint64_t>& id) const;
   absl::Status BucketOf(const FieldValue& value,
                         std::optional<uint64_t>& id) const;
@@ -50,20 +50,22 @@ class IdColumnReader {
   const job::IdColumn spec_;
   const std::vector<size_t> slots_;
   const uint64_t offset_;
-  Fingerprint names_;  // of the columns
-  uint64_t values_;    // ids that are not the missing value's; 0: fingerprints
+  Fingerprint names_;  // the columns' names
+  // Number of ids without the missing value's; 0: fingerprints.
+  uint64_t values_;
   absl::flat_hash_map<std::string, uint64_t> vocabulary_;
 };
 
 // All columns of an id input. Thread-safe.
 class IdFeatureReader {
  public:
-  // Part j of column i is row[slots[i][j]].
+  // Makes a reader in which part j of column i is row[slots[i][j]].
   IdFeatureReader(const job::IdInput& input,
                   const std::vector<std::vector<size_t>>& slots);
 
   // Appends an example.
-  //   DataLoss  as above; or the batch has more than 2^31 - 1 ids.
+  //   DataLoss  as for IdColumnReader::Append(); or the batch has more than
+  //             2^31 - 1 ids.
   absl::Status Append(const Row& row, IdFeature& feature) const;
 
  private:

@@ -13,22 +13,23 @@
 
 namespace parasol {
 
-// What a model's loss asks of an example's label.
+// The form of label that a model's loss asks for.
 struct LabelForm {
   enum class Kind {
-    kClass,    // the number of a class, as one float
-    kOneHot,   // a probability for each class; of a class number: one is 1
+    kClass,  // the number of a class, as one float
+    // A probability for each class; for a class number one of them is 1.
+    kOneHot,
     kNumbers,  // `width` numbers
   };
   Kind kind = Kind::kNumbers;
   int64_t width = 1;
-  // Of kClass: 0: not known.
+  // Number of classes, for kClass; 0: not known.
   int64_t classes = 0;
-  // Of kNumbers: each is a probability.
+  // True if each number is a probability, for kNumbers.
   bool is_probability = false;
 };
 
-// What a model reads of a data set.
+// The parts of a data set that a model reads.
 struct ModelInputs {
   std::vector<job::ModelInput> inputs;
   LabelForm label;
@@ -42,25 +43,26 @@ struct ModelInputs {
 absl::StatusOr<ModelInputs> ModelInputsOf(const job::Model& model,
                                           int64_t outputs);
 
-// Whether `input` wants a column of its own accord (it names none) or names
-// just `column`, as it is.
+// Returns true if `input` names no column, or names just `column` without a
+// transformation.
 bool ReadsWhole(const job::ModelInput& input, absl::string_view column);
 
-// `batch` without examples, for these inputs. Allocates nothing once it has
-// held as many as it will.
+// Makes `batch` an empty batch for these inputs. Allocates nothing once it has
+// held its largest number of examples.
 void ClearBatch(const ModelInputs& inputs, Batch& batch);
 
-// Takes off what examples from number `size` on have put into `batch`, even
-// where one of them has not put in everything.
+// Removes from `batch` all elements of the examples from number `size` on,
+// including those of an example that is incomplete.
 void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch);
 
-// Of a format whose examples have one number as their label.
-//   InvalidArgument  the loss wants several numbers.
+// Checks the label for the data set `format`, whose examples have one number as
+// their label.
+//   InvalidArgument  the loss asks for several numbers.
 absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format);
 
-// Appends the label of an example whose data set says that it is `number`.
-//   DataLoss  it is no class number, or there are not so many classes, or it is
-//             no probability, or beyond float32.
+// Appends the label of an example whose label in the data set is `number`.
+//   DataLoss  `number` is not a class number of the model, not a probability
+//             where one is needed, or beyond float32.
 absl::Status AppendLabel(const LabelForm& form, double number,
                          std::vector<float>& labels);
 

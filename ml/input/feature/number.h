@@ -8,15 +8,15 @@
 
 namespace parasol {
 
-// Decimal, with or without sign, point and exponent, and nothing around it:
-// "+1", "-.5", "1e-3". The nearest double, 0 of what is too small for
-// any. nullopt: it is something else, or not finite.
+// Parses a decimal number with or without sign, point and exponent, and nothing
+// around it: "+1", "-.5", "1e-3". Returns the nearest double, 0 for numbers too
+// small for any, or nullopt if `text` is not a number or not finite.
 std::optional<double> ParseNumber(absl::string_view text);
 
-// A decimal integer without fraction, with or without sign.
+// Parses a decimal integer without fraction, with or without sign.
 std::optional<int64_t> ParseInteger(absl::string_view text);
 
-// The same from 0 to 2^64 - 1.
+// Parses a decimal integer from 0 to 2^64 - 1.
 std::optional<uint64_t> ParseUnsigned(absl::string_view text);
 
 }  // namespace parasol

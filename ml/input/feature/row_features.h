@@ -15,28 +15,29 @@
 
 namespace parasol {
 
-// The columns that a data set has.
+// The columns of a data set.
 struct Columns {
   std::vector<std::string> names;
-  // Not to be taken by an input that names none.
+  // Columns that an input without named columns does not take.
   std::vector<std::string> labels_and_weights;
 };
 
-// Makes a model's inputs of an example's columns. Thread-safe.
+// Makes a model's inputs from an example's columns. Thread-safe.
 class RowFeatures {
  public:
-  //   InvalidArgument  an input names a column that is not there, or none where
-  //                    it is not clear which it means, or its shape does not
-  //                    fit its columns.
+  // Returns the features of `inputs`.
+  //   InvalidArgument  an input names a column that does not exist, or names
+  //                    none and several would fit, or its shape does not fit
+  //                    its columns.
   static absl::StatusOr<RowFeatures> Create(
       const std::vector<job::ModelInput>& inputs, const Columns& columns);
 
-  // The columns to be put into a Row, in this order.
+  // Names of the columns that the caller puts into a Row, in this order.
   const std::vector<std::string>& columns() const { return columns_; }
 
-  // Appends an example, all but label and weight. After an error the batch has
-  // a part of it.
-  //   DataLoss  as the readers of features say.
+  // Appends an example without label and weight. After an error the batch has a
+  // part of it.
+  //   DataLoss  as for DenseFeatureReader and IdFeatureReader.
   absl::Status Append(const Row& row, Batch& batch) const;
 
  private:

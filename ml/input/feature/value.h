@@ -13,39 +13,41 @@
 
 namespace parasol {
 
-// One value of a column of an example: a text (of a CSV file, or a tf.Example's
-// bytes), or a number of a tf.Example.
+// One value of a column of an example: a text (from a CSV file, or a
+// tf.Example's bytes) or a number from a tf.Example.
 class FieldValue {
  public:
-  // The bytes are borrowed.
+  // A text whose bytes are borrowed.
   static FieldValue Text(absl::string_view text) { return FieldValue(text); }
   static FieldValue Integer(int64_t integer) {
     return FieldValue(Kind::kInteger, integer);
   }
   static FieldValue Real(float real) { return FieldValue(real); }
 
-  // nullopt: not a finite number.
+  // Returns the value as a number; nullopt if it is not a finite number.
   std::optional<double> AsNumber() const {
     if (kind_ == Kind::kText) return ParseNumber(text_);
     if (kind_ == Kind::kInteger) return static_cast<double>(integer_);
     return std::isfinite(real_) ? std::optional<double>(real_) : std::nullopt;
   }
-  // nullopt: not a number without fraction.
+  // Returns the value as an integer; nullopt if it is not a number without
+  // fraction.
   std::optional<int64_t> AsInteger() const {
     if (kind_ == Kind::kText) return ParseInteger(text_);
     if (kind_ == Kind::kInteger) return integer_;
     return std::nullopt;
   }
-  // Of an integer its 64 bits: ids above 2^63 are negative in a tf.Example.
-  // nullopt: not an integer, or a text of a negative one.
+  // Returns the value as an id. An integer gives its 64 bits, because ids above
+  // 2^63 are negative in a tf.Example. Returns nullopt if the value is not an
+  // integer, or a text of a negative one.
   std::optional<uint64_t> AsId() const {
     if (kind_ == Kind::kText) return ParseUnsigned(text_);
     if (kind_ == Kind::kInteger) return static_cast<uint64_t>(integer_);
     return std::nullopt;
   }
 
-  // The text that fingerprints are made of: an integer's digits, and the
-  // shortest digits that are read as the same float32.
+  // Returns the text that is hashed into a fingerprint. A number's text is an
+  // integer's digits, or the shortest digits that are read as the same float32.
   static constexpr size_t kMaxNumberBytes = 32;
   absl::string_view AsText(char (&buffer)[kMaxNumberBytes]) const {
     if (kind_ == Kind::kText) return text_;
@@ -72,8 +74,8 @@ class FieldValue {
   };
 };
 
-// The values of the columns that a model reads of one example, in an order that
-// whoever fills it and whoever reads it have agreed on. No value: missing.
+// Values of an example's columns, in an order that writer and reader agree on.
+// A column without a value is missing.
 using Row = std::vector<std::vector<FieldValue>>;
 
 }  // namespace parasol

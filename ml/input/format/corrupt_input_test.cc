@@ -31,7 +31,7 @@ constexpr int kMaxBatches = 100;
 struct Format {
   std::string name;
   std::string bytes;
-  std::string dataset;  // of the file "mutated"
+  std::string dataset;  // text of the dataset with the file "mutated"
   std::string model;
 };
 

@@ -15,7 +15,8 @@ size_t SkipBlanks(absl::string_view text, size_t at,
   return at;
 }
 
-// Of the quote that ends the value whose first quote is at `open`; npos: none.
+// Returns the offset of the quote that ends the value whose first quote is at
+// `open`; npos if there is none.
 size_t ClosingQuote(absl::string_view text, size_t open) {
   size_t quote = text.find('"', open + 1);
   while (quote != absl::string_view::npos && quote + 1 < text.size() &&

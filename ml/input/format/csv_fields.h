@@ -16,29 +16,30 @@ namespace parasol {
 //   record = value *(delimiter value) (LF | CRLF | end of file)
 //   value  = text | blank* DQUOTE *(any | DQUOTE DQUOTE) DQUOTE blank*
 //
-// Blanks, spaces and tabs that are not the delimiter, are dropped around both.
-// A quote inside a text is that character.
+// Blanks, that is spaces and tabs that are not the delimiter, are dropped
+// around both kinds of value. A quote inside a text stands for itself.
 
-// Where the LF, or the end of the file, is that ends the record that begins at
-// `start`: the next one, unless it is inside quotes. nullopt: a quoted value
-// does not end within 1 MiB, or there is text behind its quote. Then nothing
-// can be made of this line, and the next record begins behind it.
+// Returns the offset of the LF, or of the end of the file, that ends the record
+// that begins at `start`: the next one that is not inside quotes. Returns
+// nullopt if a quoted value does not end within 1 MiB or if text follows its
+// quote. Such a line cannot be parsed, and the next record begins on the next
+// line.
 std::optional<size_t> EndOfCsvRecord(absl::string_view file, size_t start,
                                      absl::string_view delimiter);
 
-// Takes records apart; its memory is used again.
+// Splits records into values; its memory is used again.
 class CsvFields {
  public:
   explicit CsvFields(absl::string_view delimiter) : delimiter_(delimiter) {}
 
-  // The values of a record (without its line end), valid until the next call
-  // and as long as the record is. Stops behind `max_values`. Null: quotes are
-  // wrong, as above.
+  // Returns the values of `record` (which has no line end), valid until the
+  // next call and as long as `record` is. Stops once there are more than
+  // `max_values`. Returns null if the quotes are wrong, as above.
   const std::vector<absl::string_view>* Split(absl::string_view record,
                                               size_t max_values);
 
  private:
-  // Takes the quoted value that begins at `at`, and moves it to what is behind.
+  // Takes the quoted value that begins at `at`, and moves `at` behind it.
   bool TakeQuoted(absl::string_view record, size_t& at);
 
   const std::string delimiter_;

@@ -45,7 +45,7 @@ bool IsText(absl::string_view value, absl::string_view text) {
   return value == text || value == Trimmed(text);
 }
 
-// What makes a label of a value.
+// The rule that makes a label of a value.
 class CsvLabelRule {
  public:
   explicit CsvLabelRule(const job::CsvLabel& spec) : spec_(spec) {
@@ -82,7 +82,7 @@ class CsvLabelRule {
   absl::flat_hash_map<std::string, double> classes_;
 };
 
-// Where in a record is what.
+// Positions of a record's values.
 struct CsvLayout {
   size_t columns = 0;
   std::vector<int> slot_of_column;  // in the Row; -1: nobody reads it
@@ -254,9 +254,9 @@ class CsvIndexer {
   const int skip_lines_;
   const bool has_header_;
   std::vector<std::string> columns_;
-  std::string blanks_;  // what a blank line is made of
+  std::string blanks_;  // the characters of a blank line
   Records records_{Records::Content::kText};
-  absl::string_view text_;  // of the file that is being read
+  absl::string_view text_;  // text of the file that is being read
 };
 
 absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,

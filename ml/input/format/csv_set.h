@@ -10,17 +10,17 @@
 
 namespace parasol {
 
-// Lines of values between delimiters (csv_fields.h), blank lines left out.
-// `format` is what the data set is called in errors: "csv".
+// Opens files of lines of values between delimiters (csv_fields.h); blank lines
+// are left out. `format` is the data set's name in errors: "csv".
 //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile; quotes that do
-//                          not end, unless they are skipped.
-//   InvalidArgument        the label, the weight or an input is of a column
-//                          that there is not; the files' headers differ.
+//                          not end, unless corrupt records are skipped.
+//   InvalidArgument        the label, the weight or an input names a column
+//                          that does not exist; the files' headers differ.
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const job::CsvDataset& csv, absl::string_view format,
     const SetOptions& options);
 
-// The same in the words of CSV.
+// Returns the CsvDataset that reads the same files.
 job::CsvDataset CsvOf(const job::CriteoDataset& criteo);
 job::CsvDataset CsvOf(const job::RatingsDataset& ratings);
 

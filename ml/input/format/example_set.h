@@ -12,16 +12,16 @@
 
 namespace parasol {
 
-// Takes examples of a set apart, with memory of its own. For one thread; the
-// set outlives it.
+// Decodes examples of a set, which must outlive it, with memory of its own. For
+// one thread.
 class ExampleDecoder {
  public:
   virtual ~ExampleDecoder() = default;
 
-  // Appends features, label and weight of `example` to a batch that
-  // ClearBatch() has made; batch.size is not touched. What is random about it,
-  // if anything, is taken from `random`. After an error the batch may have a
-  // part of the example.
+  // Appends features, label and weight of `example` to `batch`, which
+  // ClearBatch() has made; batch.size is not changed. All randomness, if any,
+  // comes from `random`. After an error the batch may have a part of the
+  // example.
   //   DataLoss  the record is corrupt: names the file and the offset.
   virtual absl::Status Append(int64_t example, uint64_t random,
                               Batch& batch) = 0;
@@ -33,7 +33,7 @@ class ExampleSet {
  public:
   virtual ~ExampleSet() = default;
 
-  // Of each file the number of its first example, and then how many there are.
+  // Number of each file's first example, then the number of all examples.
   virtual const std::vector<int64_t>& file_starts() const = 0;
 
   virtual std::unique_ptr<ExampleDecoder> NewDecoder() const = 0;
@@ -41,13 +41,14 @@ class ExampleSet {
   int64_t size() const { return file_starts().back(); }
 };
 
-// What opening a set takes beside what its format says.
+// Options for opening a set, beside those of its format.
 struct SetOptions {
   // Directory that the dataset's paths are relative to.
   std::string data_dir;
   ModelInputs inputs;
-  // What can be read of a corrupt file is an example, and what can't is one
-  // that its decoder refuses. Otherwise that is an error at once.
+  // True if corrupt files are accepted: their readable parts become examples,
+  // and the unreadable ones become examples that the decoder refuses. Otherwise
+  // a corrupt file is an error at once.
   bool skip_corrupt = false;
 };
 

@@ -10,11 +10,11 @@
 
 namespace parasol {
 
-// The files that `patterns`, of the data set's `field`, name: paths relative to
-// `data_dir`, or globs (*, ?, [a-z]), whose files come in the order of the
-// bytes of their names, whatever the locale. What exists under the very name of
-// a pattern is that file.
-//   NotFound         a pattern names nothing: with the data_dir.
+// Returns the files that `patterns`, of the data set's `field`, name. Patterns
+// are paths relative to `data_dir`, or globs (*, ?, [a-z]). The files of a glob
+// are ordered by the bytes of their names, whatever the locale. A pattern that
+// is itself the name of a file stands for that file.
+//   NotFound         a pattern names no file: says so with the data_dir.
 //   InvalidArgument  there is no pattern, or an empty one, or there are more
 //                    than 65,536 files.
 absl::StatusOr<std::vector<std::string>> FindFiles(

@@ -13,7 +13,7 @@
 namespace parasol {
 namespace {
 
-// What is allocated before the file has shown that it has as much.
+// Number of bytes allocated before the file has shown that it has as many.
 constexpr int64_t kFirstAllocation = 1 << 20;
 
 // Takes fields off an IDX file and knows where it is.

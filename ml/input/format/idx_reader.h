@@ -16,11 +16,12 @@ struct IdxImages {
   std::vector<uint8_t> pixels;  // [count, height, width]
 };
 
-// Read a file of images or of labels whole, plain or .gz. Memory follows the
-// bytes that are there, not the number that the header announces.
+// Both functions read a file of images or of labels whole, plain or .gz. Memory
+// follows the bytes that are there, not the number that the header announces.
 //   DataLoss  wrong magic, cut off, too long, or corrupt gzip: names the file
-//             and the offset in it (before packing, but for corrupt gzip).
-// and the errors of InputFile::Open.
+//             and the offset in the unpacked bytes (in the packed ones for
+//             corrupt gzip).
+// The errors of InputFile::Open occur too.
 absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path);
 absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path);
 

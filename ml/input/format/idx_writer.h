@@ -11,12 +11,12 @@
 
 namespace parasol {
 
-// The bytes of an IDX file, as ReadIdxImages and ReadIdxLabels take them.
+// The bytes of an IDX file that ReadIdxImages and ReadIdxLabels read.
 std::string IdxImagesFile(const IdxImages& images);
 std::string IdxLabelsFile(absl::Span<const uint8_t> labels);
 
-// `bytes` as a .gz file, packed lightly: an IDX file is read more often than
-// it is sent.
+// Returns `bytes` as a .gz file, packed lightly: an IDX file is read more often
+// than it is sent.
 std::string Gzip(absl::string_view bytes);
 
 }  // namespace parasol

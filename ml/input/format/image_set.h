@@ -9,21 +9,23 @@
 
 namespace parasol {
 
-// Images of bytes, which become float32, and class numbers. An input's shape is
-// that of the images, apart from axes of 1, or their number of pixels.
+// Sets of images of bytes, which become float32, and class numbers. An input's
+// shape must be the images' shape, apart from axes of 1, or their number of
+// pixels.
 //
-// Both fail with
+// Both functions fail with
 //   NotFound         a file is missing.
 //   DataLoss         a file is corrupt: names it and the offset.
-//   InvalidArgument  an input does not fit, or `transform`.
+//   InvalidArgument  an input or `transform` does not fit.
 
-// MNIST's format: see idx_format.h. A corrupt file is an error even where
-// records are skipped: there is no telling which label belongs to what.
+// Opens files in MNIST's format (idx_format.h). A corrupt file is an error even
+// if corrupt records are skipped, because images and labels can no longer be
+// matched.
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
     const job::IdxDataset& idx, const job::ImageTransform& transform,
     const SetOptions& options);
 
-// CIFAR-10's binary format:
+// Opens files in CIFAR-10's binary format:
 //   record = label:u8 (pixel:u8)^(3 * 32 * 32)    [channels, height, width]
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
     const job::CifarDataset& cifar, const job::ImageTransform& transform,

@@ -13,7 +13,7 @@ namespace {
 constexpr int kBytes = 256;
 constexpr int kMaxPadding = 1024;
 
-// Of `choices` numbers from 0, by 16 bits of a random number.
+// Returns one of `choices` numbers from 0, chosen by 16 random bits.
 int64_t Choose(int64_t choices, uint64_t sixteen_bits) {
   return static_cast<int64_t>((sixteen_bits & 0xffff) * choices >> 16);
 }

@@ -17,17 +17,18 @@ struct ImageShape {
   int64_t pixels() const { return height * width * channels; }
 };
 
-// Makes float32 images [height, width, channels] of bytes. Thread-safe.
+// Makes float32 images [height, width, channels] from bytes. Thread-safe.
 class ImageReader {
  public:
-  //   InvalidArgument  mean or stddev are neither none, nor one, nor one for
-  //                    each channel, a stddev is not above 0, or the padding is
-  //                    not in 0 to 1024.
+  // Returns a reader of images of `shape`.
+  //   InvalidArgument  mean or stddev does not have 0, 1 or one number for each
+  //                    channel, a stddev is not above 0, or the padding is not
+  //                    in 0 to 1024.
   static absl::StatusOr<ImageReader> Create(
       const ImageShape& shape, const job::ImageTransform& transform);
 
-  // Appends an image whose bytes are [channels, height, width]. Which window is
-  // cut out and whether it is turned around depends on `random` alone.
+  // Appends an image whose bytes are [channels, height, width]. The window that
+  // is cut out, and whether it is flipped, depend on `random` alone.
   void Append(const uint8_t* bytes, uint64_t random,
               std::vector<float>& values) const;
 
@@ -44,15 +45,15 @@ class ImageReader {
         flips_(transform.random_flip()) {}
 
   Window Draw(uint64_t random) const;
-  // Writes one channel of one line of the result from the image's `line`; null:
-  // the window lies above or below the image.
+  // Writes one channel of one line of the result from the image's `line`; null
+  // if the window lies above or below the image.
   void WriteLine(const uint8_t* line, int64_t channel, const Window& window,
                  float* out) const;
 
   ImageShape shape_;
   int64_t padding_;
   bool flips_;
-  std::vector<float> value_of_;  // [channels, 256]: a byte, transformed
+  std::vector<float> value_of_;  // [channels, 256]: each byte, transformed
 };
 
 }  // namespace parasol

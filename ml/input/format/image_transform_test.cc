@@ -98,7 +98,7 @@ TEST(ImageTransformTest, ChannelsMoveTogether) {
       kColours, FromText<job::ImageTransform>(
                     "random_crop_padding: 4 random_flip: true"));
   ASSERT_OK(reader);
-  // By channel: a pixel of the second is the first's and 50, of the third, 100.
+  // Pixels by channel: the second is the first plus 50, the third plus 100.
   std::vector<uint8_t> planes;
   for (int i = 0; i < 18; ++i) planes.push_back(1 + i % 6 + i / 6 * 50);
   for (uint64_t i = 0; i < 500; ++i) {

@@ -10,24 +10,25 @@
 
 namespace parasol {
 
-// A file of examples, read from its start to its end. What its first bytes
-// show to be gzip is unpacked on the way, whatever the file is called.
+// A file of examples, read from its start to its end. A file whose first bytes
+// are gzip's is unpacked on the way, whatever its name is.
 class InputFile {
  public:
+  // Opens the file.
   //   NotFound         there is no such file.
   //   InvalidArgument  it is a directory, a pipe, …
-  // and what the system says otherwise.
+  // Other errors are those of the system.
   static absl::StatusOr<std::unique_ptr<InputFile>> Open(
       const std::string& path);
   virtual ~InputFile() = default;
 
-  // Fills `out`, or less of it where the file ends, and returns how many bytes
-  // it wrote.
+  // Fills `out`, or only a part of it at the end of the file, and returns the
+  // number of bytes written.
   //   DataLoss  unreadable or not whole gzip: names the file and the offset in
-  //             it (of the packed bytes).
+  //             it (in the packed bytes).
   virtual absl::StatusOr<size_t> Read(absl::Span<uint8_t> out) = 0;
 
-  // Bytes on disk when it was opened: of gzip the packed ones.
+  // Number of bytes on disk when the file was opened; packed bytes for gzip.
   virtual size_t stored_bytes() const = 0;
   virtual bool is_packed() const = 0;
 };

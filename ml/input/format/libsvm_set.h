@@ -9,14 +9,15 @@
 
 namespace parasol {
 
-// Lines `label index:value …`, separated by blanks; what follows a '#', and
-// lines with nothing else, are comments. The indices may be in any order.
+// Opens files of lines `label index:value …`, separated by blanks. A '#' begins
+// a comment, and lines with nothing else are left out. The indices may be in
+// any order.
 //
-// A dense input of n elements has value v at index - first_index, 0 elsewhere;
-// an index beyond it is corrupt. An id input has the indices as they are in the
-// file, with the values as weights.
+// A dense input of n elements has value v at index - first_index and 0
+// elsewhere; an index beyond it makes the record corrupt. An id input has the
+// indices as they are in the file, with the values as weights.
 //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.
-//   InvalidArgument        an input wants other columns than "features".
+//   InvalidArgument        an input names other columns than "features".
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
     const job::LibsvmDataset& libsvm, const SetOptions& options);
 

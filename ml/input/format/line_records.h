@@ -10,11 +10,11 @@
 
 namespace parasol {
 
-// The line without blanks at its ends and without a CR.
+// Returns the line without blanks at its ends and without a CR.
 absl::string_view Trimmed(absl::string_view line);
 
-// The lines of the files, all but empty ones and those that begin with
-// `comment`. A file's byte order mark is passed over.
+// Returns the lines of the files except empty ones and those that begin with
+// `comment`. A file's byte order mark is left out.
 //   DataLoss, …  as for ReadWholeFile.
 absl::StatusOr<Records> ReadLines(absl::Span<const std::string> files,
                                   char comment);

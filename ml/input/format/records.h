@@ -16,47 +16,49 @@
 namespace parasol {
 
 // The records of a data set's files, numbered through all of them, in memory.
-// Filled once, then read from any thread.
+// One thread fills it; any thread may read it afterwards.
 class Records {
  public:
-  // A place in a text has a line as well as an offset.
+  // Kind of the files' bytes. Errors in a text name a line as well as an
+  // offset.
   enum class Content { kBinary, kText };
 
-  // Longer ones are refused by Add().
+  // Largest record, in bytes. Add() takes a longer one as broken.
   static constexpr size_t kMaxRecordBytes = size_t{1} << 30;
 
   explicit Records(Content content) : content_(content) {}
 
-  // The records that are added from now on are parts of `bytes`. Returns them:
-  // they stay where they are.
+  // Adds a file and returns its bytes, which stay at that address. Records
+  // added from now on are parts of them.
   absl::string_view AddFile(std::string path, std::string bytes);
 
-  // A record of the file that was added last.
+  // Adds a record of the file that was added last.
   void Add(size_t offset, size_t length);
-  // One of which it is known already that it can't be decoded, and why.
+  // Adds a record that is known to be corrupt; `what` says why.
   void AddBroken(size_t offset, size_t length, std::string what);
 
   int64_t size() const { return static_cast<int64_t>(offsets_.size()); }
-  // Of each file the number of its first record, and then size().
+  // Number of each file's first record, then size().
   std::vector<int64_t> file_starts() const;
 
   absl::string_view operator[](int64_t record) const {
     return absl::string_view(FileOf(record).bytes)
         .substr(offsets_[record], lengths_[record]);
   }
-  // OK unless it came through AddBroken().
+  // Returns OK unless the record came through AddBroken().
   absl::Status CheckWhole(int64_t record) const;
 
-  // OK unless something came through AddBroken(): its first.
+  // Returns OK, or the error of the first record that came through AddBroken().
   absl::Status CheckAllWhole() const;
 
-  // DataLoss: "<path> line <n> at byte <offset>: <what>". The offset is one in
-  // the unpacked bytes, and `inside` is one in the record.
+  // Returns DataLoss: "<path> line <n> at byte <offset>: <what>". The offset is
+  // in the unpacked bytes; `inside` is an offset in the record.
   absl::Status Corrupt(int64_t record, size_t inside,
                        absl::string_view what) const;
 
  private:
-  // Line ends before each block of the file; counted when first asked for.
+  // Number of line ends before each block of the file; counted at the first
+  // use.
   struct LineCounts {
     std::once_flag counted;
     std::vector<int64_t> before_block;
@@ -73,10 +75,10 @@ class Records {
   const File& FileOf(int64_t record) const;
 
   const Content content_;
-  std::deque<File> files_;         // views of their bytes stay valid
-  std::vector<uint64_t> offsets_;  // in the file
+  std::deque<File> files_;  // never move, so views of their bytes stay valid
+  std::vector<uint64_t> offsets_;  // offsets in the file
   std::vector<uint32_t> lengths_;
-  std::map<int64_t, std::string> broken_;  // why, by record
+  std::map<int64_t, std::string> broken_;  // reasons by record
 };
 
 }  // namespace parasol

@@ -50,7 +50,7 @@ class WireFields {
     return number_ == number && type_ == type;
   }
   uint64_t varint() const { return varint_; }
-  // Of the other types.
+  // Bytes of a field of another type.
   absl::string_view bytes() const { return bytes_; }
 
   // Once Next() has said false.

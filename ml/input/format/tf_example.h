@@ -17,19 +17,19 @@ namespace parasol {
 //   entry    = 1: name               2: FloatList = 1: float *, perhaps packed
 //              2: Feature            3: Int64List = 1: varint *, perhaps packed
 //
-// Other fields are passed over. Of a name that appears twice the last one
-// counts. Views are of the bytes that are given.
+// Other fields are passed over. If a name appears twice, the last feature
+// counts. Views point into the bytes passed in.
 
 // Calls `visit` with each feature's name and its serialized Feature.
-//   DataLoss  the bytes are no Example; or what `visit` says.
+//   DataLoss  the bytes are not an Example; or an error that `visit` returned.
 absl::Status ForEachFeature(
     absl::string_view example,
     absl::FunctionRef<absl::Status(absl::string_view name,
                                    absl::string_view feature)>
         visit);
 
-// Puts the values of a Feature into `values`, in the place of what was there.
-//   DataLoss  the bytes are no Feature.
+// Puts the values of a Feature into `values`, replacing its contents.
+//   DataLoss  the bytes are not a Feature.
 absl::Status ReadFeature(absl::string_view feature,
                          std::vector<FieldValue>& values);
 

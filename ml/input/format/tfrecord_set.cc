@@ -65,7 +65,7 @@ struct TfRecordSet final : public ExampleSet {
   const RowFeatures features;
   const LabelForm label_form;
   const bool is_weighted;
-  // Where in a Row the features go: those of `features`, label, weight.
+  // Slots of a Row for each feature: those of `features`, label, weight.
   absl::flat_hash_map<std::string, std::vector<size_t>> slots;
   size_t label_slot;
 };

@@ -11,27 +11,27 @@
 
 namespace parasol {
 
-// Finds the records of a TFRecord file, which is the one that was added last
+// Finds the records of a TFRecord file, which is the file that was added last
 // and whose bytes are `file`:
 //
 //   record = length:u64 mask(crc32c(length)):u32 (byte)^length
 //            mask(crc32c(bytes)):u32            little-endian
 //
-// Where the frame is broken, the rest of the file is one broken record: nothing
-// tells where the next one begins. The crc of the bytes is not looked at.
+// If a frame is broken, the rest of the file becomes one broken record, because
+// the next record cannot be found. The crc of the bytes is not checked here.
 void IndexTfRecords(absl::string_view file, Records& records);
 
-// The bytes inside a record's frame.
-//   DataLoss  the record is broken, or the crc is another.
+// Returns the bytes inside a record's frame.
+//   DataLoss  the record is broken, or its crc does not match.
 absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
                                                 int64_t record);
 
-// TFRecord files of tf.Example. The features of the first 1,000 records are
-// taken for the columns that there are.
+// Opens TFRecord files of tf.Example. The columns are the features of the first
+// 1,000 records.
 //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile; a broken frame,
-//                          unless these are skipped.
-//   InvalidArgument        the label, the weight or an input is of a column
-//                          that there is not.
+//                          unless corrupt records are skipped.
+//   InvalidArgument        the label, the weight or an input names a column
+//                          that does not exist.
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
     const job::TfRecordDataset& tfrecord, const SetOptions& options);
 

@@ -7,12 +7,13 @@
 
 namespace parasol {
 
-// All bytes of a file, unpacked if it is gzip. A copy and not a mapping: a file
-// that is cut off while it is mapped ends the process with SIGBUS. A
-// plain file's memory is taken at once, gzip's follows what is unpacked.
-//   ResourceExhausted  more than 1 TiB, or than there is memory: names it.
+// Returns all bytes of a file, unpacked if it is gzip. A copy and not a
+// mapping, because truncating a mapped file ends the process with SIGBUS. A
+// plain file's memory is allocated at once; gzip's grows with the unpacked
+// bytes.
+//   ResourceExhausted  more than 1 TiB, or more than the memory: names it.
 //   DataLoss           unreadable, or not whole gzip: names file and offset.
-// and the errors of InputFile::Open.
+// The errors of InputFile::Open occur too.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path);
 
 }  // namespace parasol

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 constexpr size_t kGiB = size_t{1} << 30;
 
-// Of zeros that take no room on the disk.
+// Writes a file of zeros that take no room on the disk.
 std::string WriteHoles(const std::string& name, size_t bytes) {
   const std::string path = WriteTestFile(name, "");
   EXPECT_EQ(truncate(path.c_str(), static_cast<off_t>(bytes)), 0);

@@ -19,7 +19,7 @@ inline std::string WriteTestFile(absl::string_view name,
   return path;
 }
 
-// Image i has the pixels i, i + 1, … (mod 256).
+// Images in which image i has the pixels i, i + 1, … (mod 256).
 inline IdxImages CountingImages(int64_t count, int64_t height, int64_t width) {
   IdxImages images = {
       .count = count, .height = height, .width = width, .pixels = {}};

@@ -33,8 +33,8 @@ inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
   return ModelInputsOf(model, outputs);
 }
 
-// The whole data set, of files in the test's directory, in its order: as one
-// batch, whatever batches it comes in. No examples: an empty batch.
+// Returns the whole data set, whose files are in the test's directory, as one
+// batch in its order. Returns an empty batch if there are no examples.
 inline absl::StatusOr<Batch> ReadAll(const std::string& dataset,
                                      const std::string& model) {
   const auto spec = FromText<job::Dataset>("batch_size: 100000 " + dataset);

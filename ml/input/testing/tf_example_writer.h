@@ -12,7 +12,7 @@
 
 namespace parasol {
 
-// Writes tf.Example and TFRecord for tests, by their definition.
+// Writers of tf.Example and TFRecord for tests, by the formats' definitions.
 
 inline std::string Varint(uint64_t number) {
   std::string bytes;

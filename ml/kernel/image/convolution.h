@@ -19,7 +19,8 @@ struct ConvolutionShape {
   int64_t channels = 0;
   int64_t filters = 0;
 
-  // The product of the kernel's first three axes.
+  // Number of elements of the kernel for one filter: the product of its first
+  // three axes.
   int64_t window_size() const {
     return height.window * width.window * channels;
   }
@@ -32,12 +33,13 @@ struct ConvolutionShape {
 
 // The convolution (cross-correlation) of images with a kernel:
 //   y[n,i,j,f] = epilogue(bias[f] + Σ x[n, i·s+k-p, j·t+l-q, c] · w[k,l,c,f])
-// x [examples, height, width, channels], w [height, width, channels, filters],
-// y [examples, output height, output width, filters]; what is padding is 0.
+// x is [examples, height, width, channels], w [height, width, channels,
+// filters] and y [examples, output height, output width, filters]. Padding
+// counts as 0.
 //
-// Everything is enqueued on the compute stream; outputs overlap no input.
+// All work is enqueued on the compute stream; outputs overlap no input.
 // Products have the precision of the device. Borrows the device. Not
-// thread-safe. Unavailable: the device was lost.
+// thread-safe. Error Unavailable: the device was lost.
 class Convolution {
  public:
   struct Options {
@@ -45,26 +47,28 @@ class Convolution {
     Epilogue epilogue = Epilogue::kNone;
   };
 
-  // Each operation may take its memory when it is first computed (evaluation
-  // needs none for gradients), and fails then as this does:
+  // Returns a convolution for `device`. Each operation may allocate its memory
+  // when it is first computed, because evaluation needs none for gradients; it
+  // then fails with the same error:
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<Convolution>> Create(
       Device& device, const ConvolutionShape& shape, const Options& options);
   virtual ~Convolution() = default;
 
-  // `bias` is read only if Options has one.
+  // Computes y. `bias` is read only if Options::has_bias.
   virtual absl::Status Forward(const float* x, const float* kernel,
                                const float* bias, float* y) = 0;
 
-  // `dy` is the gradient before the epilogue. `dbias` is written only if
-  // Options has a bias.
+  // Writes the gradients by kernel and bias. `dy` is the gradient by the values
+  // before the epilogue. `dbias` is written only if Options::has_bias.
   virtual absl::Status VariableGradients(const float* x, const float* dy,
                                          float* dkernel, float* dbias) = 0;
   virtual absl::Status InputGradient(const float* dy, const float* kernel,
                                      float* dx) = 0;
 };
 
-// What Convolution::Create() chooses from.
+// The implementations for CPU and CUDA devices. Convolution::Create() calls the
+// one for `device`.
 namespace cpu {
 absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
     Device& device, const ConvolutionShape& shape,

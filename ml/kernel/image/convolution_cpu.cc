@@ -70,7 +70,7 @@ struct Arguments {
   dnnl::memory::dims strides, before, after;
 };
 
-// Which of a description's arguments are the weights.
+// Index of the weights among a description's arguments.
 constexpr size_t kWeights = 1;
 
 enum class WeightsAre { kRead, kWritten };

@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// What surrounds a tensor with zeros: `before` and `after` it, on each axis.
+// Number of zeros that surround a tensor on each axis: `before` and `after` it.
 struct PadShape {
   static constexpr size_t kMaxAxes = 8;
   using Axes = std::array<int64_t, kMaxAxes>;
@@ -32,18 +32,19 @@ struct PadShape {
   }
 };
 
-// Both enqueue on the compute stream and return; outputs overlap no input.
-// Unavailable: the device was lost.
+// Both functions enqueue on the compute stream and return; outputs overlap no
+// input. Error Unavailable: the device was lost.
 
-// y = x with zeros around it.
+// Computes y = x with zeros around it.
 absl::Status Pad(Device& device, const PadShape& shape, const float* x,
                  float* y);
 
-// dx = what of dy lies where x was.
+// Copies to `dx` the elements of `dy` at the positions that x has in y.
 absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
                          float* dx);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status Pad(Device& device, const PadShape& shape, const float* x,
                  float* y);

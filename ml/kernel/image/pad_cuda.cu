@@ -16,7 +16,7 @@ struct Axes {
     }
   }
 
-  // Where in x element `i` of y comes from; -1: it is padding.
+  // Returns the index in x of element `i` of y; -1 if it is padding.
   __device__ int64_t Source(int64_t i) const {
     int64_t source = 0;
     int64_t step = 1;

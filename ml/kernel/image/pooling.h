@@ -28,30 +28,31 @@ struct PoolingShape {
   }
 };
 
-// The largest value or the mean of each window of each channel; padding counts
-// as no value. x [examples, height, width, channels], y [examples, output
-// height, output width, channels].
+// Computes the largest value or the mean of each window of each channel;
+// padding is left out. x is [examples, height, width, channels] and y
+// [examples, output height, output width, channels].
 //
-// Everything is enqueued on the compute stream; outputs overlap no input.
-// Borrows the device. Not thread-safe. Unavailable: the device was lost.
+// All work is enqueued on the compute stream; outputs overlap no input. Borrows
+// the device. Not thread-safe. Error Unavailable: the device was lost.
 class Pooling {
  public:
-  // Every window of `shape` has a pixel.
+  // Returns a pooling of `shape`, in which every window must contain a pixel.
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<Pooling>> Create(
       Device& device, const PoolingShape& shape);
   virtual ~Pooling() = default;
 
-  // The largest value of a window with NaN is NaN.
+  // Computes y. The largest value of a window that contains NaN is NaN.
   virtual absl::Status Forward(const float* x, float* y) = 0;
 
-  // `y` is Forward()'s output. A gradient of kMax goes to the first of the
-  // pixels that are the largest, row by row.
+  // Computes dx. `y` is Forward()'s output. A gradient of kMax goes to the
+  // first, row by row, of the pixels that are the largest.
   virtual absl::Status InputGradient(const float* x, const float* y,
                                      const float* dy, float* dx) = 0;
 };
 
-// What Pooling::Create() chooses from.
+// The implementations for CPU and CUDA devices. Pooling::Create() calls the one
+// for `device`.
 namespace cpu {
 absl::StatusOr<std::unique_ptr<Pooling>> NewPooling(Device& device,
                                                     const PoolingShape& shape);

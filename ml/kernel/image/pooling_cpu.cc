@@ -242,7 +242,7 @@ class CpuPooling : public Pooling {
   Device& device_;
   const PoolingShape s_;
   const int64_t row_;  // elements of a row of y
-  // Of each element of a row of y: 1 / (how many columns its window has).
+  // Share of each element of a row of y: 1 / (number of columns of its window).
   std::vector<float> share_;
   std::vector<Room> rooms_;
 };

@@ -9,7 +9,7 @@ namespace {
 
 using Kind = PoolingShape::Kind;
 
-// What one window covers of an image: rows and columns [first, end).
+// The part of an image that one window covers: rows and columns [first, end).
 struct Cover {
   __device__ Cover(const PoolingShape& s, int64_t i, int64_t j) {
     const int64_t row = i * s.height.stride - s.height.before;
@@ -71,7 +71,8 @@ struct PooledOf {
   }
 };
 
-// Whether (row, column) is the first of a window's pixels that is the largest.
+// Returns true if (row, column) is the first of a window's pixels that is the
+// largest.
 __device__ bool IsFirstLargest(const PoolingShape& s, const float* x,
                                float largest, const Cover& cover,
                                const Element& e) {

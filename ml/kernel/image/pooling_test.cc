@@ -67,7 +67,7 @@ class PoolingTest : public DeviceTest {
     return *std::move(pooling);
   }
 
-  // Of pixels 0, 1, … of one channel in a row.
+  // Returns dx of pixels 0, 1, … of one channel in a row.
   std::vector<float> MaxGradient(const std::vector<float>& x,
                                  const WindowAxis& width,
                                  const std::vector<float>& dy) {

@@ -8,8 +8,8 @@ namespace parasol {
 
 enum class WindowPadding { kValid, kSame };
 
-// One axis of a window that slides over an image. Window `o` begins at pixel
-// o · stride - before; what lies outside [0, input) is padding.
+// One axis of a window that slides over an image. Window `o` begins at pixel o
+// · stride - before; positions outside [0, input) are padding.
 struct WindowAxis {
   int64_t input = 0;
   int64_t window = 0;
@@ -17,13 +17,14 @@ struct WindowAxis {
   int64_t before = 0;
   int64_t output = 0;
 
-  // Padding behind the last pixel that the last window reaches.
+  // Number of pixels of padding behind the last pixel that the last window
+  // reaches.
   int64_t after() const {
     return std::max<int64_t>((output - 1) * stride + window - input - before,
                              0);
   }
 
-  // The windows [first, last) whose position `k` is a pixel and no padding.
+  // The windows [first, last) whose position `k` is a pixel and not padding.
   int64_t FirstInside(int64_t k) const {
     return std::min((std::max<int64_t>(before - k, 0) + stride - 1) / stride,
                     output);
@@ -36,8 +37,9 @@ struct WindowAxis {
   int64_t Pixel(int64_t o, int64_t k) const { return o * stride + k - before; }
 };
 
-// As Keras pads: kSame has ceil(input / stride) windows, and where its padding
-// is odd one more at the end; kValid only those that fit, perhaps none.
+// Returns the axis with Keras's padding. kSame has ceil(input / stride) windows
+// and, if its padding is odd, one more pixel at the end than at the beginning;
+// kValid has only the windows that fit, perhaps none.
 inline WindowAxis FitWindow(int64_t input, int64_t window, int64_t stride,
                             WindowPadding padding) {
   WindowAxis axis = {.input = input, .window = window, .stride = stride};

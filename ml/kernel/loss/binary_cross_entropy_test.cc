@@ -68,7 +68,7 @@ TEST_P(BinaryCrossEntropyTest, LargeLogitsDoNotOverflow) {
   EXPECT_THAT(result.gradient, ElementsAre(0, 0, .25, -.25));
 }
 
-// What the loss of a confident and right answer still is: e^-|z|.
+// The loss of a confident and right answer is e^-|z|, not 0.
 TEST_P(BinaryCrossEntropyTest, SmallLossesAreExact) {
   const Problem problem{MatrixOf(2, 1, {30, -30}), {1, 0}};
   EXPECT_THAT(Run(Loss(0), problem).losses,

@@ -7,26 +7,28 @@
 
 namespace parasol {
 
-// Of logits z, labels smoothed to y = label · (1 − s) + s / columns, p =
-// softmax(row of z) and weights w:
+// The functions of this header compute the loss and its gradient from logits z
+// [rows, columns]. With the labels smoothed to y = label · (1 − s) + s /
+// columns, p = softmax(row of z) and weights w:
 //   loss[i] = −w[i] · Σ_j y · log p,
 //   gradient[i, j] = w[i] · (p · Σ_k y[i, k] − y) / rows.
 // A row's largest logit is subtracted before the exponential, so that no finite
-// logit overflows. Enqueue on the compute stream and return. Unavailable: the
-// device was lost.
+// logit overflows. Both enqueue on the compute stream and return. Error
+// Unavailable: the device was lost.
 
-// `labels` are [rows, columns], a row's sum usually 1.
+// Takes `labels` [rows, columns]; a row's sum is usually 1.
 absl::Status CategoricalCrossEntropy(Device& device, const LossBatch& batch,
                                      float smoothing, const LossResult& out);
 
-// `labels` are [rows]: class numbers, integers in [0, columns), which stand for
-// a 1 in this column and 0 in the others.
+// Takes `labels` [rows]: class numbers, integers in [0, columns). Each stands
+// for a 1 in its column and 0 in the others.
 absl::Status SparseCategoricalCrossEntropy(Device& device,
                                            const LossBatch& batch,
                                            float smoothing,
                                            const LossResult& out);
 
-// What the functions above choose from.
+// The implementations for CPU and CUDA devices. The functions above call the
+// one for `device`.
 namespace cpu {
 absl::Status CategoricalCrossEntropy(Device& device, const LossBatch& batch,
                                      float smoothing, const LossResult& out);

@@ -49,7 +49,7 @@ __global__ void CategoricalKernel(LossBatch batch, float smoothing,
   const float largest = RowMax(z, columns);
   float exp_sum = 0;
   float label_sum = 0;
-  float product = 0;  // of labels and logits
+  float product = 0;  // product of labels and logits
   for (int64_t i = threadIdx.x; i < columns; i += kWarp) {
     exp_sum += expf(z[i] - largest);
     label_sum += y(i);

@@ -5,17 +5,18 @@
 
 namespace parasol {
 
-// What an AVX-512 register holds.
+// Number of float32 values in an AVX-512 register.
 inline constexpr int64_t kLanes = 16;
 
-// Σ value(i) for i < size, in kLanes partial sums: a sum in order cannot be
-// computed with vectors. Inlined, to be compiled for its caller's machine.
+// Returns Σ value(i) for i < size, computed in kLanes partial sums, because a
+// sum in order cannot be computed with vectors. Inlined, so that it is compiled
+// for its caller's machine.
 template <typename Value>
 [[gnu::always_inline]] inline float LaneSum(int64_t size, Value value) {
   float partial[kLanes] = {};
   int64_t i = 0;
   for (; i + kLanes <= size; i += kLanes) {
-    // Unrolled, it would not become vectors.
+    // The loop must not be unrolled, or GCC does not turn it into vector code.
 #if !defined(__clang__)
 #pragma GCC unroll 1
 #endif

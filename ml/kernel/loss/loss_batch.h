@@ -5,20 +5,20 @@
 
 namespace parasol {
 
-// What a loss compares, in the device's memory. A row of `outputs` is an
-// example's.
+// Arrays that a loss compares, in the device's memory. Each row of `outputs`
+// belongs to one example.
 struct LossBatch {
   MatrixView outputs;
-  // [rows, columns], or what the loss says.
+  // The labels, [rows, columns] unless the loss says otherwise.
   const float* labels = nullptr;
   const float* weights = nullptr;  // [rows]; null: all 1
 };
 
-// Where a loss goes, in the device's memory. Overlaps nothing that is read.
+// Arrays that a loss writes, in the device's memory. They overlap no input.
 struct LossResult {
-  float* losses = nullptr;  // [rows]: of each example, times its weight
-  // [rows, columns]: of the mean of `losses` by each output. Not computed when
-  // null.
+  float* losses = nullptr;  // Loss of each example times its weight, [rows].
+  // Gradient of the mean of `losses` by each output, [rows, columns]. Not
+  // computed if null.
   float* gradient = nullptr;
 };
 

@@ -7,14 +7,17 @@
 
 namespace parasol {
 
-// Of outputs z and labels y, both [rows, columns], and weights w:
+// Computes the loss and its gradient from outputs z and labels y, both [rows,
+// columns], and weights w:
 //   loss[i] = w[i] · Σ_j (z[i, j] − y[i, j])² / columns,
 //   gradient[i, j] = w[i] · 2 · (z[i, j] − y[i, j]) / columns / rows.
-// Enqueues on the compute stream and returns. Unavailable: the device was lost.
+// Enqueues on the compute stream and returns. Error Unavailable: the device was
+// lost.
 absl::Status MeanSquaredError(Device& device, const LossBatch& batch,
                               const LossResult& out);
 
-// What the function above chooses from.
+// The implementations for CPU and CUDA devices. The function above calls the
+// one for `device`.
 namespace cpu {
 absl::Status MeanSquaredError(Device& device, const LossBatch& batch,
                               const LossResult& out);

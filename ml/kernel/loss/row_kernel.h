@@ -5,15 +5,16 @@
 
 #include "ml/kernel/loss/loss_batch.h"
 
-// For .cu files: kernels of losses, in which one warp has one row. All lanes of
-// a warp have the same row, so none leaves early alone.
+// Helpers for kernels of losses, in which one warp computes one row. All lanes
+// of a warp have the same row, so they return together. Only for .cu files.
 namespace parasol::cuda {
 
 inline constexpr int kWarp = 32;
 inline constexpr int kRowsPerBlock = 4;
 inline constexpr unsigned kAllLanes = 0xffffffff;
 
-// How such a kernel is launched.
+// Numbers of blocks and threads with which a kernel over `rows` rows is
+// launched.
 inline dim3 RowBlocks(int64_t rows) {
   return dim3((rows + kRowsPerBlock - 1) / kRowsPerBlock);
 }
@@ -27,7 +28,7 @@ __device__ inline float WeightOf(const LossBatch& batch, int64_t row) {
   return batch.weights == nullptr ? 1.0f : batch.weights[row];
 }
 
-// On every lane.
+// The sum, or the largest, of all lanes' values, on every lane.
 __device__ inline float WarpSum(float value) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
     value += __shfl_xor_sync(kAllLanes, value, distance);

@@ -17,7 +17,7 @@
 
 namespace parasol {
 
-// Compares a loss's kernel with its reference.
+// A test that compares a loss's kernel with its reference.
 class LossKernelTest : public DeviceTest {
  protected:
   struct Problem {
@@ -29,7 +29,7 @@ class LossKernelTest : public DeviceTest {
     std::vector<float> losses;
     std::vector<float> gradient;
   };
-  // Of each example, in float64.
+  // A function that returns the loss of each example in float64.
   using Reference = std::function<std::vector<double>(
       const reference::Matrix& outputs, const std::vector<double>& labels,
       const std::vector<double>& weights)>;
@@ -45,7 +45,8 @@ class LossKernelTest : public DeviceTest {
     matrix.values = values;
     return matrix;
   }
-  // Logits of some size, and weights.
+  // A problem with random weights and with logits in [-8, 8), but without
+  // labels.
   static Problem RandomProblem(int64_t rows, int64_t columns) {
     Problem problem{RandomMatrix(rows, columns, 1), {}, {}};
     for (double& value : problem.outputs.values) value *= 8;
@@ -76,7 +77,8 @@ class LossKernelTest : public DeviceTest {
     return Get(out.losses, rows);
   }
 
-  // Central differences of the reference's mean.
+  // Returns the gradient of the mean of `reference` by each output, as central
+  // differences.
   static std::vector<double> Differences(const Reference& reference,
                                          Problem problem) {
     constexpr double kStep = 1e-5;
@@ -100,9 +102,10 @@ class LossKernelTest : public DeviceTest {
     return differences;
   }
 
-  // The device's exp and log are good to a few units of 2^-24 and sums are
-  // float32: 1e-5 of the loss, and of the largest element of the gradient.
-  // Where that is 0, the differences' parts, up to 1 / rows, were rounded.
+  // Expects that losses and gradient agree with the reference to 1e-5, of the
+  // loss and of the largest element of the gradient: the device's exp and log
+  // are good to a few units of 2^-24, and sums are float32. The term 1e-8 is
+  // for gradients of 0, since the differences round terms of up to 1 / rows.
   void ExpectIsReference(const Kernel& kernel, const Reference& reference,
                          const Problem& problem) {
     const std::vector<double> want =

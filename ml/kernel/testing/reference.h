@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-// The operations as plain loops in double precision: the specification that the
-// kernels of every device are tested against.
+// The operations as plain loops in double precision. They are the specification
+// that the kernels of every device are tested against.
 namespace parasol::reference {
 
 struct Matrix {
@@ -26,7 +26,7 @@ struct Matrix {
 Matrix Product(const Matrix& a, const Matrix& b);
 Matrix Transposed(const Matrix& a);
 
-// x · w + bias; no bias when empty.
+// Returns x · w + bias; no bias if `bias` is empty.
 Matrix Affine(const Matrix& x, const Matrix& w,
               const std::vector<double>& bias);
 std::vector<double> SumOfRows(const Matrix& a);

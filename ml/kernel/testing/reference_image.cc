@@ -37,8 +37,8 @@ void ForEachProduct(
   }
 }
 
-// Where in x the pixels of the window of element `y` of the output are, row by
-// row.
+// Returns the indices in x of the pixels of the window of output element `y`,
+// row by row.
 std::vector<int64_t> PixelsOf(const PoolingShape& s, int64_t y) {
   const int64_t c = y % s.channels;
   const int64_t j = y / s.channels % s.width.output;

@@ -8,14 +8,14 @@
 #include "ml/kernel/image/convolution.h"
 #include "ml/kernel/image/pooling.h"
 
-// The operations on images as plain loops in double precision: the
+// The operations on images as plain loops in double precision. They are the
 // specification that the kernels of every device are tested against. Arrays
-// are laid out as the kernels'.
+// have the layout of the kernels' arrays.
 namespace parasol::reference {
 
 using Values = std::vector<double>;
 
-// `bias` may be empty.
+// Returns the convolution without an epilogue. `bias` may be empty.
 Values Convolution(const ConvolutionShape& shape, absl::Span<const double> x,
                    absl::Span<const double> kernel,
                    absl::Span<const double> bias);
@@ -30,17 +30,18 @@ struct ChannelMoments {
   Values mean;
   Values variance;  // Σ (x - mean)² / rows
 };
-// Of each channel of x [rows, channels].
+// Returns the moments of each channel of x [rows, channels].
 ChannelMoments MomentsOf(absl::Span<const double> x, int64_t channels);
-// gamma · (x - mean) / sqrt(variance + epsilon) + beta. Gamma and beta may be
-// empty: ones, zeros.
+// Returns gamma · (x - mean) / sqrt(variance + epsilon) + beta. An empty
+// `gamma` stands for ones, an empty `beta` for zeros.
 Values BatchNormalization(absl::Span<const double> x,
                           const ChannelMoments& moments,
                           absl::Span<const double> gamma,
                           absl::Span<const double> beta, double epsilon);
 
 Values Pooling(const PoolingShape& shape, absl::Span<const double> x);
-// The first of several largest pixels, row by row, gets kMax's gradient.
+// Returns dx. The first of several largest pixels, row by row, gets kMax's
+// gradient.
 Values PoolingInputGradient(const PoolingShape& shape,
                             absl::Span<const double> x,
                             absl::Span<const double> dy);

@@ -5,12 +5,12 @@
 
 #include "ml/kernel/testing/reference.h"
 
-// The losses as plain loops in double precision, without their gradients: those
-// are the differences of these.
+// The losses as plain loops in double precision. Their gradients are not here:
+// tests compute them as differences of the losses.
 namespace parasol::reference {
 
-// Of each row; `labels` as many as outputs, or class numbers; `weights` may be
-// empty.
+// Each function returns the loss of each row. `labels` has as many elements as
+// `outputs`, or one class number for each row; `weights` may be empty.
 std::vector<double> MeanSquaredError(const Matrix& outputs,
                                      const std::vector<double>& labels,
                                      const std::vector<double>& weights);

@@ -16,9 +16,9 @@ namespace {
 
 constexpr int64_t kRows = 5;
 constexpr int64_t kMostIds = 4;
-// What row gradients have before a pass, which adds to them.
+// Value of row gradients before a pass, which adds to them.
 constexpr float kBefore = 0.5;
-// Of central differences: their own error, of its square, stays far below
+// Step of central differences: their own error, of its square, stays far below
 // float32's.
 constexpr double kStep = 1e-6;
 
@@ -56,7 +56,8 @@ double Dot(const std::vector<double>& a, const std::vector<double>& b) {
   return sum;
 }
 
-// Of Σ r·reference(values) by each element of `at`, which is part of `values`.
+// Returns the gradient of Σ r·reference(values) by each element of `at`, which
+// is part of `values`.
 std::vector<double> Differences(const LayerReference& reference,
                                 LayerValues& values, std::vector<double>& at,
                                 const std::vector<double>& r) {

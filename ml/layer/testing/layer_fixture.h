@@ -12,13 +12,13 @@
 
 namespace parasol {
 
-// What goes through a layer, on the host, in double. Tensors are row-major,
-// [examples, shape...].
+// Inputs and variables of a layer, on the host, in double. Tensors are
+// row-major, [examples, shape...].
 struct LayerValues {
   int64_t examples = 0;
   std::vector<std::vector<double>> inputs = {};  // empty: ids
   std::vector<std::vector<double>> variables = {};
-  // As RowsView; `width` values for each row.
+  // Fields of RowsView; each row has `width` values.
   int64_t width = 0;
   std::vector<double> rows = {};
   std::vector<int32_t> offsets = {};
@@ -28,20 +28,22 @@ struct LayerValues {
   uint64_t seed = 1;
 };
 
-// What a layer is to compute of them: the specification, in plain loops.
+// A function that returns the layer's output for these values: the
+// specification, in plain loops.
 using LayerReference = std::function<std::vector<double>(const LayerValues&)>;
 
-// What a layer made of LayerValues and of the gradient by its output.
+// Results that a layer computes from LayerValues and the gradient by its
+// output.
 struct LayerResults {
   std::vector<float> y = {};
-  std::vector<std::vector<float>> dx = {};  // empty where it was not wanted
-  std::vector<std::vector<float>> gradients = {};  // of each variable
+  std::vector<std::vector<float>> dx = {};         // empty if it was not wanted
+  std::vector<std::vector<float>> gradients = {};  // one for each variable
   std::vector<float> row_gradients = {};
 };
 
-// Values that float32 holds exactly, the same for the same seed, in [-1, 1).
-// An id input of any number of ids has none to four for each example, the first
-// of several examples none; weights are in [0.25, 1.25).
+// Returns values in [-1, 1) that float32 represents exactly, the same for the
+// same seed. An id input of any number of ids has none to four for each
+// example, and the first of several examples none; weights are in [0.25, 1.25).
 LayerValues RandomLayerValues(const Layer& layer,
                               absl::Span<const LayerInput> inputs,
                               int64_t examples, uint32_t seed = 1);
@@ -60,16 +62,16 @@ LayerValues RandomLayerValues(const Layer& layer,
 //                            DeviceName);
 class LayerTest : public DeviceTest {
  protected:
-  // An element may differ by so much times (1 + its size).
+  // Largest error of an element, as a multiple of (1 + its size).
   struct Tolerance {
     double output = 1e-5;
     double gradient = 1e-5;
   };
 
-  // That the layer's output is the reference's, in training and in evaluation;
-  // that all gradients of Σ r·y, r random, are the reference's by central
-  // differences; that a second pass through the same memory gives the same;
-  // and that an input whose gradient nobody wants changes nothing. Gradients of
+  // Checks four things: the layer's output is the reference's, in training and
+  // in evaluation; all gradients of Σ r·y, r random, equal the reference's
+  // central differences; a second pass through the same memory gives the same;
+  // and an input whose gradient is not wanted changes nothing. Gradients of
   // variables that are not trained are not compared.
   void CheckLayer(const Layer& layer, const LayerValues& values,
                   const LayerReference& reference, Tolerance tolerance);
@@ -78,8 +80,8 @@ class LayerTest : public DeviceTest {
     CheckLayer(layer, values, reference, Tolerance());
   }
 
-  // One forward and backward pass; without gradients if `dy` is empty. Each dx
-  // is computed if `wanted` is empty or has a true for it.
+  // Runs one forward and backward pass; no backward pass if `dy` is empty. Each
+  // dx is computed if `wanted` is empty or true for it.
   LayerResults RunLayer(const Layer& layer, const LayerValues& values,
                         const std::vector<double>& dy,
                         const std::vector<bool>& wanted = {});

@@ -25,7 +25,7 @@ inline double Activation(job::Activation activation, double x) {
   }
 }
 
-// Of x [rows, columns]; a softmax is over the columns.
+// Returns the activation of x [rows, columns]; a softmax is over the columns.
 inline std::vector<double> Activation(job::Activation activation,
                                       std::vector<double> x, int64_t columns) {
   for (size_t begin = 0; begin < x.size(); begin += columns) {

@@ -10,8 +10,9 @@
 
 namespace parasol {
 
-// Examples whose first largest output is that of the label's class. `outputs`
-// is [batch.size, classes].
+// Returns the number of examples whose largest output, the first one of
+// several, is at the index of the label's class. `outputs` is [batch.size,
+// classes].
 inline int64_t CorrectExamples(const Batch& batch,
                                absl::Span<const float> outputs) {
   const size_t classes = outputs.size() / batch.size;

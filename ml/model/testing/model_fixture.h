@@ -26,7 +26,7 @@ inline job::Model ParseModel(const std::string& text) {
   return model;
 }
 
-// With a softmax's cross-entropy as its loss.
+// A model of `layers` with the cross-entropy of a softmax as its loss.
 inline job::Model Classifier(const std::string& layers) {
   return ParseModel(layers + " loss { sparse_categorical_crossentropy {} }");
 }
@@ -46,7 +46,7 @@ inline void IgnoreVariable(size_t, absl::Span<const float>) {}
 inline void IgnoreRows(size_t, absl::Span<const uint64_t>,
                        absl::Span<const float>) {}
 
-// By variable.
+// Values or gradients of all variables, indexed by variable.
 using Values = std::vector<std::vector<float>>;
 
 // A device, and models on it.

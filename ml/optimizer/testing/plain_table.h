@@ -11,7 +11,7 @@
 
 namespace parasol {
 
-// A variable and its slots, as a test or a benchmark has them: one array each.
+// A variable and its slots, one array each, for tests and benchmarks.
 struct TestTable {
   TestTable(const Optimizer& optimizer, std::vector<float> initial)
       : value(std::move(initial)) {
@@ -33,7 +33,7 @@ struct TestTable {
          .slots = slot_pointers});
   }
 
-  // Where element `first` of each slot is.
+  // Returns the address of element `first` of each slot.
   std::vector<float*> SlotsAt(size_t first) {
     std::vector<float*> pointers;
     for (std::vector<float>& slot : slots) {
