@@ -73,7 +73,7 @@ class EvaluatedModel {
   std::unique_ptr<InputPipeline> examples_;  // keeps the examples in memory
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
-  std::vector<CheckpointRows> tables_;  // in the order of the model's tables
+  std::vector<CheckpointRows> tables_;  // order of the model's tables
 };
 
 }  // namespace parasol
