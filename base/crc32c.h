@@ -10,7 +10,7 @@ namespace parasol {
 // Returns the crc32c (Castagnoli) of earlier bytes followed by `bytes`, where
 // `crc` is the crc32c of the earlier bytes (0 if there are none). Uses the
 // CPU's instruction where there is one; Debian's RocksDB is compiled without
-// it, and takes 0.4 GB/s.
+// it, and reaches 0.4 GB/s.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes);
 
 inline uint32_t Crc32cOf(absl::string_view bytes) {

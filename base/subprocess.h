@@ -65,8 +65,7 @@ class Subprocess {
  public:
   // Starts the child.
   //   NotFound, PermissionDenied  the binary or an output file can't be used;
-  //   the
-  //                               message names it.
+  //                               the message names it.
   //   ResourceExhausted           no process or file descriptor is left.
   static absl::StatusOr<std::unique_ptr<Subprocess>> Start(
       const SubprocessOptions& options);

@@ -24,8 +24,7 @@ class CheckpointReader {
   //   NotFound           no such directory, no manifest in it, or it was
   //                      removed meanwhile.
   //   DataLoss           something is missing, truncated or altered; the
-  //   message
-  //                      names the file.
+  //                      message names the file.
   //   FailedPrecondition a format_version that is not known here.
   //   Unavailable        the checkpoint was replaced again and again meanwhile.
   //   Unavailable, PermissionDenied, …  the file system refuses; the message

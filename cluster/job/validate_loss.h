@@ -7,7 +7,7 @@
 namespace parasol {
 
 // Checks that the loss is defined for the model's outputs, and each metric for
-// both. The layers must be valid.
+// the loss and the outputs. The layers must be valid.
 //   InvalidArgument  names the field and says what is wrong with it.
 absl::Status ValidateLoss(const job::Model& model);
 
