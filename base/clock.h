@@ -6,27 +6,27 @@
 
 namespace parasol {
 
-// Where a server gets the time from and how it waits, so that a test can move
-// both by hand. Thread-safe.
+// Source of the time, and of waiting, for a server. A test can replace it and
+// move the time by hand. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
 
   virtual absl::Time Now() = 0;
 
-  // Blocks until `condition` holds or `timeout` has passed on this clock.
-  // `mu` is held by the caller, and held again on return. Returns whether the
+  // Blocks until `condition` holds or `timeout` has passed on this clock. The
+  // caller holds `mu`, and holds it again on return. Returns true if the
   // condition holds.
   virtual bool AwaitWithTimeout(absl::Mutex& mu,
                                 const absl::Condition& condition,
                                 absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) = 0;
 
-  // The machine's clock; lives as long as the process.
+  // Returns the machine's clock, which lives as long as the process.
   static Clock& Real();
 };
 
-// A clock that stands still until it is told to move. Starts at Unix time 1e9.
+// A clock whose time only Advance() moves. Starts at Unix time 1e9.
 class SimulatedClock : public Clock {
  public:
   absl::Time Now() override;
@@ -34,7 +34,8 @@ class SimulatedClock : public Clock {
                         absl::Duration timeout) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
 
-  // Moves the time forward; waiters whose timeout has passed wake up.
+  // Moves the time forward by `duration` and wakes waiters whose timeout has
+  // passed.
   void Advance(absl::Duration duration);
 
  private:

@@ -7,8 +7,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-// A parser over Abseil's flags. Abseil's own one exits with 1, prints several
-// lines and keeps only the last of several values.
+// A command-line parser over Abseil's flags. Replaces Abseil's own parser,
+// which exits with 1, prints several lines, and keeps only the last of several
+// values.
 namespace parasol {
 
 // The values of a flag that may be given several times, in their order:
@@ -25,23 +26,25 @@ std::string AbslUnparseFlag(const RepeatedFlag& flag);
 struct CommandLine {
   bool help = false;
   bool version = false;
-  // The arguments that are no flags, and all that follow "--".
+  // Arguments that are not flags, and all arguments that follow "--".
   std::vector<std::string> positional;
 };
 
-// Sets the flags that `arguments` (without argv[0]) name: --name=value,
-// --name value, --name and --noname for a bool; one dash does as well. Of a
-// flag given twice the last value stays, unless it is a RepeatedFlag.
-//   InvalidArgument  an unknown flag, a missing or a bad value; names it.
+// Sets the flags that `arguments` (without argv[0]) name: --name=value, --name
+// value, --name and --noname for a bool; one dash works as well. If a flag is
+// given twice, the last value stays, unless it is a RepeatedFlag.
+//   InvalidArgument  an unknown flag, a missing or a bad value; the message
+//                    names it.
 absl::StatusOr<CommandLine> ParseFlags(
     const std::vector<std::string>& arguments);
 
-// What --help prints: `usage`, then every flag of this project that is linked
-// in, with its default; lines of at most 79 columns.
+// Returns the text of --help: `usage`, then every flag of this project that is
+// linked in, with its default; lines of at most 79 columns.
 std::string HelpText(absl::string_view usage);
 
-// `text` with its lines broken between words to end before `columns`, each
-// indented by `indent` spaces. Lines that are indented already keep theirs.
+// Returns `text` with its lines broken between words so that they end before
+// `columns`, each indented by `indent` spaces. Lines that are indented already
+// keep their indentation.
 std::string WrapText(absl::string_view text, size_t indent, size_t columns);
 
 }  // namespace parasol

@@ -25,12 +25,12 @@ namespace parasol {
 enum class LogSeverity { kInfo, kWarning, kError, kFatal };
 enum class LogFormat { kText, kJson };
 
-// Applies to the lines logged from now on. `task` names this process in every
-// line ("worker/1"); empty leaves it out.
+// Sets the format of all lines logged from now on. `task` names this process in
+// every line ("worker/1"); an empty name is left out.
 void ConfigureLog(LogFormat format, absl::string_view task);
 
-// One line without its newline, as it would be written. Control characters in
-// `message` are escaped in both formats, so that a line stays a line.
+// Returns one log line without its newline. Control characters in `message` are
+// escaped in both formats, so that a line stays one line.
 std::string FormatLogLine(LogFormat format, absl::string_view task,
                           absl::Time time, LogSeverity severity,
                           absl::string_view file, int line,
@@ -56,7 +56,8 @@ class LogMessage {
   std::ostringstream stream_;
 };
 
-// True when `period` has passed since this call last returned true for `last`.
+// Returns true if `period` has passed since the call for `last` last returned
+// true.
 bool ShouldLog(absl::Duration period, int64_t* last_nanos);
 
 // Turns `stream << …` into a void expression for the macros below.

@@ -21,9 +21,9 @@ namespace parasol {
 
 using MetricLabels = std::map<std::string, std::string>;
 
-// The three below are handles: cheap to copy, valid as long as their
-// MetricsRegistry, thread-safe. A counter or gauge is lock-free to bump; a
-// histogram holds a lock for one bucket search.
+// Counter, Gauge and Histogram are handles: cheap to copy, valid as long as
+// their MetricsRegistry, thread-safe. A counter or gauge is updated without a
+// lock; a histogram holds a lock for one bucket search.
 class Counter {
  public:
   void Add(double amount = 1);
@@ -59,12 +59,13 @@ class Histogram {
 };
 
 // The metrics of one process (in tests: of one in-process task). A component
-// takes its handles from it once, in its <Component>Metrics struct.
+// creates its handles once, in its <Component>Metrics struct.
 //
-// Names are parasol_<role>_<what>_<unit>: base units, counters end in _total.
-// A label's values are bounded: never a row, an address that grows, an error
-// text. The same name and labels give the same metric; a name that is not
-// Prometheus', or that another kind has, aborts. Thread-safe.
+// Names are parasol_<role>_<what>_<unit>, in base units; the names of counters
+// end in _total. A label must have a bounded set of values: never a row, an
+// address that can change, or an error text. The same name and labels give the
+// same metric. A name that Prometheus does not allow, or that a metric of
+// another kind has, aborts the process. Thread-safe.
 class MetricsRegistry {
  public:
   MetricsRegistry();
@@ -76,13 +77,14 @@ class MetricsRegistry {
                      const MetricLabels& labels = {});
   Gauge AddGauge(const std::string& name, const std::string& help,
                  const MetricLabels& labels = {});
-  // `bounds` are the buckets' upper bounds, ascending; +Inf is implied.
+  // Adds a histogram. `bounds` are the buckets' upper bounds, ascending; +Inf
+  // is implied.
   Histogram AddHistogram(const std::string& name, const std::string& help,
                          const std::vector<double>& bounds,
                          const MetricLabels& labels = {});
 
-  // Prometheus' text format, as /metrics serves it (which adds the process's
-  // own numbers).
+  // Returns the metrics in Prometheus' text format, as /metrics serves them
+  // (which adds the process's own numbers).
   std::string Text() const;
 
  private:
@@ -90,17 +92,19 @@ class MetricsRegistry {
   std::shared_ptr<prometheus::Registry> registry_;
 };
 
-// Seconds, from 10 µs to 100 s: for the latency of anything here.
+// Returns bucket bounds for latencies, in seconds, from 10 µs to 100 s.
 const std::vector<double>& LatencyBounds();
 
 // Serves GET /metrics over HTTP until it is destroyed: the registry's metrics,
-// and of the process CPU time, memory, file descriptors, start time (under the
-// names all Prometheus clients use) and parasol_build_info{version,commit}.
+// and the process's CPU time, memory, file descriptors and start time (under
+// the names that all Prometheus clients use) and
+// parasol_build_info{version,commit}.
 class MetricsServer {
  public:
-  // `address` is "host:port", host an IP address, "localhost" or nothing for
-  // all of IPv4; port 0 lets the system choose one.
-  //   InvalidArgument  not an address, or the port is taken: names it.
+  // Starts the server. `address` is "host:port"; host is an IP address,
+  // "localhost", or empty for all of IPv4; port 0 lets the system choose one.
+  //   InvalidArgument  not an address, or the port is taken; the message names
+  //                    it.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(
       const std::string& address, MetricsRegistry& registry);
   ~MetricsServer();
@@ -109,7 +113,7 @@ class MetricsServer {
 
  private:
   MetricsServer();
-  // The exposer only borrows what it shows.
+  // Sources of the metrics that `exposer_` serves; it does not own them.
   std::shared_ptr<prometheus::Collectable> registry_;
   std::shared_ptr<prometheus::Collectable> process_;
   std::unique_ptr<prometheus::Exposer> exposer_;

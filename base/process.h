@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-// What the main() of every binary does the same way: flags, --help, --version,
+// Functions that the main() of every binary calls: flags, --help, --version,
 // logging, signals and exit codes.
 namespace parasol {
 
@@ -23,38 +23,39 @@ enum class ExitCode : int {
   kTerminated = 143,
 };
 
-// InvalidArgument, NotFound (a file that a flag or the job names),
-// PermissionDenied: kBadConfiguration. Unavailable, DeadlineExceeded:
-// kRetryable. Cancelled: kTerminated. Every other error: kPermanentFailure.
+// Returns the exit code for `status`. kBadConfiguration: InvalidArgument,
+// NotFound (a file that a flag or the job names), PermissionDenied. kRetryable:
+// Unavailable, DeadlineExceeded. kTerminated: Cancelled. kPermanentFailure:
+// every other error.
 ExitCode ExitCodeFor(const absl::Status& status);
 
-// Prints "<binary>: <message>" on stderr as one line, unless OK, and returns
-// the exit code. The last thing that main() does.
+// Prints "<binary>: <message>" on stderr as one line, unless `status` is OK,
+// and returns the exit code. main() calls it last.
 int ExitWith(const absl::Status& status);
 
-// Parses the command line (base/command_line.h has the syntax and a flag that
-// may be repeated). Answers --help (the `usage` text, then this
-// project's flags with their defaults) and --version and exits 0; an unknown
-// flag or a bad value is one line on stderr, exit 2. Returns the arguments
-// that are no flags. Applies --log_format=text|json. From now on a write beyond
-// the limit of a file's size (RLIMIT_FSIZE) fails instead of ending the
-// process.
+// Parses the command line; base/command_line.h has the syntax and a flag that
+// may be repeated. Returns the arguments that are not flags. Answers --help
+// (the `usage` text, then this project's flags with their defaults) and
+// --version, and exits with 0. Reports an unknown flag or a bad value as one
+// line on stderr, and exits with 2. Applies --log_format=text|json. From now on
+// a write beyond the limit of a file's size (RLIMIT_FSIZE) fails instead of
+// ending the process.
 std::vector<std::string> ParseCommandLine(int argc, char** argv,
                                           absl::string_view usage);
 
-// "parasol 0.1.0 (commit 0123456789ab)"; the commit is known to binaries that
-// depend on //base:version_stamp.
+// Returns "parasol 0.1.0 (commit 0123456789ab)"; only binaries that depend on
+// //base:version_stamp know the commit.
 std::string VersionString();
 
 // Names this process ("worker/1") in every line logged from now on, in the
 // format that --log_format chose.
 void NameTaskInLog(absl::string_view task);
 
-// SIGTERM and SIGINT end a process in good order: construct one before any
-// thread starts (it blocks the signals for all of them). The first signal is
-// noted; the second one ends the process at once with 143.
-// One per process. Thread-safe. Its destructor disarms it and unblocks the
-// signals in its thread.
+// Ends a process in good order on SIGTERM and SIGINT. Must be constructed
+// before any thread starts, because it blocks the signals for all threads. The
+// first signal is recorded and runs the callbacks; the second one ends the
+// process at once with 143. One per process. Thread-safe. The destructor
+// disarms it and unblocks the signals in its thread.
 class TerminationSignal {
  public:
   TerminationSignal();
@@ -62,16 +63,17 @@ class TerminationSignal {
   TerminationSignal(const TerminationSignal&) = delete;
   TerminationSignal& operator=(const TerminationSignal&) = delete;
 
-  // Runs `callback` on another thread at the first signal (at once if it has
-  // come already). Callbacks run in the order in which they were added.
+  // Runs `callback` on another thread at the first signal, or at once if that
+  // has already come. Callbacks run in the order in which they were added.
   void OnSignal(std::function<void()> callback);
 
-  // Waits for a callback that runs and drops the others, for good: before what
-  // they refer to is destroyed. A second signal still ends the process. May be
-  // called twice, from one thread, which is not a callback's.
+  // Waits for a running callback and drops the others for good. Must be called
+  // before the objects that the callbacks refer to are destroyed. A second
+  // signal still ends the process. May be called twice, from one thread that is
+  // not a callback's.
   void Disarm();
 
-  // SIGTERM or SIGINT, whichever came first; 0 as long as none has.
+  // Returns the first signal, SIGTERM or SIGINT; 0 if none has come.
   int signal() const;
 
  private:

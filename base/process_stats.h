@@ -8,7 +8,7 @@
 
 namespace parasol {
 
-// What the kernel says about this process.
+// The kernel's figures about this process.
 struct ProcessStats {
   double cpu_seconds = 0;
   double start_time_seconds = 0;  // Unix time
@@ -19,6 +19,7 @@ struct ProcessStats {
   int64_t max_fds = 0;
 };
 
+// Reads the figures from /proc.
 //   Unavailable  /proc is not mounted or not readable.
 absl::StatusOr<ProcessStats> ReadProcessStats();
 

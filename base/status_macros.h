@@ -79,8 +79,8 @@ class StatusAnnotator {
   }
 
   absl::Status status_;
-  // Made when there are words: a stream costs half a microsecond, and nearly
-  // every status is OK.
+  // Stream of the words, created with the first of them: a stream costs half a
+  // microsecond, and nearly every status is OK.
   std::optional<std::ostringstream> words_;
 };
 

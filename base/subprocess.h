@@ -16,27 +16,28 @@
 // Child processes, for the local launcher and for tests of whole binaries.
 namespace parasol {
 
-// How a child ended: by exit(code), or by a signal.
+// The end of a child: by exit(code), or by a signal.
 struct ProcessEnd {
   int exit_code = 0;
   int signal = 0;
 
-  // As a shell tells it: the exit code, or 128 plus the signal.
+  // Returns the code as a shell reports it: the exit code, or 128 plus the
+  // signal.
   int code() const { return signal == 0 ? exit_code : 128 + signal; }
   bool operator==(const ProcessEnd&) const = default;
 };
 
-// "exit code 2", "signal 9 (Killed)".
+// Returns a text like "exit code 2" or "signal 9 (Killed)".
 std::string Describe(const ProcessEnd& end);
 
-// Where a child's stdout or stderr goes.
+// Destination of a child's stdout or stderr.
 struct OutputTo {
   enum class Kind { kInherit, kFile, kPipe };
   Kind kind = Kind::kInherit;
   std::string path = {};
 
   static OutputTo Inherit() { return {}; }
-  // Appended to; created when it is not there.
+  // Appends to the file; creates it if it does not exist.
   static OutputTo File(std::string path) {
     return {Kind::kFile, std::move(path)};
   }
@@ -44,23 +45,27 @@ struct OutputTo {
 };
 
 struct SubprocessOptions {
-  // argv[0] is the binary's path; PATH is not searched.
+  // Arguments; argv[0] is the path of the binary, which is not searched in
+  // PATH.
   std::vector<std::string> argv = {};
-  // Added to this process's environment.
+  // Variables that are added to this process's environment.
   std::map<std::string, std::string> environment = {};
   OutputTo standard_output = {};
   OutputTo standard_error = {};
-  // Ctrl-C in a terminal then reaches this process only, not the child.
+  // True to run the child in a process group of its own: Ctrl-C in a terminal
+  // then reaches this process only, not the child.
   bool own_process_group = false;
 };
 
-// One child. It never outlives the *thread* that started it (PDEATHSIG), nor
-// this object: the destructor kills it and reaps it. It inherits no other
-// file descriptor and no blocked signal. stdin is /dev/null.
-// Not thread-safe.
+// One child process. It never outlives the *thread* that started it
+// (PDEATHSIG), nor this object: the destructor kills and reaps it. It inherits
+// no other file descriptor and no blocked signal. Its stdin is /dev/null. Not
+// thread-safe.
 class Subprocess {
  public:
-  //   NotFound, PermissionDenied  the binary or an output file: named.
+  // Starts the child.
+  //   NotFound, PermissionDenied  the binary or an output file can't be used;
+  //                               the message names it.
   //   ResourceExhausted           no process or file descriptor is left.
   static absl::StatusOr<std::unique_ptr<Subprocess>> Start(
       const SubprocessOptions& options);
@@ -70,18 +75,20 @@ class Subprocess {
 
   pid_t pid() const { return pid_; }
 
-  // Does nothing once the child has ended.
+  // Sends a signal. Does nothing once the child has ended.
   void Signal(int signal);
   void Terminate();  // SIGTERM
   void Kill();       // SIGKILL
 
-  // How it ended; nothing while it runs. Does not block.
+  // Returns how the child ended; nullopt while it runs. Does not block.
   std::optional<ProcessEnd> Poll();
 
+  // Blocks until the child has ended.
   //   DeadlineExceeded  it still runs after `limit`.
   absl::StatusOr<ProcessEnd> Wait(absl::Duration limit);
 
-  // The reading ends of its pipes, -1 where there is none; owned by this.
+  // Return the reading ends of the child's pipes, owned by this object; -1 if
+  // there is none.
   int output_pipe() const { return output_pipe_; }
   int error_pipe() const { return error_pipe_; }
 
@@ -101,10 +108,10 @@ struct CompletedProcess {
   std::string standard_error;
 };
 
-// Runs a command to its end and returns what it wrote (its outputs are pipes
-// whatever `options` say).
+// Runs a command to its end and returns its outputs, which are pipes whatever
+// `options` says.
 //   DeadlineExceeded  it was still running after `limit`, and was killed.
-//   and the codes of Subprocess::Start.
+//   any other         as for Subprocess::Start().
 absl::StatusOr<CompletedProcess> RunSubprocess(SubprocessOptions options,
                                                absl::Duration limit);
 

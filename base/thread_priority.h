@@ -3,11 +3,11 @@
 
 namespace parasol {
 
-// Makes the calling thread, and those that it starts from now on, yield to the
-// others of the machine: `niceness` is 0 (nothing changes) to 19 (what others
-// leave), as nice(1) has it for processes. For threads that compute for long
-// beside threads that others wait for. It can't be taken back without
-// privileges. Logs when the system refuses.
+// Lowers the priority of the calling thread, and of the threads that it starts
+// from now on. `niceness` is that of nice(1): 0 changes nothing, 19 leaves the
+// thread only the time that other threads do not use. Meant for threads that
+// compute for long beside threads that other tasks wait for. Can't be undone
+// without privileges. Logs if the system refuses.
 void LowerThreadPriority(int niceness);
 
 }  // namespace parasol

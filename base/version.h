@@ -7,9 +7,10 @@ namespace parasol {
 
 inline constexpr char kVersion[] = "0.1.0";
 
-// The commit this binary was built from, with "-dirty" when the tree had
-// changes; "unknown" unless the binary links //base:version_stamp. Only the
-// binaries that users run do, so that a commit makes no test run again.
+// Returns the commit that this binary was built from, with "-dirty" if the tree
+// had changes, or "unknown" unless the binary links //base:version_stamp. Only
+// the binaries that users run link it, so that a commit makes no test run
+// again.
 std::string BuildCommit();
 
 }  // namespace parasol

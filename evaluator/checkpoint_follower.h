@@ -11,11 +11,11 @@
 
 namespace parasol {
 
-// A checkpoint as its directory's listing and its manifest show it. Two with
-// the same values are the same one; one that has been replaced differs.
+// A checkpoint as its directory's listing and its manifest show it. Two equal
+// values are the same checkpoint; a checkpoint that has been replaced differs.
 struct ListedCheckpoint {
   int64_t step = 0;
-  // Of a checkpoint whose manifest is damaged, the rest is not set.
+  // True if the manifest is damaged; the fields below are then not set.
   bool damaged = false;
   int64_t created_unix_micros = 0;
   bool final = false;
@@ -23,26 +23,27 @@ struct ListedCheckpoint {
   auto operator<=>(const ListedCheckpoint&) const = default;
 };
 
-// Which checkpoint to evaluate next: each one once, in the order of their
-// steps, that is not damaged. A listing is what is there now, ascending; a
-// checkpoint that was pruned before its turn is left out.
+// Chooses the checkpoint to evaluate next: each intact one once, in ascending
+// order of steps. A listing holds the checkpoints that exist now, in ascending
+// order; a checkpoint that was pruned before its turn is left out.
 class CheckpointFollower {
  public:
-  // nullopt: nothing is left to do for now.
+  // Returns the next checkpoint; nullopt if nothing is left to do for now.
   std::optional<ListedCheckpoint> Next(
       absl::Span<const ListedCheckpoint> listing) const;
 
-  // The evaluation of `checkpoint` is done.
+  // Records that the evaluation of `checkpoint` is done.
   void Evaluated(const ListedCheckpoint& checkpoint);
-  // It can't be read: it gets no other turn. Whether this is news.
+  // Records that `checkpoint` can't be read: it gets no other turn. Returns
+  // true if it is not yet recorded.
   bool FoundDamaged(const ListedCheckpoint& checkpoint);
   bool IsDamaged(const ListedCheckpoint& checkpoint) const;
 
-  // Nothing will come after this listing: its newest checkpoint is the last of
-  // its job, and had its turn.
+  // Returns true if no checkpoint will follow this listing: its newest one is
+  // the last of its job, and had its turn.
   bool IsAtEnd(absl::Span<const ListedCheckpoint> listing) const;
 
-  // Forgets what is not listed any more.
+  // Forgets the checkpoints that are no longer listed.
   void Forget(absl::Span<const ListedCheckpoint> listing);
 
  private:

@@ -16,22 +16,25 @@
 
 namespace parasol {
 
-// A sparse table as a checkpoint has it. A row that is not there has the values
-// that it would be made with. Not thread-safe.
+// A sparse table as a checkpoint holds it. A row that the checkpoint lacks has
+// the initial values of a new row. Not thread-safe.
 //
-// All rows' values are held in memory, without their slots: 4 bytes a value and
-// some 30 a row.
+// The values of all rows, without their slots, are held in memory: 4 bytes for
+// each value and some 30 for each row.
 class CheckpointRows {
  public:
+  // Creates the table without rows.
   //   InvalidArgument  the initializer can't be used.
   static absl::StatusOr<CheckpointRows> Create(const job::SparseTable& table,
                                                uint64_t seed);
 
-  // Replaces all rows. Errors are those of CheckpointReader::ReadRows(), and
+  // Replaces all rows by those of `checkpoint`. Errors are those of
+  // CheckpointReader::ReadRows(), and
   //   DataLoss  the rows have another width.
   absl::Status Load(const CheckpointReader& checkpoint);
 
-  // Writes the rows of `ids` to `values`, [ids.size(), width], in order.
+  // Writes the rows of `ids` to `values`, [ids.size(), width], in the order of
+  // `ids`.
   void Read(absl::Span<const uint64_t> ids, absl::Span<float> values) const;
 
  private:
@@ -42,7 +45,7 @@ class CheckpointRows {
   std::string name_;
   size_t width_;
   RowInitializer initializer_;
-  // Where a row begins in `values_`, by id.
+  // Index in `values_` of each row's first value, by id.
   absl::flat_hash_map<uint64_t, size_t> places_;
   std::vector<float> values_;
 };

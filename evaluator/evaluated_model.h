@@ -25,36 +25,37 @@ namespace parasol {
 class EvaluatedModel {
  public:
   struct Options {
-    // What the data set's paths are relative to.
+    // Directory that the data set's paths are relative to.
     std::string data_dir;
-    // As for Device::Open().
+    // The arguments of Device::Open().
     std::string device = "auto";
     int threads = 1;
   };
 
-  // `job` has an eval data set, which is opened once, to find errors early.
-  // Errors are those of InputPipeline::Open(), Device::Open(), Model::Create(),
-  // Metrics::Create().
+  // Creates the model of `job`, which must have an eval data set. Opens the
+  // data set once, to find errors early. Errors are those of
+  // InputPipeline::Open(), Device::Open(), Model::Create(), Metrics::Create().
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 
-  // Takes over the values of the checkpoint in `directory`, and reads its
-  // sparse tables into memory.
-  //   NotFound   the checkpoint is not there (any more).
+  // Loads the values of the checkpoint in `directory` into the model, and reads
+  // its sparse tables into memory.
+  //   NotFound   the checkpoint does not exist, or no longer.
   //   DataLoss   it is damaged, or lacks values of this model.
   //   any other  as for CheckpointReader::Open().
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory);
 
-  // Of the whole data set.
+  // Results over the whole data set.
   struct Result {
     int64_t examples = 0;
-    double loss = 0;  // mean over the examples, L2 terms included
+    double loss = 0;  // mean per example, L2 terms included
     MetricResults metrics;
   };
 
-  // With the values of the last Load().
-  //   Cancelled  `cancelled`, asked before each batch, was true.
+  // Evaluates the values of the last Load(). Calls `cancelled` before each
+  // batch.
+  //   Cancelled  `cancelled` returned true.
   //   any other  as for InputPipeline and Model::Evaluate(): another
   //              checkpoint would not fare better.
   absl::StatusOr<Result> Run(const std::function<bool()>& cancelled);
@@ -67,12 +68,12 @@ class EvaluatedModel {
       : dataset_(dataset), metrics_(std::move(metrics)) {}
 
   job::Dataset dataset_;
-  const Metrics metrics_;  // of nothing yet
+  const Metrics metrics_;  // metrics without examples
   InputOptions input_;
-  std::unique_ptr<InputPipeline> examples_;  // keeps them in memory
+  std::unique_ptr<InputPipeline> examples_;  // keeps the examples in memory
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
-  std::vector<CheckpointRows> tables_;  // as the model numbers them
+  std::vector<CheckpointRows> tables_;  // order of the model's tables
 };
 
 }  // namespace parasol

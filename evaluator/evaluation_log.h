@@ -10,30 +10,31 @@
 
 namespace parasol {
 
-// What one checkpoint's model makes of the job's eval data set.
+// Result of evaluating one checkpoint on the job's eval data set.
 struct Evaluation {
   int64_t global_step = 0;
   MetricResults metrics;
-  double loss = 0;  // mean over the examples, L2 terms included
+  double loss = 0;  // mean per example, L2 terms included
   int64_t examples = 0;
   absl::Duration took;
-  std::string checkpoint;  // its directory
-  // The last one of the job.
+  std::string checkpoint;  // the checkpoint's directory
+  // True if this is the job's last checkpoint.
   bool final = false;
 };
 
-// One line without its newline:
+// Returns one line without its newline:
 //   {"global_step":1200,"accuracy":0.97,"loss":0.1,"examples":10000,
 //    "seconds":0.4,"checkpoint":"/ckpt/ckpt-000000001200","final":false}
-// with the job's metrics, each by its name, in the place of "accuracy". A
+// The job's metrics, each by its name, stand in the place of "accuracy". A
 // number that is not finite is null.
 std::string ToJsonLine(const Evaluation& evaluation);
 
-// "step 1200: accuracy 0.9712, loss 0.0934, 10000 examples in 0.41 s"
+// Returns a text like "step 1200: accuracy 0.9712, loss 0.0934, 10000 examples
+// in 0.41 s".
 std::string Describe(const Evaluation& evaluation);
 
-// Adds the line to `<checkpoint_directory>/evaluations.jsonl`, durably.
-// Readers see all of it or nothing.
+// Appends the evaluation's line to `<checkpoint_directory>/evaluations.jsonl`,
+// durably. Readers see the whole line or nothing of it.
 absl::Status AppendEvaluation(const std::string& checkpoint_directory,
                               const Evaluation& evaluation);
 

@@ -6,15 +6,15 @@
 
 namespace parasol {
 
-// What Prometheus learns of an evaluator.
+// The Prometheus metrics of an evaluator.
 class EvaluatorMetrics {
  public:
-  // `registry` outlives it.
+  // `registry` must outlive this object.
   explicit EvaluatorMetrics(MetricsRegistry& registry);
 
-  // Of the last evaluated checkpoint: each metric has a gauge of its own,
-  // parasol_evaluator_accuracy_ratio, …_auc_ratio, …_root_mean_squared_error,
-  // which is there from its first value on.
+  // Sets the results of the last evaluated checkpoint. Each metric has a gauge
+  // of its own, parasol_evaluator_accuracy_ratio, …_auc_ratio,
+  // …_root_mean_squared_error, which exists from its first value on.
   void SetResults(const MetricResults& results);
 
   Gauge loss;

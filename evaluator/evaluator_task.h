@@ -15,36 +15,37 @@
 namespace parasol {
 
 struct EvaluatorTaskOptions {
-  // Role "evaluator", its index and a fresh incarnation.
+  // The task's role "evaluator", its index and a fresh incarnation.
   wire::Task task;
   std::string chief_address;
-  // Where the health service listens; empty: nowhere.
+  // Address of the health service. Empty: there is none.
   std::string listen_address;
-  // Told to the chief, for people to find.
+  // Address of the metrics, reported to the chief so that people can find it.
   std::string metrics_address;
   absl::Duration chief_timeout = absl::Minutes(5);
   JobEvaluation::Options evaluation;
 };
 
 // The evaluator of a cluster, from its registration to the end of the job, on
-// threads of its own. What the binary's main and in-process tests start. Its
-// own errors end it, but not the job.
+// threads of its own. Both the binary's main() and in-process tests start it.
+// An error of the evaluator ends the evaluator but not the job.
 //
-// Shutdown: Stop() or the job's end, then Wait(), then destroy.
+// Shutdown: Stop() or the job's end, then Wait(), then destruction.
 class EvaluatorTask {
  public:
-  // `clock` and `metrics` outlive it.
-  //   InvalidArgument  the address can't be listened on.
+  // Starts the evaluator. `clock` and `metrics` must outlive it.
+  //   InvalidArgument  the task can't listen on the address.
   static absl::StatusOr<std::unique_ptr<EvaluatorTask>> Start(
       const EvaluatorTaskOptions& options, Clock& clock,
       MetricsRegistry& metrics);
   virtual ~EvaluatorTask() = default;
 
-  // Blocks until the evaluator has ended: with JobEvaluation::Run()'s result,
-  // or an error of ChiefSession::Join().
+  // Blocks until the evaluator has ended. Returns the result of
+  // JobEvaluation::Run(), or an error of ChiefSession::Join().
   virtual absl::Status Wait() = 0;
 
-  // Ends before the next batch. May be called twice, from any thread.
+  // Ends the evaluator before the next batch. May be called twice, from any
+  // thread.
   virtual void Stop() = 0;
 };
 

@@ -22,42 +22,43 @@
 namespace parasol {
 
 // Evaluates the checkpoints of one job as they appear, until the job has ended
-// and its last one is evaluated. What it finds is in the log, in the metrics
-// and in the checkpoint directory's evaluations.jsonl.
+// and its last checkpoint is evaluated. Writes the results to the log, to the
+// metrics and to the checkpoint directory's evaluations.jsonl.
 //
-// A checkpoint that is damaged is reported, counted and passed over.
+// A damaged checkpoint is reported, counted and skipped.
 class JobEvaluation {
  public:
   struct Options {
     EvaluatedModel::Options model;
-    // Empty: the one that the chief names.
+    // The job's checkpoint directory. Empty: the one that the chief names.
     std::string checkpoint_directory;
     absl::Duration poll_interval = absl::Seconds(1);
-    // How long after the job's end its last checkpoint may be out of sight:
-    // network file systems show new names late.
+    // Longest time after the job's end for its last checkpoint to become
+    // visible: network file systems show new names late.
     absl::Duration final_checkpoint_timeout = absl::Minutes(1);
   };
 
-  // Watches the job from now on. `clock` and `registry` outlive it.
+  // Watches the job from now on. `clock` and `registry` must outlive this
+  // object.
   JobEvaluation(const Options& options, std::unique_ptr<ChiefSession> session,
                 Clock& clock, MetricsRegistry& registry);
 
-  // Blocks until the end; called once.
+  // Blocks until the job and the evaluations have ended. May be called once.
   //   OK                  the job is complete, and its last checkpoint was
   //                       evaluated.
   //   DataLoss            its last checkpoint is damaged.
-  //   NotFound            its last checkpoint is not to be seen.
+  //   NotFound            its last checkpoint did not become visible.
   //   FailedPrecondition  the job has failed.
-  //   Unavailable         the chief is lost before the job's end.
-  //   Cancelled           stopped.
-  //   any other           the eval data or the device is of no use.
+  //   Unavailable         the chief was lost before the job's end.
+  //   Cancelled           Stop() was called.
+  //   any other           the eval data or the device can't be used.
   absl::Status Run();
 
-  // May be called twice, from any thread.
+  // Ends Run() with Cancelled. May be called twice, from any thread.
   void Stop() { watch_.Stop(); }
 
  private:
-  // Ascending.
+  // The checkpoints of the directory, in ascending order.
   using Listing = std::vector<ListedCheckpoint>;
 
   absl::Status AwaitJobEnd();
@@ -81,7 +82,7 @@ class JobEvaluation {
   Clock& clock_;
   EvaluatorMetrics metrics_;
   CheckpointFollower follower_;
-  Listing listing_;  // the newest one that could be read
+  Listing listing_;  // newest listing that could be read
   std::optional<ListedCheckpoint> newest_at_start_;
   JobWatch watch_;
 };

@@ -13,30 +13,30 @@
 
 namespace parasol {
 
-// What becomes of the job, heard through a session on a thread of its own.
-// Leaves the cluster as soon as the job has ended: the chief waits for that,
-// and must not wait for the evaluations that are left. Thread-safe.
+// Watches the job's outcome through a session, on a thread of its own. Leaves
+// the cluster as soon as the job has ended: the chief waits for its tasks to
+// leave, and must not wait for the evaluations that are left. Thread-safe.
 class JobWatch {
  public:
-  // `session` and `clock` outlive it.
+  // `session` and `clock` must outlive this object.
   JobWatch(ChiefSession& session, Clock& clock);
-  // Stops, and joins the thread.
+  // Stops watching, and joins the thread.
   ~JobWatch();
   JobWatch(const JobWatch&) = delete;
   JobWatch& operator=(const JobWatch&) = delete;
 
-  // nullopt: the job goes on. Afterwards:
-  //   OK                  it is complete.
-  //   FailedPrecondition  it has failed: says why; or another process has
-  //                       taken this task's place.
+  // Returns the job's outcome; nullopt while the job goes on.
+  //   OK                  the job is complete.
+  //   FailedPrecondition  the job has failed, and the message says why; or
+  //                       another process has taken this task's place.
   //   Unavailable         the chief is lost: the job may be complete.
   //   Cancelled           Stop() was called, before or after the job's end.
   std::optional<absl::Status> end() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Blocks for `duration`; less when end() changes meanwhile.
+  // Blocks for `duration`, or until end() changes.
   void Pause(absl::Duration duration) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // May be called twice, from any thread.
+  // Stops watching. May be called twice, from any thread.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
   bool stopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -47,7 +47,7 @@ class JobWatch {
   Clock& clock_;
   mutable absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);  // of the job
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);  // end of the job
   std::thread thread_;
 };
 

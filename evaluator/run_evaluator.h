@@ -14,15 +14,16 @@ namespace parasol {
 // The flags of the `evaluator` binary.
 struct RunEvaluatorOptions {
   std::string metrics_address;
-  // Empty: the task's own address, if it has one.
+  // Address of the health service. Empty: the task's own address, if it has
+  // one.
   std::string health_address;
   absl::Duration chief_timeout = absl::Minutes(5);
   JobEvaluation::Options evaluation;
 };
 
-// What the binary does after its flags and TF_CONFIG are parsed; blocks until
-// the task has ended. Errors as EvaluatorTask, and those of a metrics address
-// that can't be listened on.
+// Does everything that the binary does after its flags and TF_CONFIG are
+// parsed; blocks until the task has ended. Errors are those of EvaluatorTask
+// and of a metrics address that can't be listened on.
 absl::Status RunEvaluator(const TaskConfig& config,
                           const RunEvaluatorOptions& options,
                           TerminationSignal& signal);

@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// Arrays of floats are stored by copying memory.
+// Files hold arrays of floats as they are in memory.
 static_assert(std::endian::native == std::endian::little,
               "the formats on disk are little-endian");
 

@@ -9,26 +9,28 @@
 #include "absl/strings/string_view.h"
 #include "proto/checkpoint.pb.h"
 
-// The MANIFEST file of a checkpoint: storage/FORMAT.md.
+// The MANIFEST file of a checkpoint; storage/FORMAT.md describes it.
 namespace parasol {
 
 inline constexpr absl::string_view kManifestName = "MANIFEST";
 
-// What is written, and the oldest that is still read.
+// The format version that is written, and the oldest one that can be read.
 inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr uint32_t kOldestFormatVersion = 1;
 
-// InvalidArgument: a file's name is not plain, or two are equal.
+// Checks the names of the manifest's files.
+//   InvalidArgument  a name is not plain, or two names are equal.
 absl::Status CheckFileNames(const durable::CheckpointManifest& manifest);
 
 std::string EncodeManifest(const durable::CheckpointManifest& manifest);
 
+// Decodes a manifest that EncodeManifest() has written.
 //   DataLoss            not what EncodeManifest() gives.
 //   FailedPrecondition  a format_version that is not known here.
 absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
     absl::string_view bytes);
 
-// The bytes of the manifest in a checkpoint's directory, not checked yet.
+// Returns the bytes of the manifest in a checkpoint's directory, unchecked.
 // Errors as for ReadFile().
 absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory);
 

@@ -159,7 +159,7 @@ class ShardedCheckpointReader : public CheckpointReader {
 
   const durable::CheckpointManifest manifest_;
   std::vector<std::unique_ptr<const ShardFile>> files_;
-  // By ArrayPrefix(); the pieces of an array ascend.
+  // Pieces of each array, ascending; the key is ArrayPrefix().
   std::map<std::string, std::vector<Piece>> arrays_;
 };
 

@@ -14,21 +14,21 @@
 
 namespace parasol {
 
-// Reads a complete checkpoint, however many shards wrote it. Holds its files
-// open: one that is pruned meanwhile stays readable (on file systems that keep
-// open files, as Linux's own do). Thread-safe.
+// Reads a complete checkpoint that any number of shards wrote. Keeps its files
+// open: a checkpoint that is pruned meanwhile stays readable on file systems
+// that keep open files, as Linux's own do. Thread-safe.
 class CheckpointReader {
  public:
   // Verifies the manifest, and every file's size, crc32c and keys. Reads all
   // bytes once.
   //   NotFound           no such directory, no manifest in it, or it was
   //                      removed meanwhile.
-  //   DataLoss           something is missing, truncated or altered: names the
-  //                      file.
+  //   DataLoss           something is missing, truncated or altered; the
+  //                      message names the file.
   //   FailedPrecondition a format_version that is not known here.
-  //   Unavailable        it was replaced again and again meanwhile.
-  //   Unavailable, PermissionDenied, …  the file system refuses: names the
-  //                      file. It says nothing about the checkpoint.
+  //   Unavailable        the checkpoint was replaced again and again meanwhile.
+  //   Unavailable, PermissionDenied, …  the file system refuses; the message
+  //                      names the file. The checkpoint may be intact.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       const std::string& directory);
   virtual ~CheckpointReader() = default;
@@ -37,24 +37,26 @@ class CheckpointReader {
 
   // Fills `out` with elements [first, first + out.size()) of the variable's
   // array, whatever shards wrote them. Returns the largest number of updates
-  // among the entries that were read.
-  //   NotFound  the variable, or some of the elements, are not there.
+  // among the entries that it has read.
+  //   NotFound  the variable, or some of the elements, do not exist.
   //   DataLoss  the file was altered since Open().
   virtual absl::StatusOr<int64_t> ReadElements(absl::string_view variable,
                                                int array, int64_t first,
                                                absl::Span<float> out) const = 0;
 
   // Calls `visit` with every row of a sparse table once, in batches, whatever
-  // shards wrote them; the shard that restores takes those that are its own.
-  // Every file has a batch, perhaps without rows, with the table's updates
-  // there.
-  //   NotFound  the manifest has no such table.
-  //   DataLoss  a file was altered since Open(); or what `visit` returns first.
+  // shards wrote them; a shard that restores picks its own rows. Each file
+  // gives at least one batch, perhaps without rows, with the table's number of
+  // updates in that file.
+  //   NotFound   the manifest has no such table.
+  //   DataLoss   a file was altered since Open().
+  //   any other  the first error that `visit` returns.
   virtual absl::Status ReadRows(absl::string_view table,
                                 RowVisit visit) const = 0;
 
-  // What shard `shard` of `num_shards` had written, in ascending order of
-  // worker incarnation; empty for another sharding.
+  // Returns the dedup entries that shard `shard` of `num_shards` wrote, in
+  // ascending order of worker incarnation. Empty for a checkpoint with another
+  // number of shards.
   virtual absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       uint32_t shard, uint32_t num_shards) const = 0;
 };

@@ -7,7 +7,8 @@
 
 namespace parasol {
 
-// What RocksDB said about the file at `path`, which the message names.
+// Converts RocksDB's status about the file at `path`; the message names the
+// file.
 //   DataLoss           its bytes are no SST file.
 //   ResourceExhausted  no space left.
 //   NotFound           no such file or directory.

@@ -42,7 +42,8 @@ std::optional<RowsHeader> ParseRowsHeader(absl::string_view value) {
     if (bytes > 0 || header.floats > 0) return std::nullopt;
     return header;
   }
-  // By division: the product of what a file says may overflow.
+  // Divides instead of multiplying: the product of what a file says may
+  // overflow.
   const size_t row_bytes = sizeof(uint64_t) + header.floats * sizeof(float);
   if (header.floats == 0 || bytes % header.count != 0 ||
       bytes / header.count != row_bytes) {

@@ -10,28 +10,28 @@
 #include "absl/strings/string_view.h"
 #include "storage/shard_entry.h"
 
-// The value of a rows entry: storage/FORMAT.md has its grammar.
+// The value of a rows entry in a shard file; storage/FORMAT.md has its grammar.
 namespace parasol {
 
-// Replaces `out`, whose memory it uses. False: the batch's rows are not of
-// equal size, or too many.
+// Encodes `batch` into `out`, replacing its contents and reusing its memory.
+// Returns false if the batch's rows are of unequal size, or too many.
 bool EncodeRows(const RowBatch& batch, std::string& out);
 
-// What an entry says about its rows.
+// The header of an entry's rows.
 struct RowsHeader {
   int64_t updates = 0;
   uint32_t count = 0;
-  uint32_t floats = 0;  // of one row
+  uint32_t floats = 0;  // floats of one row
 };
 
-// nullopt: the bytes are no such value.
+// Returns the header of `value`; nullopt if `value` is not a rows entry.
 std::optional<RowsHeader> ParseRowsHeader(absl::string_view value);
 
-// The rows of entries, one after the other: copies, as the bytes of a file are
-// aligned to nothing. Keeps its memory.
+// Holds the rows of one entry at a time. The rows are copies, because the bytes
+// of a file are not aligned. Keeps its memory from entry to entry.
 class DecodedRows {
  public:
-  // `value` has the header `header`.
+  // Decodes the rows of `value`, whose header is `header`.
   void Assign(const RowsHeader& header, absl::string_view value);
 
   RowBatch batch() const {

@@ -10,24 +10,27 @@
 
 namespace parasol {
 
-// Which array of a variable: its value, or one of the optimizer's slots.
+// Number of a variable's array: its value, or one of the optimizer's slots.
 inline constexpr int kValueArray = 0;  // slot i is array 1 + i
 
-// Which pushes of one worker a shard has applied: see ps/shard/dedup_window.h.
+// The pushes of one worker that a shard has applied: see
+// ps/shard/dedup_window.h.
 struct DedupEntry {
   uint64_t worker_incarnation = 0;
-  std::string window;  // opaque here
+  std::string window;  // opaque to storage/
 };
 
-// Rows of a sparse table: row i is rows[i * n…] of n = rows.size() / ids.size()
-// float32, the row's values and then each slot's. Owned by the caller.
+// Rows of a sparse table, owned by the caller. With n = rows.size() /
+// ids.size(), row i is the n float32 from rows[i * n] on: the row's values and
+// then each slot's.
 struct RowBatch {
-  int64_t updates = 0;  // that the table has had
+  int64_t updates = 0;  // updates of the table so far
   absl::Span<const uint64_t> ids = {};
   absl::Span<const float> rows = {};
 };
 
-// Takes a batch, which is gone when it returns. An error ends the reading.
+// Function that takes a batch; the batch is valid only during the call. An
+// error ends the reading.
 using RowVisit = absl::FunctionRef<absl::Status(const RowBatch& batch)>;
 
 }  // namespace parasol

@@ -7,14 +7,14 @@
 
 #include "absl/strings/string_view.h"
 
-// Keys of a shard file: storage/FORMAT.md has their grammar.
+// Keys of a shard file; storage/FORMAT.md has their grammar.
 namespace parasol {
 
 inline constexpr absl::string_view kHeaderKey = "H";
 inline constexpr absl::string_view kHeaderValue = "parasol shard 1";
 
-// What all keys of one array of one variable begin with, and no other key does.
-// `array` is 0 to 255.
+// Returns the prefix of all keys of one array of one variable; no other key
+// starts with it. `array` is 0 to 255.
 std::string ArrayPrefix(absl::string_view variable, int array);
 
 struct ElementsKey {
@@ -24,10 +24,12 @@ struct ElementsKey {
   std::string Encode() const;
 };
 
-// What all keys of one sparse table begin with, and no other key does.
+// Returns the prefix of all keys of one sparse table; no other key starts with
+// it.
 std::string TablePrefix(absl::string_view table);
 
-// A batch of a table's rows; batches are numbered in each file from 0 on.
+// Key of a batch of a table's rows. Batches are numbered from 0 on in each
+// file.
 struct RowsKey {
   std::string table_prefix;
   uint64_t batch = 0;
@@ -43,7 +45,7 @@ struct DedupKey {
   std::string Encode() const;
 };
 
-// nullopt: the bytes are no such key.
+// Return the parsed key; nullopt if the bytes are not a key of that kind.
 std::optional<ElementsKey> ParseElementsKey(absl::string_view key);
 std::optional<RowsKey> ParseRowsKey(absl::string_view key);
 std::optional<DedupKey> ParseDedupKey(absl::string_view key);

@@ -14,43 +14,46 @@
 
 namespace parasol {
 
-// Writes one shard's file of a checkpoint; the format is storage/FORMAT.md.
-// After an error the file is of no use. Not thread-safe.
+// Writes one shard's file of a checkpoint; storage/FORMAT.md describes the
+// format. After an error the file must not be used. Not thread-safe.
 class ShardWriter {
  public:
-  // Replaces what is at `path`.
-  //   NotFound           the directory is not there (does this task see the
-  //                      same file system as the chief?): names the path.
-  //   Unavailable, PermissionDenied, ResourceExhausted  name it, too; all
-  //                      calls below return them as well.
+  // Creates the file at `path`, or replaces it.
+  //   NotFound           the directory does not exist; the message names the
+  //                      path. Perhaps this task does not see the same file
+  //                      system as the chief.
+  //   Unavailable, PermissionDenied, ResourceExhausted  the file system
+  //                      refuses; the message names the path. All calls below
+  //                      return these errors, too.
   static absl::StatusOr<std::unique_ptr<ShardWriter>> Create(
       const std::string& path);
   virtual ~ShardWriter() = default;
 
-  // Elements [first, first + values.size()) of the flattened variable's array.
-  // `updates` is the number of updates that these elements have had.
+  // Writes elements [first, first + values.size()) of the flattened variable's
+  // array. `updates` is the number of updates that these elements have had.
   //   InvalidArgument  not in ascending order of (variable, array, first), or
   //                    the elements overlap the last ones.
   virtual absl::Status AddElements(absl::string_view variable, int array,
                                    int64_t first, int64_t updates,
                                    absl::Span<const float> values) = 0;
 
-  // After all elements: rows of a sparse table, any of them. Tables in
-  // ascending order of their names; a table's batches follow one another, in
-  // any order. A batch without rows keeps the table's number of updates.
+  // Writes rows of a sparse table, any of them. Must be called after all
+  // elements, for the tables in ascending order of their names. A table's
+  // batches follow one another, in any order. A batch without rows keeps the
+  // table's number of updates.
   //   InvalidArgument  a table comes after a later one, or rows and ids don't
   //                    fit together.
   virtual absl::Status AddRows(absl::string_view table,
                                const RowBatch& batch) = 0;
 
-  // After all rows, in ascending order of (shard, num_shards, worker
-  // incarnation). `shard` of `num_shards` wrote it: a window means nothing to
-  // another sharding.
+  // Writes a dedup entry. Must be called after all rows, in ascending order of
+  // (shard, num_shards, worker incarnation). The entry belongs to shard `shard`
+  // of `num_shards`: a cluster with another number of shards can't use it.
   virtual absl::Status AddDedup(uint32_t shard, uint32_t num_shards,
                                 const DedupEntry& entry) = 0;
 
-  // Writes what is left and makes the file durable. Its plain name, size and
-  // crc32c: what the checkpoint's manifest says about it. Called once, last.
+  // Writes the rest and makes the file durable. Returns the manifest's entry
+  // for the file: its plain name, size and crc32c. Must be called once, last.
   virtual absl::StatusOr<durable::CheckpointFile> Finish() = 0;
 };
 

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 
-// Where an image installs the binaries (one folder), or where Bazel builds them
-// (a folder per role).
+// Path of the chief binary as an image installs it (all binaries in one folder)
+// or as Bazel builds it (one folder per role).
 std::string InstalledChief() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);

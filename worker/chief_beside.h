@@ -14,29 +14,33 @@
 
 namespace parasol {
 
-// The chief of a cluster that lists none: worker 0 does the chief's duties, by
-// running the `chief` binary beside itself, at worker 0's address. The child
-// reads the same TF_CONFIG, and never outlives the thread that started it. A
-// chief that is lost takes worker 0 with it, with an exit code that asks for a
-// restart: they are one task. Thread-safe.
+// The chief process of a cluster whose TF_CONFIG lists no chief. Worker 0 does
+// the chief's duties: it runs the `chief` binary beside itself, at worker 0's
+// address. The child reads the same TF_CONFIG and never outlives the thread
+// that started it. The two are one task: a chief process that is lost ends
+// worker 0 as well, with an exit code that asks for a restart. Thread-safe.
 class ChiefBeside {
  public:
   struct Options {
-    // The binary; empty: the one that is installed next to this worker's.
+    // Path of the chief binary. Empty: the one that is installed next to this
+    // worker's binary.
     std::string binary;
-    // Handed on as they are: --job, --set, --checkpoint_dir, …
+    // Flags that are handed on to the chief unchanged: --job, --set,
+    // --checkpoint_dir, …
     std::vector<std::string> arguments;
   };
 
-  //   NotFound  there is no such binary: names it.
+  // Starts the chief process.
+  //   NotFound  there is no such binary; the message names it.
   static absl::StatusOr<std::unique_ptr<ChiefBeside>> Start(
       const Options& options);
 
-  // How the chief ended, once it has; as the status whose exit code it was.
+  // Blocks until the chief process has ended, and returns the status that
+  // corresponds to its exit code.
   //   DeadlineExceeded  it still runs after `limit`.
   absl::Status Wait(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // SIGTERM: it checkpoints and ends.
+  // Sends SIGTERM: the chief writes a checkpoint and ends.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

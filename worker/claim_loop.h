@@ -15,10 +15,11 @@
 
 namespace parasol {
 
-// One ClaimSteps call after the other, on a thread of its own, until the job
-// has no more steps, has failed, or Stop(). A call that fails is repeated, as
-// long as that can change anything. What a call asks, and what becomes of the
-// answer, is the derived class's, whose functions are called under `mu_`.
+// Makes one ClaimSteps call after the other, on a thread of its own, until the
+// job has no more steps, the job has failed, or Stop() is called. A call that
+// fails is repeated as long as a repetition can succeed. The derived class
+// writes each request and uses each answer; its functions are called while
+// `mu_` is held.
 //
 // Shutdown: the derived class calls Begin() last in its constructor and End()
 // first in its destructor.
@@ -27,9 +28,9 @@ class ClaimLoop {
   struct Options {
     wire::Task task;
     int64_t train_examples = 0;
-    // Between two calls while there is something to compute.
+    // Time between two calls while there is something to compute.
     absl::Duration report_interval = absl::Milliseconds(100);
-    // The longest that a call waits at the chief; End() waits for it.
+    // Longest time that a call waits at the chief; End() waits for it.
     absl::Duration claim_wait = absl::Seconds(1);
   };
 
@@ -37,22 +38,23 @@ class ClaimLoop {
   ClaimLoop& operator=(const ClaimLoop&) = delete;
 
  protected:
-  // `chief` and `clock` outlive it.
+  // `chief` and `clock` must outlive this object.
   ClaimLoop(Options options, ChiefClient& chief, Clock& clock);
   ~ClaimLoop() = default;
 
   void Begin();
-  // Stops, and joins the thread.
+  // Stops the loop, and joins its thread.
   void End();
 
   void StopLoop() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Why nothing is to be computed any more, though the job is not over.
-  //   Cancelled           stopped.
+  // Returns OK while there is something to compute, and after the job's last
+  // step. Otherwise the reason for which the worker must stop:
+  //   Cancelled           StopLoop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
   absl::Status Fault() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Fault() is an error, or the job has no more steps.
+  // Returns true if Fault() is an error or the job has no more steps.
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return stopped_ || !failure_.ok() || no_more_;
   }
@@ -62,15 +64,17 @@ class ClaimLoop {
   mutable absl::Mutex mu_;
 
  private:
-  // Of a job that has no more steps: nothing is left to report.
+  // Returns true if a job that has no more steps leaves nothing to report.
   virtual bool IsAllReported() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
-  // Worth a call before the interval is over.
+  // Returns true if the next call should be made before report_interval is
+  // over.
   virtual bool IsUrgent() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
-  // Fills in what the next call says; `since_last` is the time since the last
-  // one was made, without end before the first one.
+  // Fills in the next call's request. `since_last` is the time since the
+  // previous call was made; infinite before the first call.
   virtual void Ask(absl::Duration since_last, wire::ClaimStepsRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
-  // Whether that call may wait at the chief.
+  // Returns true if the next call may wait at the chief for something to
+  // compute.
   virtual bool MayWait() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
   virtual void Take(const wire::ClaimStepsResponse& response)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;

@@ -143,7 +143,8 @@ class ClippedModel : public Model {
 
   const std::unique_ptr<Model> model_;
   const job::Job job_;
-  // Of this step and of the last one: as long as the model's own.
+  // Gradients of this step and of the last one: they live as long as the
+  // model's own.
   std::array<Clipped, 2> clipped_;
 };
 

@@ -8,15 +8,15 @@
 
 namespace parasol {
 
-// `model` with its gradients clipped as the job's optimizers say: by value,
-// then each variable's by its norm, then all by their common norm. Of a sparse
-// table the batch's rows together are what a variable's gradient is; one with
-// an optimizer of its own is clipped as that one says, and alone. Variables
-// that are not trained are left as they are. `model` itself if no optimizer
-// says anything.
+// Returns `model` with its gradients clipped as the job's optimizers say: first
+// by value, then each variable's gradient by its norm, then all gradients by
+// their common norm. The gradient of a sparse table is that of all rows of the
+// batch together. A table with an optimizer of its own is clipped as that
+// optimizer says, and takes no part in the common norm. Variables that are not
+// trained are not clipped. Returns `model` itself if no optimizer clips.
 //
-// With global_clipnorm no gradient is ready before the backward pass is done:
-// pushes don't overlap with it. A gradient is copied once.
+// With global_clipnorm no gradient is ready before the backward pass is done,
+// so that pushes do not overlap with it. Each gradient is copied once.
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
                                      const job::Job& job);
 

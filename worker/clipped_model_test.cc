@@ -106,7 +106,7 @@ class ClippedModelTest : public testing::Test {
   }
 
   bool computing_ = false;
-  std::vector<float> row_gradients_ = {30, 40};  // of each table
+  std::vector<float> row_gradients_ = {30, 40};  // the same for each table
   std::unique_ptr<Model> model_;
   job::Job job_;
   std::map<size_t, absl::Span<const float>> gradients_, rows_;
@@ -179,7 +179,7 @@ TEST_F(ClippedModelTest, ATableWithItsOwnOptimizerHasItsOwnLimits) {
 TEST_F(ClippedModelTest, ATablesOwnLimitsAreAppliedInOrderToItsRowsTogether) {
   job::Optimizer& own =
       *job_.mutable_model()->add_sparse_table()->mutable_optimizer();
-  own.set_clipnorm(25);  // of (30, 40)
+  own.set_clipnorm(25);  // the norm of (30, 40) is 50
   job::Optimizer& other =
       *job_.mutable_model()->add_sparse_table()->mutable_optimizer();
   other.set_clipvalue(30);

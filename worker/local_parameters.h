@@ -17,12 +17,14 @@
 
 namespace parasol {
 
-// The variables and sparse tables of a worker that has no cluster: same
-// interface, same optimizers and same checkpoints as a ps, in its own memory. A
-// push is applied, and a pull copied, before the call returns. Not thread-safe.
+// The variables and sparse tables of a worker that has no cluster, in the
+// worker's memory. The interface, the optimizers and the checkpoints are those
+// of a ps. A push is applied, and a pull copied, before the call returns. Not
+// thread-safe.
 class LocalParameters : public ParameterClient {
  public:
-  // Variables with their initial values, and the job's tables without rows.
+  // Creates the variables with their initial values, and the job's tables
+  // without rows.
   //   InvalidArgument  an optimizer or an initializer can't be used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       const std::vector<VariableSpec>& variables, const job::Job& job);
@@ -31,15 +33,15 @@ class LocalParameters : public ParameterClient {
   using ParameterClient::Push;
   std::unique_ptr<Pending> Pull(PullRequest request) override;
   std::unique_ptr<Pending> Push(PushRequest request) override;
-  // FailedPrecondition: there are no shards here.
+  // Returns FailedPrecondition: a worker without a cluster has no shards.
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}
 
-  // Values, slots and update counts to and from a checkpoint, of whatever
-  // cluster wrote it.
+  // Write values, slots and update counts to a checkpoint, and read them back.
+  // Restore() takes a checkpoint of any cluster, whatever its number of shards.
   absl::Status Save(ShardWriter& writer) const;
   absl::Status Restore(const CheckpointReader& checkpoint);
-  // Adds to the manifest what there is, in the order of the job.
+  // Adds the variables and tables to the manifest, in the order of the job.
   void Describe(durable::CheckpointManifest& manifest) const;
 
  private:

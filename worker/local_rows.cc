@@ -11,7 +11,8 @@
 namespace parasol {
 namespace {
 
-// Of rows in a block, and so in an entry of a checkpoint: 16 KiB.
+// Number of floats in a block of rows, and so in an entry of a checkpoint: 16
+// KiB.
 constexpr size_t kBlockFloats = 4096;
 
 }  // namespace
@@ -54,7 +55,7 @@ void LocalRows::Pull(absl::Span<const uint64_t> ids, absl::Span<float> values) {
 void LocalRows::Push(absl::Span<const uint64_t> ids,
                      absl::Span<const float> gradients) {
   CHECK_EQ(gradients.size(), ids.size() * width_) << name_;
-  absl::flat_hash_map<size_t, size_t> places;  // by the row's number
+  absl::flat_hash_map<size_t, size_t> places;  // key: the row's number
   std::vector<float> sums;
   std::vector<size_t> rows;
   for (size_t i = 0; i < ids.size(); ++i) {

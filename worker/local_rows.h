@@ -20,36 +20,37 @@
 
 namespace parasol {
 
-// A sparse table of a worker that has no cluster: rows have the values that
-// those of a ps have after the same pushes, to the bit, and go to and come from
-// the same checkpoints. A row costs its values and slots, and some 25 bytes.
-// Not thread-safe.
+// A sparse table of a worker that has no cluster. After the same pushes a row
+// has the same values as on a ps, to the bit. Checkpoints are interchangeable
+// with those of a ps. A row takes its values and slots, and some 25 bytes. Not
+// thread-safe.
 class LocalRows {
  public:
-  // `of_job`: the optimizer of a table that names none.
-  //   InvalidArgument  its optimizer, initializer or width can't be used: names
-  //                    the table.
+  // `of_job` is the optimizer of a table that names none.
+  //   InvalidArgument  the table's optimizer, initializer or width can't be
+  //                    used; the message names the table.
   static absl::StatusOr<std::unique_ptr<LocalRows>> Create(
       const job::SparseTable& table, const job::Optimizer& of_job,
       uint64_t seed);
 
-  // Writes the rows of `ids` to `values`, [ids.size(), width], in order; those
-  // that are missing are made.
+  // Writes the rows of `ids` to `values`, [ids.size(), width], in the order of
+  // `ids`. Creates the rows that are missing.
   void Pull(absl::Span<const uint64_t> ids, absl::Span<float> values);
 
-  // One update of the table, perhaps by no rows. Gradients of one id are summed
-  // first, in their order.
+  // Applies one update of the table; `ids` may be empty. The gradients of one
+  // id are summed first, in their order.
   void Push(absl::Span<const uint64_t> ids, absl::Span<const float> gradients);
 
   const std::string& name() const { return name_; }
 
   absl::Status Save(ShardWriter& writer) const;
-  // For a table without rows; on an error it is of no use.
+  // Reads the rows of `checkpoint` into a table that has none. After an error
+  // the table must not be used.
   //   InvalidArgument  the checkpoint's rows have another width or other slots.
-  //   NotFound, DataLoss  as for CheckpointReader::ReadRows(), and if it has a
-  //                    row twice.
+  //   NotFound, DataLoss  as for CheckpointReader::ReadRows(), and if the
+  //                    checkpoint has a row twice.
   absl::Status Restore(const CheckpointReader& checkpoint);
-  // For the manifest.
+  // Returns the manifest's entry for this table.
   durable::CheckpointTable Describe() const;
 
  private:
@@ -60,7 +61,7 @@ class LocalRows {
     return blocks_[number / rows_per_block_].get() +
            number % rows_per_block_ * floats_;
   }
-  // The row's number; a row that is missing is made.
+  // Returns the row's number; creates a row that is missing.
   size_t FindOrMake(uint64_t id);
   size_t Add(uint64_t id);
   absl::Status Insert(const RowBatch& batch);
@@ -70,11 +71,11 @@ class LocalRows {
   const size_t width_;
   const RowInitializer initializer_;
   const std::unique_ptr<const Optimizer> optimizer_;
-  const size_t floats_;  // of a row: values, then each slot's
+  const size_t floats_;  // floats of a row: values, then slots
   const size_t rows_per_block_;
 
   int64_t updates_ = 0;
-  // Rows are numbered as they were made.
+  // Row numbers by id; rows are numbered in the order of their creation.
   absl::flat_hash_map<uint64_t, size_t> numbers_;
   std::vector<uint64_t> ids_;
   std::vector<std::unique_ptr<float[]>> blocks_;

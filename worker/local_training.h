@@ -18,26 +18,27 @@
 
 namespace parasol {
 
-// A job in one process: what a worker does when TF_CONFIG is not set. The same
-// loop, optimizers and checkpoints as in a cluster, with no other task.
+// Trains a job in one process: the worker's mode when TF_CONFIG is not set. The
+// training loop, optimizers and checkpoints are those of a cluster.
 class LocalTraining {
  public:
   struct Options {
-    job::Job job;  // with its defaults filled in
+    job::Job job;  // defaults are filled in
     std::string data_dir;
     std::string device = "auto";
-    int threads = 1;  // of a CPU, for computing
+    int threads = 1;  // CPU threads that compute
   };
 
   LocalTraining(Options options, Clock& clock, MetricsRegistry& metrics);
 
   // Resumes from the newest intact checkpoint of the job's directory, trains to
   // the job's end, evaluates, and logs the result.
-  //   Cancelled  stopped; a checkpoint of the last step has been written.
-  // Other errors as in a cluster.
+  //   Cancelled  Stop() was called; a checkpoint of the last step is written.
+  //   any other  as in a cluster.
   absl::Status Run();
 
-  // Ends Run() after the step that is being computed. From any thread.
+  // Ends Run() after the step that is being computed. May be called from any
+  // thread.
   void Stop() { stopping_ = true; }
 
  private:

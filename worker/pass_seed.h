@@ -7,9 +7,10 @@
 
 namespace parasol {
 
-// What is random in one pass (dropout), of a job's seed and of which pass it
-// is: asynchronous, number `pass` of worker `who` since it started;
-// synchronous, step `pass` of replica `who`, whichever worker computes it.
+// Returns the seed of everything random in one pass (dropout), from the job's
+// seed and the pass's identity. Asynchronous training: `pass` is the pass's
+// number since worker `who` started. Synchronous training: `pass` is the step
+// and `who` the replica, whichever worker computes it.
 constexpr uint64_t PassSeed(uint64_t job_seed, uint64_t pass, uint64_t who) {
   const PhiloxCounter bits = Philox4x32(
       {static_cast<uint32_t>(pass), static_cast<uint32_t>(pass >> 32),

@@ -17,18 +17,19 @@
 
 namespace parasol {
 
-// Where the variables are, once every shard has a place; or until the job has
-// ended, or `is_stopping`, which is asked now and then. A shard that was lost
-// while others train has no place until it is loaded.
-//   Unavailable  not within `limit`: names the shard that is missing.
-//   Cancelled    `is_stopping`.
-// and the session's errors. Of no use when the job has ended.
+// Blocks until every shard has a place and returns the placement. Returns
+// early, with a result that must not be used, when the job has ended. Polls
+// `is_stopping` while it waits. A shard that was lost while others train has no
+// place until it is loaded again.
+//   Unavailable  a shard has no place within `limit`; the message names it.
+//   Cancelled    `is_stopping` returned true.
+//   any other    as for ChiefSession::Await().
 absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
     ChiefSession& session, absl::Duration limit,
     const std::function<bool()>& is_stopping);
 
-// Whether the variables are no longer those of the run that was joined: their
-// worker has to start again.
+// Returns true if the variables are of another run than the one that the
+// session joined. The worker must then start again, with AnotherRunError().
 bool IsAnotherRun(ChiefSession& session);
 absl::Status AnotherRunError();
 
@@ -36,32 +37,34 @@ inline bool HasEnded(const wire::HeartbeatResponse& state) {
   return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
 }
 
-// Tells a training loop's client of shards that restart or move, and the loop's
-// owner of a job that ends elsewhere, on a thread of its own, from its
-// construction to its destruction.
+// Watches the job on a thread of its own, from construction to destruction.
+// Tells the training loop's client about shards that restart or move, and the
+// loop's owner about a job that ends elsewhere.
 class PlacementFollower {
  public:
   struct Options {
-    // The placement_version() of the session before the placement that
-    // `parameters` has was asked for: a change in between is not missed.
+    // The session's placement_version(), read before the placement that
+    // `parameters` has was requested, so that no change in between is missed.
     int64_t known_version = 0;
-    // Whether another run's variables are of no use to the loop: its step
-    // numbers are those of the run that was.
+    // True if the training loop can't go on with another run's variables,
+    // because its step numbers are those of the run that it joined.
     bool is_synchronous = false;
-    // Called once at most, one of both.
+    // The job is complete. Either on_complete or on_lost is called, at most
+    // once.
     std::function<void()> on_complete;
-    // The job has failed, or FailedPrecondition, or AnotherRunError().
+    // The loop can't go on: FailedPrecondition, the job has failed, or
+    // AnotherRunError().
     std::function<void(absl::Status)> on_lost;
   };
 
-  // All must outlive it.
+  // All arguments must outlive this object.
   PlacementFollower(Options options, ChiefSession& session,
                     ParameterClient& parameters, Clock& clock);
   ~PlacementFollower();
 
  private:
   void Follow();
-  // False: there is nothing more to follow.
+  // Returns false if there is nothing more to follow.
   bool Look(const wire::HeartbeatResponse& state);
 
   const Options options_;

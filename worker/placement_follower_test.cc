@@ -27,7 +27,7 @@ class PlacedChief : public FakeChief {
   }
 };
 
-// Of a job in which the placement has changed so many times.
+// The session of a job whose placement has version `placement_version`.
 class FakeSession : public ChiefSession {
  public:
   explicit FakeSession(int64_t placement_version) {

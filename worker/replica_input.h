@@ -11,24 +11,27 @@
 
 namespace parasol {
 
-// The batches of synchronous training: replica r's in step s is batch s of the
-// data's shard r, of as many shards as there are replicas, whichever worker
-// computes it. One reader, on a thread of its own, for each replica that is
-// kept. For one thread.
+// The batches of synchronous training. The data set is split into as many
+// shards as there are replicas; the batch of replica r in step s is batch s of
+// shard r, whichever worker computes it. Each replica that is kept has one
+// reader, on a thread of its own. Must be used from one thread.
 class ReplicaInput {
  public:
-  // Reads the examples of `set`, which must outlive it, with its seed and no
-  // matter which of its shards.
+  // Reads the examples of `set`, which must outlive this object, in an order
+  // given by `seed`. The shard that `set` itself is configured with has no
+  // effect.
   ReplicaInput(const InputPipeline& set, uint64_t seed, int total_replicas)
       : set_(set), seed_(seed), total_replicas_(total_replicas) {}
 
-  // Valid until the replica's next batch is asked for. Best asked for step by
-  // step: a jump opens the reader again.
+  // Returns a batch that stays valid until the replica's next batch is
+  // requested. Steps are meant to be requested in ascending order without gaps:
+  // any other step opens the reader anew.
   //   InvalidArgument  there are fewer examples than replicas.
-  // Other errors are InputPipeline::Next()'s.
+  //   any other        as for InputPipeline::Next().
   absl::StatusOr<const Batch*> BatchOf(int replica, int64_t step);
 
-  // Corrupt records that were left out since the last call, by all readers.
+  // Returns the number of corrupt records that all readers have left out since
+  // the last call.
   int64_t TakeSkippedRecords();
 
   // Closes the readers of all other replicas.
@@ -37,13 +40,13 @@ class ReplicaInput {
  private:
   struct Reader {
     std::unique_ptr<InputPipeline> pipeline;
-    int64_t next = 0;  // the step whose batch it gives next
+    int64_t next = 0;  // step whose batch `pipeline` gives next
   };
 
   const InputPipeline& set_;
   const uint64_t seed_;
   const int total_replicas_;
-  std::map<int, Reader> readers_;  // by replica
+  std::map<int, Reader> readers_;  // key: replica
   int64_t taken_skipped_ = 0;
 };
 

@@ -14,54 +14,56 @@
 
 namespace parasol {
 
-// What a worker computes in synchronous training.
+// The replicas that a worker computes in synchronous training.
 struct ReplicaShare {
-  // Another one: the replicas are others.
+  // Version of the assignment of replicas; it changes whenever `replicas` does.
   int64_t version = 0;
-  // In ascending order; may be none.
+  // Replicas of this worker, in ascending order; may be empty.
   std::vector<int> replicas;
-  // Steps that the cluster is known to have done, and does in all.
+  // Number of steps that the cluster is known to have completed, and the job's
+  // total number of steps.
   int64_t completed_steps = 0;
   int64_t end_step = 0;
 };
 
-// Who says which replicas' gradients a training loop computes.
+// Source of the replicas whose gradients a training loop computes.
 class ReplicaSource {
  public:
   virtual ~ReplicaSource() = default;
 
-  // Blocks until there is a replica to compute and a step to do; nothing: the
-  // job has no more steps.
+  // Blocks until there is a replica to compute and a step to do, and returns
+  // the worker's share. Returns nullopt when the job has no more steps.
   //   Cancelled           Stop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
   virtual absl::StatusOr<std::optional<ReplicaShare>> Await() = 0;
 
-  // The same as it is, without blocking and without what is in the way; also
-  // when the job is over. Errors as above.
+  // Returns the newest share without blocking, even if it has no replica or the
+  // job has no more steps. Errors as for Await().
   virtual absl::StatusOr<ReplicaShare> Now() = 0;
 
-  // The cluster is known to have done so many steps. Never blocks.
+  // Records that the cluster is known to have completed `steps` steps. Never
+  // blocks.
   virtual void Complete(int64_t steps) = 0;
 
   // Ends Await() with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;
 };
 
-// Asks the chief on a thread of its own, and reports the completed steps. While
-// the chief does not answer, the share stays as it is. A worker without a
-// replica has its calls wait at the chief, and takes one up the moment it is
-// assigned. Thread-safe.
+// Asks the chief for this worker's share, and reports the completed steps, on a
+// thread of its own. The share does not change while the chief does not answer.
+// The calls of a worker without a replica wait at the chief, so that the worker
+// takes up a replica the moment that it is assigned. Thread-safe.
 class ChiefReplicaSource : public ReplicaSource, public StepClaims {
  public:
   using Options = ClaimLoop::Options;
 
-  // `chief` must outlive it.
+  // `chief` must outlive the returned object.
   static std::unique_ptr<ChiefReplicaSource> Create(Options options,
                                                     ChiefClient& chief,
                                                     Clock& clock);
 
-  // Of both bases.
+  // Overrides Stop() of both base classes.
   void Stop() override = 0;
 };
 

@@ -19,17 +19,17 @@ struct RunWorkerOptions {
   std::string metrics_address;
   absl::Duration chief_timeout;
   absl::Duration ps_timeout;
-  // For a worker that is its own chief.
+  // Options of a worker that is its own chief.
   std::string job_file;
   std::vector<std::string> overrides;
   std::string checkpoint_directory;
   std::string chief_binary;
 };
 
-// Everything that the binary does after its flags are parsed: a worker of a
-// cluster; with a chief beside it where it is worker 0 of a cluster without
-// one; or, without a cluster, a whole training in this process. Returns what
-// the process ends with (base/process.h, ExitWith).
+// Does everything that the `worker` binary does after its flags are parsed. A
+// task of a cluster runs as a worker; worker 0 of a cluster without a chief
+// also runs a chief beside itself. A task without a cluster runs a whole
+// training in this process. Returns the status for ExitWith() (base/process.h).
 absl::Status RunWorker(const TaskConfig& config,
                        const RunWorkerOptions& options,
                        TerminationSignal& signal);

@@ -5,13 +5,14 @@
 
 namespace parasol {
 
-// A worker's conversation with the chief about steps, on a thread of its own.
+// The ClaimSteps calls of a worker to the chief, on a thread of their own.
 // Thread-safe.
 class StepClaims {
  public:
   virtual ~StepClaims() = default;
 
-  // What a registration reports, as in ClaimStepsRequest.
+  // Number of completed steps that a registration reports, as in
+  // ClaimStepsRequest.
   virtual int64_t completed_steps() const = 0;
 
   // Ends all waits with Cancelled. May be called twice, from any thread.

@@ -7,18 +7,20 @@
 
 namespace parasol {
 
-// The steps that the chief has granted to this worker, as totals since the
-// worker started. Pure bookkeeping; not thread-safe.
+// Counts the steps that the chief has granted to this worker, as totals since
+// the worker started. Pure bookkeeping; not thread-safe.
 //
-// Invariant: completed() <= started(). Started steps may exceed the grant only
-// when a restarted chief has granted less than the one before it.
+// Invariant: completed() <= started(). started() exceeds granted() only if a
+// restarted chief has granted less than its predecessor.
 class StepLease {
  public:
-  // Takes the next step; false when the grant is used up.
+  // Takes the next step. Returns false if the grant is used up.
   bool TryStart();
-  // One started step is done: every shard has acknowledged its gradients.
+  // Counts one started step as completed: every shard has acknowledged its
+  // gradients.
   void Complete();
-  // The chief's newest word on the total that this worker may start.
+  // Sets the total number of steps that this worker may start, as the chief's
+  // newest answer says.
   void Grant(int64_t granted_total) { granted_ = granted_total; }
 
   int64_t granted() const { return granted_; }
@@ -26,13 +28,15 @@ class StepLease {
   int64_t completed() const { return completed_; }
   int64_t held() const { return granted_ > started_ ? granted_ - started_ : 0; }
 
-  // How many steps to hold so that asking the chief, every `horizon`, never
-  // makes the worker wait: what it did in the last horizon, twice over, within
-  // [1, kMaxHeld].
+  // Number of steps to hold so that the worker never waits for the chief, which
+  // it asks every `horizon`: twice the steps that the worker completes in one
+  // horizon, at its rate of `completed_in` steps in `elapsed`, limited to [1,
+  // kMaxHeld].
   static int64_t WantedSteps(int64_t completed_in, absl::Duration elapsed,
                              absl::Duration horizon);
 
-  // A lost worker's grant has to be done again by others: keep it small.
+  // Largest number of held steps. Other workers have to repeat the grant of a
+  // lost worker, so it is kept small.
   static constexpr int64_t kMaxHeld = 1024;
 
  private:

@@ -11,46 +11,47 @@
 
 namespace parasol {
 
-// Who says how many steps a training loop takes.
+// Source of the steps that a training loop takes.
 class StepSource {
  public:
   virtual ~StepSource() = default;
 
-  // Whether Start() would return at once. A loop that is to wait completes
-  // what it has started first: the job does not end, and Start() does not
-  // return, while started steps are not completed.
+  // Returns true if Start() would return at once. A loop must complete its
+  // started steps before it calls a Start() that blocks: neither does the job
+  // end nor does Start() return while started steps are not completed.
   virtual bool CanStartNow() = 0;
 
-  // Blocks until the loop may take another step: true; or until the job has no
-  // more of them: false.
+  // Blocks until the loop may take another step, and returns true; returns
+  // false when the job has no more steps.
   //   Cancelled           Stop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
   virtual absl::StatusOr<bool> Start() = 0;
 
-  // A started step is done. Never blocks.
+  // Counts one started step as completed. Never blocks.
   virtual void Complete() = 0;
 
   // Ends Start() with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;
 };
 
-// The chief grants steps in small leases; this claims them ahead of need, and
-// reports the completed ones, on a thread of its own. While the chief does not
-// answer, the loop goes on until its lease is used up and then waits: how long
-// is the ChiefSession's to decide, whose owner calls Stop(). A loop that waits
-// with nothing left to report has its next claim wait at the chief, and takes
-// the step the moment it is granted. Thread-safe.
+// Claims steps from the chief, which grants them in small leases, and reports
+// the completed ones, on a thread of its own. It claims steps before the loop
+// needs them. While the chief does not answer, the loop goes on until its lease
+// is used up and then waits. The owner of the ChiefSession decides how long,
+// and calls Stop(). When the loop waits and nothing is left to report, the next
+// claim waits at the chief, so that the loop takes a step the moment it is
+// granted. Thread-safe.
 class ChiefStepSource : public StepSource, public StepClaims {
  public:
   using Options = ClaimLoop::Options;
 
-  // `chief` must outlive it.
+  // `chief` must outlive the returned object.
   static std::unique_ptr<ChiefStepSource> Create(Options options,
                                                  ChiefClient& chief,
                                                  Clock& clock);
 
-  // Of both bases.
+  // Overrides Stop() of both base classes.
   void Stop() override = 0;
 };
 

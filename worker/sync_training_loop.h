@@ -24,34 +24,37 @@
 
 namespace parasol {
 
-// A worker's loop in synchronous training: pull the values of a step, and the
-// rows of sparse tables that its replicas' batches read; compute the gradients
-// of the replicas that are this worker's, push them, and wait until the step is
-// complete, whose share whoever computes. A replica that is assigned meanwhile,
-// because its worker was lost, is computed from the same values. What a step
-// adds up to depends on (step, replica) alone, so not on which worker did what,
-// or when: to the last bit on CPUs of one kind with the same --threads. A CUDA
-// device sums the gradients of rows in no fixed order, and a process chooses
-// cuDNN's algorithms for itself. For one thread.
+// A worker's loop in synchronous training. In each step it pulls the variables'
+// values, and the rows of sparse tables that its replicas' batches read. It
+// then computes and pushes the gradients of its replicas, and waits until the
+// step is complete, whichever workers compute the other replicas. A replica
+// that is assigned during a step, because its worker was lost, is computed from
+// the same values. Must be used from one thread.
 //
-// One exception: a shard's table that has completed the step before a replica's
-// rows are pulled from it. It takes a backup that is late, or a worker that was
-// lost between two of its pushes. Those rows are then a step newer; it is
-// logged.
+// A step's gradients depend on (step, replica) alone, not on the worker that
+// computes them or on timing. They are equal to the last bit on CPUs of one
+// kind with the same --threads. On a CUDA device they may differ: it sums the
+// gradients of rows in no fixed order, and each process chooses cuDNN's
+// algorithms for itself.
+//
+// One exception: a shard's table may have completed the step before a replica's
+// rows are pulled from it. This needs a backup replica that is late, or a
+// worker that was lost between two of its pushes. The pulled rows are then one
+// step newer, which is logged.
 class SyncTrainingLoop {
  public:
   struct Options {
     job::WorkerSettings::NonFiniteLoss non_finite_loss =
         job::WorkerSettings::STOP;
-    // What is random in a pass: see PassSeed().
+    // Seed of everything random in a pass: see PassSeed().
     uint64_t seed = 0;
-    // A step, or a pull, that takes longer ends the loop.
+    // Longest time that a step or a pull may take; the loop then ends.
     absl::Duration step_timeout = absl::Minutes(5);
   };
 
-  // All must outlive the loop. The model's variables and tables are the
-  // client's, in the same order. After an error, and after Stop() of
-  // `replicas`, the client has been stopped.
+  // All references must outlive the loop. The variables and tables of `model`
+  // and `parameters` are the same, in the same order. After an error, and after
+  // Stop() of `replicas`, `parameters` has been stopped.
   SyncTrainingLoop(const Options& options, Model& model, ReplicaInput& input,
                    ParameterClient& parameters, ReplicaSource& replicas,
                    Clock& clock, WorkerMetrics& metrics,
@@ -60,16 +63,18 @@ class SyncTrainingLoop {
   // Trains until there are no more steps. Errors are those of the input, the
   // model, the parameters and the replicas, and
   //   OutOfRange   the loss is not finite and the job says to stop.
-  //   Unavailable  a step was not complete in step_timeout: names it.
+  //   Unavailable  a step was not complete within step_timeout; the message
+  //                names it.
   absl::Status Run();
 
  private:
-  // One replica's gradients, sent from here.
+  // The push of one replica's gradients.
   struct Sent {
     int replica = 0;
     std::unique_ptr<ParameterClient::Pending> push;
   };
-  // Kept from step to step: the memory is used again.
+  // Gradients of one replica. Kept from step to step so that the memory is used
+  // again.
   struct Gradients {
     struct Rows {
       std::vector<uint64_t> ids;
@@ -78,11 +83,11 @@ class SyncTrainingLoop {
     std::vector<std::vector<float>> variables;
     std::vector<Rows> tables;
   };
-  // A replica whose batch is staged, and whose rows are on their way.
+  // A replica whose batch is staged and whose rows are being pulled.
   struct Staged {
     int replica = 0;
     std::unique_ptr<StagedBatch> batch;
-    std::unique_ptr<ParameterClient::Pending> rows;  // or nullptr: none
+    std::unique_ptr<ParameterClient::Pending> rows;  // nullptr: no rows
   };
 
   absl::Status RunSteps();
@@ -108,10 +113,10 @@ class SyncTrainingLoop {
   WorkerMetrics& metrics_;
   TrainingRecord record_;
 
-  // The replica that computes and the next one.
+  // Batches of the replica that is computing and of the next one.
   std::array<Staged, 2> staged_;
-  std::map<int, Gradients> gradients_;  // by replica
-  // Of the step that is being done, first to last.
+  std::map<int, Gradients> gradients_;  // key: replica
+  // Pushes of the current step, in the order in which they were sent.
   std::vector<Sent> sent_;
 };
 

@@ -214,7 +214,7 @@ class FakeParameters : public ParameterClient {
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
-  std::vector<int64_t> row_pulls;  // of which step each
+  std::vector<int64_t> row_pulls;  // the step of each pull of rows
   bool stopped = false;
 
  private:
@@ -344,7 +344,7 @@ TEST(SyncTrainingLoop, EveryTableCountsTheStep) {
   Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2);
   worker.model.AddTable();
   ASSERT_OK(worker.loop.Run());
-  // Of the two replicas one is a backup: what it computes is pushed, too.
+  // One of the two replicas is a backup: its gradients are pushed, too.
   EXPECT_EQ(worker.parameters.tables_pushed, 6u);
 }
 

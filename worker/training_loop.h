@@ -20,36 +20,41 @@
 
 namespace parasol {
 
-// A worker's loop: take a step, pull, compute, push. A step's values, and the
-// rows of sparse tables that its batch reads, are pulled after it was taken: by
-// then others' gradients that the chief had it wait for (bounded staleness)
-// have been applied. With `overlap` a step that can be had at once is taken,
-// and its values and rows are pulled, while the one before computes, whose
-// gradients are pushed meanwhile: a step sees the worker's own gradients up to
-// the last but one; with `may_reuse_values` perhaps to the last but two. For
-// one thread.
+// A worker's loop in asynchronous training: take a step, pull, compute, push.
+// The loop pulls a step's values, and the rows of sparse tables that its batch
+// reads, after it has taken the step. With bounded staleness, the chief grants
+// a step only after the gradients of other workers that the step must see have
+// been applied, so the pull sees them. Must be used from one thread.
+//
+// With `overlap`, the loop takes the next step and pulls its values and rows
+// while the current step computes, if the step can be had at once. The current
+// step's gradients are pushed meanwhile. A step then sees this worker's own
+// gradients up to the last but one; with `may_reuse_values` perhaps only to the
+// last but two.
 class TrainingLoop {
  public:
   struct Options {
     bool overlap = true;
-    // A step whose values are not there when it could compute takes those of
-    // the step before, but no two steps in a row: what they wait for would keep
-    // the worker from computing. Not where a step must see what was pushed
-    // before it was taken (bounded staleness). Rows are always waited for.
+    // True if a step whose values have not arrived when it could compute may
+    // use those of the step before. Never happens in two consecutive steps: the
+    // second one waits for its values. Must be false if a step must see the
+    // values pushed before it was taken (bounded staleness). The loop always
+    // waits for rows.
     bool may_reuse_values = false;
     job::WorkerSettings::NonFiniteLoss non_finite_loss =
         job::WorkerSettings::STOP;
-    // What is random in a pass: see PassSeed(). Passes are numbered from
-    // `first_pass`.
+    // Seed of everything random in a pass: see PassSeed(). Passes are numbered
+    // from `first_pass`.
     uint64_t seed = 0;
     int worker = 0;
     int64_t first_pass = 0;
-    // Of the input's skipped_records(), those that the metrics have already.
+    // Number of the input's skipped_records() that the metrics already include.
     int64_t counted_corrupt_records = 0;
   };
 
-  // All must outlive the loop. The model's variables and tables are the
-  // client's, in the same order. After an error the client has been stopped.
+  // All references must outlive the loop. The variables and tables of `model`
+  // and `parameters` are the same, in the same order. After an error
+  // `parameters` has been stopped.
   TrainingLoop(const Options& options, Model& model, InputPipeline& input,
                ParameterClient& parameters, StepSource& steps, Clock& clock,
                WorkerMetrics& metrics, TrainingReporter& reporter);
@@ -62,12 +67,12 @@ class TrainingLoop {
 
  private:
   using Pending = std::unique_ptr<ParameterClient::Pending>;
-  // One step's gradients on their way to the shards.
+  // Pushes of one step's gradients that are not yet acknowledged.
   using Pushes = std::vector<Pending>;
 
   absl::Status RunSteps();
-  // The next step's batch, with its pulls on their way; nullptr: there are no
-  // more steps.
+  // Takes the next step and returns its batch, with its pulls started; nullptr
+  // if there are no more steps.
   absl::StatusOr<StagedBatch*> TakeStep();
   absl::StatusOr<StagedBatch*> RunStep(StagedBatch& batch);
   absl::StatusOr<StagedBatch*> StageNext();
@@ -89,17 +94,17 @@ class TrainingLoop {
   WorkerMetrics& metrics_;
   TrainingRecord record_;
 
-  // The batch that computes and the one that is being pulled for.
+  // The batch that is computing, and the batch whose values are being pulled.
   std::unique_ptr<StagedBatch> staged_;
   std::unique_ptr<StagedBatch> next_staged_;
   int64_t passes_ = 0;
   int64_t counted_corrupt_records_;
-  // On their way for the step that was taken last: the variables' values, which
-  // may be those of the step before it, and its rows.
+  // Pulls for the step that was taken last: of the variables' values, which may
+  // be those of the step before it, and of its rows.
   Pending values_, rows_;
   bool has_values_ = false;
-  bool reused_values_ = false;  // by the last step
-  // Of the step that is being done, and of the one before it.
+  bool reused_values_ = false;  // true if the last step reused values
+  // Pushes of the current step and of the step before it.
   Pushes pushes_, last_pushes_;
 };
 

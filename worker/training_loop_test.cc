@@ -82,7 +82,7 @@ class FakeModel : public Model {
   }
 
   double loss = 0.5;
-  std::vector<uint64_t> ids;  // of each batch
+  std::vector<uint64_t> ids;  // ids of each batch
   std::vector<uint64_t> seeds;
 
  private:

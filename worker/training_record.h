@@ -12,11 +12,11 @@
 
 namespace parasol {
 
-// Where a training loop's time goes and what its passes give, for the metrics
-// and for the report to the chief. For one thread.
+// Records how a training loop spends its time and what its passes return, for
+// the metrics and for the report to the chief. Must be used from one thread.
 class TrainingRecord {
  public:
-  // All must outlive it.
+  // All references must outlive this object.
   TrainingRecord(job::WorkerSettings::NonFiniteLoss non_finite_loss,
                  Clock& clock, WorkerMetrics& metrics,
                  TrainingReporter& reporter)
@@ -25,15 +25,16 @@ class TrainingRecord {
         metrics_(metrics),
         reporter_(reporter) {}
 
-  // Adds the time since `start` to `seconds`, one of the metrics'.
+  // Adds the time since `start` to `seconds`, a counter of the metrics.
   void Charge(Counter& seconds, absl::Time start);
-  // The time since `start` was a pass's, or its batch's staging.
+  // Counts the time since `start` as computing: a pass or the staging of its
+  // batch.
   void ChargePass(absl::Time start);
 
-  // What a pass has given.
+  // Adds the result of a pass.
   //   OutOfRange  the loss is not finite and the job says to stop.
   absl::Status AddResult(const BatchResult& result);
-  // Its gradients are acknowledged.
+  // Counts a step whose gradients are acknowledged.
   void AddStep();
 
  private:

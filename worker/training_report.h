@@ -11,18 +11,19 @@
 
 namespace parasol {
 
-// What a worker tells the chief with each heartbeat.
+// A worker's progress since its last report, sent to the chief with each
+// heartbeat.
 struct TrainingReport {
   int64_t steps = 0;
   int64_t examples = 0;
-  double loss_sum = 0;  // over the examples
+  double loss_sum = 0;  // sum over `examples`
   absl::Duration elapsed;
-  // Share of the time from pass to pass in which there was none; unset if there
-  // was no pass.
+  // Share of the time, from the end of the pass before the report to the end of
+  // its last pass, in which no pass ran. Unset if there is no pass.
   std::optional<double> wait_ratio;
 };
 
-// Sums a training loop's work up from one report to the next. Thread-safe.
+// Sums up a training loop's work from one report to the next. Thread-safe.
 class TrainingReporter {
  public:
   explicit TrainingReporter(Clock& clock)
@@ -30,10 +31,10 @@ class TrainingReporter {
 
   void AddStep() ABSL_LOCKS_EXCLUDED(mu_);
   void AddExamples(int64_t examples, double loss_sum) ABSL_LOCKS_EXCLUDED(mu_);
-  // A forward and backward pass, from `start` to `end`.
+  // Adds a forward and backward pass that ran from `start` to `end`.
   void AddPass(absl::Time start, absl::Time end) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What was done since the last report.
+  // Returns the work since the last call.
   TrainingReport Take() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -41,8 +42,9 @@ class TrainingReporter {
   absl::Mutex mu_;
   TrainingReport report_ ABSL_GUARDED_BY(mu_);
   absl::Time start_ ABSL_GUARDED_BY(mu_);
-  // Passes since the last report: how long they took, the end of the pass
-  // before them, and theirs.
+  // Passes since the last report: the sum of their durations, the end of the
+  // pass before them (the start of the first pass if there is none), and the
+  // end of the last one.
   absl::Duration computed_ ABSL_GUARDED_BY(mu_);
   absl::Time passes_start_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   absl::Time passes_end_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();

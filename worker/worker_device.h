@@ -10,9 +10,9 @@
 
 namespace parasol {
 
-// Where a worker computes: `name` and `threads` as for Device::Open(), which
-// its command line says, with what the job asks for: precision, CUDA graphs.
-// Errors as there.
+// Opens the device on which a worker computes. `name` and `threads` come from
+// the command line and are those of Device::Open(); the precision and the use
+// of CUDA graphs come from `settings`. Errors as for Device::Open().
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings);
 

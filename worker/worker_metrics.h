@@ -17,7 +17,8 @@ struct WorkerMetrics {
   Gauge loss;
   Histogram step_seconds;
   Gauge wait_ratio;
-  // Where the loop's time goes; compute over the sum of all is its efficiency.
+  // Seconds that the training loop spends in each activity. compute_seconds
+  // over the sum of all five is the loop's efficiency.
   Counter compute_seconds;
   Counter wait_input_seconds;
   Counter wait_steps_seconds;

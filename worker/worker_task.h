@@ -14,36 +14,37 @@
 namespace parasol {
 
 struct WorkerTaskOptions {
-  // Role "worker", its index and a fresh incarnation.
+  // The task's role "worker", its index and a fresh incarnation.
   wire::Task task;
   std::string chief_address;
-  // Where the health service listens; empty: nowhere (the chief that runs
-  // beside worker 0 has its address).
+  // Address of the health service. Empty: there is none, as for worker 0 with a
+  // chief beside it, which uses the address.
   std::string listen_address;
-  // Told to the chief, for people to find.
+  // Address of the metrics, reported to the chief so that people can find it.
   std::string metrics_address;
   std::string data_dir;
-  // "auto", "cpu", "cuda:0".
+  // Name of the device: "auto", "cpu", "cuda:0".
   std::string device = "auto";
-  // Of a CPU, for computing.
+  // Number of CPU threads that compute.
   int threads = 1;
-  // This worker reads examples input_shard, input_shard + input_shards, …
+  // The worker reads examples input_shard, input_shard + input_shards, …
   int input_shard = 0;
   int input_shards = 1;
   absl::Duration chief_timeout = absl::Minutes(5);
-  // For the ps to be there and loaded, and for one that went away to return.
+  // Longest wait for the ps to be up and loaded, and for a lost one to return.
   absl::Duration ps_timeout = absl::Minutes(5);
-  // For the last gradients to be acknowledged after Stop().
+  // Longest wait after Stop() for the last gradients to be acknowledged.
   absl::Duration drain_timeout = absl::Seconds(10);
 };
 
 // A worker of a cluster, from its registration to the end of the job, on
-// threads of its own. What the binary's main and in-process tests start.
+// threads of its own. Both the binary's main() and in-process tests start it.
 //
-// Shutdown: Stop() or the job's end, then Wait(), then destroy.
+// Shutdown: Stop() or the job's end, then Wait(), then destruction.
 class WorkerTask {
  public:
-  //   InvalidArgument  the address can't be listened on.
+  // Starts the worker.
+  //   InvalidArgument  the task can't listen on the address.
   static absl::StatusOr<std::unique_ptr<WorkerTask>> Start(
       const WorkerTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   virtual ~WorkerTask() = default;
@@ -51,12 +52,13 @@ class WorkerTask {
   // Blocks until the worker has ended.
   //   OK                  the job is complete.
   //   Cancelled           stopped, and its gradients were acknowledged.
-  //   Unavailable, DeadlineExceeded  a peer did not come (back): names it.
+  //   Unavailable, DeadlineExceeded  a peer did not come, or did not return;
+  //                       the message names it.
   //   any other           the job has failed, here or elsewhere.
   virtual absl::Status Wait() = 0;
 
-  // Ends after the step that is being computed. May be called twice, from any
-  // thread.
+  // Ends the worker after the step that is being computed. May be called twice,
+  // from any thread.
   virtual void Stop() = 0;
 };
 

@@ -8,11 +8,13 @@
 
 namespace parasol {
 
-// The one spelling of `address`, "host:port": two addresses are the same if
-// their spellings are. Names are in lower case, the port has no leading zeros,
-// an IPv6 address is in brackets and as short as can be. Resolves no name.
+// Returns the canonical spelling of `address`, "host:port": two addresses are
+// the same if their canonical spellings are. Names are in lower case, the port
+// has no leading zeros, an IPv6 address is in brackets and as short as
+// possible. Resolves no name.
 //   InvalidArgument  no host, a host that is neither a name nor an address, no
-//                    port, or one outside 1–65535: names the address.
+//                    port, or one outside 1–65535; the message names the
+//                    address.
 absl::StatusOr<std::string> CanonicalAddress(absl::string_view address);
 
 }  // namespace parasol

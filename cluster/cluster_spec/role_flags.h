@@ -8,25 +8,26 @@
 #include "absl/strings/string_view.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 
-// The flags that the binary of every role has, and what they do with
-// TF_CONFIG. For main() only: the one place that reads the environment.
+// Flags that the binary of every role has, and functions that read them and
+// TF_CONFIG. Only main() may call these functions: no other code reads the
+// environment.
 ABSL_DECLARE_FLAG(bool, check_config);
 ABSL_DECLARE_FLAG(parasol::StrategyKind, strategy);
 
 namespace parasol {
 
-// For the flag --strategy.
+// Conversions for the flag --strategy.
 bool AbslParseFlag(absl::string_view text, StrategyKind* strategy,
                    std::string* error);
 std::string AbslUnparseFlag(StrategyKind strategy);
 
-// This process's task, from the environment's TF_CONFIG and --strategy.
-//   InvalidArgument  as ParseTfConfig.
+// Returns this process's task, from the environment's TF_CONFIG and --strategy.
+//   InvalidArgument  as for ParseTfConfig().
 absl::StatusOr<TaskConfig> TaskConfigFromEnvironment(Role binary);
 
-// The same for main(), right after ParseCommandLine and before any port is
-// opened. Ends the process on an error (one line on stderr, exit 2) and under
-// --check_config (one line on stdout, exit 0).
+// Does the same for main(), which calls it right after ParseCommandLine() and
+// before it opens any port. Ends the process on an error (one line on stderr,
+// exit 2) and under --check_config (one line on stdout, exit 0).
 TaskConfig TaskConfigOrExit(Role binary);
 
 }  // namespace parasol

@@ -139,7 +139,7 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   absl::Status error_;
   Json root_;
   std::vector<Json*> open_;
-  Json* member_ = nullptr;  // where the value of the last key goes
+  Json* member_ = nullptr;  // place of the last key's value
 };
 
 }  // namespace

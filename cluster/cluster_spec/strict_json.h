@@ -12,8 +12,8 @@ namespace parasol {
 inline constexpr size_t kMaxJsonBytes = 1 << 20;
 inline constexpr size_t kMaxJsonDepth = 64;
 
-// The one JSON value (RFC 8259, UTF-8) that `text` is. Stricter than the RFC
-// where it leaves room for accidents: an object has no key twice.
+// Parses `text` as one JSON value (RFC 8259, UTF-8). Stricter than the RFC in
+// one point: no object may have a key twice.
 //   InvalidArgument  "line L, column C: …": not JSON, anything after the value,
 //                    a key twice, nested deeper than kMaxJsonDepth; or the
 //                    text is longer than kMaxJsonBytes.

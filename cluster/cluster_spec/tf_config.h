@@ -9,14 +9,15 @@
 
 namespace parasol {
 
-// The task that `text`, the value of TF_CONFIG (empty when unset), gives to a
-// binary of role `binary`: TensorFlow's own form, and those that Kubeflow's
-// operator writes. Pure.
+// Returns the task that TF_CONFIG gives to a binary of role `binary`. `text` is
+// the value of TF_CONFIG (empty if unset), in TensorFlow's own form or in a
+// form that Kubeflow's operator writes. Reads nothing but its arguments.
 //   InvalidArgument  one line that names the key and the value at fault.
 absl::StatusOr<TaskConfig> ParseTfConfig(absl::string_view text, Role binary,
                                          StrategyKind strategy);
 
-// What --check_config prints: one JSON object, without the newline.
+// Returns the line that --check_config prints: one JSON object, without the
+// newline.
 std::string CheckConfigLine(const TaskConfig& config);
 
 }  // namespace parasol

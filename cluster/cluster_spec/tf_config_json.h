@@ -10,20 +10,20 @@
 
 namespace parasol {
 
-// What TF_CONFIG says, key by key, before anyone asks whether the parts fit
-// each other.
+// The values of TF_CONFIG, key by key. ReadTfConfigJson() does not check
+// whether they fit each other.
 struct TfConfigJson {
-  // From "cluster" or, where that is absent, "sparseCluster". Job "master" is
-  // the chief.
+  // Value of "cluster" or, if that is absent, of "sparseCluster". Job "master"
+  // is the chief.
   std::optional<ClusterSpec> cluster;
   std::optional<Role> type;
-  std::string type_name;  // as it is written
+  std::string type_name;  // the spelling in TF_CONFIG
   std::optional<int> index;
 };
 
 // Reads a TF_CONFIG that is not empty.
 //   InvalidArgument  not a JSON object (with the position), or a value that its
-//                    key can't have: names both.
+//                    key can't have; the message names both.
 absl::StatusOr<TfConfigJson> ReadTfConfigJson(absl::string_view text);
 
 }  // namespace parasol

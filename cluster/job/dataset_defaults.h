@@ -5,14 +5,15 @@
 
 namespace parasol {
 
-// The defaults of `train` and `eval`, where there are any. `eval` takes what it
-// does not set from `train`, if it has the same format: how its records are to
-// be read, mean and stddev of images, on_corrupt; not the files, nor random
-// crops and flips, nor the split. What a label of -1 is depends on the loss.
+// Fills in the defaults of `train` and `eval`, if the job has them. Where both
+// have the same format, `eval` takes the fields that it does not set from
+// `train`: the way its records are read, the mean and stddev of images, and
+// on_corrupt. It does not take the files, random crops and flips, or the split.
+// The default meaning of a label of -1 depends on the loss.
 void FillDatasetDefaults(job::Job& job);
 
-// Of the columns of the model's inputs. An input's shape is the number of its
-// columns.
+// Fills in the defaults of the columns of the model's inputs. An input's
+// default shape is the number of its columns.
 void FillModelInputDefaults(job::Model& model);
 
 }  // namespace parasol

@@ -30,7 +30,7 @@ void FillLoss(job::Loss& loss) {
   }
 }
 
-// Those of tf.keras.optimizers.schedules.
+// Sets the defaults of tf.keras.optimizers.schedules.
 void FillSchedule(job::LearningRateSchedule& schedule) {
   switch (schedule.kind_case()) {
     case job::LearningRateSchedule::kExponentialDecay:

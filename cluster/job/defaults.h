@@ -5,13 +5,15 @@
 
 namespace parasol {
 
-// Sets every field that is not set and has a default (docs/job.md), so that
-// nobody behind it needs to know one. What has no default (a data set, the
-// layers, the end) stays unset: Validate asks for it. May be applied twice.
+// Sets every field that is not set and has a default (docs/job.md), so that the
+// code that reads the job needs to know none. A field without a default (a data
+// set, the layers, the end) stays unset, and Validate() requires it. May be
+// applied twice.
 void FillDefaults(job::Job& job);
 
-// Those that depend on the cluster, of `workers` workers: how many replicas a
-// synchronous step has. The chief applies it before anybody gets the job.
+// Sets the defaults that depend on the cluster, which has `workers` workers:
+// the numbers of replicas of a synchronous step. The chief applies them before
+// it gives the job to any task.
 void FillClusterDefaults(job::Job& job, int workers);
 
 }  // namespace parasol

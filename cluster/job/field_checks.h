@@ -9,7 +9,7 @@
 
 namespace parasol {
 
-// What Validate() asks of single fields. All errors are
+// Checks of single fields for Validate(). All errors are
 //   InvalidArgument  "<path of the field>: <what is wrong>", with the value.
 
 inline constexpr int64_t kMaxInt = std::numeric_limits<int32_t>::max();
@@ -17,13 +17,13 @@ inline constexpr size_t kMaxNameBytes = 200;
 
 absl::Status Fault(absl::string_view path, absl::string_view what);
 absl::Status Missing(absl::string_view path);
-// low and high are allowed.
+// Checks that `value` is in [low, high].
 absl::Status InRange(absl::string_view path, int64_t value, int64_t low,
                      int64_t high);
 absl::Status IsFinite(absl::string_view path, double value);
 absl::Status IsAtLeastZero(absl::string_view path, double value);
 absl::Status IsPositive(absl::string_view path, double value);
-// Of a file or a directory, or a glob.
+// Checks that `value` can be the path of a file or a directory, or a glob.
 absl::Status IsPath(absl::string_view path, absl::string_view value);
 
 }  // namespace parasol

@@ -7,14 +7,14 @@
 
 namespace parasol {
 
-// Keeps the first error of a text-format parser, which goes on after it and
-// then reports what merely follows from it.
+// Keeps the first error of a text-format parser. The parser goes on after that
+// error and then reports its consequences.
 class FirstParseError : public google::protobuf::io::ErrorCollector {
  public:
-  // From 0; -1 where the parser knows no position.
+  // Position of the error, counted from 0; -1 if the parser knows none.
   int line() const { return line_; }
   int column() const { return column_; }
-  // One line of printable ASCII; empty: no error.
+  // The error as one line of printable ASCII; empty if there is no error.
   const std::string& message() const { return message_; }
 
   void AddError(int line, int column, const std::string& message) override;

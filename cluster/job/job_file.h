@@ -9,22 +9,24 @@
 #include "absl/types/span.h"
 #include "proto/job.pb.h"
 
-// The job file is a text-format parasol.job.Job; users read docs/job.md.
+// The job file, a text-format parasol.job.Job. docs/job.md describes it for
+// users.
 namespace parasol {
 
 inline constexpr size_t kMaxJobFileBytes = 4 << 20;
 
-// The job exactly as `text` has it: nothing is filled in, nothing validated.
+// Parses `text` as a job, without filling in defaults and without validating.
 //   InvalidArgument  "<file_name>:<line>:<column>: …": a field that does not
 //                    exist, a value of another type, a field or a choice twice.
-//                    The column is that of the fault or of what follows it.
+//                    The column is that of the fault or of the text behind it.
 absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                                   absl::string_view file_name);
 
 // Reads the file at `path`, applies `overrides` ("end.epochs=1") in order,
-// fills in the defaults and validates: the job that is trained.
-//   NotFound, PermissionDenied  names the path.
-//   InvalidArgument             as ParseJob, ApplyOverride and Validate.
+// fills in the defaults and validates. The result is the job to train.
+//   NotFound, PermissionDenied  the message names the path.
+//   InvalidArgument             as for ParseJob(), ApplyOverride() and
+//                               Validate().
 absl::StatusOr<job::Job> LoadJobFile(const std::string& path,
                                      absl::Span<const std::string> overrides);
 

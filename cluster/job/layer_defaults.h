@@ -5,11 +5,11 @@
 
 namespace parasol {
 
-// FillDefaults() of one layer, at this place in model.layer: its name is
-// "<kind>_<position>", the rest is as in tf.keras.layers.
+// Fills in the defaults of one layer, at index `position` in model.layer: its
+// name is "<kind>_<position>"; the other defaults are those of tf.keras.layers.
 void FillLayer(int position, job::Layer& layer);
 
-// Of an initializer whose kind is chosen.
+// Fills in the defaults of an initializer whose kind is chosen.
 void FillInitializer(job::Initializer& initializer);
 
 }  // namespace parasol

@@ -6,9 +6,9 @@
 
 namespace parasol {
 
-// Whether `job`, with its defaults filled in, can be trained: everything that
-// is required is there, every value is in its range, and the layers fit each
-// other. Opens no file.
+// Checks that `job`, with its defaults filled in, can be trained: everything
+// that is required is there, every value is in its range, and the layers fit
+// each other. Opens no file.
 //   InvalidArgument  "<field path>: …", with the value.
 absl::Status Validate(const job::Job& job);
 

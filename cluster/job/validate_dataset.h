@@ -7,8 +7,8 @@
 
 namespace parasol {
 
-// Whether `dataset`, with its defaults filled in, can be opened where its files
-// are there and whole. `path`, "train" or "eval", is what errors call it.
+// Checks that `dataset`, with its defaults filled in, can be opened if its
+// files exist and are intact. `path`, "train" or "eval", is its name in errors.
 //   InvalidArgument  "<field path>: …", with the value.
 absl::Status ValidateDataset(absl::string_view path,
                              const job::Dataset& dataset);

@@ -16,7 +16,7 @@
 namespace parasol {
 namespace {
 
-// Of a window and of its stride, in pixels.
+// Largest size of a window and of its stride, in pixels.
 constexpr int64_t kMaxPixels = 1 << 15;
 constexpr int64_t kMaxAxis = 15;
 
@@ -107,7 +107,7 @@ absl::Status ValidateDropout(const std::string& path,
                absl::StrCat(dropout.rate(), " is not at least 0 and below 1"));
 }
 
-// Of an embedding or embedding_bag.
+// Checks an embedding or embedding_bag.
 template <typename Lookup>
 absl::Status ValidateLookup(const std::string& path, const Lookup& lookup,
                             const job::Model& model) {

@@ -6,12 +6,14 @@
 
 namespace parasol {
 
-// Whether every layer of `model`, with its defaults filled in, has the fields
-// that it needs, each in its range. Not whether shapes fit each other.
+// Checks that every layer of `model`, with its defaults filled in, has the
+// fields that it needs, each in its range. Does not check that shapes fit each
+// other.
 //   InvalidArgument  "model.layer[<i>].<field>: …", with the value.
 absl::Status ValidateLayers(const job::Model& model);
 
-// "<field>: …", to be put behind the initializer's path.
+// Checks an initializer. The error is "<field>: …"; the caller puts the
+// initializer's path in front.
 absl::Status ValidateInitializer(const job::Initializer& initializer);
 
 }  // namespace parasol

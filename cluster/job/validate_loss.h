@@ -6,9 +6,9 @@
 
 namespace parasol {
 
-// Whether the loss has a meaning for the model's outputs, and each metric for
-// both. The layers have been found good.
-//   InvalidArgument  says which field and what is wrong with it.
+// Checks that the loss is defined for the model's outputs, and each metric for
+// the loss and the outputs. The layers must be valid.
+//   InvalidArgument  names the field and says what is wrong with it.
 absl::Status ValidateLoss(const job::Model& model);
 
 }  // namespace parasol

@@ -6,8 +6,8 @@
 
 namespace parasol {
 
-// Whether the inputs of `model`, with their defaults filled in, can be made of
-// columns, if the data set has these.
+// Checks that the inputs of `model`, with their defaults filled in, can be made
+// of columns, provided that the data set has these columns.
 //   InvalidArgument  "<field path>: …", with the value.
 absl::Status ValidateModelInputs(const job::Model& model);
 

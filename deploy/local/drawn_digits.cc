@@ -130,7 +130,7 @@ class Hand {
   const double width_;   // pixels
   const double height_;  // pixels
   const Point shift_;    // pixels
-  const double bend_;    // of the unit square
+  const double bend_;    // in units of the unit square
   Wave waves_[2];
 };
 

@@ -15,11 +15,12 @@ struct LabelledImages {
 
 // Draws `count` digits of 28 x 28 pixels, white on black, as a pen would: a few
 // ways to write each, bent, slanted, turned, moved, thick or thin, on noisy
-// paper. Any ten that follow a multiple of ten are the ten digits in random
-// order. Image i depends on (seed, i) only.
+// paper. Each ten images that start at a multiple of ten are the ten digits in
+// random order. Image i depends on (seed, i) only.
 //
-// A task to try a cluster with: 12,000 examples bring a linear model to about
-// nine in ten, two hidden layers to about 98 in a hundred.
+// The digits are a data set to try a cluster with: 12,000 examples bring a
+// linear model to about nine in ten, two hidden layers to about 98 in a
+// hundred.
 LabelledImages DrawDigits(int64_t count, uint64_t seed);
 
 }  // namespace parasol

@@ -14,20 +14,21 @@ namespace parasol {
 // One line of <checkpoint directory>/evaluations.jsonl.
 struct EvaluationLine {
   int64_t global_step = 0;
-  // By their names in the job file, in its order. NaN where the line has null,
-  // here and for the loss.
+  // Metrics by their names in the job file, in its order. A value is NaN if the
+  // line has null; so is the loss.
   std::vector<std::pair<std::string, double>> metrics = {};
   double loss = 0;
 
   bool operator==(const EvaluationLine&) const = default;
 };
 
-// The last complete line of `jsonl` that is an evaluation. A line that the
-// evaluator is just writing has no newline yet; lines that are none are
-// skipped.
+// Returns the last complete line of `jsonl` that is an evaluation; other lines
+// are skipped. A line that the evaluator is still writing has no newline and is
+// not complete.
 std::optional<EvaluationLine> LastEvaluationLine(absl::string_view jsonl);
 
-// For people: "97.25 %" of accuracy, otherwise "0.9034".
+// Returns the value as text for people: "97.25 %" for accuracy, otherwise
+// "0.9034".
 std::string MetricText(absl::string_view metric, double value);
 
 }  // namespace parasol

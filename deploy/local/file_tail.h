@@ -6,12 +6,13 @@
 
 namespace parasol {
 
-// What a file has from the offset `begin` on, but at most its last `max_bytes`:
-// that may start in the middle of a line. Empty when it can't be read.
+// Returns the bytes of a file from offset `begin` on, but at most its last
+// `max_bytes`, so the text may start in the middle of a line. Empty if the file
+// can't be read.
 std::string FileTail(const std::string& path, int64_t max_bytes,
                      int64_t begin = 0);
 
-// The offset behind its last byte; 0 when there is no such file.
+// Returns the size of the file in bytes; 0 if there is no such file.
 int64_t FileEnd(const std::string& path);
 
 }  // namespace parasol

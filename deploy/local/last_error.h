@@ -7,11 +7,12 @@
 
 namespace parasol {
 
-// Why a task ended, from the end of its log (text or JSON lines): the last
-// line "<binary>: message", which is what main() prints before it exits with
-// an error, as "message"; else the message of the last ERROR or FATAL line;
-// else the last line that is no log line, since the dynamic linker and the
-// sanitizers write there too; else nothing.
+// Returns the reason why a task ended, from the end of its log (text or JSON
+// lines). The first of these that exists: the "message" of the last line
+// "<binary>: message", which main() prints before it exits with an error; the
+// message of the last ERROR or FATAL line; the last line that is not a log
+// line, since the dynamic linker and the sanitizers write there too; an empty
+// string.
 std::string LastError(absl::string_view log, absl::string_view binary);
 
 }  // namespace parasol

@@ -8,11 +8,12 @@
 
 namespace parasol {
 
-// Runs a job on this machine to its end: all tasks as processes, those that
-// die started again, the progress on stderr. Returns when no process is left.
+// Runs a job on this machine to its end: starts all tasks as processes,
+// restarts those that die, and shows the progress on stderr. Returns when no
+// process is left.
 //   kSucceeded    the chief has exited with 0, and all others have ended.
-//   kFailed       a task failed for good; exit_code is its own.
-//   kInterrupted  by `termination`; exit_code is 128 plus the signal.
+//   kFailed       a task failed for good; exit_code is the task's exit code.
+//   kInterrupted  `termination` has come; exit_code is 128 plus the signal.
 RunResult RunLocally(const LocalJob& job, const TerminationSignal& termination,
                      Clock& clock);
 

@@ -7,10 +7,10 @@
 
 namespace parasol {
 
-// `count` different TCP ports of 127.0.0.1 that nobody listens on now, outside
-// the range that the kernel takes ports of outgoing connections from: a task
+// Returns `count` different TCP ports of 127.0.0.1 that are free now, outside
+// the range from which the kernel takes ports of outgoing connections: a task
 // that restarts must find its port free.
-//   ResourceExhausted  there are not so many.
+//   ResourceExhausted  fewer than `count` ports are free.
 absl::StatusOr<std::vector<int>> FreeLoopbackPorts(int count);
 
 }  // namespace parasol

@@ -13,24 +13,26 @@
 
 namespace parasol {
 
-// How fast the global step grows, over the last ten seconds.
+// Measures the rate of the global step over the last ten seconds.
 class StepRate {
  public:
-  // A step smaller than the last one (a restored checkpoint) starts anew.
+  // Adds an observation. A step smaller than the last one (a restored
+  // checkpoint) starts anew.
   void Observe(int64_t global_step, absl::Time now);
-  // Until `end_step`; nullopt while there is nothing to tell it from.
+  // Returns the time until `end_step` at the measured rate; nullopt if there is
+  // not enough to measure it by.
   std::optional<absl::Duration> TimeTo(int64_t end_step) const;
 
  private:
   std::deque<std::pair<absl::Time, int64_t>> observed_;
 };
 
-// Steps per second from the first to the last look at the training, standstills
-// included.
+// Measures the steps per second from the first to the last observation of the
+// training, standstills included.
 class MeanStepRate {
  public:
   void Observe(const wire::JobStatus& status, absl::Time now);
-  // 0 before there have been two looks.
+  // Returns the steps per second; 0 before the second observation.
   double steps_per_second() const;
 
  private:
@@ -42,11 +44,12 @@ class MeanStepRate {
   Look last_;
 };
 
-// The state of a job as one line for people, e.g.
+// Returns the state of a job as one line for people, e.g.
 //   step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.231  accuracy 96.20 %
 //   8 s left
-// (of the job's metrics the first one) and before training begins what it waits
-// for. `status` is nullptr as long as the chief has not answered.
+// Shows the first one of the job's metrics. Before training begins, the line
+// says what the job waits for. `status` is nullptr as long as the chief has not
+// answered.
 std::string ProgressLine(const wire::JobStatus* status,
                          const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left);

@@ -7,28 +7,28 @@
 
 namespace parasol {
 
-// Lines for people on stderr. On a terminal the progress is one line that is
-// written over; elsewhere (CI, a file) it is a line of its own every five
-// seconds. Belongs to one thread.
+// Writes lines for people to stderr. On a terminal the progress is one line
+// that is overwritten; elsewhere (CI, a file) it is a line of its own every
+// five seconds. Must be used from one thread.
 class ProgressDisplay {
  public:
-  // `columns` of a terminal; 0 for anything else.
+  // `columns` is the width of the terminal; 0 if stderr is not a terminal.
   explicit ProgressDisplay(int columns) : columns_(columns) {}
-  // For this process's stderr as it is.
+  // Returns a display for this process's stderr, terminal or not.
   static ProgressDisplay ForStderr();
 
   void ShowProgress(const std::string& line, absl::Time now);
   void Tell(const std::string& line);
 
-  // What ShowProgress and Tell write; "" when it is too early for the next
-  // progress line.
+  // Return the text that ShowProgress() and Tell() write; "" if it is too early
+  // for the next progress line.
   std::string ProgressText(const std::string& line, absl::Time now);
   std::string TellText(const std::string& line);
 
  private:
   int columns_;
   absl::Time next_ = absl::InfinitePast();
-  // The cursor is behind a progress line.
+  // True if the cursor is behind a progress line.
   bool on_progress_line_ = false;
 };
 

@@ -9,25 +9,26 @@
 namespace parasol {
 
 struct RestartLimits {
-  // A task that needs more restarts than this within the window has failed.
+  // Number of restarts within `window`; a task that needs more has failed.
   int max_restarts = 20;
   absl::Duration window = absl::Minutes(10);
-  // The pause before a restart doubles with each death that follows its start
-  // by less than `stable_after`.
+  // Delay before a restart. It starts at first_delay and doubles, up to
+  // max_delay, with each end of the process within `stable_after` of its start.
   absl::Duration first_delay = absl::Milliseconds(100);
   absl::Duration max_delay = absl::Seconds(5);
   absl::Duration stable_after = absl::Seconds(10);
 };
 
-// When one task is started again, as Kubeflow's policy ExitCode has it: after
-// a signal or an exit code of 128 or more. Exit 0 is the end, 1 to 127 a
-// failure that a restart would only repeat.
+// Decides if one task is started again, like Kubeflow's policy ExitCode: it is
+// after a signal or an exit code of 128 or more. Exit code 0 is the end; 1 to
+// 127 is a failure that a restart would only repeat.
 class RestartPolicy {
  public:
   enum class Verdict { kDone, kRestart, kFailed, kTooManyRestarts };
   struct Decision {
     Verdict verdict = Verdict::kDone;
-    // kRestart: how long to wait first, and which restart of the window it is.
+    // Values for kRestart: the time to wait first, and the number of this
+    // restart in the window.
     absl::Duration delay = absl::ZeroDuration();
     int restart = 0;
   };

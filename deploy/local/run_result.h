@@ -13,33 +13,34 @@
 
 namespace parasol {
 
-// What became of a job on this machine.
+// The result of a job on this machine.
 struct RunResult {
   enum class Status { kSucceeded, kFailed, kInterrupted };
   Status status = Status::kSucceeded;
-  // kFailed: one line that names the task.
+  // One line that names the task, for kFailed.
   std::string error;
-  // The launcher's own.
+  // The launcher's own exit code.
   int exit_code = 0;
-  // The newest checkpoint and its step; empty and 0 without one.
+  // The newest checkpoint and its step; empty and 0 if there is none.
   std::string checkpoint;
   int64_t global_step = 0;
-  // Mean over the time of training, standstills included; 0 if that was too
-  // short to be seen.
+  // Mean over the time of training, standstills included; 0 if the training is
+  // too short to be observed.
   double examples_per_second = 0;
   absl::Duration elapsed = absl::ZeroDuration();
   std::optional<EvaluationLine> evaluation;
-  // Where each task served its metrics: ("ps/0", "http://…/metrics").
+  // Address of each task's metrics: ("ps/0", "http://…/metrics").
   std::vector<std::pair<std::string, std::string>> metrics;
 };
 
-// For scripts: one line of JSON, documented in docs/operations.md.
+// Returns the result as one line of JSON for scripts; docs/operations.md
+// describes it.
 std::string ToJson(const RunResult& result);
 
-// For people: a few lines.
+// Returns the result as a few lines for people.
 std::string Summary(const RunResult& result);
 
-// "12,345".
+// Returns `number` with separators, like "12,345".
 std::string WithThousands(int64_t number);
 
 }  // namespace parasol

@@ -14,17 +14,19 @@
 
 namespace parasol {
 
-// Asks the chief for the job's status all the time, on a thread of its own: a
-// chief that has died must not keep the launcher from starting it again.
-// The destructor waits for a call that runs. Thread-safe.
+// Asks the chief for the job's status again and again, on a thread of its own,
+// so that a call to a chief that has died does not keep the launcher from
+// restarting it. The destructor waits for the current call. Thread-safe.
 class StatusPoller {
  public:
-  // `chief` has a deadline for its calls; `clock` outlives this.
+  // `chief` must have a deadline for its calls; `clock` must outlive this
+  // object.
   StatusPoller(std::unique_ptr<ChiefClient> chief, absl::Duration period,
                Clock& clock);
   ~StatusPoller();
 
-  // The last answer, also when later calls failed; nullopt before the first.
+  // Returns the last answer, even if later calls failed; nullopt before the
+  // first answer.
   std::optional<wire::JobStatus> latest() const;
 
  private:

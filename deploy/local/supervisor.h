@@ -15,71 +15,75 @@
 
 namespace parasol {
 
-// The processes of a cluster on this machine: starts them, starts again those
-// that die, stops them. Their stderr and stdout go to their log files.
+// The processes of a cluster on this machine: starts them, restarts those that
+// die, and stops them. Their stderr and stdout go to their log files.
 //
-// Belongs to one thread: when that ends, or this object, so do the processes.
+// Must be used from one thread. The processes end when that thread ends, or
+// this object.
 class Supervisor {
  public:
   enum class State {
     kRunning,
-    // The chief has ended with 0: the job is complete, nobody is restarted, and
-    // who has not ended after kFinishLimit is killed.
+    // The chief has exited with 0: the job is complete, and no task is
+    // restarted. A task that has not ended after kFinishLimit is killed.
     kFinishing,
     kEnded,
-    // See failure().
+    // A task has failed for good: see failure().
     kFailed,
   };
 
   struct Failure {
     std::string task;
-    // What a shell would return for the task.
+    // Exit code of the task as a shell reports it.
     int exit_code = 0;
-    // How it ended, the reason its log gives, where the log is: one line.
+    // One line: how the task ended, the reason that its log gives, and the path
+    // of the log.
     std::string reason;
   };
 
-  // The chief has waited for its tasks to leave; one that stood still all that
-  // time would look for the chief for minutes.
+  // Longest time for the tasks to end after the chief has ended. The chief has
+  // already waited for its tasks to leave; a task that stood still all that
+  // time would otherwise look for the chief for minutes.
   static constexpr absl::Duration kFinishLimit = absl::Seconds(20);
 
-  // `tell` gets one line for people whenever a task is started again.
+  // `tell` is called with one line for people whenever a task is restarted.
   Supervisor(std::vector<TaskPlan> plans, const RestartLimits& limits,
              std::function<void(const std::string&)> tell, Clock& clock);
 
-  // Starts all tasks. An error names the binary or log file; those already
-  // started are then stopped by the destructor.
+  // Starts all tasks. An error names the binary or the log file; the destructor
+  // then stops the tasks that are already started.
   absl::Status Start();
 
-  // Looks once at every process and starts those whose time has come.
+  // Checks every process once, and starts the tasks whose restart is due.
   State Poll();
 
-  // Only when Poll() has returned kFailed.
+  // Returns the failure; may be called only after Poll() has returned kFailed.
   const Failure& failure() const { return failure_; }
 
-  // SIGTERM, in the order in which a cluster drains: those who push, the chief
-  // (which may write a checkpoint), those who hold the variables. SIGKILL for
-  // all that are left after `limit`. Blocks until all have ended.
+  // Sends SIGTERM in the order in which a cluster drains: first to the tasks
+  // that push, then to the chief, which may write a checkpoint, then to the
+  // tasks that hold the variables. Sends SIGKILL to all that are left after
+  // `limit`. Blocks until all have ended.
   void Stop(absl::Duration limit);
 
  private:
   struct Task {
     TaskPlan plan;
     RestartPolicy policy;
-    // Null while it does not run.
+    // The process; null while the task does not run.
     std::unique_ptr<Subprocess> process;
     absl::Time start_at;
-    // Where in the log file the words of this process begin.
+    // Offset in the log file of this process's first byte.
     int64_t log_begin = 0;
   };
 
   absl::Status StartTask(Task& task);
-  // Kills whoever is left when the job has been complete for long enough.
+  // Kills all processes that are left kFinishLimit after the job's end.
   void EndStragglers();
   void HandleEnd(Task& task, const ProcessEnd& end);
   void Fail(const Task& task, int exit_code, const std::string& how);
   std::string Reason(const Task& task) const;
-  // Terminates the processes of these roles and waits for them.
+  // Terminates the processes of `roles` and waits for them.
   void Drain(const std::vector<std::string>& roles, absl::Time deadline);
 
   std::vector<Task> tasks_;

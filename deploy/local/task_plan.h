@@ -4,58 +4,61 @@
 #include <string>
 #include <vector>
 
-// Which processes a job on this machine consists of, and how each is started.
+// The processes of a job on this machine, and the way to start each.
 namespace parasol {
 
-// What the user asked for. All paths are absolute.
+// The user's request. All paths are absolute.
 struct LocalJob {
   std::string job_file;
   std::string data_dir;
   std::string checkpoint_dir;
   std::string log_dir;
-  // Holds ps/ps, worker/worker, chief/chief and evaluator/evaluator.
+  // Folder of the binaries ps/ps, worker/worker, chief/chief and
+  // evaluator/evaluator.
   std::string bin_dir;
-  // Instead of bin_dir's, e.g. those with a custom layer; empty: bin_dir's.
+  // Binaries that replace those of bin_dir, e.g. with a custom layer; empty:
+  // bin_dir's are used.
   std::string worker_binary;
   std::string evaluator_binary;
   std::string device;
-  // Of each worker and of the evaluator.
+  // Number of CPU threads of each worker and of the evaluator.
   int threads = 1;
   int num_ps = 1;
   int num_workers = 1;
   bool has_evaluator = true;
-  // Of the training: examples in a step.
+  // Number of training examples in a step.
   int batch_size = 0;
-  // The job goes on with a loss that is not finite, so the ps must take the
-  // gradients of such a step.
+  // True if the job goes on after a loss that is not finite, so that the ps
+  // must accept the gradients of such a step.
   bool applies_non_finite = false;
-  // "path=value", in the order given.
+  // Overrides "path=value", in the order given.
   std::vector<std::string> overrides;
 };
 
 struct TaskPlan {
-  // "chief", "ps", "worker", "evaluator".
+  // Name of the task's role: "chief", "ps", "worker", "evaluator".
   std::string role;
-  // "ps/0".
+  // Name of the task, like "ps/0".
   std::string name;
   std::vector<std::string> argv;
   std::string tf_config;
-  // "127.0.0.1:port".
+  // Address "127.0.0.1:port" of the task's metrics.
   std::string metrics_address;
   std::string log_file;
 };
 
 struct LocalPlan {
   std::string chief_address;
-  // In the order in which they are started: chief, ps, worker, evaluator.
+  // Tasks in the order in which they are started: chief, ps, worker, evaluator.
   std::vector<TaskPlan> tasks;
 };
 
-// How many ports PlanTasks takes.
+// Returns the number of ports that PlanTasks() needs.
 int NumPorts(const LocalJob& job);
 
-// `ports` are NumPorts(job) free ones of the loopback interface. The evaluator
-// has no address and is not in TF_CONFIG's cluster, as TensorFlow has it.
+// Returns the plan for `job`. `ports` are NumPorts(job) free ports of the
+// loopback interface. The evaluator has no address and is not in TF_CONFIG's
+// cluster, as in TensorFlow.
 LocalPlan PlanTasks(const LocalJob& job, const std::vector<int>& ports);
 
 }  // namespace parasol

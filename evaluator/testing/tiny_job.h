@@ -21,15 +21,17 @@
 
 namespace parasol {
 
-// Tests on a job whose right answers can be worked out by hand: images of 1×2
-// pixels that are (1, 0) or (0, 1), and one dense layer of two classes.
+// Fixture of tests on a job whose right answers can be worked out by hand:
+// images of 1×2 pixels that are (1, 0) or (0, 1), and one dense layer of two
+// classes.
 //
 //   image   (1, 0)  (0, 1)  (1, 0)
 //   label     0       1       1
 class TinyJobFixture : public ::testing::Test {
  protected:
-  // With the identity as kernel, two of three images are classified correctly,
-  // and -log(softmax) is log(1 + 1/e), twice, and log(1 + e).
+  // Results with the identity as kernel: two of three images are classified
+  // correctly, and -log(softmax) is log(1 + 1/e) for two of them and log(1 + e)
+  // for the third.
   static constexpr double kIdentityAccuracy = 2.0 / 3;
   static constexpr double kIdentityLoss = 0.6465950209;
 
@@ -77,8 +79,8 @@ class TinyJobFixture : public ::testing::Test {
     return job;
   }
 
-  // Commits a checkpoint with this kernel, [2, 2] in row-major order, and
-  // without bias.
+  // Commits a checkpoint with `kernel`, [2, 2] in row-major order, and a bias
+  // of zeros.
   absl::Status WriteCheckpoint(int64_t step, const std::vector<float>& kernel,
                                bool final) {
     CheckpointStore store(checkpoint_dir());

@@ -20,7 +20,7 @@
 
 namespace parasol {
 
-// Tests that write checkpoints into root(), which is empty at first.
+// Fixture of tests that write checkpoints into root(), an empty directory.
 class CheckpointFixture : public ::testing::Test {
  protected:
   struct Elements {
@@ -51,7 +51,8 @@ class CheckpointFixture : public ::testing::Test {
     return writer->Finish();
   }
 
-  // As CheckpointStore::Commit() would, without its protocol.
+  // Writes the manifest as CheckpointStore::Commit() does, without its
+  // protocol.
   static absl::Status WriteManifest(const std::string& directory,
                                     durable::CheckpointManifest manifest) {
     if (manifest.format_version() == 0) {

@@ -10,7 +10,8 @@ namespace parasol {
 namespace {
 
 constexpr char kAdam[] = "adam {}";
-// Of gradient, value and two slots, in bytes per element.
+// Arrays that an update reads (gradient, value, two slots) and writes (value,
+// two slots).
 constexpr double kStreams = 4 + 3;
 
 // Starts a cache line, as a ps's arrays do: a vector register that is stored

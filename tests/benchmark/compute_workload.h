@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// A product [m, k] · [k, n] of a training step, that many times.
+// A product [m, k] · [k, n] that a training step computes `times` times.
 struct StepProduct {
   int64_t m = 0, k = 0, n = 0;
   int times = 0;
@@ -18,17 +18,17 @@ struct StepProduct {
 
 // A model that is trained on one batch of synthetic examples again and again.
 struct ComputeWorkload {
-  std::string name = {};  // as compute_plane_peer.py has it
+  std::string name = {};  // name in compute_plane_peer.py
   job::Model model = {};
   Batch batch = {};
-  // What is multiplied in a step, convolutions as products of their windows
-  // with their kernels: of each layer the forward pass and the two gradients,
-  // less the inputs' gradient of the first.
+  // Products of a step; a convolution is the product of its windows with its
+  // kernels. Each layer has the product of its forward pass and those of its
+  // two gradients, except the inputs' gradient of the first layer.
   std::vector<StepProduct> products = {};
 };
 
-// MLP 784-512-10 with batch 128, LeNet-5 with 64, ResNet-56 for CIFAR with 32,
-// Wide & Deep of 26 categorical columns and 13 numbers with 512.
+// Returns MLP 784-512-10 with batch 128, LeNet-5 with 64, ResNet-56 for CIFAR
+// with 32, and Wide & Deep of 26 categorical columns and 13 numbers with 512.
 std::vector<ComputeWorkload> AllComputeWorkloads();
 
 }  // namespace parasol

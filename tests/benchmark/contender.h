@@ -12,43 +12,44 @@
 
 namespace parasol {
 
-// A gradient for a variable, its values back, or both. The memory stays until
-// the exchange is finished.
+// A push of a variable's gradient, a pull of its values, or both. The memory
+// must stay valid until the exchange is finished.
 struct Exchange {
   size_t variable = 0;
   absl::Span<const float> gradient = {};  // empty: no push
   absl::Span<float> values = {};          // empty: no pull
 };
 
-// The same for rows of the sparse table, in the order of the ids.
+// The same for rows of the sparse table, in the order of `ids`.
 struct RowExchange {
   absl::Span<const uint64_t> ids;
   absl::Span<const float> gradients = {};  // empty: no push
   absl::Span<float> values = {};           // empty: no pull
 };
 
-// One thread's way to a server. Exchanges are started, many of them before the
-// first one is finished, and finished in the order of their start.
+// One thread's connection to a server. Many exchanges may be started before the
+// first one is finished; they are finished in the order in which they were
+// started.
 class Session {
  public:
   virtual ~Session() = default;
 
   virtual void Start(const Exchange& exchange) = 0;
   virtual void StartRows(const RowExchange& exchange) = 0;
-  // Starts all of a step, as one exchange. Without a way to say so, the
-  // exchanges are done one by one.
+  // Starts all exchanges of a step as one exchange. By default each is started
+  // on its own.
   virtual void StartStep(absl::Span<const Exchange> exchanges);
 
   // Waits for the oldest exchange that is not finished.
   virtual void Finish() = 0;
 };
 
-// Something that brings gradients to variables and values back.
+// An implementation of pushing gradients to variables and pulling values back.
 struct Contender {
   std::string name;
-  // Null: the variables are in this process.
+  // The server's process; null if the variables are in this process.
   std::unique_ptr<ServerProcess> server = nullptr;
-  // As many threads as it takes to be fast.
+  // Sessions, one per thread; as many as it takes to be fast.
   std::vector<std::unique_ptr<Session>> sessions = {};
 };
 

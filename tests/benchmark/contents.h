@@ -9,23 +9,24 @@
 
 namespace parasol {
 
-// What the server of a contender holds: equal variables, numbered from 0, and
+// The contents of a contender's server: equal variables, numbered from 0, and
 // at most one sparse table.
 struct Contents {
   size_t variables = 0;
-  size_t elements = 0;   // float32, of each variable
+  size_t elements = 0;   // float32 elements of each variable
   size_t row_width = 0;  // 0: no sparse table
-  // A job.Optimizer as text.
+  // The optimizer, a job.Optimizer in text format.
   std::string optimizer = "sgd { learning_rate: 0.01 }";
 
   size_t variable_bytes() const { return elements * sizeof(float); }
 };
 
-// As command-line flags, which tell a server's process what to hold.
+// Converts `contents` to command-line flags for a server's process.
 std::vector<std::string> ToFlags(const Contents& contents);
 Contents ContentsFromFlags();
 
-// CHECKs that it can be parsed: it is a constant of the benchmark.
+// Parses the optimizer of `contents`; CHECKs that it can be parsed, as it is a
+// constant of the benchmark.
 job::Optimizer OptimizerOf(const Contents& contents);
 
 }  // namespace parasol

@@ -15,32 +15,36 @@ namespace parasol {
 enum class Direction { kPush, kPull, kPushPull };
 std::string NameOf(Direction direction);
 
-// A lane's part of what its contender does: sessions share the variables and
-// the rows, so that none touches those of another.
+// A lane's part of its contender's work. Sessions divide the variables and rows
+// among them, so that no session touches those of another.
 struct Share {
-  size_t index = 0;  // of the session
+  size_t index = 0;  // index of the session
   size_t sessions = 1;
   size_t window = 1;  // exchanges in flight
 };
 
-// One variable after the other. Counts bytes, once for push and pull.
+// Makes a lane that exchanges one variable after the other. Counts each byte
+// once, even if it is both pushed and pulled.
 std::unique_ptr<Lane> MakeVariableLane(Session& session,
                                        const Contents& contents,
                                        Direction direction, const Share& share);
 
-// The whole of a training step: all variables pushed and pulled. Counts steps.
+// Makes a lane whose piece is a whole training step: all variables are pushed
+// and pulled. Counts steps.
 enum class StepAs { kOneExchange, kExchangePerVariable };
 std::unique_ptr<Lane> MakeStepLane(Session& session, const Contents& contents,
                                    StepAs as);
 
-// Requests of kRowsPerRequest random rows each, of `rows` rows in all the
-// lanes together, which exist already when this returns. Counts rows.
+// Makes a lane of requests of kRowsPerRequest random rows each, out of `rows`
+// rows that all lanes together use. All rows exist when the function returns.
+// Counts rows.
 inline constexpr size_t kRowsPerRequest = 10000;
 std::unique_ptr<Lane> MakeRowLane(Session& session, const Contents& contents,
                                   Direction direction, const Share& share,
                                   size_t rows);
 
-// Pushes of kRowsPerRequest rows that are not there yet. Counts rows.
+// Makes a lane of pushes of kRowsPerRequest rows that do not exist yet. Counts
+// rows.
 std::unique_ptr<Lane> MakeGrowthLane(Session& session,
                                      const Contents& contents);
 

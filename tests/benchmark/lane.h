@@ -3,17 +3,17 @@
 
 namespace parasol {
 
-// Work without end, one piece after the other, done by one thread.
+// Endless work of one thread, one piece after the other.
 class Lane {
  public:
   virtual ~Lane() = default;
 
-  // Starts the next piece, which others may still be ahead of.
+  // Starts the next piece; earlier pieces may not be finished yet.
   virtual void Start() = 0;
   // Waits for the oldest piece that is not finished.
   virtual void Finish() = 0;
 
-  // What a piece counts for: bytes, rows, requests.
+  // Returns the amount of work in one piece: bytes, rows or requests.
   virtual double amount() const = 0;
 };
 

@@ -13,13 +13,13 @@
 
 namespace parasol {
 
-// The command line's.
+// Settings from the command line.
 struct Settings {
   MeasurementPlan plan;
-  std::string only;  // the contender that takes part; empty: all
+  std::string only;  // the only contender; empty: all
   ParameterClient::Options client;
-  size_t rows = 0;         // of a sparse table
-  size_t growth_rows = 0;  // that a sparse table grows to
+  size_t rows = 0;         // rows of a sparse table
+  size_t growth_rows = 0;  // rows that a sparse table grows to
   size_t adam_elements = 0;
 
   bool TakesPart(const std::string& contender) const {
@@ -27,24 +27,26 @@ struct Settings {
   }
 };
 
-// Exchanges of `bytes` in flight in one of `sessions`: 8 MiB in all of them, or
-// 256 exchanges; at least one.
+// Returns the number of exchanges of `bytes` that each of `sessions` keeps in
+// flight: 8 MiB or 256 exchanges in all sessions together, whichever is less;
+// at least one.
 size_t WindowOf(size_t bytes, size_t sessions);
 
-// The contender with a lane in each of its sessions.
+// Returns an entrant: `contender` with a lane in each of its sessions.
 using MakeLane = std::function<std::unique_ptr<Lane>(Session&, const Share&)>;
 Entrant Enter(Contender contender, size_t exchange_bytes,
               const MakeLane& make_lane, Target target = {});
 
-// Those who take part in a comparison.
+// The entrants of a comparison.
 class Lineup {
  public:
   explicit Lineup(const Settings& settings) : settings_(settings) {}
 
-  // Calls `make`, which starts the server, unless --only names others.
+  // Adds the entrant that `make` returns. Calls `make`, which starts the
+  // server, only if --only does not exclude `contender`.
   void Add(const std::string& contender, const std::function<Entrant()>& make);
 
-  // Nothing, if nobody takes part.
+  // Measures all entrants; returns nothing if there are none.
   std::vector<Measurement> Measure() const {
     return parasol::Measure(entrants_, settings_.plan);
   }

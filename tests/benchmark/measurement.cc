@@ -9,12 +9,12 @@
 namespace parasol {
 namespace {
 
-// Of a repetition's time, spent on pieces that are alone.
+// Share of a repetition's time that is spent on pieces that run alone.
 constexpr double kAlone = .3;
 
 struct Samples {
-  std::vector<double> throughputs;  // of each repetition
-  std::vector<double> seconds;      // of each piece that was alone
+  std::vector<double> throughputs;  // one per repetition
+  std::vector<double> seconds;      // one per piece that ran alone
 };
 
 // Returns the amount done by `end` or little later.

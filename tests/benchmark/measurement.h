@@ -27,31 +27,33 @@ struct Entrant {
   Target target = {};
 };
 
-// What one entrant achieved.
+// The results of one entrant.
 struct Measurement {
   std::string contender;
-  // Median over the repetitions: amount per second, of all lanes together.
+  // Median over the repetitions of the amount per second, of all lanes
+  // together.
   double figure = 0;
-  // Of one piece, with nothing else in flight.
+  // Latency of one piece with nothing else in flight: median and 99th
+  // percentile.
   absl::Duration p50 = absl::ZeroDuration();
   absl::Duration p99 = absl::ZeroDuration();
-  // Of the server; `before` the first piece.
+  // Memory of the server, before the first piece and at the end.
   std::optional<MemoryUse> before = std::nullopt;
   std::optional<MemoryUse> after = std::nullopt;
   Target target = {};
 };
 
-// How much of `lanes`' work is done per second, with `window` pieces in flight
-// in each, tried for so long.
+// Returns the amount of work that `lanes` do per second, with `window` pieces
+// in flight in each, measured for `time`.
 double Throughput(const std::vector<std::unique_ptr<Lane>>& lanes,
                   size_t window, absl::Duration time);
 
-// Measures all entrants in turn, repetition by repetition, so that what else
-// the machine does meets them alike.
+// Measures all entrants in turn, repetition by repetition, so that other work
+// of the machine affects them alike.
 std::vector<Measurement> Measure(const std::vector<Entrant>& entrants,
                                  const MeasurementPlan& plan);
 
-// `values` must not be empty.
+// Returns the quantile of `values`, which must not be empty.
 double Quantile(std::vector<double> values, double quantile);
 
 }  // namespace parasol

@@ -6,8 +6,8 @@
 
 namespace parasol {
 
-// The floor below all: no network, one thread. A push is a memcpy and an
-// update, a pull is a memcpy. No sparse table.
+// Makes the contender that bounds all others: no network, one thread. A push is
+// a memcpy and an update, a pull is a memcpy. No sparse table.
 Contender MakeMemoryContender(const Contents& contents);
 
 }  // namespace parasol

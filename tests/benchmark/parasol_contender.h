@@ -11,12 +11,12 @@
 
 namespace parasol {
 
-// A ParameterClient and a ps.
+// Makes a contender of a ParameterClient and a ps.
 Contender MakeParasolContender(const std::string& name,
                                const Contents& contents,
                                const ParameterClient::Options& options);
 
-// A session with the ps that listens on `port`.
+// Returns a session with the ps that listens on `port`.
 std::vector<std::unique_ptr<Session>> ConnectParasol(
     int port, const Contents& contents,
     const ParameterClient::Options& options);

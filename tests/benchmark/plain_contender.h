@@ -6,9 +6,9 @@
 
 namespace parasol {
 
-// gRPC and protobuf as they come: one unary call for each exchange, several in
-// flight, tensors in `bytes` fields, default settings but for the limit on a
-// message's size. No sparse table.
+// Makes a contender of plain gRPC and protobuf: one unary call for each
+// exchange, several in flight, tensors in `bytes` fields, default settings
+// except for the limit on a message's size. No sparse table.
 Contender MakePlainContender(const Contents& contents);
 [[noreturn]] void ServePlain(const Contents& contents);
 

@@ -13,8 +13,8 @@
 namespace parasol {
 
 // The variables of a contender that is not Parasol, updated by Parasol's
-// optimizer, one without slots. Calls for different elements may run at the
-// same time.
+// optimizer, which must have no slots. Calls for different elements may run at
+// the same time.
 class PlainVariables {
  public:
   explicit PlainVariables(const Contents& contents);
@@ -23,7 +23,8 @@ class PlainVariables {
   absl::Span<float> values(size_t variable) {
     return absl::MakeSpan(values_[variable]);
   }
-  // `gradient` may be at any alignment.
+  // Applies `gradient` to elements [first, first + count). `gradient` may have
+  // any alignment.
   void Apply(size_t variable, size_t first, size_t count, const void* gradient);
 
  private:
@@ -37,21 +38,21 @@ class PlainRows {
  public:
   virtual ~PlainRows() = default;
 
-  // `gradients` and `values` are ids.size() rows.
+  // `gradients` and `values` hold ids.size() rows.
   virtual void Push(absl::Span<const uint64_t> ids, const float* gradients) = 0;
   virtual void Pull(absl::Span<const uint64_t> ids, float* values) = 0;
 };
 
 enum class RowStore {
-  // std::unordered_map from id to a vector: what one writes first.
+  // A std::unordered_map from id to a vector: the simplest table.
   kUnorderedMap,
-  // Keys and rows in two arrays, at the same place; linear probing; the rows a
-  // few ahead are prefetched; twice as large when half full, all at once. What
-  // one thread can do if nothing else is asked of the table.
+  // Keys and rows in two arrays, at the same index; linear probing; the next
+  // few rows are prefetched; the table doubles all at once when it is half
+  // full. The bound for one thread that has only the table to care for.
   kOpenAddressing,
 };
 
-// SGD or Adagrad, 16 or 64 wide, as `contents` says.
+// Makes a table with SGD or Adagrad, 16 or 64 wide, as `contents` says.
 std::unique_ptr<PlainRows> MakePlainRows(const Contents& contents,
                                          RowStore store);
 

@@ -13,8 +13,8 @@
 
 namespace parasol {
 
-// A Python process that trains the same models with PyTorch when it is asked
-// to, and does nothing meanwhile. Not thread-safe.
+// A Python process that trains the same models with PyTorch when it is told to,
+// and is idle otherwise. Not thread-safe.
 class PythonPeer {
  public:
   struct Options {
@@ -23,21 +23,21 @@ class PythonPeer {
     int threads = 1;
     std::string device;     // "cpu", "cuda:0"
     std::string precision;  // "float32", or TF32 is allowed
-    bool cpu_time = false;  // measured in place of the time that passes
+    bool cpu_time = false;  // true: measures CPU time, not elapsed time
   };
 
-  // Starts it, and waits until it can take orders.
+  // Starts the process, and waits until it can take orders.
   //   NotFound     no such interpreter or script.
-  //   Unavailable  it ended: the interpreter has no PyTorch, or the device is
-  //                not there. It has said why on standard error.
+  //   Unavailable  the process ended: the interpreter has no PyTorch, or the
+  //                device does not exist. Its standard error has the reason.
   static absl::StatusOr<std::unique_ptr<PythonPeer>> Start(
       const Options& options);
   ~PythonPeer();
 
-  // PyTorch's version.
+  // Returns PyTorch's version.
   const std::string& version() const { return version_; }
 
-  // The median time of a step of `workload`, tried for so long.
+  // Returns the median time of a step of `workload`, measured for `time`.
   absl::StatusOr<absl::Duration> MedianStep(absl::string_view workload,
                                             absl::Duration time);
 

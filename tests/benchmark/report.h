@@ -8,26 +8,26 @@
 
 namespace parasol {
 
-// How figures are written: "GB/s" is 1e-9 bytes per second.
+// The unit in which figures are written: "GB/s" is 1e-9 bytes per second.
 struct Unit {
   std::string name;
   double scale = 1;
 };
 
-// Entrants that did the same work.
+// The measurements of entrants that did the same work.
 struct Comparison {
   std::string workload;
   Unit unit;
   std::vector<Measurement> measurements = {};
 };
 
-// For people: one line per measurement, with its figure over that of raw TCP
-// and of plain gRPC, and the target with "met" or "NOT MET".
+// Returns a table for people: one line per measurement, with its figure over
+// that of raw TCP and of plain gRPC, and the target with "met" or "NOT MET".
 std::string ToTable(const Comparison& comparison);
 std::string TableHeader();
 
-// For programs: the same numbers, in seconds and bytes, and the ratios to
-// all others of a comparison.
+// Returns the same numbers as JSON for programs, in seconds and bytes, with the
+// ratios to all other entrants of a comparison.
 std::string ToJson(const std::vector<Comparison>& comparisons);
 
 }  // namespace parasol

@@ -10,14 +10,14 @@
 
 namespace parasol {
 
-// Resident bytes of a process, now and the most so far.
+// Resident bytes of a process: now, and the most so far.
 struct MemoryUse {
   size_t resident = 0;
   size_t peak = 0;
 };
 
-// This binary once more, as the server of a contender (--serve=<kind>). Ends
-// with this object.
+// A process of this binary that runs as a contender's server (--serve=<kind>).
+// Ends with this object.
 class ServerProcess {
  public:
   ServerProcess(const std::string& kind, const Contents& contents);
@@ -30,10 +30,11 @@ class ServerProcess {
   int port_ = 0;
 };
 
-// The first line that a child prints; CHECKs that there is one.
+// Returns the first line that a child prints; CHECKs that there is one.
 std::string ReadLine(const Subprocess& process);
 
-// The server's side: tells the port, then blocks until the process is killed.
+// Server side: reports the port to the parent, then blocks until the process is
+// killed.
 [[noreturn]] void ServeUntilKilled(int port);
 
 }  // namespace parasol

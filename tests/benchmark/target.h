@@ -8,14 +8,14 @@
 
 namespace parasol {
 
-// `factor` times what a contender reached in the same comparison; without a
-// contender, the figure itself.
+// A figure to reach: `factor` times the figure of `contender` in the same
+// comparison or, without a contender, `factor` itself.
 struct Bound {
   double factor = 0;
   std::string contender = {};
 };
 
-// What a contender's figure should reach.
+// The goal for a contender's figure.
 struct Target {
   enum class Kind { kNone, kAll, kAny, kAtMost };
   Kind kind = Kind::kNone;
@@ -24,24 +24,25 @@ struct Target {
   static Target All(std::vector<Bound> bounds) {
     return {Kind::kAll, std::move(bounds)};
   }
-  // One of them is enough.
+  // Reaching one of `bounds` is enough.
   static Target Any(std::vector<Bound> bounds) {
     return {Kind::kAny, std::move(bounds)};
   }
-  // Less is better.
+  // The figure must be at most `figure`: less is better.
   static Target AtMost(double figure) { return {Kind::kAtMost, {{figure}}}; }
 };
 
-// The figure that a contender reached, if it took part.
+// Returns the figure that a contender reached, if it took part.
 using FigureOf =
     std::function<std::optional<double>(const std::string& contender)>;
 
-// Whether `figure` meets `target`; nothing when there is no target, or a
-// contender that it names did not take part.
+// Returns true if `figure` meets `target`; nullopt if there is no target, or a
+// contender that the target names did not take part.
 std::optional<bool> IsMet(const Target& target, double figure,
                           const FigureOf& figure_of);
 
-// "0.65 x raw TCP and 2.2 x plain gRPC". A bare figure is shown times `scale`.
+// Returns a text like "0.65 x raw TCP and 2.2 x plain gRPC". A figure without a
+// contender is shown times `scale`.
 std::string Describe(const Target& target, double scale);
 
 }  // namespace parasol

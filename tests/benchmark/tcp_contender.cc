@@ -112,7 +112,7 @@ class TcpSession : public Session {
   TcpSocket socket_;
   std::array<char, 4> done_;
   std::deque<Reply> awaited_;
-  size_t received_ = 0;  // of awaited_, from its front
+  size_t received_ = 0;  // number of received replies at the front of awaited_
 };
 
 }  // namespace

@@ -11,17 +11,19 @@
 
 namespace parasol {
 
-// The floor of the network: tensors over TCP without any protocol but a fixed
-// header. The sender does not wait; the receiver applies from a buffer that
-// stays in the cache. One session, with its thread on both sides, per stream.
+// Makes the contender that bounds the network: tensors over TCP with a fixed
+// header and no other protocol. The sender does not wait; the receiver applies
+// gradients from a buffer that stays in the cache. Each stream is one session,
+// with a thread on both sides.
 Contender MakeTcpContender(const std::string& name, const Contents& contents,
                            int streams,
                            RowStore store = RowStore::kOpenAddressing);
 
-// Sessions with the server that listens on `port`.
+// Returns sessions with the server that listens on `port`.
 std::vector<std::unique_ptr<Session>> ConnectTcp(int port, int streams);
 
-// Each connection has a sparse table of its own, which needs no lock.
+// Serves until killed. Each connection has a sparse table of its own, which
+// needs no lock.
 [[noreturn]] void ServeTcp(const Contents& contents, RowStore store);
 
 }  // namespace parasol

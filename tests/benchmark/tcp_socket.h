@@ -4,13 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 
-// TCP over loopback, and what raw TCP's client and server say to each other.
-// Whatever goes wrong is a CHECK: both ends are this benchmark.
+// TCP over loopback, and the protocol between raw TCP's client and server.
+// Every error fails a CHECK: both ends are this benchmark.
 namespace parasol {
 
-// In front of each exchange. Then come the ids of a row exchange, then, of a
-// push, the gradient. Answered, in order, by the values, or by four bytes when
-// nothing is pulled.
+// Header of each exchange. The ids of a row exchange follow it, then the
+// gradient of a push. The server answers in order, with the values or, if
+// nothing is pulled, with four bytes.
 struct TcpRequest {
   enum Kind : uint32_t { kVariable, kRows };
   uint32_t kind = kVariable;
@@ -31,7 +31,7 @@ class TcpSocket {
   static int Connect(int port);
 
   int fd() const { return fd_; }
-  // False once the peer has closed the connection.
+  // Returns false once the peer has closed the connection.
   bool ReadAll(void* to, size_t size);
   void WriteAll(const void* from, size_t size);
 
@@ -44,7 +44,7 @@ class TcpListener {
  public:
   TcpListener();
   int port() const { return port_; }
-  // The next connection, to be owned by the caller.
+  // Returns the next connection; the caller owns it.
   int Accept();
 
  private:

@@ -17,9 +17,9 @@
 
 namespace parasol {
 
-// What a worker without a cluster does in a step, on one batch again and again:
-// values in host memory go to the device, rows are looked up, gradients come
-// back and are applied by SGD. Borrows the device and the batch.
+// A step of a worker without a cluster, on one batch again and again: values in
+// host memory go to the device, rows are looked up, gradients come back and are
+// applied by SGD. Borrows the device and the batch.
 class TrainingStep {
  public:
   static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(

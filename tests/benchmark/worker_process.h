@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// What a worker's process is told: to push and pull the variables that a
+// The order for a worker's process: to push and pull the variables that a
 // server holds.
 struct WorkOrder {
   std::string kind;  // "parasol", "tcp"
@@ -18,24 +18,24 @@ struct WorkOrder {
   Contents contents;
   size_t worker = 0;
   size_t workers = 1;
-  // It warms up until then.
+  // End of the warm-up and start of the measurement.
   absl::Time start;
   absl::Duration time;
 };
 
-// This binary once more, as a worker (--work=<kind>).
+// A process of this binary that runs as a worker (--work=<kind>).
 class WorkerProcess {
  public:
   explicit WorkerProcess(const WorkOrder& order);
 
-  // Waits for its bytes per second, one way.
+  // Waits for the worker's result and returns it: bytes per second, one way.
   double Wait();
 
  private:
   std::unique_ptr<Subprocess> process_;
 };
 
-// The worker's side: what its command line orders.
+// Worker side: returns the order that is on its command line.
 WorkOrder WorkOrderFromFlags(const std::string& kind);
 void Work(const WorkOrder& order, const ParameterClient::Options& options);
 

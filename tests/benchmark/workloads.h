@@ -14,31 +14,33 @@ namespace parasol {
 
 using TakeComparison = std::function<void(Comparison)>;
 
-// What can be asked for by name. Each starts the servers that it needs, gives
-// its comparisons to `take` as they are done, and ends its servers.
+// A workload that the command line can name. Each one starts the servers that
+// it needs, gives its comparisons to `take` as they are done, and ends its
+// servers.
 struct Workload {
   std::string name;
   void (*run)(const Settings& settings, const TakeComparison& take);
 };
 const std::vector<Workload>& AllWorkloads();
 
-// 64 KiB, 1 MiB and 16 MiB; SGD.
+// Measure variables of 64 KiB, 1 MiB and 16 MiB; SGD.
 void RunPush(const Settings& settings, const TakeComparison& take);
 void RunPull(const Settings& settings, const TakeComparison& take);
 void RunPushPull(const Settings& settings, const TakeComparison& take);
-// 4 KiB, many in flight.
+// Measures variables of 4 KiB, many in flight.
 void RunSmall(const Settings& settings, const TakeComparison& take);
-// 1000 variables of 4 KiB in one step, against an exchange per variable.
+// Measures 1000 variables of 4 KiB in one step, against an exchange per
+// variable.
 void RunSteps(const Settings& settings, const TakeComparison& take);
-// 16 MiB pushed in fewer bytes.
+// Measures pushes of 16 MiB with encodings of fewer bytes.
 void RunEncodings(const Settings& settings, const TakeComparison& take);
-// Rows of a sparse table, 16 and 64 wide, SGD and Adagrad.
+// Measures rows of a sparse table, 16 and 64 wide, with SGD and Adagrad.
 void RunSparse(const Settings& settings, const TakeComparison& take);
-// The longest request while a sparse table grows.
+// Measures the longest request while a sparse table grows.
 void RunGrowth(const Settings& settings, const TakeComparison& take);
-// An update by Adam, without any network.
+// Measures an update by Adam, without any network.
 void RunAdam(const Settings& settings, const TakeComparison& take);
-// 1, 2 and 4 worker processes on one server.
+// Measures 1, 2 and 4 worker processes on one server.
 void RunWorkers(const Settings& settings, const TakeComparison& take);
 
 }  // namespace parasol

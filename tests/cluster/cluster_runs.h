@@ -11,18 +11,18 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"
 
-// For tests that compare the checkpoints of several runs.
+// Helpers for tests that compare the checkpoints of several runs.
 namespace parasol {
 
 class ClusterRunsTest : public testing::Test {
  protected:
-  // Where the run that this test calls `run` keeps its checkpoints.
+  // Returns the checkpoint directory of the run that this test calls `run`.
   static std::filesystem::path Directory(const std::string& run);
-  // The last of them, which must be there.
+  // Opens the run's newest checkpoint, which must exist.
   static std::unique_ptr<CheckpointReader> Newest(const std::string& run);
 };
 
-// The values of all variables, by name.
+// Returns the values of all variables, by name.
 std::map<std::string, std::vector<float>> ReadVariables(
     const CheckpointReader& checkpoint);
 
@@ -31,7 +31,8 @@ struct Replicas {
   int total = 0;
 };
 
-// Those of a lost worker are computed by others.
+// Makes `job` synchronous, with these numbers of replicas. Other workers
+// compute the replicas of a lost worker.
 void MakeSynchronous(const Replicas& replicas, job::Job& job);
 
 }  // namespace parasol

@@ -11,8 +11,8 @@
 
 namespace parasol {
 
-// The machine's clock, of a slow machine: who asks for the time waits for a
-// random while, up to `longest`. A training loop asks a few times a step.
+// The machine's clock, as on a slow machine: each Now() waits for a random
+// time, up to `longest`. A training loop calls it a few times a step.
 // Thread-safe.
 class DelayingClock : public Clock {
  public:

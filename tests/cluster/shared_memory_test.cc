@@ -157,7 +157,8 @@ std::string Streams(int shared) {
   return absl::StrCat("parasol_ps_shared_memory_streams ", shared, "\n");
 }
 
-// That no bytes of pushes, or of pulls, went through shared memory.
+// The line of /metrics that says that no bytes of `op`, "push" or "pull", went
+// through shared memory.
 std::string NothingOf(const std::string& op) {
   return absl::StrCat("parasol_ps_shared_memory_bytes_total{op=\"", op,
                       "\"} 0\n");

@@ -127,7 +127,7 @@ job::Job SynchronousJob(int64_t steps) {
 struct Trained {
   std::map<std::string, std::vector<float>> variables;
   std::map<std::string, std::map<uint64_t, std::vector<float>>> tables;
-  // That a table has had at each shard.
+  // Number of updates that each table has had, at each shard.
   std::map<std::string, std::vector<int64_t>> updates;
 
   friend bool operator==(const Trained& a, const Trained& b) {

@@ -21,11 +21,13 @@
 
 namespace parasol {
 
-// Examples of four classes that a small model tells apart: 8 × 8 pixels, a
-// bright quadrant in noise. Written as IDX files once per test process.
+// Returns the directory of a data set of four classes that a small model tells
+// apart: 8 × 8 pixels, a bright quadrant in noise. The IDX files are written
+// once per test process.
 std::string QuadrantsDirectory();
 
-// A job that learns them: 64-32-4, with its defaults filled in.
+// Returns a job that learns that data set: 64-32-4, with its defaults filled
+// in.
 job::Job QuadrantsJob(int64_t steps);
 
 // A whole cluster inside the test: real servers on loopback ports chosen by the
@@ -39,38 +41,39 @@ class TestCluster {
   absl::Status StartPs(int index);
   absl::Status StartWorker(int index);
   absl::Status StartEvaluator();
-  // All of them.
+  // Starts all tasks.
   absl::Status Start();
 
-  // Where workers and evaluator that are started from now on find the data;
-  // QuadrantsDirectory() by default.
+  // Sets the data directory of workers and evaluators that are started from now
+  // on; QuadrantsDirectory() by default.
   void SetDataDirectory(std::string directory) {
     data_directory_ = std::move(directory);
   }
 
-  // The clock of the workers of this index that are started from now on; it
-  // must outlive them.
+  // Sets the clock of the workers of this index that are started from now on;
+  // the clock must outlive them.
   void SetWorkerClock(int index, Clock& clock) {
     worker_clocks_[index] = &clock;
   }
 
-  // Stops a task in good order and forgets it. Returns how it ended.
+  // Stops a task in good order, forgets it, and returns its result.
   absl::Status StopPs(int index);
   absl::Status StopWorker(int index);
   absl::Status StopChief();
 
-  // Blocks until the task has ended by itself.
+  // Blocks until the task has ended by itself, and returns its result.
   absl::Status WaitForChief() { return chief_->Wait(); }
   absl::Status WaitForPs(int index) { return ps_.at(index)->Wait(); }
   absl::Status WaitForWorker(int index) { return workers_.at(index)->Wait(); }
   absl::Status WaitForEvaluator() { return evaluator_->Wait(); }
 
   absl::StatusOr<wire::JobStatus> Status();
-  // DeadlineExceeded: not reached in a minute.
+  // Block until the job has reached `step` or `phase`.
+  //   DeadlineExceeded  not reached within a minute.
   absl::Status AwaitStep(int64_t step);
   absl::Status AwaitPhase(wire::JobPhase phase);
 
-  // What the tasks of this role and index have counted, over all of them.
+  // Returns the metrics that all tasks of this cluster share.
   MetricsRegistry& metrics() { return metrics_; }
 
  private:

@@ -17,17 +17,19 @@
 
 namespace parasol {
 
-// Where the test finds the binaries that Bazel built: "ps/ps".
+// Returns the path of a binary that Bazel built; `relative` is like "ps/ps".
 std::string BinaryPath(const std::string& relative);
 
-// Small drawn digits in MNIST's format, made once per test process.
+// Returns the directory of small drawn digits in MNIST's format, made once per
+// test process.
 std::string DigitsDirectory();
 
-// A job file for them: an MLP that learns them in some hundred steps.
+// Returns the text of a job file for these digits: an MLP that learns them in
+// some hundred steps.
 std::string DigitsJob();
 
 // Polls until `condition` holds.
-//   DeadlineExceeded  it did not within `limit`; names `what`.
+//   DeadlineExceeded  it did not hold within `limit`; the message names `what`.
 absl::Status WaitUntil(const std::string& what,
                        const std::function<bool()>& condition,
                        absl::Duration limit = absl::Seconds(60));
@@ -48,14 +50,15 @@ class LaunchedCluster {
 
   const std::string& checkpoint_dir() const { return checkpoint_dir_; }
 
-  // The launcher's children: "ps/0" to its process.
+  // Returns the launcher's children: process ids by task name, like "ps/0".
   std::map<std::string, pid_t> Tasks() const;
-  // SIGKILL, SIGSTOP, … to one of them, which must be there.
+  // Sends `signal` (SIGKILL, SIGSTOP, …) to a task, which must exist.
   absl::Status Signal(const std::string& task, int signal);
-  // The same to the launcher.
+  // Sends `signal` to the launcher.
   void SignalLauncher(int signal) { launcher_->Signal(signal); }
 
-  // The chief's word; an error while it can't be reached.
+  // Returns the status that the chief reports; an error while the chief can't
+  // be reached.
   absl::StatusOr<wire::JobStatus> Status() const;
   absl::Status AwaitStep(int64_t step);
 
@@ -64,7 +67,7 @@ class LaunchedCluster {
     std::string json;      // the last line of stdout
     std::string progress;  // all of stderr
   };
-  // Blocks until the launcher has ended.
+  // Blocks until the launcher has ended, and returns its outputs.
   absl::StatusOr<Result> Wait(absl::Duration limit = absl::Minutes(3));
 
  private:

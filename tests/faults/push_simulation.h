@@ -15,54 +15,58 @@
 
 namespace parasol {
 
-// Workers that push to one shard over a bad network, as one deterministic run
-// of a random schedule: the workers' real outboxes, the shard's real table, and
-// between them streams that are simulated. No threads, no sockets, no time.
+// Simulates workers that push to one shard over a bad network, as one
+// deterministic run of a random schedule. The workers' outboxes and the shard's
+// table are real; the streams between them are simulated. No threads, no
+// sockets, no time.
 //
-// What may happen, at any moment and in any order: a stream ends, and what it
-// carried is lost or reaches the shard later, even after it was sent again on
-// the next stream and answered there; answers are lost, delayed and overtake
-// each other; the shard is replaced by one that was restored from its cut.
+// The following may happen at any moment and in any order. A stream ends, and
+// its messages are lost or reach the shard later, even after they were sent
+// again on the next stream and answered there. Answers are lost, are delayed,
+// and overtake each other. The shard is replaced by one that was restored from
+// its cut.
 //
 // All gradients are small integers and the optimizer subtracts them, so sums in
 // float32 are exact.
 class PushSimulation {
  public:
-  // Ways to break the system, to see that the simulation notices.
+  // Ways to break the system on purpose, to test that the simulation notices.
   enum class Mutant {
     kNone,
     // The shard takes each delivery for a new push.
     kFreshIdentity,
-    // A restored shard does not know what its predecessor has applied.
+    // A restored shard does not know which pushes its predecessor has applied.
     kForgetsWhenRestored,
   };
   struct Options {
     uint64_t seed = 0;
     size_t workers = 3;
     size_t lanes = 2;
-    // Of each worker.
+    // Number of pushes of each worker.
     size_t pushes = 40;
-    // Of one message.
+    // Largest number of requests in one message.
     size_t message_requests = 4;
-    // In a thousand steps, about so many times.
+    // Expected number of these events in a thousand steps.
     size_t stream_ends = 30;
     size_t restores = 5;
-    // Lane 0 of each worker carries nothing but its first message until all
-    // others have nothing left to do: the outbox must stop at the window.
+    // True if lane 0 of each worker carries nothing but its first message until
+    // all other lanes have nothing left to do: the outbox must then stop at the
+    // window.
     bool starve_first_lane = false;
     Mutant mutant = Mutant::kNone;
   };
 
   struct Report {
-    // Every push was acknowledged before the step limit.
+    // True if every push was acknowledged before the step limit.
     bool complete = false;
-    // Over the shard's elements: what it holds and what the acknowledged
-    // pushes add up to.
+    // Values of the shard's elements, and the sums of the acknowledged pushes
+    // for the same elements.
     std::vector<float> values;
     std::vector<float> acknowledged;
-    // How far a push was ever sent ahead of an unanswered one.
+    // Largest distance, in sequence numbers, of a sent push from the oldest
+    // unanswered one.
     uint64_t max_ahead = 0;
-    // How often what the simulation is for has happened.
+    // Numbers of the events that the simulation is meant to test.
     size_t sent_again = 0;
     size_t late_deliveries = 0;
     size_t duplicates = 0;
@@ -71,7 +75,7 @@ class PushSimulation {
 
   explicit PushSimulation(const Options& options);
 
-  // Once.
+  // Runs the simulation. May be called once.
   Report Run();
 
  private:
@@ -79,7 +83,7 @@ class PushSimulation {
 
   struct Stream {
     std::deque<Message> to_shard;
-    std::vector<uint64_t> to_worker;  // ids, in any order
+    std::vector<uint64_t> to_worker;  // ids of answers, in any order
   };
 
   struct Worker {
@@ -88,9 +92,9 @@ class PushSimulation {
 
     uint64_t incarnation = 0;
     ShardOutbox outbox;
-    std::vector<Stream> streams;  // of each lane
+    std::vector<Stream> streams;  // one per lane
     std::vector<size_t> lane_messages;
-    // Streams that have ended, but not all that they carry is lost.
+    // Streams that have ended while some of their messages are not lost.
     std::vector<Stream> ghosts;
     size_t started = 0;
     std::set<uint64_t> unanswered;  // sequences that have been sent
@@ -98,8 +102,8 @@ class PushSimulation {
 
   void StartPush(Worker& worker);
   void Transmit(Worker& worker, size_t lane);
-  // Carries out the stream's next message. A worker that has given the stream
-  // up does not hear of it.
+  // Delivers the stream's next message to the shard. No answer reaches a worker
+  // that has given the stream up (`is_ghost`).
   void Deliver(Worker& worker, Stream& stream, bool is_ghost);
   void Acknowledge(Worker& worker, size_t lane);
   void EndStream(Worker& worker, size_t lane);
@@ -109,7 +113,7 @@ class PushSimulation {
   bool IsComplete() const;
   bool IsStarved(const Worker& worker, size_t lane) const;
 
-  // In [0, n).
+  // Returns a random number in [0, n).
   size_t Below(size_t n) { return random_() % n; }
 
   const Options options_;

@@ -243,7 +243,8 @@ TEST(ExchangeMutationTest, TheTargetTakesWhatIsValid) {
 
 TEST(ExchangeMutationTest, MutantsAreAnsweredOrRefusedAndChangeNothing) {
   constexpr uint32_t kMutants = 12000;
-  // Those that share a target, and the steps that it comes to.
+  // Number of consecutive mutants that share a target, and so the steps that it
+  // comes to.
   constexpr uint32_t kShared = 300;
   std::optional<ExchangeTarget> target;
   const auto valid = ValidExchangeRequests();

@@ -66,7 +66,7 @@ bool IsPush(const wire::Operation& operation) {
   return operation.has_push() || operation.has_row_push();
 }
 
-// Of a pull.
+// Returns the number of bytes that a pull has returned.
 uint64_t PulledBytes(const OperationResult& result) {
   uint64_t bytes = 0;
   for (const PayloadRef& payload : result.payloads) bytes += payload.size;

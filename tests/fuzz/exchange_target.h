@@ -18,11 +18,11 @@
 
 namespace parasol {
 
-// Two small ps, of an asynchronous and of a synchronous job, that are fed with
-// what claims to be Exchange messages, as a stream would feed them; the run
-// that a message names decides which of them gets it. Ends the process when
-// what one does contradicts itself: an operation that fails, or a pull, has
-// changed something; one is answered twice, or not at all; or rows take more
+// Two small ps, one of an asynchronous and one of a synchronous job, that
+// receive arbitrary bytes as Exchange messages, as a stream would deliver them.
+// The run that a message names decides which ps gets it. Ends the process when
+// a ps contradicts itself: an operation that fails, or a pull, has changed
+// something; an operation is answered twice, or not at all; or rows take more
 // memory than they may.
 class ExchangeTarget {
  public:
@@ -30,16 +30,16 @@ class ExchangeTarget {
   ~ExchangeTarget();
 
   struct Outcome {
-    // False: the stream would have ended.
+    // True if the bytes are a request; false if the stream would have ended.
     bool is_request = false;
-    // The message's operations.
+    // Numbers of the message's operations that were done, failed, or wait.
     size_t done = 0;
     size_t failed = 0;
     size_t waiting = 0;
   };
-  // `bytes` as pieces of `piece_bytes` (at least 1), as sockets deliver them.
-  // Operations that wait may be answered during a later message; when there are
-  // many, the synchronous ps begins anew.
+  // Feeds `bytes` in pieces of `piece_bytes` (at least 1), as sockets deliver
+  // them. Operations that wait may be answered during a later message. When
+  // many wait, the synchronous ps is replaced by a new one.
   Outcome Feed(absl::string_view bytes, size_t piece_bytes);
 
  private:
@@ -51,7 +51,7 @@ class ExchangeTarget {
     MetricsRegistry registry;
     PsMetrics metrics;
     ParameterServer server;
-    // What it holds.
+    // The ps's contents, encoded for comparison.
     std::string state;
   };
   struct Answer {
@@ -63,7 +63,8 @@ class ExchangeTarget {
                                   size_t operation);
   void FillSharedMemory();
   void BeginAnew();
-  // The synchronous ps, and who waits there.
+  // Destroys the synchronous ps, and checks that each operation that waits
+  // there is answered once.
   void GiveUp();
 
   std::unique_ptr<Ps> asynchronous_;

@@ -8,7 +8,8 @@
 
 extern "C" {
 
-// What happened before the release of an address happened before its acquire.
+// Tell ThreadSanitizer that everything before the release of an address happens
+// before the acquire of that address.
 void __tsan_acquire(void* address);
 void __tsan_release(void* address);
 
@@ -21,8 +22,8 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 
 namespace parasol::tsan {
 
-// A library's own definition of what the caller defines in front of it; the
-// program ends if there is none.
+// Returns a library's own definition of the function `symbol`, which the caller
+// defines in front of it. Ends the program if there is none.
 template <typename Function>
 Function* Real(const char* symbol) {
   void* definition = dlsym(RTLD_NEXT, symbol);

@@ -7,7 +7,8 @@
 
 namespace parasol {
 
-// A chief that answers to nothing but ClaimSteps(), which the test writes.
+// A chief whose calls fail with Unimplemented, except ClaimSteps(), which the
+// test defines in a derived class.
 class FakeChief : public ChiefClient {
  public:
   absl::StatusOr<wire::RegisterResponse> Register(

@@ -10,8 +10,8 @@
 
 namespace parasol {
 
-// What a fake model stages: the batch itself, and the rows, of one element
-// each, of its table 0 if it has one.
+// The staged batch of a fake model: the batch itself and, if the model has a
+// table 0, the batch's rows of that table, of one element each.
 class FakeStagedBatch : public StagedBatch {
  public:
   absl::Span<const Rows> rows() const override { return rows_; }
