@@ -245,7 +245,7 @@ void ChiefServer::Tick(StatusLog& log) {
     lost = coordinator_.Tick(now);
     status = Status();
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
-    // Under the lock: the checkpoint that follows must not be cut.
+    // Under the lock: no snapshot may be taken for the checkpoint that follows.
     if (stop_requested_ &&
         (loading_ || status.phase() == wire::WAITING_FOR_PS ||
          status.phase() == wire::LOADING)) {

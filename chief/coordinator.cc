@@ -374,7 +374,7 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
 }
 
 bool Coordinator::IsCutInVain() const {
-  return stop_requested_ && cut_needs_workers_ &&
+  return stop_requested_ && snapshot_needs_workers_ &&
          membership_.CountAlive("worker") == 0;
 }
 
@@ -382,12 +382,12 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   CheckpointOrder order;
   durable::CheckpointManifest& manifest = order.manifest;
   manifest.set_global_step(plan_->global_step());
-  cut_needs_workers_ = false;
+  snapshot_needs_workers_ = false;
   if (phase_ == wire::TRAINING) {
     const int workers = membership_.CountAlive("worker");
-    const std::optional<int64_t> cut = plan_->CutStep(workers);
-    if (cut) manifest.set_global_step(*cut);
-    cut_needs_workers_ = cut.has_value() && workers > 0;
+    const std::optional<int64_t> snapshot = plan_->SnapshotStep(workers);
+    if (snapshot) manifest.set_global_step(*snapshot);
+    snapshot_needs_workers_ = snapshot.has_value() && workers > 0;
   }
   order.at_global_step = options_.job.parameter_server().has_synchronous();
   manifest.set_run_id(options_.run_id);
@@ -426,7 +426,7 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
 void Coordinator::CheckpointDone(const CheckpointOrder& order,
                                  const absl::Status& status, absl::Time now) {
   const bool was_in_vain = IsCutInVain();
-  cut_needs_workers_ = false;
+  snapshot_needs_workers_ = false;
   if (status.ok()) {
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.final() && phase_ == wire::FINISHING) {
@@ -437,7 +437,7 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   }
   if (order.at_global_step && phase_ == wire::TRAINING &&
       absl::IsAborted(status)) {
-    plan_->CutMissed();
+    plan_->SnapshotMissed();
     stop_ordered_ = false;
     return;
   }

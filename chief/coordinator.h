@@ -83,9 +83,9 @@ class Coordinator {
   // files and the time.
   struct CheckpointOrder {
     durable::CheckpointManifest manifest;
-    // True (synchronous training): each shard is cut after exactly the
-    // manifest's global_step updates, which it may have to await. False: each
-    // shard is cut as it is.
+    // True (synchronous training): each shard takes its snapshot after exactly
+    // the manifest's global_step updates, which it may have to await. False:
+    // each shard's snapshot is taken as it is.
     bool at_global_step = false;
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
@@ -152,7 +152,7 @@ class Coordinator {
   CheckpointOrder OrderCheckpoint();
   // Returns true if the chief was told to end and the checkpoint being written
   // awaits a step of workers that have left. When the shards give up, another
-  // checkpoint is cut at the step they reached.
+  // checkpoint is taken at the step they reached.
   bool IsCutInVain() const;
   std::optional<Order> NextStopOrder();
 
@@ -174,7 +174,7 @@ class Coordinator {
   bool stop_ordered_ = false;
   // True if the checkpoint being written is at a step that workers have yet to
   // reach.
-  bool cut_needs_workers_ = false;
+  bool snapshot_needs_workers_ = false;
   bool stopped_ = false;
   int load_failures_ = 0;
   absl::Time next_load_ = absl::InfinitePast();

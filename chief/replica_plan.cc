@@ -30,13 +30,13 @@ void ReplicaPlan::Answer(uint64_t worker, int64_t want, int workers,
   response.set_end_step(end_step_.value_or(0));
 }
 
-std::optional<int64_t> ReplicaPlan::CutStep(int workers) const {
+std::optional<int64_t> ReplicaPlan::SnapshotStep(int workers) const {
   const int64_t ahead = margin_ * std::max<int64_t>(1, 2 * last_advance_);
   const int64_t step = global_step_ + (workers > 0 ? ahead : unheard_);
   return end_step_ ? std::min(step, *end_step_) : step;
 }
 
-void ReplicaPlan::CutMissed() {
+void ReplicaPlan::SnapshotMissed() {
   margin_ = std::min(2 * margin_, kMaxMargin);
   ++unheard_;
 }

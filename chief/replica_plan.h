@@ -45,8 +45,8 @@ class ReplicaPlan : public StepPlan {
   // Returns a step ahead of the last report by twice the distance of the last
   // two reports, so that no shard is past it: the workers go on meanwhile. Each
   // miss doubles the distance again.
-  std::optional<int64_t> CutStep(int workers) const override;
-  void CutMissed() override;
+  std::optional<int64_t> SnapshotStep(int workers) const override;
+  void SnapshotMissed() override;
 
  private:
   static constexpr int64_t kMaxMargin = 1 << 16;
@@ -61,9 +61,9 @@ class ReplicaPlan : public StepPlan {
   int64_t global_step_;
   // Number of steps that the last report was ahead of the one before it.
   int64_t last_advance_ = 0;
-  // The factor of CutStep()'s distance.
+  // The factor of SnapshotStep()'s distance.
   int64_t margin_ = 1;
-  // Number of steps, known from missed cuts, that are complete but not
+  // Number of steps, known from missed snapshots, that are complete but not
   // reported.
   int64_t unheard_ = 0;
 };

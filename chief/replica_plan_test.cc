@@ -65,28 +65,28 @@ TEST(ReplicaPlan, AMissedCutIsTriedFurtherAheadButNotBehindTheEnd) {
   ReplicaPlan plan(1, 1, 50);
   plan.SetEnd(100);
   plan.Enter(7, 50);
-  const int64_t first = *plan.CutStep(1);
+  const int64_t first = *plan.SnapshotStep(1);
   EXPECT_GT(first, 50);
-  plan.CutMissed();
-  EXPECT_GT(*plan.CutStep(1), first);
-  for (int i = 0; i < 40; ++i) plan.CutMissed();
-  EXPECT_EQ(*plan.CutStep(1), 100);
+  plan.SnapshotMissed();
+  EXPECT_GT(*plan.SnapshotStep(1), first);
+  for (int i = 0; i < 40; ++i) plan.SnapshotMissed();
+  EXPECT_EQ(*plan.SnapshotStep(1), 100);
 }
 
 TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheCut) {
   ReplicaPlan plan(1, 1, std::nullopt);
   plan.Enter(7, 0);
   plan.Report(7, 100);
-  EXPECT_GE(*plan.CutStep(1), 200);
+  EXPECT_GE(*plan.SnapshotStep(1), 200);
   plan.Report(7, 101);
-  EXPECT_LT(*plan.CutStep(1), 110);
+  EXPECT_LT(*plan.SnapshotStep(1), 110);
 }
 
 TEST(ReplicaPlan, WithoutWorkersTheCutIsLookedForOneByOne) {
   ReplicaPlan plan(1, 1, 50);
-  EXPECT_EQ(*plan.CutStep(0), 50);
-  plan.CutMissed();
-  EXPECT_EQ(*plan.CutStep(0), 51);
+  EXPECT_EQ(*plan.SnapshotStep(0), 50);
+  plan.SnapshotMissed();
+  EXPECT_EQ(*plan.SnapshotStep(0), 51);
 }
 
 }  // namespace

@@ -73,7 +73,7 @@ absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
     if (end.has_value()) {
       const absl::Time now = clock_.Now();
       give_up = std::min(give_up, now + options_.final_checkpoint_timeout);
-      if (now >= give_up) return LastIsOutOfSight();
+      if (now >= give_up) return LastNotVisibleError();
     }
     watch_.Pause(options_.poll_interval);
   }
@@ -190,7 +190,7 @@ absl::Status JobEvaluation::ResultAtEnd() const {
       store_.PathOf(last.step), ": the job's last checkpoint is damaged"));
 }
 
-absl::Status JobEvaluation::LastIsOutOfSight() const {
+absl::Status JobEvaluation::LastNotVisibleError() const {
   return absl::NotFoundError(
       absl::StrCat(store_.directory(),
                    ": the job is complete, but its last checkpoint is not to "

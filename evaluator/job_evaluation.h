@@ -74,7 +74,7 @@ class JobEvaluation {
                      const absl::Status& damage);
   bool IsLastEvaluated(const absl::Status& end) const;
   absl::Status ResultAtEnd() const;
-  absl::Status LastIsOutOfSight() const;
+  absl::Status LastNotVisibleError() const;
 
   const Options options_;
   const std::unique_ptr<ChiefSession> session_;

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "worker/claim_loop.h"
-#include "worker/step_lease.h"
+#include "worker/step_grant.h"
 
 namespace parasol {
 namespace {
@@ -65,7 +65,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
 
   void Ask(absl::Duration since_last, wire::ClaimStepsRequest& request) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    const int64_t wanted = StepLease::WantedSteps(
+    const int64_t wanted = StepGrant::WantedSteps(
         lease_.completed() - last_completed_, since_last, report_interval());
     last_completed_ = lease_.completed();
     asked_in_vain_ = true;
@@ -85,7 +85,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     }
   }
 
-  StepLease lease_ ABSL_GUARDED_BY(mu_);
+  StepGrant lease_ ABSL_GUARDED_BY(mu_);
   // The last call gave nothing: wait a whole interval before the next one.
   bool asked_in_vain_ ABSL_GUARDED_BY(mu_) = false;
   int64_t last_completed_ ABSL_GUARDED_BY(mu_) = 0;

@@ -12,31 +12,31 @@
 
 namespace parasol {
 
-// The joint completion of the requests that one push or pull consists of.
+// The joint completion of the operations that one push or pull consists of.
 // Thread-safe.
 class Completion {
  public:
-  explicit Completion(size_t requests) : unfinished_(requests) {}
+  explicit Completion(size_t operations) : unfinished_(operations) {}
 
-  // Notes that one request is done.
+  // Notes that one operation is done.
   void Finish(const absl::Status& status, const ExchangeOutcome& outcome = {})
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // HoldMemory() keeps Wait() from returning until ReleaseMemory() has been
   // called as often: the transport reads the caller's memory. Call it while a
-  // request is not finished.
+  // operation is not finished.
   void HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
   void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Blocks until all requests are done and no memory is held. Returns the first
-  // error. Always returns: each request ends by its shard's timeout, and memory
-  // is released when its connection is closed.
+  // Blocks until all operations are done and no memory is held. Returns the
+  // first error. Always returns: each operation ends by its shard's timeout,
+  // and memory is released when its connection is closed.
   absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Blocks for up to `limit`; returns true if Wait() would return at once.
   bool WaitFor(Clock& clock, absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the joint outcome of the requests that are done and had no error.
+  // Returns the joint outcome of the operations that are done and had no error.
   ExchangeOutcome outcome() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:

@@ -15,7 +15,7 @@
 namespace parasol {
 namespace {
 
-using Kind = ShardRequest::Kind;
+using Kind = ShardOperation::Kind;
 
 // Decoded at once: fits into the first cache.
 constexpr size_t kBlockElements = 2048;
@@ -33,23 +33,23 @@ wire::Encoding OnWire(job::Encoding encoding) {
 }
 
 template <typename Push>
-void SetPush(const ShardRequest& request, Push& push) {
-  push.set_sequence(request.sequence);
-  push.set_encoding(OnWire(request.encoding));
-  if (!request.sync.has_value()) return;
-  push.mutable_sync()->set_step(request.sync->step);
-  push.mutable_sync()->set_replica(request.sync->replica);
+void SetPush(const ShardOperation& operation, Push& push) {
+  push.set_sequence(operation.sequence);
+  push.set_encoding(OnWire(operation.encoding));
+  if (!operation.sync.has_value()) return;
+  push.mutable_sync()->set_step(operation.sync->step);
+  push.mutable_sync()->set_replica(operation.sync->replica);
 }
 
 template <typename Pull>
-void SetPull(const ShardRequest& request, Pull& pull) {
-  pull.set_encoding(OnWire(request.encoding));
-  pull.set_min_updates(request.min_updates);
+void SetPull(const ShardOperation& operation, Pull& pull) {
+  pull.set_encoding(OnWire(operation.encoding));
+  pull.set_min_updates(operation.min_updates);
 }
 
 template <typename Dense>
-void AddRanges(const ShardRequest& request, Dense& dense) {
-  for (const ShardRequest::Range& range : request.ranges) {
+void AddRanges(const ShardOperation& operation, Dense& dense) {
+  for (const ShardOperation::Range& range : operation.ranges) {
     wire::TensorRange& on_wire = *dense.add_range();
     on_wire.set_part(range.part);
     on_wire.set_first(range.first);
@@ -58,62 +58,62 @@ void AddRanges(const ShardRequest& request, Dense& dense) {
 }
 
 template <typename SomeRows>
-void SetRows(const ShardRequest& request, SomeRows& rows) {
-  rows.set_table(request.rows.table);
-  rows.set_rows(request.rows.count);
+void SetRows(const ShardOperation& operation, SomeRows& rows) {
+  rows.set_table(operation.rows.table);
+  rows.set_rows(operation.rows.count);
 }
 
-void SetOperation(const ShardRequest& request, wire::Operation& operation) {
-  operation.set_id(request.id);
-  switch (request.kind) {
+void SetOperation(const ShardOperation& operation, wire::Operation& on_wire) {
+  on_wire.set_id(operation.id);
+  switch (operation.kind) {
     case Kind::kPush: {
-      wire::Push& push = *operation.mutable_push();
-      SetPush(request, push);
-      AddRanges(request, push);
-      if (!request.sparsified) break;
-      for (const ShardRequest::Range& range : request.ranges) {
+      wire::Push& push = *on_wire.mutable_push();
+      SetPush(operation, push);
+      AddRanges(operation, push);
+      if (!operation.sparsified) break;
+      for (const ShardOperation::Range& range : operation.ranges) {
         push.add_kept(range.kept);
       }
       break;
     }
     case Kind::kPull:
-      SetPull(request, *operation.mutable_pull());
-      AddRanges(request, *operation.mutable_pull());
+      SetPull(operation, *on_wire.mutable_pull());
+      AddRanges(operation, *on_wire.mutable_pull());
       break;
     case Kind::kRowPush:
-      SetPush(request, *operation.mutable_row_push());
-      SetRows(request, *operation.mutable_row_push());
+      SetPush(operation, *on_wire.mutable_row_push());
+      SetRows(operation, *on_wire.mutable_row_push());
       break;
     case Kind::kRowPull:
-      SetPull(request, *operation.mutable_row_pull());
-      SetRows(request, *operation.mutable_row_pull());
+      SetPull(operation, *on_wire.mutable_row_pull());
+      SetRows(operation, *on_wire.mutable_row_pull());
       break;
   }
 }
 
-// The request's payloads, in order.
+// The operation's payloads, in order.
 class PayloadWriter {
  public:
   PayloadWriter(const std::shared_ptr<const void>& owner,
                 std::vector<PayloadRef>& payloads)
       : owner_(owner), payloads_(payloads) {}
 
-  void Add(const ShardRequest& request) {
-    const std::byte* next = request.payload.get();
+  void Add(const ShardOperation& operation) {
+    const std::byte* next = operation.payload.get();
     const auto add = [&](size_t bytes, const void* callers) {
       payloads_.push_back({next == nullptr ? callers : next, bytes, owner_});
       if (next != nullptr) next += bytes;
     };
-    const ShardRequest::Rows& rows = request.rows;
-    switch (request.kind) {
+    const ShardOperation::Rows& rows = operation.rows;
+    switch (operation.kind) {
       case Kind::kPush:
-        for (const ShardRequest::Range& range : request.ranges) {
-          if (request.sparsified) {
+        for (const ShardOperation::Range& range : operation.ranges) {
+          if (operation.sparsified) {
             add(range.kept * sizeof(uint32_t) +
-                    EncodedBytes(request.encoding, range.kept),
+                    EncodedBytes(operation.encoding, range.kept),
                 nullptr);
           } else {
-            add(EncodedBytes(request.encoding, range.count), range.gradient);
+            add(EncodedBytes(operation.encoding, range.count), range.gradient);
           }
         }
         break;
@@ -121,7 +121,7 @@ class PayloadWriter {
         break;
       case Kind::kRowPush:
         add(rows.count * sizeof(uint64_t), rows.ids);
-        add(EncodedBytes(request.encoding, rows.count * rows.width),
+        add(EncodedBytes(operation.encoding, rows.count * rows.width),
             rows.gradients);
         break;
       case Kind::kRowPull:
@@ -151,31 +151,31 @@ void ReadElements(job::Encoding encoding, PayloadReader& payloads,
   }
 }
 
-size_t AnswerBytes(const ShardRequest& request) {
+size_t AnswerBytes(const ShardOperation& operation) {
   size_t elements = 0;
-  if (request.kind == Kind::kPull) {
-    for (const ShardRequest::Range& range : request.ranges) {
+  if (operation.kind == Kind::kPull) {
+    for (const ShardOperation::Range& range : operation.ranges) {
       elements += range.count;
     }
-  } else if (request.kind == Kind::kRowPull) {
-    elements = request.rows.count * request.rows.width;
+  } else if (operation.kind == Kind::kRowPull) {
+    elements = operation.rows.count * operation.rows.width;
   }
-  return EncodedBytes(request.encoding, elements);
+  return EncodedBytes(operation.encoding, elements);
 }
 
 }  // namespace
 
 OutgoingMessage::OutgoingMessage(
-    std::vector<std::shared_ptr<ShardRequest>> requests)
-    : requests_(std::move(requests)) {
-  for (const auto& request : requests_) {
-    if (request->borrows_memory()) request->completion->HoldMemory();
+    std::vector<std::shared_ptr<ShardOperation>> operations)
+    : operations_(std::move(operations)) {
+  for (const auto& operation : operations_) {
+    if (operation->borrows_memory()) operation->completion->HoldMemory();
   }
 }
 
 OutgoingMessage::~OutgoingMessage() {
-  for (const auto& request : requests_) {
-    if (request->borrows_memory()) request->completion->ReleaseMemory();
+  for (const auto& operation : operations_) {
+    if (operation->borrows_memory()) operation->completion->ReleaseMemory();
   }
 }
 
@@ -185,14 +185,14 @@ grpc::ByteBuffer EncodeMessage(
   google::protobuf::Arena arena;
   auto& header =
       *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
-  header.set_run_id(*message->requests().front()->run_id);
+  header.set_run_id(*message->operations().front()->run_id);
   header.set_worker_incarnation(worker_incarnation);
   std::vector<PayloadRef> payloads;
-  payloads.reserve(message->requests().size());
+  payloads.reserve(message->operations().size());
   PayloadWriter writer(message, payloads);
-  for (const auto& request : message->requests()) {
-    SetOperation(*request, *header.add_operation());
-    writer.Add(*request);
+  for (const auto& operation : message->operations()) {
+    SetOperation(*operation, *header.add_operation());
+    writer.Add(*operation);
   }
   if (shared != nullptr) {
     shared->Send(payloads, *header.mutable_shared_payload());
@@ -237,30 +237,31 @@ void PayloadReader::Skip(size_t bytes) {
   Consume(bytes, [](absl::string_view) {});
 }
 
-absl::Status ReadResult(const wire::Result& result, const ShardRequest* request,
+absl::Status ReadResult(const wire::Result& result,
+                        const ShardOperation* operation,
                         PayloadReader& payloads) {
   const size_t bytes =
       std::min<uint64_t>(result.payload_bytes(), payloads.remaining());
   const size_t wanted =
-      request == nullptr || result.code() != 0 ? 0 : AnswerBytes(*request);
+      operation == nullptr || result.code() != 0 ? 0 : AnswerBytes(*operation);
   if (wanted == 0 || bytes != wanted) payloads.Skip(bytes);
-  if (request == nullptr || result.code() != 0) return absl::OkStatus();
+  if (operation == nullptr || result.code() != 0) return absl::OkStatus();
   if (bytes != wanted) {
     return absl::InternalError(
         absl::StrFormat("%d bytes for elements of %d", bytes, wanted));
   }
-  for (const ShardRequest::Range& range : request->ranges) {
+  for (const ShardOperation::Range& range : operation->ranges) {
     if (range.target == nullptr) continue;
-    ReadElements(request->encoding, payloads, {range.target, range.count});
+    ReadElements(operation->encoding, payloads, {range.target, range.count});
   }
-  if (request->kind != Kind::kRowPull) return absl::OkStatus();
-  const ShardRequest::Rows& rows = request->rows;
+  if (operation->kind != Kind::kRowPull) return absl::OkStatus();
+  const ShardOperation::Rows& rows = operation->rows;
   if (rows.positions.empty()) {
-    ReadElements(request->encoding, payloads,
+    ReadElements(operation->encoding, payloads,
                  {rows.target, rows.count * rows.width});
   }
   for (const uint32_t position : rows.positions) {
-    ReadElements(request->encoding, payloads,
+    ReadElements(operation->encoding, payloads,
                  {rows.target + position * rows.width, rows.width});
   }
   return absl::OkStatus();

@@ -7,35 +7,36 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "cluster/client/shard_request.h"
+#include "cluster/client/shard_operation.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "proto/parameter.pb.h"
 
-// Conversion of requests to ExchangeRequest messages, and of results to the
+// Conversion of operations to ExchangeRequest messages, and of results to the
 // memory that waits for them.
 namespace parasol {
 
-// The requests of one message, and the hold on the memory that it is sent from.
-// Lives until the transport no longer reads that memory.
+// The operations of one message, and the hold on the memory that it is sent
+// from. Lives until the transport no longer reads that memory.
 class OutgoingMessage {
  public:
-  // None of the requests may be finished yet.
-  explicit OutgoingMessage(std::vector<std::shared_ptr<ShardRequest>> requests);
+  // None of the operations may be finished yet.
+  explicit OutgoingMessage(
+      std::vector<std::shared_ptr<ShardOperation>> operations);
   ~OutgoingMessage();
   OutgoingMessage(const OutgoingMessage&) = delete;
   OutgoingMessage& operator=(const OutgoingMessage&) = delete;
 
-  const std::vector<std::shared_ptr<ShardRequest>>& requests() const {
-    return requests_;
+  const std::vector<std::shared_ptr<ShardOperation>>& operations() const {
+    return operations_;
   }
 
  private:
-  const std::vector<std::shared_ptr<ShardRequest>> requests_;
+  const std::vector<std::shared_ptr<ShardOperation>> operations_;
 };
 
-// Returns the encoded message. `message` has at least one request; all are of
+// Returns the encoded message. `message` has at least one operation; all are of
 // one run. `shared`: the shared memory that large payloads go to, or null if
 // the stream has none.
 grpc::ByteBuffer EncodeMessage(
@@ -69,10 +70,11 @@ class PayloadReader {
 };
 
 // Takes the result's bytes from `payloads`, and writes them to the memory that
-// `request` names. A null `request` drops them.
+// `operation` names. A null `operation` drops them.
 //   Internal  the number of bytes is not what was asked for; nothing has been
 //             written.
-absl::Status ReadResult(const wire::Result& result, const ShardRequest* request,
+absl::Status ReadResult(const wire::Result& result,
+                        const ShardOperation* operation,
                         PayloadReader& payloads);
 
 }  // namespace parasol

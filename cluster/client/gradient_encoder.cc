@@ -17,34 +17,36 @@ GradientEncoder::GradientEncoder(job::Encoding encoding, double push_share,
       elements_(std::move(elements)),
       residuals_(elements_.size()) {}
 
-void GradientEncoder::Encode(ShardRequest& request) {
-  request.encoding = encoding_;
-  if (push_share_ < 1) return Sparsify(request);
+void GradientEncoder::Encode(ShardOperation& operation) {
+  operation.encoding = encoding_;
+  if (push_share_ < 1) return Sparsify(operation);
   size_t elements = 0;
-  for (const ShardRequest::Range& range : request.ranges) {
+  for (const ShardOperation::Range& range : operation.ranges) {
     elements += range.count;
   }
-  request.bytes = EncodedBytes(encoding_, elements);
-  request.payload = std::make_unique_for_overwrite<std::byte[]>(request.bytes);
-  std::byte* out = request.payload.get();
-  for (const ShardRequest::Range& range : request.ranges) {
+  operation.bytes = EncodedBytes(encoding_, elements);
+  operation.payload =
+      std::make_unique_for_overwrite<std::byte[]>(operation.bytes);
+  std::byte* out = operation.payload.get();
+  for (const ShardOperation::Range& range : operation.ranges) {
     parasol::Encode(encoding_, {range.gradient, range.count}, out);
     out += EncodedBytes(encoding_, range.count);
   }
 }
 
-void GradientEncoder::Sparsify(ShardRequest& request) {
-  request.sparsified = true;
-  request.bytes = 0;
-  for (ShardRequest::Range& range : request.ranges) {
+void GradientEncoder::Sparsify(ShardOperation& operation) {
+  operation.sparsified = true;
+  operation.bytes = 0;
+  for (ShardOperation::Range& range : operation.ranges) {
     range.kept = KeptCount(range.count, push_share_);
-    request.bytes +=
+    operation.bytes +=
         range.kept * sizeof(uint32_t) + EncodedBytes(encoding_, range.kept);
   }
-  request.payload = std::make_unique_for_overwrite<std::byte[]>(request.bytes);
-  std::byte* out = request.payload.get();
+  operation.payload =
+      std::make_unique_for_overwrite<std::byte[]>(operation.bytes);
+  std::byte* out = operation.payload.get();
   absl::MutexLock lock(&mu_);
-  for (const ShardRequest::Range& range : request.ranges) {
+  for (const ShardOperation::Range& range : operation.ranges) {
     std::vector<float>& residual = residuals_[range.variable];
     if (residual.empty()) residual.resize(elements_[range.variable]);
     const TopK::Kept kept = top_k_.Select(

@@ -6,7 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "cluster/client/shard_request.h"
+#include "cluster/client/shard_operation.h"
 #include "ml/compression/top_k.h"
 #include "proto/job.pb.h"
 
@@ -26,13 +26,13 @@ class GradientEncoder {
   // from the caller's memory.
   bool encodes() const { return encoding_ != job::FLOAT32 || push_share_ < 1; }
 
-  // Sets payload, encoding, bytes and each range's `kept` of a kPush request.
-  // Call it once for each request: from then on the request knows its gradient
-  // by the payload only.
-  void Encode(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+  // Sets payload, encoding, bytes and each range's `kept` of a kPush operation.
+  // Call it once for each operation: from then on the operation knows its
+  // gradient by the payload only.
+  void Encode(ShardOperation& operation) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void Sparsify(ShardRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+  void Sparsify(ShardOperation& operation) ABSL_LOCKS_EXCLUDED(mu_);
 
   const job::Encoding encoding_;
   const double push_share_;

@@ -13,22 +13,22 @@ namespace parasol {
 namespace {
 
 // A push of elements [2, 2 + gradient.size()) of variable 1.
-ShardRequest PushOf(absl::Span<const float> gradient) {
-  ShardRequest request;
-  request.ranges.push_back({.count = gradient.size(),
-                            .variable = 1,
-                            .offset = 2,
-                            .gradient = gradient.data()});
-  return request;
+ShardOperation PushOf(absl::Span<const float> gradient) {
+  ShardOperation operation;
+  operation.ranges.push_back({.count = gradient.size(),
+                              .variable = 1,
+                              .offset = 2,
+                              .gradient = gradient.data()});
+  return operation;
 }
 
 // What a shard adds up from the payloads: offset, value, ….
-void Add(const ShardRequest& request, std::vector<float>& sum) {
-  const uint32_t kept = request.ranges[0].kept;
+void Add(const ShardOperation& operation, std::vector<float>& sum) {
+  const uint32_t kept = operation.ranges[0].kept;
   std::vector<uint32_t> offsets(kept);
-  std::memcpy(offsets.data(), request.payload.get(), kept * sizeof(uint32_t));
+  std::memcpy(offsets.data(), operation.payload.get(), kept * sizeof(uint32_t));
   std::vector<float> values(kept);
-  Decode(request.encoding, request.payload.get() + kept * sizeof(uint32_t),
+  Decode(operation.encoding, operation.payload.get() + kept * sizeof(uint32_t),
          absl::MakeSpan(values));
   for (uint32_t i = 0; i < kept; ++i) sum[offsets[i]] += values[i];
 }
@@ -42,14 +42,14 @@ TEST(GradientEncoderTest, Float32TravelsFromWhereItIs) {
 TEST(GradientEncoderTest, AnEncodedGradientIsTheRequestsOwn) {
   GradientEncoder encoder(job::FLOAT16, 1, {0, 10});
   std::vector<float> gradient = {1, -2.5, 3};
-  ShardRequest request = PushOf(gradient);
-  encoder.Encode(request);
+  ShardOperation operation = PushOf(gradient);
+  encoder.Encode(operation);
   gradient = {0, 0, 0};
-  EXPECT_FALSE(request.borrows_memory());
-  EXPECT_FALSE(request.sparsified);
-  EXPECT_EQ(request.bytes, 6u);
+  EXPECT_FALSE(operation.borrows_memory());
+  EXPECT_FALSE(operation.sparsified);
+  EXPECT_EQ(operation.bytes, 6u);
   std::vector<float> decoded(3);
-  Decode(request.encoding, request.payload.get(), absl::MakeSpan(decoded));
+  Decode(operation.encoding, operation.payload.get(), absl::MakeSpan(decoded));
   EXPECT_EQ(decoded, (std::vector<float>{1, -2.5, 3}));
 }
 
@@ -58,12 +58,12 @@ TEST(GradientEncoderTest, WhatIsNotSentIsSentLater) {
   const std::vector<float> gradient = {1, 2, 4, 8};
   std::vector<float> sum(4);
   for (int i = 0; i < 16; ++i) {
-    ShardRequest request = PushOf(gradient);
-    encoder.Encode(request);
-    EXPECT_TRUE(request.sparsified);
-    EXPECT_EQ(request.ranges[0].kept, 1u);
-    EXPECT_EQ(request.bytes, 8u);
-    Add(request, sum);
+    ShardOperation operation = PushOf(gradient);
+    encoder.Encode(operation);
+    EXPECT_TRUE(operation.sparsified);
+    EXPECT_EQ(operation.ranges[0].kept, 1u);
+    EXPECT_EQ(operation.bytes, 8u);
+    Add(operation, sum);
   }
   // Nothing gets so far behind that it would be the largest twice over.
   for (size_t i = 0; i < gradient.size(); ++i) {
@@ -75,10 +75,10 @@ TEST(GradientEncoderTest, WhatIsNotSentIsSentLater) {
 TEST(GradientEncoderTest, EachElementKeepsItsOwnRest) {
   GradientEncoder encoder(job::FLOAT32, 0.5, {0, 4});
   const std::vector<float> gradient = {1, 5};
-  ShardRequest first = PushOf(gradient);
+  ShardOperation first = PushOf(gradient);
   encoder.Encode(first);
   const std::vector<float> nothing = {0, 0};
-  ShardRequest second = PushOf(nothing);
+  ShardOperation second = PushOf(nothing);
   encoder.Encode(second);
   std::vector<float> sum(2);
   Add(first, sum);

@@ -12,10 +12,10 @@
 #include "base/status_macros.h"
 #include "cluster/client/completion.h"
 #include "cluster/client/gradient_encoder.h"
-#include "cluster/client/request_plan.h"
-#include "cluster/client/row_requests.h"
+#include "cluster/client/operation_plan.h"
+#include "cluster/client/row_operations.h"
 #include "cluster/client/shard_link.h"
-#include "cluster/client/shard_request.h"
+#include "cluster/client/shard_operation.h"
 #include "cluster/rpc/completion_thread.h"
 #include "ml/compression/half.h"
 
@@ -65,14 +65,14 @@ std::vector<size_t> NumbersOf(const std::vector<Item>& items) {
   return numbers;
 }
 
-using RequestPtr = std::shared_ptr<ShardRequest>;
+using OperationPtr = std::shared_ptr<ShardOperation>;
 
-void SetMemory(ShardRequest::Range& range,
+void SetMemory(ShardOperation::Range& range,
                const ParameterClient::Gradient& gradient, size_t offset) {
   range.gradient = gradient.values.data() + offset;
 }
 
-void SetMemory(ShardRequest::Range& range,
+void SetMemory(ShardOperation::Range& range,
                const ParameterClient::Target& target, size_t offset) {
   range.target = target.values.data() + offset;
 }
@@ -80,7 +80,7 @@ void SetMemory(ShardRequest::Range& range,
 class ShardedParameterClient : public ParameterClient {
  public:
   ShardedParameterClient(const wire::GetPlacementResponse& placement,
-                         RequestPlan plan, RowRequests rows,
+                         OperationPlan plan, RowOperations rows,
                          std::vector<std::string> variables,
                          std::vector<std::string> tables,
                          const Options& options, Clock& clock,
@@ -100,17 +100,17 @@ class ShardedParameterClient : public ParameterClient {
                      const std::vector<Rows>& rows) const;
   // The requests for the messages, without what the whole call has.
   template <typename Item>
-  void AddDense(ShardRequest::Kind kind, const std::vector<Item>& items,
-                const std::vector<RequestPlan::Message>& messages,
-                std::vector<RequestPtr>& requests) const;
-  std::unique_ptr<Pending> Start(std::vector<RequestPtr>& requests);
-  void Send(ShardLink& link, absl::Span<const RequestPtr> requests);
+  void AddDense(ShardOperation::Kind kind, const std::vector<Item>& items,
+                const std::vector<OperationPlan::Operation>& messages,
+                std::vector<OperationPtr>& requests) const;
+  std::unique_ptr<Pending> Start(std::vector<OperationPtr>& requests);
+  void Send(ShardLink& link, absl::Span<const OperationPtr> requests);
   std::shared_ptr<const std::string> run_id() const ABSL_LOCKS_EXCLUDED(mu_);
 
   void AttendLinks() ABSL_LOCKS_EXCLUDED(mu_);
 
-  const RequestPlan plan_;
-  const RowRequests rows_;
+  const OperationPlan plan_;
+  const RowOperations rows_;
   const std::vector<std::string> variables_;
   const std::vector<std::string> tables_;
   const Options options_;
@@ -130,18 +130,18 @@ class ShardedParameterClient : public ParameterClient {
   std::thread attendant_ ABSL_GUARDED_BY(join_mu_);
 };
 
-RequestPlan::Limits PlanLimits(const ParameterClient::Options& options) {
-  return {.streams_per_shard = static_cast<size_t>(options.streams_per_shard),
+OperationPlan::Limits PlanLimits(const ParameterClient::Options& options) {
+  return {.lanes_per_shard = static_cast<size_t>(options.streams_per_shard),
           .message_bytes = options.message_bytes};
 }
 
-RowRequests::Limits RowLimits(const ParameterClient::Options& options) {
-  return {.streams_per_shard = static_cast<size_t>(options.streams_per_shard),
+RowOperations::Limits RowLimits(const ParameterClient::Options& options) {
+  return {.lanes_per_shard = static_cast<size_t>(options.streams_per_shard),
           .message_bytes = options.message_bytes,
           .encoding = options.wire_encoding};
 }
 
-std::vector<size_t> ElementsOf(const RequestPlan& plan) {
+std::vector<size_t> ElementsOf(const OperationPlan& plan) {
   std::vector<size_t> elements;
   for (size_t i = 0; i < plan.num_variables(); ++i) {
     elements.push_back(plan.elements(i));
@@ -156,8 +156,8 @@ size_t NumThreads(int shards) {
 }
 
 ShardedParameterClient::ShardedParameterClient(
-    const wire::GetPlacementResponse& placement, RequestPlan plan,
-    RowRequests rows, std::vector<std::string> variables,
+    const wire::GetPlacementResponse& placement, OperationPlan plan,
+    RowOperations rows, std::vector<std::string> variables,
     std::vector<std::string> tables, const Options& options, Clock& clock,
     MetricsRegistry& metrics)
     : plan_(std::move(plan)),
@@ -176,7 +176,7 @@ ShardedParameterClient::ShardedParameterClient(
         ShardLink::Options{
             .name = absl::StrCat("ps/", i),
             .address = placement.shard(i).address(),
-            .streams = static_cast<size_t>(options.streams_per_shard),
+            .lanes = static_cast<size_t>(options.streams_per_shard),
             .limits = {.message_bytes = options.message_bytes},
             .timeout = options.shard_timeout,
             .worker_incarnation = options.worker_incarnation,
@@ -237,18 +237,18 @@ absl::Status ShardedParameterClient::Check(
 
 template <typename Item>
 void ShardedParameterClient::AddDense(
-    ShardRequest::Kind kind, const std::vector<Item>& items,
-    const std::vector<RequestPlan::Message>& messages,
-    std::vector<RequestPtr>& requests) const {
-  for (const RequestPlan::Message& message : messages) {
-    auto request = std::make_shared<ShardRequest>();
+    ShardOperation::Kind kind, const std::vector<Item>& items,
+    const std::vector<OperationPlan::Operation>& messages,
+    std::vector<OperationPtr>& requests) const {
+  for (const OperationPlan::Operation& message : messages) {
+    auto request = std::make_shared<ShardOperation>();
     request->kind = kind;
     request->shard = message.shard;
-    request->lane = message.stream;
+    request->lane = message.lane;
     request->exact = message.untrained;
     size_t elements = 0;
-    for (const RequestPlan::Range& range : message.ranges) {
-      ShardRequest::Range& to = request->ranges.emplace_back();
+    for (const OperationPlan::Range& range : message.ranges) {
+      ShardOperation::Range& to = request->ranges.emplace_back();
       to.part = range.part;
       to.first = range.first;
       to.count = range.count;
@@ -257,7 +257,7 @@ void ShardedParameterClient::AddDense(
       SetMemory(to, items[range.item], range.offset);
       elements += range.count;
     }
-    if (kind == ShardRequest::Kind::kPull) {
+    if (kind == ShardOperation::Kind::kPull) {
       request->encoding =
           request->exact ? job::FLOAT32 : options_.wire_encoding;
     } else {
@@ -273,13 +273,13 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Pull(
   if (absl::Status status = Check(pull.targets, pull.rows); !status.ok()) {
     return Failed(status);
   }
-  std::vector<RequestPtr> requests;
-  AddDense(ShardRequest::Kind::kPull, pull.targets,
-           plan_.Messages(NumbersOf(pull.targets)), requests);
+  std::vector<OperationPtr> requests;
+  AddDense(ShardOperation::Kind::kPull, pull.targets,
+           plan_.Operations(NumbersOf(pull.targets)), requests);
   for (const RowTarget& rows : pull.rows) {
     rows_.AddPulls(rows.table, rows.ids, rows.values, requests);
   }
-  for (const RequestPtr& request : requests) {
+  for (const OperationPtr& request : requests) {
     request->min_updates = pull.min_updates;
   }
   return Start(requests);
@@ -290,9 +290,9 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
   if (absl::Status status = Check(push.gradients, push.rows); !status.ok()) {
     return Failed(status);
   }
-  std::vector<RequestPtr> requests;
-  AddDense(ShardRequest::Kind::kPush, push.gradients,
-           plan_.Messages(NumbersOf(push.gradients)), requests);
+  std::vector<OperationPtr> requests;
+  AddDense(ShardOperation::Kind::kPush, push.gradients,
+           plan_.Operations(NumbersOf(push.gradients)), requests);
   for (const RowGradient& rows : push.rows) {
     if (absl::Status status =
             rows_.AddPushes(rows.table, rows.ids, rows.values, requests);
@@ -301,7 +301,7 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
     }
   }
   if (push.sync.has_value()) {
-    for (const RequestPtr& request : requests) {
+    for (const OperationPtr& request : requests) {
       request->sync = {.step = push.sync->step, .replica = push.sync->replica};
     }
   }
@@ -309,16 +309,16 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
 }
 
 std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
-    std::vector<RequestPtr>& requests) {
+    std::vector<OperationPtr>& requests) {
   const auto completion = std::make_shared<Completion>(requests.size());
   const std::shared_ptr<const std::string> run = run_id();
-  for (const RequestPtr& request : requests) {
+  for (const OperationPtr& request : requests) {
     request->completion = completion;
     request->run_id = run;
   }
   if (links_.size() > 1) {
     std::stable_sort(requests.begin(), requests.end(),
-                     [](const RequestPtr& a, const RequestPtr& b) {
+                     [](const OperationPtr& a, const OperationPtr& b) {
                        return a->shard < b->shard;
                      });
   }
@@ -326,7 +326,7 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
     const size_t shard = (*first)->shard;
     const auto last = std::find_if(
         first, requests.end(),
-        [&](const RequestPtr& request) { return request->shard != shard; });
+        [&](const OperationPtr& request) { return request->shard != shard; });
     Send(*links_[shard], absl::MakeConstSpan(&*first, last - first));
     first = last;
   }
@@ -335,10 +335,10 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
 
 // What is encoded is sent while the next request is being encoded.
 void ShardedParameterClient::Send(ShardLink& link,
-                                  absl::Span<const RequestPtr> requests) {
+                                  absl::Span<const OperationPtr> requests) {
   if (!encoder_.encodes()) return link.Send(requests);
-  for (const RequestPtr& request : requests) {
-    if (request->kind == ShardRequest::Kind::kPush && !request->exact) {
+  for (const OperationPtr& request : requests) {
+    if (request->kind == ShardOperation::Kind::kPush && !request->exact) {
       encoder_.Encode(*request);
     }
     link.Send({&request, 1});
@@ -353,10 +353,11 @@ std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {
 absl::Status ShardedParameterClient::Update(
     const wire::GetPlacementResponse& placement) {
   ASSIGN_OR_RETURN(
-      const RequestPlan plan,
-      RequestPlan::Make(placement, variables_, PlanLimits(options_)));
-  ASSIGN_OR_RETURN(const RowRequests rows,
-                   RowRequests::Make(placement, tables_, RowLimits(options_)));
+      const OperationPlan plan,
+      OperationPlan::Make(placement, variables_, PlanLimits(options_)));
+  ASSIGN_OR_RETURN(
+      const RowOperations rows,
+      RowOperations::Make(placement, tables_, RowLimits(options_)));
   if (!plan.SameSharding(plan_) || !rows.SameTables(rows_)) {
     return absl::InvalidArgumentError(
         "the new placement cuts the variables in another way");
@@ -402,10 +403,11 @@ absl::StatusOr<std::unique_ptr<ParameterClient>> ParameterClient::Create(
     return absl::InvalidArgumentError(
         absl::StrFormat("push_share %g is not in (0, 1]", options.push_share));
   }
-  ASSIGN_OR_RETURN(RequestPlan plan, RequestPlan::Make(placement, variables,
-                                                       PlanLimits(options)));
-  ASSIGN_OR_RETURN(RowRequests rows,
-                   RowRequests::Make(placement, tables, RowLimits(options)));
+  ASSIGN_OR_RETURN(
+      OperationPlan plan,
+      OperationPlan::Make(placement, variables, PlanLimits(options)));
+  ASSIGN_OR_RETURN(RowOperations rows,
+                   RowOperations::Make(placement, tables, RowLimits(options)));
   return std::make_unique<ShardedParameterClient>(
       placement, std::move(plan), std::move(rows), std::move(variables),
       std::move(tables), options, clock, metrics);

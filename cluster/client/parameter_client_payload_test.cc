@@ -12,7 +12,7 @@
 #include "base/status_matchers.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/client/testing/parameter_client_fixture.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/job.pb.h"

@@ -9,13 +9,13 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/channel.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {
 
 // A ps may answer a range in several payloads.
-constexpr size_t kMaxPayloads = 2 * kMaxRangesPerMessage;
+constexpr size_t kMaxResponsePayloads = 2 * kMaxRangesPerMessage;
 
 constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 constexpr absl::Duration kAttendPeriod = absl::Seconds(1);
@@ -65,8 +65,8 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       attention_(std::move(attention)),
       offers_memory_(options.shared_memory),
       address_(options.address),
-      lanes_(options.streams),
-      outbox_(options.streams, options.limits),
+      lanes_(options.lanes),
+      outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
       next_log_(absl::InfinitePast()) {
   // gRPC starts threads with a first channel: they are to be this thread's
@@ -74,7 +74,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
   for (Lane& lane : lanes_) lane.channel = MakeTensorChannel(address_);
 }
 
-void ShardLink::Send(absl::Span<const RequestPtr> requests) {
+void ShardLink::Send(absl::Span<const OperationPtr> operations) {
   const absl::Time now = clock_.Now();
   std::vector<std::shared_ptr<ShardStream>> streams;
   Departures departures;
@@ -84,14 +84,14 @@ void ShardLink::Send(absl::Span<const RequestPtr> requests) {
     stopped = stopped_;
     if (!stopped) {
       if (outbox_.owed() == 0) waiting_since_ = now;
-      for (const RequestPtr& request : requests) outbox_.Add(request);
+      for (const OperationPtr& operation : operations) outbox_.Add(operation);
       streams = MakeStreams(now);
       departures = TakeDepartures();
     }
   }
   if (stopped) {
-    for (const RequestPtr& request : requests) {
-      request->completion->Finish(absl::CancelledError("stopped"));
+    for (const OperationPtr& operation : operations) {
+      operation->completion->Finish(absl::CancelledError("stopped"));
     }
     return;
   }
@@ -127,22 +127,22 @@ ShardLink::Departures ShardLink::TakeDepartures() {
 std::shared_ptr<const OutgoingMessage> ShardLink::TakeMessage(size_t index) {
   Lane& lane = lanes_[index];
   if (lane.stream == nullptr || lane.writing || lane.refused) return nullptr;
-  ShardOutbox::Message requests = outbox_.Take(index);
-  if (requests.empty()) return nullptr;
+  ShardOutbox::Message operations = outbox_.Take(index);
+  if (operations.empty()) return nullptr;
   const absl::Time now = clock_.Now();
   size_t resent = 0;
-  for (const RequestPtr& request : requests) {
-    if (request->was_sent) {
+  for (const OperationPtr& operation : operations) {
+    if (operation->was_sent) {
       ++resent;
     } else {
-      request->sent_at = now;
-      request->was_sent = true;
+      operation->sent_at = now;
+      operation->was_sent = true;
     }
   }
   if (resent > 0) metrics_.resent_requests.Add(resent);
   lane.writing = true;
   // Under the lock: nobody can finish them before their memory is held.
-  return std::make_shared<OutgoingMessage>(std::move(requests));
+  return std::make_shared<OutgoingMessage>(std::move(operations));
 }
 
 // A stream that is no longer its lane's does nothing with it.
@@ -164,36 +164,38 @@ void ShardLink::OnWritable(size_t index) {
   Write(departures);
 }
 
-absl::StatusOr<ShardLink::Reply> ShardLink::Parse(
+absl::StatusOr<ShardLink::Response> ShardLink::Parse(
     const grpc::ByteBuffer& buffer, SharedPayloads* shared) {
   wire::ResponseHeader header;
   ASSIGN_OR_RETURN(ReceivedFrame frame,
-                   ReceivedFrame::Parse(buffer, kMaxPayloads, &header));
+                   ReceivedFrame::Parse(buffer, kMaxResponsePayloads, &header));
   std::vector<PayloadView> payloads = frame.TakePayloads();
   SharedPayloads::Hold hold;
   if (shared != nullptr) {
     ASSIGN_OR_RETURN(hold, shared->Receive(header.shared_payload(), payloads));
   }
-  return Reply{.header = std::move(header),
-               .frame = std::move(frame),
-               .payloads = std::move(payloads),
-               .hold = std::move(hold)};
+  return Response{.header = std::move(header),
+                  .frame = std::move(frame),
+                  .payloads = std::move(payloads),
+                  .hold = std::move(hold)};
 }
 
-void ShardLink::OnReply(ShardStream& stream, const grpc::ByteBuffer& buffer) {
-  const size_t index = stream.number();
-  const absl::StatusOr<Reply> reply = Parse(buffer, stream.shared_payloads());
+void ShardLink::OnResponse(ShardStream& stream,
+                           const grpc::ByteBuffer& buffer) {
+  const size_t index = stream.lane();
+  const absl::StatusOr<Response> response =
+      Parse(buffer, stream.shared_payloads());
   const absl::Time now = clock_.Now();
   Answered answered;
   Departures departures;
   {
     absl::MutexLock lock(&mu_);
     if (lanes_[index].refused) return;
-    if (!reply.ok()) {
-      Refuse(lanes_[index], std::string(reply.status().message()));
+    if (!response.ok()) {
+      Refuse(lanes_[index], std::string(response.status().message()));
       return;
     }
-    answered = TakeAnswered(index, reply->header);
+    answered = TakeAnswered(index, response->header);
     if (!answered.empty()) {
       lanes_[index].failures = 0;
       waiting_since_ = now;
@@ -202,7 +204,7 @@ void ShardLink::OnReply(ShardStream& stream, const grpc::ByteBuffer& buffer) {
     departures = TakeDepartures();
   }
   Write(departures);
-  FinishAnswered(answered, *reply, now);
+  FinishAnswered(answered, *response, now);
 }
 
 ShardLink::Answered ShardLink::TakeAnswered(
@@ -227,10 +229,10 @@ void ShardLink::Refuse(Lane& lane, const std::string& why) {
   if (lane.stream != nullptr) lane.stream->Cancel();
 }
 
-void ShardLink::FinishAnswered(const Answered& answered, const Reply& reply,
-                               absl::Time now) {
-  const wire::ResponseHeader& header = reply.header;
-  PayloadReader payloads(reply.payloads);
+void ShardLink::FinishAnswered(const Answered& answered,
+                               const Response& response, absl::Time now) {
+  const wire::ResponseHeader& header = response.header;
+  PayloadReader payloads(response.payloads);
   std::vector<absl::Status> statuses(answered.size());
   for (size_t i = 0; i < answered.size(); ++i) {
     const wire::Result& result = header.result(i);
@@ -259,17 +261,18 @@ void ShardLink::FinishAnswered(const Answered& answered, const Reply& reply,
 
 void ShardLink::Count(const Answered& answered,
                       absl::Span<const absl::Status> statuses, absl::Time now) {
-  const ShardRequest* first_push = nullptr;
-  const ShardRequest* first_pull = nullptr;
+  const ShardOperation* first_push = nullptr;
+  const ShardOperation* first_pull = nullptr;
   size_t push_bytes = 0;
   size_t pull_bytes = 0;
   for (size_t i = 0; i < answered.size(); ++i) {
-    const ShardRequest* request = answered[i].get();
-    if (request == nullptr) continue;
-    const ShardRequest*& first = request->is_push() ? first_push : first_pull;
-    if (first == nullptr) first = request;
+    const ShardOperation* operation = answered[i].get();
+    if (operation == nullptr) continue;
+    const ShardOperation*& first =
+        operation->is_push() ? first_push : first_pull;
+    if (first == nullptr) first = operation;
     if (!statuses[i].ok()) continue;
-    (request->is_push() ? push_bytes : pull_bytes) += request->bytes;
+    (operation->is_push() ? push_bytes : pull_bytes) += operation->bytes;
   }
   if (first_push != nullptr) {
     metrics_.push_bytes.Add(push_bytes);
@@ -343,7 +346,7 @@ absl::Time ShardLink::Attend() {
       }
     }
   }
-  for (const RequestPtr& request : late) request->completion->Finish(why);
+  for (const OperationPtr& operation : late) operation->completion->Finish(why);
   for (const auto& stream : streams) stream->Start();
   Write(departures);
   return next;
@@ -359,7 +362,7 @@ void ShardLink::NameIfLate(absl::Time now) {
   SetNamed(true);
   next_log_ = now + kLogPeriod;
   LOG(WARNING) << "waiting for " << Peer() << ": " << outbox_.owed()
-               << " requests without an answer for "
+               << " operations without an answer for "
                << absl::FormatDuration(waited) << Trouble();
 }
 
@@ -378,8 +381,8 @@ void ShardLink::Stop() {
     DropStreams();
     SetNamed(false);
   }
-  for (const RequestPtr& request : all) {
-    request->completion->Finish(absl::CancelledError("stopped"));
+  for (const OperationPtr& operation : all) {
+    operation->completion->Finish(absl::CancelledError("stopped"));
   }
   // gRPC ends a call that is cancelled without waiting for the peer.
   absl::MutexLock lock(&mu_);

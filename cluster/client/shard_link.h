@@ -44,22 +44,23 @@ struct ParameterClientMetrics {
   Gauge shards_waiting;
 };
 
-// The streams to one shard and the requests in flight on them: an outbox with
-// gRPC and a clock. A request stays in the outbox until it is answered. If its
-// stream ends, or the shard answers Unavailable, it waits for the next stream.
+// The streams to one shard and the operations in flight on them: an outbox with
+// gRPC and a clock. An operation stays in the outbox until it is answered. If
+// its stream ends, or the shard answers Unavailable, it waits for the next
+// stream.
 //
 // Thread-safe. Call Stop() before the destructor.
 class ShardLink : private ShardStream::Observer {
  public:
-  using RequestPtr = ShardOutbox::RequestPtr;
+  using OperationPtr = ShardOutbox::OperationPtr;
 
   struct Options {
     std::string name;  // "ps/1"
     std::string address;
-    size_t streams = 1;
+    size_t lanes = 1;
     ShardOutbox::Limits limits = {};
-    // Time that the shard may take for any answer while it owes one. A request
-    // that it holds until other workers have sent theirs is not owed.
+    // Time that the shard may take for any answer while it owes one. An
+    // operation that it holds until other workers have sent theirs is not owed.
     absl::Duration timeout;
     uint64_t worker_incarnation = 0;
     // True if memory for large payloads is offered to a shard on the same
@@ -74,20 +75,20 @@ class ShardLink : private ShardStream::Observer {
             std::function<void()> attention);
   ~ShardLink() override = default;
 
-  // Sends the requests; those of one lane leave in the order given. Does not
+  // Sends the operations; those of one lane leave in the order given. Does not
   // block.
-  void Send(absl::Span<const RequestPtr> requests) ABSL_LOCKS_EXCLUDED(mu_);
+  void Send(absl::Span<const OperationPtr> operations) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes that the shard is at `address` now, perhaps in a new process.
   // Requests in flight are sent again.
   void MoveTo(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Starts streams whose time has come, names a shard that is late in the log,
-  // and fails requests that are out of time. Returns the latest time for the
+  // and fails operations that are out of time. Returns the latest time for the
   // next call.
   absl::Time Attend() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Fails all requests with Cancelled, now and later. May be called twice.
+  // Fails all operations with Cancelled, now and later. May be called twice.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -109,19 +110,19 @@ class ShardLink : private ShardStream::Observer {
   };
   using Departures = absl::InlinedVector<Departure, 4>;
 
-  // A reply as it was received.
-  struct Reply {
+  // A response as it was received.
+  struct Response {
     wire::ResponseHeader header;
     ReceivedFrame frame;
     std::vector<PayloadView> payloads;
     SharedPayloads::Hold hold;  // keeps payloads from shared memory
   };
 
-  // The answered requests in the order of a response's results; null: not in
+  // The answered operations in the order of a response's results; null: not in
   // flight.
-  using Answered = std::vector<RequestPtr>;
+  using Answered = std::vector<OperationPtr>;
 
-  void OnReply(ShardStream& stream, const grpc::ByteBuffer& buffer) override
+  void OnResponse(ShardStream& stream, const grpc::ByteBuffer& buffer) override
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritable(size_t lane) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnEnd(size_t lane, const grpc::Status& status) override
@@ -137,21 +138,21 @@ class ShardLink : private ShardStream::Observer {
   std::vector<std::shared_ptr<ShardStream>> MakeStreams(absl::Time now)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  static absl::StatusOr<Reply> Parse(const grpc::ByteBuffer& buffer,
-                                     SharedPayloads* shared);
+  static absl::StatusOr<Response> Parse(const grpc::ByteBuffer& buffer,
+                                        SharedPayloads* shared);
 
-  // Takes the requests that the results answer, up to the first refusal.
+  // Takes the operations that the results answer, up to the first refusal.
   Answered TakeAnswered(size_t lane, const wire::ResponseHeader& header)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Refuse(Lane& lane, const std::string& why)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void FinishAnswered(const Answered& answered, const Reply& reply,
+  void FinishAnswered(const Answered& answered, const Response& response,
                       absl::Time now) ABSL_LOCKS_EXCLUDED(mu_);
   // Updates the metrics.
   void Count(const Answered& answered, absl::Span<const absl::Status> statuses,
              absl::Time now);
-  // Ends all streams; the requests that they carried are sent again on the next
-  // ones.
+  // Ends all streams; the operations that they carried are sent again on the
+  // next ones.
   void DropStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void NameIfLate(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -172,7 +173,7 @@ class ShardLink : private ShardStream::Observer {
   std::string address_ ABSL_GUARDED_BY(mu_);
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);
   ShardOutbox outbox_ ABSL_GUARDED_BY(mu_);
-  // The time of the last good answer, or of the first request that the shard
+  // The time of the last good answer, or of the first operation that the shard
   // owed after it.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mu_);
   absl::Time next_log_ ABSL_GUARDED_BY(mu_);

@@ -7,10 +7,10 @@ namespace parasol {
 ShardOutbox::ShardOutbox(size_t lanes, const Limits& limits)
     : limits_(limits), lanes_(lanes) {}
 
-void ShardOutbox::Add(RequestPtr request) {
-  Lane& lane = lanes_[request->lane];
-  request->id = lane.first_id + lane.requests.size();
-  lane.requests.push_back(std::move(request));
+void ShardOutbox::Add(OperationPtr operation) {
+  Lane& lane = lanes_[operation->lane];
+  operation->id = lane.first_id + lane.operations.size();
+  lane.operations.push_back(std::move(operation));
   ++unanswered_;
 }
 
@@ -19,77 +19,78 @@ ShardOutbox::Message ShardOutbox::Take(size_t index) {
   Message message;
   size_t bytes = 0;
   size_t payloads = 0;
-  for (; lane.departed < lane.requests.size(); ++lane.departed) {
-    const RequestPtr& request = lane.requests[lane.departed];
-    if (request == nullptr) continue;
-    if (!FitsInto(message, bytes, payloads, *request) ||
-        !MayLeave(lane, *request)) {
+  for (; lane.departed < lane.operations.size(); ++lane.departed) {
+    const OperationPtr& operation = lane.operations[lane.departed];
+    if (operation == nullptr) continue;
+    if (!FitsInto(message, bytes, payloads, *operation) ||
+        !MayLeave(lane, *operation)) {
       break;
     }
-    Depart(lane, *request);
-    bytes += request->bytes;
-    payloads += request->payloads;
-    message.push_back(request);
+    Depart(lane, *operation);
+    bytes += operation->bytes;
+    payloads += operation->payloads;
+    message.push_back(operation);
   }
   return message;
 }
 
 bool ShardOutbox::FitsInto(const Message& message, size_t bytes,
-                           size_t payloads, const ShardRequest& request) const {
+                           size_t payloads,
+                           const ShardOperation& operation) const {
   return message.empty() ||
-         (bytes + request.bytes <= limits_.message_bytes &&
-          payloads + request.payloads <= kMaxRangesPerMessage &&
-          message.size() < limits_.message_requests &&
-          message.front()->run_id == request.run_id);
+         (bytes + operation.bytes <= limits_.message_bytes &&
+          payloads + operation.payloads <= kMaxRangesPerMessage &&
+          message.size() < limits_.message_operations &&
+          message.front()->run_id == operation.run_id);
 }
 
 bool ShardOutbox::MayLeave(const Lane& lane,
-                           const ShardRequest& request) const {
+                           const ShardOperation& operation) const {
   if (lane.departed >= kMaxSpan) return false;
-  if (request.has_sequence() && request.sequence == 0 &&
+  if (operation.has_sequence() && operation.sequence == 0 &&
       next_sequence_ >= oldest_unanswered_ + kDedupWindow) {
     return false;
   }
-  if (request.waits_for_others() || lane.in_flight == 0) return true;
-  return lane.in_flight < limits_.in_flight_requests &&
-         lane.in_flight_bytes + request.bytes <= limits_.in_flight_bytes;
+  if (operation.waits_for_others() || lane.in_flight == 0) return true;
+  return lane.in_flight < limits_.in_flight_operations &&
+         lane.in_flight_bytes + operation.bytes <= limits_.in_flight_bytes;
 }
 
-void ShardOutbox::Depart(Lane& lane, ShardRequest& request) {
-  if (request.has_sequence() && request.sequence == 0) {
-    request.sequence = next_sequence_++;
+void ShardOutbox::Depart(Lane& lane, ShardOperation& operation) {
+  if (operation.has_sequence() && operation.sequence == 0) {
+    operation.sequence = next_sequence_++;
   }
-  if (request.waits_for_others()) {
+  if (operation.waits_for_others()) {
     ++held_;
   } else {
     ++lane.in_flight;
-    lane.in_flight_bytes += request.bytes;
+    lane.in_flight_bytes += operation.bytes;
   }
 }
 
-void ShardOutbox::Arrive(Lane& lane, const ShardRequest& request) {
-  if (request.waits_for_others()) {
+void ShardOutbox::Arrive(Lane& lane, const ShardOperation& operation) {
+  if (operation.waits_for_others()) {
     --held_;
   } else {
     --lane.in_flight;
-    lane.in_flight_bytes -= request.bytes;
+    lane.in_flight_bytes -= operation.bytes;
   }
 }
 
-ShardOutbox::RequestPtr ShardOutbox::Answer(size_t index, uint64_t id) {
+ShardOutbox::OperationPtr ShardOutbox::Answer(size_t index, uint64_t id) {
   Lane& lane = lanes_[index];
   if (id < lane.first_id || id - lane.first_id >= lane.departed) return nullptr;
-  RequestPtr request = std::move(lane.requests[id - lane.first_id]);
-  if (request == nullptr) return nullptr;
-  while (!lane.requests.empty() && lane.requests.front() == nullptr) {
-    lane.requests.pop_front();
+  OperationPtr operation = std::move(lane.operations[id - lane.first_id]);
+  if (operation == nullptr) return nullptr;
+  while (!lane.operations.empty() && lane.operations.front() == nullptr) {
+    lane.operations.pop_front();
     ++lane.first_id;
     if (lane.departed > 0) --lane.departed;
   }
-  Arrive(lane, *request);
-  if (request->has_sequence()) AnswerSequence(request->sequence);
+  Arrive(lane, *operation);
+  if (operation->has_sequence()) AnswerSequence(operation->sequence);
   --unanswered_;
-  return request;
+  return operation;
 }
 
 void ShardOutbox::AnswerSequence(uint64_t sequence) {
@@ -105,7 +106,7 @@ void ShardOutbox::AnswerSequence(uint64_t sequence) {
 void ShardOutbox::Rewind(size_t index) {
   Lane& lane = lanes_[index];
   for (size_t i = 0; i < lane.departed; ++i) {
-    if (lane.requests[i] != nullptr) Arrive(lane, *lane.requests[i]);
+    if (lane.operations[i] != nullptr) Arrive(lane, *lane.operations[i]);
   }
   lane.departed = 0;
 }
@@ -115,11 +116,11 @@ ShardOutbox::Message ShardOutbox::TakeAll() {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Rewind(i);
     Lane& lane = lanes_[i];
-    for (RequestPtr& request : lane.requests) {
-      if (request != nullptr) all.push_back(std::move(request));
+    for (OperationPtr& operation : lane.operations) {
+      if (operation != nullptr) all.push_back(std::move(operation));
     }
-    lane.first_id += lane.requests.size();
-    lane.requests.clear();
+    lane.first_id += lane.operations.size();
+    lane.operations.clear();
   }
   unanswered_ = 0;
   oldest_unanswered_ = next_sequence_;
@@ -129,7 +130,7 @@ ShardOutbox::Message ShardOutbox::TakeAll() {
 
 bool ShardOutbox::HasWaiting(size_t index) const {
   const Lane& lane = lanes_[index];
-  return lane.departed < lane.requests.size();
+  return lane.departed < lane.operations.size();
 }
 
 }  // namespace parasol

@@ -8,18 +8,18 @@
 #include <memory>
 #include <vector>
 
-#include "cluster/client/shard_request.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/client/shard_operation.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 
-// The requests to one shard from Add() until they are answered, and the
+// The operations to one shard from Add() until they are answered, and the
 // decision which of them may be sent now. Pure bookkeeping, without streams,
 // threads or time.
 //
 // Each lane is the order of one stream. Requests leave a lane in the order in
 // which they came; a message takes as many as wait and fit. When a stream ends,
-// all requests that it has not answered leave again on the next one, in the
+// all operations that it has not answered leave again on the next one, in the
 // same order and under the same ids and sequences.
 //
 // Invariants, on which "exactly once" rests (see DedupWindow):
@@ -31,45 +31,46 @@ namespace parasol {
 // Not thread-safe.
 class ShardOutbox {
  public:
-  using RequestPtr = std::shared_ptr<ShardRequest>;
-  using Message = std::vector<RequestPtr>;
+  using OperationPtr = std::shared_ptr<ShardOperation>;
+  using Message = std::vector<OperationPtr>;
 
   struct Limits {
-    // Maximum bytes and requests of one message; a request that is larger
+    // Maximum bytes and operations of one message; an operation that is larger
     // travels alone.
     size_t message_bytes = 1 << 20;
-    size_t message_requests = kMaxOperationsPerMessage;
-    // Maximum bytes and requests in flight in a lane, which the shard may have
-    // to keep at once. Requests that wait for other workers don't count.
+    size_t message_operations = kMaxOperationsPerMessage;
+    // Maximum bytes and operations in flight in a lane, which the shard may
+    // have to keep at once. Requests that wait for other workers don't count.
     // Otherwise each worker could hold back the half that the others wait for,
-    // and none of these requests could complete.
+    // and none of these operations could complete.
     size_t in_flight_bytes = 32 << 20;
-    size_t in_flight_requests = 4096;
+    size_t in_flight_operations = 4096;
   };
 
   ShardOutbox(size_t lanes, const Limits& limits);
 
-  // Appends the request to the lane that it names.
-  void Add(RequestPtr request);
+  // Appends the operation to the lane that it names.
+  void Add(OperationPtr operation);
 
   // Takes the lane's next message, which is in flight from now on. Empty if no
-  // request waits, or an answer must come first.
+  // operation waits, or an answer must come first.
   Message Take(size_t lane);
 
-  // Removes and returns the request that the lane's stream answers under `id`.
-  // Null if there is none in flight.
-  RequestPtr Answer(size_t lane, uint64_t id);
+  // Removes and returns the operation that the lane's stream answers under
+  // `id`. Null if there is none in flight.
+  OperationPtr Answer(size_t lane, uint64_t id);
 
-  // Notes that the lane's stream has ended: its unanswered requests wait again.
+  // Notes that the lane's stream has ended: its unanswered operations wait
+  // again.
   void Rewind(size_t lane);
 
-  // Gives up and returns all requests; those that have left may yet reach the
+  // Gives up and returns all operations; those that have left may yet reach the
   // shard.
   Message TakeAll();
 
   bool HasWaiting(size_t lane) const;
   size_t unanswered() const { return unanswered_; }
-  // Number of unanswered requests that the shard could have answered: all
+  // Number of unanswered operations that the shard could have answered: all
   // except those in flight that wait for other workers.
   size_t owed() const { return unanswered_ - held_; }
 
@@ -77,21 +78,21 @@ class ShardOutbox {
   // Number of later answers that may overtake a stuck one.
   static constexpr size_t kMaxSpan = 65536;
 
-  // Ids are consecutive in a lane: requests[i] has the id first_id + i.
+  // Ids are consecutive in a lane: operations[i] has the id first_id + i.
   struct Lane {
-    std::deque<RequestPtr> requests;  // null: answered
+    std::deque<OperationPtr> operations;  // null: answered
     uint64_t first_id = 1;
-    size_t departed = 0;  // number of `requests` that have left
+    size_t departed = 0;  // number of `operations` that have left
     size_t in_flight = 0;
     size_t in_flight_bytes = 0;
   };
 
   bool FitsInto(const Message& message, size_t bytes, size_t payloads,
-                const ShardRequest& request) const;
-  bool MayLeave(const Lane& lane, const ShardRequest& request) const;
-  void Depart(Lane& lane, ShardRequest& request);
-  // Removes the request from the counts of what is in flight.
-  void Arrive(Lane& lane, const ShardRequest& request);
+                const ShardOperation& operation) const;
+  bool MayLeave(const Lane& lane, const ShardOperation& operation) const;
+  void Depart(Lane& lane, ShardOperation& operation);
+  // Removes the operation from the counts of what is in flight.
+  void Arrive(Lane& lane, const ShardOperation& operation);
   void AnswerSequence(uint64_t sequence);
 
   const Limits limits_;

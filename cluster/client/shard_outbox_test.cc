@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,44 +15,44 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-using RequestPtr = ShardOutbox::RequestPtr;
+using OperationPtr = ShardOutbox::OperationPtr;
 
 const auto kRun = std::make_shared<const std::string>("run-1");
 
-RequestPtr Request(ShardRequest::Kind kind, size_t lane, size_t bytes) {
-  auto request = std::make_shared<ShardRequest>();
-  request->kind = kind;
-  request->lane = lane;
-  request->bytes = bytes;
-  request->run_id = kRun;
-  request->payloads = request->is_push() ? 1 : 0;
-  return request;
+OperationPtr Request(ShardOperation::Kind kind, size_t lane, size_t bytes) {
+  auto operation = std::make_shared<ShardOperation>();
+  operation->kind = kind;
+  operation->lane = lane;
+  operation->bytes = bytes;
+  operation->run_id = kRun;
+  operation->payloads = operation->is_push() ? 1 : 0;
+  return operation;
 }
 
-RequestPtr Push(size_t lane = 0, size_t bytes = 4) {
-  return Request(ShardRequest::Kind::kPush, lane, bytes);
+OperationPtr Push(size_t lane = 0, size_t bytes = 4) {
+  return Request(ShardOperation::Kind::kPush, lane, bytes);
 }
 
-RequestPtr Pull(size_t lane = 0, size_t bytes = 4) {
-  return Request(ShardRequest::Kind::kPull, lane, bytes);
+OperationPtr Pull(size_t lane = 0, size_t bytes = 4) {
+  return Request(ShardOperation::Kind::kPull, lane, bytes);
 }
 
-RequestPtr SyncPush(size_t lane = 0, size_t bytes = 4) {
-  RequestPtr request = Push(lane, bytes);
-  request->sync = {.step = 1, .replica = 0};
-  return request;
+OperationPtr SyncPush(size_t lane = 0, size_t bytes = 4) {
+  OperationPtr operation = Push(lane, bytes);
+  operation->sync = {.step = 1, .replica = 0};
+  return operation;
 }
 
 std::vector<uint64_t> Ids(const ShardOutbox::Message& message) {
   std::vector<uint64_t> ids;
-  for (const RequestPtr& request : message) ids.push_back(request->id);
+  for (const OperationPtr& operation : message) ids.push_back(operation->id);
   return ids;
 }
 
 std::vector<uint64_t> Sequences(const ShardOutbox::Message& message) {
   std::vector<uint64_t> sequences;
-  for (const RequestPtr& request : message) {
-    sequences.push_back(request->sequence);
+  for (const OperationPtr& operation : message) {
+    sequences.push_back(operation->sequence);
   }
   return sequences;
 }
@@ -70,7 +70,7 @@ TEST(ShardOutboxTest, WhatWaitsTogetherLeavesTogetherInOrder) {
 }
 
 TEST(ShardOutboxTest, AMessageEndsAtItsLimits) {
-  ShardOutbox outbox(1, {.message_bytes = 10, .message_requests = 3});
+  ShardOutbox outbox(1, {.message_bytes = 10, .message_operations = 3});
   for (const size_t bytes : {4, 4, 4, 100, 1, 1, 1, 1}) {
     outbox.Add(Push(0, bytes));
   }
@@ -84,7 +84,7 @@ TEST(ShardOutboxTest, AMessageEndsAtItsLimits) {
 TEST(ShardOutboxTest, AMessageHasNoMorePayloadsThanAShardTakes) {
   ShardOutbox outbox(1, {});
   for (int i = 0; i < 3; ++i) {
-    RequestPtr push = Push();
+    OperationPtr push = Push();
     push->payloads = kMaxRangesPerMessage / 2;
     outbox.Add(push);
   }
@@ -94,7 +94,7 @@ TEST(ShardOutboxTest, AMessageHasNoMorePayloadsThanAShardTakes) {
 TEST(ShardOutboxTest, AMessageIsOfOneRun) {
   ShardOutbox outbox(1, {});
   outbox.Add(Push());
-  RequestPtr other = Push();
+  OperationPtr other = Push();
   other->run_id = std::make_shared<const std::string>("run-2");
   outbox.Add(other);
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1));
@@ -102,7 +102,7 @@ TEST(ShardOutboxTest, AMessageIsOfOneRun) {
 }
 
 TEST(ShardOutboxTest, SequencesCountPushesAsTheyLeaveOverAllLanes) {
-  ShardOutbox outbox(2, {.message_requests = 1});
+  ShardOutbox outbox(2, {.message_operations = 1});
   outbox.Add(Push(0));
   outbox.Add(Push(1));
   outbox.Add(Push(0));
@@ -113,7 +113,7 @@ TEST(ShardOutboxTest, SequencesCountPushesAsTheyLeaveOverAllLanes) {
 
 TEST(ShardOutboxTest, AnAnswerIsTakenOnce) {
   ShardOutbox outbox(2, {});
-  const RequestPtr first = Push(), second = Pull();
+  const OperationPtr first = Push(), second = Pull();
   outbox.Add(first);
   outbox.Add(second);
   EXPECT_EQ(outbox.Answer(0, 1), nullptr) << "has not left";
@@ -129,7 +129,7 @@ TEST(ShardOutboxTest, AnAnswerIsTakenOnce) {
 }
 
 TEST(ShardOutboxTest, WhatAStreamDidNotAnswerLeavesAgainAsItWas) {
-  ShardOutbox outbox(2, {.message_requests = 3});
+  ShardOutbox outbox(2, {.message_operations = 3});
   for (int i = 0; i < 5; ++i) outbox.Add(Push(0));
   outbox.Add(Push(1));
   outbox.Take(0);
@@ -149,7 +149,7 @@ TEST(ShardOutboxTest, WhatAStreamDidNotAnswerLeavesAgainAsItWas) {
 }
 
 TEST(ShardOutboxTest, AHoleBehindTheResentOnesIsNotCountedTwice) {
-  ShardOutbox outbox(1, {.message_requests = 1});
+  ShardOutbox outbox(1, {.message_operations = 1});
   outbox.Add(Push());
   outbox.Add(Push());
   outbox.Take(0);
@@ -164,7 +164,7 @@ TEST(ShardOutboxTest, AHoleBehindTheResentOnesIsNotCountedTwice) {
 }
 
 TEST(ShardOutboxTest, NoPushLeavesAWindowAheadOfAnUnansweredOne) {
-  ShardOutbox outbox(2, {.message_requests = 100000});
+  ShardOutbox outbox(2, {.message_operations = 100000});
   outbox.Add(Push(0));
   outbox.Take(0);  // sequence 1
   for (uint64_t i = 0; i < 2 * kDedupWindow; ++i) outbox.Add(Push(1));
@@ -180,7 +180,7 @@ TEST(ShardOutboxTest, NoPushLeavesAWindowAheadOfAnUnansweredOne) {
 }
 
 TEST(ShardOutboxTest, APullLeavesThoughTheWindowIsFull) {
-  ShardOutbox outbox(2, {.message_requests = 100000});
+  ShardOutbox outbox(2, {.message_operations = 100000});
   for (uint64_t i = 0; i <= kDedupWindow; ++i) outbox.Add(Push(0));
   EXPECT_EQ(outbox.Take(0).size(), kDedupWindow);
   outbox.Add(Pull(1));
@@ -188,7 +188,7 @@ TEST(ShardOutboxTest, APullLeavesThoughTheWindowIsFull) {
 }
 
 TEST(ShardOutboxTest, ALaneHasSoManyBytesAndRequestsInFlight) {
-  ShardOutbox outbox(2, {.in_flight_bytes = 10, .in_flight_requests = 3});
+  ShardOutbox outbox(2, {.in_flight_bytes = 10, .in_flight_operations = 3});
   outbox.Add(Push(0, 100));
   for (int i = 0; i < 4; ++i) outbox.Add(Push(0, 1));
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1)) << "alone, but it leaves";
@@ -203,7 +203,7 @@ TEST(ShardOutboxTest, ALaneHasSoManyBytesAndRequestsInFlight) {
 
 TEST(ShardOutboxTest, WhatWaitsForOtherWorkersHoldsNothingBack) {
   ShardOutbox outbox(
-      1, {.message_bytes = 1, .in_flight_bytes = 2, .in_flight_requests = 2});
+      1, {.message_bytes = 1, .in_flight_bytes = 2, .in_flight_operations = 2});
   for (uint64_t i = 0; i < 2 * kDedupWindow; ++i) outbox.Add(SyncPush(0, 1));
   for (uint64_t i = 0; i < 2 * kDedupWindow; ++i) {
     EXPECT_THAT(Sequences(outbox.Take(0)), ElementsAre(0));
@@ -219,7 +219,7 @@ TEST(ShardOutboxTest, WhatWaitsForOtherWorkersHoldsNothingBack) {
 }
 
 TEST(ShardOutboxTest, WhatIsGivenUpIsNotWaitedFor) {
-  ShardOutbox outbox(1, {.message_requests = 100000});
+  ShardOutbox outbox(1, {.message_operations = 100000});
   for (uint64_t i = 0; i < kDedupWindow + 1; ++i) outbox.Add(Push());
   EXPECT_EQ(outbox.Take(0).size(), kDedupWindow);
   EXPECT_EQ(outbox.TakeAll().size(), kDedupWindow + 1);

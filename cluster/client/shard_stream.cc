@@ -14,17 +14,17 @@ constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 std::shared_ptr<ShardStream> ShardStream::Make(
     const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
-    size_t number, Observer& observer, std::atomic<bool>& offers_memory) {
+    size_t lane, Observer& observer, std::atomic<bool>& offers_memory) {
   std::shared_ptr<ShardStream> stream(
-      new ShardStream(channel, queue, number, observer, offers_memory));
+      new ShardStream(channel, queue, lane, observer, offers_memory));
   stream->self_ = stream;
   return stream;
 }
 
 ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-                         grpc::CompletionQueue& queue, size_t number,
+                         grpc::CompletionQueue& queue, size_t lane,
                          Observer& observer, std::atomic<bool>& offers_memory)
-    : number_(number),
+    : lane_(lane),
       observer_(observer),
       offers_memory_(offers_memory),
       channel_(channel) {
@@ -84,7 +84,7 @@ void ShardStream::OnWritten(bool ok) {
   if (ending) {
     call_->Finish(&status_, &finished_);
   } else if (ok) {
-    observer_.OnWritable(number_);
+    observer_.OnWritable(lane_);
   }
 }
 
@@ -95,7 +95,7 @@ void ShardStream::OnRead(bool ok) {
   reply.Swap(&incoming_);
   // While the reply is copied out, the next one is received.
   call_->Read(&incoming_, &read_);
-  observer_.OnReply(*this, reply);
+  observer_.OnResponse(*this, reply);
 }
 
 void ShardStream::SeeAnswer() {
@@ -124,7 +124,7 @@ void ShardStream::End() {
 
 void ShardStream::OnFinished(bool) {
   const std::shared_ptr<ShardStream> self = std::move(self_);
-  observer_.OnEnd(number_, status_);
+  observer_.OnEnd(lane_, status_);
 }
 
 }  // namespace parasol

@@ -28,12 +28,12 @@ class ShardStream {
   class Observer {
    public:
     virtual ~Observer() = default;
-    virtual void OnReply(ShardStream& stream,
-                         const grpc::ByteBuffer& reply) = 0;
+    virtual void OnResponse(ShardStream& stream,
+                            const grpc::ByteBuffer& reply) = 0;
     // Called when the transport has taken the last Write().
-    virtual void OnWritable(size_t stream) = 0;
+    virtual void OnWritable(size_t lane) = 0;
     // Called last for this stream.
-    virtual void OnEnd(size_t stream, const grpc::Status& status) = 0;
+    virtual void OnEnd(size_t lane, const grpc::Status& status) = 0;
   };
 
   // `queue` is a CompletionThread's. `observer` must live until its OnEnd().
@@ -43,7 +43,7 @@ class ShardStream {
   // has not taken it.
   static std::shared_ptr<ShardStream> Make(
       const std::shared_ptr<grpc::Channel>& channel,
-      grpc::CompletionQueue& queue, size_t number, Observer& observer,
+      grpc::CompletionQueue& queue, size_t lane, Observer& observer,
       std::atomic<bool>& offers_memory);
 
   // The shared payloads; null until the first reply has shown that the ps has
@@ -52,7 +52,7 @@ class ShardStream {
     return accepted_.load(std::memory_order_acquire) ? offered_.get() : nullptr;
   }
 
-  size_t number() const { return number_; }
+  size_t lane() const { return lane_; }
 
   // Starts the call. Call it once, before or after the first Write().
   void Start();
@@ -65,10 +65,10 @@ class ShardStream {
   void Cancel() { context_.TryCancel(); }
 
  private:
-  using Operation = MemberOperation<ShardStream>;
+  using Tag = MemberTag<ShardStream>;
 
   ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-              grpc::CompletionQueue& queue, size_t number, Observer& observer,
+              grpc::CompletionQueue& queue, size_t lane, Observer& observer,
               std::atomic<bool>& offers_memory);
 
   void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
@@ -82,7 +82,7 @@ class ShardStream {
   // under way.
   void End() ABSL_LOCKS_EXCLUDED(mu_);
 
-  const size_t number_;
+  const size_t lane_;
   Observer& observer_;
   std::shared_ptr<ShardStream> self_;  // released by OnFinished
 
@@ -97,10 +97,10 @@ class ShardStream {
   grpc::ByteBuffer outgoing_;
   grpc::ByteBuffer incoming_;
   grpc::Status status_;
-  Operation started_{this, &ShardStream::OnStarted};
-  Operation read_{this, &ShardStream::OnRead};
-  Operation written_{this, &ShardStream::OnWritten};
-  Operation finished_{this, &ShardStream::OnFinished};
+  Tag started_{this, &ShardStream::OnStarted};
+  Tag read_{this, &ShardStream::OnRead};
+  Tag written_{this, &ShardStream::OnWritten};
+  Tag finished_{this, &ShardStream::OnFinished};
 
   absl::Mutex mu_;
   bool can_write_ ABSL_GUARDED_BY(mu_) = false;

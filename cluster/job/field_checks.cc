@@ -23,30 +23,30 @@ absl::Status Missing(absl::string_view path) {
   return Fault(path, "is not set, but needed");
 }
 
-absl::Status InRange(absl::string_view path, int64_t value, int64_t low,
-                     int64_t high) {
+absl::Status RequireInRange(absl::string_view path, int64_t value, int64_t low,
+                            int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
   return Fault(path, absl::StrCat(value, " is not in ", low, " to ", high));
 }
 
-absl::Status IsFinite(absl::string_view path, double value) {
+absl::Status RequireFinite(absl::string_view path, double value) {
   if (std::isfinite(value)) return absl::OkStatus();
   return Fault(path, absl::StrCat(value, " is not finite"));
 }
 
-absl::Status IsAtLeastZero(absl::string_view path, double value) {
-  RETURN_IF_ERROR(IsFinite(path, value));
+absl::Status RequireAtLeastZero(absl::string_view path, double value) {
+  RETURN_IF_ERROR(RequireFinite(path, value));
   if (value >= 0) return absl::OkStatus();
   return Fault(path, absl::StrCat(value, " is negative"));
 }
 
-absl::Status IsPositive(absl::string_view path, double value) {
-  RETURN_IF_ERROR(IsFinite(path, value));
+absl::Status RequirePositive(absl::string_view path, double value) {
+  RETURN_IF_ERROR(RequireFinite(path, value));
   if (value > 0) return absl::OkStatus();
   return Fault(path, absl::StrCat(value, " is not greater than 0"));
 }
 
-absl::Status IsPath(absl::string_view path, absl::string_view value) {
+absl::Status RequirePath(absl::string_view path, absl::string_view value) {
   if (value.empty()) return Missing(path);
   if (value.size() > kMaxPathBytes ||
       std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {

@@ -18,13 +18,13 @@ inline constexpr size_t kMaxNameBytes = 200;
 absl::Status Fault(absl::string_view path, absl::string_view what);
 absl::Status Missing(absl::string_view path);
 // Checks that `value` is in [low, high].
-absl::Status InRange(absl::string_view path, int64_t value, int64_t low,
-                     int64_t high);
-absl::Status IsFinite(absl::string_view path, double value);
-absl::Status IsAtLeastZero(absl::string_view path, double value);
-absl::Status IsPositive(absl::string_view path, double value);
+absl::Status RequireInRange(absl::string_view path, int64_t value, int64_t low,
+                            int64_t high);
+absl::Status RequireFinite(absl::string_view path, double value);
+absl::Status RequireAtLeastZero(absl::string_view path, double value);
+absl::Status RequirePositive(absl::string_view path, double value);
 // Checks that `value` can be the path of a file or a directory, or a glob.
-absl::Status IsPath(absl::string_view path, absl::string_view value);
+absl::Status RequirePath(absl::string_view path, absl::string_view value);
 
 }  // namespace parasol
 

@@ -10,8 +10,8 @@ void FirstParseError::AddError(int line, int column,
   line_ = line;
   column_ = column;
   // The parser quotes what it read, whatever bytes that was.
-  constexpr size_t kMaxMessageBytes = 300;
-  message_ = message.substr(0, kMaxMessageBytes);
+  constexpr size_t kMaxErrorBytes = 300;
+  message_ = message.substr(0, kMaxErrorBytes);
   for (char& c : message_) {
     if (!absl::ascii_isprint(static_cast<unsigned char>(c))) c = '?';
   }

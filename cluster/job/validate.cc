@@ -50,8 +50,8 @@ absl::Status ValidateName(absl::string_view name) {
 
 absl::Status ValidateModel(const job::Model& model) {
   for (int i = 0; i < model.input_shape_size(); ++i) {
-    RETURN_IF_ERROR(InRange(absl::StrCat("model.input_shape[", i, "]"),
-                            model.input_shape(i), 1, kMaxInt));
+    RETURN_IF_ERROR(RequireInRange(absl::StrCat("model.input_shape[", i, "]"),
+                                   model.input_shape(i), 1, kMaxInt));
   }
   RETURN_IF_ERROR(ValidateLayers(model));
   if (!model.has_loss()) return Missing("model.loss");
@@ -68,8 +68,8 @@ absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
   return absl::OkStatus();
 }
 
-absl::Status DoesNotClip(absl::string_view path,
-                         const job::Optimizer& optimizer) {
+absl::Status RequireNoClipping(absl::string_view path,
+                               const job::Optimizer& optimizer) {
   const auto fault = [path](absl::string_view field) {
     return Fault(absl::StrCat(path, ".", field),
                  "gradients are clipped before they are averaged, not after as "
@@ -89,11 +89,11 @@ absl::Status ValidateSynchronousClipping(const job::Job& job) {
       strategy.synchronous().replicas_to_aggregate() == 1) {
     return absl::OkStatus();
   }
-  RETURN_IF_ERROR(DoesNotClip("optimizer", job.optimizer()));
+  RETURN_IF_ERROR(RequireNoClipping("optimizer", job.optimizer()));
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     RETURN_IF_ERROR(
-        DoesNotClip(absl::StrCat("model.sparse_table[", i, "].optimizer"),
-                    job.model().sparse_table(i).optimizer()));
+        RequireNoClipping(absl::StrCat("model.sparse_table[", i, "].optimizer"),
+                          job.model().sparse_table(i).optimizer()));
   }
   return absl::OkStatus();
 }
@@ -103,10 +103,10 @@ absl::Status ValidateEnd(const job::TrainingEnd& end) {
     return Fault("end", "neither steps nor epochs is set");
   }
   if (end.has_steps()) {
-    RETURN_IF_ERROR(InRange("end.steps", end.steps(), 1, kMaxSteps));
+    RETURN_IF_ERROR(RequireInRange("end.steps", end.steps(), 1, kMaxSteps));
   }
   if (end.has_epochs()) {
-    RETURN_IF_ERROR(IsPositive("end.epochs", end.epochs()));
+    RETURN_IF_ERROR(RequirePositive("end.epochs", end.epochs()));
   }
   return absl::OkStatus();
 }
@@ -114,31 +114,32 @@ absl::Status ValidateEnd(const job::TrainingEnd& end) {
 absl::Status ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
   // It may come from --checkpoint_dir.
   if (checkpoint.has_directory()) {
-    RETURN_IF_ERROR(IsPath("checkpoint.directory", checkpoint.directory()));
+    RETURN_IF_ERROR(
+        RequirePath("checkpoint.directory", checkpoint.directory()));
   }
   if (checkpoint.has_every_steps()) {
-    RETURN_IF_ERROR(InRange("checkpoint.every_steps", checkpoint.every_steps(),
-                            1, kMaxSteps));
+    RETURN_IF_ERROR(RequireInRange("checkpoint.every_steps",
+                                   checkpoint.every_steps(), 1, kMaxSteps));
   }
   if (checkpoint.has_every_seconds()) {
-    RETURN_IF_ERROR(
-        IsPositive("checkpoint.every_seconds", checkpoint.every_seconds()));
+    RETURN_IF_ERROR(RequirePositive("checkpoint.every_seconds",
+                                    checkpoint.every_seconds()));
     if (checkpoint.every_seconds() > kMaxSeconds) {
       return Fault("checkpoint.every_seconds",
                    absl::StrCat(checkpoint.every_seconds(), " is more than ",
                                 kMaxSeconds));
     }
   }
-  return InRange("checkpoint.max_to_keep", checkpoint.max_to_keep(), 1,
-                 kMaxInt);
+  return RequireInRange("checkpoint.max_to_keep", checkpoint.max_to_keep(), 1,
+                        kMaxInt);
 }
 
 absl::Status ValidateSparseTable(const std::string& path,
                                  const job::SparseTable& table) {
   if (table.name().empty()) return Missing(absl::StrCat(path, ".name"));
   if (!table.has_width()) return Missing(absl::StrCat(path, ".width"));
-  RETURN_IF_ERROR(
-      InRange(absl::StrCat(path, ".width"), table.width(), 1, kMaxTableWidth));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".width"), table.width(), 1,
+                                 kMaxTableWidth));
   RETURN_IF_ERROR(ValidateInitializer(table.initializer()))
       << path << ".initializer";
   if (table.initializer().has_glorot_uniform() ||
@@ -152,8 +153,8 @@ absl::Status ValidateSparseTable(const std::string& path,
 }
 
 absl::Status ValidateSparseTables(const job::Model& model) {
-  RETURN_IF_ERROR(
-      InRange("model.sparse_table", model.sparse_table_size(), 0, kMaxTables));
+  RETURN_IF_ERROR(RequireInRange("model.sparse_table",
+                                 model.sparse_table_size(), 0, kMaxTables));
   ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
                    VariablesOf(model));
   std::set<std::string> names;
@@ -184,11 +185,11 @@ absl::Status ValidateSparseTables(const job::Model& model) {
 absl::Status ValidateSynchronous(const job::Synchronous& mode) {
   const std::string path = "parameter_server.synchronous";
   if (mode.has_total_replicas()) {
-    RETURN_IF_ERROR(InRange(absl::StrCat(path, ".total_replicas"),
-                            mode.total_replicas(), 1, kMaxReplicas));
+    RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".total_replicas"),
+                                   mode.total_replicas(), 1, kMaxReplicas));
   }
   if (!mode.has_replicas_to_aggregate()) return absl::OkStatus();
-  return InRange(
+  return RequireInRange(
       absl::StrCat(path, ".replicas_to_aggregate"),
       mode.replicas_to_aggregate(), 1,
       mode.has_total_replicas() ? mode.total_replicas() : kMaxReplicas);
@@ -198,8 +199,8 @@ absl::Status ValidateExchange(const job::ParameterServerStrategy& strategy) {
   if (strategy.has_bounded_staleness()) {
     const std::string path = "parameter_server.bounded_staleness.bound";
     if (!strategy.bounded_staleness().has_bound()) return Missing(path);
-    RETURN_IF_ERROR(
-        InRange(path, strategy.bounded_staleness().bound(), 0, kMaxSteps));
+    RETURN_IF_ERROR(RequireInRange(path, strategy.bounded_staleness().bound(),
+                                   0, kMaxSteps));
   }
   if (strategy.has_synchronous()) {
     RETURN_IF_ERROR(ValidateSynchronous(strategy.synchronous()));
@@ -223,20 +224,20 @@ absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
   using Strategy = job::ParameterServerStrategy;
   switch (strategy.partitioner_case()) {
     case Strategy::kFixedShards:
-      return InRange("parameter_server.fixed_shards.shards",
-                     strategy.fixed_shards().shards(), 1, kMaxInt);
+      return RequireInRange("parameter_server.fixed_shards.shards",
+                            strategy.fixed_shards().shards(), 1, kMaxInt);
     case Strategy::kMinSize:
-      RETURN_IF_ERROR(InRange("parameter_server.min_size.min_shard_bytes",
-                              strategy.min_size().min_shard_bytes(), 1,
-                              kMaxBytes));
-      return InRange("parameter_server.min_size.max_shards",
-                     strategy.min_size().max_shards(), 0, kMaxInt);
+      RETURN_IF_ERROR(
+          RequireInRange("parameter_server.min_size.min_shard_bytes",
+                         strategy.min_size().min_shard_bytes(), 1, kMaxBytes));
+      return RequireInRange("parameter_server.min_size.max_shards",
+                            strategy.min_size().max_shards(), 0, kMaxInt);
     case Strategy::kMaxSize:
-      RETURN_IF_ERROR(InRange("parameter_server.max_size.max_shard_bytes",
-                              strategy.max_size().max_shard_bytes(), 1,
-                              kMaxBytes));
-      return InRange("parameter_server.max_size.max_shards",
-                     strategy.max_size().max_shards(), 0, kMaxInt);
+      RETURN_IF_ERROR(
+          RequireInRange("parameter_server.max_size.max_shard_bytes",
+                         strategy.max_size().max_shard_bytes(), 1, kMaxBytes));
+      return RequireInRange("parameter_server.max_size.max_shards",
+                            strategy.max_size().max_shards(), 0, kMaxInt);
     case Strategy::PARTITIONER_NOT_SET:
       break;
   }
@@ -261,8 +262,9 @@ absl::Status Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
   RETURN_IF_ERROR(ValidateSparseTables(job.model()));
   RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
-  RETURN_IF_ERROR(InRange("worker.compute_niceness",
-                          job.worker().compute_niceness(), 0, kMaxNiceness));
+  RETURN_IF_ERROR(RequireInRange("worker.compute_niceness",
+                                 job.worker().compute_niceness(), 0,
+                                 kMaxNiceness));
   return ValidateExchange(job.parameter_server());
 }
 

@@ -26,11 +26,11 @@ constexpr size_t kMaxDelimiterBytes = 16;
 template <typename Format>
 absl::Status ValidateFiles(const std::string& path, const Format& format) {
   if (format.file().empty()) return Missing(absl::StrCat(path, ".file"));
-  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".file"), format.file_size(), 1,
-                          kMaxPatterns));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".file"),
+                                 format.file_size(), 1, kMaxPatterns));
   for (int i = 0; i < format.file_size(); ++i) {
     RETURN_IF_ERROR(
-        IsPath(absl::StrCat(path, ".file[", i, "]"), format.file(i)));
+        RequirePath(absl::StrCat(path, ".file[", i, "]"), format.file(i)));
   }
   return absl::OkStatus();
 }
@@ -50,10 +50,10 @@ absl::Status ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
   RETURN_IF_ERROR(ValidateFiles(path, csv));
   RETURN_IF_ERROR(
       ValidateDelimiter(absl::StrCat(path, ".delimiter"), csv.delimiter()));
-  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".skip_lines"), csv.skip_lines(),
-                          0, kMaxSkippedLines));
-  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".column"), csv.column_size(), 0,
-                          kMaxColumns));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".skip_lines"),
+                                 csv.skip_lines(), 0, kMaxSkippedLines));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".column"),
+                                 csv.column_size(), 0, kMaxColumns));
   std::set<std::string> columns;
   for (const std::string& column : csv.column()) {
     if (!columns.insert(column).second) {
@@ -85,16 +85,17 @@ absl::Status ValidateFormat(const std::string& path,
                             const job::Dataset& dataset) {
   switch (dataset.kind_case()) {
     case job::Dataset::kIdx:
-      RETURN_IF_ERROR(
-          IsPath(absl::StrCat(path, ".idx.images"), dataset.idx().images()));
-      return IsPath(absl::StrCat(path, ".idx.labels"), dataset.idx().labels());
+      RETURN_IF_ERROR(RequirePath(absl::StrCat(path, ".idx.images"),
+                                  dataset.idx().images()));
+      return RequirePath(absl::StrCat(path, ".idx.labels"),
+                         dataset.idx().labels());
     case job::Dataset::kCifar:
       return ValidateFiles(absl::StrCat(path, ".cifar"), dataset.cifar());
     case job::Dataset::kLibsvm:
       RETURN_IF_ERROR(
           ValidateFiles(absl::StrCat(path, ".libsvm"), dataset.libsvm()));
-      return InRange(absl::StrCat(path, ".libsvm.first_index"),
-                     dataset.libsvm().first_index(), 0, 1);
+      return RequireInRange(absl::StrCat(path, ".libsvm.first_index"),
+                            dataset.libsvm().first_index(), 0, 1);
     case job::Dataset::kCsv:
       return ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv());
     case job::Dataset::kCriteo:
@@ -121,13 +122,14 @@ absl::Status ValidateImage(const std::string& path,
     return Fault(path, "only idx and cifar have images");
   }
   const job::ImageTransform& image = dataset.image();
-  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".random_crop_padding"),
-                          image.random_crop_padding(), 0, kMaxCropPadding));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".random_crop_padding"),
+                                 image.random_crop_padding(), 0,
+                                 kMaxCropPadding));
   for (const float mean : image.mean()) {
-    RETURN_IF_ERROR(IsFinite(absl::StrCat(path, ".mean"), mean));
+    RETURN_IF_ERROR(RequireFinite(absl::StrCat(path, ".mean"), mean));
   }
   for (const float stddev : image.stddev()) {
-    RETURN_IF_ERROR(IsPositive(absl::StrCat(path, ".stddev"), stddev));
+    RETURN_IF_ERROR(RequirePositive(absl::StrCat(path, ".stddev"), stddev));
   }
   return absl::OkStatus();
 }
@@ -149,13 +151,14 @@ absl::Status ValidateDataset(absl::string_view path,
   };
   RETURN_IF_ERROR(ValidateFormat(std::string(path), dataset));
   RETURN_IF_ERROR(
-      InRange(field("batch_size"), dataset.batch_size(), 1, kMaxInt));
-  RETURN_IF_ERROR(InRange(field("shuffle_buffer"), dataset.shuffle_buffer(), 0,
-                          kMaxShuffleBuffer));
-  RETURN_IF_ERROR(InRange(field("prefetch_batches"), dataset.prefetch_batches(),
-                          1, kMaxPrefetchBatches));
-  RETURN_IF_ERROR(InRange(field("decode_threads"), dataset.decode_threads(), 1,
-                          kMaxDecodeThreads));
+      RequireInRange(field("batch_size"), dataset.batch_size(), 1, kMaxInt));
+  RETURN_IF_ERROR(RequireInRange(
+      field("shuffle_buffer"), dataset.shuffle_buffer(), 0, kMaxShuffleBuffer));
+  RETURN_IF_ERROR(RequireInRange(field("prefetch_batches"),
+                                 dataset.prefetch_batches(), 1,
+                                 kMaxPrefetchBatches));
+  RETURN_IF_ERROR(RequireInRange(
+      field("decode_threads"), dataset.decode_threads(), 1, kMaxDecodeThreads));
   RETURN_IF_ERROR(ValidateImage(field("image"), dataset));
   if (!dataset.has_split()) return absl::OkStatus();
   return ValidateSplit(field("split"), dataset.split());

@@ -22,27 +22,27 @@ constexpr int64_t kMaxAxis = 15;
 
 using Numbers = google::protobuf::RepeatedField<int64_t>;
 
-absl::Status AreInRange(const std::string& path, const Numbers& numbers,
-                        int64_t low, int64_t high) {
+absl::Status RequireAllInRange(const std::string& path, const Numbers& numbers,
+                               int64_t low, int64_t high) {
   for (int i = 0; i < numbers.size(); ++i) {
     RETURN_IF_ERROR(
-        InRange(absl::StrCat(path, "[", i, "]"), numbers[i], low, high));
+        RequireInRange(absl::StrCat(path, "[", i, "]"), numbers[i], low, high));
   }
   return absl::OkStatus();
 }
 
 // Height and width, or one number for both.
-absl::Status IsPixels(const std::string& path, const Numbers& numbers) {
+absl::Status RequirePixels(const std::string& path, const Numbers& numbers) {
   if (numbers.empty()) return Missing(path);
   if (numbers.size() > 2) {
     return Fault(path, absl::StrCat(numbers.size(),
                                     " numbers, not height and width, or one "
                                     "for both"));
   }
-  return AreInRange(path, numbers, 1, kMaxPixels);
+  return RequireAllInRange(path, numbers, 1, kMaxPixels);
 }
 
-absl::Status IsEpsilon(const std::string& path, double epsilon) {
+absl::Status RequireEpsilon(const std::string& path, double epsilon) {
   // Kernels divide by its root in float32.
   constexpr double kLeast = std::numeric_limits<float>::min();
   if (epsilon >= kLeast && epsilon <= 1) return absl::OkStatus();
@@ -57,14 +57,14 @@ absl::Status ValidateAffine(const std::string& path, const Affine& affine) {
   RETURN_IF_ERROR(ValidateInitializer(affine.bias_initializer()))
       << path << ".bias_initializer";
   RETURN_IF_ERROR(
-      IsAtLeastZero(absl::StrCat(path, ".kernel_l2"), affine.kernel_l2()));
-  return IsAtLeastZero(absl::StrCat(path, ".bias_l2"), affine.bias_l2());
+      RequireAtLeastZero(absl::StrCat(path, ".kernel_l2"), affine.kernel_l2()));
+  return RequireAtLeastZero(absl::StrCat(path, ".bias_l2"), affine.bias_l2());
 }
 
 absl::Status ValidateDense(const std::string& path, const job::Dense& dense) {
   const std::string units = absl::StrCat(path, ".units");
   if (!dense.has_units()) return Missing(units);
-  RETURN_IF_ERROR(InRange(units, dense.units(), 1, kMaxInt));
+  RETURN_IF_ERROR(RequireInRange(units, dense.units(), 1, kMaxInt));
   return ValidateAffine(path, dense);
 }
 
@@ -72,16 +72,18 @@ absl::Status ValidateConv2D(const std::string& path,
                             const job::Conv2D& conv2d) {
   const std::string filters = absl::StrCat(path, ".filters");
   if (!conv2d.has_filters()) return Missing(filters);
-  RETURN_IF_ERROR(InRange(filters, conv2d.filters(), 1, kMaxInt));
+  RETURN_IF_ERROR(RequireInRange(filters, conv2d.filters(), 1, kMaxInt));
   RETURN_IF_ERROR(
-      IsPixels(absl::StrCat(path, ".kernel_size"), conv2d.kernel_size()));
-  RETURN_IF_ERROR(IsPixels(absl::StrCat(path, ".stride"), conv2d.stride()));
+      RequirePixels(absl::StrCat(path, ".kernel_size"), conv2d.kernel_size()));
+  RETURN_IF_ERROR(
+      RequirePixels(absl::StrCat(path, ".stride"), conv2d.stride()));
   return ValidateAffine(path, conv2d);
 }
 
 absl::Status ValidatePool(const std::string& path, const job::Pool& pool) {
-  RETURN_IF_ERROR(IsPixels(absl::StrCat(path, ".pool_size"), pool.pool_size()));
-  return IsPixels(absl::StrCat(path, ".stride"), pool.stride());
+  RETURN_IF_ERROR(
+      RequirePixels(absl::StrCat(path, ".pool_size"), pool.pool_size()));
+  return RequirePixels(absl::StrCat(path, ".stride"), pool.stride());
 }
 
 absl::Status ValidateBatchNormalization(
@@ -92,7 +94,7 @@ absl::Status ValidateBatchNormalization(
                  absl::StrCat(momentum, " is not in 0 to 1"));
   }
   RETURN_IF_ERROR(
-      IsEpsilon(absl::StrCat(path, ".epsilon"), normalization.epsilon()));
+      RequireEpsilon(absl::StrCat(path, ".epsilon"), normalization.epsilon()));
   RETURN_IF_ERROR(ValidateInitializer(normalization.gamma_initializer()))
       << path << ".gamma_initializer";
   return absl::OkStatus();
@@ -123,7 +125,7 @@ absl::Status ValidateLookup(const std::string& path, const Lookup& lookup,
         absl::StrCat("\"", absl::CHexEscape(lookup.table().substr(0, 100)),
                      "\" is the name of no model.sparse_table"));
   }
-  return IsAtLeastZero(absl::StrCat(path, ".l2"), lookup.l2());
+  return RequireAtLeastZero(absl::StrCat(path, ".l2"), lookup.l2());
 }
 
 absl::Status ValidatePad(const std::string& path, const job::Pad& pad) {
@@ -132,9 +134,10 @@ absl::Status ValidatePad(const std::string& path, const job::Pad& pad) {
                                     " numbers and after ", pad.after_size(),
                                     ": both need one for each axis"));
   }
-  RETURN_IF_ERROR(
-      AreInRange(absl::StrCat(path, ".before"), pad.before(), 0, kMaxInt));
-  return AreInRange(absl::StrCat(path, ".after"), pad.after(), 0, kMaxInt);
+  RETURN_IF_ERROR(RequireAllInRange(absl::StrCat(path, ".before"), pad.before(),
+                                    0, kMaxInt));
+  return RequireAllInRange(absl::StrCat(path, ".after"), pad.after(), 0,
+                           kMaxInt);
 }
 
 absl::Status ValidateCustomLayer(const std::string& path,
@@ -142,13 +145,14 @@ absl::Status ValidateCustomLayer(const std::string& path,
   if (custom.type().empty()) return Missing(absl::StrCat(path, ".type"));
   const std::string output_shape = absl::StrCat(path, ".output_shape");
   if (custom.output_shape().empty()) return Missing(output_shape);
-  RETURN_IF_ERROR(AreInRange(output_shape, custom.output_shape(), 1, kMaxInt));
+  RETURN_IF_ERROR(
+      RequireAllInRange(output_shape, custom.output_shape(), 1, kMaxInt));
   for (int i = 0; i < custom.variable_size(); ++i) {
     const std::string of = absl::StrCat(path, ".variable[", i, "]");
     const job::CustomVariable& variable = custom.variable(i);
     if (variable.name().empty()) return Missing(absl::StrCat(of, ".name"));
-    RETURN_IF_ERROR(
-        AreInRange(absl::StrCat(of, ".shape"), variable.shape(), 1, kMaxInt));
+    RETURN_IF_ERROR(RequireAllInRange(absl::StrCat(of, ".shape"),
+                                      variable.shape(), 1, kMaxInt));
     RETURN_IF_ERROR(ValidateInitializer(variable.initializer()))
         << of << ".initializer";
   }
@@ -171,15 +175,15 @@ absl::Status ValidateKind(const std::string& path, const job::Layer& layer,
     case job::Layer::kDropout:
       return ValidateDropout(path, layer.dropout());
     case job::Layer::kConcatenate:
-      return InRange(absl::StrCat(path, ".axis"), layer.concatenate().axis(),
-                     -1, kMaxAxis);
+      return RequireInRange(absl::StrCat(path, ".axis"),
+                            layer.concatenate().axis(), -1, kMaxAxis);
     case job::Layer::kEmbedding:
       return ValidateLookup(path, layer.embedding(), model);
     case job::Layer::kEmbeddingBag:
       return ValidateLookup(path, layer.embedding_bag(), model);
     case job::Layer::kLayerNormalization:
-      return IsEpsilon(absl::StrCat(path, ".epsilon"),
-                       layer.layer_normalization().epsilon());
+      return RequireEpsilon(absl::StrCat(path, ".epsilon"),
+                            layer.layer_normalization().epsilon());
     case job::Layer::kPad:
       return ValidatePad(path, layer.pad());
     case job::Layer::kCustom:
@@ -200,16 +204,16 @@ absl::Status ValidateKind(const std::string& path, const job::Layer& layer,
 absl::Status ValidateInitializer(const job::Initializer& initializer) {
   switch (initializer.kind_case()) {
     case job::Initializer::kConstant:
-      return IsFinite("constant.value", initializer.constant().value());
+      return RequireFinite("constant.value", initializer.constant().value());
     case job::Initializer::kRandomNormal: {
       const job::RandomNormal& normal = initializer.random_normal();
-      RETURN_IF_ERROR(IsFinite("random_normal.mean", normal.mean()));
-      return IsAtLeastZero("random_normal.stddev", normal.stddev());
+      RETURN_IF_ERROR(RequireFinite("random_normal.mean", normal.mean()));
+      return RequireAtLeastZero("random_normal.stddev", normal.stddev());
     }
     case job::Initializer::kRandomUniform: {
       const job::RandomUniform& uniform = initializer.random_uniform();
-      RETURN_IF_ERROR(IsFinite("random_uniform.minval", uniform.minval()));
-      RETURN_IF_ERROR(IsFinite("random_uniform.maxval", uniform.maxval()));
+      RETURN_IF_ERROR(RequireFinite("random_uniform.minval", uniform.minval()));
+      RETURN_IF_ERROR(RequireFinite("random_uniform.maxval", uniform.maxval()));
       // The draw scales by the difference.
       if (uniform.minval() <= uniform.maxval() &&
           std::isfinite(uniform.maxval() - uniform.minval())) {

@@ -21,15 +21,15 @@ constexpr int64_t kMaxIds = int64_t{1} << 46;
 absl::Status ValidateDense(const std::string& path,
                            const job::DenseInput& dense) {
   if (dense.shape().empty()) return Missing(absl::StrCat(path, ".shape"));
-  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".column"), dense.column_size(), 0,
-                          kMaxColumns));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".column"),
+                                 dense.column_size(), 0, kMaxColumns));
   int64_t elements = 1;
   for (int i = 0; i < dense.shape_size(); ++i) {
-    RETURN_IF_ERROR(InRange(absl::StrCat(path, ".shape[", i, "]"),
-                            dense.shape(i), 1, kMaxInt));
+    RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".shape[", i, "]"),
+                                   dense.shape(i), 1, kMaxInt));
     elements *= dense.shape(i);
-    RETURN_IF_ERROR(
-        InRange(absl::StrCat(path, ".shape"), elements, 1, kMaxElements));
+    RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".shape"), elements, 1,
+                                   kMaxElements));
   }
   if (!dense.column().empty() && elements % dense.column_size() != 0) {
     return Fault(
@@ -41,10 +41,11 @@ absl::Status ValidateDense(const std::string& path,
     const std::string column = absl::StrCat(path, ".column[", i, "]");
     const job::NumericColumn& spec = dense.column(i);
     if (spec.name().empty()) return Missing(absl::StrCat(column, ".name"));
+    RETURN_IF_ERROR(RequireFinite(absl::StrCat(column, ".default_value"),
+                                  spec.default_value()));
+    RETURN_IF_ERROR(RequireFinite(absl::StrCat(column, ".mean"), spec.mean()));
     RETURN_IF_ERROR(
-        IsFinite(absl::StrCat(column, ".default_value"), spec.default_value()));
-    RETURN_IF_ERROR(IsFinite(absl::StrCat(column, ".mean"), spec.mean()));
-    RETURN_IF_ERROR(IsPositive(absl::StrCat(column, ".stddev"), spec.stddev()));
+        RequirePositive(absl::StrCat(column, ".stddev"), spec.stddev()));
   }
   return absl::OkStatus();
 }
@@ -59,8 +60,8 @@ absl::Status ValidateVocabulary(const std::string& path,
                    absl::StrCat("\"", value, "\" appears twice"));
     }
   }
-  return InRange(absl::StrCat(path, ".out_of_vocabulary"),
-                 vocabulary.out_of_vocabulary(), 0, kMaxIds);
+  return RequireInRange(absl::StrCat(path, ".out_of_vocabulary"),
+                        vocabulary.out_of_vocabulary(), 0, kMaxIds);
 }
 
 absl::Status ValidateBoundaries(const std::string& path,
@@ -68,7 +69,7 @@ absl::Status ValidateBoundaries(const std::string& path,
   if (boundaries.boundary().empty()) return Missing(path + ".boundary");
   for (int i = 0; i < boundaries.boundary_size(); ++i) {
     const double boundary = boundaries.boundary(i);
-    RETURN_IF_ERROR(IsFinite(path + ".boundary", boundary));
+    RETURN_IF_ERROR(RequireFinite(path + ".boundary", boundary));
     if (i > 0 && boundary <= boundaries.boundary(i - 1)) {
       return Fault(path + ".boundary", absl::StrCat(boundary, " comes after ",
                                                     boundaries.boundary(i - 1),
@@ -89,8 +90,8 @@ absl::Status ValidateIdColumn(const std::string& path,
   }
   switch (column.kind_case()) {
     case job::IdColumn::kHash:
-      return InRange(path + ".hash.buckets", column.hash().buckets(), 0,
-                     kMaxIds);
+      return RequireInRange(path + ".hash.buckets", column.hash().buckets(), 0,
+                            kMaxIds);
     case job::IdColumn::kVocabulary:
       return ValidateVocabulary(path + ".vocabulary", column.vocabulary());
     case job::IdColumn::kBoundaries:
@@ -99,8 +100,8 @@ absl::Status ValidateIdColumn(const std::string& path,
       if (!column.identity().has_num_ids()) {
         return Missing(path + ".identity.num_ids");
       }
-      return InRange(path + ".identity.num_ids", column.identity().num_ids(), 1,
-                     kMaxIds);
+      return RequireInRange(path + ".identity.num_ids",
+                            column.identity().num_ids(), 1, kMaxIds);
     case job::IdColumn::KIND_NOT_SET:
       break;
   }
@@ -109,8 +110,8 @@ absl::Status ValidateIdColumn(const std::string& path,
 }
 
 absl::Status ValidateIds(const std::string& path, const job::IdInput& ids) {
-  RETURN_IF_ERROR(InRange(absl::StrCat(path, ".column"), ids.column_size(), 0,
-                          kMaxColumns));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".column"),
+                                 ids.column_size(), 0, kMaxColumns));
   for (int i = 0; i < ids.column_size(); ++i) {
     RETURN_IF_ERROR(ValidateIdColumn(absl::StrCat(path, ".column[", i, "]"),
                                      ids.column(i)));
@@ -125,7 +126,8 @@ absl::Status ValidateModelInputs(const job::Model& model) {
   if (!model.input_shape().empty()) {
     return Fault("model.input_shape", "is set, and so is input; choose one");
   }
-  RETURN_IF_ERROR(InRange("model.input", model.input_size(), 1, kMaxInputs));
+  RETURN_IF_ERROR(
+      RequireInRange("model.input", model.input_size(), 1, kMaxInputs));
   std::set<std::string> names;
   for (int i = 0; i < model.input_size(); ++i) {
     const std::string path = absl::StrCat("model.input[", i, "]");

@@ -12,7 +12,7 @@ CompletionThread::CompletionThread(std::unique_ptr<grpc::CompletionQueue> queue)
         void* tag;
         bool ok;
         while (queue_->Next(&tag, &ok)) {
-          static_cast<Operation*>(tag)->Completed(ok);
+          static_cast<Tag*>(tag)->Completed(ok);
         }
       }) {}
 

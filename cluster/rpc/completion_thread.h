@@ -17,7 +17,7 @@ namespace parasol {
 class CompletionThread {
  public:
   // An operation of a queue; its tag is a pointer to it.
-  class Operation {
+  class Tag {
    public:
     virtual ~Operation() = default;
     // Called on the completion thread.
@@ -40,9 +40,9 @@ class CompletionThread {
 
 // An operation that calls a member function of its owner.
 template <typename Owner>
-class MemberOperation : public CompletionThread::Operation {
+class MemberTag : public CompletionThread::Tag {
  public:
-  MemberOperation(Owner* owner, void (Owner::*completed)(bool))
+  MemberTag(Owner* owner, void (Owner::*completed)(bool))
       : owner_(owner), completed_(completed) {}
 
   void Completed(bool ok) override { (owner_->*completed_)(ok); }

@@ -91,7 +91,7 @@ absl::StatusOr<std::string> ProcessSpace() {
 
 // What a descriptor is shows its link, without touching it: to open or even to
 // ask about a device or a file of a remote system may do anything.
-absl::Status CheckIsMemory(const std::string& path) {
+absl::Status CheckMemoryFile(const std::string& path) {
   std::array<char, 64> link;
   const ssize_t size = readlink(path.c_str(), link.data(), link.size());
   if (size < 0) return SystemError(path);
@@ -103,7 +103,7 @@ absl::Status CheckIsMemory(const std::string& path) {
 }
 
 absl::StatusOr<int> OpenMemory(const std::string& path, size_t size) {
-  RETURN_IF_ERROR(CheckIsMemory(path));
+  RETURN_IF_ERROR(CheckMemoryFile(path));
   Descriptor memory(open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (!memory.ok()) return SystemError(path);
   struct stat file;

@@ -9,13 +9,13 @@ namespace {
 
 // A message travels percent-encoded (up to three bytes for one) in trailers of
 // at most 8 KiB.
-constexpr size_t kMaxMessageBytes = 2048;
+constexpr size_t kMaxErrorBytes = 2048;
 
 bool IsUtf8Continuation(char c) { return (c & 0xC0) == 0x80; }
 
 absl::string_view Cut(absl::string_view message) {
-  if (message.size() <= kMaxMessageBytes) return message;
-  size_t end = kMaxMessageBytes;
+  if (message.size() <= kMaxErrorBytes) return message;
+  size_t end = kMaxErrorBytes;
   while (end > 0 && IsUtf8Continuation(message[end])) --end;
   return message.substr(0, end);
 }

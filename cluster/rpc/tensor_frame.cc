@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "grpc/slice.h"
 #include "grpcpp/support/slice.h"

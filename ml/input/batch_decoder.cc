@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
-#include "ml/input/sharding.h"
+#include "ml/input/input_shard.h"
 
 namespace parasol {
 namespace {
@@ -22,7 +22,7 @@ BatchDecoder::BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
     : set_(set),
       inputs_(inputs),
       options_(options),
-      batches_per_pass_(order.batches_per_pass()),
+      batches_per_epoch_(order.batches_per_epoch()),
       skipped_(skipped),
       slots_(options.ahead + kLentBatches),
       order_(std::move(order)) {
@@ -55,12 +55,12 @@ absl::StatusOr<const Batch*> BatchDecoder::Next() {
       lent_ = slot;
       return &slot->batch;
     }
-    const int64_t pass = slot->pass;
+    const int64_t epoch = slot->epoch;
     Release(slot);
-    if (++empty_in_a_row_ >= batches_per_pass_) {
+    if (++empty_in_a_row_ >= batches_per_epoch_) {
       failure_ = absl::DataLossError(absl::StrCat(
-          "not one record can be decoded in all ", batches_per_pass_,
-          " batches of pass ", pass, "; the log names some"));
+          "not one record can be decoded in all ", batches_per_epoch_,
+          " batches of epoch ", epoch, "; the log names some"));
       return failure_;
     }
   }
@@ -85,7 +85,7 @@ BatchDecoder::Slot* BatchDecoder::TakeTurn() {
                 [this] { return is_stopping_ || is_drawn_ || !free_.empty(); });
   if (is_stopping_ || is_drawn_) return nullptr;
   Slot* slot = free_.back();
-  slot->pass = order_.Next(slot->examples);
+  slot->epoch = order_.Next(slot->examples);
   if (slot->examples.empty()) {
     is_drawn_ = true;
     changed_.notify_all();
@@ -120,7 +120,7 @@ void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
   Batch& batch = slot.batch;
   ClearBatch(inputs_, batch);
   slot.status = absl::OkStatus();
-  const uint64_t seed = RandomBits(options_.seed, slot.pass);
+  const uint64_t seed = RandomBits(options_.seed, slot.epoch);
   for (const int64_t example : slot.examples) {
     const absl::Status status =
         decoder.Append(example, RandomBits(seed, example), batch);

@@ -32,7 +32,7 @@ class BatchDecoder {
   struct Options {
     int threads = 1;
     int ahead = 1;  // `threads` or more
-    // Seed of an example's randomness, together with its pass and its number.
+    // Seed of an example's randomness, together with its epoch and its number.
     uint64_t seed = 0;
     bool skip_corrupt = false;
   };
@@ -51,7 +51,7 @@ class BatchDecoder {
   struct Slot {
     Batch batch;
     std::vector<int64_t> examples;
-    int64_t pass = 0;
+    int64_t epoch = 0;
     absl::Status status;  // the first record's that stopped the batch
     bool is_decoded = false;
   };
@@ -68,7 +68,7 @@ class BatchDecoder {
   const ExampleSet& set_;
   const ModelInputs inputs_;
   const Options options_;
-  const int64_t batches_per_pass_;
+  const int64_t batches_per_epoch_;
   std::atomic<int64_t>& skipped_;
   std::vector<Slot> slots_;
 

@@ -13,7 +13,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/input/feature/model_inputs.h"
-#include "ml/input/sharding.h"
+#include "ml/input/input_shard.h"
 #include "ml/input/testing/read_all.h"
 
 namespace parasol {
@@ -71,7 +71,7 @@ class BatchDecoderTest : public testing::Test {
     decoder_.reset();  // it reads the set
     set_ = std::make_unique<NumberSet>(10, std::move(corrupt));
     selection_ = std::make_unique<Selection>(set_->file_starts(), nullptr);
-    const auto shard = Shard::Create(*selection_, job::Dataset::DATA, {});
+    const auto shard = InputShard::Create(*selection_, job::Dataset::DATA, {});
     const auto inputs = ModelInputsOf(
         FromText<job::Model>("input { name: 'x' dense { shape: 1 } } "
                              "input { name: 'i' ids {} }"),

@@ -4,16 +4,16 @@
 
 namespace parasol {
 
-BatchOrder::BatchOrder(const Selection& selection, const Shard& shard,
+BatchOrder::BatchOrder(const Selection& selection, const InputShard& shard,
                        const Options& options)
     : selection_(selection),
       shard_(shard),
       options_(options),
-      batches_per_pass_((shard.size() - 1) / options.batch_size + 1),
+      batches_per_epoch_((shard.size() - 1) / options.batch_size + 1),
       order_(shard_.order()),
-      pass_(options.first_batch / batches_per_pass_) {
-  order_.StartPass(pass_);
-  const int64_t skipped = options.first_batch % batches_per_pass_;
+      epoch_(options.first_batch / batches_per_epoch_) {
+  order_.StartEpoch(epoch_);
+  const int64_t skipped = options.first_batch % batches_per_epoch_;
   for (int64_t i = skipped * options.batch_size; i > 0; --i) order_.Next();
 }
 
@@ -28,10 +28,10 @@ int64_t BatchOrder::Next(std::vector<int64_t>& examples) {
   };
   take();
   if (examples.empty() && options_.repeat) {
-    order_.StartPass(++pass_);
+    order_.StartEpoch(++epoch_);
     take();
   }
-  return pass_;
+  return epoch_;
 }
 
 }  // namespace parasol

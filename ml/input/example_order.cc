@@ -19,9 +19,9 @@ size_t DrawBelow(size_t bound, std::mt19937_64& random) {
 
 }  // namespace
 
-void ExampleOrder::StartPass(int64_t pass) {
+void ExampleOrder::StartEpoch(int64_t epoch) {
   std::seed_seq seed{Low(order_.seed), High(order_.seed), Low(order_.shard),
-                     Low(pass), High(pass)};
+                     Low(epoch), High(epoch)};
   random_.seed(seed);
   next_in_file_ = order_.shard;
   buffer_.clear();

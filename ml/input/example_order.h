@@ -9,7 +9,7 @@
 namespace parasol {
 
 // The examples of one shard and the size of the buffer that shuffles them.
-struct ShardOrder {
+struct InputShardOrder {
   int64_t total = 0;  // number of examples in the set
   // The reader's share: the examples `shard`, `shard + num_shards`, …
   int64_t shard = 0;
@@ -21,23 +21,23 @@ struct ShardOrder {
   uint64_t seed = 0;
 };
 
-// Numbers of examples in the order in which a reader takes them. Each pass has
-// each example of the shard once. Pass n depends on (order, n) only, so it is
-// the same on every machine and does not need pass n - 1.
+// Numbers of examples in the order in which a reader takes them. Each epoch has
+// each example of the shard once. Epoch n depends on (order, n) only, so it is
+// the same on every machine and does not need epoch n - 1.
 class ExampleOrder {
  public:
-  explicit ExampleOrder(const ShardOrder& order) : order_(order) {}
+  explicit ExampleOrder(const InputShardOrder& order) : order_(order) {}
 
-  void StartPass(int64_t pass);
+  void StartEpoch(int64_t epoch);
 
-  // Returns the next example of the pass, or nullopt at its end. StartPass()
+  // Returns the next example of the epoch, or nullopt at its end. StartEpoch()
   // must have been called before.
   std::optional<int64_t> Next();
 
  private:
   std::optional<int64_t> NextInFile();
 
-  const ShardOrder order_;
+  const InputShardOrder order_;
   int64_t next_in_file_ = 0;
   std::vector<int64_t> buffer_;
   std::mt19937_64 random_;

@@ -13,9 +13,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<int64_t> Pass(const ShardOrder& shard, int64_t pass) {
+std::vector<int64_t> Epoch(const InputShardOrder& shard, int64_t epoch) {
   ExampleOrder order(shard);
-  order.StartPass(pass);
+  order.StartEpoch(epoch);
   std::vector<int64_t> examples;
   while (const std::optional<int64_t> example = order.Next()) {
     examples.push_back(*example);
@@ -24,18 +24,18 @@ std::vector<int64_t> Pass(const ShardOrder& shard, int64_t pass) {
 }
 
 TEST(ExampleOrderTest, WithoutABufferItIsFileOrder) {
-  EXPECT_THAT(Pass({.total = 4}, 0), ElementsAre(0, 1, 2, 3));
-  EXPECT_THAT(Pass({.total = 4, .shuffle_buffer = 1}, 3),
+  EXPECT_THAT(Epoch({.total = 4}, 0), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(Epoch({.total = 4, .shuffle_buffer = 1}, 3),
               ElementsAre(0, 1, 2, 3));
 }
 
 TEST(ExampleOrderTest, ShardsTakeTurns) {
-  EXPECT_THAT(Pass({.total = 7, .shard = 1, .num_shards = 3}, 0),
+  EXPECT_THAT(Epoch({.total = 7, .shard = 1, .num_shards = 3}, 0),
               ElementsAre(1, 4));
 }
 
 TEST(ExampleOrderTest, ShardBeyondTheSetIsEmpty) {
-  EXPECT_THAT(Pass({.total = 2, .shard = 2, .num_shards = 3}, 0), IsEmpty());
+  EXPECT_THAT(Epoch({.total = 2, .shard = 2, .num_shards = 3}, 0), IsEmpty());
 }
 
 TEST(ExampleOrderTest, ShardsCoverTheSetOnceWhateverTheBuffer) {
@@ -43,12 +43,12 @@ TEST(ExampleOrderTest, ShardsCoverTheSetOnceWhateverTheBuffer) {
     for (const int64_t num_shards : {1, 2, 3, 10}) {
       std::map<int64_t, int> seen;
       for (int64_t shard = 0; shard < num_shards; ++shard) {
-        for (const int64_t example : Pass({.total = 101,
+        for (const int64_t example : Epoch({.total = 101,
                                      .shard = shard,
                                      .num_shards = num_shards,
                                      .shuffle_buffer = buffer,
                                      .seed = 5},
-                                          2)) {
+                                           2)) {
           EXPECT_EQ(example % num_shards, shard);
           ++seen[example];
         }
@@ -60,43 +60,44 @@ TEST(ExampleOrderTest, ShardsCoverTheSetOnceWhateverTheBuffer) {
 }
 
 TEST(ExampleOrderTest, SameSeedAndPassIsTheSameOrder) {
-  const ShardOrder shard = {.total = 100, .shuffle_buffer = 10, .seed = 7};
-  EXPECT_EQ(Pass(shard, 3), Pass(shard, 3));
+  const InputShardOrder shard = {.total = 100, .shuffle_buffer = 10, .seed = 7};
+  EXPECT_EQ(Epoch(shard, 3), Epoch(shard, 3));
 }
 
 TEST(ExampleOrderTest, PassesSeedsAndShardsDiffer) {
-  const ShardOrder shard = {.total = 100, .shuffle_buffer = 100, .seed = 7};
-  EXPECT_NE(Pass(shard, 0), Pass(shard, 1));
-  ShardOrder reseeded = shard;
+  const InputShardOrder shard = {
+      .total = 100, .shuffle_buffer = 100, .seed = 7};
+  EXPECT_NE(Epoch(shard, 0), Epoch(shard, 1));
+  InputShardOrder reseeded = shard;
   reseeded.seed = 8;
-  EXPECT_NE(Pass(shard, 0), Pass(reseeded, 0));
+  EXPECT_NE(Epoch(shard, 0), Epoch(reseeded, 0));
   reseeded.seed = uint64_t{7} | uint64_t{1} << 32;
-  EXPECT_NE(Pass(shard, 0), Pass(reseeded, 0));
+  EXPECT_NE(Epoch(shard, 0), Epoch(reseeded, 0));
 }
 
 TEST(ExampleOrderTest, APassDoesNotDependOnTheOneBefore) {
-  const ShardOrder shard = {.total = 100, .shuffle_buffer = 10};
+  const InputShardOrder shard = {.total = 100, .shuffle_buffer = 10};
   ExampleOrder order(shard);
-  order.StartPass(0);
+  order.StartEpoch(0);
   order.Next();
-  order.StartPass(4);
-  EXPECT_EQ(order.Next(), Pass(shard, 4).front());
+  order.StartEpoch(4);
+  EXPECT_EQ(order.Next(), Epoch(shard, 4).front());
 }
 
 // Example i is in the buffer once i - buffer + 1 others have been drawn.
 TEST(ExampleOrderTest, NoExampleComesEarlierThanItsBufferAllows) {
-  const std::vector<int64_t> pass =
-      Pass({.total = 1000, .shuffle_buffer = 16}, 0);
-  for (size_t at = 0; at < pass.size(); ++at) {
-    EXPECT_LT(pass[at], static_cast<int64_t>(at) + 16);
+  const std::vector<int64_t> epoch =
+      Epoch({.total = 1000, .shuffle_buffer = 16}, 0);
+  for (size_t at = 0; at < epoch.size(); ++at) {
+    EXPECT_LT(epoch[at], static_cast<int64_t>(at) + 16);
   }
 }
 
-// 24 orders of 4, 24,000 passes: 1,000 each, ± 6 standard deviations.
+// 24 orders of 4, 24,000 epochs: 1,000 each, ± 6 standard deviations.
 TEST(ExampleOrderTest, FullBufferMakesEveryOrderEquallyLikely) {
   std::map<std::vector<int64_t>, int> orders;
-  for (int64_t pass = 0; pass < 24000; ++pass) {
-    ++orders[Pass({.total = 4, .shuffle_buffer = 4}, pass)];
+  for (int64_t epoch = 0; epoch < 24000; ++epoch) {
+    ++orders[Epoch({.total = 4, .shuffle_buffer = 4}, epoch)];
   }
   EXPECT_EQ(orders.size(), 24);
   for (const auto& [order, times] : orders) EXPECT_NEAR(times, 1000, 190);
@@ -104,7 +105,7 @@ TEST(ExampleOrderTest, FullBufferMakesEveryOrderEquallyLikely) {
 
 // A literal: an order that changed would make restarted jobs see other data.
 TEST(ExampleOrderTest, OrderIsTheSameOnEveryMachine) {
-  EXPECT_THAT(Pass({.total = 8, .shuffle_buffer = 8, .seed = 42}, 1),
+  EXPECT_THAT(Epoch({.total = 8, .shuffle_buffer = 8, .seed = 42}, 1),
               ElementsAre(5, 1, 3, 6, 2, 4, 7, 0));
 }
 

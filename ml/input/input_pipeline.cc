@@ -17,7 +17,7 @@
 #include "ml/input/format/image_set.h"
 #include "ml/input/format/libsvm_set.h"
 #include "ml/input/format/tfrecord_set.h"
-#include "ml/input/sharding.h"
+#include "ml/input/input_shard.h"
 
 namespace parasol {
 namespace {
@@ -53,7 +53,7 @@ struct OpenSet {
 
 class Pipeline final : public InputPipeline {
  public:
-  Pipeline(std::shared_ptr<const OpenSet> set, const Shard& shard,
+  Pipeline(std::shared_ptr<const OpenSet> set, const InputShard& shard,
            const InputOptions& options)
       : set_(std::move(set)),
         decoder_(*set_->examples, set_->inputs,
@@ -77,7 +77,7 @@ class Pipeline final : public InputPipeline {
 
  private:
   static BatchDecoder::Options DecodingOf(const job::Dataset& dataset,
-                                          const Shard& shard) {
+                                          const InputShard& shard) {
     const int threads = DecodeThreads(dataset);
     return {.threads = threads,
             .ahead = std::max(threads, dataset.prefetch_batches()),
@@ -89,8 +89,8 @@ class Pipeline final : public InputPipeline {
   BatchDecoder decoder_;
 };
 
-absl::Status InRange(absl::string_view field, int64_t value, int64_t low,
-                     int64_t high) {
+absl::Status RequireInRange(absl::string_view field, int64_t value, int64_t low,
+                            int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       field, " is ", value, "; it must be in ", low, " to ", high));
@@ -107,10 +107,10 @@ absl::Status CheckSettings(const job::Dataset& dataset,
                                                    dataset.shuffle_buffer(),
                                                    "; it must be at least 0"));
   }
-  RETURN_IF_ERROR(InRange("prefetch_batches", dataset.prefetch_batches(), 0,
-                          kMaxPrefetchBatches));
-  RETURN_IF_ERROR(
-      InRange("decode_threads", DecodeThreads(dataset), 1, kMaxDecodeThreads));
+  RETURN_IF_ERROR(RequireInRange("prefetch_batches", dataset.prefetch_batches(),
+                                 0, kMaxPrefetchBatches));
+  RETURN_IF_ERROR(RequireInRange("decode_threads", DecodeThreads(dataset), 1,
+                                 kMaxDecodeThreads));
   if (options.first_batch < 0 || (options.first_batch > 0 && !options.repeat)) {
     return absl::InvalidArgumentError(
         absl::StrCat("first_batch is ", options.first_batch,
@@ -123,12 +123,12 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> Pipeline::Open(
     std::shared_ptr<const OpenSet> set, const InputOptions& options) {
   RETURN_IF_ERROR(CheckSettings(set->dataset, options));
   ASSIGN_OR_RETURN(
-      const Shard shard,
-      Shard::Create(set->selection, set->dataset.auto_shard(),
-                    {.shard = options.shard,
-                     .num_shards = options.num_shards,
-                     .shuffle_buffer = set->dataset.shuffle_buffer(),
-                     .seed = options.seed}));
+      const InputShard shard,
+      InputShard::Create(set->selection, set->dataset.auto_shard(),
+                         {.shard = options.shard,
+                          .num_shards = options.num_shards,
+                          .shuffle_buffer = set->dataset.shuffle_buffer(),
+                          .seed = options.seed}));
   return std::make_unique<Pipeline>(std::move(set), shard, options);
 }
 

@@ -21,14 +21,14 @@ struct InputOptions {
   // shares are made.
   int shard = 0;
   int num_shards = 1;
-  // True if a new pass, shuffled differently, follows each pass; otherwise
+  // True if a new epoch, shuffled differently, follows each epoch; otherwise
   // Next() ends.
   bool repeat = false;
   // Number of the batch that Next() returns first, counted from 0 over all
-  // passes. It is the batch that call number first_batch, from 0, returns to a
+  // epochs. It is the batch that call number first_batch, from 0, returns to a
   // reader that began with batch 0; batches of which corrupt records left
-  // nothing count as well. Only with `repeat`. Costs drawing the pass's earlier
-  // examples, but not decoding them.
+  // nothing count as well. Only with `repeat`. Costs drawing the epoch's
+  // earlier examples, but not decoding them.
   int64_t first_batch = 0;
 };
 
@@ -64,13 +64,13 @@ class InputPipeline {
   virtual int64_t total_examples() const = 0;
 
   // Number of corrupt records that have been left out (on_corrupt SKIP), each
-  // once in every pass, by this reader and all others of the same examples,
+  // once in every epoch, by this reader and all others of the same examples,
   // closed ones included. Thread-safe.
   virtual int64_t skipped_records() const { return 0; }
 
-  // Returns the next batch, or nullptr when the pass is over (never with
-  // `repeat`). The last batch of a pass may be smaller, and so may one that had
-  // corrupt records. The batch is valid until the second next call. Blocks
+  // Returns the next batch, or nullptr when the epoch is over (never with
+  // `repeat`). The last batch of a epoch may be smaller, and so may one that
+  // had corrupt records. The batch is valid until the second next call. Blocks
   // while none is decoded.
   //   DataLoss  a record is corrupt: names the file and the offset (in the
   //             unpacked bytes; for a text the line, too); or, if corrupt

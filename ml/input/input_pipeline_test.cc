@@ -97,7 +97,7 @@ TEST(InputPipelineTest, AReaderMayBeginWithAnyBatchOfAnyPass) {
   options.shard = 1;
   options.num_shards = 2;
   options.seed = 5;
-  // 12 examples in the shard: 3 batches a pass, the last one smaller.
+  // 12 examples in the shard: 3 batches a epoch, the last one smaller.
   const job::Dataset dataset = Dataset(5, 8);
   const auto from_start = Open(dataset, options);
   const auto all = NextBatches(*from_start, 10);
@@ -236,15 +236,15 @@ TEST(InputPipelineTest, RepeatGoesOnWithAnotherOrder) {
   InputOptions options = Options();
   options.repeat = true;
   const auto pipeline = Open(Dataset(kExamples, kExamples), options);
-  std::vector<std::vector<float>> passes;
-  for (int pass = 0; pass < 3; ++pass) {
+  std::vector<std::vector<float>> epochs;
+  for (int epoch = 0; epoch < 3; ++epoch) {
     ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
     ASSERT_NE(batch, nullptr);
-    passes.push_back(batch->labels);
+    epochs.push_back(batch->labels);
   }
-  EXPECT_NE(passes[0], passes[1]);
-  EXPECT_NE(passes[1], passes[2]);
-  EXPECT_THAT(passes[2], testing::UnorderedElementsAreArray(passes[0]));
+  EXPECT_NE(epochs[0], epochs[1]);
+  EXPECT_NE(epochs[1], epochs[2]);
+  EXPECT_THAT(epochs[2], testing::UnorderedElementsAreArray(epochs[0]));
 }
 
 TEST(InputPipelineTest, EndsWhileTheProducerWaitsForRoom) {

@@ -54,19 +54,19 @@ void Chunk::NotifyAt(int64_t updates, uint64_t worker_incarnation,
   state_.NotifyAt(updates, worker_incarnation, std::move(latch), released);
 }
 
-void Chunk::CaptureAt(int64_t updates, std::shared_ptr<ChunkContents> out,
-                      std::shared_ptr<Latch> latch, Released& released) {
+void Chunk::SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,
+                       std::shared_ptr<Latch> latch, Released& released) {
   absl::MutexLock lock(&mu_);
   const auto capture = [this, out]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     *out = arrays_;
     out->updates = state_.updates();
   };
-  state_.CaptureAt(updates, capture, std::move(latch), released);
+  state_.SnapshotAt(updates, capture, std::move(latch), released);
 }
 
-void Chunk::CancelCapture() {
+void Chunk::CancelSnapshot() {
   absl::MutexLock lock(&mu_);
-  state_.CancelCapture();
+  state_.CancelSnapshot();
 }
 
 void Chunk::Abandon(const absl::Status& status, Released& released) {
@@ -84,7 +84,7 @@ ChunkContents Chunk::Value() const {
   return {.updates = state_.updates(), .value = arrays_.value};
 }
 
-ChunkContents Chunk::Contents() const {
+ChunkContents Chunk::Snapshot() const {
   absl::MutexLock lock(&mu_);
   ChunkContents contents = arrays_;
   contents.updates = state_.updates();

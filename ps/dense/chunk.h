@@ -73,10 +73,10 @@ class Chunk {
 
   // Writes the chunk's contents at exactly `updates` to `*out`, then counts
   // `latch` down.
-  void CaptureAt(int64_t updates, std::shared_ptr<ChunkContents> out,
-                 std::shared_ptr<Latch> latch, Released& released)
+  void SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,
+                  std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CancelCapture() ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
 
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -84,7 +84,7 @@ class Chunk {
   int64_t updates() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the contents without the slots.
   ChunkContents Value() const ABSL_LOCKS_EXCLUDED(mu_);
-  ChunkContents Contents() const ABSL_LOCKS_EXCLUDED(mu_);
+  ChunkContents Snapshot() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   // Returns a run of the gradient's next elements, at most `max_count`.

@@ -11,7 +11,7 @@ PartOptimizers::PartOptimizers(std::unique_ptr<const Optimizer> of_job)
     : of_job_(std::move(of_job)) {}
 
 absl::StatusOr<PartOptimizers> PartOptimizers::Create(
-    const job::Optimizer& of_job, const TableLayout& layout) {
+    const job::Optimizer& of_job, const PartLayout& layout) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                    MakeOptimizer(of_job));
   PartOptimizers optimizers(std::move(optimizer));
@@ -29,7 +29,7 @@ const Optimizer& PartOptimizers::of(size_t part) const {
   return own == own_.end() ? *of_job_ : *own->second;
 }
 
-absl::StatusOr<uint64_t> PartOptimizers::CountBytes(const TableLayout& layout,
+absl::StatusOr<uint64_t> PartOptimizers::CountBytes(const PartLayout& layout,
                                                     uint64_t limit) const {
   uint64_t bytes = 0;
   for (const wire::PartSpec& part : layout.parts()) {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "ps/dense/table_layout.h"
+#include "ps/dense/part_layout.h"
 
 namespace parasol {
 
@@ -23,13 +23,13 @@ class PartOptimizers {
   //   InvalidArgument  an optimizer can't be used; the message names the
   //                    variable.
   static absl::StatusOr<PartOptimizers> Create(const job::Optimizer& of_job,
-                                               const TableLayout& layout);
+                                               const PartLayout& layout);
 
   const Optimizer& of(size_t part) const;
 
   // Returns the bytes of values and slots of all parts.
   //   ResourceExhausted  they are more than `limit`.
-  absl::StatusOr<uint64_t> CountBytes(const TableLayout& layout,
+  absl::StatusOr<uint64_t> CountBytes(const PartLayout& layout,
                                       uint64_t limit) const;
 
  private:

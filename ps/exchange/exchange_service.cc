@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/status.h"
 #include "grpc/support/time.h"
 #include "proto/parameter.pb.h"
@@ -15,7 +15,7 @@ namespace {
 
 // Limits of one stream. Results are limited by number because small ones have
 // no share of the buffers.
-constexpr size_t kMaxPendingResults = 4 * PendingResponses::kMessageResults;
+constexpr size_t kMaxPendingResults = 4 * PendingResponses::kResponseResults;
 constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
 
 // Limit on the bytes of ids that the waiting operations of one stream keep: the
@@ -26,7 +26,7 @@ constexpr size_t kMaxKeptBytes = 64 << 20;
 // stream that waits for that while nothing of it is being written looks again.
 constexpr int kRetryMillis = 5;
 
-size_t KeptBytes(const ReceivedRequest& request, size_t operation) {
+size_t KeptBytes(const ReceivedMessage& request, size_t operation) {
   if (request.operation(operation).row_pull().min_updates() == 0) return 0;
   size_t bytes = 0;
   for (const PayloadView& payload : request.payloads(operation)) {
@@ -207,8 +207,8 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
     environment_.metrics.shared_memory_push_bytes.Add(shared.bytes());
   }
   ASSIGN_OR_RETURN(
-      ReceivedRequest request,
-      ReceivedRequest::Create(std::move(header), std::move(payloads)));
+      ReceivedMessage request,
+      ReceivedMessage::Create(std::move(header), std::move(payloads)));
   return Message{
       .hold = environment_.budget->Take(bytes.Length() + shared.bytes()),
       .frame = std::move(frame),
@@ -280,7 +280,8 @@ void ExchangeStream::Deliver(const Unanswered& operation,
     kept_bytes_ -= operation.kept_bytes;
     if (cancelled_ || finishing_) return;
     pending_.Add(operation.id, std::move(result));
-    if (!busy_ || pending_.payload_bytes() >= PendingResponses::kMessageBytes) {
+    if (!busy_ ||
+        pending_.payload_bytes() >= PendingResponses::kResponseBytes) {
       write = NextWrite();
     }
   }

@@ -76,14 +76,14 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   void End(absl::Status status) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  using Operation = MemberOperation<ExchangeStream>;
+  using Tag = MemberTag<ExchangeStream>;
 
   // A message whose operations are being carried out.
   struct Message {
     BufferBudget::Hold hold;
     ReceivedFrame frame;
     SharedPayloads::Hold shared;
-    ReceivedRequest request;
+    ReceivedMessage request;
     size_t next_operation = 0;
   };
 
@@ -149,12 +149,12 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   grpc::ServerContext context_;
   Call call_{&context_};
   grpc::Alarm retry_alarm_;
-  Operation accepted_{this, &ExchangeStream::OnAccepted};
-  Operation read_{this, &ExchangeStream::OnRead};
-  Operation written_{this, &ExchangeStream::OnWritten};
-  Operation retry_{this, &ExchangeStream::OnRetry};
-  Operation call_done_{this, &ExchangeStream::OnCallDone};
-  Operation finished_{this, &ExchangeStream::OnFinished};
+  Tag accepted_{this, &ExchangeStream::OnAccepted};
+  Tag read_{this, &ExchangeStream::OnRead};
+  Tag written_{this, &ExchangeStream::OnWritten};
+  Tag retry_{this, &ExchangeStream::OnRetry};
+  Tag call_done_{this, &ExchangeStream::OnCallDone};
+  Tag finished_{this, &ExchangeStream::OnFinished};
 
   // Set when the call begins; null if the worker offers no shared memory or is
   // on another machine. The queue's thread receives with it; the thread that

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {
@@ -65,8 +65,8 @@ PendingResponses::Message PendingResponses::Take() {
               std::back_inserter(message.payloads));
     waiting_.pop_front();
   } while (!waiting_.empty() &&
-           message.header.result_size() < static_cast<int>(kMessageResults) &&
-           bytes + waiting_.front().result.payload_bytes() <= kMessageBytes &&
+           message.header.result_size() < static_cast<int>(kResponseResults) &&
+           bytes + waiting_.front().result.payload_bytes() <= kResponseBytes &&
            message.payloads.size() + waiting_.front().payloads.size() <=
                kMaxRangesPerMessage);
   payload_bytes_ -= bytes;

@@ -19,8 +19,8 @@ class PendingResponses {
  public:
   // A message takes results up to this size, so that the first results of a
   // long queue are on their way while the others are prepared.
-  static constexpr size_t kMessageBytes = 1 << 20;
-  static constexpr size_t kMessageResults = 1024;
+  static constexpr size_t kResponseBytes = 1 << 20;
+  static constexpr size_t kResponseResults = 1024;
 
   struct Message {
     wire::ResponseHeader header;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
@@ -61,7 +61,7 @@ TEST(PendingResponsesTest, ALongErrorIsCutBetweenCharacters) {
 
 TEST(PendingResponsesTest, AMessageHasAsManyResultsAsItsSizeAllows) {
   PendingResponses pending;
-  const size_t half = PendingResponses::kMessageBytes / 2;
+  const size_t half = PendingResponses::kResponseBytes / 2;
   for (const size_t bytes : {half, half, half, 3 * half, half}) {
     pending.Add(1, Pulled(bytes));
   }
@@ -72,12 +72,12 @@ TEST(PendingResponsesTest, AMessageHasAsManyResultsAsItsSizeAllows) {
 
 TEST(PendingResponsesTest, AMessageOfErrorsStaysWithinTheHeadersLimit) {
   PendingResponses pending;
-  for (size_t i = 0; i <= PendingResponses::kMessageResults; ++i) {
+  for (size_t i = 0; i <= PendingResponses::kResponseResults; ++i) {
     pending.Add(UINT64_MAX, absl::InvalidArgumentError(std::string(9999, 'x')));
   }
   const wire::ResponseHeader header = pending.Take().header;
   EXPECT_EQ(header.result_size(),
-            static_cast<int>(PendingResponses::kMessageResults));
+            static_cast<int>(PendingResponses::kResponseResults));
   EXPECT_LT(header.ByteSizeLong(), kMaxHeaderBytes);
   EXPECT_EQ(pending.results(), 1u);
 }

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {
@@ -26,7 +26,7 @@ size_t PayloadsOf(const wire::Operation& operation) {
 
 }  // namespace
 
-absl::StatusOr<ReceivedRequest> ReceivedRequest::Create(
+absl::StatusOr<ReceivedMessage> ReceivedMessage::Create(
     wire::RequestHeader header, std::vector<PayloadView> payloads) {
   const size_t operations = header.operation_size();
   if (operations > kMaxOperationsPerMessage) {
@@ -34,7 +34,7 @@ absl::StatusOr<ReceivedRequest> ReceivedRequest::Create(
                                                    " operations: more than ",
                                                    kMaxOperationsPerMessage));
   }
-  ReceivedRequest request;
+  ReceivedMessage request;
   request.first_payload_.reserve(operations + 1);
   size_t first = 0;
   for (const wire::Operation& operation : header.operation()) {

@@ -19,13 +19,13 @@ namespace parasol {
 
 // One message of a stream: its operations, each with its own payloads.
 // Immutable.
-class ReceivedRequest {
+class ReceivedMessage {
  public:
   // The memory that `payloads` point into must outlive the request.
   //   InvalidArgument  more than kMaxOperationsPerMessage operations, or a
   //                    number of payloads other than what the operations have
   //                    together.
-  static absl::StatusOr<ReceivedRequest> Create(
+  static absl::StatusOr<ReceivedMessage> Create(
       wire::RequestHeader header, std::vector<PayloadView> payloads);
 
   const std::string& run_id() const { return header_.run_id(); }
@@ -41,7 +41,7 @@ class ReceivedRequest {
   }
 
  private:
-  ReceivedRequest() = default;
+  ReceivedMessage() = default;
 
   wire::RequestHeader header_;
   std::vector<PayloadView> payloads_;

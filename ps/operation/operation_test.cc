@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gtest/gtest.h"
 #include "ps/testing/requests.h"
 
@@ -30,8 +30,8 @@ TEST(ReceivedRequestTest, EachOperationHasItsOwnPayloads) {
   for (size_t size = 1; size <= 5; ++size) bytes.emplace_back(size, 'x');
   std::vector<PayloadView> payloads;
   for (const std::string& b : bytes) payloads.push_back(ViewOf(b));
-  ASSERT_OK_AND_ASSIGN(const ReceivedRequest request,
-                       ReceivedRequest::Create(FourOperations(), payloads));
+  ASSERT_OK_AND_ASSIGN(const ReceivedMessage request,
+                       ReceivedMessage::Create(FourOperations(), payloads));
   ASSERT_EQ(request.size(), 4u);
   size_t next = 1;
   for (size_t i = 0; i < request.size(); ++i) {
@@ -47,7 +47,7 @@ TEST(ReceivedRequestTest, EachOperationHasItsOwnPayloads) {
 
 TEST(ReceivedRequestTest, PayloadsThatDoNotMatchTheOperationsAreRefused) {
   for (const size_t payloads : {0, 4, 6}) {
-    EXPECT_THAT(ReceivedRequest::Create(FourOperations(),
+    EXPECT_THAT(ReceivedMessage::Create(FourOperations(),
                                         std::vector<PayloadView>(payloads)),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("payloads, not 5")));
@@ -57,9 +57,9 @@ TEST(ReceivedRequestTest, PayloadsThatDoNotMatchTheOperationsAreRefused) {
 TEST(ReceivedRequestTest, TooManyOperationsAreRefused) {
   wire::RequestHeader header;
   for (size_t i = 0; i < kMaxOperationsPerMessage; ++i) header.add_operation();
-  EXPECT_OK(ReceivedRequest::Create(header, {}));
+  EXPECT_OK(ReceivedMessage::Create(header, {}));
   header.add_operation();
-  EXPECT_THAT(ReceivedRequest::Create(header, {}),
+  EXPECT_THAT(ReceivedMessage::Create(header, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("1025 operations")));
 }

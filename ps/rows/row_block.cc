@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kCacheLine = 64;
 
-// What is copied at the first write after a cut, a few microseconds' worth.
-// Smaller would cost more to refer to, larger more to copy for one row.
+// What is copied at the first write after a snapshot, a few microseconds'
+// worth. Smaller would cost more to refer to, larger more to copy for one row.
 constexpr size_t kBlockBytes = 16 << 10;
 
 // A row that fits a cache line does not straddle two.

@@ -28,8 +28,8 @@ struct RowLayout {
 };
 
 // A counted reference to a block. A block is the unit in which rows are
-// allocated, shared with cuts and copied on write. May be null. Rows never move
-// within a block.
+// allocated, shared with snapshots and copied on write. May be null. Rows never
+// move within a block.
 //
 // Different references may be used by different threads. The holder of a
 // reference that no other thread can copy may write to the block when

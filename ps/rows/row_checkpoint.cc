@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "cluster/rpc/row_shard.h"
+#include "cluster/placement/row_shard.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/shard_entry.h"
 
@@ -64,9 +64,9 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
 
 }  // namespace
 
-absl::Status WriteRows(RowCut cut, ShardWriter& writer) {
-  const std::string table = cut.name();
-  return cut.Drain(
+absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer) {
+  const std::string table = snapshot.name();
+  return snapshot.Drain(
       [&](const RowBatch& batch) { return writer.AddRows(table, batch); });
 }
 

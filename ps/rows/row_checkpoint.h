@@ -4,16 +4,17 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "ps/rows/row_cut.h"
+#include "ps/rows/row_snapshot.h"
 #include "ps/rows/row_table.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
 
 namespace parasol {
 
-// Writes the rows of a cut, and lets go of each block as soon as it is written.
-// Errors are ShardWriter's: tables must come in ascending order of their names.
-absl::Status WriteRows(RowCut cut, ShardWriter& writer);
+// Writes the rows of a snapshot, and lets go of each block as soon as it is
+// written. Errors are ShardWriter's: tables must come in ascending order of
+// their names.
+absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer);
 
 // Adds to `table`, which must be without rows, the rows of the table of its
 // name in the checkpoint that belong to shard `shard` of `num_shards`, whatever

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
-#include "cluster/rpc/row_shard.h"
+#include "cluster/placement/row_shard.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/optimizer/optimizer.h"
@@ -47,8 +47,8 @@ void PushOne(RowTable& table, const std::vector<uint64_t>& ids) {
 }
 
 // Adds the rows to `rows`; none may be there.
-void AddTo(Rows& rows, RowCut cut) {
-  EXPECT_OK(cut.Drain([&](const RowBatch& batch) {
+void AddTo(Rows& rows, RowSnapshot snapshot) {
+  EXPECT_OK(snapshot.Drain([&](const RowBatch& batch) {
     const size_t floats =
         batch.ids.empty() ? 0 : batch.rows.size() / batch.ids.size();
     for (size_t i = 0; i < batch.ids.size(); ++i) {
@@ -73,7 +73,7 @@ class RowCheckpointTest : public CheckpointFixture {
     const std::string path =
         absl::StrCat(root(), "/", manifest_.file_size(), ".sst");
     ASSERT_OK_AND_ASSIGN(const auto writer, ShardWriter::Create(path));
-    ASSERT_OK(WriteRows(table.Cut(), *writer));
+    ASSERT_OK(WriteRows(table.TakeSnapshot(), *writer));
     ASSERT_OK_AND_ASSIGN(*manifest_.add_file(), writer->Finish());
     ASSERT_OK(WriteManifest(root(), manifest_));
   }
@@ -98,7 +98,7 @@ TEST_F(RowCheckpointTest, AnyNumberOfShardsRestoresTheSameRows) {
     const auto table = MakeTable();
     PushOne(*table, ids_of_shard);
     AddShard(*table);
-    AddTo(written, table->Cut());
+    AddTo(written, table->TakeSnapshot());
   }
   EXPECT_EQ(written.size(), 5000u);
 
@@ -109,9 +109,9 @@ TEST_F(RowCheckpointTest, AnyNumberOfShardsRestoresTheSameRows) {
       const auto table = MakeTable();
       ASSERT_OK(Restore(shard, readers, *table));
       EXPECT_EQ(table->updates(), 1);
-      RowCut cut = table->Cut();
+      RowSnapshot snapshot = table->TakeSnapshot();
       Rows rows;
-      AddTo(rows, std::move(cut));
+      AddTo(rows, std::move(snapshot));
       for (const auto& [id, row] : rows) {
         EXPECT_EQ(ShardOfRow(id, readers), shard);
       }

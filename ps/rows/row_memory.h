@@ -9,9 +9,9 @@
 namespace parasol {
 
 // The limit on the memory that the rows of all sparse tables of a shard take
-// together, and the bytes that they take now. Not counted are copies that a cut
-// makes necessary and freed memory that is kept for reuse: a checkpoint never
-// makes a table full. Thread-safe.
+// together, and the bytes that they take now. Not counted are copies that a
+// snapshot makes necessary and freed memory that is kept for reuse: a
+// checkpoint never makes a table full. Thread-safe.
 class RowMemory {
  public:
   explicit RowMemory(size_t limit_bytes = SIZE_MAX)

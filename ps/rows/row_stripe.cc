@@ -79,7 +79,7 @@ template <RowStripe::Access kAccess>
 void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
                        float** rows) {
   // A row that is missing goes there: were the block copied only then, rows of
-  // it that have been located would be those of a cut, which may end.
+  // it that have been located would be those of a snapshot, which may end.
   if (!blocks_.empty() && shared_.back()) MakeUnique(blocks_.size() - 1);
   for (size_t i = 0; i < std::min(kAhead, run.size()); ++i) {
     index_.Prefetch(run.hashes[i]);
@@ -175,7 +175,7 @@ size_t RowStripe::CountMissing(const StripedIds::Run& run) const {
   return missing;
 }
 
-void RowStripe::Share(std::vector<Piece>& pieces) {
+void RowStripe::AddTo(std::vector<Piece>& pieces) {
   absl::MutexLock lock(&mu_);
   const RowLayout& layout = rules_.layout;
   size_t left = index_.size();

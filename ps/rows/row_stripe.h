@@ -37,7 +37,7 @@ struct RowRules {
 
 // The rows whose hashes begin with the same bits: the unit of locking. Rows are
 // numbered in the order in which they were made, and stay in place as long as
-// no cut shares their block. Thread-safe.
+// no snapshot shares their block. Thread-safe.
 class RowStripe {
  public:
   // A block and the number of its rows that were in use.
@@ -77,7 +77,7 @@ class RowStripe {
 
   // Appends all rows to `pieces`. Each block is shared until one of its rows
   // changes.
-  void Share(std::vector<Piece>& pieces) ABSL_LOCKS_EXCLUDED(mu_);
+  void AddTo(std::vector<Piece>& pieces) ABSL_LOCKS_EXCLUDED(mu_);
 
   size_t rows() const { return size_.load(std::memory_order_relaxed); }
 
@@ -106,8 +106,8 @@ class RowStripe {
   mutable absl::Mutex mu_;
   RowIndex index_ ABSL_GUARDED_BY(mu_);
   std::vector<RowBlock> blocks_ ABSL_GUARDED_BY(mu_);
-  // True if a cut may refer to the block. The block's own count would cost a
-  // cache miss per row.
+  // True if a snapshot may refer to the block. The block's own count would cost
+  // a cache miss per row.
   std::vector<uint8_t> shared_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -95,7 +95,7 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
   RETURN_IF_ERROR(Sort(ids, count, scratch->ids));
   const bool all_stripes =
       optimizer().other_rows() != Optimizer::OtherRows::kUntouched;
-  absl::ReaderMutexLock lock(&cut_mu_);
+  absl::ReaderMutexLock lock(&snapshot_mu_);
   const int64_t iterations = updates_.fetch_add(1);
   const size_t first = FirstStripe();
   for (size_t i = 0; i < kRowStripes; ++i) {
@@ -128,12 +128,13 @@ absl::Status RowTable::Insert(const RowBatch& batch) {
   return absl::OkStatus();
 }
 
-RowCut RowTable::Cut() const {
-  std::vector<RowCut::Piece> pieces;
+RowSnapshot RowTable::TakeSnapshot() const {
+  std::vector<RowSnapshot::Piece> pieces;
   pieces.reserve(rows() / rules_.layout.rows_per_block() + 2 * kRowStripes);
-  absl::MutexLock lock(&cut_mu_);
-  for (const auto& stripe : stripes_) stripe->Share(pieces);
-  return RowCut(name(), updates(), rules_.layout, arena_, std::move(pieces));
+  absl::MutexLock lock(&snapshot_mu_);
+  for (const auto& stripe : stripes_) stripe->AddTo(pieces);
+  return RowSnapshot(name(), updates(), rules_.layout, arena_,
+                     std::move(pieces));
 }
 
 void RowTable::AdvanceTo(int64_t updates) {

@@ -15,8 +15,8 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "ps/rows/row_arena.h"
-#include "ps/rows/row_cut.h"
 #include "ps/rows/row_memory.h"
+#include "ps/rows/row_snapshot.h"
 #include "ps/rows/row_stripe.h"
 #include "ps/rows/striped_ids.h"
 
@@ -59,10 +59,10 @@ class RowTable {
   // alignment. Gradients of the same id are summed first, in their order.
   // Errors are those of Pull().
   absl::Status Push(const std::byte* ids, const std::byte* gradients,
-                    size_t count) ABSL_LOCKS_EXCLUDED(cut_mu_);
+                    size_t count) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
-  // Adds rows as a cut gave them, and advances to their updates. For a table
-  // that no other thread uses yet; after an error the table is of no use.
+  // Adds rows as a snapshot gave them, and advances to their updates. For a
+  // table that no other thread uses yet; after an error the table is of no use.
   //   InvalidArgument    the rows have another size.
   //   AlreadyExists      the table has one of the rows; the message names it.
   //   ResourceExhausted  the rows exceed the memory limit.
@@ -70,7 +70,7 @@ class RowTable {
 
   // Waits for the pushes that are being applied, and holds up others while it
   // refers to all blocks: 30 ns for each 16 KiB of rows.
-  RowCut Cut() const ABSL_LOCKS_EXCLUDED(cut_mu_);
+  RowSnapshot TakeSnapshot() const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Counts `updates` updates as if they had been applied, unless the table has
   // had more.
@@ -81,8 +81,8 @@ class RowTable {
   size_t width() const { return options_.width; }
   const Optimizer& optimizer() const { return *rules_.optimizer; }
   size_t rows() const;
-  // Bytes of rows and indexes, with those that cuts hold and those that are
-  // kept for reuse.
+  // Bytes of rows and indexes, with those that snapshots hold and those that
+  // are kept for reuse.
   size_t memory_bytes() const { return arena_->allocated_bytes(); }
 
  private:
@@ -104,7 +104,7 @@ class RowTable {
 
   // Held shared while a push is being applied, exclusively while there must be
   // none. Taken before a stripe's lock.
-  mutable absl::Mutex cut_mu_;
+  mutable absl::Mutex snapshot_mu_;
 };
 
 }  // namespace parasol

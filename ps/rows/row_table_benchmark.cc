@@ -22,7 +22,7 @@
 #include "google/protobuf/text_format.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "ps/rows/row_cut.h"
+#include "ps/rows/row_snapshot.h"
 #include "ps/rows/row_table.h"
 
 namespace parasol {
@@ -225,25 +225,25 @@ void BM_Grow(benchmark::State& state, const std::string& optimizer) {
   cpu.Report(state, "cpu");
 }
 
-// A cut of the table, and the first push after it, which copies the blocks that
-// it touches: nearly one for each of its ids.
+// A snapshot of the table, and the first push after it, which copies the blocks
+// that it touches: nearly one for each of its ids.
 void BM_PushAfterCut(benchmark::State& state, const std::string& optimizer) {
   RowTable& table = FilledTable(optimizer, state.range(0), state.range(1));
   const std::vector<uint64_t> ids = RandomIds(state.range(1), 3);
   const std::vector<float> gradients(kIdsPerRequest * table.width(), .001f);
-  Latencies cut_time, push_time;
+  Latencies snapshot_time, push_time;
   size_t request = 0;
   for (auto _ : state) {
     const uint64_t* first = &ids[request++ % kRequests * kIdsPerRequest];
     const double begin = Milliseconds(CLOCK_MONOTONIC);
-    const RowCut cut = table.Cut();
+    const RowSnapshot snapshot = table.TakeSnapshot();
     const double middle = Milliseconds(CLOCK_MONOTONIC);
     CHECK(
         table.Push(Bytes(first), Bytes(gradients.data()), kIdsPerRequest).ok());
     push_time.milliseconds.push_back(Milliseconds(CLOCK_MONOTONIC) - middle);
-    cut_time.milliseconds.push_back(middle - begin);
+    snapshot_time.milliseconds.push_back(middle - begin);
   }
-  cut_time.Report(state, "cut");
+  snapshot_time.Report(state, "snapshot");
   push_time.Report(state, "push");
 }
 

@@ -22,8 +22,8 @@
 #include "ml/initializer/row_initializer.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
-#include "ps/rows/row_cut.h"
 #include "ps/rows/row_memory.h"
+#include "ps/rows/row_snapshot.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -83,10 +83,10 @@ std::vector<float> MustPull(RowTable& table, const std::vector<uint64_t>& ids) {
   return values;
 }
 
-Rows Drain(RowCut cut) {
+Rows Drain(RowSnapshot snapshot) {
   Rows rows;
-  const int64_t updates = cut.updates();
-  EXPECT_OK(cut.Drain([&](const RowBatch& batch) {
+  const int64_t updates = snapshot.updates();
+  EXPECT_OK(snapshot.Drain([&](const RowBatch& batch) {
     EXPECT_EQ(batch.updates, updates);
     const size_t floats =
         batch.ids.empty() ? 0 : batch.rows.size() / batch.ids.size();
@@ -186,7 +186,7 @@ TEST(RowTableTest, ARowBeginsTheSameHoweverItIsTouched) {
   EXPECT_OK(Push(*pushed, {0, UINT64_MAX, 7}, std::vector<float>(15)));
 
   EXPECT_EQ(MustPull(*pulled, ids), MustPull(*pushed, ids));
-  EXPECT_EQ(Drain(pulled->Cut()), Drain(pushed->Cut()));
+  EXPECT_EQ(Drain(pulled->TakeSnapshot()), Drain(pushed->TakeSnapshot()));
   EXPECT_EQ(pulled->rows(), 3u);
   EXPECT_EQ(pulled->updates(), 0);
   EXPECT_EQ(pushed->updates(), 1);
@@ -223,7 +223,7 @@ TEST(RowTableTest, ArgumentsMayLieAnywhere) {
 }
 
 // Random requests with few and many ids, some twice, while the table grows and
-// cuts are open.
+// snapshots are open.
 TEST(RowTableTest, DoesWhatAMapDoes) {
   for (const std::string optimizer : kOptimizers) {
     SCOPED_TRACE(optimizer);
@@ -231,7 +231,7 @@ TEST(RowTableTest, DoesWhatAMapDoes) {
     const auto table = MakeTable(settings);
     Oracle oracle(settings);
     std::mt19937_64 random(1);
-    std::optional<std::pair<RowCut, Rows>> cut;
+    std::optional<std::pair<RowSnapshot, Rows>> snapshot;
     for (int step = 0; step < 60; ++step) {
       std::vector<uint64_t> ids(random() % 400);
       for (uint64_t& id : ids) id = random() % (10 + 100 * step) - 5;
@@ -243,13 +243,14 @@ TEST(RowTableTest, DoesWhatAMapDoes) {
         oracle.Push(ids, gradients);
         EXPECT_OK(Push(*table, ids, gradients));
       }
-      if (cut.has_value() && random() % 4 == 0) {
-        ASSERT_EQ(Drain(std::move(cut->first)), cut->second);
-        cut.reset();
+      if (snapshot.has_value() && random() % 4 == 0) {
+        ASSERT_EQ(Drain(std::move(snapshot->first)), snapshot->second);
+        snapshot.reset();
       }
-      if (!cut.has_value()) cut.emplace(table->Cut(), oracle.rows());
+      if (!snapshot.has_value())
+        snapshot.emplace(table->TakeSnapshot(), oracle.rows());
     }
-    EXPECT_EQ(Drain(table->Cut()), oracle.rows());
+    EXPECT_EQ(Drain(table->TakeSnapshot()), oracle.rows());
     EXPECT_GT(table->rows(), 2000u);
   }
 }
@@ -273,27 +274,27 @@ TEST(RowTableTest, ACutStaysAsItWas) {
   std::vector<uint64_t> ids(3000);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
   EXPECT_OK(Push(*table, ids, std::vector<float>(16 * ids.size(), 1)));
-  RowCut cut = table->Cut();
-  RowCut same = table->Cut();
+  RowSnapshot snapshot = table->TakeSnapshot();
+  RowSnapshot same = table->TakeSnapshot();
 
   for (uint64_t& id : ids) id += 1500;
   EXPECT_OK(Push(*table, ids, std::vector<float>(16 * ids.size(), 1)));
-  EXPECT_EQ(cut.rows(), 3000u);
-  EXPECT_EQ(cut.updates(), 1);
-  const Rows rows = Drain(std::move(cut));
+  EXPECT_EQ(snapshot.rows(), 3000u);
+  EXPECT_EQ(snapshot.updates(), 1);
+  const Rows rows = Drain(std::move(snapshot));
   EXPECT_EQ(rows.size(), 3000u);
   EXPECT_EQ(rows.begin()->first, 0u);
   EXPECT_EQ(rows.rbegin()->first, 2999u);
   EXPECT_EQ(rows, Drain(std::move(same)));
-  EXPECT_EQ(Drain(table->Cut()).size(), 4500u);
+  EXPECT_EQ(Drain(table->TakeSnapshot()).size(), 4500u);
 }
 
 TEST(RowTableTest, ACutOutlivesItsTable) {
   auto table = MakeTable({.width = 1, .initializer = "constant { value: 2 }"});
   MustPull(*table, {1, 2});
-  RowCut cut = table->Cut();
+  RowSnapshot snapshot = table->TakeSnapshot();
   table.reset();
-  EXPECT_EQ(Drain(std::move(cut)), (Rows{{1, {2}}, {2, {2}}}));
+  EXPECT_EQ(Drain(std::move(snapshot)), (Rows{{1, {2}}, {2, {2}}}));
 }
 
 TEST(RowTableTest, WhatACutCopiedIsUsedAgain) {
@@ -303,10 +304,10 @@ TEST(RowTableTest, WhatACutCopiedIsUsedAgain) {
   const std::vector<float> gradients(16 * ids.size(), 1);
   EXPECT_OK(Push(*table, ids, gradients));
   size_t bytes_after_the_first = 0;
-  for (int cuts = 0; cuts < 5; ++cuts) {
-    const RowCut cut = table->Cut();
+  for (int snapshots = 0; snapshots < 5; ++snapshots) {
+    const RowSnapshot snapshot = table->TakeSnapshot();
     EXPECT_OK(Push(*table, ids, gradients));
-    if (cuts == 0) bytes_after_the_first = table->memory_bytes();
+    if (snapshots == 0) bytes_after_the_first = table->memory_bytes();
   }
   EXPECT_EQ(table->memory_bytes(), bytes_after_the_first);
 }
@@ -315,7 +316,7 @@ TEST(RowTableTest, ACutWithoutRowsStillTellsItsUpdates) {
   const auto table = MakeTable({});
   table->AdvanceTo(5);
   int batches = 0;
-  EXPECT_OK(table->Cut().Drain([&](const RowBatch& batch) {
+  EXPECT_OK(table->TakeSnapshot().Drain([&](const RowBatch& batch) {
     ++batches;
     EXPECT_EQ(batch.updates, 5);
     EXPECT_TRUE(batch.ids.empty());
@@ -328,7 +329,7 @@ TEST(RowTableTest, DrainingStopsAtAnError) {
   const auto table = MakeTable({});
   MustPull(*table, {1, 2, 3, 4, 5, 6, 7, 8});
   int batches = 0;
-  EXPECT_THAT(table->Cut().Drain([&](const RowBatch&) {
+  EXPECT_THAT(table->TakeSnapshot().Drain([&](const RowBatch&) {
     ++batches;
     return absl::UnavailableError("disk");
   }),
@@ -346,7 +347,7 @@ TEST(RowTableTest, ARestoredTableGoesOnWithTheSameBits) {
     for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * i;
     const std::vector<float> gradients(7 * ids.size(), .5f);
     EXPECT_OK(Push(*table, ids, gradients));
-    EXPECT_OK(table->Cut().Drain(
+    EXPECT_OK(table->TakeSnapshot().Drain(
         [&](const RowBatch& batch) { return restored->Insert(batch); }));
     EXPECT_EQ(restored->updates(), 1);
     EXPECT_EQ(restored->rows(), table->rows());
@@ -355,7 +356,7 @@ TEST(RowTableTest, ARestoredTableGoesOnWithTheSameBits) {
     const std::vector<float> more(7 * ids.size(), -.25f);
     EXPECT_OK(Push(*table, ids, more));
     EXPECT_OK(Push(*restored, ids, more));
-    EXPECT_EQ(Drain(restored->Cut()), Drain(table->Cut()));
+    EXPECT_EQ(Drain(restored->TakeSnapshot()), Drain(table->TakeSnapshot()));
   }
 }
 
@@ -411,7 +412,7 @@ TEST(RowTableTest, ACutThatIsWrittenWhileRowsChangeMakesNoTableFull) {
   const std::vector<float> gradients(16 * ids.size(), 1);
   ASSERT_OK(Push(*table, ids, gradients));
   {
-    const RowCut cut = table->Cut();
+    const RowSnapshot snapshot = table->TakeSnapshot();
     ASSERT_OK(Push(*table, ids, gradients));
   }
   EXPECT_GT(table->memory_bytes(), size_t{10} << 20);
@@ -474,13 +475,13 @@ TEST(RowTableTest, ConcurrentRequestsLoseNothing) {
       }
     });
   }
-  // Every push is in a cut wholly or not at all.
+  // Every push is in a snapshot wholly or not at all.
   std::thread snapshots([&] {
     while (!done.load()) {
-      RowCut cut = table->Cut();
-      const double updates = cut.updates();
+      RowSnapshot snapshot = table->TakeSnapshot();
+      const double updates = snapshot.updates();
       double sum = 0;
-      for (const auto& [id, row] : Drain(std::move(cut))) {
+      for (const auto& [id, row] : Drain(std::move(snapshot))) {
         EXPECT_TRUE(check_whole(row.data()));
         sum += row[0];
       }
@@ -492,7 +493,7 @@ TEST(RowTableTest, ConcurrentRequestsLoseNothing) {
   snapshots.join();
   EXPECT_EQ(table->updates(), kWorkers * kPushes);
   double sum = 0;
-  for (const auto& [id, row] : Drain(table->Cut())) sum += row[0];
+  for (const auto& [id, row] : Drain(table->TakeSnapshot())) sum += row[0];
   EXPECT_EQ(sum, kWorkers * kPushes * 500);
 }
 

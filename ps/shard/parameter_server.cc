@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "ps/shard/load_table.h"
+#include "ps/shard/load_shard.h"
 #include "ps/shard/write_shard.h"
 
 namespace parasol {
@@ -18,8 +18,8 @@ namespace {
 // The chief has resent a Load that is still running.
 constexpr absl::Duration kLoadWait = absl::Minutes(10);
 
-// For the update at which a synchronous snapshot is to be cut: the workers may
-// be at the step before it.
+// For the update at which a synchronous snapshot is to be taken: the workers
+// may be at the step before it.
 constexpr absl::Duration kCutWait = absl::Minutes(1);
 
 // The same variables, wherever their values came from.
@@ -55,7 +55,7 @@ uint64_t BytesOf(const std::vector<PayloadRef>& payloads) {
   return bytes;
 }
 
-wire::LoadResponse SizesOf(const ParameterTable& table) {
+wire::LoadResponse SizesOf(const ParameterShard& table) {
   wire::LoadResponse response;
   response.set_value_bytes(table.value_bytes());
   response.set_slot_bytes(table.slot_bytes());
@@ -104,8 +104,8 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   absl::Cleanup end = [this, &loaded] { EndLoad(loaded); };
   const absl::Time start = clock_.Now();
   ASSIGN_OR_RETURN(
-      std::unique_ptr<ParameterTable> table,
-      LoadTable(request, {.memory_bytes = options_.memory_limit_bytes,
+      std::unique_ptr<ParameterShard> table,
+      LoadShard(request, {.memory_bytes = options_.memory_limit_bytes,
                           .non_finite = options_.non_finite}),
       _ << options_.task);
   loaded = std::make_shared<Shard>(
@@ -190,16 +190,16 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
-  ParameterTable& table = *(*shard)->table;
-  ASSIGN_OR_RETURN(
-      TableCut cut,
-      request.has_at_updates()
-          ? table.CutAt(request.at_updates(), clock_, kCutWait, is_cancelled)
-          : table.Cut(),
-      _ << options_.task);
+  ParameterShard& table = *(*shard)->table;
+  ASSIGN_OR_RETURN(ShardSnapshot snapshot,
+                   request.has_at_updates()
+                       ? table.TakeSnapshotAt(request.at_updates(), clock_,
+                                              kCutWait, is_cancelled)
+                       : table.TakeSnapshot(),
+                   _ << options_.task);
   ASSIGN_OR_RETURN(
       const durable::CheckpointFile file,
-      WriteShard(std::move(cut), (*shard)->order.shard(),
+      WriteShard(std::move(snapshot), (*shard)->order.shard(),
                  (*shard)->order.num_shards(),
                  absl::StrCat(request.directory(), "/", request.file_name())),
       _ << options_.task);
@@ -209,12 +209,12 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   return response;
 }
 
-void ParameterServer::Execute(const ReceivedRequest& request, size_t operation,
+void ParameterServer::Execute(const ReceivedMessage& request, size_t operation,
                               OperationDone done) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard =
       ShardOf(request.run_id());
   if (!shard.ok()) return Reject(shard.status(), done);
-  ParameterTable& table = *(*shard)->table;
+  ParameterShard& table = *(*shard)->table;
   const uint64_t worker = request.worker_incarnation();
   const wire::Operation& order = request.operation(operation);
   const absl::Span<const PayloadView> payloads = request.payloads(operation);

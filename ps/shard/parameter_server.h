@@ -17,9 +17,9 @@
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
-#include "ps/shard/parameter_table.h"
+#include "ps/shard/parameter_shard.h"
 #include "ps/shard/ps_metrics.h"
-#include "ps/shard/table_cut.h"
+#include "ps/shard/shard_snapshot.h"
 #include "ps/step/non_finite.h"
 
 namespace parasol {
@@ -61,7 +61,7 @@ class ParameterServer {
   // after it returns. `done` is called before that, or later if the operation
   // has to wait: at the latest when the variables are replaced or the server is
   // destroyed.
-  void Execute(const ReceivedRequest& request, size_t operation,
+  void Execute(const ReceivedMessage& request, size_t operation,
                OperationDone done) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Answers every operation and snapshot that waits for other workers'
@@ -74,7 +74,7 @@ class ParameterServer {
  private:
   struct Shard {
     wire::LoadRequest order;
-    std::unique_ptr<ParameterTable> table;
+    std::unique_ptr<ParameterShard> table;
   };
 
   // Marks the server as loading and returns null. If the server already holds

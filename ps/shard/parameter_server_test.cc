@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
-#include "cluster/rpc/chunk.h"
 #include "cluster/rpc/payload.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "proto/checkpoint.pb.h"
@@ -100,7 +100,7 @@ wire::RequestHeader PullRequest(int64_t elements = kElements) {
 std::vector<absl::StatusOr<OperationResult>> ExecuteAll(
     Ps& ps, const wire::RequestHeader& header,
     std::vector<PayloadView> payloads) {
-  const auto request = ReceivedRequest::Create(header, std::move(payloads));
+  const auto request = ReceivedMessage::Create(header, std::move(payloads));
   EXPECT_OK(request);
   std::vector<absl::StatusOr<OperationResult>> results;
   for (size_t i = 0; i < request->size(); ++i) {

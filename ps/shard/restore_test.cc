@@ -16,9 +16,9 @@
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
-#include "ps/shard/load_table.h"
-#include "ps/shard/parameter_table.h"
-#include "ps/shard/table_cut.h"
+#include "ps/shard/load_shard.h"
+#include "ps/shard/parameter_shard.h"
+#include "ps/shard/shard_snapshot.h"
 #include "ps/shard/write_shard.h"
 #include "ps/testing/requests.h"
 #include "storage/checkpoint_store.h"
@@ -61,7 +61,7 @@ std::string Ids(const std::vector<uint64_t>& ids) {
 }
 
 // Pushes the dense part and some rows, other rows at each step.
-void Push(ParameterTable& table, int step, bool is_synchronous = false) {
+void Push(ParameterShard& table, int step, bool is_synchronous = false) {
   PendingResult dense, sparse;
   wire::Push push = MakePush(2 * step + 1, {MakeRange(0, 0, kElements)});
   wire::RowPush row_push;
@@ -81,7 +81,7 @@ void Push(ParameterTable& table, int step, bool is_synchronous = false) {
   ASSERT_OK(sparse.Get());
 }
 
-std::vector<float> Everything(ParameterTable& table) {
+std::vector<float> Everything(ParameterShard& table) {
   PendingResult dense, sparse;
   table.Pull(kWorker, MakePull({MakeRange(0, 0, kElements)}), dense.Done());
   wire::RowPull pull;
@@ -95,7 +95,7 @@ std::vector<float> Everything(ParameterTable& table) {
 }
 
 // The path of a checkpoint that holds what `table` holds.
-std::string Dump(ParameterTable& table, const wire::LoadRequest& order) {
+std::string Dump(ParameterShard& table, const wire::LoadRequest& order) {
   CheckpointStore store = *CheckpointStore::OpenForWriting(absl::StrCat(
       testing::TempDir(), "/",
       testing::UnitTest::GetInstance()->current_test_info()->name()));
@@ -121,8 +121,8 @@ std::string Dump(ParameterTable& table, const wire::LoadRequest& order) {
     assign_slots(order.optimizer(), rows);
   }
   const std::string directory = *store.Begin(1);
-  *manifest.add_file() =
-      *WriteShard(table.Cut(), 0, 1, absl::StrCat(directory, "/shard.sst"));
+  *manifest.add_file() = *WriteShard(table.TakeSnapshot(), 0, 1,
+                                     absl::StrCat(directory, "/shard.sst"));
   EXPECT_OK(store.Commit(directory, manifest));
   return store.PathOf(1);
 }
@@ -131,11 +131,11 @@ class RestoreTest : public testing::TestWithParam<const FieldDescriptor*> {};
 
 TEST_P(RestoreTest, StepDumpRestoreStepGivesTheBitsOfSteppingOn) {
   wire::LoadRequest order = MakeOrder(GetParam());
-  auto table = LoadTable(order, {});
+  auto table = LoadShard(order, {});
   ASSERT_OK(table);
   for (int step = 0; step < 3; ++step) Push(**table, step);
   order.set_checkpoint(Dump(**table, order));
-  auto restored = LoadTable(order, {});
+  auto restored = LoadShard(order, {});
   ASSERT_OK(restored);
   for (int step = 3; step < 6; ++step) {
     Push(**table, step);
@@ -153,16 +153,16 @@ TEST_P(RestoreTest, ARestoredShardJumpsToTheStepOfTheWorkers) {
   wire::LoadRequest order = MakeOrder(GetParam());
   order.mutable_sync()->set_replicas_to_aggregate(1);
   order.mutable_sync()->set_total_replicas(1);
-  auto lost = LoadTable(order, {});
+  auto lost = LoadShard(order, {});
   ASSERT_OK(lost);
   Push(**lost, 0, /*is_synchronous=*/true);
   order.set_checkpoint(Dump(**lost, order));
-  auto restored = LoadTable(order, {});
+  auto restored = LoadShard(order, {});
   ASSERT_OK(restored);
   Push(**restored, 5, /*is_synchronous=*/true);
-  const TableCut cut = (*restored)->Cut();
-  EXPECT_EQ(cut.chunks[0].contents.updates, 6);
-  EXPECT_EQ(cut.tables[0].updates(), 6);
+  const ShardSnapshot snapshot = (*restored)->TakeSnapshot();
+  EXPECT_EQ(snapshot.chunks[0].contents.updates, 6);
+  EXPECT_EQ(snapshot.tables[0].updates(), 6);
 }
 
 // "w" and "moving", which is not trained: 4 elements each.
@@ -181,7 +181,7 @@ wire::LoadRequest MakeOrderWithMovingMean() {
   return order;
 }
 
-void PushBoth(ParameterTable& table, const wire::Push& push, float gradient) {
+void PushBoth(ParameterShard& table, const wire::Push& push, float gradient) {
   PendingResult pushed;
   const std::string elements = Floats(4, gradient);
   table.Push(kWorker, push, {{ViewOf(elements), ViewOf(elements)}},
@@ -190,7 +190,7 @@ void PushBoth(ParameterTable& table, const wire::Push& push, float gradient) {
   ASSERT_OK(pushed.Get());
 }
 
-std::vector<float> Moving(ParameterTable& table) {
+std::vector<float> Moving(ParameterShard& table) {
   PendingResult pulled;
   table.Pull(kWorker, MakePull({MakeRange(1, 0, 4)}), pulled.Done());
   return FloatsOf(pulled.Get()->payloads);
@@ -198,14 +198,14 @@ std::vector<float> Moving(ParameterTable& table) {
 
 TEST(PartOptimizerTest, WhatIsNotTrainedIsSubtractedBeforeAndAfterARestore) {
   wire::LoadRequest order = MakeOrderWithMovingMean();
-  auto table = LoadTable(order, {});
+  auto table = LoadShard(order, {});
   ASSERT_OK(table);
   EXPECT_EQ((*table)->value_bytes(), 8 * sizeof(float));
   EXPECT_EQ((*table)->slot_bytes(), 2 * 4 * sizeof(float));
   const auto both = {MakeRange(0, 0, 4), MakeRange(1, 0, 4)};
   PushBoth(**table, MakePush(1, both), -.25);
   order.set_checkpoint(Dump(**table, order));
-  auto restored = LoadTable(order, {});
+  auto restored = LoadShard(order, {});
   ASSERT_OK(restored);
   PushBoth(**restored, MakePush(2, both), -.5);
   EXPECT_THAT(Moving(**restored), testing::Each(.75));
@@ -215,7 +215,7 @@ TEST(PartOptimizerTest, WhatIsNotTrainedMovesByTheMeanOfAStep) {
   wire::LoadRequest order = MakeOrderWithMovingMean();
   order.mutable_sync()->set_replicas_to_aggregate(2);
   order.mutable_sync()->set_total_replicas(2);
-  auto table = LoadTable(order, {});
+  auto table = LoadShard(order, {});
   ASSERT_OK(table);
   wire::Push push = MakePush(1, {MakeRange(0, 0, 4), MakeRange(1, 0, 4)});
   for (const int replica : {0, 1}) {
@@ -228,11 +228,11 @@ TEST(PartOptimizerTest, WhatIsNotTrainedMovesByTheMeanOfAStep) {
 
 TEST(PartOptimizerTest, ItsSlotsAreThoseOfItsOwnOptimizer) {
   wire::LoadRequest order = MakeOrderWithMovingMean();
-  auto table = LoadTable(order, {});
+  auto table = LoadShard(order, {});
   ASSERT_OK(table);
   order.set_checkpoint(Dump(**table, order));
   order.mutable_part(1)->mutable_optimizer()->mutable_sgd()->set_momentum(.9);
-  EXPECT_THAT(LoadTable(order, {}),
+  EXPECT_THAT(LoadShard(order, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        testing::HasSubstr("\"moving\" has slots []")));
 }
@@ -240,8 +240,8 @@ TEST(PartOptimizerTest, ItsSlotsAreThoseOfItsOwnOptimizer) {
 TEST(PartOptimizerTest, WhatIsNotTrainedTakesNoMemoryForSlots) {
   const wire::LoadRequest order = MakeOrderWithMovingMean();
   const uint64_t bytes = (4 * 3 + 4) * sizeof(float);
-  EXPECT_OK(LoadTable(order, {.memory_bytes = bytes}));
-  EXPECT_THAT(LoadTable(order, {.memory_bytes = bytes - 1}),
+  EXPECT_OK(LoadShard(order, {.memory_bytes = bytes}));
+  EXPECT_THAT(LoadShard(order, {.memory_bytes = bytes - 1}),
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 

@@ -1,5 +1,5 @@
 // Synchronous training at one shard: spec vectors, orders of arrival, workers
-// that are replaced, restores, cuts.
+// that are replaced, restores, snapshots.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -19,11 +19,11 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ps/shard/load_table.h"
-#include "ps/shard/parameter_table.h"
+#include "ps/shard/load_shard.h"
+#include "ps/shard/parameter_shard.h"
 #include "ps/testing/requests.h"
 
 namespace parasol {
@@ -67,11 +67,11 @@ wire::LoadRequest MakeOrder(int replicas_to_aggregate, int total_replicas) {
 class Shard {
  public:
   explicit Shard(const wire::LoadRequest& order)
-      : table_(*LoadTable(order, {})) {}
+      : table_(*LoadShard(order, {})) {}
   Shard(int replicas_to_aggregate, int total_replicas)
       : Shard(MakeOrder(replicas_to_aggregate, total_replicas)) {}
 
-  ParameterTable& table() { return *table_; }
+  ParameterShard& table() { return *table_; }
 
   struct Pushed {
     PendingResult dense, rows;
@@ -128,7 +128,7 @@ class Shard {
                        values.size() * sizeof(T));
   }
 
-  std::unique_ptr<ParameterTable> table_;
+  std::unique_ptr<ParameterShard> table_;
 };
 
 // What the spec's worker w pushes.
@@ -299,40 +299,46 @@ TEST(SynchronousTableTest, AbandoningEndsEveryWait) {
 TEST(SynchronousTableTest, ACutIsTakenAtExactlyItsUpdates) {
   Shard shard(1, 1);
   shard.Push(0, 0, {.v0 = 1});
-  std::optional<absl::StatusOr<TableCut>> cut;
+  std::optional<absl::StatusOr<ShardSnapshot>> snapshot;
   {
-    std::jthread chief(
-        [&] { cut = shard.table().CutAt(3, Clock::Real(), absl::Minutes(1)); });
+    std::jthread chief([&] {
+      snapshot =
+          shard.table().TakeSnapshotAt(3, Clock::Real(), absl::Minutes(1));
+    });
     for (int step = 1; step < 6; ++step) {
       shard.Push(step, 0, {.v0 = 1, .rows = {1}, .of_rows = {.5f}});
     }
   }
   // Armed before or after the third update.
-  if (!cut->ok()) {
-    EXPECT_THAT(cut->status(), StatusIs(absl::StatusCode::kAborted));
+  if (!snapshot->ok()) {
+    EXPECT_THAT(snapshot->status(), StatusIs(absl::StatusCode::kAborted));
     return;
   }
-  EXPECT_EQ((*cut)->chunks[0].contents.updates, 3);
-  EXPECT_THAT((*cut)->chunks[0].contents.value.span(), ElementsAre(-6));
-  EXPECT_EQ((*cut)->tables[0].updates(), 3);
+  EXPECT_EQ((*snapshot)->chunks[0].contents.updates, 3);
+  EXPECT_THAT((*snapshot)->chunks[0].contents.value.span(), ElementsAre(-6));
+  EXPECT_EQ((*snapshot)->tables[0].updates(), 3);
 }
 
 TEST(SynchronousTableTest, ACutNamesWhatIsPastItOrNotYetThere) {
   Shard shard(1, 1);
   shard.Push(0, 0, {.v0 = 1});
-  EXPECT_OK(shard.table().CutAt(1, Clock::Real(), absl::ZeroDuration()));
-  EXPECT_THAT(
-      shard.table().CutAt(0, Clock::Real(), absl::ZeroDuration()).status(),
-      StatusIs(absl::StatusCode::kAborted, HasSubstr("\"v0\"")));
-  EXPECT_THAT(
-      shard.table().CutAt(2, Clock::Real(), absl::ZeroDuration()).status(),
-      StatusIs(absl::StatusCode::kUnavailable,
-               HasSubstr("\"v0\" at element 0 has had 1 of the 2 updates")));
+  EXPECT_OK(
+      shard.table().TakeSnapshotAt(1, Clock::Real(), absl::ZeroDuration()));
+  EXPECT_THAT(shard.table()
+                  .TakeSnapshotAt(0, Clock::Real(), absl::ZeroDuration())
+                  .status(),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("\"v0\"")));
   EXPECT_THAT(
       shard.table()
-          .CutAt(2, Clock::Real(), absl::Minutes(1), [] { return true; })
+          .TakeSnapshotAt(2, Clock::Real(), absl::ZeroDuration())
           .status(),
-      StatusIs(absl::StatusCode::kCancelled));
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("\"v0\" at element 0 has had 1 of the 2 updates")));
+  EXPECT_THAT(shard.table()
+                  .TakeSnapshotAt(2, Clock::Real(), absl::Minutes(1),
+                                  [] { return true; })
+                  .status(),
+              StatusIs(absl::StatusCode::kCancelled));
 }
 
 // Gradients whose sum depends on the order of addition.
@@ -404,7 +410,7 @@ bool Comes(int64_t updates, absl::FunctionRef<void(OperationDone)> start) {
 
 // A worker that computes its replica step by step from what it pulls.
 void Work(Shard& shard, int replica, int steps) {
-  ParameterTable& table = shard.table();
+  ParameterShard& table = shard.table();
   const uint64_t worker = kWorker + replica;
   for (int64_t step = 0; step < steps; ++step) {
     wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});

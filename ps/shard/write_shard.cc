@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "ps/dense/array_pool.h"
 #include "ps/rows/row_checkpoint.h"
-#include "ps/rows/row_cut.h"
+#include "ps/rows/row_snapshot.h"
 #include "ps/shard/dedup_window.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_writer.h"
@@ -16,11 +16,11 @@ namespace parasol {
 namespace {
 
 // The chunks of one variable, all of them array by array.
-absl::Status WriteVariable(absl::Span<TableCut::Chunk> chunks,
+absl::Status WriteVariable(absl::Span<ShardSnapshot::Chunk> chunks,
                            ShardWriter& writer) {
   const int arrays = 1 + chunks[0].contents.slots.size();
   for (int array = kValueArray; array < arrays; ++array) {
-    for (TableCut::Chunk& chunk : chunks) {
+    for (ShardSnapshot::Chunk& chunk : chunks) {
       ArrayRef& values = array == kValueArray ? chunk.contents.value
                                               : chunk.contents.slots[array - 1];
       RETURN_IF_ERROR(
@@ -32,30 +32,32 @@ absl::Status WriteVariable(absl::Span<TableCut::Chunk> chunks,
   return absl::OkStatus();
 }
 
-absl::Status WriteVariables(TableCut& cut, ShardWriter& writer) {
-  for (size_t first = 0, last = 0; first < cut.chunks.size(); first = last) {
-    while (last < cut.chunks.size() &&
-           cut.chunks[last].variable == cut.chunks[first].variable) {
+absl::Status WriteVariables(ShardSnapshot& snapshot, ShardWriter& writer) {
+  for (size_t first = 0, last = 0; first < snapshot.chunks.size();
+       first = last) {
+    while (last < snapshot.chunks.size() &&
+           snapshot.chunks[last].variable == snapshot.chunks[first].variable) {
       ++last;
     }
     RETURN_IF_ERROR(WriteVariable(
-        absl::MakeSpan(cut.chunks).subspan(first, last - first), writer));
+        absl::MakeSpan(snapshot.chunks).subspan(first, last - first), writer));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<durable::CheckpointFile> WriteShard(TableCut cut, uint32_t shard,
+absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
+                                                   uint32_t shard,
                                                    uint32_t num_shards,
                                                    const std::string& path) {
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
-  RETURN_IF_ERROR(WriteVariables(cut, *writer));
-  for (RowCut& table : cut.tables) {
+  RETURN_IF_ERROR(WriteVariables(snapshot, *writer));
+  for (RowSnapshot& table : snapshot.tables) {
     RETURN_IF_ERROR(WriteRows(std::move(table), *writer));
   }
-  for (const auto& [incarnation, window] : cut.dedup) {
+  for (const auto& [incarnation, window] : snapshot.dedup) {
     RETURN_IF_ERROR(writer->AddDedup(
         shard, num_shards,
         {.worker_incarnation = incarnation, .window = window.Serialize()}));

@@ -6,13 +6,14 @@
 
 #include "absl/status/statusor.h"
 #include "proto/checkpoint.pb.h"
-#include "ps/shard/table_cut.h"
+#include "ps/shard/shard_snapshot.h"
 
 namespace parasol {
 
-// Writes the cut of shard `shard` of `num_shards` as one durable file. Lets go
-// of each array as soon as it is written. Errors are ShardWriter's.
-absl::StatusOr<durable::CheckpointFile> WriteShard(TableCut cut, uint32_t shard,
+// Writes the snapshot of shard `shard` of `num_shards` as one durable file.
+// Lets go of each array as soon as it is written. Errors are ShardWriter's.
+absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
+                                                   uint32_t shard,
                                                    uint32_t num_shards,
                                                    const std::string& path);
 

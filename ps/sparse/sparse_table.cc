@@ -28,7 +28,7 @@ SparseTable::SparseTable(std::unique_ptr<RowTable> rows,
       state_(rows_->updates(), rules.origin),
       sums_(rows_->width()) {}
 
-absl::StatusOr<ReceivedRows> SparseTable::Receive(
+absl::StatusOr<ReceivedRows> SparseTable::Parse(
     const wire::RowPush& push, absl::Span<const PayloadView> payloads) const {
   RETURN_IF_ERROR(CheckPayloads(payloads.size(), 2));
   ASSIGN_OR_RETURN(const job::Encoding encoding, EncodingOf(push.encoding()));
@@ -42,7 +42,7 @@ absl::StatusOr<ReceivedRows> SparseTable::Receive(
   return gradients;
 }
 
-absl::StatusOr<ReceivedRows> SparseTable::Receive(
+absl::StatusOr<ReceivedRows> SparseTable::Parse(
     const wire::RowPull& pull, absl::Span<const PayloadView> payloads) const {
   RETURN_IF_ERROR(CheckPayloads(payloads.size(), 1));
   RETURN_IF_ERROR(CheckPullSize(uint64_t{pull.rows()} * rows_->width()));
@@ -117,20 +117,20 @@ void SparseTable::NotifyAt(int64_t updates, uint64_t worker_incarnation,
   state_.NotifyAt(updates, worker_incarnation, std::move(latch), released);
 }
 
-void SparseTable::CaptureAt(int64_t updates,
-                            std::shared_ptr<std::optional<RowCut>> out,
-                            std::shared_ptr<Latch> latch, Released& released) {
+void SparseTable::SnapshotAt(int64_t updates,
+                             std::shared_ptr<std::optional<RowSnapshot>> out,
+                             std::shared_ptr<Latch> latch, Released& released) {
   absl::MutexLock lock(&mu_);
   const auto capture = [this, out]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     rows_->AdvanceTo(state_.updates());
-    out->emplace(rows_->Cut());
+    out->emplace(rows_->TakeSnapshot());
   };
-  state_.CaptureAt(updates, capture, std::move(latch), released);
+  state_.SnapshotAt(updates, capture, std::move(latch), released);
 }
 
-void SparseTable::CancelCapture() {
+void SparseTable::CancelSnapshot() {
   absl::MutexLock lock(&mu_);
-  state_.CancelCapture();
+  state_.CancelSnapshot();
 }
 
 void SparseTable::Abandon(const absl::Status& status, Released& released) {
@@ -158,12 +158,12 @@ absl::StatusOr<SparseTable::Pulled> SparseTable::Pull(
   return pulled;
 }
 
-RowCut SparseTable::Cut() {
+RowSnapshot SparseTable::TakeSnapshot() {
   if (rules_.replicas_to_aggregate > 0) {
     absl::MutexLock lock(&mu_);
     rows_->AdvanceTo(state_.updates());
   }
-  return rows_->Cut();
+  return rows_->TakeSnapshot();
 }
 
 UpdateBounds SparseTable::updates() const {

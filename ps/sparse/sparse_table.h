@@ -15,7 +15,7 @@
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
-#include "ps/rows/row_cut.h"
+#include "ps/rows/row_snapshot.h"
 #include "ps/rows/row_table.h"
 #include "ps/sparse/received_rows.h"
 #include "ps/sparse/row_accumulator.h"
@@ -41,11 +41,11 @@ class SparseTable {
   //   InvalidArgument  the number of payloads, their sizes or the encoding are
   //                    wrong.
   //   OutOfRange       an element is not finite; the message names it.
-  absl::StatusOr<ReceivedRows> Receive(
+  absl::StatusOr<ReceivedRows> Parse(
       const wire::RowPush& push, absl::Span<const PayloadView> payloads) const;
   // Returns the ids of a pull. Errors as above; InvalidArgument also if the
   // answer is over 48 MiB.
-  absl::StatusOr<ReceivedRows> Receive(
+  absl::StatusOr<ReceivedRows> Parse(
       const wire::RowPull& pull, absl::Span<const PayloadView> payloads) const;
 
   // Makes one update; asynchronous training only.
@@ -63,10 +63,11 @@ class SparseTable {
   void NotifyAt(int64_t updates, uint64_t worker_incarnation,
                 std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CaptureAt(int64_t updates, std::shared_ptr<std::optional<RowCut>> out,
-                 std::shared_ptr<Latch> latch, Released& released)
+  void SnapshotAt(int64_t updates,
+                  std::shared_ptr<std::optional<RowSnapshot>> out,
+                  std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CancelCapture() ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -79,7 +80,7 @@ class SparseTable {
   absl::StatusOr<Pulled> Pull(const ReceivedRows& ids,
                               job::Encoding encoding) const;
 
-  RowCut Cut() ABSL_LOCKS_EXCLUDED(mu_);
+  RowSnapshot TakeSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
   UpdateBounds updates() const ABSL_LOCKS_EXCLUDED(mu_);
   size_t memory_bytes() const { return rows_->memory_bytes(); }
 

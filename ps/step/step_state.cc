@@ -72,19 +72,19 @@ void StepState::NotifyWhenComplete(const StepPush& push,
        released);
 }
 
-void StepState::CaptureAt(int64_t updates, std::function<void()> capture,
-                          std::shared_ptr<Latch> latch, Released& released) {
-  capture_ = {.updates = updates,
-              .capture = std::move(capture),
-              .latch = std::move(latch)};
-  CaptureIfDue(released);
+void StepState::SnapshotAt(int64_t updates, std::function<void()> capture,
+                           std::shared_ptr<Latch> latch, Released& released) {
+  pending_snapshot_ = {.updates = updates,
+                       .capture = std::move(capture),
+                       .latch = std::move(latch)};
+  SnapshotIfDue(released);
 }
 
-void StepState::CancelCapture() { capture_ = Capture(); }
+void StepState::CancelSnapshot() { pending_snapshot_ = PendingSnapshot(); }
 
 void StepState::Abandon(const absl::Status& status, Released& released) {
   abandoned_ = status;
-  CaptureIfDue(released);
+  SnapshotIfDue(released);
   for (Waiter& waiter : std::exchange(waiters_, {})) {
     Wait(std::move(waiter), released);
   }
@@ -105,7 +105,7 @@ void StepState::Advance(int64_t updates, Released& released) {
   updates_ = updates;
   replicas_.clear();
   workers_.clear();
-  CaptureIfDue(released);
+  SnapshotIfDue(released);
   const auto waits = [this](const Waiter& waiter) {
     return waiter.updates > updates_;
   };
@@ -117,19 +117,19 @@ void StepState::Advance(int64_t updates, Released& released) {
   waiters_.erase(done, waiters_.end());
 }
 
-void StepState::CaptureIfDue(Released& released) {
-  if (capture_.latch == nullptr) return;
-  if (updates_ == capture_.updates) {
-    capture_.capture();
-  } else if (updates_ < capture_.updates) {
+void StepState::SnapshotIfDue(Released& released) {
+  if (pending_snapshot_.latch == nullptr) return;
+  if (updates_ == pending_snapshot_.updates) {
+    pending_snapshot_.capture();
+  } else if (updates_ < pending_snapshot_.updates) {
     if (abandoned_.ok()) return;
-    capture_.latch->Fail(abandoned_);
+    pending_snapshot_.latch->Fail(abandoned_);
   } else {
-    capture_.latch->Fail(absl::AbortedError(absl::StrCat(
-        "has had ", updates_, " updates, not ", capture_.updates)));
+    pending_snapshot_.latch->Fail(absl::AbortedError(absl::StrCat(
+        "has had ", updates_, " updates, not ", pending_snapshot_.updates)));
   }
-  released.Add(std::move(capture_.latch));
-  CancelCapture();
+  released.Add(std::move(pending_snapshot_.latch));
+  CancelSnapshot();
 }
 
 void StepState::Wait(Waiter waiter, Released& released) {

@@ -73,9 +73,9 @@ class StepState {
   // Calls `capture`, under the owner's lock, at exactly `updates`, then counts
   // `latch` down; fails it with Aborted if the number of updates is past that.
   // One at a time.
-  void CaptureAt(int64_t updates, std::function<void()> capture,
-                 std::shared_ptr<Latch> latch, Released& released);
-  void CancelCapture();
+  void SnapshotAt(int64_t updates, std::function<void()> capture,
+                  std::shared_ptr<Latch> latch, Released& released);
+  void CancelSnapshot();
 
   // Fails the latches that wait, and those that come later, with `status`.
   void Abandon(const absl::Status& status, Released& released);
@@ -86,7 +86,7 @@ class StepState {
     bool has_gradient = false;
     std::shared_ptr<Latch> latch = nullptr;
   };
-  struct Capture {
+  struct PendingSnapshot {
     int64_t updates = 0;
     std::function<void()> capture = nullptr;
     std::shared_ptr<Latch> latch = nullptr;
@@ -94,7 +94,7 @@ class StepState {
 
   void JumpTo(int64_t updates, Released& released);
   void Advance(int64_t updates, Released& released);
-  void CaptureIfDue(Released& released);
+  void SnapshotIfDue(Released& released);
   void Wait(Waiter waiter, Released& released);
   bool HasPushed(uint64_t worker_incarnation) const;
 
@@ -107,7 +107,7 @@ class StepState {
   // The workers that pushed to the current step, duplicates included.
   std::vector<uint64_t> workers_;
   std::vector<Waiter> waiters_;
-  Capture capture_;  // none while its latch is null
+  PendingSnapshot pending_snapshot_;  // none while its latch is null
   absl::Status abandoned_;
 };
 

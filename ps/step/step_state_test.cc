@@ -126,7 +126,7 @@ TEST(StepStateTest, ACaptureIsTakenAtExactlyItsUpdate) {
   int64_t captured_at = -1;
   {
     Released released;
-    state.CaptureAt(
+    state.SnapshotAt(
         2, [&] { captured_at = state.updates(); }, capture.latch, released);
   }
   Complete(state);
@@ -144,8 +144,8 @@ TEST(StepStateTest, ACaptureOfWhatIsOverIsAborted) {
   const auto never = [] { FAIL(); };
   {
     Released released;
-    state.CaptureAt(2, never, late.latch, released);
-    state.CaptureAt(4, never, jumped.latch, released);
+    state.SnapshotAt(2, never, late.latch, released);
+    state.SnapshotAt(4, never, jumped.latch, released);
   }
   EXPECT_THAT(late.outcome->status, StatusIs(absl::StatusCode::kAborted));
   Enter(state, {5, 0, kWorker});
@@ -158,10 +158,10 @@ TEST(StepStateTest, OnceItIsAbandonedNobodyWaits) {
   NotifyAt(state, 1, kWorker, before);
   {
     Released released;
-    state.CaptureAt(
+    state.SnapshotAt(
         1, [] { FAIL(); }, capture.latch, released);
     state.Abandon(absl::UnavailableError("gone"), released);
-    state.CaptureAt(
+    state.SnapshotAt(
         1, [] { FAIL(); }, late_capture.latch, released);
   }
   NotifyAt(state, 1, kWorker, after);

@@ -11,7 +11,7 @@
 #include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/channel.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/server.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/grpcpp.h"

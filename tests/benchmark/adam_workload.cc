@@ -48,7 +48,7 @@ struct Arrays {
   Array second;
 };
 
-class ArrayLane : public Lane {
+class ArrayLane : public WorkQueue {
  public:
   explicit ArrayLane(size_t count) : count_(count), arrays_(count) {}
 

@@ -8,7 +8,7 @@
 
 #include "tests/benchmark/contender.h"
 #include "tests/benchmark/contents.h"
-#include "tests/benchmark/lane.h"
+#include "tests/benchmark/work_queue.h"
 
 namespace parasol {
 
@@ -25,28 +25,30 @@ struct Share {
 
 // Makes a lane that exchanges one variable after the other. Counts each byte
 // once, even if it is both pushed and pulled.
-std::unique_ptr<Lane> MakeVariableLane(Session& session,
-                                       const Contents& contents,
-                                       Direction direction, const Share& share);
+std::unique_ptr<WorkQueue> MakeVariableLane(Session& session,
+                                            const Contents& contents,
+                                            Direction direction,
+                                            const Share& share);
 
 // Makes a lane whose piece is a whole training step: all variables are pushed
 // and pulled. Counts steps.
 enum class StepAs { kOneExchange, kExchangePerVariable };
-std::unique_ptr<Lane> MakeStepLane(Session& session, const Contents& contents,
-                                   StepAs as);
+std::unique_ptr<WorkQueue> MakeStepLane(Session& session,
+                                        const Contents& contents, StepAs as);
 
 // Makes a lane of requests of kRowsPerRequest random rows each, out of `rows`
 // rows that all lanes together use. All rows exist when the function returns.
 // Counts rows.
 inline constexpr size_t kRowsPerRequest = 10000;
-std::unique_ptr<Lane> MakeRowLane(Session& session, const Contents& contents,
-                                  Direction direction, const Share& share,
-                                  size_t rows);
+std::unique_ptr<WorkQueue> MakeRowLane(Session& session,
+                                       const Contents& contents,
+                                       Direction direction, const Share& share,
+                                       size_t rows);
 
 // Makes a lane of pushes of kRowsPerRequest rows that do not exist yet. Counts
 // rows.
-std::unique_ptr<Lane> MakeGrowthLane(Session& session,
-                                     const Contents& contents);
+std::unique_ptr<WorkQueue> MakeGrowthLane(Session& session,
+                                          const Contents& contents);
 
 }  // namespace parasol
 

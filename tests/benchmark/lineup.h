@@ -33,7 +33,8 @@ struct Settings {
 size_t WindowOf(size_t bytes, size_t sessions);
 
 // Returns an entrant: `contender` with a lane in each of its sessions.
-using MakeLane = std::function<std::unique_ptr<Lane>(Session&, const Share&)>;
+using MakeLane =
+    std::function<std::unique_ptr<WorkQueue>(Session&, const Share&)>;
 Entrant Enter(Contender contender, size_t exchange_bytes,
               const MakeLane& make_lane, Target target = {});
 

@@ -18,7 +18,7 @@ struct Samples {
 };
 
 // Returns the amount done by `end` or little later.
-double Work(Lane& lane, size_t window, absl::Time end) {
+double Work(WorkQueue& lane, size_t window, absl::Time end) {
   Clock& clock = Clock::Real();
   size_t started = 0;
   size_t finished = 0;
@@ -34,7 +34,8 @@ double Work(Lane& lane, size_t window, absl::Time end) {
   return lane.amount() * started;
 }
 
-void TimePieces(Lane& lane, absl::Duration time, std::vector<double>& seconds) {
+void TimePieces(WorkQueue& lane, absl::Duration time,
+                std::vector<double>& seconds) {
   Clock& clock = Clock::Real();
   absl::Time now = clock.Now();
   const absl::Time end = now + time;
@@ -60,7 +61,7 @@ std::optional<MemoryUse> MemoryOf(const Contender& contender) {
 
 }  // namespace
 
-double Throughput(const std::vector<std::unique_ptr<Lane>>& lanes,
+double Throughput(const std::vector<std::unique_ptr<WorkQueue>>& lanes,
                   size_t window, absl::Duration time) {
   const absl::Time start = Clock::Real().Now();
   std::vector<double> amounts(lanes.size());

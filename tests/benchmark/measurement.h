@@ -9,8 +9,8 @@
 
 #include "absl/time/time.h"
 #include "tests/benchmark/contender.h"
-#include "tests/benchmark/lane.h"
 #include "tests/benchmark/target.h"
+#include "tests/benchmark/work_queue.h"
 
 namespace parasol {
 
@@ -22,7 +22,7 @@ struct MeasurementPlan {
 // A contender with its work.
 struct Entrant {
   Contender contender;
-  std::vector<std::unique_ptr<Lane>> lanes = {};
+  std::vector<std::unique_ptr<WorkQueue>> lanes = {};
   size_t window = 1;  // pieces in flight in each lane
   Target target = {};
 };
@@ -45,7 +45,7 @@ struct Measurement {
 
 // Returns the amount of work that `lanes` do per second, with `window` pieces
 // in flight in each, measured for `time`.
-double Throughput(const std::vector<std::unique_ptr<Lane>>& lanes,
+double Throughput(const std::vector<std::unique_ptr<WorkQueue>>& lanes,
                   size_t window, absl::Duration time);
 
 // Measures all entrants in turn, repetition by repetition, so that other work

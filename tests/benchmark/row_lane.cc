@@ -20,7 +20,7 @@ uint64_t IdOf(uint64_t n) {
   return id ^ (id >> 31);
 }
 
-class GrowthLane : public Lane {
+class GrowthLane : public WorkQueue {
  public:
   GrowthLane(Session& session, const Contents& contents, size_t first = 0,
              size_t stride = 1)
@@ -48,7 +48,7 @@ class GrowthLane : public Lane {
   const std::vector<float> gradients_;
 };
 
-class RowLane : public Lane {
+class RowLane : public WorkQueue {
  public:
   RowLane(Session& session, const Contents& contents, Direction direction,
           const Share& share, size_t rows)
@@ -95,14 +95,15 @@ class RowLane : public Lane {
 
 }  // namespace
 
-std::unique_ptr<Lane> MakeRowLane(Session& session, const Contents& contents,
-                                  Direction direction, const Share& share,
-                                  size_t rows) {
+std::unique_ptr<WorkQueue> MakeRowLane(Session& session,
+                                       const Contents& contents,
+                                       Direction direction, const Share& share,
+                                       size_t rows) {
   return std::make_unique<RowLane>(session, contents, direction, share, rows);
 }
 
-std::unique_ptr<Lane> MakeGrowthLane(Session& session,
-                                     const Contents& contents) {
+std::unique_ptr<WorkQueue> MakeGrowthLane(Session& session,
+                                          const Contents& contents) {
   return std::make_unique<GrowthLane>(session, contents);
 }
 

@@ -44,7 +44,7 @@ size_t RequestBytes(const Contents& contents) {
 }
 
 // Seconds of each request that adds rows until there are so many.
-std::vector<double> Grow(Lane& lane, size_t rows) {
+std::vector<double> Grow(WorkQueue& lane, size_t rows) {
   std::vector<double> seconds;
   for (size_t added = 0; added < rows; added += kRowsPerRequest) {
     const absl::Time start = Clock::Real().Now();

@@ -7,7 +7,7 @@ namespace {
 
 constexpr float kGradient = 1e-3f;
 
-class VariableLane : public Lane {
+class VariableLane : public WorkQueue {
  public:
   VariableLane(Session& session, const Contents& contents, Direction direction,
                const Share& share)
@@ -46,7 +46,7 @@ class VariableLane : public Lane {
   size_t started_ = 0;
 };
 
-class StepLane : public Lane {
+class StepLane : public WorkQueue {
  public:
   StepLane(Session& session, const Contents& contents, StepAs as)
       : session_(session),
@@ -92,15 +92,15 @@ std::string NameOf(Direction direction) {
   return "";
 }
 
-std::unique_ptr<Lane> MakeVariableLane(Session& session,
-                                       const Contents& contents,
-                                       Direction direction,
-                                       const Share& share) {
+std::unique_ptr<WorkQueue> MakeVariableLane(Session& session,
+                                            const Contents& contents,
+                                            Direction direction,
+                                            const Share& share) {
   return std::make_unique<VariableLane>(session, contents, direction, share);
 }
 
-std::unique_ptr<Lane> MakeStepLane(Session& session, const Contents& contents,
-                                   StepAs as) {
+std::unique_ptr<WorkQueue> MakeStepLane(Session& session,
+                                        const Contents& contents, StepAs as) {
   return std::make_unique<StepLane>(session, contents, as);
 }
 

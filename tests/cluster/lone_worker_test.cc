@@ -17,8 +17,8 @@
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
-#include "ps/shard/load_table.h"
-#include "ps/shard/parameter_table.h"
+#include "ps/shard/load_shard.h"
+#include "ps/shard/parameter_shard.h"
 #include "ps/shard/write_shard.h"
 #include "ps/testing/requests.h"
 #include "storage/checkpoint_reader.h"
@@ -113,7 +113,7 @@ void Push(LocalParameters& parameters, int step) {
   ASSERT_OK(parameters.Push(push)->Wait());
 }
 
-void Push(ParameterTable& ps, int step) {
+void Push(ParameterShard& ps, int step) {
   const std::vector<uint64_t> ids = IdsOf(step);
   const std::string id_bytes = BytesOf(ids),
                     gradient = BytesOf(SomeFloats(kElements, step)),
@@ -155,7 +155,7 @@ std::vector<float> Everything(LocalParameters& parameters) {
   return all;
 }
 
-std::vector<float> Everything(ParameterTable& ps) {
+std::vector<float> Everything(ParameterShard& ps) {
   PendingResult dense;
   ps.Pull(kWorker,
           MakePull({MakeRange(0, 0, kElements), MakeRange(1, 0, kElements)}),
@@ -190,9 +190,9 @@ class LoneWorkerTest : public testing::TestWithParam<const FieldDescriptor*> {
       return writer->Finish();
     });
   }
-  std::string Save(ParameterTable& ps, int64_t step) {
+  std::string Save(ParameterShard& ps, int64_t step) {
     return Commit(step, [&](const std::string& path) {
-      return WriteShard(ps.Cut(), 0, 1, path);
+      return WriteShard(ps.TakeSnapshot(), 0, 1, path);
     });
   }
 
@@ -216,7 +216,7 @@ class LoneWorkerTest : public testing::TestWithParam<const FieldDescriptor*> {
 
 TEST_P(LoneWorkerTest, HoldsWhatAPsHolds) {
   const auto local = Local();
-  const auto ps = LoadTable(MakeOrder(job_), {});
+  const auto ps = LoadShard(MakeOrder(job_), {});
   ASSERT_OK(ps);
   EXPECT_EQ(Everything(*local), Everything(**ps));
   for (int step = 0; step < 6; ++step) {
@@ -231,7 +231,7 @@ TEST_P(LoneWorkerTest, APsGoesOnFromItsCheckpointAndBackAgain) {
   for (int step = 0; step < 3; ++step) Push(*alone, step);
   wire::LoadRequest order = MakeOrder(job_);
   order.set_checkpoint(Save(*alone, 3));
-  const auto ps = LoadTable(order, {});
+  const auto ps = LoadShard(order, {});
   ASSERT_OK(ps);
   for (int step = 3; step < 6; ++step) {
     Push(*alone, step);

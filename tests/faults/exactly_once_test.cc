@@ -9,7 +9,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "gtest/gtest.h"
 #include "tests/faults/push_simulation.h"
 
@@ -33,7 +33,7 @@ Options ShapedBy(uint64_t seed) {
   options.seed = seed;
   options.workers = 1 + seed % 4;
   options.lanes = 1 + seed / 4 % 3;
-  options.message_requests = seed % 5 == 0 ? 1 : 4;
+  options.message_operations = seed % 5 == 0 ? 1 : 4;
   options.stream_ends = seed % 3 == 0 ? 100 : 20;
   return options;
 }
@@ -77,7 +77,7 @@ TEST(ExactlyOnceTest, NothingIsAppliedTwiceWhenTheOutboxStopsAtTheWindow) {
                                        .workers = 2,
                                        .lanes = 3,
                                        .pushes = 4000,
-                                       .message_requests = 50,
+                                       .message_operations = 50,
                                        .stream_ends = 5,
                                        .restores = 1,
                                        .starve_first_lane = true});

@@ -15,11 +15,11 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
-#include "ps/dense/dense_table.h"
+#include "ps/dense/dense_parts.h"
+#include "ps/dense/part_layout.h"
 #include "ps/dense/part_optimizers.h"
-#include "ps/dense/table_layout.h"
 #include "ps/operation/operation.h"
-#include "ps/shard/table_cut.h"
+#include "ps/shard/shard_snapshot.h"
 #include "ps/sparse/sparse_table.h"
 #include "ps/step/training_rules.h"
 
@@ -32,7 +32,7 @@ constexpr std::array<size_t, 3> kPartElements = {1, 5, 9};
 // A schedule that takes more does not end.
 constexpr size_t kStepsPerPush = 2000;
 
-TableLayout MakeLayout() {
+PartLayout MakeLayout() {
   google::protobuf::RepeatedPtrField<wire::PartSpec> parts;
   for (size_t i = 0; i < kPartElements.size(); ++i) {
     wire::PartSpec& part = *parts.Add();
@@ -41,7 +41,7 @@ TableLayout MakeLayout() {
     part.add_variable_shape(kPartElements[i]);
     part.set_elements(kPartElements[i]);
   }
-  auto layout = TableLayout::Create(parts, /*max_elements=*/UINT64_MAX);
+  auto layout = PartLayout::Create(parts, /*max_elements=*/UINT64_MAX);
   CHECK(layout.ok()) << layout.status();
   return *std::move(layout);
 }
@@ -54,18 +54,18 @@ std::unique_ptr<const Optimizer> MakeSubtraction() {
   return *std::move(optimizer);
 }
 
-std::vector<std::vector<float>> ValuesOfParts(ParameterTable& table) {
+std::vector<std::vector<float>> ValuesOfParts(ParameterShard& table) {
   std::vector<std::vector<float>> parts;
-  for (const TableCut::Chunk& chunk : table.Cut().chunks) {
+  for (const ShardSnapshot::Chunk& chunk : table.TakeSnapshot().chunks) {
     const absl::Span<const float> values = chunk.contents.value.span();
     parts.emplace_back(values.begin(), values.end());
   }
   return parts;
 }
 
-std::unique_ptr<ParameterTable> MakeTable(
+std::unique_ptr<ParameterShard> MakeTable(
     const std::vector<std::vector<float>>& values, const DedupWindows& dedup) {
-  auto dense = DenseTable::Create(
+  auto dense = DenseParts::Create(
       MakeLayout(), PartOptimizers(MakeSubtraction()), TrainingRules(),
       [&](const wire::PartSpec& part, int, int64_t first,
           absl::Span<float> out) -> absl::StatusOr<int64_t> {
@@ -74,7 +74,7 @@ std::unique_ptr<ParameterTable> MakeTable(
         return 0;
       });
   CHECK(dense.ok()) << dense.status();
-  return std::make_unique<ParameterTable>(
+  return std::make_unique<ParameterShard>(
       *std::move(dense), std::vector<std::unique_ptr<SparseTable>>(),
       /*sync=*/std::nullopt, dedup);
 }
@@ -96,10 +96,10 @@ DedupWindows ReadBack(const DedupWindows& windows) {
   return read;
 }
 
-std::vector<PayloadView> PayloadsOf(const ShardRequest& request) {
+std::vector<PayloadView> PayloadsOf(const ShardOperation& request) {
   std::vector<PayloadView> payloads;
   const char* next = reinterpret_cast<const char*>(request.payload.get());
-  for (const ShardRequest::Range& range : request.ranges) {
+  for (const ShardOperation::Range& range : request.ranges) {
     const size_t bytes = range.count * sizeof(float);
     payloads.emplace_back(
         std::vector<absl::string_view>{absl::string_view(next, bytes)});
@@ -124,15 +124,15 @@ PushSimulation::PushSimulation(const Options& options)
   for (size_t i = 0; i < options_.workers; ++i) {
     Worker& worker = workers_.emplace_back(
         options_.lanes,
-        ShardOutbox::Limits{.message_requests = options_.message_requests});
+        ShardOutbox::Limits{.message_operations = options_.message_operations});
     worker.incarnation = 100 + i;
   }
 }
 
 // One to three of the parts, each element from 1 to 8.
 void PushSimulation::StartPush(Worker& worker) {
-  auto request = std::make_shared<ShardRequest>();
-  request->kind = ShardRequest::Kind::kPush;
+  auto request = std::make_shared<ShardOperation>();
+  request->kind = ShardOperation::Kind::kPush;
   request->lane = Below(options_.lanes);
   const size_t skipped = Below(kPartElements.size() + 1);
   std::vector<float> gradient;
@@ -159,7 +159,7 @@ bool PushSimulation::IsStarved(const Worker& worker, size_t lane) const {
 
 void PushSimulation::Transmit(Worker& worker, size_t lane) {
   Message message = worker.outbox.Take(lane);
-  for (const ShardOutbox::RequestPtr& request : message) {
+  for (const ShardOutbox::OperationPtr& request : message) {
     if (std::exchange(request->was_sent, true)) ++report_.sent_again;
     worker.unanswered.insert(request->sequence);
     report_.max_ahead = std::max(
@@ -174,7 +174,7 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
   if (stream.to_shard.empty()) return;
   const Message message = std::move(stream.to_shard.front());
   stream.to_shard.pop_front();
-  for (const ShardOutbox::RequestPtr& request : message) {
+  for (const ShardOutbox::OperationPtr& request : message) {
     wire::Push push;
     uint64_t incarnation = worker.incarnation;
     push.set_sequence(request->sequence);
@@ -182,7 +182,7 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
       push.set_sequence(fresh_identity_++);
       incarnation = 1;
     }
-    for (const ShardRequest::Range& range : request->ranges) {
+    for (const ShardOperation::Range& range : request->ranges) {
       wire::TensorRange& on_wire = *push.add_range();
       on_wire.set_part(range.part);
       on_wire.set_count(range.count);
@@ -209,11 +209,11 @@ void PushSimulation::Acknowledge(Worker& worker, size_t lane) {
   std::swap(answers[Below(answers.size())], answers.back());
   const uint64_t id = answers.back();
   answers.pop_back();
-  const ShardOutbox::RequestPtr request = worker.outbox.Answer(lane, id);
+  const ShardOutbox::OperationPtr request = worker.outbox.Answer(lane, id);
   CHECK(request != nullptr) << "answered twice";
   worker.unanswered.erase(request->sequence);
   const auto* gradient = reinterpret_cast<const float*>(request->payload.get());
-  for (const ShardRequest::Range& range : request->ranges) {
+  for (const ShardOperation::Range& range : request->ranges) {
     const size_t first = FirstElement(range.part);
     for (size_t i = 0; i < range.count; ++i) {
       report_.acknowledged[first + i] += *gradient++;
@@ -242,12 +242,12 @@ void PushSimulation::DeliverLate(Worker& worker) {
   worker.ghosts.pop_back();
 }
 
-// Between a cut and the shard that is restored from it nothing has been
+// Between a snapshot and the shard that is restored from it nothing has been
 // applied: what is in flight to the one reaches the other.
 void PushSimulation::Restore() {
   const DedupWindows windows = options_.mutant == Mutant::kForgetsWhenRestored
                                    ? DedupWindows()
-                                   : ReadBack(table_->Cut().dedup);
+                                   : ReadBack(table_->TakeSnapshot().dedup);
   table_ = MakeTable(ValuesOfParts(*table_), windows);
   ++report_.restores;
 }

@@ -11,7 +11,7 @@
 
 #include "cluster/client/shard_outbox.h"
 #include "ps/shard/dedup_window.h"
-#include "ps/shard/parameter_table.h"
+#include "ps/shard/parameter_shard.h"
 
 namespace parasol {
 
@@ -24,7 +24,7 @@ namespace parasol {
 // its messages are lost or reach the shard later, even after they were sent
 // again on the next stream and answered there. Answers are lost, are delayed,
 // and overtake each other. The shard is replaced by one that was restored from
-// its cut.
+// its snapshot.
 //
 // All gradients are small integers and the optimizer subtracts them, so sums in
 // float32 are exact.
@@ -45,7 +45,7 @@ class PushSimulation {
     // Number of pushes of each worker.
     size_t pushes = 40;
     // Largest number of requests in one message.
-    size_t message_requests = 4;
+    size_t message_operations = 4;
     // Expected number of these events in a thousand steps.
     size_t stream_ends = 30;
     size_t restores = 5;
@@ -119,7 +119,7 @@ class PushSimulation {
   const Options options_;
   std::mt19937_64 random_;
   std::vector<Worker> workers_;
-  std::unique_ptr<ParameterTable> table_;
+  std::unique_ptr<ParameterShard> table_;
   uint64_t fresh_identity_ = 1;
   Report report_;
 };

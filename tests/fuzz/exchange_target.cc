@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "base/log.h"
-#include "cluster/rpc/chunk.h"
 #include "cluster/rpc/library_log.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/tensor_frame.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "ps/operation/operation.h"
@@ -74,7 +74,7 @@ uint64_t PulledBytes(const OperationResult& result) {
 }
 
 // Pulls of all dense variables and of the rows that the valid messages name.
-ReceivedRequest PullOfAll(absl::string_view run) {
+ReceivedMessage PullOfAll(absl::string_view run) {
   static constexpr uint64_t kIds[] = {1, 2, UINT64_MAX};
   wire::RequestHeader header;
   header.set_run_id(std::string(run));
@@ -90,15 +90,15 @@ ReceivedRequest PullOfAll(absl::string_view run) {
   }
   const PayloadView ids(
       {absl::string_view(reinterpret_cast<const char*>(kIds), sizeof(kIds))});
-  absl::StatusOr<ReceivedRequest> request =
-      ReceivedRequest::Create(std::move(header), {ids, ids});
+  absl::StatusOr<ReceivedMessage> request =
+      ReceivedMessage::Create(std::move(header), {ids, ids});
   CHECK(request.ok()) << request.status();
   return *std::move(request);
 }
 
 // The values and how many updates they have had.
 std::string StateOf(ParameterServer& server, absl::string_view run) {
-  const ReceivedRequest request = PullOfAll(run);
+  const ReceivedMessage request = PullOfAll(run);
   std::string state;
   for (size_t i = 0; i < request.size(); ++i) {
     server.Execute(request, i, [&](absl::StatusOr<OperationResult> result) {
@@ -177,8 +177,8 @@ ExchangeTarget::Outcome ExchangeTarget::Feed(absl::string_view bytes,
   const absl::StatusOr<SharedPayloads::Hold> hold =
       shared_ps_->Receive(header.shared_payload(), payloads);
   if (!hold.ok()) return {};
-  const absl::StatusOr<ReceivedRequest> request =
-      ReceivedRequest::Create(std::move(header), std::move(payloads));
+  const absl::StatusOr<ReceivedMessage> request =
+      ReceivedMessage::Create(std::move(header), std::move(payloads));
   if (!request.ok()) return {};
   Outcome outcome{.is_request = true};
   Ps& ps =
@@ -200,7 +200,7 @@ ExchangeTarget::Outcome ExchangeTarget::Feed(absl::string_view bytes,
 }
 
 std::shared_ptr<ExchangeTarget::Answer> ExchangeTarget::Execute(
-    Ps& ps, const ReceivedRequest& request, size_t operation) {
+    Ps& ps, const ReceivedMessage& request, size_t operation) {
   const auto answer = std::make_shared<Answer>();
   ps.server.Execute(request, operation,
                     [answer](absl::StatusOr<OperationResult> result) {

@@ -59,7 +59,7 @@ class ExchangeTarget {
     bool is_error = false;
   };
 
-  std::shared_ptr<Answer> Execute(Ps& ps, const ReceivedRequest& request,
+  std::shared_ptr<Answer> Execute(Ps& ps, const ReceivedMessage& request,
                                   size_t operation);
   void FillSharedMemory();
   void BeginAnew();

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "absl/types/span.h"
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cluster/rpc/chunk.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "proto/parameter.pb.h"
 
 // The contents of the fuzz target's ps, and valid messages for them.

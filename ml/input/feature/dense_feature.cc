@@ -52,7 +52,7 @@ absl::Status DenseFeatureReader::CheckDefaults() const {
   return absl::OkStatus();
 }
 
-absl::Status DenseFeatureReader::Append(const Row& row,
+absl::Status DenseFeatureReader::Append(const ColumnValues& row,
                                         std::vector<float>& values) const {
   for (const Column& column : columns_) {
     const std::vector<FieldValue>& found = row[column.slot];

@@ -28,7 +28,8 @@ class DenseFeatureReader {
   // returned OK.
   //   DataLoss  a value is not a number, is missing without a default_value, or
   //             there are too many or too few: names the column.
-  absl::Status Append(const Row& row, std::vector<float>& values) const;
+  absl::Status Append(const ColumnValues& row,
+                      std::vector<float>& values) const;
 
  private:
   struct Column {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 
 // Returns the values of an input whose column i is row[i].
 absl::StatusOr<std::vector<float>> ValuesOf(const std::string& input,
-                                            const Row& row) {
+                                            const ColumnValues& row) {
   const auto spec = FromText<job::DenseInput>(input);
   std::vector<size_t> slots(spec.column_size());
   for (size_t i = 0; i < slots.size(); ++i) slots[i] = i;
@@ -28,8 +28,8 @@ absl::StatusOr<std::vector<float>> ValuesOf(const std::string& input,
   return values;
 }
 
-Row Texts(const std::vector<absl::string_view>& texts) {
-  Row row;
+ColumnValues Texts(const std::vector<absl::string_view>& texts) {
+  ColumnValues row;
   for (const absl::string_view text : texts)
     row.push_back({FieldValue::Text(text)});
   return row;

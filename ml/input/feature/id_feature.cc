@@ -57,7 +57,7 @@ uint64_t ValuesOf(const job::IdColumn& column) {
 IdColumnReader::IdColumnReader(const job::IdColumn& column,
                                std::vector<size_t> slots, uint64_t offset)
     : spec_(column),
-      slots_(std::move(slots)),
+      columns_(std::move(slots)),
       offset_(offset),
       values_(ValuesOf(column)) {
   for (const std::string& name : column.name()) names_.AddPart(name);
@@ -71,10 +71,10 @@ uint64_t IdColumnReader::id_space() const {
   return values_ + (spec_.missing() == job::IdColumn::NO_ID ? 0 : 1);
 }
 
-absl::Status IdColumnReader::Append(const Row& row,
+absl::Status IdColumnReader::Append(const ColumnValues& row,
                                     std::vector<uint64_t>& ids) const {
-  if (slots_.size() > 1) return AppendCross(row, ids);
-  const std::vector<FieldValue>& values = row[slots_.front()];
+  if (columns_.size() > 1) return AppendCross(row, ids);
+  const std::vector<FieldValue>& values = row[columns_.front()];
   if (values.empty()) return AppendMissing(ids);
   for (const FieldValue& value : values) {
     std::optional<uint64_t> id;
@@ -96,10 +96,10 @@ absl::Status IdColumnReader::AppendMissing(std::vector<uint64_t>& ids) const {
   return absl::OkStatus();
 }
 
-absl::Status IdColumnReader::AppendCross(const Row& row,
+absl::Status IdColumnReader::AppendCross(const ColumnValues& row,
                                          std::vector<uint64_t>& ids) const {
   Fingerprint fingerprint = names_;
-  for (const size_t slot : slots_) {
+  for (const size_t slot : columns_) {
     if (row[slot].empty()) return AppendMissing(ids);
     if (row[slot].size() > 1) {
       return Fault(spec_, absl::StrCat(row[slot].size(),
@@ -185,7 +185,8 @@ IdFeatureReader::IdFeatureReader(
   }
 }
 
-absl::Status IdFeatureReader::Append(const Row& row, IdFeature& feature) const {
+absl::Status IdFeatureReader::Append(const ColumnValues& row,
+                                     IdFeature& feature) const {
   for (const IdColumnReader& column : columns_) {
     RETURN_IF_ERROR(column.Append(row, feature.ids));
   }

@@ -34,11 +34,13 @@ class IdColumnReader {
   // Appends one id for each value of the column in the row.
   //   DataLoss  a number is not valid, or out of range; several values in a
   //             cross.
-  absl::Status Append(const Row& row, std::vector<uint64_t>& ids) const;
+  absl::Status Append(const ColumnValues& row,
+                      std::vector<uint64_t>& ids) const;
 
  private:
   absl::Status AppendMissing(std::vector<uint64_t>& ids) const;
-  absl::Status AppendCross(const Row& row, std::vector<uint64_t>& ids) const;
+  absl::Status AppendCross(const ColumnValues& row,
+                           std::vector<uint64_t>& ids) const;
   // Sets `id` to the value's id, from 0, or to nullopt if it counts as missing.
   absl::Status IdOf(const FieldValue& value, std::optional<uint64_t>& id) const;
   absl::Status BucketOf(const FieldValue& value,
@@ -48,7 +50,7 @@ class IdColumnReader {
   uint64_t Hashed(const Fingerprint& fingerprint) const;
 
   const job::IdColumn spec_;
-  const std::vector<size_t> slots_;
+  const std::vector<size_t> columns_;
   const uint64_t offset_;
   Fingerprint names_;  // the columns' names
   // Number of ids without the missing value's; 0: fingerprints.
@@ -66,7 +68,7 @@ class IdFeatureReader {
   // Appends an example.
   //   DataLoss  as for IdColumnReader::Append(); or the batch has more than
   //             2^31 - 1 ids.
-  absl::Status Append(const Row& row, IdFeature& feature) const;
+  absl::Status Append(const ColumnValues& row, IdFeature& feature) const;
 
  private:
   std::vector<IdColumnReader> columns_;

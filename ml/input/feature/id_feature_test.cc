@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Columns with these texts, "" for a missing value.
-Row RowOf(const std::vector<absl::string_view>& texts) {
-  Row row;
+ColumnValues RowOf(const std::vector<absl::string_view>& texts) {
+  ColumnValues row;
   for (const absl::string_view text : texts) {
     row.emplace_back();
     if (!text.empty()) row.back().push_back(FieldValue::Text(text));
@@ -28,7 +28,7 @@ Row RowOf(const std::vector<absl::string_view>& texts) {
 
 // The ids of an input whose columns' parts are the row's, one after another.
 absl::StatusOr<std::vector<uint64_t>> IdsOf(const std::string& input,
-                                            const Row& row) {
+                                            const ColumnValues& row) {
   const auto spec = FromText<job::IdInput>(input);
   std::vector<std::vector<size_t>> slots;
   size_t slot = 0;

@@ -76,7 +76,7 @@ class FieldValue {
 
 // Values of an example's columns, in an order that writer and reader agree on.
 // A column without a value is missing.
-using Row = std::vector<std::vector<FieldValue>>;
+using ColumnValues = std::vector<std::vector<FieldValue>>;
 
 }  // namespace parasol
 

@@ -134,7 +134,7 @@ void ReadThrough(const Format& format, const std::string& policy) {
     if (*batch == nullptr) return;
     ExpectWellFormed(**batch);
   }
-  FAIL() << "one pass of a few records has more than " << kMaxBatches;
+  FAIL() << "one epoch of a few records has more than " << kMaxBatches;
 }
 
 TEST(CorruptInputTest, DamagedGzipIsNamedWhateverIsInIt) {

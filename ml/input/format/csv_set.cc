@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/column_features.h"
 #include "ml/input/feature/number.h"
-#include "ml/input/feature/row_features.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/file_set.h"
@@ -85,19 +85,19 @@ class CsvLabelRule {
 // Positions of a record's values.
 struct CsvLayout {
   size_t columns = 0;
-  std::vector<int> slot_of_column;  // in the Row; -1: nobody reads it
+  std::vector<int> slot_of_column;  // in the ColumnValues; -1: nobody reads it
   size_t label = 0;
   std::optional<size_t> weight;
 };
 
 struct CsvSet final : public ExampleSet {
   CsvSet(const job::CsvDataset& csv, Records read, CsvLayout places,
-         RowFeatures row_features, const LabelForm& form)
+         ColumnFeatures column_features, const LabelForm& form)
       : spec(csv),
         records(std::move(read)),
         starts(records.file_starts()),
         layout(std::move(places)),
-        features(std::move(row_features)),
+        features(std::move(column_features)),
         label_form(form),
         label_rule(csv.label()) {}
 
@@ -116,7 +116,7 @@ struct CsvSet final : public ExampleSet {
   const Records records;
   const std::vector<int64_t> starts;
   const CsvLayout layout;
-  const RowFeatures features;
+  const ColumnFeatures features;
   const LabelForm label_form;
   const CsvLabelRule label_rule;
 };
@@ -176,7 +176,7 @@ class CsvDecoder final : public ExampleDecoder {
 
   const CsvSet& set_;
   CsvFields fields_;
-  Row row_;
+  ColumnValues row_;
 };
 
 std::unique_ptr<ExampleDecoder> CsvSet::NewDecoder() const {
@@ -271,7 +271,7 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
 absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
                                    absl::string_view format,
                                    const std::vector<std::string>& columns,
-                                   const RowFeatures& features) {
+                                   const ColumnFeatures& features) {
   CsvLayout layout;
   layout.columns = columns.size();
   layout.slot_of_column.assign(columns.size(), -1);
@@ -315,8 +315,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
   if (csv.has_weight_column()) {
     columns.labels_and_weights.push_back(csv.weight_column());
   }
-  ASSIGN_OR_RETURN(RowFeatures features,
-                   RowFeatures::Create(options.inputs.inputs, columns));
+  ASSIGN_OR_RETURN(ColumnFeatures features,
+                   ColumnFeatures::Create(options.inputs.inputs, columns));
   ASSIGN_OR_RETURN(CsvLayout layout,
                    LayoutOf(csv, format, columns.names, features));
   return std::make_shared<CsvSet>(csv, indexer.TakeRecords(), std::move(layout),

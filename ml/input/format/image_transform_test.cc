@@ -10,7 +10,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/input/sharding.h"
+#include "ml/input/input_shard.h"
 #include "ml/input/testing/read_all.h"
 
 namespace parasol {

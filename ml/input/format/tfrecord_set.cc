@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
-#include "ml/input/feature/row_features.h"
+#include "ml/input/feature/column_features.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/tf_example.h"
@@ -42,11 +42,11 @@ bool CrcIs(absl::string_view stored, absl::string_view bytes) {
 }
 
 struct TfRecordSet final : public ExampleSet {
-  TfRecordSet(Records read, RowFeatures row_features, const LabelForm& form,
-              const job::TfRecordDataset& spec)
+  TfRecordSet(Records read, ColumnFeatures column_features,
+              const LabelForm& form, const job::TfRecordDataset& spec)
       : records(std::move(read)),
         starts(records.file_starts()),
-        features(std::move(row_features)),
+        features(std::move(column_features)),
         label_form(form),
         is_weighted(spec.has_weight()) {
     for (size_t i = 0; i < features.columns().size(); ++i) {
@@ -62,10 +62,11 @@ struct TfRecordSet final : public ExampleSet {
 
   const Records records;
   const std::vector<int64_t> starts;
-  const RowFeatures features;
+  const ColumnFeatures features;
   const LabelForm label_form;
   const bool is_weighted;
-  // Slots of a Row for each feature: those of `features`, label, weight.
+  // Slots of a ColumnValues for each feature: those of `features`, label,
+  // weight.
   absl::flat_hash_map<std::string, std::vector<size_t>> slots;
   size_t label_slot;
 };
@@ -147,7 +148,7 @@ class TfRecordDecoder final : public ExampleDecoder {
   }
 
   const TfRecordSet& set_;
-  Row row_;
+  ColumnValues row_;
 };
 
 std::unique_ptr<ExampleDecoder> TfRecordSet::NewDecoder() const {
@@ -240,8 +241,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
         CheckColumn(columns.names, tfrecord.weight(), "tfrecord.weight"));
     columns.labels_and_weights.push_back(tfrecord.weight());
   }
-  ASSIGN_OR_RETURN(RowFeatures features,
-                   RowFeatures::Create(options.inputs.inputs, columns));
+  ASSIGN_OR_RETURN(ColumnFeatures features,
+                   ColumnFeatures::Create(options.inputs.inputs, columns));
   return std::make_shared<TfRecordSet>(std::move(records), std::move(features),
                                        options.inputs.label, tfrecord);
 }

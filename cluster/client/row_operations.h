@@ -1,0 +1,98 @@
+#ifndef PARASOL_CLUSTER_CLIENT_ROW_OPERATIONS_H_
+#define PARASOL_CLUSTER_CLIENT_ROW_OPERATIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cluster/client/shard_operation.h"
+#include "proto/chief.pb.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// The positions 0 … ids.size() - 1 sorted by the shard of their ids; ascending
+// within a shard.
+struct RowPartition {
+  RowPartition(absl::Span<const uint64_t> ids, size_t num_shards);
+
+  absl::Span<const uint32_t> OfShard(size_t shard) const {
+    return absl::MakeSpan(positions).subspan(begin[shard],
+                                             begin[shard + 1] - begin[shard]);
+  }
+
+  std::vector<uint32_t> positions;
+  std::vector<size_t> begin;  // begin of each shard's positions, and the end
+};
+
+// The operations that a push or pull of rows of sparse tables consists of. All
+// operations of a table to one shard travel on the same stream, so that a pull
+// comes after the earlier pushes without waiting for them. If the rows of one
+// operation lie one after the other in the caller's memory, as with one shard,
+// they are sent from there and received there; otherwise they are sent from a
+// copy. Immutable.
+class RowOperations {
+ public:
+  struct Limits {
+    size_t lanes_per_shard = 1;
+    // Maximum bytes of one message; a longer list of rows to be pulled is cut.
+    size_t message_bytes = 0;
+    job::Encoding encoding = job::FLOAT32;
+  };
+
+  //   InvalidArgument  a shard lacks a table or has it in another form than the
+  //                    others; the message names it.
+  static absl::StatusOr<RowOperations> Make(
+      const wire::GetPlacementResponse& placement,
+      const std::vector<std::string>& tables, const Limits& limits);
+
+  size_t num_tables() const { return tables_.size(); }
+  size_t width(size_t table) const { return tables_[table].width; }
+
+  // Appends the operations that pull rows `ids` to `values`, ids.size() x
+  // width. Their run, completion and min_updates are not set yet.
+  void AddPulls(size_t table, absl::Span<const uint64_t> ids,
+                absl::Span<float> values,
+                std::vector<std::shared_ptr<ShardOperation>>& operations) const;
+
+  // Appends one operation for each shard, with its part of `gradients`,
+  // encoded. Their run, completion and step are not set yet. A push counts as
+  // one update and so can't be cut:
+  //   InvalidArgument  a shard's part is too large for a message.
+  absl::Status AddPushes(
+      size_t table, absl::Span<const uint64_t> ids,
+      absl::Span<const float> gradients,
+      std::vector<std::shared_ptr<ShardOperation>>& operations) const;
+
+  // Returns true if operations of this object mean the same in `other`.
+  bool SameTables(const RowOperations& other) const {
+    return num_shards_ == other.num_shards_ && tables_ == other.tables_;
+  }
+
+ private:
+  struct Table {
+    std::string name = {};
+    uint32_t id = 0;
+    size_t width = 0;
+
+    friend bool operator==(const Table&, const Table&) = default;
+  };
+
+  RowOperations() = default;
+  std::shared_ptr<ShardOperation> Request(ShardOperation::Kind kind,
+                                          size_t shard, size_t table,
+                                          size_t rows) const;
+
+  Limits limits_;
+  size_t num_shards_ = 0;
+  std::vector<Table> tables_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CLIENT_ROW_OPERATIONS_H_

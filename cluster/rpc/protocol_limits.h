@@ -1,0 +1,31 @@
+#ifndef PARASOL_CLUSTER_RPC_PROTOCOL_LIMITS_H_
+#define PARASOL_CLUSTER_RPC_PROTOCOL_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+// The numbers that both ends of an Exchange stream must agree on.
+namespace parasol {
+
+// Number of elements of a chunk, in which a part is stored, locked and updated.
+// The ranges of a message begin at a chunk's begin and end at a chunk's or the
+// part's end.
+inline constexpr size_t kChunkElements = 65536;
+
+// Number of a worker's newest sequences of which a shard remembers whether it
+// has applied them. A worker has no push in flight that is this many or more
+// sequences ahead of its oldest unanswered one.
+inline constexpr uint64_t kDedupWindow = 1024;
+
+// Maximum number of ranges of one message, and so of its payloads.
+inline constexpr size_t kMaxRangesPerMessage = 4096;
+
+inline constexpr size_t kMaxOperationsPerMessage = 1024;
+
+// Maximum bytes of a header. A larger one is no request: parsed, it takes a
+// multiple of its bytes.
+inline constexpr size_t kMaxHeaderBytes = 1 << 20;
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_RPC_PROTOCOL_LIMITS_H_

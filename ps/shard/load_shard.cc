@@ -1,0 +1,218 @@
+#include "ps/shard/load_shard.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "ml/initializer/initializer.h"
+#include "ml/optimizer/optimizer.h"
+#include "ps/dense/dense_parts.h"
+#include "ps/dense/part_layout.h"
+#include "ps/dense/part_optimizers.h"
+#include "ps/rows/row_checkpoint.h"
+#include "ps/rows/row_memory.h"
+#include "ps/rows/row_table.h"
+#include "ps/shard/dedup_window.h"
+#include "ps/sparse/sparse_table.h"
+#include "ps/step/training_rules.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/shard_entry.h"
+
+namespace parasol {
+namespace {
+
+absl::StatusOr<std::unique_ptr<DenseParts>> InitialDense(
+    const wire::LoadRequest& request, PartLayout layout,
+    const PartOptimizers& optimizers, const TrainingRules& rules) {
+  return DenseParts::Create(
+      std::move(layout), optimizers, rules,
+      [&](const wire::PartSpec& part, int array, int64_t first,
+          absl::Span<float> out) -> absl::StatusOr<int64_t> {
+        if (array == kValueArray) {
+          RETURN_IF_ERROR(Initialize(part.initializer(), request.seed(),
+                                     part.variable(), part.variable_shape(),
+                                     first, out));
+        } else {
+          std::fill(out.begin(), out.end(),
+                    optimizers.of(part.id()).InitialSlotValue(array - 1));
+        }
+        return 0;
+      });
+}
+
+// Checks that `part` can be restored from `saved`, the manifest's variable of
+// the same name.
+absl::Status CheckVariable(const durable::CheckpointVariable& saved,
+                           const wire::PartSpec& part,
+                           const Optimizer& optimizer) {
+  if (!std::equal(saved.shape().begin(), saved.shape().end(),
+                  part.variable_shape().begin(), part.variable_shape().end())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", part.variable(), "\" has shape [",
+                     absl::StrJoin(saved.shape(), ", "), "], the job has [",
+                     absl::StrJoin(part.variable_shape(), ", "), "]"));
+  }
+  const std::vector<std::string>& slots = optimizer.slot_names();
+  if (!std::equal(saved.slot().begin(), saved.slot().end(), slots.begin(),
+                  slots.end())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", part.variable(), "\" has slots [",
+        absl::StrJoin(saved.slot(), ", "), "], its optimizer has [",
+        absl::StrJoin(slots, ", "), "]"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckManifest(const durable::CheckpointManifest& manifest,
+                           const wire::LoadRequest& request,
+                           const PartOptimizers& optimizers) {
+  if (manifest.run_id() != request.run_id()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("of run ", manifest.run_id(), ", not ", request.run_id()));
+  }
+  std::map<std::string, const durable::CheckpointVariable*> saved;
+  for (const durable::CheckpointVariable& variable : manifest.variable()) {
+    saved[variable.name()] = &variable;
+  }
+  for (const wire::PartSpec& part : request.part()) {
+    const auto variable = saved.find(part.variable());
+    if (variable == saved.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has no variable \"", part.variable(), "\""));
+    }
+    RETURN_IF_ERROR(
+        CheckVariable(*variable->second, part, optimizers.of(part.id())));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DedupWindows> ReadWindows(const CheckpointReader& checkpoint,
+                                         const wire::LoadRequest& request) {
+  ASSIGN_OR_RETURN(const std::vector<DedupEntry> entries,
+                   checkpoint.ReadDedup(request.shard(), request.num_shards()));
+  DedupWindows windows;
+  for (const DedupEntry& entry : entries) {
+    ASSIGN_OR_RETURN(windows[entry.worker_incarnation],
+                     DedupWindow::Parse(entry.window));
+  }
+  return windows;
+}
+
+absl::StatusOr<std::unique_ptr<DenseParts>> RestoredDense(
+    const CheckpointReader& checkpoint, const wire::LoadRequest& request,
+    PartLayout layout, const PartOptimizers& optimizers,
+    const TrainingRules& rules) {
+  RETURN_IF_ERROR(CheckManifest(checkpoint.manifest(), request, optimizers));
+  return DenseParts::Create(
+      std::move(layout), optimizers, rules,
+      [&checkpoint](const wire::PartSpec& part, int array, int64_t first,
+                    absl::Span<float> out) {
+        return checkpoint.ReadElements(part.variable(), array, first, out);
+      });
+}
+
+// The sparse tables without their rows.
+absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
+    const wire::LoadRequest& request, uint64_t memory_bytes) {
+  const auto memory = std::make_shared<RowMemory>(memory_bytes);
+  std::vector<std::unique_ptr<RowTable>> tables;
+  std::set<std::string> names;
+  for (const wire::TableSpec& spec : request.table()) {
+    if (spec.id() != tables.size() || !names.insert(spec.name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table ", spec.id(), ", \"", spec.name(), "\", comes as number ",
+          tables.size(), " or has the name of another"));
+    }
+    ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
+                     MakeOptimizer(spec.has_optimizer() ? spec.optimizer()
+                                                        : request.optimizer()),
+                     _ << "table \"" << spec.name() << "\"");
+    ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
+                     RowTable::Create({.name = spec.name(),
+                                       .width = spec.width(),
+                                       .initializer = spec.initializer(),
+                                       .seed = request.seed(),
+                                       .memory = memory},
+                                      std::move(optimizer)),
+                     _ << "table \"" << spec.name() << "\"");
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+absl::Status CheckSync(const wire::LoadRequest& request) {
+  const wire::SyncSpec& sync = request.sync();
+  if (!request.has_sync() ||
+      (sync.replicas_to_aggregate() > 0 &&
+       sync.total_replicas() >= sync.replicas_to_aggregate())) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("aggregates ", sync.replicas_to_aggregate(), " of ",
+                   sync.total_replicas(), " replicas"));
+}
+
+std::optional<wire::SyncSpec> SyncOf(const wire::LoadRequest& request) {
+  if (!request.has_sync()) return std::nullopt;
+  return request.sync();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
+    const wire::LoadRequest& request, const LoadLimits& limits) {
+  RETURN_IF_ERROR(CheckSync(request));
+  const TrainingRules rules{
+      .replicas_to_aggregate =
+          static_cast<size_t>(request.sync().replicas_to_aggregate()),
+      .origin = request.checkpoint().empty() ? StepState::Origin::kInitial
+                                             : StepState::Origin::kRestored,
+      .non_finite = limits.non_finite};
+  ASSIGN_OR_RETURN(
+      PartLayout layout,
+      PartLayout::Create(request.part(), limits.memory_bytes / sizeof(float)),
+      _ << "memory limit of " << limits.memory_bytes << " bytes");
+  ASSIGN_OR_RETURN(const PartOptimizers optimizers,
+                   PartOptimizers::Create(request.optimizer(), layout));
+  ASSIGN_OR_RETURN(const uint64_t dense_bytes,
+                   optimizers.CountBytes(layout, limits.memory_bytes));
+  ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
+                   EmptyTables(request, limits.memory_bytes - dense_bytes));
+  std::unique_ptr<DenseParts> dense;
+  DedupWindows windows;
+  if (request.checkpoint().empty()) {
+    ASSIGN_OR_RETURN(
+        dense, InitialDense(request, std::move(layout), optimizers, rules));
+  } else {
+    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                     CheckpointReader::Open(request.checkpoint()));
+    ASSIGN_OR_RETURN(dense,
+                     RestoredDense(*checkpoint, request, std::move(layout),
+                                   optimizers, rules),
+                     _ << "checkpoint " << request.checkpoint());
+    for (const std::unique_ptr<RowTable>& table : rows) {
+      RETURN_IF_ERROR(
+          ReadRows(*checkpoint, request.shard(), request.num_shards(), *table))
+          << "checkpoint " << request.checkpoint();
+    }
+    ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint, request),
+                     _ << "checkpoint " << request.checkpoint());
+  }
+  std::vector<std::unique_ptr<SparseTable>> tables;
+  for (std::unique_ptr<RowTable>& table : rows) {
+    tables.push_back(std::make_unique<SparseTable>(std::move(table), rules));
+  }
+  return std::make_unique<ParameterShard>(std::move(dense), std::move(tables),
+                                          SyncOf(request), windows);
+}
+
+}  // namespace parasol

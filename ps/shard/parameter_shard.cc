@@ -1,0 +1,286 @@
+#include "ps/shard/parameter_shard.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "ps/dense/received_gradient.h"
+#include "ps/sparse/received_rows.h"
+
+namespace parasol {
+namespace {
+
+// A restored shard goes to whatever step it is told of, and counts on.
+constexpr int64_t kMaxUpdates = int64_t{1} << 62;
+
+OperationResult ResultOf(const UpdateBounds& updates) {
+  return {.min_updates = updates.min, .max_updates = updates.max};
+}
+
+OperationResult ResultOf(DenseParts::Pulled pulled) {
+  OperationResult result = ResultOf(pulled.updates);
+  result.payloads = std::move(pulled.payloads);
+  return result;
+}
+
+absl::StatusOr<OperationResult> ResultOf(
+    absl::StatusOr<SparseTable::Pulled> pulled) {
+  RETURN_IF_ERROR(pulled.status());
+  OperationResult result = ResultOf(pulled->updates);
+  result.payloads.push_back(std::move(pulled->payload));
+  return result;
+}
+
+absl::Status BeingApplied(uint64_t sequence) {
+  return absl::UnavailableError(absl::StrCat(
+      "push ", sequence, " came on another stream and is being applied"));
+}
+
+}  // namespace
+
+ParameterShard::ParameterShard(std::unique_ptr<DenseParts> dense,
+                               std::vector<std::unique_ptr<SparseTable>> tables,
+                               std::optional<wire::SyncSpec> sync,
+                               const DedupWindows& dedup)
+    : dense_(std::move(dense)),
+      tables_(std::move(tables)),
+      sync_(std::move(sync)) {
+  absl::MutexLock lock(&dedup_mu_);
+  dedup_.Restore(dedup);
+}
+
+void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
+                          absl::Span<const PayloadView> payloads,
+                          OperationDone done) {
+  const absl::Status mode = CheckMode(push.has_sync());
+  if (!mode.ok()) return done(mode);
+  const absl::StatusOr<DenseParts::Gradients> gradients =
+      dense_->Parse(push, payloads);
+  if (!gradients.ok()) return done(gradients.status());
+  if (!push.has_sync()) {
+    return done(ApplyOnce(worker_incarnation, push.sequence(),
+                          [&] { return dense_->Apply(*gradients); }));
+  }
+  const absl::StatusOr<StepPush> step =
+      CheckStep(worker_incarnation, push.sync());
+  if (!step.ok()) return done(step.status());
+  const DenseParts::Ranges& ranges = gradients->ranges;
+  const absl::Status not_ahead = dense_->CheckNotAhead(ranges, step->step);
+  if (!not_ahead.ok()) return done(not_ahead);
+  ContributeStep(
+      DenseParts::Chunks(ranges),
+      [&](const std::shared_ptr<Latch>& latch, Released& released) {
+        return dense_->Contribute(*step, *gradients, latch, released);
+      },
+      [this, ranges] { return dense_->Updates(ranges); }, std::move(done));
+}
+
+void ParameterShard::Pull(uint64_t worker_incarnation, const wire::Pull& pull,
+                          OperationDone done) {
+  const absl::Status wait = CheckWait(pull.min_updates());
+  if (!wait.ok()) return done(wait);
+  const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
+  if (!encoding.ok()) return done(encoding.status());
+  absl::StatusOr<DenseParts::Ranges> ranges = dense_->Resolve(pull);
+  if (!ranges.ok()) return done(ranges.status());
+  if (pull.min_updates() == 0) {
+    return done(ResultOf(dense_->Pull(*ranges, *encoding)));
+  }
+  const size_t chunks = DenseParts::Chunks(*ranges);
+  const auto latch = std::make_shared<Latch>(
+      chunks, [this, ranges = *ranges, encoding = *encoding,
+               done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        done(OperationResult{.read = [this, ranges, encoding] {
+          return ResultOf(dense_->Pull(ranges, encoding));
+        }});
+      });
+  Released released;
+  dense_->NotifyAt(*ranges, pull.min_updates(), worker_incarnation, latch,
+                   released);
+}
+
+void ParameterShard::PushRows(uint64_t worker_incarnation,
+                              const wire::RowPush& push,
+                              absl::Span<const PayloadView> payloads,
+                              OperationDone done) {
+  const absl::Status mode = CheckMode(push.has_sync());
+  if (!mode.ok()) return done(mode);
+  const absl::StatusOr<SparseTable*> table = TableNumber(push.table());
+  if (!table.ok()) return done(table.status());
+  const absl::StatusOr<ReceivedRows> gradients =
+      (*table)->Parse(push, payloads);
+  if (!gradients.ok()) return done(gradients.status());
+  if (!push.has_sync()) {
+    return done(ApplyOnce(worker_incarnation, push.sequence(),
+                          [&] { return (*table)->Apply(*gradients); }));
+  }
+  const absl::StatusOr<StepPush> step =
+      CheckStep(worker_incarnation, push.sync());
+  if (!step.ok()) return done(step.status());
+  const absl::Status not_ahead = (*table)->CheckNotAhead(step->step);
+  if (!not_ahead.ok()) return done(not_ahead);
+  ContributeStep(
+      1,
+      [&](const std::shared_ptr<Latch>& latch, Released& released) {
+        return (*table)->Contribute(*step, *gradients, latch, released);
+      },
+      [table = *table] { return table->updates(); }, std::move(done));
+}
+
+void ParameterShard::PullRows(uint64_t worker_incarnation,
+                              const wire::RowPull& pull,
+                              absl::Span<const PayloadView> payloads,
+                              OperationDone done) {
+  const absl::Status wait = CheckWait(pull.min_updates());
+  if (!wait.ok()) return done(wait);
+  const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
+  if (!encoding.ok()) return done(encoding.status());
+  const absl::StatusOr<SparseTable*> table = TableNumber(pull.table());
+  if (!table.ok()) return done(table.status());
+  absl::StatusOr<ReceivedRows> ids = (*table)->Parse(pull, payloads);
+  if (!ids.ok()) return done(ids.status());
+  if (pull.min_updates() == 0) {
+    return done(ResultOf((*table)->Pull(*ids, *encoding)));
+  }
+  ids->KeepIds();
+  const auto latch = std::make_shared<Latch>(
+      1, [table = *table, encoding = *encoding,
+          ids = std::make_shared<const ReceivedRows>(*std::move(ids)),
+          done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        done(OperationResult{.read = [table, encoding, ids] {
+          return ResultOf(table->Pull(*ids, encoding));
+        }});
+      });
+  Released released;
+  (*table)->NotifyAt(pull.min_updates(), worker_incarnation, latch, released);
+}
+
+absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
+    uint64_t worker_incarnation, uint64_t sequence,
+    absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply) {
+  absl::ReaderMutexLock applying(&snapshot_mu_);
+  {
+    absl::MutexLock lock(&dedup_mu_);
+    ASSIGN_OR_RETURN(const Claim claim,
+                     dedup_.Mark(worker_incarnation, sequence));
+    if (claim == Claim::kDuplicate) return OperationResult{.duplicate = true};
+    if (claim == Claim::kUnderWay) return BeingApplied(sequence);
+  }
+  const absl::StatusOr<UpdateBounds> updates = apply();
+  absl::MutexLock lock(&dedup_mu_);
+  if (!updates.ok()) {
+    dedup_.Unmark(worker_incarnation, sequence);
+    return updates.status();
+  }
+  dedup_.Confirm(worker_incarnation, sequence);
+  return ResultOf(*updates);
+}
+
+void ParameterShard::ContributeStep(size_t places, Contribute contribute,
+                                    std::function<UpdateBounds()> updates,
+                                    OperationDone done) {
+  const auto entries = std::make_shared<StepEntries>();
+  // One more than the places: `entries` are complete before it calls back.
+  const auto latch = std::make_shared<Latch>(
+      places + 1, [entries, places, updates = std::move(updates),
+                   done = std::move(done)](const Latch::Outcome& outcome) {
+        if (!outcome.status.ok()) return done(outcome.status);
+        OperationResult result = ResultOf(updates());
+        result.duplicate = entries->duplicates == places;
+        result.stale = entries->stale > 0 || outcome.dropped;
+        done(std::move(result));
+      });
+  {
+    Released released;
+    absl::ReaderMutexLock applying(&snapshot_mu_);
+    *entries = contribute(latch, released);
+  }
+  latch->CountDown();
+}
+
+absl::Status ParameterShard::CheckMode(bool is_synchronous) const {
+  if (is_synchronous == sync_.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      is_synchronous ? "a synchronous push, but the job is asynchronous"
+                     : "a push without its step, but the job is synchronous");
+}
+
+absl::StatusOr<StepPush> ParameterShard::CheckStep(
+    uint64_t worker_incarnation, const wire::SyncStep& step) const {
+  if (step.step() < 0 || step.step() > kMaxUpdates || step.replica() < 0 ||
+      step.replica() >= sync_->total_replicas()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("step ", step.step(), " of replica ", step.replica(),
+                     ": there are ", sync_->total_replicas(), " replicas"));
+  }
+  return StepPush{.step = step.step(),
+                  .replica = step.replica(),
+                  .worker_incarnation = worker_incarnation};
+}
+
+absl::Status ParameterShard::CheckWait(int64_t min_updates) const {
+  const int64_t most = sync_.has_value() ? kMaxUpdates : 0;
+  if (0 <= min_updates && min_updates <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a pull after ", min_updates, " updates, but the job is ",
+                   sync_.has_value() ? "synchronous" : "asynchronous"));
+}
+
+absl::StatusOr<SparseTable*> ParameterShard::TableNumber(uint32_t table) const {
+  if (table < tables_.size()) return tables_[table].get();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "table ", table, " is not here: there are ", tables_.size()));
+}
+
+ShardSnapshot ParameterShard::TakeSnapshot() {
+  std::vector<ChunkContents> contents;
+  contents.reserve(dense_->chunks().size());
+  std::vector<RowSnapshot> tables;
+  DedupWindows windows;
+  {
+    absl::WriterMutexLock no_push(&snapshot_mu_);
+    for (const std::unique_ptr<Chunk>& chunk : dense_->chunks()) {
+      contents.push_back(chunk->Snapshot());
+    }
+    for (const std::unique_ptr<SparseTable>& table : tables_) {
+      tables.push_back(table->TakeSnapshot());
+    }
+    absl::MutexLock lock(&dedup_mu_);
+    windows = dedup_.Windows();
+  }
+  ShardSnapshot snapshot =
+      NamedSnapshot(dense_->layout(), std::move(contents), std::move(tables));
+  snapshot.dedup = std::move(windows);
+  return snapshot;
+}
+
+absl::StatusOr<ShardSnapshot> ParameterShard::TakeSnapshotAt(
+    int64_t updates, Clock& clock, absl::Duration limit,
+    const std::function<bool()>& is_cancelled) {
+  if (!sync_.has_value()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a snapshot at ", updates, " updates, but the job is asynchronous"));
+  }
+  return StepSnapshot(*dense_, tables_, updates)
+      .Wait(clock, limit, is_cancelled);
+}
+
+void ParameterShard::Abandon(const absl::Status& status) {
+  Released released;
+  dense_->Abandon(status, released);
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    table->Abandon(status, released);
+  }
+}
+
+uint64_t ParameterShard::row_bytes() const {
+  uint64_t bytes = 0;
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    bytes += table->memory_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace parasol

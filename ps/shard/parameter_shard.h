@@ -1,0 +1,122 @@
+#ifndef PARASOL_PS_SHARD_PARAMETER_SHARD_H_
+#define PARASOL_PS_SHARD_PARAMETER_SHARD_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "cluster/rpc/payload.h"
+#include "proto/parameter.pb.h"
+#include "ps/dense/dense_parts.h"
+#include "ps/operation/operation.h"
+#include "ps/shard/dedup_window.h"
+#include "ps/shard/shard_snapshot.h"
+#include "ps/sparse/sparse_table.h"
+#include "ps/step/step_state.h"
+
+namespace parasol {
+
+// The parts of dense variables and the rows of sparse tables that one shard
+// owns, with the record of the pushes that are in them. Thread-safe.
+//
+// In asynchronous training a push is applied when it comes, once per (worker
+// incarnation, sequence), and wholly or not at all. In synchronous training,
+// see wire::SyncStep and StepState, an operation may wait for others; nothing
+// but its callback is kept meanwhile.
+class ParameterShard {
+ public:
+  // `tables` are in the order of the TableSpecs' numbers. Dense and sparse
+  // tables must have been made with the aggregation that `sync` says.
+  ParameterShard(std::unique_ptr<DenseParts> dense,
+                 std::vector<std::unique_ptr<SparseTable>> tables,
+                 std::optional<wire::SyncSpec> sync, const DedupWindows& dedup);
+
+  // Carry out one operation each. `payloads` are the operation's; no reference
+  // to them is kept. Errors, after which nothing has been changed:
+  //   InvalidArgument    the message, a payload's size or an element is wrong.
+  //   ResourceExhausted  a sparse table can't make the rows.
+  //   Unavailable        another thread is applying the same push right now.
+  // and the status of Abandon().
+  void Push(uint64_t worker_incarnation, const wire::Push& push,
+            absl::Span<const PayloadView> payloads, OperationDone done)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  void Pull(uint64_t worker_incarnation, const wire::Pull& pull,
+            OperationDone done);
+  void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
+                absl::Span<const PayloadView> payloads, OperationDone done)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  void PullRows(uint64_t worker_incarnation, const wire::RowPull& pull,
+                absl::Span<const PayloadView> payloads, OperationDone done);
+
+  // Waits for the pushes that are being applied, then holds up others while it
+  // copies references to the arrays and blocks.
+  ShardSnapshot TakeSnapshot() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
+  // Returns the state of every chunk and table after exactly `updates` updates;
+  // synchronous training only. One call at a time.
+  //   Aborted             a chunk or table has had more already; the message
+  //                       names it.
+  //   Unavailable         not reached within `limit`; the message names a chunk
+  //                       or table that is behind.
+  //   FailedPrecondition  pushes are asynchronous.
+  //   Cancelled          `is_cancelled` returned true; it is asked now and
+  //                      then.
+  absl::StatusOr<ShardSnapshot> TakeSnapshotAt(
+      int64_t updates, Clock& clock, absl::Duration limit,
+      const std::function<bool()>& is_cancelled = [] { return false; });
+
+  // Ends all waits, and those to come, with `status`. Call it before the table
+  // is replaced: a callback may hold a reference to the table's owner.
+  void Abandon(const absl::Status& status);
+
+  uint64_t value_bytes() const { return dense_->value_bytes(); }
+  uint64_t slot_bytes() const { return dense_->slot_bytes(); }
+  // Bytes of the sparse tables' rows, slots included.
+  uint64_t row_bytes() const;
+
+ private:
+  absl::StatusOr<OperationResult> ApplyOnce(
+      uint64_t worker_incarnation, uint64_t sequence,
+      absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // A synchronous push that goes to `places` chunks or tables. It is answered
+  // with the `updates` of all of them when its step is complete in all.
+  using Contribute = absl::FunctionRef<StepEntries(
+      const std::shared_ptr<Latch>& latch, Released& released)>;
+  void ContributeStep(size_t places, Contribute contribute,
+                      std::function<UpdateBounds()> updates, OperationDone done)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
+  absl::StatusOr<StepPush> CheckStep(uint64_t worker_incarnation,
+                                     const wire::SyncStep& step) const;
+  absl::Status CheckMode(bool is_synchronous) const;
+  absl::Status CheckWait(int64_t min_updates) const;
+  absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
+
+  const std::unique_ptr<DenseParts> dense_;
+  const std::vector<std::unique_ptr<SparseTable>> tables_;
+  const std::optional<wire::SyncSpec> sync_;
+
+  // Held shared while a push is claimed and being applied, exclusively while
+  // there must be none. Taken before dedup_mu_ and before a chunk's or table's
+  // lock.
+  mutable absl::Mutex snapshot_mu_;
+  mutable absl::Mutex dedup_mu_ ABSL_ACQUIRED_AFTER(snapshot_mu_);
+  DedupIndex dedup_ ABSL_GUARDED_BY(dedup_mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_PARAMETER_SHARD_H_

@@ -1,0 +1,140 @@
+#include "ps/shard/shard_snapshot.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
+
+absl::Status InFrontOf(const std::string& name, const absl::Status& status) {
+  RETURN_IF_ERROR(status) << name;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ShardSnapshot NamedSnapshot(const PartLayout& layout,
+                            std::vector<ChunkContents> contents,
+                            std::vector<RowSnapshot> tables) {
+  ShardSnapshot snapshot;
+  snapshot.tables = std::move(tables);
+  snapshot.chunks.reserve(contents.size());
+  for (const size_t chunk : layout.ChunksInCheckpointOrder()) {
+    const PartLayout::Chunk& place = layout.chunks()[chunk];
+    snapshot.chunks.push_back(
+        {.variable = layout.parts()[place.part].variable(),
+         .first_element = place.first_element,
+         .contents = std::move(contents[chunk])});
+  }
+  std::sort(snapshot.tables.begin(), snapshot.tables.end(),
+            [](const RowSnapshot& a, const RowSnapshot& b) {
+              return a.name() < b.name();
+            });
+  return snapshot;
+}
+
+StepSnapshot::StepSnapshot(DenseParts& dense, SparseTables tables,
+                           int64_t updates)
+    : dense_(dense),
+      tables_(tables),
+      updates_(updates),
+      captured_(std::make_shared<Captured>()),
+      all_(std::make_shared<Latch>(
+          dense.chunks().size() + tables.size() + 1,
+          [captured = captured_](const Latch::Outcome& outcome) {
+            absl::MutexLock lock(&captured->mu);
+            captured->done = outcome.status;
+          })) {
+  captured_->chunks.resize(dense.chunks().size());
+  captured_->tables.resize(tables.size());
+  Released released;
+  for (size_t i = 0; i < dense.chunks().size(); ++i) {
+    dense.chunks()[i]->SnapshotAt(
+        updates,
+        std::shared_ptr<ChunkContents>(captured_, &captured_->chunks[i]),
+        LatchFor(ChunkName(i)), released);
+  }
+  for (size_t i = 0; i < tables.size(); ++i) {
+    tables[i]->SnapshotAt(
+        updates,
+        std::shared_ptr<std::optional<RowSnapshot>>(captured_,
+                                                    &captured_->tables[i]),
+        LatchFor(absl::StrCat("table \"", tables[i]->name(), "\"")), released);
+  }
+  all_->CountDown();
+}
+
+StepSnapshot::~StepSnapshot() {
+  for (const std::unique_ptr<Chunk>& chunk : dense_.chunks()) {
+    chunk->CancelSnapshot();
+  }
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    table->CancelSnapshot();
+  }
+}
+
+absl::StatusOr<ShardSnapshot> StepSnapshot::Wait(
+    Clock& clock, absl::Duration limit,
+    const std::function<bool()>& is_cancelled) {
+  const absl::Time end = clock.Now() + limit;
+  {
+    absl::MutexLock lock(&captured_->mu);
+    const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(captured_->mu) {
+      return captured_->done.has_value();
+    };
+    while (!clock.AwaitWithTimeout(captured_->mu, absl::Condition(&is_done),
+                                   std::min(kCancelPoll, end - clock.Now()))) {
+      if (is_cancelled()) {
+        return absl::CancelledError(absl::StrCat(
+            "nobody waits for the snapshot at ", updates_, " updates"));
+      }
+      if (clock.Now() >= end) return NotYet();
+    }
+    RETURN_IF_ERROR(*captured_->done);
+  }
+  std::vector<RowSnapshot> tables;
+  for (std::optional<RowSnapshot>& table : captured_->tables) {
+    tables.push_back(*std::move(table));
+  }
+  return NamedSnapshot(dense_.layout(), std::move(captured_->chunks),
+                       std::move(tables));
+}
+
+std::shared_ptr<Latch> StepSnapshot::LatchFor(std::string name) const {
+  return std::make_shared<Latch>(
+      1, [all = all_, name = std::move(name)](const Latch::Outcome& outcome) {
+        all->Fail(InFrontOf(name, outcome.status));
+        all->CountDown();
+      });
+}
+
+std::string StepSnapshot::ChunkName(size_t chunk) const {
+  const PartLayout::Chunk& place = dense_.layout().chunks()[chunk];
+  return absl::StrCat("\"", dense_.layout().parts()[place.part].variable(),
+                      "\" at element ", place.first_element);
+}
+
+absl::Status StepSnapshot::NotYet() const {
+  const auto waits_for = [this](const std::string& name, int64_t had) {
+    return absl::UnavailableError(absl::StrCat(
+        name, " has had ", had, " of the ", updates_, " updates to wait for"));
+  };
+  for (size_t i = 0; i < dense_.chunks().size(); ++i) {
+    const int64_t had = dense_.chunks()[i]->updates();
+    if (had < updates_) return waits_for(ChunkName(i), had);
+  }
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    const int64_t had = table->updates().min;
+    if (had < updates_) {
+      return waits_for(absl::StrCat("table \"", table->name(), "\""), had);
+    }
+  }
+  return absl::UnavailableError("the last update was only just captured");
+}
+
+}  // namespace parasol

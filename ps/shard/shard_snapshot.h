@@ -1,0 +1,96 @@
+#ifndef PARASOL_PS_SHARD_SHARD_SNAPSHOT_H_
+#define PARASOL_PS_SHARD_SHARD_SNAPSHOT_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "ps/dense/chunk.h"
+#include "ps/dense/dense_parts.h"
+#include "ps/rows/row_snapshot.h"
+#include "ps/shard/dedup_window.h"
+#include "ps/sparse/sparse_table.h"
+#include "ps/step/latch.h"
+
+namespace parasol {
+
+// The whole contents of a shard at one moment: each push is in it together with
+// its sequence number, or neither is. Holds references, no copies: a push to a
+// chunk while the snapshot lives takes that chunk's memory once more.
+struct ShardSnapshot {
+  struct Chunk {
+    std::string variable;
+    int64_t first_element = 0;
+    ChunkContents contents;
+  };
+  // The chunks, ascending by (variable, first_element).
+  std::vector<Chunk> chunks;
+  // The sparse tables, ascending by name.
+  std::vector<RowSnapshot> tables;
+  DedupWindows dedup;
+};
+
+// Returns the snapshot of `contents`, which are in the layout's order of
+// chunks, and `tables`, in any order.
+ShardSnapshot NamedSnapshot(const PartLayout& layout,
+                            std::vector<ChunkContents> contents,
+                            std::vector<RowSnapshot> tables);
+
+// A snapshot of a synchronously trained shard. Each chunk and each sparse table
+// is captured right after its `updates`-th update, while the others go on. The
+// captures are armed until the StepSnapshot is destroyed.
+class StepSnapshot {
+ public:
+  using SparseTables = absl::Span<const std::unique_ptr<SparseTable>>;
+
+  // `dense` and `tables` must outlive the snapshot.
+  StepSnapshot(DenseParts& dense, SparseTables tables, int64_t updates);
+  ~StepSnapshot();
+  StepSnapshot(const StepSnapshot&) = delete;
+  StepSnapshot& operator=(const StepSnapshot&) = delete;
+
+  // Returns the snapshot, without dedup windows. Call it once.
+  //   Aborted      a chunk or table has had more updates already; the message
+  //                names it.
+  //   Unavailable  not reached within `limit`; the message names a chunk or
+  //                table that is behind.
+  //   Cancelled    `is_cancelled` returned true; it is asked now and then.
+  absl::StatusOr<ShardSnapshot> Wait(Clock& clock, absl::Duration limit,
+                                     const std::function<bool()>& is_cancelled);
+
+ private:
+  // The memory that the chunks and tables write to. They may let go of it after
+  // the snapshot does.
+  struct Captured {
+    std::vector<ChunkContents> chunks;
+    std::vector<std::optional<RowSnapshot>> tables;
+
+    absl::Mutex mu;
+    std::optional<absl::Status> done ABSL_GUARDED_BY(mu);
+  };
+
+  // Returns the latch of the chunk or table called `name`.
+  std::shared_ptr<Latch> LatchFor(std::string name) const;
+  std::string ChunkName(size_t chunk) const;
+  absl::Status NotYet() const;
+
+  DenseParts& dense_;
+  const SparseTables tables_;
+  const int64_t updates_;
+  const std::shared_ptr<Captured> captured_;
+  const std::shared_ptr<Latch> all_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_SHARD_SNAPSHOT_H_
