@@ -13,11 +13,11 @@ namespace parasol::zoo {
 // Options of the zoo's models that are numbers. An option that is not set has
 // the model's default.
 struct NamedModelOptions {
-  std::optional<int64_t> blocks_per_stage;
-  std::optional<int64_t> image_size;
-  std::optional<int64_t> classes;
-  std::optional<double> dropout;
-  std::optional<double> l2;
+  std::optional<int64_t> blocks_per_stage = {};
+  std::optional<int64_t> image_size = {};
+  std::optional<int64_t> classes = {};
+  std::optional<double> dropout = {};
+  std::optional<double> l2 = {};
 };
 
 // Returns the zoo's model `name`: "lenet", "mlp", "resnet_cifar" or
