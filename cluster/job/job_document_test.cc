@@ -1,0 +1,109 @@
+// Compares docs/job.md with the messages of proto/job.proto that a job is made
+// of. The document's form:
+//
+//   ### Dense                 a message of proto/job.proto; its section ends at
+//                             the next heading of any level
+//   | `units` | int64 | …     a line that begins with "| `" in such a section
+//   is
+//                             the row of the field between the two backticks
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
+#include "gtest/gtest.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using testing::Contains;
+
+// Inserts the full names of `message`'s fields, and of those of all messages
+// that they are made of: "parasol.job.Dense.units".
+void InsertFields(const Descriptor& message, std::set<std::string>& fields) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    const bool is_new = fields.emplace(field.full_name()).second;
+    if (is_new && field.message_type() != nullptr) {
+      InsertFields(*field.message_type(), fields);
+    }
+  }
+}
+
+std::set<std::string> FieldsOfAJob() {
+  std::set<std::string> fields;
+  InsertFields(*job::Job::descriptor(), fields);
+  return fields;
+}
+
+// Returns the fields that `text` has rows for, by full name, each with the
+// number of its rows.
+std::map<std::string, int> Rows(std::istream& text) {
+  std::map<std::string, int> rows;
+  std::string message;  // empty outside of a message's section
+  bool in_code = false;
+  for (std::string line; std::getline(text, line);) {
+    if (absl::StartsWith(line, "```")) in_code = !in_code;
+    if (in_code) continue;
+    absl::string_view rest = line;
+    if (absl::StartsWith(rest, "#")) {
+      message = absl::ConsumePrefix(&rest, "### ") ? std::string(rest) : "";
+    } else if (!message.empty() && absl::ConsumePrefix(&rest, "| `")) {
+      const absl::string_view field = rest.substr(0, rest.find('`'));
+      ++rows[absl::StrCat("parasol.job.", message, ".", field)];
+    }
+  }
+  return rows;
+}
+
+std::map<std::string, int> RowsOfTheDocument() {
+  std::ifstream document("docs/job.md");
+  return Rows(document);
+}
+
+TEST(JobDocumentTest, EveryFieldHasOneRow) {
+  const std::map<std::string, int> rows = RowsOfTheDocument();
+  for (const std::string& field : FieldsOfAJob()) {
+    const auto row = rows.find(field);
+    EXPECT_EQ(row == rows.end() ? 0 : row->second, 1)
+        << "rows of " << field << " in docs/job.md";
+  }
+}
+
+TEST(JobDocumentTest, EveryRowIsThatOfAField) {
+  const std::set<std::string> fields = FieldsOfAJob();
+  for (const auto& [field, count] : RowsOfTheDocument()) {
+    EXPECT_THAT(fields, Contains(field))
+        << "docs/job.md has a row of a field that a job does not have";
+  }
+}
+
+TEST(JobDocumentTest, FieldsOfNestedMessagesAreFields) {
+  const std::set<std::string> fields = FieldsOfAJob();
+  EXPECT_THAT(fields, Contains("parasol.job.Job.model"));
+  EXPECT_THAT(fields, Contains("parasol.job.RandomNormal.stddev"));
+}
+
+TEST(JobDocumentTest, RowsBelongToTheHeadingAboveThem) {
+  std::istringstream text(
+      "| `before` | |\n### Job\n| field | type |\n|---|---|\n| `name` | string "
+      "|\n| `name` | again |\n\n```\n| `code` |\n```\n### Model\n| `layer` | "
+      "|\n## End\n| `after` | |\n");
+  EXPECT_EQ(Rows(text),
+            (std::map<std::string, int>{{"parasol.job.Job.name", 2},
+                                        {"parasol.job.Model.layer", 1}}));
+}
+
+}  // namespace
+}  // namespace parasol
