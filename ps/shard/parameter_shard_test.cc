@@ -286,7 +286,7 @@ TEST(ParameterShardTest, PulledValuesOutliveTheTable) {
 }
 
 TEST(ParameterShardTest, APullOfMoreThanAMessageHoldsIsRefused) {
-  const int64_t elements = (48 << 20) / sizeof(float) + 1;
+  const int64_t elements = kMaxPullBytes / sizeof(float) + 1;
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "huge", elements, 0, elements)};
   auto dense = DenseParts::Create(
