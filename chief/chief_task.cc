@@ -200,6 +200,8 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   ASSIGN_OR_RETURN(coordinator.tables, CheckpointTables(options.job));
   ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, variables));
   ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
+  ASSIGN_OR_RETURN(DirectoryLock directory_in_use,
+                   DirectoryLock::Share(store.directory()));
   RETURN_IF_ERROR(ResumeFrom(store, coordinator));
 
   std::vector<std::unique_ptr<PsClient>> clients;
@@ -212,6 +214,7 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
       std::move(clients), std::move(store));
   std::unique_ptr<ChiefTask> task(
       new ChiefTask(std::move(server), std::move(executor), clock, metrics));
+  task->directory_in_use_ = std::move(directory_in_use);
   ASSIGN_OR_RETURN(task->rpc_server_,
                    RpcServer::Start(options.listen_address, {&task->service_}));
   task->server_.Start();

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/rpc/server.h"
 #include "proto/job.pb.h"
+#include "storage/directory_lock.h"
 
 namespace parasol {
 
@@ -87,6 +89,8 @@ class ChiefTask {
       : server_(std::move(options), std::move(executor), clock, metrics),
         service_(server_) {}
 
+  // Keeps the launcher from removing the checkpoints as those of an old run.
+  std::optional<DirectoryLock> directory_in_use_;
   ChiefServer server_;
   ChiefService service_;
   std::unique_ptr<RpcServer> rpc_server_;

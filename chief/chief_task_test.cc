@@ -110,6 +110,14 @@ TEST_F(ChiefTaskTest, APsThatNeverComesAsksForARestart) {
   EXPECT_EQ(ExitCodeFor(ended), ExitCode::kRetryable);
 }
 
+TEST_F(ChiefTaskTest, ItsCheckpointDirectoryIsInUseAsLongAsItLives) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto task, Start());
+    EXPECT_FALSE(DirectoryLock::TryExclude(directory_).has_value());
+  }
+  EXPECT_TRUE(DirectoryLock::TryExclude(directory_).has_value());
+}
+
 TEST_F(ChiefTaskTest, APortInUseIsBadConfiguration) {
   ASSERT_OK_AND_ASSIGN(auto task, Start());
   options_.listen_address = absl::StrCat("127.0.0.1:", task->port());

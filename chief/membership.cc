@@ -17,8 +17,8 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
   const TaskId id = TaskId::Of(task);
   auto it = members_.find(id);
   if (it == members_.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(id.ToString(), " is not in the cluster"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        id.ToString(), " is not in the cluster of the chief's TF_CONFIG"));
   }
   if (task.incarnation() == 0) {
     return absl::InvalidArgumentError(
@@ -28,7 +28,8 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
   if (std::find(replaced.begin(), replaced.end(), task.incarnation()) !=
       replaced.end()) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "another process has taken the place of this ", id.ToString()));
+        "another process has registered as ", id.ToString(),
+        " after this one; run one process for each task of TF_CONFIG"));
   }
   return &it->second;
 }

@@ -24,7 +24,8 @@ absl::Status TrainingEnd::ObserveExamples(int64_t train_examples) {
   if (train_examples_ && *train_examples_ != train_examples) {
     return absl::InvalidArgumentError(
         absl::StrCat("this worker's training set has ", train_examples,
-                     " examples, another worker's has ", *train_examples_));
+                     " examples, but other workers' has ", *train_examples_,
+                     "; give all workers the same files in --data_dir"));
   }
   train_examples_ = train_examples;
   return absl::OkStatus();

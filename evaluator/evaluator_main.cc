@@ -13,7 +13,7 @@ ABSL_FLAG(std::string, data_dir, "",
 ABSL_FLAG(std::string, device, "auto",
           "Where to compute: auto (a CUDA device if there is one), cpu, "
           "cuda:N.");
-ABSL_FLAG(int, threads, 1, "Of a CPU, for computing.");
+ABSL_FLAG(int, threads, 1, "Number of CPU threads that compute.");
 ABSL_FLAG(std::string, checkpoint_dir, "",
           "The job's checkpoints, where this task sees them under another path "
           "than the chief.");

@@ -5,14 +5,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/thread_priority.h"
+#include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kAwaitedLogInterval = absl::Minutes(1);
 
 ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
   return {.step = manifest.global_step(),
@@ -49,12 +52,52 @@ absl::Status JobEvaluation::Run() {
   }
   LOG(INFO) << "evaluating the checkpoints in " << store_.directory() << " on "
             << model->device_name();
+  RETURN_IF_ERROR(AwaitDirectory());
   return Follow(*model);
 }
 
 absl::Status JobEvaluation::AwaitJobEnd() {
   while (!watch_.end().has_value()) watch_.Pause(kLogInterval);
   return *watch_.end();
+}
+
+absl::Status JobEvaluation::AwaitDirectory() {
+  const absl::Time give_up = clock_.Now() + options_.directory_timeout;
+  absl::Time next_log = absl::InfinitePast();
+  // A path that is not a directory is an error of the first listing.
+  while (absl::IsNotFound(FileSize(store_.directory()).status())) {
+    const absl::Time now = clock_.Now();
+    if (watch_.end().has_value()) return absl::OkStatus();
+    if (now >= give_up) {
+      return absl::NotFoundError(absl::StrCat(
+          "checkpoint directory ", store_.directory(), ": is not here ",
+          absl::FormatDuration(options_.directory_timeout),
+          " after the chief has made it; mount the chief's volume at this "
+          "path, or set --checkpoint_dir"));
+    }
+    if (now >= next_log) {
+      next_log = now + kLogInterval;
+      LOG(WARNING) << "waiting for the checkpoint directory "
+                   << store_.directory()
+                   << ", which the chief has made; is the chief's volume "
+                      "mounted here at this path?";
+    }
+    watch_.Pause(options_.poll_interval);
+  }
+  return absl::OkStatus();
+}
+
+void JobEvaluation::LogAwaited() {
+  const absl::Time now = clock_.Now();
+  if (now < next_awaited_log_) return;
+  next_awaited_log_ = now + kAwaitedLogInterval;
+  const wire::HeartbeatResponse state = session_->state();
+  LOG(INFO) << "waiting for the first checkpoint in " << store_.directory()
+            << ", which the chief orders"
+            << (state.missing_task().empty()
+                    ? ""
+                    : absl::StrCat("; the chief waits for ",
+                                   absl::StrJoin(state.missing_task(), ", ")));
 }
 
 absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
@@ -67,6 +110,7 @@ absl::Status JobEvaluation::Follow(EvaluatedModel& model) {
     const bool chief_lost = end.has_value() && absl::IsUnavailable(*end);
     if (end.has_value() && !end->ok() && !chief_lost) return *end;
     RETURN_IF_ERROR(UpdateListing());
+    if (listing_.empty()) LogAwaited();
     RETURN_IF_ERROR(EvaluateNewOnes(model));
     if (end.has_value() && IsLastEvaluated(*end)) return ResultAtEnd();
     if (chief_lost) return *end;
@@ -193,8 +237,9 @@ absl::Status JobEvaluation::ResultAtEnd() const {
 absl::Status JobEvaluation::LastNotVisibleError() const {
   return absl::NotFoundError(
       absl::StrCat(store_.directory(),
-                   ": the job is complete, but its last checkpoint is not to "
-                   "be seen; is this the chief's file system?"));
+                   ": the job is complete, but its last checkpoint is not "
+                   "here; mount the chief's volume at this path, or set "
+                   "--checkpoint_dir"));
 }
 
 }  // namespace parasol

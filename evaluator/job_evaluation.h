@@ -33,6 +33,10 @@ class JobEvaluation {
     // The job's checkpoint directory. Empty: the one that the chief names.
     std::string checkpoint_directory;
     absl::Duration poll_interval = absl::Seconds(1);
+    // Longest wait for a checkpoint directory that is not here. The chief makes
+    // it before any task registers, but network file systems show new names
+    // late.
+    absl::Duration directory_timeout = absl::Minutes(1);
     // Longest time after the job's end for its last checkpoint to become
     // visible: network file systems show new names late.
     absl::Duration final_checkpoint_timeout = absl::Minutes(1);
@@ -47,7 +51,8 @@ class JobEvaluation {
   //   OK                  the job is complete, and its last checkpoint was
   //                       evaluated.
   //   DataLoss            its last checkpoint is damaged.
-  //   NotFound            its last checkpoint did not become visible.
+  //   NotFound            the checkpoint directory, or the job's last
+  //                       checkpoint, did not become visible.
   //   FailedPrecondition  the job has failed.
   //   Unavailable         the chief was lost before the job's end.
   //   Cancelled           Stop() was called.
@@ -62,6 +67,12 @@ class JobEvaluation {
   using Listing = std::vector<ListedCheckpoint>;
 
   absl::Status AwaitJobEnd();
+  // Blocks until the checkpoint directory is there or the job has ended. Logs
+  // the directory while it waits.
+  //   NotFound  it is not there after `directory_timeout`.
+  absl::Status AwaitDirectory();
+  // Logs, once per minute, that the first checkpoint is awaited.
+  void LogAwaited();
   absl::Status Follow(EvaluatedModel& model);
   absl::StatusOr<Listing> List() const;
   absl::Status UpdateListing();
@@ -84,6 +95,7 @@ class JobEvaluation {
   CheckpointFollower follower_;
   Listing listing_;  // newest listing that could be read
   std::optional<ListedCheckpoint> newest_at_start_;
+  absl::Time next_awaited_log_ = absl::InfinitePast();
   JobWatch watch_;
 };
 

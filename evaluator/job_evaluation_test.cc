@@ -1,5 +1,6 @@
 #include "evaluator/job_evaluation.h"
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -25,6 +26,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -40,9 +42,18 @@ class FakeChief {
     state_.set_phase(phase);
     state_.set_failure(failure);
   }
+  void Miss(const std::string& task) {
+    absl::MutexLock lock(&mu_);
+    state_.add_missing_task(task);
+  }
   void Disappear() {
     absl::MutexLock lock(&mu_);
     lost_ = absl::UnavailableError("chief at h0:2222 is lost");
+  }
+  // Returns once the evaluation has asked for the cluster's state.
+  void AwaitQuestion() {
+    absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(&asked_));
   }
   bool was_left() {
     absl::MutexLock lock(&mu_);
@@ -73,6 +84,7 @@ class FakeChief {
     }
     wire::HeartbeatResponse state() const override {
       absl::MutexLock lock(&chief_.mu_);
+      chief_.asked_ = true;
       return chief_.state_;
     }
     absl::Status Await(
@@ -106,6 +118,22 @@ class FakeChief {
   wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   bool left_ ABSL_GUARDED_BY(mu_) = false;
+  bool asked_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// A simulated clock that counts the waits on it.
+class CountingClock : public SimulatedClock {
+ public:
+  bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
+                        absl::Duration timeout) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
+    ++waits_;
+    return SimulatedClock::AwaitWithTimeout(mu, condition, timeout);
+  }
+  int waits() const { return waits_; }
+
+ private:
+  std::atomic<int> waits_{0};
 };
 
 class JobEvaluationTest : public TinyJobFixture {
@@ -180,7 +208,7 @@ class JobEvaluationTest : public TinyJobFixture {
   }
 
   FakeChief chief_;
-  SimulatedClock clock_;
+  CountingClock clock_;
   MetricsRegistry registry_;
   std::unique_ptr<JobEvaluation> evaluation_;
 
@@ -299,6 +327,46 @@ TEST_F(JobEvaluationTest, ALastCheckpointThatStaysOutOfSightIsNotFound) {
   EXPECT_THAT(RunToTheEnd(), StatusIs(absl::StatusCode::kNotFound,
                                       HasSubstr(checkpoint_dir())));
   EXPECT_THAT(EvaluatedSteps(), ElementsAre(10));
+}
+
+TEST_F(JobEvaluationTest,
+       ACheckpointDirectoryThatIsNotThereIsNamedAndNotFound) {
+  std::filesystem::remove(checkpoint_dir());
+  testing::internal::CaptureStderr();
+  const absl::Status result = RunToTheEnd();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("waiting for the checkpoint directory " +
+                        checkpoint_dir() + ", which the chief has made"));
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kNotFound,
+                               AllOf(HasSubstr(checkpoint_dir()),
+                                     HasSubstr("or set --checkpoint_dir"))));
+}
+
+TEST_F(JobEvaluationTest, ACheckpointDirectoryThatAppearsLateIsFollowed) {
+  const std::string late = checkpoint_dir() + "-late";
+  ASSERT_OK(WriteCheckpoint(10, Identity(), /*final=*/true));
+  std::filesystem::remove_all(late);
+  std::filesystem::rename(checkpoint_dir(), late);
+  Start();
+  LetTimePassUntil([&] { return clock_.waits() >= 3; });
+  std::filesystem::rename(late, checkpoint_dir());
+  chief_.Say(wire::COMPLETE);
+
+  EXPECT_OK(AwaitResult());
+  EXPECT_THAT(EvaluatedSteps(), ElementsAre(10));
+}
+
+TEST_F(JobEvaluationTest, TheFirstCheckpointThatIsAwaitedIsSaid) {
+  chief_.Miss("ps/1");
+  testing::internal::CaptureStderr();
+  Start();
+  chief_.AwaitQuestion();
+  evaluation_->Stop();
+  EXPECT_THAT(AwaitResult(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr("waiting for the first checkpoint in " + checkpoint_dir() +
+                ", which the chief orders; the chief waits for ps/1"));
 }
 
 TEST_F(JobEvaluationTest, AFailedJobEndsItWithTheChiefsReason) {

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
+#include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/rpc/server.h"
 #include "evaluator/evaluator_task.h"
 
@@ -39,6 +40,10 @@ absl::Status RunEvaluator(const TaskConfig& config,
                           const RunEvaluatorOptions& options,
                           TerminationSignal& signal) {
   NameTaskInLog(absl::StrCat("evaluator/", config.index));
+  RETURN_IF_ERROR(
+      CheckComputeFlags({.data_dir = options.evaluation.model.data_dir,
+                         .device = options.evaluation.model.device,
+                         .threads = options.evaluation.model.threads}));
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));

@@ -22,8 +22,9 @@ struct RunEvaluatorOptions {
 };
 
 // Does everything that the binary does after its flags and TF_CONFIG are
-// parsed; blocks until the task has ended. Errors are those of EvaluatorTask
-// and of a metrics address that can't be listened on.
+// parsed; blocks until the task has ended. Checks the flags before it contacts
+// the chief. Errors are those of a wrong flag, of EvaluatorTask and of a
+// metrics address that can't be listened on.
 absl::Status RunEvaluator(const TaskConfig& config,
                           const RunEvaluatorOptions& options,
                           TerminationSignal& signal);

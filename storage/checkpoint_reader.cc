@@ -141,9 +141,9 @@ class ShardedCheckpointReader : public CheckpointReader {
           [](const Piece& a, const Piece& b) { return a.first() < b.first(); });
       for (size_t i = 1; i < pieces.size(); ++i) {
         if (pieces[i].first() < pieces[i - 1].end()) {
-          return absl::DataLossError(
-              absl::StrCat(directory, ": its files have element ",
-                           pieces[i].first(), " of an array twice"));
+          return absl::DataLossError(absl::StrCat(
+              directory, ": element ", pieces[i].first(), " of array \"",
+              absl::CHexEscape(prefix), "\" is in its files twice"));
         }
       }
     }

@@ -79,7 +79,8 @@ class SstShardFile : public ShardFile {
     if (!entry->Valid() || AsView(entry->key()) != kHeaderKey ||
         AsView(entry->value()) != kHeaderValue) {
       RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path_));
-      return absl::DataLossError(absl::StrCat(path_, ": no shard's file"));
+      return absl::DataLossError(
+          absl::StrCat(path_, ": is not a shard file of a Parasol checkpoint"));
     }
     for (entry->Next(); entry->Valid(); entry->Next()) {
       RETURN_IF_ERROR(Index(AsView(entry->key()), AsView(entry->value())));
@@ -146,7 +147,8 @@ class SstShardFile : public ShardFile {
     auto elements = ParseElementsKey(key);
     if (!elements.has_value()) {
       return absl::DataLossError(absl::StrCat(
-          path_, ": has an entry of no known kind: ", absl::CHexEscape(key)));
+          path_,
+          ": has an entry whose key is unknown: ", absl::CHexEscape(key)));
     }
     const size_t bytes = value.size() - kUpdatesBytes;
     const int64_t count = bytes / sizeof(float);

@@ -87,14 +87,15 @@ class SstShardWriter : public ShardWriter {
                            absl::Span<const float> values) override {
     if (array < 0 || array > kMaxArray || first < 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat(path_, ": no such elements: array ", array, " of ",
-                       variable, " from ", first));
+          absl::StrCat(path_, ": array ", array, " of ", variable,
+                       " from element ", first, ": array must be 0 to ",
+                       kMaxArray, ", and the element not negative"));
     }
     ElementsKey key = {ArrayPrefix(variable, array), first};
     if (key.array_prefix == last_array_prefix_ && first < next_element_) {
       return absl::InvalidArgumentError(absl::StrCat(
           path_, ": elements of array ", array, " of ", variable, " from ",
-          first, " come after those up to ", next_element_));
+          first, " were added after elements up to ", next_element_));
     }
     while (!values.empty()) {
       const size_t count = std::min(values.size(), kEntryElements);
@@ -110,9 +111,9 @@ class SstShardWriter : public ShardWriter {
   absl::Status AddRows(absl::string_view table,
                        const RowBatch& batch) override {
     if (!EncodeRows(batch, value_)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path_, ": ", batch.rows.size(), " float32 are not ",
-                       batch.ids.size(), " rows of ", table));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path_, ": table ", table, ": ", batch.rows.size(),
+          " float32 can't be ", batch.ids.size(), " rows of one width"));
     }
     std::string prefix = TablePrefix(table);
     if (prefix != next_rows_.table_prefix) {

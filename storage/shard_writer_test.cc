@@ -36,7 +36,7 @@ TEST_F(ShardWriterTest, RowsAndIdsMustFit) {
   const std::vector<uint64_t> ids = {1, 2};
   EXPECT_THAT(writer_->AddRows("items", {.ids = ids, .rows = {1, 2, 3}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("3 float32 are not 2 rows of items")));
+                       HasSubstr("table items: 3 float32 can't be 2 rows")));
   EXPECT_THAT(writer_->AddRows("items", {.rows = {1}}),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }

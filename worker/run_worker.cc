@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
+#include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/job/job_file.h"
 #include "cluster/rpc/server.h"
 #include "worker/chief_beside.h"
@@ -32,6 +33,34 @@ constexpr absl::Duration kChiefWatchInterval = absl::Milliseconds(200);
 int InputShard(const TaskConfig& config) {
   const auto& workers = config.cluster->tasks(Role::kWorker);
   return std::distance(workers.begin(), workers.find(config.index));
+}
+
+// The first of the chief's flags that was given to this worker; empty: none.
+std::string ChiefFlag(const RunWorkerOptions& options) {
+  if (!options.job_file.empty()) {
+    return absl::StrCat("--job=", options.job_file);
+  }
+  if (!options.overrides.empty()) {
+    return absl::StrCat("--set=", options.overrides.front());
+  }
+  if (!options.checkpoint_directory.empty()) {
+    return absl::StrCat("--checkpoint_dir=", options.checkpoint_directory);
+  }
+  return "";
+}
+
+// Where TF_CONFIG lists no chief, all workers may have the chief's flags: an
+// operator starts them from one template, and only worker 0 uses the flags.
+absl::Status CheckChiefFlags(const TaskConfig& config,
+                             const RunWorkerOptions& options) {
+  const bool has_chief =
+      config.cluster.has_value() && config.cluster->num_tasks(Role::kChief) > 0;
+  const std::string flag = ChiefFlag(options);
+  if (!has_chief || flag.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, ": the chief of TF_CONFIG (", config.chief_address,
+      ") reads the job; give this flag to the chief, not to worker/",
+      config.index));
 }
 
 absl::StatusOr<job::Job> LoadJob(const RunWorkerOptions& options) {
@@ -147,6 +176,10 @@ absl::Status RunWorker(const TaskConfig& config,
                        const RunWorkerOptions& options,
                        TerminationSignal& signal) {
   NameTaskInLog(absl::StrCat("worker/", config.index));
+  RETURN_IF_ERROR(CheckChiefFlags(config, options));
+  RETURN_IF_ERROR(CheckComputeFlags({.data_dir = options.data_dir,
+                                     .device = options.device,
+                                     .threads = options.threads}));
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));

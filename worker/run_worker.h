@@ -29,7 +29,8 @@ struct RunWorkerOptions {
 // Does everything that the `worker` binary does after its flags are parsed. A
 // task of a cluster runs as a worker; worker 0 of a cluster without a chief
 // also runs a chief beside itself. A task without a cluster runs a whole
-// training in this process. Returns the status for ExitWith() (base/process.h).
+// training in this process. Checks the flags before it contacts any peer.
+// Returns the status for ExitWith() (base/process.h).
 absl::Status RunWorker(const TaskConfig& config,
                        const RunWorkerOptions& options,
                        TerminationSignal& signal);

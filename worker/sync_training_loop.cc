@@ -250,12 +250,14 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start) const {
     return absl::UnavailableError(
         absl::StrCat("step ", step, " was not complete in ",
                      absl::FormatDuration(options_.step_timeout),
-                     ": a ps, or another worker's replica, is missing"));
+                     ": the gradient of another worker, or the answer of a "
+                     "ps, is missing; the chief's log names the lost task"));
   }
   if (waited >= kLogInterval) {
     LOG_EVERY(INFO, kLogInterval)
         << "waiting for step " << step
-        << " to be complete: for a ps, or for another worker's replica";
+        << " to be complete: for the gradient of another worker, or for the "
+           "answer of a ps";
   }
   return absl::OkStatus();
 }

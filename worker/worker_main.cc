@@ -13,9 +13,10 @@ ABSL_FLAG(std::string, data_dir, "",
 ABSL_FLAG(std::string, device, "auto",
           "Where to compute: auto (a CUDA device if there is one), cpu, "
           "cuda:N.");
-ABSL_FLAG(int, threads, 1,
-          "Of a CPU, for computing. A worker that has a machine to itself "
-          "should have its cores.");
+ABSL_FLAG(
+    int, threads, 1,
+    "Number of CPU threads that compute. A worker that has a machine to itself "
+    "should have its cores.");
 ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
           "host:port of /metrics; port 0: chosen by the system, and logged.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),

@@ -151,7 +151,9 @@ class HeartbeatingSession : public ChiefSession {
       *request.mutable_task() = options_.task;
       request.set_completed_steps(completed_steps);
       absl::Status status = client_->Leave(request);
-      if (!status.ok()) LOG(INFO) << "leaving unheard: " << status.message();
+      if (!status.ok())
+        LOG(INFO) << "the chief did not hear that this task leaves: "
+                  << status.message();
     });
   }
 

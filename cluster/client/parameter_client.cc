@@ -211,8 +211,8 @@ absl::Status ShardedParameterClient::Check(
   for (const Item& item : items) {
     if (item.variable >= plan_.num_variables()) {
       return absl::InvalidArgumentError(
-          absl::StrFormat("no variable %d: there are %d", item.variable,
-                          plan_.num_variables()));
+          absl::StrFormat("variable number %d is not in the model: it has %d",
+                          item.variable, plan_.num_variables()));
     }
     if (item.values.size() != plan_.elements(item.variable)) {
       return absl::InvalidArgumentError(absl::StrFormat(
@@ -222,8 +222,9 @@ absl::Status ShardedParameterClient::Check(
   }
   for (const Rows& some : rows) {
     if (some.table >= rows_.num_tables()) {
-      return absl::InvalidArgumentError(absl::StrFormat(
-          "no table %d: there are %d", some.table, rows_.num_tables()));
+      return absl::InvalidArgumentError(
+          absl::StrFormat("table number %d is not in the model: it has %d",
+                          some.table, rows_.num_tables()));
     }
     if (some.ids.size() > UINT32_MAX ||
         some.values.size() != some.ids.size() * rows_.width(some.table)) {
@@ -360,7 +361,8 @@ absl::Status ShardedParameterClient::Update(
       RowOperations::Make(placement, tables_, RowLimits(options_)));
   if (!plan.SameSharding(plan_) || !rows.SameTables(rows_)) {
     return absl::InvalidArgumentError(
-        "the new placement cuts the variables in another way");
+        "the chief's new placement splits the variables differently; start "
+        "this worker again");
   }
   wire::GetPlacementResponse old;
   {

@@ -99,7 +99,8 @@ TEST_F(ParameterClientTest, RowsOfTheWrongSizeAreRefused) {
                "table users: 3 elements for 1 rows of 2"));
   EXPECT_THAT(
       client->Push({.gradients = {}, .rows = {{1, ids, three}}})->Wait(),
-      StatusIs(absl::StatusCode::kInvalidArgument, "no table 1: there are 1"));
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               "table number 1 is not in the model"));
 }
 
 TEST_F(ParameterClientTest, HalvesTravelBothWaysAndAreResentAsTheyWere) {

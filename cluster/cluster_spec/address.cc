@@ -56,12 +56,13 @@ std::optional<std::string> CanonicalIpv6(absl::string_view host) {
 }
 
 absl::StatusOr<std::string> CanonicalHost(absl::string_view host) {
-  if (host.empty()) return absl::InvalidArgumentError("no host");
+  if (host.empty()) return absl::InvalidArgumentError("the host is missing");
   if (host.front() == '[' && host.back() == ']' && host.size() > 2) {
     const std::optional<std::string> ipv6 =
         CanonicalIpv6(host.substr(1, host.size() - 2));
     if (ipv6.has_value()) return absl::StrCat("[", *ipv6, "]");
-    return absl::InvalidArgumentError("no IPv6 address in the brackets");
+    return absl::InvalidArgumentError(
+        "the brackets do not hold an IPv6 address");
   }
   if (host.find(':') != absl::string_view::npos) {
     return absl::InvalidArgumentError(
@@ -69,7 +70,8 @@ absl::StatusOr<std::string> CanonicalHost(absl::string_view host) {
   }
   if (host.size() > kMaxHostBytes ||
       !std::all_of(host.begin(), host.end(), IsNameCharacter)) {
-    return absl::InvalidArgumentError("the host is not a name");
+    return absl::InvalidArgumentError(
+        "the host is neither a DNS name nor an IP address");
   }
   return absl::AsciiStrToLower(host);
 }
@@ -77,7 +79,7 @@ absl::StatusOr<std::string> CanonicalHost(absl::string_view host) {
 absl::StatusOr<std::string> Canonical(absl::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos || address.back() == ']') {
-    return absl::InvalidArgumentError("no port");
+    return absl::InvalidArgumentError("the port is missing");
   }
   ASSIGN_OR_RETURN(const std::string host,
                    CanonicalHost(address.substr(0, colon)));
@@ -90,7 +92,7 @@ absl::StatusOr<std::string> Canonical(absl::string_view address) {
 absl::StatusOr<std::string> CanonicalAddress(absl::string_view address) {
   ASSIGN_OR_RETURN(std::string canonical, Canonical(address),
                    _ << "\"" << absl::CHexEscape(address.substr(0, 100))
-                     << "\" is no host:port");
+                     << "\" is not host:port");
   return canonical;
 }
 

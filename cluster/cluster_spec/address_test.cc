@@ -40,9 +40,9 @@ TEST(AddressTest, WhatIsNoAddressIsNamedWithTheReason) {
     std::string reason;
   };
   const Case cases[] = {
-      {"", "no port"},
-      {"h1", "no port"},
-      {"[::1]", "no port"},
+      {"", "the port is missing"},
+      {"h1", "the port is missing"},
+      {"[::1]", "the port is missing"},
       {"h1:", "port is not in"},
       {"h1:0", "port is not in"},
       {"h1:65536", "port is not in"},
@@ -52,16 +52,16 @@ TEST(AddressTest, WhatIsNoAddressIsNamedWithTheReason) {
       {"h1: 80", "port is not in"},
       {"h1:80 ", "port is not in"},
       {"h1:http", "port is not in"},
-      {":2222", "no host"},
+      {":2222", "the host is missing"},
       {"::1:2222", "needs brackets"},
       {"h1:1:2222", "needs brackets"},
-      {"[]:2222", "not a name"},
-      {"[h1]:2222", "no IPv6"},
-      {"[1.2.3.4]:2222", "no IPv6"},
-      {"[::1%]:2222", "no IPv6"},
+      {"[]:2222", "neither a DNS name"},
+      {"[h1]:2222", "do not hold an IPv6"},
+      {"[1.2.3.4]:2222", "do not hold an IPv6"},
+      {"[::1%]:2222", "do not hold an IPv6"},
       {"[::1:2222", "needs brackets"},
-      {"h 1:2222", "not a name"},
-      {"h1/x:2222", "not a name"},
+      {"h 1:2222", "neither a DNS name"},
+      {"h1/x:2222", "neither a DNS name"},
       {"grpc://h1:2222", "needs brackets"},
   };
   for (const Case& c : cases) {

@@ -50,9 +50,11 @@ absl::Status RequirePath(absl::string_view path, absl::string_view value) {
   if (value.empty()) return Missing(path);
   if (value.size() > kMaxPathBytes ||
       std::any_of(value.begin(), value.end(), absl::ascii_iscntrl)) {
-    return Fault(path,
-                 absl::StrCat("\"", absl::CHexEscape(value.substr(0, 100)),
-                              "\" is no file name"));
+    return Fault(
+        path,
+        absl::StrCat("\"", absl::CHexEscape(value.substr(0, 100)),
+                     "\" is not a file name: it has control characters or "
+                     "more than 4096 bytes"));
   }
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <utility>
@@ -18,14 +19,22 @@
 namespace parasol {
 namespace {
 
+// Whatever is wrong, --job is to be corrected: no try of the same will do.
+absl::Status CannotRead(const std::string& path, int code) {
+  const std::string message =
+      absl::StrCat("job file ", path, ": ", std::strerror(code),
+                   "; name a file that this process can read with --job");
+  return code == ENOENT ? absl::NotFoundError(message)
+                        : absl::InvalidArgumentError(message);
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text(kMaxJobFileBytes + 1, '\0');
   // A directory opens, but can't be read.
   if (!file || (file.read(text.data(), text.size()), file.bad())) {
-    return absl::ErrnoToStatus(errno == 0 ? EIO : errno,
-                               absl::StrCat("job file ", path));
+    return CannotRead(path, errno == 0 ? EIO : errno);
   }
   text.resize(file.gcount());
   return text;

@@ -24,9 +24,9 @@ absl::StatusOr<job::Job> ParseJob(absl::string_view text,
 
 // Reads the file at `path`, applies `overrides` ("end.epochs=1") in order,
 // fills in the defaults and validates. The result is the job to train.
-//   NotFound, PermissionDenied  the message names the path.
-//   InvalidArgument             as for ParseJob(), ApplyOverride() and
-//                               Validate().
+//   NotFound         there is no such file; the message names the path.
+//   InvalidArgument  the path can't be read as a file; or as for ParseJob(),
+//                    ApplyOverride() and Validate().
 absl::StatusOr<job::Job> LoadJobFile(const std::string& path,
                                      absl::Span<const std::string> overrides);
 

@@ -52,9 +52,9 @@ TEST(JobFileTest, AFileThatCantBeReadIsNamed) {
   EXPECT_THAT(LoadJobFile("no/such/job", {}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("no/such/job")));
   const std::string directory = testing::TempDir();
-  EXPECT_THAT(
-      LoadJobFile(directory, {}),
-      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr(directory)));
+  EXPECT_THAT(LoadJobFile(directory, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(directory), HasSubstr("name a file"))));
 }
 
 TEST(JobFileTest, AFileThatIsTooLongIsRefused) {

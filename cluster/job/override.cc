@@ -83,10 +83,10 @@ absl::StatusOr<const FieldDescriptor*> FindField(const Message& message,
         type.name(), ", which has: ", FieldNames(type)));
   }
   if (field->is_repeated() != part.index.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", part.text, "\": ", field->name(),
-                     field->is_repeated() ? " is a list and needs an index"
-                                          : " is no list and has no index"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", part.text, "\": ", field->name(),
+        field->is_repeated() ? " is a list; write an index, as in layer[1]"
+                             : " is not a list; leave out the index"));
   }
   if (!field->is_repeated()) return field;
   const int size = message.GetReflection()->FieldSize(message, field);

@@ -134,14 +134,14 @@ TEST(ApplyOverrideTest, FaultsAreNamedAndChangeNothing) {
       {"optimizer.sgd.rate=1",
        "\"rate\" is not a field of Sgd, which has: learning_rate, momentum, "
        "nesterov"},
-      {"model.layer.name=x", "\"layer\": layer is a list and needs an index"},
+      {"model.layer.name=x", "\"layer\": layer is a list; write an index"},
       {"model.layer[2].name=x", "\"layer[2]\": layer has 2 elements"},
       {"model.layer[-1].name=x", "\"layer[-1]\" is not a field with an index"},
       {"model.layer[].name=x", "\"layer[]\" is not a field with an index"},
       {"model.layer[0.name=x", "\"layer[0\" is not a field with an index"},
       {"model.layer[99999999999].name=x", "is not a field with an index"},
       {"model.input_shape[2]=1", "input_shape has 2 elements"},
-      {"optimizer[0].sgd.momentum=1", "optimizer is no list"},
+      {"optimizer[0].sgd.momentum=1", "optimizer is not a list"},
       {"name.first=x", "\"name\" has no fields of its own"},
       {"optimizer=adam",
        "it is a group of fields, in braces or one by one: "

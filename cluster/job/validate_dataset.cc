@@ -65,7 +65,7 @@ absl::Status ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
                              const std::string& column) {
     if (columns.empty() || columns.count(column) > 0) return absl::OkStatus();
     return Fault(absl::StrCat(path, field),
-                 absl::StrCat("there is no column \"", column, "\""));
+                 absl::StrCat("the column list has no \"", column, "\""));
   };
   if (!csv.label().has_column()) {
     return Missing(absl::StrCat(path, ".label.column"));
@@ -138,8 +138,8 @@ absl::Status ValidateSplit(const std::string& path, const job::Split& split) {
   const double from = split.from();
   const double to = split.to();
   if (from >= 0 && from < to && to <= 1) return absl::OkStatus();
-  return Fault(
-      path, absl::StrCat("from ", from, " to ", to, " is no part of 0 to 1"));
+  return Fault(path, absl::StrCat("from is ", from, " and to is ", to,
+                                  "; they must be 0 <= from < to <= 1"));
 }
 
 }  // namespace

@@ -220,8 +220,10 @@ absl::Status ValidateInitializer(const job::Initializer& initializer) {
         return absl::OkStatus();
       }
       return Fault("random_uniform",
-                   absl::StrCat("minval ", uniform.minval(), " to maxval ",
-                                uniform.maxval(), " is no range"));
+                   absl::StrCat("minval ", uniform.minval(), " and maxval ",
+                                uniform.maxval(),
+                                ": maxval must be at least minval, and their "
+                                "difference finite"));
     }
     case job::Initializer::kZeros:
     case job::Initializer::kGlorotUniform:
@@ -230,7 +232,9 @@ absl::Status ValidateInitializer(const job::Initializer& initializer) {
     case job::Initializer::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError("no kind is chosen");
+  return absl::InvalidArgumentError(
+      "no initializer is chosen: zeros, constant, random_normal, "
+      "random_uniform, glorot_uniform or he_normal");
 }
 
 absl::Status ValidateLayers(const job::Model& model) {

@@ -63,11 +63,12 @@ TEST(ValidateLossTest, WhatDoesNotFitIsNamedWithItsField) {
       {1, "loss { sparse_categorical_crossentropy {} }",
        "model.loss.sparse_categorical_crossentropy: the model has 1 outputs"},
       {3, "loss { binary_crossentropy {} } metric { auc {} }",
-       "model.metric[0]: auc is of one output, the model has 3"},
+       "model.metric[0]: auc needs a model of one output, this one has 3"},
       {1, "loss { mean_squared_error {} } metric { accuracy {} }",
-       "model.metric[0]: accuracy has no meaning with mean_squared_error"},
+       "model.metric[0]: accuracy can't be computed with the loss "
+       "mean_squared_error"},
       {1, "loss { mean_squared_error {} } metric { auc {} } metric {}",
-       "model.metric[1]: no kind is chosen"},
+       "model.metric[1]: no metric is chosen"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.loss_and_metrics);

@@ -99,7 +99,8 @@ absl::Status CheckMemoryFile(const std::string& path) {
   if (absl::StartsWith(target, absl::StrCat("/memfd:", kName, " "))) {
     return absl::OkStatus();
   }
-  return BadOffer(absl::StrCat(path, " is no such memory"));
+  return BadOffer(
+      absl::StrCat(path, " is not memory that a worker has offered"));
 }
 
 absl::StatusOr<int> OpenMemory(const std::string& path, size_t size) {
@@ -132,8 +133,8 @@ absl::Status CheckFileSizeLimit(size_t size) {
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0) return SystemError("RLIMIT_FSIZE");
   if (limit.rlim_cur >= size) return absl::OkStatus();
   return absl::UnavailableError(
-      absl::StrCat("shared memory: ", size, " bytes, files may have ",
-                   limit.rlim_cur, " (RLIMIT_FSIZE)"));
+      absl::StrCat("shared memory: needs a file of ", size,
+                   " bytes, but RLIMIT_FSIZE is ", limit.rlim_cur));
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Create(
   if (!descriptor.ok()) return SystemError("memfd_create");
   if (ftruncate(descriptor.get(), static_cast<off_t>(kPage + size)) != 0 ||
       fcntl(descriptor.get(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) {
-    return SystemError("its size");
+    return SystemError("ftruncate");
   }
   std::shared_ptr<SharedMemory> memory(new SharedMemory(size));
   RETURN_IF_ERROR(memory->Map(descriptor.get()));
@@ -172,11 +173,13 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Open(
       !absl::SimpleAtoi(words[2], &number) || pid <= 0 || number < 0 ||
       words[3].size() != 2 * std::tuple_size_v<Secret> ||
       !std::all_of(words[3].begin(), words[3].end(), absl::ascii_isxdigit)) {
-    return BadOffer("no offer");
+    return BadOffer("the worker's offer can't be parsed");
   }
   ASSIGN_OR_RETURN(const std::string space, ProcessSpace());
   if (words[0] != space) {
-    return absl::NotFoundError("shared memory: of another machine");
+    return absl::NotFoundError(
+        "shared memory: the worker that offers it runs on another machine or "
+        "in another pid namespace");
   }
   ASSIGN_OR_RETURN(
       const int opened,
@@ -186,7 +189,9 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Open(
   RETURN_IF_ERROR(memory->Map(descriptor.get()));
   const std::string secret = absl::HexStringToBytes(words[3]);
   if (std::memcmp(memory->mapping_, secret.data(), secret.size()) != 0) {
-    return BadOffer("not the memory that was offered");
+    return BadOffer(
+        "the memory is not the one that the worker offered: its secret "
+        "differs");
   }
   return memory;
 }

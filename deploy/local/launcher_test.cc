@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "storage/directory_lock.h"
 
 // The launcher as users start it, with shell scripts in place of the roles.
 namespace parasol {
@@ -176,19 +178,69 @@ TEST_F(LauncherTest, SignalDrainsAllTasksAndLeavesNoneBehind) {
               HasSubstr(R"({"status":"interrupted")"));
 }
 
+TEST_F(LauncherTest, CheckpointsWithoutADirectoryAreUnderTheUsersData) {
+  SetRole("chief", "echo \"$@\"; touch $HERE/go");
+  SubprocessOptions options = Launch({"--checkpoint_dir="});
+  options.environment["XDG_DATA_HOME"] = here_ + "/data";
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(options, kLimit));
+  EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
+  EXPECT_THAT(launcher.standard_error,
+              HasSubstr("checkpoints: " + here_ + "/data/parasol/runs/run-"));
+}
+
+TEST_F(LauncherTest, TheOldestOfElevenRunsIsRemovedUnlessItIsInUse) {
+  const std::string runs = here_ + "/data/parasol/runs/";
+  std::vector<std::string> old;
+  for (int i = 0; i < 11; ++i) {
+    old.push_back(absl::StrCat(runs, "run-20010909-0146", 10 + i, "-abcdef"));
+    fs::create_directories(old.back());
+    fs::last_write_time(old.back(),
+                        fs::file_time_type() + std::chrono::hours(i));
+  }
+  SetRole("chief", "touch $HERE/go");
+  SubprocessOptions options = Launch({"--checkpoint_dir="});
+  options.environment["XDG_DATA_HOME"] = here_ + "/data";
+  {
+    ASSERT_OK_AND_ASSIGN(const DirectoryLock in_use,
+                         DirectoryLock::Share(old[0]));
+    ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                         RunSubprocess(options, kLimit));
+    EXPECT_THAT(launcher.standard_error, HasSubstr("removed 1 old runs"));
+  }
+  EXPECT_TRUE(fs::exists(old[0]));
+  EXPECT_FALSE(fs::exists(old[1]));
+  EXPECT_TRUE(fs::exists(old[2]));
+}
+
+TEST_F(LauncherTest, AUserWithoutAHomeGetsATemporaryDirectory) {
+  SetRole("chief", "touch $HERE/go");
+  SubprocessOptions options = Launch({"--checkpoint_dir="});
+  options.environment["XDG_DATA_HOME"] = "";
+  options.environment["HOME"] = "";
+  options.environment["TMPDIR"] = here_;
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(options, kLimit));
+  EXPECT_THAT(launcher.standard_error,
+              HasSubstr("checkpoints: " + here_ + "/parasol-"));
+}
+
 TEST_F(LauncherTest, BadFlagsAreNamed) {
   struct Case {
     std::string flag;
     std::string message;
   };
-  const Case cases[] = {{"--job=/no/such.textproto", "/no/such.textproto"},
-                        {"--data_dir=/no/such/dir", "/no/such/dir"},
-                        {"--ps=0", "--ps=0"},
-                        {"--threads=0", "--threads=0"},
-                        {"--set=end.stepps=7", "stepps"},
-                        {"--wrokers=2", "unknown flag --wrokers"},
-                        {"--worker_binary=/no/such/w", "--worker_binary"},
-                        {"--bin_dir=/no/such/bin", "/no/such/bin/chief/chief"}};
+  const Case cases[] = {
+      {"--job=/no/such.textproto", "/no/such.textproto"},
+      {"--data_dir=/no/such/dir", "/no/such/dir"},
+      {"--data_dir=" + here_ + "/job.textproto", "job.textproto: is a file"},
+      {"--job=" + here_, "Is a directory"},
+      {"--ps=0", "--ps=0"},
+      {"--threads=0", "--threads=0"},
+      {"--set=end.stepps=7", "stepps"},
+      {"--wrokers=2", "unknown flag --wrokers"},
+      {"--worker_binary=/no/such/w", "--worker_binary"},
+      {"--bin_dir=/no/such/bin", "/no/such/bin/chief/chief"}};
   for (const Case& c : cases) {
     ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
                          RunSubprocess(Launch({c.flag}), kLimit));

@@ -1,6 +1,8 @@
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -14,6 +16,8 @@
 #include "base/status_macros.h"
 #include "cluster/job/job_file.h"
 #include "deploy/local/local_run.h"
+#include "deploy/local/run_directory.h"
+#include "storage/directory_lock.h"
 
 ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
 ABSL_FLAG(std::string, data_dir, ".",
@@ -21,16 +25,20 @@ ABSL_FLAG(std::string, data_dir, ".",
 ABSL_FLAG(int32_t, ps, 1, "How many parameter servers.");
 ABSL_FLAG(int32_t, workers, 1, "How many workers.");
 ABSL_FLAG(bool, evaluator, true, "Run an evaluator beside the training.");
-ABSL_FLAG(std::string, checkpoint_dir, "",
-          "Where checkpoints are written and read; an existing one is gone on "
-          "from. Empty: a fresh directory below $TMPDIR, which is printed.");
+ABSL_FLAG(
+    std::string, checkpoint_dir, "",
+    "Where checkpoints are written and read; an existing one is gone on "
+    "from. Empty: a fresh directory for this run below "
+    "${XDG_DATA_HOME:-$HOME/.local/share}/parasol/runs, which is printed; "
+    "the ten newest runs there are kept.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
           "path=value: changes a field of the job, e.g. "
           "end.steps=100 or train.batch_size=64. May be given several times.");
 ABSL_FLAG(std::string, device, "auto",
           "Where workers and evaluator compute: auto, cpu or cuda:0.");
 ABSL_FLAG(int32_t, threads, 1,
-          "Of a CPU, for computing: each worker's, and the evaluator's.");
+          "Number of CPU threads that compute, of each worker and of the "
+          "evaluator.");
 ABSL_FLAG(std::string, log_dir, "",
           "One log file per task; empty: <checkpoint_dir>/logs.");
 ABSL_FLAG(std::string, bin_dir, "",
@@ -60,20 +68,61 @@ constexpr char kUsage[] =
     "Exit code: 0 done; 1 the job failed; 2 bad flags or job; 130 or 143 "
     "stopped.";
 
-absl::StatusOr<std::string> FreshCheckpointDir() {
+std::string Environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// For a user without a home: not cleaned by this program.
+absl::StatusOr<std::string> TemporaryDir() {
   std::string path = (fs::temp_directory_path() / "parasol-XXXXXX").string();
   if (mkdtemp(path.data()) == nullptr) {
-    return absl::ErrnoToStatus(errno, path);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "can't make ", path, ": ", strerror(errno), "; set --checkpoint_dir"));
   }
-  fprintf(stderr, "checkpoints: %s\n", path.c_str());
   return path;
+}
+
+absl::StatusOr<std::string> FreshCheckpointDir() {
+  const std::string root =
+      RunsRoot(Environment("XDG_DATA_HOME"), Environment("HOME"));
+  if (root.empty()) return TemporaryDir();
+  absl::StatusOr<std::string> run = MakeRunDirectory(root, Clock::Real().Now());
+  if (!run.ok()) {
+    fprintf(stderr, "%s; the checkpoints go to a temporary directory\n",
+            std::string(run.status().message()).c_str());
+    return TemporaryDir();
+  }
+  if (const size_t removed = RemoveOldRuns(root); removed > 0) {
+    fprintf(stderr, "old runs removed from %s: %zu (the %zu newest stay)\n",
+            removed, root.c_str(), kKeptRuns);
+  }
+  return run;
+}
+
+// Makes the directory of the flag, if it is missing.
+absl::Status MakeDirectory(absl::string_view flag, const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, "=", path, ": ", error.message(),
+                   "; name a directory that can be written"));
 }
 
 absl::Status CheckExists(absl::string_view flag, const std::string& path) {
   std::error_code error;
   if (fs::exists(path, error)) return absl::OkStatus();
-  return absl::NotFoundError(
-      absl::StrCat("--", flag, ": ", path, " is missing"));
+  return absl::NotFoundError(absl::StrCat(
+      "--", flag, "=", path, ": there is no such file; correct the path"));
+}
+
+absl::Status CheckIsDirectory(absl::string_view flag, const std::string& path) {
+  RETURN_IF_ERROR(CheckExists(flag, path));
+  std::error_code error;
+  if (fs::is_directory(path, error)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--", flag, "=", path, ": is a file; name the directory that it is in"));
 }
 
 // bazel-bin/deploy/local/launcher lies two levels below the roles' folders.
@@ -112,7 +161,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.job_file = fs::absolute(absl::GetFlag(FLAGS_job)).string();
   job.data_dir = fs::absolute(absl::GetFlag(FLAGS_data_dir)).string();
   RETURN_IF_ERROR(CheckExists("job", job.job_file));
-  RETURN_IF_ERROR(CheckExists("data_dir", job.data_dir));
+  RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
   job.has_evaluator = absl::GetFlag(FLAGS_evaluator);
   job.device = absl::GetFlag(FLAGS_device);
   job.overrides = absl::GetFlag(FLAGS_set).values;
@@ -133,27 +182,30 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
   if (job.checkpoint_dir.empty()) {
     ASSIGN_OR_RETURN(job.checkpoint_dir, FreshCheckpointDir());
+    fprintf(stderr, "checkpoints: %s\n", job.checkpoint_dir.c_str());
   }
   job.checkpoint_dir = fs::absolute(job.checkpoint_dir).string();
   job.log_dir = absl::GetFlag(FLAGS_log_dir).empty()
                     ? absl::StrCat(job.checkpoint_dir, "/logs")
                     : fs::absolute(absl::GetFlag(FLAGS_log_dir)).string();
-  std::error_code error;
-  fs::create_directories(job.log_dir, error);
-  if (error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--log_dir: ", job.log_dir, ": ", error.message()));
-  }
+  RETURN_IF_ERROR(MakeDirectory("checkpoint_dir", job.checkpoint_dir));
+  RETURN_IF_ERROR(MakeDirectory("log_dir", job.log_dir));
   return job;
 }
 
-RunResult RunFromFlags(const TerminationSignal& termination) {
-  const absl::StatusOr<LocalJob> job = LocalJobFromFlags();
-  if (job.ok()) return RunLocally(*job, termination, Clock::Real());
+absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
+  ASSIGN_OR_RETURN(const LocalJob job, LocalJobFromFlags());
+  // Another launcher must not take this run for an old one.
+  ASSIGN_OR_RETURN(const DirectoryLock in_use,
+                   DirectoryLock::Share(job.checkpoint_dir));
+  return RunLocally(job, termination, Clock::Real());
+}
+
+RunResult FailedAtStart(const absl::Status& status) {
   RunResult result;
   result.status = RunResult::Status::kFailed;
-  result.error = std::string(job.status().message());
-  result.exit_code = static_cast<int>(ExitCodeFor(job.status()));
+  result.error = std::string(status.message());
+  result.exit_code = static_cast<int>(ExitCodeFor(status));
   return result;
 }
 
@@ -164,7 +216,8 @@ int Main(int argc, char** argv) {
         absl::StrCat("unexpected argument ", rest[0], "; try --help")));
   }
   const TerminationSignal termination;
-  const RunResult result = RunFromFlags(termination);
+  const absl::StatusOr<RunResult> run = RunFromFlags(termination);
+  const RunResult result = run.ok() ? *run : FailedAtStart(run.status());
   fprintf(stderr, "%s", Summary(result).c_str());
   printf("%s\n", ToJson(result).c_str());
   return result.exit_code;

@@ -12,6 +12,8 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kRateWindow = absl::Seconds(10);
+// A rate that is measured over a standstill says nothing of what comes after.
+constexpr absl::Duration kStandstill = absl::Seconds(5);
 
 std::string Waiting(const wire::JobStatus& status, const std::string& what) {
   if (status.missing_task().empty()) return what;
@@ -26,27 +28,54 @@ std::string Left(absl::Duration left) {
   return absl::StrCat("  ", (seconds + 59) / 60, " min left");
 }
 
+std::string Step(const wire::JobStatus& status) {
+  std::string text = absl::StrCat("step ", WithThousands(status.global_step()));
+  if (status.end_step() <= 0) return text;
+  if (status.global_step() > status.end_step()) {
+    // The checkpoint that the run goes on from is of a longer job.
+    return absl::StrCat(text, ", beyond the job's end at step ",
+                        WithThousands(status.end_step()));
+  }
+  return absl::StrCat(text, "/", WithThousands(status.end_step()), " (",
+                      100 * status.global_step() / status.end_step(), " %)");
+}
+
+// The tasks that a standstill waits for; empty: the chief names none.
+std::string WaitsFor(const wire::JobStatus& status) {
+  const auto& tasks = status.missing_task().empty() ? status.awaited_task()
+                                                    : status.missing_task();
+  return absl::StrJoin(tasks, ", ");
+}
+
+// What the job waits for, or how long it takes. A missing ps holds up every
+// worker; a worker that others await is named only once it holds them up, as
+// the slowest of bounded staleness changes all the time.
+std::string Outlook(const wire::JobStatus& status,
+                    std::optional<absl::Duration> left) {
+  const std::string tasks = WaitsFor(status);
+  const bool waits = !status.missing_task().empty() || !left.has_value();
+  if (waits && !tasks.empty()) return absl::StrCat("  waiting for ", tasks);
+  return left.has_value() ? Left(*left) : "";
+}
+
+// The most important first: a narrow terminal shows the beginning.
 std::string Training(const wire::JobStatus& status,
                      const std::optional<EvaluationLine>& evaluation,
-                     std::optional<absl::Duration> left) {
-  std::string line = absl::StrCat("step ", WithThousands(status.global_step()));
-  if (status.end_step() > 0) {
-    absl::StrAppend(&line, "/", WithThousands(status.end_step()), " (",
-                    100 * status.global_step() / status.end_step(), " %)");
+                     const std::string& outlook) {
+  std::string line = absl::StrCat(Step(status), outlook);
+  if (evaluation.has_value() && !evaluation->metrics.empty()) {
+    const auto& [name, value] = evaluation->metrics.front();
+    absl::StrAppend(&line, "  ", name, " ", MetricText(name, value),
+                    " at step ", WithThousands(evaluation->global_step));
+  }
+  if (status.has_loss()) {
+    absl::StrAppendFormat(&line, "  loss %.4f", status.loss());
   }
   if (status.examples_per_second() > 0) {
     absl::StrAppend(&line, "  ",
                     WithThousands(std::llround(status.examples_per_second())),
                     " examples/s");
   }
-  if (status.has_loss()) {
-    absl::StrAppendFormat(&line, "  loss %.4f", status.loss());
-  }
-  if (evaluation.has_value() && !evaluation->metrics.empty()) {
-    const auto& [name, value] = evaluation->metrics.front();
-    absl::StrAppend(&line, "  ", name, " ", MetricText(name, value));
-  }
-  if (left.has_value()) absl::StrAppend(&line, Left(*left));
   return line;
 }
 
@@ -55,6 +84,9 @@ std::string Training(const wire::JobStatus& status,
 void StepRate::Observe(int64_t global_step, absl::Time now) {
   if (!observed_.empty() && global_step < observed_.back().second) {
     observed_.clear();
+  }
+  if (observed_.empty() || observed_.back().second != global_step) {
+    last_change_ = now;
   }
   observed_.emplace_back(now, global_step);
   while (observed_.front().first < now - kRateWindow) observed_.pop_front();
@@ -65,6 +97,7 @@ std::optional<absl::Duration> StepRate::TimeTo(int64_t end_step) const {
   const auto& [first_time, first_step] = observed_.front();
   const auto& [last_time, last_step] = observed_.back();
   if (last_step == first_step || last_time == first_time) return std::nullopt;
+  if (last_time - last_change_ >= kStandstill) return std::nullopt;
   const double steps_left = std::max<int64_t>(0, end_step - last_step);
   return (last_time - first_time) * (steps_left / (last_step - first_step));
 }
@@ -96,12 +129,10 @@ std::string ProgressLine(const wire::JobStatus* status,
     case wire::LOADING:
       return Waiting(*status, "loading the variables");
     case wire::TRAINING:
-      return Training(*status, evaluation, left);
+      return Training(*status, evaluation, Outlook(*status, left));
     case wire::FINISHING:
     case wire::COMPLETE:
-      return Waiting(*status,
-                     absl::StrCat(Training(*status, evaluation, std::nullopt),
-                                  "  finishing"));
+      return Training(*status, evaluation, Waiting(*status, "  finishing"));
     case wire::FAILED:
       return "failed";
     default:

@@ -20,11 +20,12 @@ class StepRate {
   // checkpoint) starts anew.
   void Observe(int64_t global_step, absl::Time now);
   // Returns the time until `end_step` at the measured rate; nullopt if there is
-  // not enough to measure it by.
+  // not enough to measure it by, or if no step was done for five seconds.
   std::optional<absl::Duration> TimeTo(int64_t end_step) const;
 
  private:
   std::deque<std::pair<absl::Time, int64_t>> observed_;
+  absl::Time last_change_;
 };
 
 // Measures the steps per second from the first to the last observation of the
@@ -45,11 +46,12 @@ class MeanStepRate {
 };
 
 // Returns the state of a job as one line for people, e.g.
-//   step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.231  accuracy 96.20 %
-//   8 s left
-// Shows the first one of the job's metrics. Before training begins, the line
-// says what the job waits for. `status` is nullptr as long as the chief has not
-// answered.
+//   step 1,200/4,000 (30 %)  8 s left  accuracy 96.20 % at step 1,000
+//   loss 0.2314  12,345 examples/s
+// Shows the first one of the job's metrics, with the step of the checkpoint
+// that it was measured on. While the job waits for tasks, the line names them
+// instead of the time that is left. `status` is nullptr as long as the chief
+// has not answered.
 std::string ProgressLine(const wire::JobStatus* status,
                          const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left);

@@ -20,6 +20,14 @@ void Write(const std::string& text) {
   fflush(stderr);
 }
 
+// As much of `line` as fits: one that wraps can't be written over. Ends with a
+// whole part of the line, two spaces being between parts.
+std::string Fitting(const std::string& line, size_t columns) {
+  if (line.size() <= columns) return line;
+  const size_t end = line.rfind("  ", columns);
+  return line.substr(0, end == std::string::npos ? columns : end);
+}
+
 }  // namespace
 
 ProgressDisplay ProgressDisplay::ForStderr() {
@@ -43,8 +51,7 @@ std::string ProgressDisplay::ProgressText(const std::string& line,
   next_ = now + (columns_ > 0 ? kTerminalPeriod : kFilePeriod);
   if (columns_ == 0) return absl::StrCat(line, "\n");
   on_progress_line_ = true;
-  // A line that wraps can't be written over.
-  return absl::StrCat(kEraseLine, line.substr(0, columns_ - 1));
+  return absl::StrCat(kEraseLine, Fitting(line, columns_ - 1));
 }
 
 std::string ProgressDisplay::TellText(const std::string& line) {

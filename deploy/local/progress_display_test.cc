@@ -15,6 +15,13 @@ TEST(ProgressDisplayTest, TerminalLineIsWrittenOverAndCutToFit) {
             "\r\x1b[Kstep 2");
 }
 
+TEST(ProgressDisplayTest, ALineThatIsTooLongLosesWholeParts) {
+  ProgressDisplay display(/*columns=*/30);
+  EXPECT_EQ(
+      display.ProgressText("step 1/9 (11 %)  8 s left  loss 0.25", kStart),
+      "\r\x1b[Kstep 1/9 (11 %)  8 s left");
+}
+
 TEST(ProgressDisplayTest, MessageReplacesTheProgressLine) {
   ProgressDisplay display(/*columns=*/80);
   EXPECT_EQ(display.TellText("hello"), "hello\n");

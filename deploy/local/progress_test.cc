@@ -23,8 +23,8 @@ TEST(ProgressLineTest, ShowsAllThatIsKnown) {
                 &status,
                 EvaluationLine{1000, {{"accuracy", 0.962}, {"auc", 0.9}}, 0.1},
                 absl::Seconds(8)),
-            "step 1,200/4,000 (30 %)  12,345 examples/s  loss 0.2314  "
-            "accuracy 96.20 %  8 s left");
+            "step 1,200/4,000 (30 %)  8 s left  accuracy 96.20 % at step "
+            "1,000  loss 0.2314  12,345 examples/s");
 }
 
 TEST(ProgressLineTest, LeavesOutWhatIsNot) {
@@ -43,6 +43,31 @@ TEST(ProgressLineTest, NamesWhomTheClusterWaitsFor) {
             "starting, waiting for ps/0, ps/1");
 }
 
+TEST(ProgressLineTest, AMissingPsIsNamedInsteadOfTheTimeLeft) {
+  wire::JobStatus status = Training();
+  status.add_missing_task("ps/1");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Minutes(206)),
+            "step 1,200/4,000 (30 %)  waiting for ps/1");
+}
+
+TEST(ProgressLineTest, AnAwaitedWorkerIsNamedOnceNoStepIsDone) {
+  wire::JobStatus status = Training();
+  status.add_awaited_task("worker/1");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(8)),
+            "step 1,200/4,000 (30 %)  8 s left");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "step 1,200/4,000 (30 %)  waiting for worker/1");
+}
+
+TEST(ProgressLineTest, ARunBeyondTheJobsEndShowsNoShare) {
+  wire::JobStatus status = Training();
+  status.set_phase(wire::FINISHING);
+  status.set_global_step(600);
+  status.set_end_step(100);
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "step 600, beyond the job's end at step 100  finishing");
+}
+
 TEST(ProgressLineTest, LongTimesAreInMinutes) {
   const wire::JobStatus status = Training();
   EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(601)),
@@ -58,6 +83,18 @@ TEST(StepRateTest, TimeLeftFollowsTheLastTenSeconds) {
   EXPECT_EQ(rate.TimeTo(100), absl::Seconds(90));
   rate.Observe(30, kStart + absl::Seconds(20));
   EXPECT_EQ(rate.TimeTo(100), absl::Seconds(35));
+}
+
+TEST(StepRateTest, AStandstillOfFiveSecondsHasNoTimeLeft) {
+  StepRate rate;
+  rate.Observe(0, kStart);
+  rate.Observe(10, kStart + absl::Seconds(1));
+  rate.Observe(10, kStart + absl::Seconds(5));
+  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(45));
+  rate.Observe(10, kStart + absl::Seconds(6));
+  EXPECT_EQ(rate.TimeTo(100), std::nullopt);
+  rate.Observe(20, kStart + absl::Seconds(7));
+  EXPECT_EQ(rate.TimeTo(100), absl::Seconds(28));
 }
 
 TEST(StepRateTest, RestoredCheckpointStartsAnew) {

@@ -76,8 +76,8 @@ Value ModelBuilder::AddLayer(job::Layer layer, absl::Span<const Value> inputs) {
   }
   layer.clear_input();
   for (const Value& input : inputs) {
-    CHECK(input.builder == this)
-        << layer.name() << " reads " << input.name << " of another model";
+    CHECK(input.builder == this) << layer.name() << " reads " << input.name
+                                 << ", which another ModelBuilder made";
     layer.add_input(input.name);
   }
   *model_.add_layer() = std::move(layer);

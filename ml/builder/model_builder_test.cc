@@ -237,7 +237,8 @@ TEST(ModelBuilderTest, AValueOfAnotherModelIsABug) {
   ModelBuilder one;
   ModelBuilder other;
   const Value x = one.DenseInput("x", {1});
-  EXPECT_DEATH(other.AddLayer(job::Layer(), {x}), "reads x of another model");
+  EXPECT_DEATH(other.AddLayer(job::Layer(), {x}),
+               "reads x, which another ModelBuilder made");
 }
 
 }  // namespace

@@ -32,19 +32,23 @@ absl::StatusOr<cudaEvent_t> CreateEvent() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
-    int index, const Options& options) {
-  const std::string name = absl::StrCat("cuda:", index);
+absl::Status CudaDevice::CheckIndex(int index) {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   if (found != cudaSuccess) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "device ", name, ": no CUDA device: ", cudaGetErrorString(found)));
+    return absl::InvalidArgumentError(
+        absl::StrCat("this machine has no CUDA device that can be used (",
+                     cudaGetErrorString(found), "); use cpu"));
   }
-  if (index >= count) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "device ", name, ": no such CUDA device, this machine has ", count));
-  }
+  if (index < count) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("this machine has only ", count,
+                   " CUDA devices, which are numbered from cuda:0"));
+}
+
+absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
+    int index, const Options& options) {
+  const std::string name = absl::StrCat("cuda:", index);
   cudaDeviceProp properties;
   RETURN_IF_ERROR(CudaStatus(cudaGetDeviceProperties(&properties, index),
                              "cudaGetDeviceProperties"))

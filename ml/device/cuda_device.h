@@ -27,8 +27,11 @@ namespace parasol {
 // direction, so that all three run at the same time. Host arrays are pinned.
 class CudaDevice : public Device {
  public:
-  // Opens GPU number `index`.
-  //   FailedPrecondition  the device, the driver or cuBLAS is missing.
+  // Returns OK if this machine has GPU number `index`. Opens nothing.
+  //   InvalidArgument  the driver or the device is missing.
+  static absl::Status CheckIndex(int index);
+  // Opens GPU number `index`, for which CheckIndex() is OK.
+  //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
                                                       const Options& options);
   ~CudaDevice() override;

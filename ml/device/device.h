@@ -76,15 +76,23 @@ class Device {
 
   // Opens the device `name`: "cpu", "cuda:0", or "auto" for the first CUDA
   // device that can be used, otherwise the CPU.
-  //   InvalidArgument     `name` is not the name of a device.
-  //   FailedPrecondition  `name` is a CUDA device, but this binary was built
-  //                       without CUDA, or the device, the driver or cuBLAS is
-  //                       missing: says which.
+  //   InvalidArgument     as for CheckName() and CheckThreads().
+  //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name,
                                                       const Options& options);
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name) {
     return Open(name, Options());
   }
+
+  // Returns OK if Open() would know and find the device `name`. Opens nothing.
+  //   InvalidArgument  `name` is not the name of a device, or is a CUDA device
+  //                    but this binary was built without CUDA, or the driver
+  //                    or the device is missing. The message says which, and
+  //                    leaves the name to the caller.
+  static absl::Status CheckName(absl::string_view name);
+  // Returns OK if Open() would accept this number of threads.
+  //   InvalidArgument  it is not from 1 to 1024.
+  static absl::Status CheckThreads(int threads);
 
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;

@@ -37,20 +37,29 @@ TEST(DeviceOpenTest, AutoTakesCudaWhereThereIsOneAndTheCpuElsewhere) {
 TEST(DeviceOpenTest, WhatIsNoDeviceIsNamed) {
   struct Case {
     std::string name;
-    absl::StatusCode code;
     std::string want;
   };
   const Case cases[] = {
-      {"", absl::StatusCode::kInvalidArgument, "device \"\""},
-      {"gpu", absl::StatusCode::kInvalidArgument, "device \"gpu\""},
-      {"cuda:", absl::StatusCode::kInvalidArgument, "device cuda:"},
-      {"cuda:-1", absl::StatusCode::kInvalidArgument, "device cuda:-1"},
-      {"cuda:999", absl::StatusCode::kFailedPrecondition, "device cuda:999"},
+      {"", "device \"\""},
+      {"gpu", "device \"gpu\": there is no such device; use auto, cpu"},
+      {"cuda:", "device \"cuda:\""},
+      {"cuda:-1", "device \"cuda:-1\""},
+      {"cuda:999", "device \"cuda:999\": this "},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    EXPECT_THAT(Device::Open(c.name), StatusIs(c.code, HasSubstr(c.want)));
+    EXPECT_THAT(
+        Device::Open(c.name),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
+    EXPECT_THAT(Device::CheckName(c.name),
+                StatusIs(absl::StatusCode::kInvalidArgument));
   }
+}
+
+TEST(DeviceOpenTest, NamesThatEveryMachineHasPassTheCheck) {
+  EXPECT_OK(Device::CheckName("auto"));
+  EXPECT_OK(Device::CheckName("cpu"));
+  EXPECT_OK(Device::CheckThreads(1));
 }
 
 TEST(DeviceOpenTest, ThreadsAreBounded) {

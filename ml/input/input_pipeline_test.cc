@@ -310,7 +310,7 @@ TEST(InputPipelineTest, SettingsOutOfRangeAreNamed) {
          d.mutable_ratings();
          d.mutable_image();
        }},
-      {"shard 2 is not one of 2",
+      {"input shard 2 is not in 0 to 1",
        [](job::Dataset&, InputOptions& o) { o.shard = o.num_shards = 2; }},
       {"shard 25 of 26 would be empty",
        [](job::Dataset&, InputOptions& o) {

@@ -62,8 +62,8 @@ absl::StatusOr<InputShard> InputShard::Create(const Selection& selection,
                                               const Options& options) {
   const int shards = options.num_shards;
   if (options.shard < 0 || options.shard >= shards) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("shard ", options.shard, " is not one of ", shards));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "input shard ", options.shard, " is not in 0 to ", shards - 1));
   }
   const std::vector<int64_t>& starts = selection.file_starts();
   const int files = static_cast<int>(starts.size()) - 1;
@@ -73,8 +73,8 @@ absl::StatusOr<InputShard> InputShard::Create(const Selection& selection,
   }
   if (policy == job::Dataset::FILE && files < shards) {
     return absl::InvalidArgumentError(
-        absl::StrCat("auto_shard FILE: there are ", files, " files for ",
-                     shards, " shards"));
+        absl::StrCat("auto_shard is FILE, but the data set has ", files,
+                     " files for ", shards, " workers; use DATA"));
   }
   InputShard shard;
   shard.order_ = {.total = selection.size(),
@@ -94,9 +94,9 @@ absl::StatusOr<InputShard> InputShard::Create(const Selection& selection,
   }
   if (shard.size() > 0) return shard;
   return absl::InvalidArgumentError(
-      absl::StrCat("shard ", options.shard, " of ", shards,
+      absl::StrCat("input shard ", options.shard, " of ", shards,
                    " would be empty: the data set has ", selection.size(),
-                   " examples in ", files, " files"));
+                   " examples in ", files, " files; use fewer workers"));
 }
 
 int64_t InputShard::size() const {

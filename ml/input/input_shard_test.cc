@@ -90,10 +90,10 @@ TEST(ShardingTest, ImpossibleShardsAreRefused) {
     int num_shards;
     const char* want;
   } cases[] = {
-      {job::Dataset::FILE, 0, 3, "there are 2 files for 3 shards"},
+      {job::Dataset::FILE, 0, 3, "has 2 files for 3 workers"},
       {job::Dataset::DATA, 8, 9, "shard 8 of 9 would be empty"},
-      {job::Dataset::DATA, 2, 2, "shard 2 is not one of 2"},
-      {job::Dataset::OFF, -1, 2, "shard -1 is not one of 2"},
+      {job::Dataset::DATA, 2, 2, "input shard 2 is not in 0 to 1"},
+      {job::Dataset::OFF, -1, 2, "input shard -1 is not in 0 to 1"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(

@@ -93,7 +93,7 @@ class DeclaredLayer : public Layer {
  private:
   absl::Status Declare(const job::CustomVariable& declared) {
     if (declared.name().empty()) {
-      return absl::InvalidArgumentError("custom.variable has no name");
+      return absl::InvalidArgumentError("custom.variable.name is not set");
     }
     for (const VariableSpec& other : variables_) {
       if (other.name == declared.name()) {
@@ -121,7 +121,7 @@ class DeclaredLayer : public Layer {
       if (variable.trained) continue;
       return absl::InvalidArgumentError(absl::StrCat(
           "the layer's variable \"", variable.name,
-          "\" is not trained: a custom layer's variables all are"));
+          "\" is not trained; a custom layer must train all its variables"));
     }
     const size_t l2s = code.variable_l2().size();
     if (l2s == 0 || l2s == code.variables().size()) return absl::OkStatus();

@@ -58,7 +58,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
   ASSIGN_OR_RETURN(const LayerInput input, OnlyIdInput(inputs));
   if (input.ids_per_example <= 0) {
     return absl::InvalidArgumentError(
-        "embedding takes as many ids of each example, and its input gives any "
+        "embedding needs the same number of ids in each example, but its input "
+        "may have any "
         "number: use embedding_bag");
   }
   return std::make_unique<EmbeddingLayer>(spec, input.ids_per_example,

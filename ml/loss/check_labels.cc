@@ -29,7 +29,7 @@ absl::Status CheckClasses(const LossSpec& loss, const Batch& batch) {
       continue;
     }
     return Fault(loss, batch, i,
-                 absl::StrCat("no class: the model has ", loss.outputs));
+                 absl::StrCat("not a class from 0 to ", loss.outputs - 1));
   }
   return absl::OkStatus();
 }
@@ -50,11 +50,9 @@ absl::Status CheckSums(const LossSpec& loss, const Batch& batch) {
       sum += batch.labels[example * loss.label_width + i];
     }
     if (std::fabs(sum - 1) <= kSumTolerance) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the labels of example ", example,
-                     " of the batch are no probabilities of classes: they add "
-                     "up to ",
-                     sum, ", not to 1"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the labels of example ", example, " of the batch add up to ", sum,
+        "; probabilities of classes must add up to 1"));
   }
   return absl::OkStatus();
 }

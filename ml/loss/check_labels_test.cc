@@ -51,7 +51,7 @@ TEST(CheckLabelsTest, ABadLabelIsNamed) {
   };
   const Case cases[] = {
       {Spec(kSparse, 4), WithLabels(1, {4}),
-       "label 4 of example 0 of the batch is no class: the model has 4"},
+       "label 4 of example 0 of the batch is not a class from 0 to 3"},
       {Spec(kSparse, 4), WithLabels(2, {0, -1}), "label -1 of example 1"},
       {Spec(kSparse, 4), WithLabels(2, {0, 1.5}), "label 1.5 of example 1"},
       {Spec(kSparse, 4), WithLabels(2, {0, kNan}), "label nan of example 1"},
@@ -59,8 +59,8 @@ TEST(CheckLabelsTest, ABadLabelIsNamed) {
        "label -0.5 of output 0 of example 0 of the batch is not between 0 and "
        "1"},
       {Spec(kCategorical, 2), WithLabels(2, {1, 0, 1, 1}),
-       "the labels of example 1 of the batch are no probabilities of classes: "
-       "they add up to 2, not to 1"},
+       "the labels of example 1 of the batch add up to 2; probabilities of "
+       "classes must add up to 1"},
       {Spec(kBinary, 1), WithLabels(2, {1, -1}),
        "label -1 of example 1 of the batch is not between 0 and 1"},
       {Spec(kBinary, 2), WithLabels(2, {0, 0, 0, 1.5}),

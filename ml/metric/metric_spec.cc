@@ -54,15 +54,16 @@ bool HasMeaning(Metric::KindCase metric, Loss::KindCase loss) {
 
 absl::Status Check(Metric::KindCase metric, const LossSpec& loss) {
   if (metric == Metric::KIND_NOT_SET) {
-    return absl::InvalidArgumentError("no kind is chosen");
+    return absl::InvalidArgumentError("no metric is chosen");
   }
   if (!HasMeaning(metric, loss.kind)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        NameOf(metric), " has no meaning with ", LossName(loss.kind)));
+    return absl::InvalidArgumentError(
+        absl::StrCat(NameOf(metric), " can't be computed with the loss ",
+                     LossName(loss.kind)));
   }
   if (metric == Metric::kAuc && loss.outputs != 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("auc is of one output, the model has ", loss.outputs));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "auc needs a model of one output, this one has ", loss.outputs));
   }
   return absl::OkStatus();
 }
@@ -81,8 +82,8 @@ absl::StatusOr<Metrics> ResolveMetrics(const job::Model& model,
     const Metric::KindCase metric = model.metric(i).kind_case();
     RETURN_IF_ERROR(Check(metric, loss)) << "metric[" << i << "]";
     if (std::count(metrics.begin(), metrics.end(), metric) > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("metric[", i, "]: ", NameOf(metric), " is there twice"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "metric[", i, "]: ", NameOf(metric), " appears twice; remove one"));
     }
     metrics.push_back(metric);
   }

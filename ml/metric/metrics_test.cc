@@ -201,18 +201,19 @@ TEST(MetricsTest, WhatHasNoMeaningIsNamed) {
   const Case cases[] = {
       {"", 1, "loss: no kind is chosen"},
       {"loss { mean_squared_error {} } metric {}", 1,
-       "metric[0]: no kind is chosen"},
+       "metric[0]: no metric is chosen"},
       {"loss { mean_squared_error {} } metric { accuracy {} }", 1,
-       "metric[0]: accuracy has no meaning with mean_squared_error"},
+       "metric[0]: accuracy can't be computed with the loss "
+       "mean_squared_error"},
       {"loss { sparse_categorical_crossentropy {} } "
        "metric { accuracy {} } metric { log_loss {} }",
        3,
-       "metric[1]: log_loss has no meaning with "
+       "metric[1]: log_loss can't be computed with the loss "
        "sparse_categorical_crossentropy"},
       {"loss { binary_crossentropy {} } metric { auc {} }", 3,
-       "metric[0]: auc is of one output, the model has 3"},
+       "metric[0]: auc needs a model of one output, this one has 3"},
       {"loss { mean_squared_error {} } metric { auc {} } metric { auc {} }", 1,
-       "metric[1]: auc is there twice"},
+       "metric[1]: auc appears twice"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.want);

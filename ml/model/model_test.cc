@@ -210,7 +210,7 @@ TEST_P(ModelTest, WhatIsNotABatchOfThisModelIsNamed) {
        "2 labels, not 1"},
       {"label too large",
        {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {4}},
-       "label 4 of example 0 of the batch is no class: the model has 4"},
+       "label 4 of example 0 of the batch is not a class from 0 to 3"},
       {"label negative",
        {1, {{{2, 3}, {f, f, f, f, f, f}}}, {}, {-1}},
        "label -1"},

@@ -113,8 +113,9 @@ absl::Status CheckRows(absl::Span<const int64_t> rows,
                        const VariableArrays& variable) {
   const size_t width = variable.width;
   if (width == 0 || variable.values.size() % width != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(variable.values.size(), " values are no rows of ", width));
+    return absl::InvalidArgumentError(absl::StrCat(
+        variable.values.size(),
+        " values are not a whole number of rows of width ", width));
   }
   if (gradients.size() != rows.size() * width) {
     return absl::InvalidArgumentError(
@@ -125,7 +126,7 @@ absl::Status CheckRows(absl::Span<const int64_t> rows,
   for (const int64_t row : rows) {
     if (row >= 0 && row < count) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("row ", row, " of a variable of ", count, " rows"));
+        absl::StrCat("row ", row, " is not in a variable of ", count, " rows"));
   }
   return absl::OkStatus();
 }

@@ -87,11 +87,14 @@ TEST_F(ApplyTest, SizesThatDoNotFitAreNamed) {
               is_fault("a gradient of 2 elements for 6 values"));
   EXPECT_THAT(ApplyDense(*Make("adam {}"), 0, {}, variable_),
               is_fault("the variable has 1 slots, the optimizer 2"));
-  EXPECT_THAT(Sparse(*sgd, {3}, {1, 1}), is_fault("row 3 of a variable of 3"));
+  EXPECT_THAT(Sparse(*sgd, {3}, {1, 1}),
+              is_fault("row 3 is not in a variable of 3"));
   EXPECT_THAT(Sparse(*sgd, {-1}, {1, 1}), is_fault("row -1 of"));
   EXPECT_THAT(Sparse(*sgd, {0}, {1}), is_fault("1 elements for 1 rows of 2"));
-  EXPECT_THAT(Sparse(*sgd, {}, {}, 4), is_fault("6 values are no rows of 4"));
-  EXPECT_THAT(Sparse(*sgd, {}, {}, 0), is_fault("6 values are no rows of 0"));
+  EXPECT_THAT(Sparse(*sgd, {}, {}, 4),
+              is_fault("6 values are not a whole number of rows of width 4"));
+  EXPECT_THAT(Sparse(*sgd, {}, {}, 0),
+              is_fault("6 values are not a whole number of rows of width 0"));
   EXPECT_THAT(values_, ElementsAre(1, 2, 3, 4, 5, 6));
 }
 

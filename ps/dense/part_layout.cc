@@ -41,7 +41,8 @@ absl::Status CheckRangesDisjoint(
   }
   for (size_t i = 1; i < order.size(); ++i) {
     if (resolved[order[i]].first < resolved[order[i - 1]].last) {
-      return BadRange(ranges[order[i]], "overlaps another one");
+      return BadRange(ranges[order[i]],
+                      "overlaps an earlier range of the message");
     }
   }
   return absl::OkStatus();
@@ -75,16 +76,18 @@ absl::StatusOr<PartLayout> PartLayout::Create(
 absl::Status PartLayout::AddPart(const wire::PartSpec& part,
                                  uint64_t max_elements) {
   if (part.id() != parts_.size()) {
-    return BadPart(part, absl::StrCat("comes as number ", parts_.size()));
+    return BadPart(part, absl::StrCat("has this id, but is number ",
+                                      parts_.size(), " of the shard"));
   }
-  if (part.variable().empty()) return BadPart(part, "has no variable");
+  if (part.variable().empty()) return BadPart(part, "names no variable");
   ASSIGN_OR_RETURN(const int64_t variable_elements, VariableElements(part));
   if (part.first_element() < 0 || part.elements() <= 0 ||
       part.first_element() > variable_elements ||
       part.elements() > variable_elements - part.first_element()) {
-    return BadPart(
-        part, absl::StrCat("is [", part.first_element(), ", +", part.elements(),
-                           ") of ", variable_elements, " elements"));
+    return BadPart(part,
+                   absl::StrCat("has elements [", part.first_element(), ", +",
+                                part.elements(), "), but its variable has ",
+                                variable_elements, " elements"));
   }
   if (static_cast<uint64_t>(part.elements()) > max_elements - elements_) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -153,20 +156,22 @@ absl::StatusOr<std::vector<PartLayout::ChunkRange>> PartLayout::Resolve(
 absl::StatusOr<PartLayout::ChunkRange> PartLayout::ResolveOne(
     const wire::TensorRange& range) const {
   if (range.part() >= parts_.size()) {
-    return BadRange(range, absl::StrCat("is not here: there are ",
-                                        parts_.size(), " parts"));
+    return BadRange(range,
+                    absl::StrCat("names a part that is not on this shard of ",
+                                 parts_.size(), " parts"));
   }
   const uint64_t elements = parts_[range.part()].elements();
   if (range.count() == 0 || range.first() >= elements ||
       range.count() > elements - range.first()) {
-    return BadRange(range,
-                    absl::StrCat("is not in its ", elements, " elements"));
+    return BadRange(
+        range, absl::StrCat("goes beyond the part's ", elements, " elements"));
   }
   const uint64_t end = range.first() + range.count();
   if (range.first() % kChunkElements != 0 ||
       (end % kChunkElements != 0 && end != elements)) {
-    return BadRange(range, absl::StrCat("is not on chunks of ", kChunkElements,
-                                        " elements"));
+    return BadRange(range,
+                    absl::StrCat("does not begin and end with a chunk of ",
+                                 kChunkElements, " elements"));
   }
   const size_t base = first_chunk_[range.part()];
   return ChunkRange{.first = base + range.first() / kChunkElements,

@@ -21,8 +21,8 @@ absl::StatusOr<job::Encoding> EncodingOf(wire::Encoding encoding) {
     case wire::BFLOAT16:
       return job::BFLOAT16;
     default:
-      return absl::InvalidArgumentError(
-          absl::StrCat("no encoding has number ", encoding));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the gradient's encoding number ", encoding, " is unknown"));
   }
 }
 

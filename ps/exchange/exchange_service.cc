@@ -229,8 +229,10 @@ bool ExchangeStream::Serve(Message& message) {
       too_many = ++unanswered_ > kMaxUnanswered || kept_bytes_ > kMaxKeptBytes;
     }
     if (too_many) {
-      Deliver(operation, absl::ResourceExhaustedError(
-                             "too many operations of the stream wait"));
+      Deliver(operation,
+              absl::ResourceExhaustedError(
+                  "the worker has too many operations on this stream that "
+                  "are not answered"));
       continue;
     }
     environment_.server.Execute(

@@ -78,7 +78,7 @@ absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
     const absl::Status inserted = table.Insert(rows.Select(batch));
     if (!absl::IsAlreadyExists(inserted)) return inserted;
     return absl::DataLossError(
-        absl::StrCat("the checkpoint has twice: ", inserted.message()));
+        absl::StrCat(inserted.message(), " is in the checkpoint twice"));
   });
 }
 

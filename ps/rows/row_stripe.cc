@@ -60,7 +60,7 @@ uint32_t RowStripe::MakeRow(uint64_t hash, uint64_t id) {
 uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
   const RowLayout& layout = rules_.layout;
   const size_t number = index_.size();
-  CHECK_LT(number, RowIndex::kNone) << "a stripe has too many rows";
+  CHECK_LT(number, RowIndex::kNone) << "rows of one stripe";
   const size_t block = number >> layout.block_shift;
   if (block == blocks_.size()) {
     blocks_.push_back(RowBlock::Allocate(arena_, layout));

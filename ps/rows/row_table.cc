@@ -112,9 +112,9 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
 absl::Status RowTable::Insert(const RowBatch& batch) {
   const size_t floats = rules_.layout.floats;
   if (batch.rows.size() != batch.ids.size() * floats) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("table ", name(), ": ", batch.ids.size(), " rows of ",
-                     floats, " float32 can't be ", batch.rows.size()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table ", name(), ": ", batch.ids.size(), " rows of ", floats,
+        " float32 can't be in an array of ", batch.rows.size()));
   }
   const auto* const ids = reinterpret_cast<const std::byte*>(batch.ids.data());
   ScratchLease scratch(batch.ids.size());
@@ -168,7 +168,8 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
   return absl::ResourceExhaustedError(absl::StrCat(
       "table ", name(), ": ", missing, " more rows of ", row_bytes,
       " bytes don't fit: all tables have ", rules_.memory->taken_bytes(),
-      " of ", rules_.memory->limit_bytes()));
+      " of ", rules_.memory->limit_bytes(),
+      " bytes; use more ps, or raise --memory_limit_bytes"));
 }
 
 size_t RowTable::FirstStripe() const {

@@ -61,11 +61,11 @@ std::string DedupWindow::Serialize() const {
 
 absl::StatusOr<DedupWindow> DedupWindow::Parse(absl::string_view bytes) {
   if (bytes.empty() || bytes[0] != kFormatVersion) {
-    return Damaged("not of version 1");
+    return Damaged("its version is not 1");
   }
   if (bytes.size() != kSerializedBytes) {
-    return Damaged(
-        absl::StrCat(bytes.size(), " bytes, not ", kSerializedBytes));
+    return Damaged(absl::StrCat("has ", bytes.size(), " bytes, should have ",
+                                kSerializedBytes));
   }
   DedupWindow window;
   for (size_t i = 0; i < sizeof(window.floor_); ++i) {
@@ -77,7 +77,7 @@ absl::StatusOr<DedupWindow> DedupWindow::Parse(absl::string_view bytes) {
   }
   if (window.beyond_.test(0)) return Damaged("the floor is too low");
   if (window.floor_ > UINT64_MAX - kDedupWindow && window.beyond_.any()) {
-    return Damaged("a sequence over 2^64");
+    return Damaged("it has a sequence over 2^64");
   }
   return window;
 }
@@ -85,10 +85,10 @@ absl::StatusOr<DedupWindow> DedupWindow::Parse(absl::string_view bytes) {
 absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation,
                                        uint64_t sequence) {
   if (incarnation == 0) {
-    return absl::InvalidArgumentError("push without a worker incarnation");
+    return absl::InvalidArgumentError("the push names no worker incarnation");
   }
   if (sequence == 0) {
-    return absl::InvalidArgumentError("push without a sequence");
+    return absl::InvalidArgumentError("the push has no sequence");
   }
   if (under_way_.contains({incarnation, sequence})) return Claim::kUnderWay;
   if (!workers_.contains(incarnation) && workers_.size() >= max_workers_) {

@@ -77,7 +77,8 @@ absl::Status CheckManifest(const durable::CheckpointManifest& manifest,
                            const PartOptimizers& optimizers) {
   if (manifest.run_id() != request.run_id()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("of run ", manifest.run_id(), ", not ", request.run_id()));
+        absl::StrCat("belongs to run ", manifest.run_id(),
+                     ", but the chief loads run ", request.run_id()));
   }
   std::map<std::string, const durable::CheckpointVariable*> saved;
   for (const durable::CheckpointVariable& variable : manifest.variable()) {
@@ -87,7 +88,7 @@ absl::Status CheckManifest(const durable::CheckpointManifest& manifest,
     const auto variable = saved.find(part.variable());
     if (variable == saved.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("has no variable \"", part.variable(), "\""));
+          absl::StrCat("has no variable \"", part.variable(), "\" of the job"));
     }
     RETURN_IF_ERROR(
         CheckVariable(*variable->second, part, optimizers.of(part.id())));
@@ -128,9 +129,9 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
   std::set<std::string> names;
   for (const wire::TableSpec& spec : request.table()) {
     if (spec.id() != tables.size() || !names.insert(spec.name()).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "table ", spec.id(), ", \"", spec.name(), "\", comes as number ",
-          tables.size(), " or has the name of another"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("table \"", spec.name(), "\" has id ", spec.id(),
+                       ", not ", tables.size(), ", or its name appears twice"));
     }
     ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
                      MakeOptimizer(spec.has_optimizer() ? spec.optimizer()
@@ -157,8 +158,8 @@ absl::Status CheckSync(const wire::LoadRequest& request) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("aggregates ", sync.replicas_to_aggregate(), " of ",
-                   sync.total_replicas(), " replicas"));
+      absl::StrCat("the load request aggregates ", sync.replicas_to_aggregate(),
+                   " of ", sync.total_replicas(), " replicas"));
 }
 
 std::optional<wire::SyncSpec> SyncOf(const wire::LoadRequest& request) {

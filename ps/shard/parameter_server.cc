@@ -34,11 +34,13 @@ absl::Status CheckPath(const std::string& directory, const std::string& name) {
   if (name.empty() || name[0] == '.' ||
       absl::string_view(name).find_first_of(kSeparators) !=
           absl::string_view::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", name, "\" is no plain file name"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", name,
+        "\" is not a file name: it is empty, begins with '.' or has a '/'"));
   }
   if (directory.empty()) {
-    return absl::InvalidArgumentError("a snapshot without a directory");
+    return absl::InvalidArgumentError(
+        "the snapshot request names no directory");
   }
   return absl::OkStatus();
 }
@@ -89,13 +91,13 @@ void ParameterServer::EndWaits() const {
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
   if (shard == nullptr) return;
   shard->table->Abandon(absl::UnavailableError(absl::StrCat(
-      options_.task, " gives run ", shard->order.run_id(), " up")));
+      options_.task, " no longer holds run ", shard->order.run_id())));
 }
 
 absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
     const wire::LoadRequest& request) {
   if (request.run_id().empty()) {
-    return absl::InvalidArgumentError("a load order without a run");
+    return absl::InvalidArgumentError("the load request names no run_id");
   }
   ASSIGN_OR_RETURN(const std::shared_ptr<Shard> held, BeginLoad(request));
   if (held != nullptr) return SizesOf(*held->table);

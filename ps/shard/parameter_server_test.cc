@@ -485,7 +485,7 @@ TEST(ParameterServerTest, ASnapshotThatWaitsForAStepEndsWhenThePsLeaves) {
   ps.server.EndWaits();
   snapshot.join();
   EXPECT_THAT(response, StatusIs(absl::StatusCode::kUnavailable,
-                                 HasSubstr("ps/1 gives run run-a up")));
+                                 HasSubstr("ps/1 no longer holds run run-a")));
 }
 
 }  // namespace

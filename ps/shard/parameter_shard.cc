@@ -230,8 +230,9 @@ absl::Status ParameterShard::CheckWait(int64_t min_updates) const {
 
 absl::StatusOr<SparseTable*> ParameterShard::TableNumber(uint32_t table) const {
   if (table < tables_.size()) return tables_[table].get();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "table ", table, " is not here: there are ", tables_.size()));
+  return absl::InvalidArgumentError(
+      absl::StrCat("table number ", table, " is not on this shard: it has ",
+                   tables_.size()));
 }
 
 ShardSnapshot ParameterShard::TakeSnapshot() {

@@ -91,7 +91,8 @@ absl::StatusOr<ShardSnapshot> StepSnapshot::Wait(
                                    std::min(kCancelPoll, end - clock.Now()))) {
       if (is_cancelled()) {
         return absl::CancelledError(absl::StrCat(
-            "nobody waits for the snapshot at ", updates_, " updates"));
+            "the snapshot at ", updates_,
+            " updates was cancelled: the chief no longer waits for it"));
       }
       if (clock.Now() >= end) return NotYet();
     }
@@ -121,8 +122,9 @@ std::string StepSnapshot::ChunkName(size_t chunk) const {
 
 absl::Status StepSnapshot::NotYet() const {
   const auto waits_for = [this](const std::string& name, int64_t had) {
-    return absl::UnavailableError(absl::StrCat(
-        name, " has had ", had, " of the ", updates_, " updates to wait for"));
+    return absl::UnavailableError(
+        absl::StrCat(name, " has had ", had, " of the ", updates_,
+                     " updates that the snapshot waits for"));
   };
   for (size_t i = 0; i < dense_.chunks().size(); ++i) {
     const int64_t had = dense_.chunks()[i]->updates();
@@ -134,7 +136,8 @@ absl::Status StepSnapshot::NotYet() const {
       return waits_for(absl::StrCat("table \"", table->name(), "\""), had);
     }
   }
-  return absl::UnavailableError("the last update was only just captured");
+  return absl::UnavailableError(
+      "the snapshot was complete only after its time limit; repeat it");
 }
 
 }  // namespace parasol

@@ -92,8 +92,8 @@ void StepState::Abandon(const absl::Status& status, Released& released) {
 
 void StepState::JumpTo(int64_t updates, Released& released) {
   LOG_EVERY(WARNING, kJumpLogPeriod)
-      << "what was restored at " << updates_ << " updates goes on at step "
-      << updates << " of its workers: what it had in between is lost";
+      << "values restored at step " << updates_ << " go on at step " << updates
+      << ", where the workers are: the updates in between are lost";
   for (const Waiter& waiter : waiters_) {
     if (waiter.has_gradient) waiter.latch->MarkDropped();
   }
@@ -138,10 +138,12 @@ void StepState::Wait(Waiter waiter, Released& released) {
       waiters_.push_back(std::move(waiter));
       return;
     }
-    waiter.latch->Fail(abandoned_.ok()
-                           ? absl::ResourceExhaustedError(absl::StrCat(
-                                 kMaxWaiters, " operations wait already"))
-                           : abandoned_);
+    waiter.latch->Fail(
+        abandoned_.ok()
+            ? absl::ResourceExhaustedError(absl::StrCat(
+                  kMaxWaiters,
+                  " operations of workers wait for this step already"))
+            : abandoned_);
   }
   released.Add(std::move(waiter.latch));
 }

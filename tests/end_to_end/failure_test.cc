@@ -140,6 +140,44 @@ TEST_F(ByHandTest, AChiefThatNeverComesIsNamedAndAsksForARestart) {
   }
 }
 
+TEST_F(ByHandTest, AWrongFlagEndsATaskBeforeItAsksTheChief) {
+  const std::string file = WriteFile("data_file", "x");
+  for (const std::string role : {"worker", "evaluator"}) {
+    for (const std::string flag :
+         {std::string("--device=gpu"), std::string("--device=cuda:999"),
+          std::string("--threads=0"), std::string("--data_dir=/no/such/dir"),
+          "--data_dir=" + file}) {
+      SCOPED_TRACE(absl::StrCat(role, " ", flag));
+      // Nothing listens at the chief's address: a task that asked would wait.
+      const CompletedProcess run =
+          RunBinary({absl::StrCat(role, "/", role), flag}, TfConfig(role));
+      EXPECT_EQ(run.end.code(), 2);
+      EXPECT_THAT(run.standard_error,
+                  StartsWith(absl::StrCat(role, ": ", flag, ": ")));
+    }
+  }
+}
+
+TEST_F(ByHandTest, AJobGivenToAWorkerBesideAChiefIsRefused) {
+  for (const std::string flag :
+       {"--job=job.textproto", "--set=seed=1", "--checkpoint_dir=/ckpt"}) {
+    const CompletedProcess run =
+        RunBinary({"worker/worker", flag}, TfConfig("worker"));
+    EXPECT_EQ(run.end.code(), 2);
+    EXPECT_THAT(run.standard_error,
+                AllOf(StartsWith(absl::StrCat("worker: ", flag, ": ")),
+                      HasSubstr("give this flag to the chief")));
+  }
+}
+
+TEST_F(ByHandTest, AJobThatIsADirectoryIsBadConfiguration) {
+  const CompletedProcess run =
+      RunBinary({"chief/chief", absl::StrCat("--job=", TempPath("").string())},
+                TfConfig("chief"));
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_THAT(LastLine(run.standard_error), HasSubstr("Is a directory"));
+}
+
 TEST_F(ByHandTest, APortInUseIsNamed) {
   SubprocessOptions first;
   first.argv = {BinaryPath("ps/ps")};

@@ -67,9 +67,9 @@ class CsvLabelRule {
     if (!classes_.empty()) {
       const auto found = classes_.find(value);
       if (found != classes_.end()) return found->second;
-      return absl::DataLossError(absl::StrCat("label ", Quoted(value),
-                                              " is none of the ",
-                                              spec_.class__size(), " classes"));
+      return absl::DataLossError(
+          absl::StrCat("label ", Quoted(value), " is not one of the ",
+                       spec_.class__size(), " names in label.class"));
     }
     const std::optional<double> number = ParseNumber(value);
     if (number.has_value()) return *number;
@@ -239,8 +239,10 @@ class CsvIndexer {
     const std::vector<absl::string_view>* names =
         fields.Split(header, kMaxColumns);
     if (names == nullptr || names->size() > kMaxColumns) {
-      return absl::DataLossError(
-          absl::StrCat(path, ": the first line is no list of columns"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          path, ": the header ", Quoted(header), " is not a list of at most ",
+          kMaxColumns, " columns between ", Quoted(delimiter_),
+          "; is csv.delimiter right?"));
     }
     std::vector<std::string> columns(names->begin(), names->end());
     if (columns_.empty()) columns_ = columns;
@@ -264,8 +266,11 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
                                 absl::string_view field) {
   const auto found = std::find(columns.begin(), columns.end(), name);
   if (found != columns.end()) return found - columns.begin();
-  return absl::InvalidArgumentError(
-      absl::StrCat(field, ": the data set has no column \"", name, "\""));
+  return absl::InvalidArgumentError(absl::StrCat(
+      field, ": the data set has no column \"", name, "\"",
+      columns.size() == 1 ? absl::StrCat(", but only ", Quoted(columns.front()),
+                                         "; is csv.delimiter right?")
+                          : ""));
 }
 
 absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,

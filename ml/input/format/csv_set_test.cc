@@ -205,6 +205,25 @@ TEST(CsvSetTest, CorruptRecordsAreNamedOrLeftOut) {
   }
 }
 
+TEST(CsvSetTest, AHeaderThatIsNoListOfColumnsAsksForTheDelimiter) {
+  WriteTestFile("header.csv", "\"a\"b,y\n1,1\n");
+  EXPECT_THAT(ReadAll("csv { file: 'header.csv' label { column: 'y' } }",
+                      absl::StrCat(kBinary,
+                                   "input { name: 'x' dense { column { name: "
+                                   "'a' } } }")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("header.csv: the header \"\\\"a\\\"b,y"),
+                             HasSubstr("is csv.delimiter right?"))));
+  WriteTestFile("semicolons.csv", "a;y\n1;1\n");
+  EXPECT_THAT(ReadAll("csv { file: 'semicolons.csv' label { column: 'y' } }",
+                      absl::StrCat(kBinary,
+                                   "input { name: 'x' dense { column { name: "
+                                   "'a;y' } } }")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no column \"y\", but only \"a;y\"; is "
+                                 "csv.delimiter right?")));
+}
+
 TEST(CsvSetTest, WhatTheDataHasNotGotIsNamed) {
   WriteTestFile("set.csv", "a,b,y\n1,2,1\n");
   WriteTestFile("set_2.csv", "b,a,y\n1,2,1\n");

@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
   if (result == GLOB_NOMATCH) return std::vector<std::string>();
   if (result != 0) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(pattern, ": no memory for what it names"));
+        absl::StrCat(pattern, ": no memory for the list of its files"));
   }
   std::vector<std::string> paths(found.gl_pathv,
                                  found.gl_pathv + found.gl_pathc);
@@ -54,8 +54,8 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
     ASSIGN_OR_RETURN(files, Glob((directory / pattern).string()));
   }
   if (!files.empty()) return files;
-  return absl::NotFoundError(
-      absl::StrCat("data_dir ", data_dir, ": there is no file ", path));
+  return absl::NotFoundError(absl::StrCat(
+      "there is no file ", path, "; is --data_dir=", data_dir, " right?"));
 }
 
 }  // namespace

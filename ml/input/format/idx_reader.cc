@@ -91,8 +91,9 @@ absl::StatusOr<IdxImages> ReadIdxImages(const std::string& path) {
       __builtin_mul_overflow(images.count, images.height, &rows) ||
       __builtin_mul_overflow(rows, images.width, &pixels)) {
     return fields.Corrupt(
-        4, absl::StrCat("no file holds ", images.count, " images of ",
-                        images.height, " x ", images.width));
+        4, absl::StrCat("the header announces ", images.count, " images of ",
+                        images.height, " x ", images.width,
+                        ", which no file can hold"));
   }
   ASSIGN_OR_RETURN(images.pixels, fields.Rest(pixels));
   return images;

@@ -124,8 +124,8 @@ absl::Status CheckInputs(const ModelInputs& inputs, const ImageShape& image) {
   for (const job::ModelInput& input : inputs.inputs) {
     if (input.has_ids() || !ReadsWhole(input, kColumn)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "model input ", input.name(),
-          " is not a dense one of the data set's only column, ", kColumn));
+          "model input ", input.name(), " must be dense and read the column \"",
+          kColumn, "\", the only one of images"));
     }
     const std::vector<int64_t> wants(input.dense().shape().begin(),
                                      input.dense().shape().end());

@@ -103,7 +103,7 @@ TEST(ImageSetTest, InputsOfOtherColumnsAreRefused) {
         ReadAll("cifar { file: 'one.bin' }",
                 absl::StrCat("input { name: 'x' ", input, " }")),
         StatusIs(absl::StatusCode::kInvalidArgument,
-                 HasSubstr("model input x is not a dense one of the data")));
+                 HasSubstr("model input x must be dense and read the column")));
   }
 }
 

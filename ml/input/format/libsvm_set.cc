@@ -112,7 +112,7 @@ class LibsvmDecoder final : public ExampleDecoder {
                      absl::StrCat("has no index from ", set_.first_index));
     }
     if (!value.has_value() || !std::isfinite(static_cast<float>(*value))) {
-      return Refused("feature", "has no finite float32 as its value");
+      return Refused("feature", "has a value that is not a finite float32");
     }
     features_.push_back({*index, static_cast<float>(*value)});
     return absl::OkStatus();

@@ -67,7 +67,7 @@ TEST(LibsvmSetTest, CorruptLinesAreNamedOrLeftOut) {
       {"1 1:x", "line 2 at byte 8: feature \"1:x\" has no finite"},
       {"1 1:", "line 2 at byte 8: feature \"1:\" has no finite"},
       {"1 1:nan", "line 2 at byte 8: feature \"1:nan\" has no finite"},
-      {"1 1:1e300", "feature \"1:1e300\" has no finite float32"},
+      {"1 1:1e300", "feature \"1:1e300\" has a value that is not a finite"},
       {"1e300 1:1", "label 1e+300 is beyond float32"},
       {"1 1:3e38 1:3e38", "index 1 add up to more than a float32"},
       {"1 4:1", "line 2 at byte 6: index 4 is beyond 3 features from 1"},

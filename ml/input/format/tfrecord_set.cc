@@ -126,7 +126,8 @@ class TfRecordDecoder final : public ExampleDecoder {
     for (const FieldValue& value : values) {
       const std::optional<double> number = value.AsNumber();
       if (!number.has_value()) {
-        return absl::DataLossError("the label has what is no finite number");
+        return absl::DataLossError(
+            "the label has a value that is not a finite number");
       }
       RETURN_IF_ERROR(AppendLabel({.kind = LabelForm::Kind::kNumbers,
                                    .is_probability = form.is_probability},

@@ -1,0 +1,88 @@
+#include "deploy/local/run_directory.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <regex>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "storage/directory_lock.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Run {
+  fs::file_time_type changed;
+  std::string path;
+  bool operator>(const Run& other) const {
+    return std::tie(changed, path) > std::tie(other.changed, other.path);
+  }
+};
+
+// A checkpoint that comes or goes changes its directory.
+std::vector<Run> NewestFirst(const std::string& root) {
+  static const std::regex name("run-[0-9]{8}-[0-9]{6}-[A-Za-z0-9]{6}");
+  std::vector<Run> runs;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root, error)) {
+    if (entry.is_symlink(error) || !entry.is_directory(error) ||
+        !std::regex_match(entry.path().filename().string(), name)) {
+      continue;
+    }
+    runs.push_back({entry.last_write_time(error), entry.path().string()});
+  }
+  std::sort(runs.begin(), runs.end(), std::greater<>());
+  return runs;
+}
+
+}  // namespace
+
+std::string RunsRoot(const std::string& xdg_data_home,
+                     const std::string& home) {
+  // A relative XDG_DATA_HOME is to be ignored, as its specification says.
+  if (fs::path(xdg_data_home).is_absolute()) {
+    return (fs::path(xdg_data_home) / "parasol" / "runs").string();
+  }
+  if (!fs::path(home).is_absolute()) return "";
+  return (fs::path(home) / ".local" / "share" / "parasol" / "runs").string();
+}
+
+absl::StatusOr<std::string> MakeRunDirectory(const std::string& root,
+                                             absl::Time now) {
+  std::error_code error;
+  fs::create_directories(root, error);
+  if (error) return FileError(error.value(), "make", root);
+  std::string path = absl::StrCat(
+      root, "/run-",
+      absl::FormatTime("%Y%m%d-%H%M%S", now, absl::UTCTimeZone()), "-XXXXXX");
+  if (mkdtemp(path.data()) == nullptr) return FileError(errno, "make", path);
+  return path;
+}
+
+size_t RemoveOldRuns(const std::string& root) {
+  const std::vector<Run> runs = NewestFirst(root);
+  size_t removed = 0;
+  for (size_t i = kKeptRuns; i < runs.size(); ++i) {
+    const std::optional<DirectoryLock> lock =
+        DirectoryLock::TryExclude(runs[i].path);
+    if (!lock.has_value()) continue;
+    const absl::Status status = RemoveTree(runs[i].path);
+    if (status.ok()) ++removed;
+    if (!status.ok()) LOG(WARNING) << "old run: " << status.message();
+  }
+  return removed;
+}
+
+}  // namespace parasol
