@@ -16,7 +16,6 @@
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/placement/placement.h"
-#include "ml/model/variables_of.h"
 #include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
@@ -156,7 +155,9 @@ absl::Status ChiefTaskOptions::UseJobFile(
   if (path.empty()) {
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
-  ASSIGN_OR_RETURN(job, LoadJobFile(path, overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
+  job = std::move(loaded.job);
+  variables = std::move(loaded.graph.variables);
   return absl::OkStatus();
 }
 
@@ -193,12 +194,11 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   coordinator.ps_timeout = options.ps_timeout;
   coordinator.worker_timeout = options.worker_timeout;
   coordinator.finish_timeout = options.finish_timeout;
-  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
-                   VariablesOf(options.job.model()));
-  ASSIGN_OR_RETURN(coordinator.variables,
-                   CheckpointVariables(variables, options.job.optimizer()));
+  ASSIGN_OR_RETURN(
+      coordinator.variables,
+      CheckpointVariables(options.variables, options.job.optimizer()));
   ASSIGN_OR_RETURN(coordinator.tables, CheckpointTables(options.job));
-  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, variables));
+  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, options.variables));
   ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
   ASSIGN_OR_RETURN(DirectoryLock directory_in_use,
                    DirectoryLock::Share(store.directory()));

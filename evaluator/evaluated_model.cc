@@ -7,29 +7,29 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/model_inputs.h"
-#include "ml/model/outputs_of.h"
+#include "ml/model/graph.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
     const job::Job& job, const Options& options) {
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job.model()));
-  ASSIGN_OR_RETURN(Metrics metrics, Metrics::Create(job.model(), outputs));
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job.model()));
+  ASSIGN_OR_RETURN(Metrics metrics, Metrics::Create(job.model(), graph.loss));
   std::unique_ptr<EvaluatedModel> evaluated(
       new EvaluatedModel(job.eval(), std::move(metrics)));
   // The order does not matter to sums.
   evaluated->dataset_.set_shuffle_buffer(0);
   evaluated->input_.data_dir = options.data_dir;
   ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job.model(), outputs));
+                   ModelInputsOf(job.model(), graph.loss.label));
   ASSIGN_OR_RETURN(
       evaluated->examples_,
       InputPipeline::Open(evaluated->dataset_, inputs, evaluated->input_));
   ASSIGN_OR_RETURN(evaluated->device_,
                    Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(evaluated->model_,
-                   Model::Create(job.model(), *evaluated->device_));
+                   Model::Create(graph, *evaluated->device_));
   for (const job::SparseTable& table : job.model().sparse_table()) {
     ASSIGN_OR_RETURN(CheckpointRows rows,
                      CheckpointRows::Create(table, job.seed()));

@@ -34,7 +34,8 @@ class EvaluatedModel {
 
   // Creates the model of `job`, which must have an eval data set. Opens the
   // data set once, to find errors early. Errors are those of
-  // InputPipeline::Open(), Device::Open(), Model::Create(), Metrics::Create().
+  // ResolveGraph(), InputPipeline::Open(), Device::Open(), Model::Create(),
+  // Metrics::Create().
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 

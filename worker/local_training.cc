@@ -15,7 +15,6 @@
 #include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_results.h"
 #include "ml/metric/metrics.h"
-#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
@@ -81,15 +80,14 @@ absl::Status LocalTraining::Prepare() {
   ASSIGN_OR_RETURN(device_,
                    OpenDevice(options_.device, options_.threads, job.worker()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   Model::Create(job.model(), *device_));
+                   Model::Create(options_.graph, *device_));
   model_ = ClipGradients(std::move(model), job);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
   input.repeat = true;
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job.model()));
   ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job.model(), outputs));
+                   ModelInputsOf(job.model(), options_.graph.loss.label));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
   ASSIGN_OR_RETURN(parameters_,
                    LocalParameters::Create(model_->variables(), job));
@@ -186,14 +184,14 @@ absl::Status LocalTraining::Evaluate() {
   }
   InputOptions input;
   input.data_dir = options_.data_dir;
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(options_.job.model()));
+  const LossSpec& loss = options_.graph.loss;
   ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(options_.job.model(), outputs));
+                   ModelInputsOf(options_.job.model(), loss.label));
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> examples,
                    InputPipeline::Open(options_.job.eval(), inputs, input));
   const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
   ASSIGN_OR_RETURN(Metrics metrics,
-                   Metrics::Create(options_.job.model(), outputs));
+                   Metrics::Create(options_.job.model(), loss));
   BatchResult total;
   while (true) {
     ASSIGN_OR_RETURN(const Batch* batch, examples->Next());

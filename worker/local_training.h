@@ -11,6 +11,7 @@
 #include "base/metrics.h"
 #include "ml/device/device.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/local_parameters.h"
@@ -24,6 +25,7 @@ class LocalTraining {
  public:
   struct Options {
     job::Job job;  // defaults are filled in
+    Graph graph;   // the job's model
     std::string data_dir;
     std::string device = "auto";
     int threads = 1;  // CPU threads that compute

@@ -20,8 +20,8 @@
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
-#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "tests/cluster/cluster_runs.h"
@@ -223,7 +223,8 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   const job::Job job = RatingsJob(100);
   const double evaluated = Train(job, "evaluated", 2, 1);
   auto device = *Device::Open("cpu");
-  auto model = *Model::Create(job.model(), *device);
+  const Graph graph = *ResolveGraph(job.model());
+  auto model = *Model::Create(graph, *device);
   auto parameters = *LocalParameters::Create(model->variables(), job);
   ASSERT_OK(parameters->Restore(*Newest("evaluated")));
   for (size_t i = 0; i < model->variables().size(); ++i) {
@@ -233,8 +234,7 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   InputOptions options;
   options.data_dir = RatingsDirectory();
   auto input = *InputPipeline::Open(
-      job.eval(), *ModelInputsOf(job.model(), *OutputsOf(job.model())),
-      options);
+      job.eval(), *ModelInputsOf(job.model(), graph.loss.label), options);
   const auto staged = model->NewStagedBatch();
   BatchResult sum;
   while (const Batch* batch = *input->Next()) {

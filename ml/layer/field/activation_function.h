@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_LAYER_ACTIVATION_FUNCTION_H_
-#define PARASOL_ML_LAYER_ACTIVATION_FUNCTION_H_
+#ifndef PARASOL_ML_LAYER_FIELD_ACTIVATION_FUNCTION_H_
+#define PARASOL_ML_LAYER_FIELD_ACTIVATION_FUNCTION_H_
 
 #include "ml/kernel/activation.h"
 #include "proto/job.pb.h"
@@ -27,4 +27,4 @@ inline ActivationFunction FunctionOf(job::Activation activation) {
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_LAYER_ACTIVATION_FUNCTION_H_
+#endif  // PARASOL_ML_LAYER_FIELD_ACTIVATION_FUNCTION_H_

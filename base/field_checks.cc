@@ -1,4 +1,4 @@
-#include "cluster/job/field_checks.h"
+#include "base/field_checks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,6 +27,16 @@ absl::Status RequireInRange(absl::string_view path, int64_t value, int64_t low,
                             int64_t high) {
   if (value >= low && value <= high) return absl::OkStatus();
   return Fault(path, absl::StrCat(value, " is not in ", low, " to ", high));
+}
+
+absl::Status RequireAllInRange(absl::string_view path,
+                               absl::Span<const int64_t> numbers, int64_t low,
+                               int64_t high) {
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    RETURN_IF_ERROR(
+        RequireInRange(absl::StrCat(path, "[", i, "]"), numbers[i], low, high));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RequireFinite(absl::string_view path, double value) {

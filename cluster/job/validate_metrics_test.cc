@@ -1,11 +1,13 @@
-#include "cluster/job/validate_loss.h"
+#include "cluster/job/validate_metrics.h"
 
 #include <string>
 
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/model/graph.h"
 
 namespace parasol {
 namespace {
@@ -33,6 +35,12 @@ job::Model ModelOf(int units, const std::string& loss_and_metrics) {
     return rest;
   }());
   return model;
+}
+
+// Checks loss and metrics, as Validate() does.
+absl::Status ValidateLoss(const job::Model& model) {
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(model));
+  return ValidateMetrics(model, graph.loss);
 }
 
 TEST(ValidateLossTest, WhatFitsIsAccepted) {

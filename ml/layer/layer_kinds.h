@@ -1,14 +1,27 @@
-#ifndef PARASOL_ML_LAYER_MAKE_LAYER_H_
-#define PARASOL_ML_LAYER_MAKE_LAYER_H_
+#ifndef PARASOL_ML_LAYER_LAYER_KINDS_H_
+#define PARASOL_ML_LAYER_LAYER_KINDS_H_
 
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
+
+// Returns all kinds of layers, each once.
+absl::Span<const LayerKind* const> LayerKinds();
+
+// Returns the kind of `layer`; null if it has none.
+const LayerKind* KindOf(const job::Layer& layer);
+
+// Returns the name of the layer's kind in a job file: "conv2d". Empty if it has
+// none.
+std::string KindNameOf(const job::Layer& layer);
 
 // Returns the layer that `spec` describes, for these inputs. Fields that are
 // not set have their defaults. `table_width` is the width of the sparse table
@@ -21,4 +34,4 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeLayer(
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_LAYER_MAKE_LAYER_H_
+#endif  // PARASOL_ML_LAYER_LAYER_KINDS_H_

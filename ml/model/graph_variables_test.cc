@@ -1,14 +1,15 @@
-#include "ml/model/variables_of.h"
-
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -25,9 +26,14 @@ job::Model Parse(const std::string& text) {
   return model;
 }
 
+absl::StatusOr<std::vector<VariableSpec>> VariablesOf(const job::Model& spec) {
+  ASSIGN_OR_RETURN(Graph graph, ResolveGraph(spec));
+  return std::move(graph.variables);
+}
+
 constexpr char kLoss[] = " loss { sparse_categorical_crossentropy {} }";
 
-TEST(VariablesOfTest, ListsKernelBeforeBiasInTheOrderOfLayers) {
+TEST(GraphVariablesTest, ListsKernelBeforeBiasInTheOrderOfLayers) {
   ASSERT_OK_AND_ASSIGN(
       std::vector<VariableSpec> variables,
       VariablesOf(Parse(std::string("input_shape: [28, 28] layer { flatten {} }"
@@ -46,7 +52,7 @@ TEST(VariablesOfTest, ListsKernelBeforeBiasInTheOrderOfLayers) {
   EXPECT_EQ(variables[3].name, "logits/bias");
 }
 
-TEST(VariablesOfTest, InitializersDefaultToGlorotUniformAndZeros) {
+TEST(GraphVariablesTest, InitializersDefaultToGlorotUniformAndZeros) {
   ASSERT_OK_AND_ASSIGN(
       std::vector<VariableSpec> variables,
       VariablesOf(
@@ -63,7 +69,7 @@ TEST(VariablesOfTest, InitializersDefaultToGlorotUniformAndZeros) {
   EXPECT_TRUE(variables[3].initializer.has_constant());
 }
 
-TEST(VariablesOfTest, LayerWithoutBiasHasAKernelOnly) {
+TEST(GraphVariablesTest, LayerWithoutBiasHasAKernelOnly) {
   ASSERT_OK_AND_ASSIGN(
       std::vector<VariableSpec> variables,
       VariablesOf(Parse(
@@ -74,7 +80,7 @@ TEST(VariablesOfTest, LayerWithoutBiasHasAKernelOnly) {
   EXPECT_EQ(variables[0].name, "dense_0/kernel");
 }
 
-TEST(VariablesOfTest, WhatIsNotAModelIsNamed) {
+TEST(GraphVariablesTest, WhatIsNotAModelIsNamed) {
   struct Case {
     std::string name;
     std::string text;
@@ -111,7 +117,7 @@ TEST(VariablesOfTest, WhatIsNotAModelIsNamed) {
   }
 }
 
-TEST(VariablesOfTest, LossIsRequired) {
+TEST(GraphVariablesTest, LossIsRequired) {
   EXPECT_THAT(
       VariablesOf(Parse("input_shape: 4 layer { dense { units: 2 } }")),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("model.loss")));
