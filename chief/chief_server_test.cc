@@ -176,7 +176,7 @@ TEST_F(ChiefServerTest, AJobRunsToItsEndAndItsFinalCheckpoint) {
   EXPECT_OK(server_->Wait());
 }
 
-TEST_F(ChiefServerTest, ACheckpointIsCutWhileTraining) {
+TEST_F(ChiefServerTest, ACheckpointIsTakenWhileTraining) {
   StartTraining();
   TrainTo(10);
   AdvanceUntil(

@@ -113,7 +113,7 @@ TEST_F(SynchronousTest, AWorkerThatLeavesAfterTheChiefWasToldToGoIsNotLost) {
   EXPECT_EQ(phase(), wire::TRAINING);
 }
 
-TEST_F(SynchronousTest, TheLastCutOfAStopIsWhereTheWorkersStopped) {
+TEST_F(SynchronousTest, TheLastSnapshotOfAStopIsWhereTheWorkersStopped) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));
   chief().RequestStop(now_);
@@ -129,7 +129,7 @@ TEST_F(SynchronousTest, TheLastCutOfAStopIsWhereTheWorkersStopped) {
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
 
-TEST_F(SynchronousTest, ACheckpointIsCutAtAStepThatIsYetToCome) {
+TEST_F(SynchronousTest, ACheckpointIsTakenAtAStepThatIsYetToCome) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));
   const Coordinator::CheckpointOrder order = NextCheckpoint();
@@ -142,7 +142,7 @@ TEST_F(SynchronousTest, ACheckpointIsCutAtAStepThatIsYetToCome) {
   EXPECT_EQ(chief().newest_checkpoint(), again.manifest.global_step());
 }
 
-TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreCutAtTheBorders) {
+TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreTakenAtTheBorders) {
   RegisterPs();
   RegisterWorkers();
   FinishLoad(NextLoad());

@@ -81,7 +81,7 @@ TEST_F(OrderExecutorTest, NothingIsLeftOfACheckpointThatFailed) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
-TEST_F(OrderExecutorTest, ASynchronousCheckpointIsCutAtItsStepOnEveryShard) {
+TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtItsStepOnEveryShard) {
   OrderExecutor executor = NewExecutor();
   Coordinator::CheckpointOrder order = CheckpointAt(7);
   ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));

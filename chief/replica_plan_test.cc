@@ -61,7 +61,7 @@ TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   EXPECT_EQ(plan.global_step(), 3) << "of this run, though unheard";
 }
 
-TEST(ReplicaPlan, AMissedCutIsTriedFurtherAheadButNotBehindTheEnd) {
+TEST(ReplicaPlan, AMissedSnapshotIsTriedFurtherAheadButNotBehindTheEnd) {
   ReplicaPlan plan(1, 1, 50);
   plan.SetEnd(100);
   plan.Enter(7, 50);
@@ -73,7 +73,7 @@ TEST(ReplicaPlan, AMissedCutIsTriedFurtherAheadButNotBehindTheEnd) {
   EXPECT_EQ(*plan.SnapshotStep(1), 100);
 }
 
-TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheCut) {
+TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheSnapshot) {
   ReplicaPlan plan(1, 1, std::nullopt);
   plan.Enter(7, 0);
   plan.Report(7, 100);
@@ -82,7 +82,7 @@ TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheCut) {
   EXPECT_LT(*plan.SnapshotStep(1), 110);
 }
 
-TEST(ReplicaPlan, WithoutWorkersTheCutIsLookedForOneByOne) {
+TEST(ReplicaPlan, WithoutWorkersTheSnapshotIsLookedForOneByOne) {
   ReplicaPlan plan(1, 1, 50);
   EXPECT_EQ(*plan.SnapshotStep(0), 50);
   plan.SnapshotMissed();

@@ -1,18 +1,18 @@
 // The rules of ARCHITECTURE.md that a compiler does not know, checked against
 // the #include lines of the whole source tree.
 
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
 #include <map>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/source_tree.h"
 
 namespace parasol {
 namespace {
@@ -20,69 +20,44 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-namespace fs = std::filesystem;
-
-// Higher may include lower or equal; roles are equal but exclude each other.
+// The floors of the project. A file may include files of its own floor and of
+// lower ones; roles are on one floor but exclude each other.
 const std::map<std::string, int> kLayer = {
     {"base", 0},      {"proto", 0},  {"ml", 1},     {"storage", 1},
     {"cluster", 2},   {"ps", 3},     {"worker", 3}, {"chief", 3},
     {"evaluator", 3}, {"deploy", 4}, {"tests", 5}};
 constexpr int kRoleLayer = 3;
 
-struct SourceFile {
-  std::string path;  // relative to the root
-  std::vector<std::string> lines;
-  std::string folder() const { return path.substr(0, path.find('/')); }
-  bool is_test() const {
-    return folder() == "tests" || absl::StrContains(path, "_test.") ||
-           absl::StrContains(path, "_benchmark.") ||
-           absl::StrContains(path, "/testing/");
-  }
-};
+// The floors inside `ml` and `ps`, in the same sense.
+const std::map<std::string, int> kFloor = {
+    {"ml/compression", 0},   {"ml/device", 0},       {"ml/initializer", 0},
+    {"ml/optimizer", 0},     {"ml/builder", 0},      {"ml/kernel", 1},
+    {"ml/kernel/image", 2},  {"ml/kernel/loss", 2},  {"ml/layer", 3},
+    {"ml/input/feature", 4}, {"ml/input/format", 5}, {"ml/input", 6},
+    {"ml/loss", 6},          {"ml/metric", 7},       {"ml/model", 8},
+    {"ml/zoo", 8},           {"ps/operation", 0},    {"ps/rows", 0},
+    {"ps/step", 1},          {"ps/dense", 2},        {"ps/sparse", 3},
+    {"ps/shard", 4},         {"ps/exchange", 5},     {"ps", 6}};
 
-// Bazel shows a test the tree through links: follow one to the real root.
-fs::path SourceRoot() { return fs::canonical("WORKSPACE").parent_path(); }
-
-std::vector<SourceFile> ReadTree() {
-  std::vector<SourceFile> files;
-  const fs::path root = SourceRoot();
-  for (const auto& [folder, layer] : kLayer) {
-    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
-      const std::string extension = entry.path().extension();
-      if (extension != ".cc" && extension != ".h" && extension != ".cu" &&
-          extension != ".cuh") {
-        continue;
-      }
-      SourceFile file;
-      file.path = fs::relative(entry.path(), root);
-      std::ifstream in(entry.path());
-      for (std::string line; std::getline(in, line);) {
-        file.lines.push_back(line);
-      }
-      files.push_back(std::move(file));
-    }
-  }
-  return files;
-}
+// More files than this in one folder can't be taken in at a glance.
+constexpr int kMaxFilesPerFolder = 64;
 
 const std::vector<SourceFile>& Tree() {
-  static const auto* const tree = new std::vector<SourceFile>(ReadTree());
+  static const auto* const tree = [] {
+    std::vector<std::string> tops;
+    for (const auto& [top, layer] : kLayer) tops.push_back(top);
+    return new std::vector<SourceFile>(ReadSourceTree(tops));
+  }();
   return *tree;
 }
 
-// What `file` includes: "ml/model/model.h", "grpcpp/channel.h".
-std::vector<std::string> Includes(const SourceFile& file) {
-  static const std::regex include(R"re(^\s*#include\s+["<]([^">]+)[">])re");
-  std::vector<std::string> included;
-  for (const std::string& line : file.lines) {
-    std::smatch match;
-    if (std::regex_search(line, match, include)) included.push_back(match[1]);
-  }
-  return included;
+// Returns "ml/model" of "ml/model/model.h".
+std::string FolderOf(const std::string& path) {
+  return path.substr(0, path.rfind('/'));
 }
 
-// Files that include something matching `what` and whose own path does not
-// match `allowed`: "path: include".
+// Returns the files, tests apart, that include something matching `what` and
+// whose own path does not match `allowed`: "path: include".
 std::vector<std::string> Strangers(const std::string& what,
                                    const std::string& allowed) {
   const std::regex what_pattern(what);
@@ -92,7 +67,7 @@ std::vector<std::string> Strangers(const std::string& what,
     if (file.is_test() || std::regex_search(file.path, allowed_pattern)) {
       continue;
     }
-    for (const std::string& included : Includes(file)) {
+    for (const std::string& included : IncludesOf(file)) {
       if (std::regex_search(included, what_pattern)) {
         found.push_back(absl::StrCat(file.path, ": ", included));
       }
@@ -106,27 +81,101 @@ TEST(LayeringTest, TheTreeIsThere) { EXPECT_THAT(Tree(), Not(IsEmpty())); }
 TEST(LayeringTest, IncludesPointDown) {
   std::vector<std::string> upward;
   for (const SourceFile& file : Tree()) {
-    for (const std::string& included : Includes(file)) {
+    for (const std::string& included : IncludesOf(file)) {
       const auto layer = kLayer.find(included.substr(0, included.find('/')));
       if (layer == kLayer.end()) continue;
-      const bool may = file.is_test()
-                           ? kLayer.at("tests") >= layer->second
-                           : kLayer.at(file.folder()) >= layer->second;
+      const bool may = file.is_test() ? kLayer.at("tests") >= layer->second
+                                      : kLayer.at(file.top()) >= layer->second;
       if (!may) upward.push_back(absl::StrCat(file.path, ": ", included));
     }
   }
   EXPECT_THAT(upward, IsEmpty());
 }
 
+TEST(LayeringTest, IncludesPointDownInsideMlAndPs) {
+  std::vector<std::string> upward;
+  for (const SourceFile& file : Tree()) {
+    if (file.is_test() || (file.top() != "ml" && file.top() != "ps")) continue;
+    const auto floor = kFloor.find(file.folder());
+    if (floor == kFloor.end()) {
+      upward.push_back(absl::StrCat(file.path, ": kFloor has no such folder"));
+      continue;
+    }
+    for (const std::string& included : IncludesOf(file)) {
+      const auto below = kFloor.find(FolderOf(included));
+      if (below != kFloor.end() && below->second > floor->second) {
+        upward.push_back(absl::StrCat(file.path, ": ", included));
+      }
+    }
+  }
+  EXPECT_THAT(upward, IsEmpty());
+}
+
+TEST(LayeringTest, FoldersIncludeEachOtherInNoCircle) {
+  std::map<std::string, std::set<std::string>> uses;
+  for (const SourceFile& file : Tree()) {
+    if (file.is_test()) continue;
+    for (const std::string& included : IncludesOf(file)) {
+      const std::string folder = FolderOf(included);
+      if (folder != file.folder()) uses[file.folder()].insert(folder);
+    }
+  }
+  // Takes away folders that use none that is left; a circle stays.
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (auto user = uses.begin(); user != uses.end();) {
+      const bool waits = std::any_of(
+          user->second.begin(), user->second.end(),
+          [&](const std::string& used) { return uses.contains(used); });
+      progress |= !waits;
+      user = waits ? std::next(user) : uses.erase(user);
+    }
+  }
+  EXPECT_THAT(uses, IsEmpty());
+}
+
+TEST(LayeringTest, OnlyTestsIncludeWhatIsForTesting) {
+  EXPECT_THAT(Strangers("/testing/|^tests/|_matchers\\.h$|/fake_",
+                        "^base/status_matchers\\.h$"),
+              IsEmpty());
+}
+
+TEST(LayeringTest, FakesAndFixturesLieInFoldersForTesting) {
+  const std::regex support(
+      R"(/(fake_[a-z_]*|[a-z_]*_(fixture|testing|test_base))\.(h|cc)$)");
+  std::vector<std::string> found;
+  for (const SourceFile& file : Tree()) {
+    if (file.top() == "tests" || file.top() == "base") continue;
+    if (std::regex_search(file.path, support) &&
+        !absl::StrContains(file.path, "/testing/")) {
+      found.push_back(file.path);
+    }
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
+TEST(LayeringTest, NoFolderHasMoreFilesThanAReaderTakesIn) {
+  std::map<std::string, int> files;
+  for (const SourceFile& file : Tree()) ++files[file.folder()];
+  std::vector<std::string> found;
+  for (const auto& [folder, count] : files) {
+    if (count > kMaxFilesPerFolder) {
+      found.push_back(absl::StrCat(folder, ": ", count, " files, of at most ",
+                                   kMaxFilesPerFolder));
+    }
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
 TEST(LayeringTest, NoRoleIncludesAnother) {
   std::vector<std::string> crossing;
   for (const SourceFile& file : Tree()) {
-    if (kLayer.at(file.folder()) != kRoleLayer) continue;
-    for (const std::string& included : Includes(file)) {
+    if (kLayer.at(file.top()) != kRoleLayer) continue;
+    for (const std::string& included : IncludesOf(file)) {
       const std::string folder = included.substr(0, included.find('/'));
       const auto layer = kLayer.find(folder);
       if (layer != kLayer.end() && layer->second == kRoleLayer &&
-          folder != file.folder()) {
+          folder != file.top()) {
         crossing.push_back(absl::StrCat(file.path, ": ", included));
       }
     }
@@ -162,13 +211,14 @@ TEST(LayeringTest, OnlyMetricsKnowsPrometheus) {
 }
 
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {
-  EXPECT_THAT(Strangers("dnnl", "^ml/kernel/(.*_cpu|cpu_.*|dnnl_.*)\\.(h|cc)$"),
-              IsEmpty());
+  EXPECT_THAT(
+      Strangers("dnnl", "^ml/(device/(cpu|dnnl)_.*|kernel/.*_cpu)\\.(h|cc)$"),
+      IsEmpty());
 }
 
 TEST(LayeringTest, OnlyCudaFilesKnowCuda) {
   EXPECT_THAT(Strangers("^cuda|^cublas|^cudnn|^nccl",
-                        "^ml/kernel/(cuda_.*|.*\\.cuh?)$"),
+                        "^ml/(device/cuda_.*|kernel/.*\\.cuh?)$"),
               IsEmpty());
 }
 
@@ -178,7 +228,7 @@ TEST(LayeringTest, TimeComesFromTheClock) {
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
     // The benchmarks measure real time: it is what they are for.
-    if (file.folder() == "base" || absl::StartsWith(file.path, "tests/bench") ||
+    if (file.top() == "base" || absl::StartsWith(file.path, "tests/bench") ||
         file.path == "tests/layering_test.cc") {
       continue;
     }

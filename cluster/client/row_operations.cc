@@ -8,13 +8,11 @@
 
 #include "absl/strings/str_format.h"
 #include "cluster/placement/row_shard.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "ml/compression/half.h"
 
 namespace parasol {
 namespace {
-
-// A ps accepts messages of 64 MiB.
-constexpr size_t kMaxPushBytes = 60 << 20;
 
 // Writes the ids at `positions` of `ids`; returns the end.
 std::byte* CopyIds(absl::Span<const uint64_t> ids,
@@ -142,11 +140,12 @@ absl::Status RowOperations::AddPushes(
   for (size_t shard = 0; shard < num_shards_; ++shard) {
     const absl::Span<const uint32_t> positions = partition.OfShard(shard);
     const size_t bytes = positions.size() * (sizeof(uint64_t) + row_bytes);
-    if (bytes > kMaxPushBytes) {
+    if (bytes > kMaxRowPushBytes) {
       return absl::InvalidArgumentError(absl::StrFormat(
           "table %s: gradients of %d rows make a message of %d bytes to ps/%d, "
           "over %d",
-          tables_[table].name, positions.size(), bytes, shard, kMaxPushBytes));
+          tables_[table].name, positions.size(), bytes, shard,
+          kMaxRowPushBytes));
     }
     auto operation = Request(ShardOperation::Kind::kRowPush, shard, table,
                              /*rows=*/positions.size());

@@ -14,9 +14,6 @@
 namespace parasol {
 namespace {
 
-// A ps may answer a range in several payloads.
-constexpr size_t kMaxResponsePayloads = 2 * kMaxRangesPerMessage;
-
 constexpr absl::Duration kLogPeriod = absl::Seconds(10);
 constexpr absl::Duration kAttendPeriod = absl::Seconds(1);
 

@@ -1,6 +1,7 @@
 #include "cluster/rpc/channel.h"
 
 #include "cluster/rpc/library_log.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
 #include "grpcpp/create_channel.h"

@@ -16,10 +16,11 @@ namespace parasol {
 // thread after the last operation has completed.
 class CompletionThread {
  public:
-  // An operation of a queue; its tag is a pointer to it.
+  // The object that a completed operation of the queue calls: gRPC's tag is a
+  // pointer to it.
   class Tag {
    public:
-    virtual ~Operation() = default;
+    virtual ~Tag() = default;
     // Called on the completion thread.
     virtual void Completed(bool ok) = 0;
   };
@@ -30,7 +31,7 @@ class CompletionThread {
   CompletionThread(const CompletionThread&) = delete;
   CompletionThread& operator=(const CompletionThread&) = delete;
 
-  // The queue. All its tags must be Operations.
+  // The queue. All its tags must be Tags.
   grpc::CompletionQueue& queue() { return *queue_; }
 
  private:
@@ -38,7 +39,7 @@ class CompletionThread {
   std::thread thread_;
 };
 
-// An operation that calls a member function of its owner.
+// A tag that calls a member function of its owner.
 template <typename Owner>
 class MemberTag : public CompletionThread::Tag {
  public:

@@ -22,6 +22,20 @@ inline constexpr size_t kMaxRangesPerMessage = 4096;
 
 inline constexpr size_t kMaxOperationsPerMessage = 1024;
 
+// Maximum number of payloads of a response: a ps may answer a range in two.
+inline constexpr size_t kMaxResponsePayloads = 2 * kMaxRangesPerMessage;
+
+// Maximum bytes of one message; a larger one ends its stream.
+inline constexpr int kMaxMessageBytes = 64 << 20;
+
+// Maximum bytes of the ids and gradients of one push of rows to one shard,
+// which is one message.
+inline constexpr size_t kMaxRowPushBytes = 60 << 20;
+
+// Maximum bytes of one pull, counted as float32 whatever the encoding: the
+// memory that a ps holds for one answer.
+inline constexpr uint64_t kMaxPullBytes = 48 << 20;
+
 // Maximum bytes of a header. A larger one is no request: parsed, it takes a
 // multiple of its bytes.
 inline constexpr size_t kMaxHeaderBytes = 1 << 20;

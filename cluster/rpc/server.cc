@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/library_log.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
 #include "grpc/support/time.h"

@@ -6,9 +6,6 @@
 
 namespace parasol {
 
-// Maximum bytes of a message; a larger one ends its stream.
-inline constexpr int kMaxMessageBytes = 64 << 20;
-
 // Returns gRPC's integer arguments for connections that carry tensors; the same
 // on both sides.
 std::vector<std::pair<const char*, int>> TensorArguments();

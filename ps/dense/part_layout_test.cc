@@ -28,7 +28,7 @@ absl::Status Resolve(const PartLayout& layout,
   return layout.Resolve({ranges.begin(), ranges.end()}).status();
 }
 
-TEST(TableLayoutTest, CutsPartsIntoChunksFromTheirOwnStart) {
+TEST(PartLayoutTest, CutsPartsIntoChunksFromTheirOwnStart) {
   ASSERT_OK_AND_ASSIGN(
       const PartLayout layout,
       Layout({MakePart(0, "a", 10 * kChunk, 100, 2 * kChunk + 1),
@@ -40,7 +40,7 @@ TEST(TableLayoutTest, CutsPartsIntoChunksFromTheirOwnStart) {
   EXPECT_EQ(layout.elements(), 2u * kChunk + 6);
 }
 
-TEST(TableLayoutTest, CheckpointOrderIsByVariableThenElement) {
+TEST(PartLayoutTest, CheckpointOrderIsByVariableThenElement) {
   ASSERT_OK_AND_ASSIGN(const PartLayout layout,
                        Layout({MakePart(0, "b", 10, 0, 10),
                                MakePart(1, "a", 9 * kChunk, 4 * kChunk, 10),
@@ -48,7 +48,7 @@ TEST(TableLayoutTest, CheckpointOrderIsByVariableThenElement) {
   EXPECT_THAT(layout.ChunksInCheckpointOrder(), ElementsAre(2, 3, 1, 0));
 }
 
-TEST(TableLayoutTest, RefusesPartsThatCannotBe) {
+TEST(PartLayoutTest, RefusesPartsThatCannotBe) {
   wire::PartSpec overflowing = MakePart(0, "a", INT64_MAX, 0, 1);
   overflowing.add_variable_shape(2);
   wire::PartSpec negative_shape = MakePart(0, "a", -5, 0, 5);
@@ -71,7 +71,7 @@ TEST(TableLayoutTest, RefusesPartsThatCannotBe) {
   }
 }
 
-TEST(TableLayoutTest, RefusesMoreElementsThanItsLimit) {
+TEST(PartLayoutTest, RefusesMoreElementsThanItsLimit) {
   const std::vector<wire::PartSpec> parts = {MakePart(0, "a", 5, 0, 5),
                                              MakePart(1, "b", 5, 0, 5)};
   EXPECT_OK(PartLayout::Create({parts.begin(), parts.end()}, 10));
@@ -79,7 +79,7 @@ TEST(TableLayoutTest, RefusesMoreElementsThanItsLimit) {
               StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
-TEST(TableLayoutTest, ResolvesRangesOfWholeChunks) {
+TEST(PartLayoutTest, ResolvesRangesOfWholeChunks) {
   ASSERT_OK_AND_ASSIGN(
       const PartLayout layout,
       Layout({MakePart(0, "a", 5, 0, 5),
@@ -97,7 +97,7 @@ TEST(TableLayoutTest, ResolvesRangesOfWholeChunks) {
   EXPECT_EQ(chunks[2].first, 1u);
 }
 
-TEST(TableLayoutTest, RefusesRangesThatAreNotItsChunks) {
+TEST(PartLayoutTest, RefusesRangesThatAreNotItsChunks) {
   ASSERT_OK_AND_ASSIGN(const PartLayout layout,
                        Layout({MakePart(0, "a", 3 * kChunk, 0, 3 * kChunk)}));
   const uint64_t chunk = kChunk;

@@ -13,15 +13,6 @@
 namespace parasol {
 namespace {
 
-// Limits of one stream. Results are limited by number because small ones have
-// no share of the buffers.
-constexpr size_t kMaxPendingResults = 4 * PendingResponses::kResponseResults;
-constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
-
-// Limit on the bytes of ids that the waiting operations of one stream keep: the
-// size of the largest message that it may send.
-constexpr size_t kMaxKeptBytes = 64 << 20;
-
 // The transport does not tell when it has let go of a response's memory: a
 // stream that waits for that while nothing of it is being written looks again.
 constexpr int kRetryMillis = 5;
@@ -62,8 +53,12 @@ void ExchangeStream::OnAccepted(bool ok) {
   environment_.metrics.streams.Add(1);
   share_.emplace(environment_.budget);
   OpenSharedMemory();
-  Begin();  // call_done_
-  ReadAhead();
+  bool read;
+  {
+    absl::MutexLock lock(&mu_);
+    read = flow_.NextRead(share_->MayTakeMore());
+  }
+  if (read) BeginRead();
   host_.OnOpened(self, queue_);
 }
 
@@ -84,51 +79,41 @@ void ExchangeStream::OpenSharedMemory() {
 }
 
 void ExchangeStream::OnRead(bool ok) {
-  reading_ = false;
   if (ok) {
     received_.emplace();
     received_->Swap(&incoming_);
   }
+  bool serve;
   {
     absl::MutexLock lock(&mu_);
-    if (!ok) {
-      read_all_ = true;
-    } else if (finishing_) {
-      received_.reset();
-    } else {
-      busy_ = true;
-    }
+    serve = flow_.OnRead(ok);
   }
+  if (!serve) received_.reset();
   Advance();
-  Settle();
 }
 
 void ExchangeStream::OnWritten(bool ok) {
   {
     absl::MutexLock lock(&mu_);
-    writing_ = false;
-    if (!ok) cancelled_ = true;
+    flow_.OnWritten(ok);
   }
   Advance();
-  Settle();
 }
 
 void ExchangeStream::OnRetry(bool) {
   {
     absl::MutexLock lock(&mu_);
-    retrying_ = false;
+    flow_.OnRetry();
   }
   Advance();
-  Settle();
 }
 
 void ExchangeStream::OnCallDone(bool) {
   {
     absl::MutexLock lock(&mu_);
-    if (context_.IsCancelled()) cancelled_ = true;
+    flow_.OnCallDone(context_.IsCancelled());
   }
   Advance();
-  Settle();
 }
 
 void ExchangeStream::OnFinished(bool) {
@@ -137,60 +122,67 @@ void ExchangeStream::OnFinished(bool) {
     environment_.metrics.shared_memory_streams.Add(-1);
   }
   host_.OnClosed(self_);
-  Settle();
+  bool last;
+  {
+    absl::MutexLock lock(&mu_);
+    last = flow_.Settle();
+  }
+  if (last) Close();
 }
 
 void ExchangeStream::End(absl::Status status) {
+  std::optional<StreamFlow::Finish> finish;
   {
     absl::MutexLock lock(&mu_);
-    if (!end_.has_value()) end_ = std::move(status);
+    flow_.End(status);
+    finish = flow_.NextFinish();
   }
-  FinishWhenDone();
+  BeginFinish(finish);
 }
 
 void ExchangeStream::Advance() {
   ReadDue();
-  bool paused = false;
-  while (!paused && (message_.has_value() || received_.has_value())) {
-    if (!message_.has_value()) {
+  const bool paused = !ServeMessages();
+  StreamFlow::Actions next;
+  bool last;
+  {
+    absl::MutexLock lock(&mu_);
+    next = flow_.Rest(paused, share_->MayTakeMore());
+    last = flow_.Settle();
+  }
+  if (next.read) BeginRead();
+  if (next.retry) BeginRetry();
+  BeginWrite(std::move(next.write));
+  environment_.metrics.buffered_bytes.Set(environment_.budget->held_bytes());
+  BeginFinish(next.finish);
+  if (last) Close();
+}
+
+bool ExchangeStream::ServeMessages() {
+  while (message_.has_value() || received_.has_value()) {
+    const bool is_new = !message_.has_value();
+    if (is_new) {
       absl::StatusOr<Message> message = Parse(*received_);
       received_.reset();
       if (!message.ok()) {
         environment_.metrics.malformed_requests_total.Add();
-        End(message.status());
-        break;
+        absl::MutexLock lock(&mu_);
+        flow_.BeginMessage();
+        flow_.End(message.status());
+        return true;
       }
       message_ = *std::move(message);
     }
-    ReadAhead();
-    paused = !Serve(*message_);
-    if (!paused) message_.reset();
+    bool read;
+    {
+      absl::MutexLock lock(&mu_);
+      if (is_new) flow_.BeginMessage();
+      read = flow_.NextRead(share_->MayTakeMore());
+    }
+    if (read) BeginRead();
+    if (!Serve(*message_)) return false;
+    message_.reset();
   }
-  const bool held_back = !ReadAhead() || paused;
-  std::optional<PendingResponses::Message> write;
-  bool retry;
-  {
-    absl::MutexLock lock(&mu_);
-    busy_ = message_.has_value() || received_.has_value();
-    write = NextWrite();
-    retry = held_back && !writing_;
-  }
-  if (retry) RetrySoon();
-  Write(std::move(write));
-  environment_.metrics.buffered_bytes.Set(environment_.budget->held_bytes());
-  FinishWhenDone();
-}
-
-bool ExchangeStream::ReadAhead() {
-  if (reading_ || received_.has_value()) return true;
-  {
-    absl::MutexLock lock(&mu_);
-    if (read_all_ || cancelled_ || finishing_ || end_.has_value()) return true;
-    if (!MayTakeMore()) return false;
-    ++begun_;
-  }
-  reading_ = true;
-  call_.Read(&incoming_, &read_);
   return true;
 }
 
@@ -218,59 +210,50 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
 
 bool ExchangeStream::Serve(Message& message) {
   for (size_t& i = message.next_operation; i < message.request.size(); ++i) {
-    const Unanswered operation = {.id = message.request.operation(i).id(),
-                                  .kept_bytes = KeptBytes(message.request, i)};
-    bool too_many;
+    const StreamFlow::Operation operation = {
+        .id = message.request.operation(i).id(),
+        .kept_bytes = KeptBytes(message.request, i)};
+    StreamFlow::Admission admission;
     {
       absl::MutexLock lock(&mu_);
-      if (cancelled_) return true;
-      if (!MayTakeMore()) return false;
-      kept_bytes_ += operation.kept_bytes;
-      too_many = ++unanswered_ > kMaxUnanswered || kept_bytes_ > kMaxKeptBytes;
+      admission = flow_.Admit(operation, share_->MayTakeMore());
     }
-    if (too_many) {
-      Deliver(operation,
-              absl::ResourceExhaustedError(
-                  "the worker has too many operations on this stream that "
-                  "are not answered"));
-      continue;
+    switch (admission) {
+      case StreamFlow::Admission::kServe:
+        environment_.server.Execute(
+            message.request, i,
+            [weak = weak_from_this(),
+             operation](absl::StatusOr<OperationResult> result) {
+              if (const auto stream = weak.lock()) {
+                stream->Deliver(operation, std::move(result));
+              }
+            });
+        break;
+      case StreamFlow::Admission::kRefuse:
+        Deliver(operation,
+                absl::ResourceExhaustedError(
+                    "the worker has too many operations on this stream that "
+                    "are not answered"));
+        break;
+      case StreamFlow::Admission::kPause:
+        return false;
+      case StreamFlow::Admission::kDrop:
+        return true;
     }
-    environment_.server.Execute(
-        message.request, i,
-        [weak = weak_from_this(),
-         operation](absl::StatusOr<OperationResult> result) {
-          if (const auto stream = weak.lock()) {
-            stream->Deliver(operation, std::move(result));
-          }
-        });
   }
   return true;
 }
 
-bool ExchangeStream::MayTakeMore() const {
-  return share_->MayTakeMore() && pending_.results() < kMaxPendingResults;
-}
-
-void ExchangeStream::RetrySoon() {
-  {
-    absl::MutexLock lock(&mu_);
-    if (retrying_ || finishing_) return;
-    retrying_ = true;
-    ++begun_;
-  }
-  retry_alarm_.Set(&queue_, gpr_time_from_millis(kRetryMillis, GPR_TIMESPAN),
-                   &retry_);
-}
-
-void ExchangeStream::Deliver(const Unanswered& operation,
+void ExchangeStream::Deliver(const StreamFlow::Operation& operation,
                              absl::StatusOr<OperationResult> result) {
   if (result.ok() && result->read != nullptr) {
+    bool added;
     {
       absl::MutexLock lock(&mu_);
-      if (cancelled_ || finishing_) return;
-      due_.push_back({operation, std::move(result)});
+      added = flow_.AddDue(operation, std::move(result));
     }
-    return ReadDue();
+    if (added) ReadDue();
+    return;
   }
   if (result.ok()) {
     for (PayloadRef& payload : result->payloads) share_->Charge(payload);
@@ -278,46 +261,33 @@ void ExchangeStream::Deliver(const Unanswered& operation,
   std::optional<PendingResponses::Message> write;
   {
     absl::MutexLock lock(&mu_);
-    --unanswered_;
-    kept_bytes_ -= operation.kept_bytes;
-    if (cancelled_ || finishing_) return;
-    pending_.Add(operation.id, std::move(result));
-    if (!busy_ ||
-        pending_.payload_bytes() >= PendingResponses::kResponseBytes) {
-      write = NextWrite();
-    }
+    write = flow_.Answer(operation, std::move(result));
   }
-  Write(std::move(write));
+  BeginWrite(std::move(write));
 }
 
 void ExchangeStream::ReadDue() {
   for (;;) {
-    std::optional<Due> due;
+    StreamFlow::DueActions next;
     {
       absl::MutexLock lock(&mu_);
-      if (due_.empty() || cancelled_ || finishing_) return;
-      if (!MayTakeMore()) {
-        // OnWritten() comes back to it.
-        if (writing_) return;
-        break;
-      }
-      due = std::move(due_.front());
-      due_.pop_front();
+      next = flow_.NextDue(share_->MayTakeMore());
     }
-    Deliver(due->operation, due->result->read());
+    if (next.retry) BeginRetry();
+    if (!next.due.has_value()) return;
+    Deliver(next.due->operation, next.due->result->read());
   }
-  RetrySoon();
 }
 
-std::optional<PendingResponses::Message> ExchangeStream::NextWrite() {
-  if (cancelled_) pending_.Clear();
-  if (writing_ || finishing_ || pending_.results() == 0) return std::nullopt;
-  writing_ = true;
-  ++begun_;
-  return pending_.Take();
+void ExchangeStream::BeginRead() { call_.Read(&incoming_, &read_); }
+
+void ExchangeStream::BeginRetry() {
+  retry_alarm_.Set(&queue_, gpr_time_from_millis(kRetryMillis, GPR_TIMESPAN),
+                   &retry_);
 }
 
-void ExchangeStream::Write(std::optional<PendingResponses::Message> message) {
+void ExchangeStream::BeginWrite(
+    std::optional<PendingResponses::Message> message) {
   if (!message.has_value()) return;
   if (shared_payloads_ != nullptr) {
     environment_.metrics.shared_memory_pull_bytes.Add(shared_payloads_->Send(
@@ -326,36 +296,14 @@ void ExchangeStream::Write(std::optional<PendingResponses::Message> message) {
   call_.Write(EncodeFrame(message->header, message->payloads), &written_);
 }
 
-void ExchangeStream::FinishWhenDone() {
-  absl::Status status;
-  std::deque<Due> dropped;
-  {
-    absl::MutexLock lock(&mu_);
-    if (finishing_ || writing_) return;
-    if (!cancelled_) {
-      if (busy_ || pending_.results() > 0) return;
-      if (!end_.has_value() && !(read_all_ && unanswered_ == 0)) return;
-    }
-    finishing_ = true;
-    dropped.swap(due_);
-    ++begun_;
-    status = end_.value_or(absl::OkStatus());
+void ExchangeStream::BeginFinish(
+    const std::optional<StreamFlow::Finish>& finish) {
+  if (finish.has_value()) {
+    call_.Finish(ToGrpcStatus(finish->status), &finished_);
   }
-  call_.Finish(ToGrpcStatus(status), &finished_);
 }
 
-void ExchangeStream::Begin() {
-  absl::MutexLock lock(&mu_);
-  ++begun_;
-}
-
-void ExchangeStream::Settle() {
-  bool last;
-  {
-    absl::MutexLock lock(&mu_);
-    last = --begun_ == 0;
-  }
-  if (!last) return;
+void ExchangeStream::Close() {
   const std::shared_ptr<ExchangeStream> self = std::move(self_);
   host_.OnEnded();
 }

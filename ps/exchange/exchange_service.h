@@ -2,8 +2,6 @@
 #define PARASOL_PS_EXCHANGE_EXCHANGE_SERVICE_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 
@@ -21,6 +19,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "ps/exchange/buffer_budget.h"
 #include "ps/exchange/pending_responses.h"
+#include "ps/exchange/stream_flow.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/parameter_server.h"
 #include "ps/shard/ps_metrics.h"
@@ -30,7 +29,8 @@ namespace parasol {
 // One Exchange call. Its operations are carried out in order on the thread that
 // polls its queue, while the next message is being received. A stream that
 // holds more than its share of the buffers (BufferBudget) pauses, and is not
-// read meanwhile.
+// read meanwhile. StreamFlow decides what the stream does when; the stream does
+// it.
 //
 // Results come from that thread; the results of operations that had to wait may
 // come from any other thread. A pull that had to wait is read only when there
@@ -87,17 +87,6 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
     size_t next_operation = 0;
   };
 
-  struct Unanswered {
-    uint64_t id = 0;
-    // Bytes of the operation's payloads that are kept while it waits.
-    size_t kept_bytes = 0;
-  };
-  // A pull that has waited and may now be read.
-  struct Due {
-    Unanswered operation;
-    absl::StatusOr<OperationResult> result;
-  };
-
   ExchangeStream(Host& host, const Environment& environment,
                  grpc::ServerCompletionQueue& queue);
 
@@ -111,34 +100,30 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   void OnFinished(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
 
   void OpenSharedMemory();
-  // Reads, carries out and sends all that is possible now. Runs on the queue's
-  // thread.
+  // Reads, carries out and sends all that is possible now, after something
+  // under way has completed. Runs on the queue's thread.
   void Advance() ABSL_LOCKS_EXCLUDED(mu_);
-  // Begins to read the next message unless there is one already. Returns false
-  // if the stream holds its share of the buffers.
-  bool ReadAhead() ABSL_LOCKS_EXCLUDED(mu_);
+  // Carries out the messages that were read. Returns false if the stream paused
+  // before the last operation.
+  bool ServeMessages() ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<Message> Parse(const grpc::ByteBuffer& bytes);
   // Carries out the message's operations. Returns false if the stream paused
   // before the last one.
   bool Serve(Message& message) ABSL_LOCKS_EXCLUDED(mu_);
-  bool MayTakeMore() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void RetrySoon() ABSL_LOCKS_EXCLUDED(mu_);
 
   // Takes the result of an operation. Any thread may call it.
-  void Deliver(const Unanswered& operation,
+  void Deliver(const StreamFlow::Operation& operation,
                absl::StatusOr<OperationResult> result) ABSL_LOCKS_EXCLUDED(mu_);
   // Reads the pulls that have waited, as far as there is room for their values.
   void ReadDue() ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns the message to write now, if there is any. The caller must write
-  // it: `writing_` is set.
-  std::optional<PendingResponses::Message> NextWrite()
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Write(std::optional<PendingResponses::Message> message);
-  void FinishWhenDone() ABSL_LOCKS_EXCLUDED(mu_);
-  // Count the operations that the stream has begun on the queue, and those that
-  // have come back. The last Settle() lets the stream go.
-  void Begin() ABSL_LOCKS_EXCLUDED(mu_);
-  void Settle() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Begin what the flow has decided.
+  void BeginRead();
+  void BeginRetry();
+  void BeginWrite(std::optional<PendingResponses::Message> message);
+  void BeginFinish(const std::optional<StreamFlow::Finish>& finish);
+  // Lets the stream go. The caller holds no lock and does not use it again.
+  void Close();
 
   Host& host_;
   const Environment environment_;
@@ -163,26 +148,11 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
 
   // The following are used by the queue's thread only.
   grpc::ByteBuffer incoming_;  // filled by a read under way
-  bool reading_ = false;
   std::optional<grpc::ByteBuffer> received_;
   std::optional<Message> message_;
 
-  mutable absl::Mutex mu_;
-  int begun_ ABSL_GUARDED_BY(mu_) = 0;
-  // True if there are messages whose operations have not all been carried out.
-  bool busy_ ABSL_GUARDED_BY(mu_) = false;
-  bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  // True if the worker will send no more.
-  bool read_all_ ABSL_GUARDED_BY(mu_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
-  bool finishing_ ABSL_GUARDED_BY(mu_) = false;
-  // Number of operations that are being carried out or wait.
-  size_t unanswered_ ABSL_GUARDED_BY(mu_) = 0;
-  size_t kept_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  std::deque<Due> due_ ABSL_GUARDED_BY(mu_);
-  bool retrying_ ABSL_GUARDED_BY(mu_) = false;
-  PendingResponses pending_ ABSL_GUARDED_BY(mu_);
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mu_);
+  absl::Mutex mu_;
+  StreamFlow flow_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

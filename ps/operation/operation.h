@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "cluster/rpc/payload.h"
+#include "cluster/rpc/protocol_limits.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
@@ -50,11 +51,7 @@ class ReceivedMessage {
   std::vector<size_t> first_payload_;
 };
 
-// Maximum size of one pull in bytes, counted as float32 whatever the encoding:
-// the memory that a ps holds for one answer. A larger message would end the
-// stream (cluster/rpc).
-inline constexpr uint64_t kMaxPullBytes = 48 << 20;
-
+// Checks the size of a pull, in elements.
 //   InvalidArgument  the elements take more than kMaxPullBytes.
 inline absl::Status CheckPullSize(uint64_t elements) {
   if (elements <= kMaxPullBytes / sizeof(float)) return absl::OkStatus();

@@ -231,7 +231,7 @@ TEST(RowTableTest, DoesWhatAMapDoes) {
     const auto table = MakeTable(settings);
     Oracle oracle(settings);
     std::mt19937_64 random(1);
-    std::optional<std::pair<RowSnapshot, Rows>> snapshot;
+    std::optional<std::pair<RowSnapshot, Rows>> held;
     for (int step = 0; step < 60; ++step) {
       std::vector<uint64_t> ids(random() % 400);
       for (uint64_t& id : ids) id = random() % (10 + 100 * step) - 5;
@@ -243,12 +243,11 @@ TEST(RowTableTest, DoesWhatAMapDoes) {
         oracle.Push(ids, gradients);
         EXPECT_OK(Push(*table, ids, gradients));
       }
-      if (snapshot.has_value() && random() % 4 == 0) {
-        ASSERT_EQ(Drain(std::move(snapshot->first)), snapshot->second);
-        snapshot.reset();
+      if (held.has_value() && random() % 4 == 0) {
+        ASSERT_EQ(Drain(std::move(held->first)), held->second);
+        held.reset();
       }
-      if (!snapshot.has_value())
-        snapshot.emplace(table->TakeSnapshot(), oracle.rows());
+      if (!held.has_value()) held.emplace(table->TakeSnapshot(), oracle.rows());
     }
     EXPECT_EQ(Drain(table->TakeSnapshot()), oracle.rows());
     EXPECT_GT(table->rows(), 2000u);
@@ -269,7 +268,7 @@ TEST(RowTableTest, GrowsToManyRows) {
   EXPECT_EQ(table->rows(), kRows);
 }
 
-TEST(RowTableTest, ACutStaysAsItWas) {
+TEST(RowTableTest, ASnapshotStaysAsItWas) {
   const auto table = MakeTable({.optimizer = "adagrad {}", .width = 16});
   std::vector<uint64_t> ids(3000);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
@@ -289,7 +288,7 @@ TEST(RowTableTest, ACutStaysAsItWas) {
   EXPECT_EQ(Drain(table->TakeSnapshot()).size(), 4500u);
 }
 
-TEST(RowTableTest, ACutOutlivesItsTable) {
+TEST(RowTableTest, ASnapshotOutlivesItsTable) {
   auto table = MakeTable({.width = 1, .initializer = "constant { value: 2 }"});
   MustPull(*table, {1, 2});
   RowSnapshot snapshot = table->TakeSnapshot();
@@ -297,7 +296,7 @@ TEST(RowTableTest, ACutOutlivesItsTable) {
   EXPECT_EQ(Drain(std::move(snapshot)), (Rows{{1, {2}}, {2, {2}}}));
 }
 
-TEST(RowTableTest, WhatACutCopiedIsUsedAgain) {
+TEST(RowTableTest, WhatASnapshotCopiedIsUsedAgain) {
   const auto table = MakeTable({.width = 16});
   std::vector<uint64_t> ids(100000);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i;
@@ -312,7 +311,7 @@ TEST(RowTableTest, WhatACutCopiedIsUsedAgain) {
   EXPECT_EQ(table->memory_bytes(), bytes_after_the_first);
 }
 
-TEST(RowTableTest, ACutWithoutRowsStillTellsItsUpdates) {
+TEST(RowTableTest, ASnapshotWithoutRowsStillTellsItsUpdates) {
   const auto table = MakeTable({});
   table->AdvanceTo(5);
   int batches = 0;
@@ -406,7 +405,7 @@ TEST(RowTableTest, OverTheMemoryLimitRowsThatAreThereStillWork) {
   EXPECT_EQ(table->rows(), rows);
 }
 
-TEST(RowTableTest, ACutThatIsWrittenWhileRowsChangeMakesNoTableFull) {
+TEST(RowTableTest, ASnapshotThatIsWrittenWhileRowsChangeMakesNoTableFull) {
   const auto table = MakeTable({.width = 16, .memory_limit_bytes = 10 << 20});
   std::vector<uint64_t> ids(60000);
   std::iota(ids.begin(), ids.end(), 0);

@@ -81,7 +81,7 @@ std::vector<float> Values(ParameterShard& table,
   return FloatsOf(Pull(table, MakePull({range})).value());
 }
 
-TEST(ParameterTableTest, APushChangesItsRangesAndNoOthers) {
+TEST(ParameterShardTest, APushChangesItsRangesAndNoOthers) {
   const auto table = MakeTable();
   const std::string gradient = Floats(kChunk, 2);
   ASSERT_THAT(Push(*table, kWorker, MakePush(1, {MakeRange(0, kChunk, kChunk)}),
@@ -95,7 +95,7 @@ TEST(ParameterTableTest, APushChangesItsRangesAndNoOthers) {
   EXPECT_THAT(Values(*table, kSmall), Each(1));
 }
 
-TEST(ParameterTableTest, OneMessageMayPushManyVariablesInPiecesOfAnySize) {
+TEST(ParameterShardTest, OneMessageMayPushManyVariablesInPiecesOfAnySize) {
   const auto table = MakeTable();
   const std::string big = Floats(2 * kChunk + 9, 2), small = Floats(5, 4);
   ASSERT_OK(Push(*table, kWorker, MakePush(1, {kBig, kSmall}),
@@ -104,7 +104,7 @@ TEST(ParameterTableTest, OneMessageMayPushManyVariablesInPiecesOfAnySize) {
   EXPECT_THAT(Values(*table, kSmall), Each(5));
 }
 
-TEST(ParameterTableTest, ADuplicateIsAnsweredWithoutApplyingIt) {
+TEST(ParameterShardTest, ADuplicateIsAnsweredWithoutApplyingIt) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   for (const Claim want : {Claim::kNew, Claim::kDuplicate}) {
@@ -132,7 +132,7 @@ class CallingOptimizer : public Optimizer {
   const std::vector<std::string> none_;
 };
 
-TEST(ParameterTableTest, APushThatMayYetFailIsNotAcknowledgedToItsResend) {
+TEST(ParameterShardTest, APushThatMayYetFailIsNotAcknowledgedToItsResend) {
   std::unique_ptr<ParameterShard> table;
   const std::string gradient = Floats(5, 1);
   const auto push = [&] {
@@ -147,7 +147,7 @@ TEST(ParameterTableTest, APushThatMayYetFailIsNotAcknowledgedToItsResend) {
   EXPECT_THAT(push(), IsOkAndHolds(Claim::kDuplicate));
 }
 
-TEST(ParameterTableTest, ARejectedPushChangesNothingAndClaimsNothing) {
+TEST(ParameterShardTest, ARejectedPushChangesNothingAndClaimsNothing) {
   const auto table = MakeTable();
   const std::string small = Floats(5, 2), short_by_one = Floats(4, 2),
                     big = Floats(2 * kChunk + 9, 2);
@@ -184,7 +184,7 @@ TEST(ParameterTableTest, ARejectedPushChangesNothingAndClaimsNothing) {
               IsOkAndHolds(Claim::kNew));
 }
 
-TEST(ParameterTableTest, APushThatIsNotFiniteIsRefusedWholeOrApplied) {
+TEST(ParameterShardTest, APushThatIsNotFiniteIsRefusedWholeOrApplied) {
   std::string big = Floats(2 * kChunk + 9, 2), small = Floats(5, 2);
   const float bad = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(small.data() + 3 * sizeof(float), &bad, sizeof(bad));
@@ -200,7 +200,7 @@ TEST(ParameterTableTest, APushThatIsNotFiniteIsRefusedWholeOrApplied) {
   EXPECT_THAT(Values(*lax, kBig), Each(3));
 }
 
-TEST(ParameterTableTest, PushesAndPullsMayBeOf16Bits) {
+TEST(ParameterShardTest, PushesAndPullsMayBeOf16Bits) {
   const auto table = MakeTable();
   const std::string bytes = Halves(2 * kChunk + 9, .5f);
   wire::Push push = MakePush(1, {kBig});
@@ -218,7 +218,7 @@ TEST(ParameterTableTest, PushesAndPullsMayBeOf16Bits) {
   EXPECT_EQ(got, Halves(2 * kChunk + 9, 1.5f));
 }
 
-TEST(ParameterTableTest, ASparsifiedPushUpdatesEveryElementOfItsRanges) {
+TEST(ParameterShardTest, ASparsifiedPushUpdatesEveryElementOfItsRanges) {
   const auto table = MakeTable();
   const uint32_t offset = 2;
   const float element = 4;
@@ -232,7 +232,7 @@ TEST(ParameterTableTest, ASparsifiedPushUpdatesEveryElementOfItsRanges) {
   EXPECT_EQ(table->TakeSnapshot().chunks.back().contents.updates, 1);
 }
 
-TEST(ParameterTableTest, AResultTellsHowManyUpdatesThereHaveBeen) {
+TEST(ParameterShardTest, AResultTellsHowManyUpdatesThereHaveBeen) {
   const auto table = MakeTable();
   const std::string small = Floats(5, 1), big = Floats(2 * kChunk + 9, 1);
   ASSERT_OK(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(small)}));
@@ -246,7 +246,7 @@ TEST(ParameterTableTest, AResultTellsHowManyUpdatesThereHaveBeen) {
   EXPECT_EQ(pull.Get()->max_updates, 2);
 }
 
-TEST(ParameterTableTest, NothingSynchronousIsTakenByAnAsynchronousTable) {
+TEST(ParameterShardTest, NothingSynchronousIsTakenByAnAsynchronousTable) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   wire::Push push = MakePush(1, {kSmall});
@@ -261,7 +261,7 @@ TEST(ParameterTableTest, NothingSynchronousIsTakenByAnAsynchronousTable) {
       StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
-TEST(ParameterTableTest, WhatWasPulledStaysWhatItWas) {
+TEST(ParameterShardTest, WhatWasPulledStaysWhatItWas) {
   const auto table = MakeTable();
   const std::string gradient = Floats(2 * kChunk + 9, 2);
   const auto pulled = Pull(*table, MakePull({kBig})).value();
@@ -270,7 +270,7 @@ TEST(ParameterTableTest, WhatWasPulledStaysWhatItWas) {
   EXPECT_THAT(Values(*table, kBig), Each(3));
 }
 
-TEST(ParameterTableTest, AnArrayThatNobodyReadsIsUpdatedInPlace) {
+TEST(ParameterShardTest, AnArrayThatNobodyReadsIsUpdatedInPlace) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   const void* before = Pull(*table, MakePull({kSmall})).value()[0].data;
@@ -278,15 +278,15 @@ TEST(ParameterTableTest, AnArrayThatNobodyReadsIsUpdatedInPlace) {
   EXPECT_EQ(Pull(*table, MakePull({kSmall})).value()[0].data, before);
 }
 
-TEST(ParameterTableTest, PulledValuesOutliveTheTable) {
+TEST(ParameterShardTest, PulledValuesOutliveTheTable) {
   auto table = MakeTable();
   const auto pulled = Pull(*table, MakePull({kBig, kSmall})).value();
   table.reset();
   EXPECT_THAT(FloatsOf(pulled), Each(1));
 }
 
-TEST(ParameterTableTest, APullOfMoreThanAMessageHoldsIsRefused) {
-  const int64_t elements = (48 << 20) / sizeof(float) + 1;
+TEST(ParameterShardTest, APullOfMoreThanAMessageHoldsIsRefused) {
+  const int64_t elements = kMaxPullBytes / sizeof(float) + 1;
   const std::vector<wire::PartSpec> parts = {
       MakePart(0, "huge", elements, 0, elements)};
   auto dense = DenseParts::Create(
@@ -299,7 +299,7 @@ TEST(ParameterTableTest, APullOfMoreThanAMessageHoldsIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
-TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
+TEST(ParameterShardTest, AnErrorWhileFillingIsTheTablesError) {
   const std::vector<wire::PartSpec> parts = {MakePart(0, "a", 5, 0, 5)};
   EXPECT_THAT(DenseParts::Create(
                   *PartLayout::Create({parts.begin(), parts.end()}, UINT64_MAX),
@@ -310,7 +310,7 @@ TEST(ParameterTableTest, AnErrorWhileFillingIsTheTablesError) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST(ParameterTableTest, ACutStaysAsItWasWhilePushesGoOn) {
+TEST(ParameterShardTest, ASnapshotStaysAsItWasWhilePushesGoOn) {
   const auto table = MakeTable();
   const std::string gradient = Floats(5, 2);
   ASSERT_OK(Push(*table, kWorker, MakePush(1, {kSmall}), {ViewOf(gradient)}));
@@ -341,7 +341,7 @@ void PushOnes(ParameterShard& table, uint64_t worker, int pushes) {
 constexpr int kPushers = 3;
 constexpr int kPushesEach = 60;
 
-TEST(ParameterTableTest, ConcurrentPushesAddUpExactly) {
+TEST(ParameterShardTest, ConcurrentPushesAddUpExactly) {
   const auto table = MakeTable();
   {
     std::vector<std::jthread> pushers;
@@ -353,7 +353,7 @@ TEST(ParameterTableTest, ConcurrentPushesAddUpExactly) {
   EXPECT_THAT(Values(*table, kSmall), Each(1 + kPushers * kPushesEach));
 }
 
-TEST(ParameterTableTest, APullSeesEachChunkWholeDuringPushes) {
+TEST(ParameterShardTest, APullSeesEachChunkWholeDuringPushes) {
   const auto table = MakeTable();
   std::jthread pusher([&table] { PushOnes(*table, 1, kPushesEach); });
   float last = 1;
@@ -378,7 +378,7 @@ int64_t PushesIn(const DedupWindows& windows) {
   return pushes;
 }
 
-TEST(ParameterTableTest, ACutHoldsAPushWithItsSequenceOrNeither) {
+TEST(ParameterShardTest, ASnapshotHoldsAPushWithItsSequenceOrNeither) {
   const auto table = MakeTable();
   std::atomic<int> running = kPushers;
   std::vector<std::jthread> pushers;

@@ -16,7 +16,6 @@
 namespace parasol {
 namespace {
 
-constexpr uint64_t kMaxPulledBytes = 48 << 20;
 constexpr uint64_t kMemoryLimit = 32 << 20;
 // Operations that wait, of all messages.
 constexpr size_t kMaxWaiting = 128;
@@ -209,7 +208,7 @@ std::shared_ptr<ExchangeTarget::Answer> ExchangeTarget::Execute(
                         result = result->read();
                       answer->is_error = !result.ok();
                       if (result.ok())
-                        CHECK_LE(PulledBytes(*result), kMaxPulledBytes);
+                        CHECK_LE(PulledBytes(*result), kMaxPullBytes);
                     });
   const wire::Operation& order = request.operation(operation);
   std::string state = StateOf(ps.server, ps.run);

@@ -1,0 +1,81 @@
+// The rule for header comments, counted over the whole source tree: a comment
+// starts with a noun or with a verb in the third person, so that it is read
+// once.
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/source_tree.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Gt;
+using ::testing::IsEmpty;
+
+// Prepositions, conjunctions and pronouns with which no comment starts.
+constexpr char kForbidden[] =
+    "Of|That|Those|By|Where|Whether|Whose|Who|Whoever|What|Which|From|In|On|At|"
+    "With|Without|For|To|As|So|Such|Than|It|Its|They|Them|Their|These|This|"
+    "While|After|Before|Until|When|If|Because|Into|Onto|Over|Under|Between|"
+    "Among|Through|During|Per|About|Against|Since|Like|Not";
+
+// Returns the first lines of the comments of `header`, trailing comments
+// included, that start with a forbidden word: "path:line: text".
+std::vector<std::string> BadComments(const SourceFile& header) {
+  static const std::regex block(absl::StrCat("^//+ +(", kForbidden, ")\\b"));
+  // A word in a trailing comment may be in lower case.
+  static const std::regex trailing(absl::StrCat("// +(", kForbidden, ")\\b"),
+                                   std::regex::icase);
+  std::vector<std::string> found;
+  bool in_block = false;
+  for (size_t i = 0; i < header.lines.size(); ++i) {
+    const std::string line(absl::StripLeadingAsciiWhitespace(header.lines[i]));
+    const bool is_block = absl::StartsWith(line, "//");
+    const bool bad = is_block ? !in_block && std::regex_search(line, block)
+                              : std::regex_search(line, trailing);
+    if (bad) found.push_back(absl::StrCat(header.path, ":", i + 1, ": ", line));
+    in_block = is_block;
+  }
+  return found;
+}
+
+TEST(CommentsTest, FragmentsAreFound) {
+  SourceFile header;
+  header.path = "h.h";
+  header.lines = {"// Of its place in an index.",
+                  "class A {",
+                  "  int rows = 0;  // of the table",
+                  "  // The rows of",
+                  "  // That table.",
+                  "  int Rows();",
+                  "};"};
+  EXPECT_THAT(BadComments(header),
+              ElementsAre("h.h:1: // Of its place in an index.",
+                          "h.h:3: int rows = 0;  // of the table"));
+}
+
+TEST(CommentsTest, HeaderCommentsStartWithANounOrAVerb) {
+  const std::vector<SourceFile> tree =
+      ReadSourceTree({"base", "chief", "cluster", "deploy", "docs", "evaluator",
+                      "ml", "ps", "storage", "tests", "third_party", "worker"});
+  ASSERT_THAT(tree.size(), Gt(500));
+  std::vector<std::string> found;
+  for (const SourceFile& file : tree) {
+    if (!file.is_header()) continue;
+    for (std::string& comment : BadComments(file)) {
+      found.push_back(std::move(comment));
+    }
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
+}  // namespace
+}  // namespace parasol
