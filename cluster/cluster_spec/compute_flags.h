@@ -10,7 +10,7 @@ namespace parasol {
 
 // Values of the flags that the roles with a model have: worker and evaluator.
 struct ComputeFlags {
-  std::string data_dir;
+  std::string data_dir = {};
   std::string device = "auto";
   int threads = 1;
 };

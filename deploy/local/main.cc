@@ -95,7 +95,7 @@ absl::StatusOr<std::string> FreshCheckpointDir() {
   }
   if (const size_t removed = RemoveOldRuns(root); removed > 0) {
     fprintf(stderr, "old runs removed from %s: %zu (the %zu newest stay)\n",
-            removed, root.c_str(), kKeptRuns);
+            root.c_str(), removed, kKeptRuns);
   }
   return run;
 }

@@ -143,7 +143,7 @@ TEST_F(ByHandTest, AChiefThatNeverComesIsNamedAndAsksForARestart) {
 TEST_F(ByHandTest, AWrongFlagEndsATaskBeforeItAsksTheChief) {
   const std::string file = WriteFile("data_file", "x");
   for (const std::string role : {"worker", "evaluator"}) {
-    for (const std::string flag :
+    for (const std::string& flag :
          {std::string("--device=gpu"), std::string("--device=cuda:999"),
           std::string("--threads=0"), std::string("--data_dir=/no/such/dir"),
           "--data_dir=" + file}) {
@@ -159,8 +159,9 @@ TEST_F(ByHandTest, AWrongFlagEndsATaskBeforeItAsksTheChief) {
 }
 
 TEST_F(ByHandTest, AJobGivenToAWorkerBesideAChiefIsRefused) {
-  for (const std::string flag :
-       {"--job=job.textproto", "--set=seed=1", "--checkpoint_dir=/ckpt"}) {
+  for (const std::string& flag :
+       {std::string("--job=job.textproto"), std::string("--set=seed=1"),
+        std::string("--checkpoint_dir=/ckpt")}) {
     const CompletedProcess run =
         RunBinary({"worker/worker", flag}, TfConfig("worker"));
     EXPECT_EQ(run.end.code(), 2);
