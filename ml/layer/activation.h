@@ -17,6 +17,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
     job::Activation activation, absl::Span<const LayerInput> inputs);
 
+// The kind "activation" of a job's layers.
 extern const LayerKind kActivationKind;
 
 }  // namespace parasol

@@ -15,6 +15,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeAdd(
     absl::Span<const LayerInput> inputs);
 
+// The kind "add" of a job's layers.
 extern const LayerKind kAddKind;
 
 }  // namespace parasol

@@ -20,6 +20,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
     const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "batch_normalization" of a job's layers.
 extern const LayerKind kBatchNormalizationKind;
 
 }  // namespace parasol

@@ -17,6 +17,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
     const job::Concatenate& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "concatenate" of a job's layers.
 extern const LayerKind kConcatenateKind;
 
 }  // namespace parasol

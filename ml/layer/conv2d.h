@@ -17,6 +17,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConv2D(
     const job::Conv2D& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "conv2d" of a job's layers.
 extern const LayerKind kConv2DKind;
 
 }  // namespace parasol

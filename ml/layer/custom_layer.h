@@ -50,6 +50,7 @@ absl::string_view ParameterOf(const job::CustomLayer& spec,
                               absl::string_view name,
                               absl::string_view fallback = "");
 
+// The kind "custom" of a job's layers.
 extern const LayerKind kCustomKind;
 
 }  // namespace parasol

@@ -17,6 +17,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
     const job::Dense& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "dense" of a job's layers.
 extern const LayerKind kDenseKind;
 
 }  // namespace parasol

@@ -18,6 +18,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDropout(
     const job::Dropout& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "dropout" of a job's layers.
 extern const LayerKind kDropoutKind;
 
 }  // namespace parasol

@@ -20,6 +20,7 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
     const job::Embedding& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);
 
+// The kind "embedding" of a job's layers.
 extern const LayerKind kEmbeddingKind;
 
 }  // namespace parasol

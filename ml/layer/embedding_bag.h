@@ -19,6 +19,7 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbeddingBag(
     const job::EmbeddingBag& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);
 
+// The kind "embedding_bag" of a job's layers.
 extern const LayerKind kEmbeddingBagKind;
 
 }  // namespace parasol

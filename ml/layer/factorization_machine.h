@@ -16,6 +16,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeFactorizationMachine(
     absl::Span<const LayerInput> inputs);
 
+// The kind "factorization_machine" of a job's layers.
 extern const LayerKind kFactorizationMachineKind;
 
 }  // namespace parasol

@@ -15,6 +15,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeFlatten(
     absl::Span<const LayerInput> inputs);
 
+// The kind "flatten" of a job's layers.
 extern const LayerKind kFlattenKind;
 
 }  // namespace parasol

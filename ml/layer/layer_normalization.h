@@ -18,6 +18,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
     const job::LayerNormalization& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "layer_normalization" of a job's layers.
 extern const LayerKind kLayerNormalizationKind;
 
 }  // namespace parasol

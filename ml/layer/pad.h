@@ -17,6 +17,7 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakePad(
     const job::Pad& spec, absl::Span<const LayerInput> inputs);
 
+// The kind "pad" of a job's layers.
 extern const LayerKind kPadKind;
 
 }  // namespace parasol

@@ -24,6 +24,8 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeAveragePool(
 absl::StatusOr<std::unique_ptr<const Layer>> MakeGlobalAveragePool(
     absl::Span<const LayerInput> inputs);
 
+// The kinds "max_pool", "average_pool" and "global_average_pool" of a job's
+// layers.
 extern const LayerKind kMaxPoolKind;
 extern const LayerKind kAveragePoolKind;
 extern const LayerKind kGlobalAveragePoolKind;
