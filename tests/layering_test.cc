@@ -210,6 +210,23 @@ TEST(LayeringTest, StorageAndMlDoNotKnowEachOther) {
               IsEmpty());
 }
 
+// tests/sanitize thread_safety checks what a mutex guards; the standard
+// library's mutexes say nothing of what they guard.
+TEST(LayeringTest, MutexesAreAbseils) {
+  const std::regex other(
+      "\\bstd::(recursive_|shared_|timed_)*mutex\\b|"
+      "\\bstd::(lock_guard|unique_lock|scoped_lock|shared_lock)\\b");
+  std::vector<std::string> found;
+  for (const SourceFile& file : Tree()) {
+    for (const std::string& line : file.lines) {
+      if (std::regex_search(line, other)) {
+        found.push_back(absl::StrCat(file.path, ": ", line));
+      }
+    }
+  }
+  EXPECT_THAT(found, IsEmpty());
+}
+
 TEST(LayeringTest, OnlyRpcClientsAndServicesKnowGrpc) {
   EXPECT_THAT(Strangers(R"(^grpc(pp)?/|\.grpc\.pb\.h$)",
                         "^cluster/(rpc|client)/|_service\\.(h|cc)$|"

@@ -60,6 +60,7 @@ class Task : public WorkerTask {
   }
 
   void Launch() {
+    absl::MutexLock join_lock(&join_mu_);
     thread_ = std::thread([this] {
       absl::Status result = Run();
       absl::MutexLock lock(&mu_);
@@ -153,7 +154,7 @@ class Task : public WorkerTask {
   absl::Status result_ ABSL_GUARDED_BY(mu_);
 
   absl::Mutex join_mu_;  // two callers of Wait()
-  std::thread thread_;
+  std::thread thread_ ABSL_GUARDED_BY(join_mu_);
 };
 
 absl::Status Task::Run() {
