@@ -35,7 +35,7 @@ const std::map<std::string, int> kFloor = {
     {"ml/kernel/image", 2},  {"ml/kernel/loss", 2},  {"ml/layer", 3},
     {"ml/input/feature", 4}, {"ml/input/format", 5}, {"ml/input", 6},
     {"ml/loss", 6},          {"ml/metric", 7},       {"ml/model", 8},
-    {"ml/zoo", 8},           {"ps/operation", 0},    {"ps/rows", 0},
+    {"ml/zoo", 8},           {"ml/evaluation", 9},   {"ps/operation", 0},
     {"ps/step", 1},          {"ps/dense", 2},        {"ps/sparse", 3},
     {"ps/shard", 4},         {"ps/exchange", 5},     {"ps", 6}};
 
