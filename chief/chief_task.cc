@@ -6,59 +6,22 @@
 #include <utility>
 #include <vector>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "chief/resume.h"
+#include "chief/same_sharding.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
+#include "cluster/checkpoint/resume.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/placement/placement.h"
-#include "ml/model/variables_of.h"
-#include "ml/optimizer/optimizer.h"
-#include "ml/optimizer/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
 namespace {
 
 constexpr absl::Duration kRpcGrace = absl::Seconds(1);
-
-absl::StatusOr<std::vector<durable::CheckpointVariable>> CheckpointVariables(
-    const std::vector<VariableSpec>& variables, const job::Optimizer& spec) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_trained,
-                   MakeOptimizer(spec));
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_others,
-                   MakeOptimizer(PlainSubtraction()));
-  std::vector<durable::CheckpointVariable> result;
-  for (const VariableSpec& variable : variables) {
-    const Optimizer& optimizer = variable.trained ? *of_trained : *of_others;
-    const std::vector<std::string>& slots = optimizer.slot_names();
-    durable::CheckpointVariable& entry = result.emplace_back();
-    entry.set_name(variable.name);
-    entry.mutable_shape()->Assign(variable.shape.begin(), variable.shape.end());
-    entry.mutable_slot()->Assign(slots.begin(), slots.end());
-  }
-  return result;
-}
-
-absl::StatusOr<std::vector<durable::CheckpointTable>> CheckpointTables(
-    const job::Job& job) {
-  std::vector<durable::CheckpointTable> result;
-  for (const job::SparseTable& table : job.model().sparse_table()) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
-                     MakeOptimizer(table.has_optimizer() ? table.optimizer()
-                                                         : job.optimizer()));
-    const std::vector<std::string>& slots = optimizer->slot_names();
-    durable::CheckpointTable& entry = result.emplace_back();
-    entry.set_name(table.name());
-    entry.set_width(table.width());
-    entry.mutable_slot()->Assign(slots.begin(), slots.end());
-  }
-  return result;
-}
 
 std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
   std::vector<wire::TableSpec> specs;
@@ -106,11 +69,6 @@ absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
   return shards;
 }
 
-std::string NewRunId() {
-  absl::BitGen random;
-  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
-}
-
 std::map<TaskId, std::string> Tasks(const ChiefTaskOptions& options) {
   // An evaluator need not be in the cluster spec.
   std::map<TaskId, std::string> tasks = {{{"evaluator", 0}, ""}};
@@ -126,25 +84,14 @@ std::map<TaskId, std::string> Tasks(const ChiefTaskOptions& options) {
 // What the checkpoints in the directory say about the run, if there are any.
 absl::Status ResumeFrom(const CheckpointStore& store,
                         Coordinator::Options& options) {
-  ASSIGN_OR_RETURN(options.resumed, FindCheckpoint(store));
-  if (!options.resumed) {
-    options.run_id = NewRunId();
-    LOG(INFO) << "new run " << options.run_id;
-    return absl::OkStatus();
-  }
-  const durable::CheckpointManifest& checkpoint = *options.resumed;
-  const std::string path = store.PathOf(checkpoint.global_step());
-  RETURN_IF_ERROR(CheckResumable(checkpoint, options.job, options.variables,
-                                 options.tables))
-      << path;
-  options.run_id = checkpoint.run_id();
-  options.same_sharding =
-      HasSameSharding(checkpoint, options.job, options.shards.size());
-  options.already_complete = IsComplete(checkpoint, options.job);
-  LOG(INFO) << "resuming run " << options.run_id << " from " << path;
-  const std::string changed = ChangedFields(checkpoint, options.job);
-  if (!changed.empty()) {
-    LOG(INFO) << "the job differs from the checkpoint's in: " << changed;
+  ASSIGN_OR_RETURN(ResumedRun run,
+                   ResumeRun(store, options.job, options.contents));
+  options.run_id = std::move(run.run_id);
+  options.already_complete = run.is_complete;
+  options.resumed = std::move(run.checkpoint);
+  if (options.resumed) {
+    options.same_sharding =
+        HasSameSharding(*options.resumed, options.job, options.shards.size());
   }
   return absl::OkStatus();
 }
@@ -156,7 +103,9 @@ absl::Status ChiefTaskOptions::UseJobFile(
   if (path.empty()) {
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
-  ASSIGN_OR_RETURN(job, LoadJobFile(path, overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
+  job = std::move(loaded.job);
+  variables = std::move(loaded.graph.variables);
   return absl::OkStatus();
 }
 
@@ -193,12 +142,9 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   coordinator.ps_timeout = options.ps_timeout;
   coordinator.worker_timeout = options.worker_timeout;
   coordinator.finish_timeout = options.finish_timeout;
-  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
-                   VariablesOf(options.job.model()));
-  ASSIGN_OR_RETURN(coordinator.variables,
-                   CheckpointVariables(variables, options.job.optimizer()));
-  ASSIGN_OR_RETURN(coordinator.tables, CheckpointTables(options.job));
-  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, variables));
+  ASSIGN_OR_RETURN(coordinator.contents,
+                   ContentsOf(options.variables, options.job));
+  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, options.variables));
   ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
   ASSIGN_OR_RETURN(DirectoryLock directory_in_use,
                    DirectoryLock::Share(store.directory()));

@@ -16,6 +16,7 @@
 #include "chief/chief_service.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/rpc/server.h"
+#include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 #include "storage/directory_lock.h"
 
@@ -29,8 +30,10 @@ struct ChiefTaskOptions {
   //   InvalidArgument  there is no cluster, or its chief is another task.
   absl::Status UseCluster(const TaskConfig& config);
 
-  // The job, with its defaults filled in (cluster/job).
+  // The job, with its defaults filled in (cluster/job), and the variables of
+  // its model (Graph::variables).
   job::Job job;
+  std::vector<VariableSpec> variables;
   // Addresses in the cluster spec, by task index; at least one of each.
   std::map<int, std::string> ps;
   std::map<int, std::string> workers;

@@ -9,6 +9,7 @@
 #include "base/process.h"
 #include "base/status_matchers.h"
 #include "cluster/client/chief_client.h"
+#include "ml/model/graph.h"
 
 namespace parasol {
 namespace {
@@ -34,6 +35,7 @@ class ChiefTaskTest : public testing::Test {
     job.mutable_parameter_server()->set_placement(
         job::ParameterServerStrategy::BALANCED_BYTES);
     job.mutable_parameter_server()->mutable_fixed_shards()->set_shards(1);
+    options_.variables = ResolveGraph(job.model())->variables;
     options_.ps = {{0, "127.0.0.1:1"}};
     options_.workers = {{0, "127.0.0.1:2"}};
     options_.listen_address = "127.0.0.1:0";

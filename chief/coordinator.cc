@@ -392,10 +392,7 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   order.at_global_step = options_.job.parameter_server().has_synchronous();
   manifest.set_run_id(options_.run_id);
   *manifest.mutable_job() = options_.job;
-  manifest.mutable_variable()->Assign(options_.variables.begin(),
-                                      options_.variables.end());
-  manifest.mutable_table()->Assign(options_.tables.begin(),
-                                   options_.tables.end());
+  options_.contents.AddTo(manifest);
   const std::vector<durable::WorkerProgress> progress = plan_->Progress();
   manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
   manifest.set_final(phase_ == wire::FINISHING);
@@ -448,7 +445,7 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   schedule_.Failed(now);
   // While training the next one may succeed; the first and the last must.
   if (phase_ != wire::TRAINING &&
-      schedule_.failures() >= kMaxCheckpointFailures) {
+      schedule_.failures() >= CheckpointSchedule::kMaxFailures) {
     Fail(absl::StrCat("no checkpoint of step ", order.manifest.global_step(),
                       " could be written: ", status.message()),
          now);

@@ -11,13 +11,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "chief/checkpoint_schedule.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
 #include "chief/step_plan.h"
 #include "chief/task_id.h"
-#include "chief/training_end.h"
 #include "chief/worker_reports.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
+#include "cluster/checkpoint/checkpoint_schedule.h"
+#include "cluster/job/training_end.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
 
@@ -35,10 +36,8 @@ namespace parasol {
 // again when it is back, while the others go on.
 class Coordinator {
  public:
-  // Numbers of failures in a row of a load, or of a mandatory checkpoint, that
-  // end the job.
+  // Number of failures in a row of a load that end the job.
   static constexpr int kMaxLoadFailures = 60;
-  static constexpr int kMaxCheckpointFailures = 10;
   // Time for which a job that was complete when the chief started stays, so
   // that tasks that start at the same time learn that there is nothing to do.
   static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
@@ -55,9 +54,8 @@ class Coordinator {
     // do.
     bool already_complete = false;
     std::vector<ShardBoard::Shard> shards;
-    // Entries of the manifests of checkpoints to be written.
-    std::vector<durable::CheckpointVariable> variables;
-    std::vector<durable::CheckpointTable> tables;
+    // The variables and tables in the manifests of checkpoints to be written.
+    CheckpointContents contents;
     // The tasks of the cluster and their addresses, which may be empty.
     std::map<TaskId, std::string> tasks;
     absl::Duration lease = absl::Seconds(10);

@@ -5,6 +5,7 @@
 #include "base/status_matchers.h"
 #include "chief/coordinator.h"
 #include "chief/testing/coordinator_fixture.h"
+#include "cluster/checkpoint/checkpoint_schedule.h"
 #include "gmock/gmock.h"
 
 namespace parasol::coordinator_testing {
@@ -41,7 +42,7 @@ TEST_F(CoordinatorTest, ACompleteJobWaitsBoundedlyForItsTasks) {
 TEST_F(CoordinatorTest, AFinalCheckpointThatNeverSucceedsFailsTheJob) {
   StartTraining();
   TrainTo(100);
-  for (int i = 0; i < Coordinator::kMaxCheckpointFailures; ++i) {
+  for (int i = 0; i < CheckpointSchedule::kMaxFailures; ++i) {
     chief().CheckpointDone(NextCheckpoint(),
                            absl::UnavailableError("read-only"), now_);
     Pass(absl::Seconds(35), everyone_);

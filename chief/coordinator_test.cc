@@ -6,6 +6,7 @@
 
 #include "base/status_matchers.h"
 #include "chief/testing/coordinator_fixture.h"
+#include "cluster/checkpoint/checkpoint_schedule.h"
 #include "gmock/gmock.h"
 
 namespace parasol::coordinator_testing {
@@ -182,7 +183,7 @@ TEST_F(CoordinatorTest, NoCheckpointWhileAShardIsAway) {
 TEST_F(CoordinatorTest, TrainingGoesOnAfterAFailedCheckpoint) {
   StartTraining();
   TrainTo(10);
-  for (int i = 0; i < 2 * Coordinator::kMaxCheckpointFailures; ++i) {
+  for (int i = 0; i < 2 * CheckpointSchedule::kMaxFailures; ++i) {
     chief().CheckpointDone(NextCheckpoint(),
                            absl::ResourceExhaustedError("disk full"), now_);
     EXPECT_FALSE(HasOrder());
@@ -195,7 +196,7 @@ TEST_F(CoordinatorTest, TrainingGoesOnAfterAFailedCheckpoint) {
 TEST_F(CoordinatorTest, TheFirstCheckpointMustSucceedInTheEnd) {
   RegisterPs();
   FinishLoad(NextLoad());
-  for (int i = 0; i < Coordinator::kMaxCheckpointFailures; ++i) {
+  for (int i = 0; i < CheckpointSchedule::kMaxFailures; ++i) {
     EXPECT_EQ(phase(), wire::LOADING);
     chief().CheckpointDone(NextCheckpoint(),
                            absl::ResourceExhaustedError("disk full"), now_);

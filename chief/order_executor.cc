@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/store_checkpoint.h"
 
 namespace parasol {
 namespace {
@@ -111,20 +112,11 @@ absl::Status OrderExecutor::WriteCheckpoint(
     const Coordinator::CheckpointOrder& order, absl::Time now) {
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
-  ASSIGN_OR_RETURN(const std::string directory,
-                   store_.Begin(manifest.global_step()));
-  absl::Status status =
-      SnapshotShards(manifest, directory, order.at_global_step);
-  if (status.ok()) status = store_.Commit(directory, manifest);
-  if (!status.ok()) {
-    store_.Abandon(directory);
-    return status;
-  }
-  // The checkpoint is there; what could not be removed is removed next time.
-  const absl::Status pruned =
-      store_.Prune(max_to_keep_, manifest.global_step());
-  if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
-  return absl::OkStatus();
+  const auto snapshot = [&](const std::string& directory,
+                            durable::CheckpointManifest& files) {
+    return SnapshotShards(files, directory, order.at_global_step);
+  };
+  return StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
 }
 
 absl::Status OrderExecutor::SnapshotShards(

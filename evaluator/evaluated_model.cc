@@ -1,35 +1,26 @@
 #include "evaluator/evaluated_model.h"
 
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/input/feature/model_inputs.h"
-#include "ml/model/outputs_of.h"
+#include "ml/model/graph.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
     const job::Job& job, const Options& options) {
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job.model()));
-  ASSIGN_OR_RETURN(Metrics metrics, Metrics::Create(job.model(), outputs));
-  std::unique_ptr<EvaluatedModel> evaluated(
-      new EvaluatedModel(job.eval(), std::move(metrics)));
-  // The order does not matter to sums.
-  evaluated->dataset_.set_shuffle_buffer(0);
-  evaluated->input_.data_dir = options.data_dir;
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job.model(), outputs));
-  ASSIGN_OR_RETURN(
-      evaluated->examples_,
-      InputPipeline::Open(evaluated->dataset_, inputs, evaluated->input_));
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job.model()));
+  std::unique_ptr<EvaluatedModel> evaluated(new EvaluatedModel);
+  ASSIGN_OR_RETURN(evaluated->evaluation_,
+                   ModelEvaluation::Open(job.model(), graph.loss, job.eval(),
+                                         options.data_dir));
   ASSIGN_OR_RETURN(evaluated->device_,
                    Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(evaluated->model_,
-                   Model::Create(job.model(), *evaluated->device_));
+                   Model::Create(graph, *evaluated->device_));
   for (const job::SparseTable& table : job.model().sparse_table()) {
     ASSIGN_OR_RETURN(CheckpointRows rows,
                      CheckpointRows::Create(table, job.seed()));
@@ -66,25 +57,15 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
 
 absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(
     const std::function<bool()>& cancelled) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
-                   examples_->OpenAgain(input_));
-  const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
-  BatchResult sum;
-  Metrics metrics = metrics_;
-  while (true) {
-    if (cancelled()) return absl::CancelledError("evaluation was stopped");
-    ASSIGN_OR_RETURN(const Batch* const batch, input->Next());
-    if (batch == nullptr) break;
-    RETURN_IF_ERROR(model_->Stage(*batch, *staged));
-    for (const StagedBatch::Rows& rows : staged->rows()) {
-      tables_[rows.table].Read(rows.ids, rows.values);
-    }
-    ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
-    sum.examples += evaluated.result.examples;
-    sum.loss_sum += evaluated.result.loss_sum;
-    metrics.Add(*batch, evaluated.outputs);
-  }
-  return Result{sum.examples, sum.loss_sum / sum.examples, metrics.Results()};
+  return evaluation_->Run(
+      *model_,
+      [this](absl::Span<const StagedBatch::Rows> tables) {
+        for (const StagedBatch::Rows& rows : tables) {
+          tables_[rows.table].Read(rows.ids, rows.values);
+        }
+        return absl::OkStatus();
+      },
+      cancelled);
 }
 
 }  // namespace parasol

@@ -1,20 +1,16 @@
 #ifndef PARASOL_EVALUATOR_EVALUATED_MODEL_H_
 #define PARASOL_EVALUATOR_EVALUATED_MODEL_H_
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "evaluator/checkpoint_rows.h"
 #include "ml/device/device.h"
-#include "ml/input/input_pipeline.h"
-#include "ml/metric/metric_results.h"
-#include "ml/metric/metrics.h"
+#include "ml/evaluation/model_evaluation.h"
 #include "ml/model/model.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
@@ -34,7 +30,8 @@ class EvaluatedModel {
 
   // Creates the model of `job`, which must have an eval data set. Opens the
   // data set once, to find errors early. Errors are those of
-  // InputPipeline::Open(), Device::Open(), Model::Create(), Metrics::Create().
+  // ResolveGraph(), ModelEvaluation::Open(), Device::Open() and
+  // Model::Create().
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 
@@ -46,31 +43,18 @@ class EvaluatedModel {
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory);
 
-  // Results over the whole data set.
-  struct Result {
-    int64_t examples = 0;
-    double loss = 0;  // mean per example, L2 terms included
-    MetricResults metrics;
-  };
+  using Result = ModelEvaluation::Result;
 
-  // Evaluates the values of the last Load(). Calls `cancelled` before each
-  // batch.
-  //   Cancelled  `cancelled` returned true.
-  //   any other  as for InputPipeline and Model::Evaluate(): another
-  //              checkpoint would not fare better.
+  // Evaluates the values of the last Load(), as ModelEvaluation::Run() does.
   absl::StatusOr<Result> Run(const std::function<bool()>& cancelled);
 
   const std::string& device_name() const { return device_->name(); }
   Device::Kind device_kind() const { return device_->kind(); }
 
  private:
-  EvaluatedModel(const job::Dataset& dataset, Metrics metrics)
-      : dataset_(dataset), metrics_(std::move(metrics)) {}
+  EvaluatedModel() = default;
 
-  job::Dataset dataset_;
-  const Metrics metrics_;  // metrics without examples
-  InputOptions input_;
-  std::unique_ptr<InputPipeline> examples_;  // keeps the examples in memory
+  std::unique_ptr<ModelEvaluation> evaluation_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::vector<CheckpointRows> tables_;  // order of the model's tables

@@ -33,6 +33,7 @@ class Task : public EvaluatorTask {
   }
 
   void Launch() {
+    absl::MutexLock join_lock(&join_mu_);
     thread_ = std::thread([this] {
       absl::Status result = Run();
       absl::MutexLock lock(&mu_);
@@ -99,7 +100,7 @@ class Task : public EvaluatorTask {
   std::shared_ptr<JobEvaluation> evaluation_ ABSL_GUARDED_BY(mu_);
 
   absl::Mutex join_mu_;  // two callers of Wait()
-  std::thread thread_;
+  std::thread thread_ ABSL_GUARDED_BY(join_mu_);
 };
 
 }  // namespace

@@ -14,9 +14,9 @@ namespace parasol {
 
 // The checkpoints of one job under one directory. Each checkpoint is a
 // directory "ckpt-<step, 12 digits>" that never changes once it has that name.
-// Only the chief uses the writing functions; ps write into the directory that
-// Begin() made; the evaluator reads. storage/FORMAT.md describes the format and
-// the commit protocol.
+// Only the chief, or a worker without a cluster, uses the writing functions; ps
+// write into the directory that Begin() made; the evaluator reads.
+// storage/FORMAT.md describes the format and the commit protocol.
 //
 // Holds nothing but the directory's name: copies are equal, and const methods
 // are thread-safe. The writing functions (Begin() to Prune()) must be called by

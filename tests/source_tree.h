@@ -13,7 +13,7 @@ struct SourceFile {
   std::string path;  // relative to the project's root
   std::vector<std::string> lines;
 
-  // Returns the folder that the file lies in: "ps/rows".
+  // Returns the folder that the file lies in: "ps/dense".
   std::string folder() const;
   // Returns the first folder of the path: "ps".
   std::string top() const;

@@ -1,10 +1,14 @@
 #include "worker/local_parameters.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/resume.h"
+#include "cluster/rows/row_checkpoint.h"
 #include "ml/initializer/initializer.h"
 #include "ml/optimizer/plain_subtraction.h"
 
@@ -13,42 +17,76 @@ namespace {
 
 class Done : public ParameterClient::Pending {
  public:
-  absl::Status Wait() override { return absl::OkStatus(); }
+  explicit Done(absl::Status status) : status_(std::move(status)) {}
+
+  absl::Status Wait() override { return status_; }
   bool WaitFor(absl::Duration) override { return true; }
   Outcome outcome() const override { return {}; }
+
+ private:
+  const absl::Status status_;
 };
+
+template <typename T>
+const std::byte* BytesOf(absl::Span<const T> values) {
+  return reinterpret_cast<const std::byte*>(values.data());
+}
+
+// The elements of `all`, in ascending order of what `name_of` returns for them.
+template <typename T, typename NameOf>
+std::vector<const T*> ByName(const std::vector<T>& all, NameOf name_of) {
+  std::vector<const T*> by_name;
+  for (const T& one : all) by_name.push_back(&one);
+  std::sort(by_name.begin(), by_name.end(),
+            [&](const T* a, const T* b) { return name_of(*a) < name_of(*b); });
+  return by_name;
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
     const std::vector<VariableSpec>& variables, const job::Job& job) {
-  std::unique_ptr<LocalParameters> parameters(new LocalParameters);
+  std::unique_ptr<LocalParameters> parameters(new LocalParameters(job));
+  ASSIGN_OR_RETURN(parameters->contents_, ContentsOf(variables, job));
   ASSIGN_OR_RETURN(parameters->of_trained_, MakeOptimizer(job.optimizer()));
   ASSIGN_OR_RETURN(parameters->of_others_, MakeOptimizer(PlainSubtraction()));
   for (const VariableSpec& spec : variables) {
-    RETURN_IF_ERROR(parameters->AddVariable(spec, job.seed())) << spec.name;
+    RETURN_IF_ERROR(parameters->AddVariable(spec)) << spec.name;
   }
   for (const job::SparseTable& table : job.model().sparse_table()) {
-    ASSIGN_OR_RETURN(std::unique_ptr<LocalRows> rows,
-                     LocalRows::Create(table, job.optimizer(), job.seed()));
-    parameters->tables_.push_back(std::move(rows));
+    RETURN_IF_ERROR(parameters->AddTable(table)) << "table " << table.name();
   }
   return parameters;
 }
 
-absl::Status LocalParameters::AddVariable(const VariableSpec& spec,
-                                          uint64_t seed) {
+absl::Status LocalParameters::AddVariable(const VariableSpec& spec) {
   Variable variable;
   variable.spec = spec;
   variable.value.resize(spec.elements());
-  RETURN_IF_ERROR(Initialize(spec.initializer, seed, spec.name, spec.shape,
-                             /*first=*/0, absl::MakeSpan(variable.value)));
+  RETURN_IF_ERROR(Initialize(spec.initializer, job_.seed(), spec.name,
+                             spec.shape, /*first=*/0,
+                             absl::MakeSpan(variable.value)));
   const Optimizer& optimizer = OptimizerOf(spec);
   for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
     variable.slots.emplace_back(variable.value.size(),
                                 optimizer.InitialSlotValue(i));
   }
   variables_.push_back(std::move(variable));
+  return absl::OkStatus();
+}
+
+absl::Status LocalParameters::AddTable(const job::SparseTable& spec) {
+  ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
+                   MakeOptimizer(spec.has_optimizer() ? spec.optimizer()
+                                                      : job_.optimizer()));
+  RowTable::Options options;
+  options.name = spec.name();
+  options.width = spec.width();
+  options.initializer = spec.initializer();
+  options.seed = job_.seed();
+  ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
+                   RowTable::Create(std::move(options), std::move(optimizer)));
+  tables_.push_back(std::move(table));
   return absl::OkStatus();
 }
 
@@ -59,19 +97,27 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
     CHECK_EQ(target.values.size(), value.size());
     std::copy(value.begin(), value.end(), target.values.begin());
   }
+  absl::Status status;
   for (const RowTarget& rows : request.rows) {
-    tables_[rows.table]->Pull(rows.ids, rows.values);
+    RowTable& table = *tables_[rows.table];
+    CHECK_EQ(rows.values.size(), rows.ids.size() * table.width());
+    status.Update(
+        table.Pull(BytesOf(rows.ids), rows.ids.size(), rows.values.data()));
   }
-  return std::make_unique<Done>();
+  return std::make_unique<Done>(std::move(status));
 }
 
 std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
     PushRequest request) {
   for (const Gradient& gradient : request.gradients) Apply(gradient);
+  absl::Status status;
   for (const RowGradient& rows : request.rows) {
-    tables_[rows.table]->Push(rows.ids, rows.values);
+    RowTable& table = *tables_[rows.table];
+    CHECK_EQ(rows.values.size(), rows.ids.size() * table.width());
+    status.Update(
+        table.Push(BytesOf(rows.ids), BytesOf(rows.values), rows.ids.size()));
   }
-  return std::make_unique<Done>();
+  return std::make_unique<Done>(std::move(status));
 }
 
 void LocalParameters::Apply(const Gradient& gradient) {
@@ -93,13 +139,9 @@ absl::Status LocalParameters::Update(const wire::GetPlacementResponse&) {
 }
 
 absl::Status LocalParameters::Save(ShardWriter& writer) const {
-  std::vector<const Variable*> by_name;
-  for (const Variable& variable : variables_) by_name.push_back(&variable);
-  std::sort(by_name.begin(), by_name.end(),
-            [](const Variable* a, const Variable* b) {
-              return a->spec.name < b->spec.name;
-            });
-  for (const Variable* variable : by_name) {
+  const auto variables = ByName(
+      variables_, [](const Variable& variable) { return variable.spec.name; });
+  for (const Variable* variable : variables) {
     RETURN_IF_ERROR(writer.AddElements(variable->spec.name, kValueArray,
                                        /*first=*/0, variable->updates,
                                        variable->value));
@@ -109,17 +151,16 @@ absl::Status LocalParameters::Save(ShardWriter& writer) const {
                                          variable->slots[i]));
     }
   }
-  std::vector<const LocalRows*> tables;
-  for (const auto& table : tables_) tables.push_back(table.get());
-  std::sort(tables.begin(), tables.end(),
-            [](const LocalRows* a, const LocalRows* b) {
-              return a->name() < b->name();
-            });
-  for (const LocalRows* table : tables) RETURN_IF_ERROR(table->Save(writer));
+  const auto tables =
+      ByName(tables_, [](const auto& table) { return table->name(); });
+  for (const auto* table : tables) {
+    RETURN_IF_ERROR(WriteRows((*table)->TakeSnapshot(), writer));
+  }
   return absl::OkStatus();
 }
 
 absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
+  RETURN_IF_ERROR(CheckResumable(checkpoint.manifest(), job_, contents_));
   for (Variable& variable : variables_) {
     ASSIGN_OR_RETURN(
         variable.updates,
@@ -132,22 +173,11 @@ absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
                           .status());
     }
   }
-  for (const auto& table : tables_) RETURN_IF_ERROR(table->Restore(checkpoint));
-  return absl::OkStatus();
-}
-
-void LocalParameters::Describe(durable::CheckpointManifest& manifest) const {
-  for (const Variable& variable : variables_) {
-    durable::CheckpointVariable& entry = *manifest.add_variable();
-    entry.set_name(variable.spec.name);
-    for (const int64_t dimension : variable.spec.shape) {
-      entry.add_shape(dimension);
-    }
-    for (const std::string& slot : OptimizerOf(variable.spec).slot_names()) {
-      entry.add_slot(slot);
-    }
+  for (const auto& table : tables_) {
+    RETURN_IF_ERROR(
+        ReadRows(checkpoint, /*shard=*/0, /*num_shards=*/1, *table));
   }
-  for (const auto& table : tables_) *manifest.add_table() = table->Describe();
+  return absl::OkStatus();
 }
 
 }  // namespace parasol

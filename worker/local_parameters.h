@@ -7,25 +7,28 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/rows/row_table.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
-#include "worker/local_rows.h"
 
 namespace parasol {
 
 // The variables and sparse tables of a worker that has no cluster, in the
-// worker's memory. The interface, the optimizers and the checkpoints are those
-// of a ps. A push is applied, and a pull copied, before the call returns. Not
-// thread-safe.
+// worker's memory. The interface, the optimizers, the tables and the
+// checkpoints are those of a ps: after the same pushes it holds the same
+// values, to the bit. A push is applied, and a pull copied, before the call
+// returns. Not thread-safe.
 class LocalParameters : public ParameterClient {
  public:
   // Creates the variables with their initial values, and the job's tables
   // without rows.
-  //   InvalidArgument  an optimizer or an initializer can't be used.
+  //   InvalidArgument  an optimizer, an initializer or a table's width can't be
+  //                    used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       const std::vector<VariableSpec>& variables, const job::Job& job);
 
@@ -37,12 +40,17 @@ class LocalParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}
 
-  // Write values, slots and update counts to a checkpoint, and read them back.
-  // Restore() takes a checkpoint of any cluster, whatever its number of shards.
+  // Writes values, slots and update counts to a checkpoint's only file.
   absl::Status Save(ShardWriter& writer) const;
+  // Reads a checkpoint of any cluster, whatever its number of shards, into
+  // tables without rows. After an error the object must not be used.
+  //   InvalidArgument  the checkpoint is of another model or optimizer: errors
+  //                    of CheckResumable(). Nothing has been read.
+  //   any other        as for CheckpointReader.
   absl::Status Restore(const CheckpointReader& checkpoint);
-  // Adds the variables and tables to the manifest, in the order of the job.
-  void Describe(durable::CheckpointManifest& manifest) const;
+  // Returns the variables and tables as the manifest of a checkpoint lists
+  // them.
+  const CheckpointContents& contents() const { return contents_; }
 
  private:
   struct Variable {
@@ -52,17 +60,20 @@ class LocalParameters : public ParameterClient {
     int64_t updates = 0;
   };
 
-  LocalParameters() = default;
-  absl::Status AddVariable(const VariableSpec& spec, uint64_t seed);
+  explicit LocalParameters(const job::Job& job) : job_(job) {}
+  absl::Status AddVariable(const VariableSpec& spec);
+  absl::Status AddTable(const job::SparseTable& spec);
   const Optimizer& OptimizerOf(const VariableSpec& spec) const {
     return spec.trained ? *of_trained_ : *of_others_;
   }
   void Apply(const Gradient& gradient);
 
+  const job::Job job_;
+  CheckpointContents contents_;
   std::unique_ptr<const Optimizer> of_trained_;
   std::unique_ptr<const Optimizer> of_others_;
   std::vector<Variable> variables_;
-  std::vector<std::unique_ptr<LocalRows>> tables_;
+  std::vector<std::unique_ptr<RowTable>> tables_;
 };
 
 }  // namespace parasol

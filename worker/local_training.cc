@@ -1,46 +1,39 @@
 #include "worker/local_training.h"
 
 #include <algorithm>
-#include <cmath>
-#include <memory>
-#include <optional>
-#include <random>
+#include <functional>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_results.h"
-#include "ml/metric/metrics.h"
-#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
-#include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
 #include "worker/clipped_model.h"
+#include "worker/step_source.h"
+#include "worker/training_loop.h"
+#include "worker/training_report.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
 namespace {
 
 constexpr char kShardFile[] = "worker-0.sst";
-// Without checkpoint.every_steps: progress is logged and Stop() is heard
-// between the steps anyway; only the checkpoint waits.
-constexpr int64_t kDefaultCheckpointSteps = 10000;
 
-// Counts to a given step, and no further.
+// Grants one step after the other, until `is_over` says, given the number of
+// completed ones, that there are no more.
 class CountedSteps : public StepSource {
  public:
-  CountedSteps(int64_t first, int64_t end, const std::atomic<bool>& stopping)
-      : next_(first), completed_(first), end_(end), stopping_(stopping) {}
+  CountedSteps(int64_t completed, std::function<bool(int64_t)> is_over)
+      : completed_(completed), is_over_(std::move(is_over)) {}
 
-  absl::StatusOr<bool> Start() override {
-    if (stopping_ || next_ >= end_) return false;
-    ++next_;
-    return true;
-  }
+  absl::StatusOr<bool> Start() override { return !is_over_(completed_); }
   bool CanStartNow() override { return true; }
   void Complete() override { ++completed_; }
   void Stop() override {}
@@ -48,16 +41,9 @@ class CountedSteps : public StepSource {
   int64_t completed() const { return completed_; }
 
  private:
-  int64_t next_;
   int64_t completed_;
-  const int64_t end_;
-  const std::atomic<bool>& stopping_;
+  const std::function<bool(int64_t)> is_over_;
 };
-
-std::string RandomRunId() {
-  std::random_device random;
-  return absl::StrFormat("%08x%08x", random(), random());
-}
 
 }  // namespace
 
@@ -65,14 +51,25 @@ LocalTraining::LocalTraining(Options options, Clock& clock,
                              MetricsRegistry& metrics)
     : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
 
+void LocalTraining::Stop() {
+  absl::MutexLock lock(&mu_);
+  stopping_ = true;
+}
+
+bool LocalTraining::stopping() const {
+  absl::MutexLock lock(&mu_);
+  return stopping_;
+}
+
 absl::Status LocalTraining::Run() {
   RETURN_IF_ERROR(Prepare());
   RETURN_IF_ERROR(Resume());
-  const int64_t every = options_.job.checkpoint().every_steps() > 0
-                            ? options_.job.checkpoint().every_steps()
-                            : kDefaultCheckpointSteps;
-  RETURN_IF_ERROR(TrainTo(EndStep(), every));
-  if (stopping_) return absl::CancelledError("stopped");
+  if (!run_.is_complete) {
+    RETURN_IF_ERROR(Train());
+  }
+  if (stopping()) {
+    return absl::CancelledError(absl::StrCat("stopped at step ", step_));
+  }
   return Evaluate();
 }
 
@@ -81,137 +78,164 @@ absl::Status LocalTraining::Prepare() {
   ASSIGN_OR_RETURN(device_,
                    OpenDevice(options_.device, options_.threads, job.worker()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   Model::Create(job.model(), *device_));
+                   Model::Create(options_.graph, *device_));
   model_ = ClipGradients(std::move(model), job);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
   input.repeat = true;
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job.model()));
   ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job.model(), outputs));
+                   ModelInputsOf(job.model(), options_.graph.loss.label));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
+  if (job.has_eval()) {
+    ASSIGN_OR_RETURN(evaluation_,
+                     ModelEvaluation::Open(job.model(), options_.graph.loss,
+                                           job.eval(), options_.data_dir));
+  }
   ASSIGN_OR_RETURN(parameters_,
                    LocalParameters::Create(model_->variables(), job));
-  run_id_ = RandomRunId();
   return absl::OkStatus();
 }
 
 absl::Status LocalTraining::Resume() {
-  ASSIGN_OR_RETURN(
-      const CheckpointStore store,
-      CheckpointStore::OpenForWriting(options_.job.checkpoint().directory()));
-  ASSIGN_OR_RETURN(const std::optional<int64_t> newest, store.NewestIntact());
-  if (!newest.has_value()) {
-    ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
-    if (steps.empty()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(
-        "checkpoint directory ", store.directory(), ": none of its ",
-        steps.size(), " checkpoints is intact; move them away to start anew"));
+  const job::CheckpointPolicy& policy = options_.job.checkpoint();
+  ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(policy.directory()));
+  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(policy.directory()));
+  ASSIGN_OR_RETURN(run_,
+                   ResumeRun(*store_, options_.job, parameters_->contents()));
+  std::optional<int64_t> newest;
+  if (run_.checkpoint) {
+    step_ = run_.checkpoint->global_step();
+    newest = step_;
+    const std::string path = store_->PathOf(step_);
+    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                     CheckpointReader::Open(path));
+    RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << path;
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                   CheckpointReader::Open(store.PathOf(*newest)));
-  RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << store.PathOf(*newest);
-  step_ = *newest;
-  run_id_ = checkpoint->manifest().run_id();
-  LOG(INFO) << "resuming at step " << step_ << " from "
-            << store.PathOf(*newest);
+  schedule_.emplace(policy, newest, clock_.Now());
   return absl::OkStatus();
 }
 
-int64_t LocalTraining::EndStep() const {
-  const job::TrainingEnd& end = options_.job.end();
-  int64_t steps = end.has_steps() ? end.steps() : INT64_MAX;
-  if (end.has_epochs()) {
-    const double batches = end.epochs() * input_->total_examples() /
-                           options_.job.train().batch_size();
-    steps = std::min(steps, static_cast<int64_t>(std::ceil(batches)));
-  }
-  return steps;
+absl::StatusOr<int64_t> LocalTraining::EndStep() const {
+  job::Job alone = options_.job;
+  alone.clear_parameter_server();  // a step is one batch, not the replicas'
+  TrainingEnd end(alone);
+  RETURN_IF_ERROR(end.ObserveExamples(input_->total_examples()));
+  return end.step().value_or(INT64_MAX);
 }
 
-absl::Status LocalTraining::TrainTo(int64_t end, int64_t checkpoint_every) {
+absl::Status LocalTraining::Train() {
+  ASSIGN_OR_RETURN(const int64_t end, EndStep());
+  // So that there always is one to come back to.
+  if (!schedule_->newest_step()) {
+    RETURN_IF_ERROR(WriteNeededCheckpoint(/*final=*/false));
+  }
+  while (step_ < end && !stopping()) {
+    // The last attempt's failure is no reason to end: it was logged.
+    if (schedule_->IsDue(step_, clock_.Now())) {
+      TryCheckpoint(/*final=*/false).IgnoreError();
+    }
+    RETURN_IF_ERROR(TrainUntilDue(end));
+  }
+  if (step_ < end && schedule_->newest_step() == step_) return absl::OkStatus();
+  return WriteNeededCheckpoint(/*final=*/step_ >= end);
+}
+
+absl::Status LocalTraining::TrainUntilDue(int64_t end) {
   TrainingLoop::Options loop_options;
   loop_options.overlap = false;  // nothing is in flight here
   loop_options.non_finite_loss = options_.job.worker().non_finite_loss();
   loop_options.seed = options_.job.seed();
-  while (step_ < end && !stopping_) {
-    const int64_t stop =
-        std::min(end, (step_ / checkpoint_every + 1) * checkpoint_every);
-    CountedSteps steps(step_, stop, stopping_);
-    loop_options.first_pass = step_;
-    loop_options.counted_corrupt_records = metrics_.corrupt_records.value();
-    TrainingReporter reporter(clock_);
-    TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps,
-                      clock_, metrics_, reporter);
-    RETURN_IF_ERROR(loop.Run());
-    step_ = steps.completed();
-    const TrainingReport report = reporter.Take();
-    if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
-    LOG(INFO) << "step " << step_ << " of " << end << ", loss "
-              << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
-              << report.examples / absl::ToDoubleSeconds(report.elapsed)
-              << " examples/s";
-    RETURN_IF_ERROR(WriteCheckpoint(/*final=*/step_ >= end));
-  }
+  loop_options.first_pass = step_;
+  loop_options.counted_corrupt_records = metrics_.corrupt_records.value();
+  CountedSteps steps(step_, [&](int64_t completed) {
+    return completed >= end || stopping() ||
+           schedule_->IsDue(completed, clock_.Now());
+  });
+  TrainingReporter reporter(clock_);
+  TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps, clock_,
+                    metrics_, reporter);
+  RETURN_IF_ERROR(loop.Run());
+  step_ = steps.completed();
+  const TrainingReport report = reporter.Take();
+  if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
+  LOG(INFO) << "step " << step_ << " of " << end << ", loss "
+            << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
+            << report.examples / absl::ToDoubleSeconds(report.elapsed)
+            << " examples/s";
   return absl::OkStatus();
 }
 
-absl::Status LocalTraining::WriteCheckpoint(bool final) {
-  const job::CheckpointPolicy& policy = options_.job.checkpoint();
-  ASSIGN_OR_RETURN(CheckpointStore store,
-                   CheckpointStore::OpenForWriting(policy.directory()));
-  ASSIGN_OR_RETURN(const std::string directory, store.Begin(step_));
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<ShardWriter> writer,
-      ShardWriter::Create(absl::StrCat(directory, "/", kShardFile)));
-  RETURN_IF_ERROR(parameters_->Save(*writer));
+absl::Status LocalTraining::TryCheckpoint(bool final) {
   durable::CheckpointManifest manifest;
-  ASSIGN_OR_RETURN(*manifest.add_file(), writer->Finish());
   manifest.set_global_step(step_);
-  manifest.set_run_id(run_id_);
+  manifest.set_run_id(run_.run_id);
   *manifest.mutable_job() = options_.job;
-  parameters_->Describe(manifest);
+  parameters_->contents().AddTo(manifest);
   manifest.set_final(final);
   manifest.set_created_unix_micros(absl::ToUnixMicros(clock_.Now()));
-  RETURN_IF_ERROR(store.Commit(directory, manifest));
-  return store.Prune(policy.max_to_keep(), step_);
+  const auto save = [this](const std::string& directory,
+                           durable::CheckpointManifest& files) -> absl::Status {
+    ASSIGN_OR_RETURN(
+        const std::unique_ptr<ShardWriter> writer,
+        ShardWriter::Create(absl::StrCat(directory, "/", kShardFile)));
+    RETURN_IF_ERROR(parameters_->Save(*writer));
+    ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
+    return absl::OkStatus();
+  };
+  const absl::Status status =
+      StoreCheckpoint(*store_, std::move(manifest),
+                      options_.job.checkpoint().max_to_keep(), save);
+  if (status.ok()) {
+    LOG(INFO) << "checkpoint " << store_->PathOf(step_);
+    schedule_->Written(step_, clock_.Now());
+  } else {
+    LOG(WARNING) << "no checkpoint of step " << step_ << ": "
+                 << status.message();
+    schedule_->Failed(clock_.Now());
+  }
+  return status;
+}
+
+absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
+  schedule_->StartOver();
+  while (true) {
+    const bool is_last_attempt =
+        stopping() ||
+        schedule_->failures() + 1 >= CheckpointSchedule::kMaxFailures;
+    const absl::Status status = TryCheckpoint(final);
+    if (status.ok()) return status;
+    if (is_last_attempt) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("no checkpoint of step ", step_,
+                       " could be written: ", status.message()));
+    }
+    absl::MutexLock lock(&mu_);
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_),
+                            schedule_->next_try() - clock_.Now());
+  }
 }
 
 absl::Status LocalTraining::Evaluate() {
-  if (!options_.job.has_eval()) return absl::OkStatus();
+  if (evaluation_ == nullptr) return absl::OkStatus();
   for (size_t i = 0; i < model_->variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model_->HostValue(i)}})->Wait());
     RETURN_IF_ERROR(model_->Upload(i));
   }
-  InputOptions input;
-  input.data_dir = options_.data_dir;
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(options_.job.model()));
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(options_.job.model(), outputs));
-  ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> examples,
-                   InputPipeline::Open(options_.job.eval(), inputs, input));
-  const std::unique_ptr<StagedBatch> staged = model_->NewStagedBatch();
-  ASSIGN_OR_RETURN(Metrics metrics,
-                   Metrics::Create(options_.job.model(), outputs));
-  BatchResult total;
-  while (true) {
-    ASSIGN_OR_RETURN(const Batch* batch, examples->Next());
-    if (batch == nullptr) break;
-    RETURN_IF_ERROR(model_->Stage(*batch, *staged));
-    ParameterClient::PullRequest pull;
-    for (const StagedBatch::Rows& rows : staged->rows()) {
-      pull.rows.push_back({rows.table, rows.ids, rows.values});
-    }
-    RETURN_IF_ERROR(parameters_->Pull(std::move(pull))->Wait());
-    ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged));
-    total.examples += evaluated.result.examples;
-    total.loss_sum += evaluated.result.loss_sum;
-    metrics.Add(*batch, evaluated.outputs);
-  }
-  LOG(INFO) << "step " << step_ << ": "
-            << Describe(metrics.Results(), total.loss_sum / total.examples)
-            << " on " << total.examples << " examples";
+  ASSIGN_OR_RETURN(
+      const ModelEvaluation::Result result,
+      evaluation_->Run(
+          *model_,
+          [this](absl::Span<const StagedBatch::Rows> tables) {
+            ParameterClient::PullRequest pull;
+            for (const StagedBatch::Rows& rows : tables) {
+              pull.rows.push_back({rows.table, rows.ids, rows.values});
+            }
+            return parameters_->Pull(std::move(pull))->Wait();
+          },
+          [this] { return stopping(); }));
+  LOG(INFO) << "step " << step_ << ": " << Describe(result.metrics, result.loss)
+            << " on " << result.examples << " examples";
   return absl::OkStatus();
 }
 

@@ -1,29 +1,41 @@
 #ifndef PARASOL_WORKER_LOCAL_TRAINING_H_
 #define PARASOL_WORKER_LOCAL_TRAINING_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/checkpoint/checkpoint_schedule.h"
+#include "cluster/checkpoint/resume.h"
 #include "ml/device/device.h"
+#include "ml/evaluation/model_evaluation.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
+#include "storage/checkpoint_store.h"
+#include "storage/directory_lock.h"
 #include "worker/local_parameters.h"
-#include "worker/training_loop.h"
+#include "worker/worker_metrics.h"
 
 namespace parasol {
 
 // Trains a job in one process: the worker's mode when TF_CONFIG is not set. The
-// training loop, optimizers and checkpoints are those of a cluster.
+// training loop, the optimizers, the tables, the evaluation, and when
+// checkpoints are written and which of them are resumed from are those of a
+// cluster.
 class LocalTraining {
  public:
   struct Options {
     job::Job job;  // defaults are filled in
+    Graph graph;   // the job's model
     std::string data_dir;
     std::string device = "auto";
     int threads = 1;  // CPU threads that compute
@@ -32,34 +44,51 @@ class LocalTraining {
   LocalTraining(Options options, Clock& clock, MetricsRegistry& metrics);
 
   // Resumes from the newest intact checkpoint of the job's directory, trains to
-  // the job's end, evaluates, and logs the result.
-  //   Cancelled  Stop() was called; a checkpoint of the last step is written.
-  //   any other  as in a cluster.
+  // the job's end, evaluates, and logs the result. A new run's initial values
+  // are a checkpoint, too. A checkpoint that fails while training is tried
+  // again later; for the first and the last one, training waits.
+  //   Cancelled           Stop() was called; a checkpoint of the last step is
+  //                       written.
+  //   FailedPrecondition  the first or the last checkpoint could not be written
+  //                       in CheckpointSchedule::kMaxFailures attempts.
+  //   any other           as in a cluster.
   absl::Status Run();
 
   // Ends Run() after the step that is being computed. May be called from any
   // thread.
-  void Stop() { stopping_ = true; }
+  void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   absl::Status Prepare();
   absl::Status Resume();
-  absl::Status TrainTo(int64_t end, int64_t checkpoint_every);
-  absl::Status WriteCheckpoint(bool final);
+  absl::Status Train();
+  // Trains until a checkpoint is due, the job's last step `end`, or Stop().
+  absl::Status TrainUntilDue(int64_t end);
+  // Makes one attempt, and logs and notes how it went.
+  absl::Status TryCheckpoint(bool final);
+  // Writes a checkpoint that must be there before anything else happens.
+  absl::Status WriteNeededCheckpoint(bool final);
   absl::Status Evaluate();
-  int64_t EndStep() const;
+  absl::StatusOr<int64_t> EndStep() const;
+  bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
   Clock& clock_;
   WorkerMetrics metrics_;
-  std::atomic<bool> stopping_{false};
+  mutable absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 
-  std::string run_id_;
   int64_t step_ = 0;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<InputPipeline> input_;
+  std::unique_ptr<ModelEvaluation> evaluation_;  // null: no eval data set
   std::unique_ptr<LocalParameters> parameters_;
+  // Set by Resume().
+  std::optional<CheckpointStore> store_;
+  std::optional<DirectoryLock> directory_in_use_;
+  ResumedRun run_;
+  std::optional<CheckpointSchedule> schedule_;
 };
 
 }  // namespace parasol

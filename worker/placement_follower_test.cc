@@ -66,7 +66,9 @@ class CountingParameters : public ParameterClient {
 
   bool AwaitUpdates(int updates, absl::Duration limit) {
     absl::MutexLock lock(&mu_);
-    const auto are_there = [this, updates] { return updates_ >= updates; };
+    const auto are_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return updates_ >= updates;
+    };
     return mu_.AwaitWithTimeout(absl::Condition(&are_there), limit);
   }
 

@@ -45,7 +45,8 @@ class ScriptedChief : public FakeChief {
   // The last of at least so many requests more.
   wire::ClaimStepsRequest NextRequest(int more = 2) {
     absl::MutexLock lock(&mu_);
-    const auto asked = [this, until = calls_ + more] {
+    const int until = calls_ + more;
+    const auto asked = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       return calls_ >= until;
     };
     mu_.Await(absl::Condition(&asked));

@@ -63,13 +63,14 @@ absl::Status CheckChiefFlags(const TaskConfig& config,
       config.index));
 }
 
-absl::StatusOr<job::Job> LoadJob(const RunWorkerOptions& options) {
+absl::StatusOr<LoadedJob> LoadJob(const RunWorkerOptions& options) {
   if (options.job_file.empty()) {
     return absl::InvalidArgumentError(
         "TF_CONFIG is not set: a lone worker needs --job=FILE");
   }
-  ASSIGN_OR_RETURN(job::Job job,
+  ASSIGN_OR_RETURN(LoadedJob loaded,
                    LoadJobFile(options.job_file, options.overrides));
+  job::Job& job = loaded.job;
   if (!options.checkpoint_directory.empty()) {
     job.mutable_checkpoint()->set_directory(options.checkpoint_directory);
   }
@@ -78,15 +79,15 @@ absl::StatusOr<job::Job> LoadJob(const RunWorkerOptions& options) {
         "no checkpoint directory: set --checkpoint_dir or the job's "
         "checkpoint.directory");
   }
-  return job;
+  return loaded;
 }
 
 absl::Status RunAlone(const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry) {
-  ASSIGN_OR_RETURN(job::Job job, LoadJob(options));
-  LocalTraining training(
-      {std::move(job), options.data_dir, options.device, options.threads},
-      Clock::Real(), registry);
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(options));
+  LocalTraining training({std::move(loaded.job), std::move(loaded.graph),
+                          options.data_dir, options.device, options.threads},
+                         Clock::Real(), registry);
   signal.OnSignal([&training] { training.Stop(); });
   const absl::Status result = training.Run();
   signal.Disarm();

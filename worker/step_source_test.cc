@@ -49,12 +49,15 @@ class GrantingChief : public FakeChief {
   }
   void AwaitCalls(int calls) {
     absl::MutexLock lock(&mu_);
-    const auto enough = [&] { return calls_ >= calls; };
+    const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return calls_ >= calls;
+    };
     mu_.Await(absl::Condition(&enough));
   }
   void AwaitMoreCalls(int calls) {
     absl::MutexLock lock(&mu_);
-    const auto enough = [this, until = calls_ + calls] {
+    const int until = calls_ + calls;
+    const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       return calls_ >= until;
     };
     mu_.Await(absl::Condition(&enough));

@@ -133,12 +133,16 @@ class FakeShard {
   }
   bool AwaitUpdates(int64_t updates, absl::Duration limit) {
     absl::MutexLock lock(&mu_);
-    const auto reached = [this, updates] { return updates_ >= updates; };
+    const auto reached = [this, updates]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return updates_ >= updates;
+    };
     return mu_.AwaitWithTimeout(absl::Condition(&reached), limit);
   }
   void AwaitHeld(int replica) {
     absl::MutexLock lock(&mu_);
-    const auto is_held = [this, replica] { return held_.contains(replica); };
+    const auto is_held = [this, replica]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return held_.contains(replica);
+    };
     mu_.Await(absl::Condition(&is_held));
   }
   float ReadRow(uint64_t id) {
@@ -272,7 +276,7 @@ class FakeReplicas : public ReplicaSource {
   }
   absl::StatusOr<std::optional<ReplicaShare>> Await() override {
     absl::MutexLock lock(&mu_);
-    const auto decided = [this] {
+    const auto decided = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       return stopped_ || share_.completed_steps >= share_.end_step ||
              !share_.replicas.empty();
     };

@@ -17,8 +17,8 @@
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
-#include "ml/model/outputs_of.h"
 #include "worker/clipped_model.h"
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
@@ -60,6 +60,7 @@ class Task : public WorkerTask {
   }
 
   void Launch() {
+    absl::MutexLock join_lock(&join_mu_);
     thread_ = std::thread([this] {
       absl::Status result = Run();
       absl::MutexLock lock(&mu_);
@@ -153,7 +154,7 @@ class Task : public WorkerTask {
   absl::Status result_ ABSL_GUARDED_BY(mu_);
 
   absl::Mutex join_mu_;  // two callers of Wait()
-  std::thread thread_;
+  std::thread thread_ ABSL_GUARDED_BY(join_mu_);
 };
 
 absl::Status Task::Run() {
@@ -204,8 +205,9 @@ absl::Status Task::Prepare(ChiefSession& session) {
   job_ = session.registration().job();
   ASSIGN_OR_RETURN(
       device_, OpenDevice(options_.device, options_.threads, job_.worker()));
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   Model::Create(job_.model(), *device_));
+                   Model::Create(graph, *device_));
   model_ = ClipGradients(std::move(model), job_);
   InputOptions input;
   input.data_dir = options_.data_dir;
@@ -217,9 +219,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
     input.num_shards = TotalReplicas();
   }
   input.repeat = true;
-  ASSIGN_OR_RETURN(const int64_t outputs, OutputsOf(job_.model()));
   ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job_.model(), outputs));
+                   ModelInputsOf(job_.model(), graph.loss.label));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   const std::string examples =
       absl::StrCat(input_->total_examples(), " examples");

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "cluster/job/set_default.h"
+#include "base/set_default.h"
 
 namespace parasol {
 namespace {
@@ -54,49 +54,50 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
       break;
   }
   if (train.has_on_corrupt()) {
-    SET_DEFAULT(eval, on_corrupt, train.on_corrupt());
+    PARASOL_SET_DEFAULT(eval, on_corrupt, train.on_corrupt());
   }
 }
 
 void FillFormat(const job::Loss& loss, job::Dataset& dataset) {
   if (dataset.has_libsvm()) {
-    SET_DEFAULT(*dataset.mutable_libsvm(), first_index, 1);
-    SET_DEFAULT(*dataset.mutable_libsvm(), keep_negative_labels,
-                loss.has_mean_squared_error());
+    PARASOL_SET_DEFAULT(*dataset.mutable_libsvm(), first_index, 1);
+    PARASOL_SET_DEFAULT(*dataset.mutable_libsvm(), keep_negative_labels,
+                        loss.has_mean_squared_error());
   }
   if (dataset.has_csv()) {
-    SET_DEFAULT(*dataset.mutable_csv(), delimiter, ",");
-    SET_DEFAULT(*dataset.mutable_csv(), skip_lines, 0);
+    PARASOL_SET_DEFAULT(*dataset.mutable_csv(), delimiter, ",");
+    PARASOL_SET_DEFAULT(*dataset.mutable_csv(), skip_lines, 0);
   }
   if (dataset.has_image()) {
-    SET_DEFAULT(*dataset.mutable_image(), random_crop_padding, 0);
-    SET_DEFAULT(*dataset.mutable_image(), random_flip, false);
+    PARASOL_SET_DEFAULT(*dataset.mutable_image(), random_crop_padding, 0);
+    PARASOL_SET_DEFAULT(*dataset.mutable_image(), random_flip, false);
   }
   if (dataset.has_split()) {
-    SET_DEFAULT(*dataset.mutable_split(), from, 0);
-    SET_DEFAULT(*dataset.mutable_split(), to, 1);
-    SET_DEFAULT(*dataset.mutable_split(), seed, 0);
+    PARASOL_SET_DEFAULT(*dataset.mutable_split(), from, 0);
+    PARASOL_SET_DEFAULT(*dataset.mutable_split(), to, 1);
+    PARASOL_SET_DEFAULT(*dataset.mutable_split(), seed, 0);
   }
 }
 
 void FillDataset(const job::Loss& loss, int64_t shuffle_buffer,
                  job::Dataset& dataset) {
   FillFormat(loss, dataset);
-  SET_DEFAULT(dataset, batch_size, 32);
-  SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
-  SET_DEFAULT(dataset, prefetch_batches, 2);
-  SET_DEFAULT(dataset, decode_threads, 2);
-  SET_DEFAULT(dataset, auto_shard, job::Dataset::AUTO);
-  SET_DEFAULT(dataset, on_corrupt, job::Dataset::STOP);
+  PARASOL_SET_DEFAULT(dataset, batch_size, 32);
+  PARASOL_SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
+  PARASOL_SET_DEFAULT(dataset, prefetch_batches, 2);
+  PARASOL_SET_DEFAULT(dataset, decode_threads, 2);
+  PARASOL_SET_DEFAULT(dataset, auto_shard, job::Dataset::AUTO);
+  PARASOL_SET_DEFAULT(dataset, on_corrupt, job::Dataset::STOP);
 }
 
 void FillIdColumn(job::IdColumn& column) {
   if (column.missing() == job::IdColumn::MISSING_UNSPECIFIED) {
     column.set_missing(job::IdColumn::OWN_ID);
   }
-  if (column.has_hash()) SET_DEFAULT(*column.mutable_hash(), buckets, 0);
+  if (column.has_hash())
+    PARASOL_SET_DEFAULT(*column.mutable_hash(), buckets, 0);
   if (column.has_vocabulary()) {
-    SET_DEFAULT(*column.mutable_vocabulary(), out_of_vocabulary, 1);
+    PARASOL_SET_DEFAULT(*column.mutable_vocabulary(), out_of_vocabulary, 1);
   }
 }
 
@@ -126,9 +127,9 @@ void FillModelInputDefaults(job::Model& model) {
       dense.add_shape(dense.column_size());
     }
     for (job::NumericColumn& column : *dense.mutable_column()) {
-      SET_DEFAULT(column, log1p, false);
-      SET_DEFAULT(column, mean, 0.0);
-      SET_DEFAULT(column, stddev, 1.0);
+      PARASOL_SET_DEFAULT(column, log1p, false);
+      PARASOL_SET_DEFAULT(column, mean, 0.0);
+      PARASOL_SET_DEFAULT(column, stddev, 1.0);
     }
   }
 }

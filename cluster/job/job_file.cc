@@ -58,16 +58,16 @@ absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                    std::max(error.column(), 0) + 1, ": ", error.message()));
 }
 
-absl::StatusOr<job::Job> LoadJobFile(const std::string& path,
-                                     absl::Span<const std::string> overrides) {
+absl::StatusOr<LoadedJob> LoadJobFile(const std::string& path,
+                                      absl::Span<const std::string> overrides) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(job::Job job, ParseJob(text, path));
   for (const std::string& override : overrides) {
     RETURN_IF_ERROR(ApplyOverride(job, override));
   }
   FillDefaults(job);
-  RETURN_IF_ERROR(Validate(job)) << path;
-  return job;
+  ASSIGN_OR_RETURN(Graph graph, Validate(job), _ << path);
+  return LoadedJob{std::move(job), std::move(graph)};
 }
 
 }  // namespace parasol

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
 // The job file, a text-format parasol.job.Job. docs/job.md describes it for
@@ -22,13 +23,19 @@ inline constexpr size_t kMaxJobFileBytes = 4 << 20;
 absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                                   absl::string_view file_name);
 
+// A job to train, with its defaults filled in, and its resolved model.
+struct LoadedJob {
+  job::Job job;
+  Graph graph;
+};
+
 // Reads the file at `path`, applies `overrides` ("end.epochs=1") in order,
-// fills in the defaults and validates. The result is the job to train.
+// fills in the defaults and validates.
 //   NotFound         there is no such file; the message names the path.
 //   InvalidArgument  the path can't be read as a file; or as for ParseJob(),
 //                    ApplyOverride() and Validate().
-absl::StatusOr<job::Job> LoadJobFile(const std::string& path,
-                                     absl::Span<const std::string> overrides);
+absl::StatusOr<LoadedJob> LoadJobFile(const std::string& path,
+                                      absl::Span<const std::string> overrides);
 
 }  // namespace parasol
 

@@ -33,9 +33,10 @@ TEST(JobFileTest, EveryExampleOfTheDocumentationIsAJobThatCanBeTrained) {
 TEST(JobFileTest, OverridesComeBeforeDefaultsAndValidation) {
   const std::string path = absl::StrCat(kExamples, "/mnist_mlp.textproto");
   ASSERT_OK_AND_ASSIGN(
-      const job::Job job,
+      const LoadedJob loaded,
       LoadJobFile(path, {"end.epochs=1", "optimizer.sgd.momentum=0.5",
                          "end.epochs=2"}));
+  const job::Job& job = loaded.job;
   EXPECT_EQ(job.end().epochs(), 2);
   EXPECT_EQ(job.optimizer().sgd().momentum(), 0.5);
   EXPECT_EQ(job.optimizer().sgd().learning_rate(), 0.01);
@@ -46,6 +47,15 @@ TEST(JobFileTest, OverridesComeBeforeDefaultsAndValidation) {
   EXPECT_THAT(LoadJobFile(path, {"end.epoch=1"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("--set=end.epoch=1")));
+}
+
+TEST(JobFileTest, AJobComesWithItsResolvedModel) {
+  ASSERT_OK_AND_ASSIGN(
+      const LoadedJob loaded,
+      LoadJobFile(absl::StrCat(kExamples, "/mnist_mlp.textproto"), {}));
+  EXPECT_EQ(loaded.graph.outputs(), 10);
+  EXPECT_EQ(loaded.graph.variables.size(), 4);
+  EXPECT_EQ(loaded.graph.loss.name(), "sparse_categorical_crossentropy");
 }
 
 TEST(JobFileTest, AFileThatCantBeReadIsNamed) {

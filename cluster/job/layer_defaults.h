@@ -6,11 +6,8 @@
 namespace parasol {
 
 // Fills in the defaults of one layer, at index `position` in model.layer: its
-// name is "<kind>_<position>"; the other defaults are those of tf.keras.layers.
+// name is "<kind>_<position>"; the other defaults are its kind's (ml/layer).
 void FillLayer(int position, job::Layer& layer);
-
-// Fills in the defaults of an initializer whose kind is chosen.
-void FillInitializer(job::Initializer& initializer);
 
 }  // namespace parasol
 

@@ -12,14 +12,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
-#include "cluster/job/field_checks.h"
 #include "cluster/job/validate_dataset.h"
 #include "cluster/job/validate_layer.h"
-#include "cluster/job/validate_loss.h"
+#include "cluster/job/validate_metrics.h"
 #include "cluster/job/validate_model_inputs.h"
+#include "ml/initializer/initializer_fields.h"
 #include "ml/layer/variable_spec.h"
-#include "ml/model/variables_of.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
@@ -48,16 +48,17 @@ absl::Status ValidateName(absl::string_view name) {
                                     " letters, digits, '-', '_', '.'"));
 }
 
-absl::Status ValidateModel(const job::Model& model) {
+absl::StatusOr<Graph> ValidateModel(const job::Model& model) {
   for (int i = 0; i < model.input_shape_size(); ++i) {
     RETURN_IF_ERROR(RequireInRange(absl::StrCat("model.input_shape[", i, "]"),
                                    model.input_shape(i), 1, kMaxInt));
   }
   RETURN_IF_ERROR(ValidateLayers(model));
   if (!model.has_loss()) return Missing("model.loss");
-  // Names and shapes: whether the layers fit each other.
-  RETURN_IF_ERROR(VariablesOf(model).status());
-  return ValidateLoss(model);
+  // Names and shapes: whether the layers fit each other, and the loss them.
+  ASSIGN_OR_RETURN(Graph graph, ResolveGraph(model));
+  RETURN_IF_ERROR(ValidateMetrics(model, graph.loss));
+  return graph;
 }
 
 absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
@@ -140,7 +141,7 @@ absl::Status ValidateSparseTable(const std::string& path,
   if (!table.has_width()) return Missing(absl::StrCat(path, ".width"));
   RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".width"), table.width(), 1,
                                  kMaxTableWidth));
-  RETURN_IF_ERROR(ValidateInitializer(table.initializer()))
+  RETURN_IF_ERROR(CheckInitializer(table.initializer()))
       << path << ".initializer";
   if (table.initializer().has_glorot_uniform() ||
       table.initializer().has_he_normal()) {
@@ -152,11 +153,10 @@ absl::Status ValidateSparseTable(const std::string& path,
   return absl::OkStatus();
 }
 
-absl::Status ValidateSparseTables(const job::Model& model) {
+absl::Status ValidateSparseTables(const job::Model& model,
+                                  const std::vector<VariableSpec>& variables) {
   RETURN_IF_ERROR(RequireInRange("model.sparse_table",
                                  model.sparse_table_size(), 0, kMaxTables));
-  ASSIGN_OR_RETURN(const std::vector<VariableSpec> variables,
-                   VariablesOf(model));
   std::set<std::string> names;
   for (const VariableSpec& variable : variables) names.insert(variable.name);
   for (int i = 0; i < model.sparse_table_size(); ++i) {
@@ -246,11 +246,11 @@ absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
 
 }  // namespace
 
-absl::Status Validate(const job::Job& job) {
+absl::StatusOr<Graph> Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateName(job.name()));
   if (!job.has_model()) return Missing("model");
   RETURN_IF_ERROR(ValidateModelInputs(job.model()));
-  RETURN_IF_ERROR(ValidateModel(job.model()));
+  ASSIGN_OR_RETURN(Graph graph, ValidateModel(job.model()));
   if (!job.has_train()) return Missing("train");
   RETURN_IF_ERROR(ValidateDataset("train", job.train()));
   if (job.has_eval()) {
@@ -260,12 +260,13 @@ absl::Status Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateSynchronousClipping(job));
   RETURN_IF_ERROR(ValidateEnd(job.end()));
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
-  RETURN_IF_ERROR(ValidateSparseTables(job.model()));
+  RETURN_IF_ERROR(ValidateSparseTables(job.model(), graph.variables));
   RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
   RETURN_IF_ERROR(RequireInRange("worker.compute_niceness",
                                  job.worker().compute_niceness(), 0,
                                  kMaxNiceness));
-  return ValidateExchange(job.parameter_server());
+  RETURN_IF_ERROR(ValidateExchange(job.parameter_server()));
+  return graph;
 }
 
 }  // namespace parasol

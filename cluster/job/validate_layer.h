@@ -12,10 +12,6 @@ namespace parasol {
 //   InvalidArgument  "model.layer[<i>].<field>: …", with the value.
 absl::Status ValidateLayers(const job::Model& model);
 
-// Checks an initializer. The error is "<field>: …"; the caller puts the
-// initializer's path in front.
-absl::Status ValidateInitializer(const job::Initializer& initializer);
-
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_JOB_VALIDATE_LAYER_H_

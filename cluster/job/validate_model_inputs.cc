@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
-#include "cluster/job/field_checks.h"
 
 namespace parasol {
 namespace {

@@ -166,11 +166,11 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.device = absl::GetFlag(FLAGS_device);
   job.overrides = absl::GetFlag(FLAGS_set).values;
   // A mistake in the job is told before anything starts.
-  ASSIGN_OR_RETURN(const job::Job loaded,
+  ASSIGN_OR_RETURN(const LoadedJob loaded,
                    LoadJobFile(job.job_file, job.overrides));
-  job.batch_size = loaded.train().batch_size();
+  job.batch_size = loaded.job.train().batch_size();
   job.applies_non_finite =
-      loaded.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
+      loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
                     ? BinDirOfThisBinary()
                     : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();

@@ -57,8 +57,9 @@ TEST(MakeDigitsTest, AJobThatReadsMnistReadsThem) {
     model.add_input_shape(28);
     ASSERT_OK_AND_ASSIGN(
         const std::unique_ptr<InputPipeline> pipeline,
-        InputPipeline::Open(dataset, *ModelInputsOf(model, /*outputs=*/0),
-                            {.data_dir = Directory()}));
+        InputPipeline::Open(
+            dataset, *ModelInputsOf(model, {.kind = LabelForm::Kind::kClass}),
+            {.data_dir = Directory()}));
     EXPECT_EQ(pipeline->total_examples(), examples);
     ASSERT_OK_AND_ASSIGN(const Batch* batch, pipeline->Next());
     EXPECT_THAT(batch->labels,

@@ -34,7 +34,7 @@ struct Value {
 //
 // The layers are in ml/builder/layers.h, columns of inputs in columns.h, losses
 // in losses.h. The layer that is added last is the model's output. Nothing is
-// checked here: VariablesOf(), Model::Create() and Validate() report a model
+// checked here: ResolveGraph() and Validate() report a model
 // that is not valid.
 class ModelBuilder {
  public:

@@ -31,10 +31,9 @@ BatchDecoder::BatchDecoder(const ExampleSet& set, const ModelInputs& inputs,
 
 BatchDecoder::~BatchDecoder() {
   {
-    std::lock_guard<std::mutex> lock(mu_);
+    absl::MutexLock lock(&mu_);
     is_stopping_ = true;
   }
-  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -71,24 +70,21 @@ void BatchDecoder::Run() {
   const std::unique_ptr<ExampleDecoder> decoder = set_.NewDecoder();
   while (Slot* slot = TakeTurn()) {
     Decode(*decoder, *slot);
-    {
-      std::lock_guard<std::mutex> lock(mu_);
-      slot->is_decoded = true;
-    }
-    changed_.notify_all();
+    absl::MutexLock lock(&mu_);
+    slot->is_decoded = true;
   }
 }
 
 BatchDecoder::Slot* BatchDecoder::TakeTurn() {
-  std::unique_lock<std::mutex> lock(mu_);
-  changed_.wait(lock,
-                [this] { return is_stopping_ || is_drawn_ || !free_.empty(); });
+  const auto has_turn = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return is_stopping_ || is_drawn_ || !free_.empty();
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&has_turn));
   if (is_stopping_ || is_drawn_) return nullptr;
   Slot* slot = free_.back();
   slot->epoch = order_.Next(slot->examples);
   if (slot->examples.empty()) {
     is_drawn_ = true;
-    changed_.notify_all();
     return nullptr;
   }
   free_.pop_back();
@@ -98,10 +94,10 @@ BatchDecoder::Slot* BatchDecoder::TakeTurn() {
 }
 
 BatchDecoder::Slot* BatchDecoder::AwaitTurn() {
-  std::unique_lock<std::mutex> lock(mu_);
-  changed_.wait(lock, [this] {
+  const auto is_there = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return turns_.empty() ? is_drawn_ : turns_.front()->is_decoded;
-  });
+  };
+  absl::MutexLock lock(&mu_, absl::Condition(&is_there));
   if (turns_.empty()) return nullptr;
   Slot* slot = turns_.front();
   turns_.pop_front();
@@ -109,11 +105,8 @@ BatchDecoder::Slot* BatchDecoder::AwaitTurn() {
 }
 
 void BatchDecoder::Release(Slot* slot) {
-  {
-    std::lock_guard<std::mutex> lock(mu_);
-    free_.push_back(slot);
-  }
-  changed_.notify_all();
+  absl::MutexLock lock(&mu_);
+  free_.push_back(slot);
 }
 
 void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {

@@ -2,17 +2,16 @@
 #define PARASOL_ML_INPUT_BATCH_DECODER_H_
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "ml/input/batch_order.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/format/example_set.h"
@@ -72,8 +71,7 @@ class BatchDecoder {
   std::atomic<int64_t>& skipped_;
   std::vector<Slot> slots_;
 
-  std::mutex mu_;
-  std::condition_variable changed_;
+  absl::Mutex mu_;
   BatchOrder order_ ABSL_GUARDED_BY(mu_);
   std::vector<Slot*> free_ ABSL_GUARDED_BY(mu_);
   std::deque<Slot*> turns_ ABSL_GUARDED_BY(mu_);  // taken, not yet given out

@@ -75,7 +75,7 @@ class BatchDecoderTest : public testing::Test {
     const auto inputs = ModelInputsOf(
         FromText<job::Model>("input { name: 'x' dense { shape: 1 } } "
                              "input { name: 'i' ids {} }"),
-        /*outputs=*/0);
+        {.kind = LabelForm::Kind::kClass});
     decoder_ = std::make_unique<BatchDecoder>(
         *set_, *inputs,
         BatchOrder(*selection_, *shard, {.batch_size = 3, .repeat = repeat}),

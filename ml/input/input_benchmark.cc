@@ -148,11 +148,10 @@ void Decode(benchmark::State& state, const std::string& bytes,
                    dataset),
       &spec));
   job::Model inputs;
-  CHECK(google::protobuf::TextFormat::ParseFromString(
-      absl::StrCat("loss { binary_crossentropy {} } ", model), &inputs));
-  auto pipeline =
-      InputPipeline::Open(spec, *ModelInputsOf(inputs, /*outputs=*/0),
-                          {.data_dir = directory.string(), .repeat = true});
+  CHECK(google::protobuf::TextFormat::ParseFromString(model, &inputs));
+  auto pipeline = InputPipeline::Open(
+      spec, *ModelInputsOf(inputs, {.is_probability = true}),
+      {.data_dir = directory.string(), .repeat = true});
   CHECK(pipeline.ok()) << pipeline.status();
   std::filesystem::remove_all(directory);
   int64_t examples = 0;

@@ -56,7 +56,7 @@ job::Model Model() {
 }
 
 ModelInputs Inputs(const job::Model& model) {
-  return *ModelInputsOf(model, /*outputs=*/0);
+  return *ModelInputsOf(model, {.kind = LabelForm::Kind::kClass});
 }
 
 InputOptions Options() { return {.data_dir = testing::TempDir()}; }
@@ -344,7 +344,7 @@ TEST(InputPipelineTest, EmptySetIsRefused) {
 }
 
 TEST(InputPipelineTest, AModelWithoutInputsIsRefused) {
-  EXPECT_THAT(ModelInputsOf(job::Model(), /*outputs=*/0),
+  EXPECT_THAT(ModelInputsOf(job::Model(), {.kind = LabelForm::Kind::kClass}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("model.input is not set")));
 }

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "ml/kernel/activation.h"
-#include "ml/layer/activation_function.h"
+#include "ml/layer/field/activation_function.h"
 
 namespace parasol {
 namespace {

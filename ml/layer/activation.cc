@@ -6,8 +6,8 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "ml/kernel/activation.h"
-#include "ml/layer/activation_function.h"
 #include "ml/layer/dense_inputs.h"
+#include "ml/layer/field/activation_function.h"
 
 namespace parasol {
 namespace {
@@ -50,6 +50,9 @@ class ActivationLayer final : public Layer {
   bool IsView() const override {
     return function_ == ActivationFunction::kLinear;
   }
+  bool IsRelu() const override {
+    return function_ == ActivationFunction::kRelu;
+  }
   bool KeepsOutputGradient() const override { return true; }
   bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
@@ -72,5 +75,11 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
   return std::make_unique<ActivationLayer>(FunctionOf(activation),
                                            std::move(shape));
 }
+
+constinit const LayerKind kActivationKind = {
+    .field = job::Layer::kActivation,
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeActivation(layer.activation(), inputs); },
+};
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -15,6 +16,9 @@ namespace parasol {
 //   InvalidArgument  the activation does not fit the inputs: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeActivation(
     job::Activation activation, absl::Span<const LayerInput> inputs);
+
+// The kind "activation" of a job's layers.
+extern const LayerKind kActivationKind;
 
 }  // namespace parasol
 

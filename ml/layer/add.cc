@@ -103,4 +103,10 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeAdd(
   return std::make_unique<AddLayer>(shape, AddEpilogue::kNone);
 }
 
+constinit const LayerKind kAddKind = {
+    .field = job::Layer::kAdd,
+    .make = [](const job::Layer&, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeAdd(inputs); },
+};
+
 }  // namespace parasol

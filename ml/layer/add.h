@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 
 namespace parasol {
 
@@ -13,6 +14,9 @@ namespace parasol {
 //   InvalidArgument  an input is not dense, or their shapes differ.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeAdd(
     absl::Span<const LayerInput> inputs);
+
+// The kind "add" of a job's layers.
+extern const LayerKind kAddKind;
 
 }  // namespace parasol
 

@@ -7,16 +7,16 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_checks.h"
+#include "base/set_default.h"
 #include "base/status_macros.h"
+#include "ml/initializer/initializer_fields.h"
 #include "ml/kernel/batch_normalization.h"
 #include "ml/layer/dense_inputs.h"
-#include "ml/layer/normalization_epsilon.h"
+#include "ml/layer/field/normalization_epsilon.h"
 
 namespace parasol {
 namespace {
-
-constexpr double kMomentum = .99;
-constexpr double kEpsilon = 1e-3;
 
 // Positions of the variables in Layer::variables(); kNone if there is none.
 struct Positions {
@@ -24,8 +24,8 @@ struct Positions {
 
   explicit Positions(const job::BatchNormalization& spec) {
     size_t next = 0;
-    if (!spec.has_scale() || spec.scale()) gamma = next++;
-    if (!spec.has_center() || spec.center()) beta = next++;
+    if (spec.scale()) gamma = next++;
+    if (spec.center()) beta = next++;
     mean = next++;
     variance = next++;
   }
@@ -87,16 +87,13 @@ class BatchNormalizationPass : public LayerPass {
 
 class BatchNormalizationLayer : public Layer {
  public:
+  // `spec` has its defaults filled in.
   BatchNormalizationLayer(const job::BatchNormalization& spec,
                           const Shape& shape, Epilogue epilogue)
       : spec_(spec), positions_(spec), epilogue_(epilogue) {
     output_shape_ = shape;
     if (positions_.gamma != Positions::kNone) {
-      job::Initializer initializer = spec.gamma_initializer();
-      if (initializer.kind_case() == job::Initializer::KIND_NOT_SET) {
-        initializer.mutable_constant()->set_value(1);
-      }
-      AddVariable("gamma", initializer, /*trained=*/true);
+      AddVariable("gamma", spec.gamma_initializer(), /*trained=*/true);
     }
     job::Initializer zeros;
     zeros.mutable_zeros();
@@ -126,11 +123,9 @@ class BatchNormalizationLayer : public Layer {
             device,
             {.rows = examples * ElementsOf(output_shape()) / channels,
              .channels = channels},
-            {.epsilon = spec_.has_epsilon() ? spec_.epsilon() : kEpsilon,
-             .epilogue = epilogue_}));
+            {.epsilon = spec_.epsilon(), .epilogue = epilogue_}));
     return std::make_unique<BatchNormalizationPass>(
-        positions_, spec_.has_momentum() ? spec_.momentum() : kMomentum,
-        std::move(kernel));
+        positions_, spec_.momentum(), std::move(kernel));
   }
 
  private:
@@ -148,6 +143,31 @@ class BatchNormalizationLayer : public Layer {
   const Epilogue epilogue_;
 };
 
+void FillDefaults(job::BatchNormalization& spec) {
+  PARASOL_SET_DEFAULT(spec, momentum, 0.99);
+  PARASOL_SET_DEFAULT(spec, epsilon, 0.001);
+  PARASOL_SET_DEFAULT(spec, center, true);
+  PARASOL_SET_DEFAULT(spec, scale, true);
+  job::Initializer& gamma = *spec.mutable_gamma_initializer();
+  if (gamma.kind_case() == job::Initializer::KIND_NOT_SET) {
+    gamma.mutable_constant()->set_value(1);
+  }
+  FillInitializer(gamma);
+}
+
+absl::Status CheckRanges(const std::string& path,
+                         const job::BatchNormalization& spec) {
+  if (!(spec.momentum() >= 0 && spec.momentum() <= 1)) {
+    return Fault(absl::StrCat(path, ".momentum"),
+                 absl::StrCat(spec.momentum(), " is not in 0 to 1"));
+  }
+  RETURN_IF_ERROR(
+      RequireEpsilon(absl::StrCat(path, ".epsilon"), spec.epsilon()));
+  RETURN_IF_ERROR(CheckInitializer(spec.gamma_initializer()))
+      << path << ".gamma_initializer";
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
@@ -156,16 +176,33 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
   if (shape.empty()) {
     return absl::InvalidArgumentError("needs an axis of channels");
   }
+  job::BatchNormalization filled = spec;
+  FillDefaults(filled);
   // Written so that NaN is rejected too.
-  if (spec.has_momentum() && !(spec.momentum() >= 0 && spec.momentum() <= 1)) {
+  if (!(filled.momentum() >= 0 && filled.momentum() <= 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("momentum is ", spec.momentum(), ", not in [0, 1]"));
+        absl::StrCat("momentum is ", filled.momentum(), ", not in [0, 1]"));
   }
-  if (spec.has_epsilon()) {
-    RETURN_IF_ERROR(CheckEpsilon(spec.epsilon()));
-  }
-  return std::make_unique<BatchNormalizationLayer>(spec, shape,
+  RETURN_IF_ERROR(CheckEpsilon(filled.epsilon()));
+  return std::make_unique<BatchNormalizationLayer>(filled, shape,
                                                    Epilogue::kNone);
 }
+
+constinit const LayerKind kBatchNormalizationKind = {
+    .field = job::Layer::kBatchNormalization,
+    .fill_defaults =
+        [](job::Layer& layer) {
+          FillDefaults(*layer.mutable_batch_normalization());
+        },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.batch_normalization());
+        },
+    .make =
+        [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+           int64_t) {
+          return MakeBatchNormalization(layer.batch_normalization(), inputs);
+        },
+};
 
 }  // namespace parasol

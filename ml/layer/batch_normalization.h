@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -18,6 +19,9 @@ namespace parasol {
 //   InvalidArgument  the input is not one tensor, or a number is out of range.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
     const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "batch_normalization" of a job's layers.
+extern const LayerKind kBatchNormalizationKind;
 
 }  // namespace parasol
 

@@ -1,12 +1,16 @@
 #include "ml/layer/concatenate.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/field_checks.h"
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/kernel/copy_columns.h"
 #include "ml/layer/dense_inputs.h"
@@ -96,6 +100,18 @@ absl::Status CheckShapes(absl::Span<const LayerInput> inputs, size_t axis) {
   return absl::OkStatus();
 }
 
+// Largest axis of an example.
+constexpr int64_t kMaxAxis = 15;
+
+void FillDefaults(job::Concatenate& spec) {
+  PARASOL_SET_DEFAULT(spec, axis, -1);
+}
+
+absl::Status CheckRanges(const std::string& path,
+                         const job::Concatenate& spec) {
+  return RequireInRange(absl::StrCat(path, ".axis"), spec.axis(), -1, kMaxAxis);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
@@ -103,8 +119,9 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
   RETURN_IF_ERROR(CheckDenseInputs(inputs));
   Shape shape = inputs[0].shape;
   const auto axes = static_cast<int64_t>(shape.size());
-  const int64_t axis =
-      !spec.has_axis() || spec.axis() == -1 ? axes - 1 : spec.axis();
+  job::Concatenate filled = spec;
+  FillDefaults(filled);
+  const int64_t axis = filled.axis() == -1 ? axes - 1 : filled.axis();
   if (axis < 0 || axis >= axes) {
     return absl::InvalidArgumentError(
         absl::StrCat("concatenate.axis is ", axis, ", and the first input has ",
@@ -124,5 +141,18 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
   return std::make_unique<ConcatenateLayer>(std::move(shape),
                                             std::move(columns));
 }
+
+constinit const LayerKind kConcatenateKind = {
+    .field = job::Layer::kConcatenate,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_concatenate()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.concatenate());
+        },
+    .make =
+        [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+           int64_t) { return MakeConcatenate(layer.concatenate(), inputs); },
+};
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -15,6 +16,9 @@ namespace parasol {
 //                    not dense.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConcatenate(
     const job::Concatenate& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "concatenate" of a job's layers.
+extern const LayerKind kConcatenateKind;
 
 }  // namespace parasol
 

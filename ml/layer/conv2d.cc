@@ -2,15 +2,18 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
 #include "ml/kernel/image/convolution.h"
 #include "ml/kernel/relu.h"
 #include "ml/layer/activated_layer.h"
 #include "ml/layer/dense_inputs.h"
+#include "ml/layer/field/affine_fields.h"
 #include "ml/layer/image_window.h"
 
 namespace parasol {
@@ -18,7 +21,6 @@ namespace {
 
 // Largest number of elements of the kernel: cuBLAS counts in int.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
-constexpr int64_t kUnitStride[] = {1};
 
 class Conv2DPass : public LayerPass {
  public:
@@ -60,37 +62,22 @@ class Conv2DPass : public LayerPass {
   const std::unique_ptr<Convolution> convolution_;
 };
 
-VariableSpec KernelOf(const job::Conv2D& spec, const ImageWindow& window) {
-  VariableSpec kernel = {.name = "kernel",
-                         .shape = {window.height.window, window.width.window,
-                                   window.channels, spec.filters()},
-                         .initializer = spec.kernel_initializer()};
-  if (kernel.initializer.kind_case() == job::Initializer::KIND_NOT_SET) {
-    kernel.initializer.mutable_glorot_uniform();
-  }
-  return kernel;
-}
-
-VariableSpec BiasOf(const job::Conv2D& spec) {
-  VariableSpec bias = {.name = "bias",
-                       .shape = {spec.filters()},
-                       .initializer = spec.bias_initializer()};
-  if (bias.initializer.kind_case() == job::Initializer::KIND_NOT_SET) {
-    bias.initializer.mutable_zeros();
-  }
-  return bias;
-}
-
 class Conv2DLayer : public Layer {
  public:
+  // `spec` has its defaults filled in.
   Conv2DLayer(const job::Conv2D& spec, const ImageWindow& window,
               Epilogue epilogue)
       : spec_(spec), window_(window), epilogue_(epilogue) {
     output_shape_ = window.OutputShape(spec.filters());
-    variables_.push_back(KernelOf(spec, window));
+    variables_.push_back({.name = "kernel",
+                          .shape = {window.height.window, window.width.window,
+                                    window.channels, spec.filters()},
+                          .initializer = spec.kernel_initializer()});
     variable_l2_.push_back(spec.kernel_l2());
-    if (!HasBias()) return;
-    variables_.push_back(BiasOf(spec));
+    if (!spec.use_bias()) return;
+    variables_.push_back({.name = "bias",
+                          .shape = {spec.filters()},
+                          .initializer = spec.bias_initializer()});
     variable_l2_.push_back(spec.bias_l2());
   }
 
@@ -110,17 +97,15 @@ class Conv2DLayer : public Layer {
                                     .width = window_.width,
                                     .channels = window_.channels,
                                     .filters = spec_.filters()};
-    ASSIGN_OR_RETURN(
-        std::unique_ptr<Convolution> convolution,
-        Convolution::Create(device, shape,
-                            {.has_bias = HasBias(), .epilogue = epilogue_}));
-    return std::make_unique<Conv2DPass>(device, shape, HasBias(), epilogue_,
-                                        std::move(convolution));
+    ASSIGN_OR_RETURN(std::unique_ptr<Convolution> convolution,
+                     Convolution::Create(device, shape,
+                                         {.has_bias = spec_.use_bias(),
+                                          .epilogue = epilogue_}));
+    return std::make_unique<Conv2DPass>(device, shape, spec_.use_bias(),
+                                        epilogue_, std::move(convolution));
   }
 
  private:
-  bool HasBias() const { return !spec_.has_use_bias() || spec_.use_bias(); }
-
   const job::Conv2D spec_;
   const ImageWindow window_;
   const Epilogue epilogue_;
@@ -138,18 +123,48 @@ absl::Status CheckKernel(const ImageWindow& window, int64_t filters) {
                    " elements: together they must be 1 to ", kMaxElements));
 }
 
+void FillDefaults(job::Conv2D& spec) {
+  FillAffine(spec);
+  FillPadding(spec);
+  if (spec.stride().empty()) spec.add_stride(1);
+}
+
+absl::Status CheckRanges(const std::string& path, const job::Conv2D& spec) {
+  const std::string filters = absl::StrCat(path, ".filters");
+  if (!spec.has_filters()) return Missing(filters);
+  RETURN_IF_ERROR(RequireInRange(filters, spec.filters(), 1, kMaxInt));
+  RETURN_IF_ERROR(
+      RequirePixels(absl::StrCat(path, ".kernel_size"), spec.kernel_size()));
+  RETURN_IF_ERROR(RequirePixels(absl::StrCat(path, ".stride"), spec.stride()));
+  return CheckAffine(path, spec);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConv2D(
     const job::Conv2D& spec, absl::Span<const LayerInput> inputs) {
   ASSIGN_OR_RETURN(const Shape image, OnlyDenseInput(inputs));
+  job::Conv2D filled = spec;
+  FillDefaults(filled);
   ASSIGN_OR_RETURN(const ImageWindow window,
-                   FitImageWindow(image, spec.kernel_size(), spec.stride(),
-                                  kUnitStride, spec.padding()));
-  RETURN_IF_ERROR(CheckKernel(window, spec.filters()));
+                   FitImageWindow(image, filled.kernel_size(), filled.stride(),
+                                  filled.padding()));
+  RETURN_IF_ERROR(CheckKernel(window, filled.filters()));
   return WithActivation(
-      std::make_unique<Conv2DLayer>(spec, window, Epilogue::kNone),
-      spec.activation());
+      std::make_unique<Conv2DLayer>(filled, window, Epilogue::kNone),
+      filled.activation());
 }
+
+constinit const LayerKind kConv2DKind = {
+    .field = job::Layer::kConv2D,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_conv2d()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.conv2d());
+        },
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeConv2D(layer.conv2d(), inputs); },
+};
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -15,6 +16,9 @@ namespace parasol {
 //   InvalidArgument  the input is not an image, or the window does not fit.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeConv2D(
     const job::Conv2D& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "conv2d" of a job's layers.
+extern const LayerKind kConv2DKind;
 
 }  // namespace parasol
 

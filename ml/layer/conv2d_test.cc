@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -58,7 +59,9 @@ LayerReference ReferenceOf(const Case& c) {
     const job::Conv2D spec = Spec(c.spec);
     const int64_t one[] = {1};
     const ImageWindow window = *FitImageWindow(
-        c.image, spec.kernel_size(), spec.stride(), one, spec.padding());
+        c.image, spec.kernel_size(),
+        spec.stride().empty() ? one : absl::MakeConstSpan(spec.stride()),
+        spec.padding());
     return reference::Convolution({values.examples, window.height, window.width,
                                    window.channels, spec.filters()},
                                   values.inputs[0], values.variables[0],

@@ -1,6 +1,7 @@
 #include "ml/layer/custom_layer.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
@@ -8,8 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/field_checks.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/initializer/initializer_fields.h"
 
 namespace parasol {
 namespace {
@@ -44,6 +47,7 @@ absl::Status CheckAxes(absl::Span<const int64_t> shape) {
 // A layer as the job file declares it, with the code that computes it, if any.
 class DeclaredLayer : public Layer {
  public:
+  // `spec` has its defaults filled in.
   static absl::StatusOr<std::unique_ptr<DeclaredLayer>> Make(
       const job::CustomLayer& spec) {
     if (spec.type().empty()) {
@@ -81,6 +85,9 @@ class DeclaredLayer : public Layer {
     return absl::OkStatus();
   }
 
+  absl::Status CheckCode() const override {
+    return code_ == nullptr ? NotRegistered(type_) : absl::OkStatus();
+  }
   bool IsRecordable() const override {
     return code_ != nullptr && code_->IsRecordable();
   }
@@ -107,9 +114,6 @@ class DeclaredLayer : public Layer {
         .initializer = declared.initializer()};
     RETURN_IF_ERROR(CheckAxes(variable.shape))
         << "custom.variable \"" << variable.name << "\"";
-    if (variable.initializer.kind_case() == job::Initializer::KIND_NOT_SET) {
-      variable.initializer.mutable_glorot_uniform();
-    }
     variables_.push_back(std::move(variable));
     return absl::OkStatus();
   }
@@ -144,6 +148,31 @@ class DeclaredLayer : public Layer {
   std::unique_ptr<const Layer> code_;
 };
 
+void FillDefaults(job::CustomLayer& spec) {
+  for (job::CustomVariable& variable : *spec.mutable_variable()) {
+    FillKernelInitializer(*variable.mutable_initializer());
+  }
+}
+
+absl::Status CheckRanges(const std::string& path,
+                         const job::CustomLayer& spec) {
+  if (spec.type().empty()) return Missing(absl::StrCat(path, ".type"));
+  const std::string output_shape = absl::StrCat(path, ".output_shape");
+  if (spec.output_shape().empty()) return Missing(output_shape);
+  RETURN_IF_ERROR(
+      RequireAllInRange(output_shape, spec.output_shape(), 1, kMaxInt));
+  for (int i = 0; i < spec.variable_size(); ++i) {
+    const std::string of = absl::StrCat(path, ".variable[", i, "]");
+    const job::CustomVariable& variable = spec.variable(i);
+    if (variable.name().empty()) return Missing(absl::StrCat(of, ".name"));
+    RETURN_IF_ERROR(RequireAllInRange(absl::StrCat(of, ".shape"),
+                                      variable.shape(), 1, kMaxInt));
+    RETURN_IF_ERROR(CheckInitializer(variable.initializer()))
+        << of << ".initializer";
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 CustomLayerRegistration::CustomLayerRegistration(absl::string_view type,
@@ -155,8 +184,10 @@ CustomLayerRegistration::CustomLayerRegistration(absl::string_view type,
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeCustom(
     const job::CustomLayer& spec, absl::Span<const LayerInput> inputs) {
+  job::CustomLayer filled = spec;
+  FillDefaults(filled);
   ASSIGN_OR_RETURN(std::unique_ptr<DeclaredLayer> layer,
-                   DeclaredLayer::Make(spec));
+                   DeclaredLayer::Make(filled));
   const auto registered = Registry().find(spec.type());
   if (registered != Registry().end()) {
     ASSIGN_OR_RETURN(std::unique_ptr<const Layer> code,
@@ -164,18 +195,6 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeCustom(
     RETURN_IF_ERROR(layer->SetCode(std::move(code)));
   }
   return layer;
-}
-
-absl::Status CheckCustomLayers(const job::Model& model) {
-  for (int i = 0; i < model.layer_size(); ++i) {
-    const job::Layer& layer = model.layer(i);
-    if (!layer.has_custom() || Registry().contains(layer.custom().type())) {
-      continue;
-    }
-    RETURN_IF_ERROR(NotRegistered(layer.custom().type()))
-        << "model.layer[" << i << "] \"" << layer.name() << "\"";
-  }
-  return absl::OkStatus();
 }
 
 absl::string_view ParameterOf(const job::CustomLayer& spec,
@@ -186,5 +205,17 @@ absl::string_view ParameterOf(const job::CustomLayer& spec,
   }
   return fallback;
 }
+
+constinit const LayerKind kCustomKind = {
+    .field = job::Layer::kCustom,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_custom()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.custom());
+        },
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeCustom(layer.custom(), inputs); },
+};
 
 }  // namespace parasol

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 // Layers that users write (docs/examples/custom_model). The job file declares a
@@ -44,14 +45,13 @@ class CustomLayerRegistration {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeCustom(
     const job::CustomLayer& spec, absl::Span<const LayerInput> inputs);
 
-// Checks that this program has the code of all custom layers of `model`.
-//   FailedPrecondition  it lacks one: names layer and type, and what to do.
-absl::Status CheckCustomLayers(const job::Model& model);
-
 // Returns the value of a parameter, or `fallback` if it is not there.
 absl::string_view ParameterOf(const job::CustomLayer& spec,
                               absl::string_view name,
                               absl::string_view fallback = "");
+
+// The kind "custom" of a job's layers.
+extern const LayerKind kCustomKind;
 
 }  // namespace parasol
 

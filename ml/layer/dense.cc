@@ -1,16 +1,20 @@
 #include "ml/layer/dense.h"
 
+#include <cstdint>
 #include <limits>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/relu.h"
 #include "ml/layer/activated_layer.h"
 #include "ml/layer/dense_inputs.h"
+#include "ml/layer/field/affine_fields.h"
 
 namespace parasol {
 namespace {
@@ -73,19 +77,14 @@ class DensePass final : public LayerPass {
 
 class DenseLayer final : public Layer {
  public:
+  // `spec` has its defaults filled in.
   DenseLayer(const job::Dense& spec, int64_t inputs) : inputs_(inputs) {
     output_shape_ = {spec.units()};
     AddVariable("kernel", {inputs, spec.units()}, spec.kernel_l2());
     variables_[0].initializer = spec.kernel_initializer();
-    if (!spec.has_kernel_initializer()) {
-      variables_[0].initializer.mutable_glorot_uniform();
-    }
-    if (spec.has_use_bias() && !spec.use_bias()) return;
+    if (!spec.use_bias()) return;
     AddVariable("bias", {spec.units()}, spec.bias_l2());
     variables_[1].initializer = spec.bias_initializer();
-    if (!spec.has_bias_initializer()) {
-      variables_[1].initializer.mutable_zeros();
-    }
   }
 
   std::unique_ptr<const Layer> WithRelu() const override {
@@ -119,6 +118,15 @@ class DenseLayer final : public Layer {
   Epilogue epilogue_ = Epilogue::kNone;
 };
 
+void FillDefaults(job::Dense& spec) { FillAffine(spec); }
+
+absl::Status CheckRanges(const std::string& path, const job::Dense& spec) {
+  const std::string units = absl::StrCat(path, ".units");
+  if (!spec.has_units()) return Missing(units);
+  RETURN_IF_ERROR(RequireInRange(units, spec.units(), 1, kMaxInt));
+  return CheckAffine(path, spec);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
@@ -138,8 +146,22 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
         absl::StrCat("kernel: shape [", shape[0], ", ", spec.units(),
                      "] has more than ", kMaxElements, " elements"));
   }
-  return WithActivation(std::make_unique<DenseLayer>(spec, shape[0]),
-                        spec.activation());
+  job::Dense filled = spec;
+  FillDefaults(filled);
+  return WithActivation(std::make_unique<DenseLayer>(filled, shape[0]),
+                        filled.activation());
 }
+
+constinit const LayerKind kDenseKind = {
+    .field = job::Layer::kDense,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_dense()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.dense());
+        },
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeDense(layer.dense(), inputs); },
+};
 
 }  // namespace parasol

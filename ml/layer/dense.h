@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -15,6 +16,9 @@ namespace parasol {
 //   InvalidArgument  the spec does not fit the input: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
     const job::Dense& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "dense" of a job's layers.
+extern const LayerKind kDenseKind;
 
 }  // namespace parasol
 

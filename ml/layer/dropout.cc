@@ -1,9 +1,12 @@
 #include "ml/layer/dropout.h"
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
 #include "ml/kernel/dropout.h"
 #include "ml/layer/dense_inputs.h"
@@ -57,6 +60,14 @@ class DropoutLayer final : public Layer {
   const double rate_;
 };
 
+absl::Status CheckRanges(const std::string& path, const job::Dropout& spec) {
+  const std::string rate = absl::StrCat(path, ".rate");
+  if (!spec.has_rate()) return Missing(rate);
+  if (spec.rate() >= 0 && spec.rate() < 1) return absl::OkStatus();
+  return Fault(rate,
+               absl::StrCat(spec.rate(), " is not at least 0 and below 1"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDropout(
@@ -68,5 +79,15 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeDropout(
   }
   return std::make_unique<DropoutLayer>(std::move(shape), spec.rate());
 }
+
+constinit const LayerKind kDropoutKind = {
+    .field = job::Layer::kDropout,
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.dropout());
+        },
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeDropout(layer.dropout(), inputs); },
+};
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -16,6 +17,9 @@ namespace parasol {
 //   InvalidArgument  rate is not in [0, 1), or the input is not one tensor.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeDropout(
     const job::Dropout& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "dropout" of a job's layers.
+extern const LayerKind kDropoutKind;
 
 }  // namespace parasol
 

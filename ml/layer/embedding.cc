@@ -1,8 +1,12 @@
 #include "ml/layer/embedding.h"
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/kernel/table_rows.h"
+#include "ml/layer/field/lookup_fields.h"
 #include "ml/layer/id_inputs.h"
 
 namespace parasol {
@@ -42,6 +46,7 @@ class EmbeddingLayer final : public Layer {
     row_l2_ = spec.l2();
   }
 
+  bool NeedsEveryId() const override { return true; }
   bool KeepsOutputGradient() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
@@ -49,6 +54,8 @@ class EmbeddingLayer final : public Layer {
                                            output_shape()[1]);
   }
 };
+
+void FillDefaults(job::Embedding& spec) { PARASOL_SET_DEFAULT(spec, l2, 0); }
 
 }  // namespace
 
@@ -65,5 +72,23 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
   return std::make_unique<EmbeddingLayer>(spec, input.ids_per_example,
                                           table_width);
 }
+
+constinit const LayerKind kEmbeddingKind = {
+    .field = job::Layer::kEmbedding,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_embedding()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckLookup(path, layer.embedding());
+        },
+    .table = [](const job::Layer& layer) -> const std::string& {
+      return layer.embedding().table();
+    },
+    .make =
+        [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+           int64_t table_width) {
+          return MakeEmbedding(layer.embedding(), inputs, table_width);
+        },
+};
 
 }  // namespace parasol

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -18,6 +19,9 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbedding(
     const job::Embedding& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);
+
+// The kind "embedding" of a job's layers.
+extern const LayerKind kEmbeddingKind;
 
 }  // namespace parasol
 

@@ -1,8 +1,12 @@
 #include "ml/layer/embedding_bag.h"
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/kernel/table_rows.h"
+#include "ml/layer/field/lookup_fields.h"
 #include "ml/layer/id_inputs.h"
 
 namespace parasol {
@@ -76,6 +80,14 @@ class EmbeddingBagLayer final : public Layer {
   const Combiner combiner_;
 };
 
+void FillDefaults(job::EmbeddingBag& spec) {
+  if (spec.combiner() == job::EmbeddingBag::COMBINER_UNSPECIFIED) {
+    spec.set_combiner(job::EmbeddingBag::SUM);
+  }
+  PARASOL_SET_DEFAULT(spec, use_bias, false);
+  PARASOL_SET_DEFAULT(spec, l2, 0);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbeddingBag(
@@ -84,5 +96,23 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbeddingBag(
   RETURN_IF_ERROR(OnlyIdInput(inputs).status());
   return std::make_unique<EmbeddingBagLayer>(spec, table_width);
 }
+
+constinit const LayerKind kEmbeddingBagKind = {
+    .field = job::Layer::kEmbeddingBag,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_embedding_bag()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckLookup(path, layer.embedding_bag());
+        },
+    .table = [](const job::Layer& layer) -> const std::string& {
+      return layer.embedding_bag().table();
+    },
+    .make =
+        [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+           int64_t table_width) {
+          return MakeEmbeddingBag(layer.embedding_bag(), inputs, table_width);
+        },
+};
 
 }  // namespace parasol

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -17,6 +18,9 @@ namespace parasol {
 absl::StatusOr<std::unique_ptr<const Layer>> MakeEmbeddingBag(
     const job::EmbeddingBag& spec, absl::Span<const LayerInput> inputs,
     int64_t table_width);
+
+// The kind "embedding_bag" of a job's layers.
+extern const LayerKind kEmbeddingBagKind;
 
 }  // namespace parasol
 

@@ -68,4 +68,10 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeFactorizationMachine(
   return std::make_unique<FactorizationMachineLayer>(shape[0], shape[1]);
 }
 
+constinit const LayerKind kFactorizationMachineKind = {
+    .field = job::Layer::kFactorizationMachine,
+    .make = [](const job::Layer&, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeFactorizationMachine(inputs); },
+};
+
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 
 namespace parasol {
 
@@ -14,6 +15,9 @@ namespace parasol {
 //   InvalidArgument  the input is not one tensor of two axes.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeFactorizationMachine(
     absl::Span<const LayerInput> inputs);
+
+// The kind "factorization_machine" of a job's layers.
+extern const LayerKind kFactorizationMachineKind;
 
 }  // namespace parasol
 

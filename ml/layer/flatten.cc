@@ -26,4 +26,10 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeFlatten(
   return std::make_unique<FlattenLayer>(ElementsOf(shape));
 }
 
+constinit const LayerKind kFlattenKind = {
+    .field = job::Layer::kFlatten,
+    .make = [](const job::Layer&, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeFlatten(inputs); },
+};
+
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 
 namespace parasol {
 
@@ -13,6 +14,9 @@ namespace parasol {
 //   InvalidArgument  the layer does not fit the inputs: says why.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeFlatten(
     absl::Span<const LayerInput> inputs);
+
+// The kind "flatten" of a job's layers.
+extern const LayerKind kFlattenKind;
 
 }  // namespace parasol
 

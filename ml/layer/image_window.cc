@@ -1,11 +1,11 @@
 #include "ml/layer/image_window.h"
 
 #include <array>
-#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -41,14 +41,24 @@ absl::Status CheckImage(const Shape& image) {
       "needs images [height, width, channels], not ", Text(image)));
 }
 
-absl::StatusOr<ImageWindow> FitImageWindow(
-    const Shape& image, absl::Span<const int64_t> size,
-    absl::Span<const int64_t> stride, absl::Span<const int64_t> default_stride,
-    job::Padding padding) {
+absl::Status RequirePixels(const std::string& path,
+                           absl::Span<const int64_t> numbers) {
+  if (numbers.empty()) return Missing(path);
+  if (numbers.size() > 2) {
+    return Fault(path, absl::StrCat(numbers.size(),
+                                    " numbers, not height and width, or one "
+                                    "for both"));
+  }
+  return RequireAllInRange(path, numbers, 1, kMaxPixels);
+}
+
+absl::StatusOr<ImageWindow> FitImageWindow(const Shape& image,
+                                           absl::Span<const int64_t> size,
+                                           absl::Span<const int64_t> stride,
+                                           job::Padding padding) {
   RETURN_IF_ERROR(CheckImage(image));
   ASSIGN_OR_RETURN(const auto window, Pair("the window's size", size));
-  ASSIGN_OR_RETURN(const auto step,
-                   Pair("stride", stride.empty() ? default_stride : stride));
+  ASSIGN_OR_RETURN(const auto step, Pair("stride", stride));
   const WindowPadding how =
       padding == job::SAME ? WindowPadding::kSame : WindowPadding::kValid;
   ImageWindow fit = {.height = FitWindow(image[0], window[0], step[0], how),

@@ -2,6 +2,7 @@
 #define PARASOL_ML_LAYER_IMAGE_WINDOW_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -27,15 +28,28 @@ struct ImageWindow {
 //   InvalidArgument  `image` is not [height, width, channels].
 absl::Status CheckImage(const Shape& image);
 
+// Chooses the padding VALID unless one is chosen.
+template <typename Window>
+void FillPadding(Window& window) {
+  if (window.padding() == job::PADDING_UNSPECIFIED) {
+    window.set_padding(job::VALID);
+  }
+}
+
+// Checks that `numbers`, at `path` in the job, are height and width, or one
+// number for both, each a number of pixels in its range.
+//   InvalidArgument  "<path>: …", with the value.
+absl::Status RequirePixels(const std::string& path,
+                           absl::Span<const int64_t> numbers);
+
 // Returns the window for images of shape `image`. `size` and `stride` are
-// height and width, or one number for both. An empty `stride` stands for
-// `default_stride`. Padding is kValid unless it is set.
+// height and width, or one number for both. Padding is kValid unless it is set.
 //   InvalidArgument  `image` is not [height, width, channels], a number is
 //                    missing or out of range, or no window fits.
-absl::StatusOr<ImageWindow> FitImageWindow(
-    const Shape& image, absl::Span<const int64_t> size,
-    absl::Span<const int64_t> stride, absl::Span<const int64_t> default_stride,
-    job::Padding padding);
+absl::StatusOr<ImageWindow> FitImageWindow(const Shape& image,
+                                           absl::Span<const int64_t> size,
+                                           absl::Span<const int64_t> stride,
+                                           job::Padding padding);
 
 }  // namespace parasol
 

@@ -114,6 +114,17 @@ class Layer {
   // The l2 of the rows that a batch reads.
   double row_l2() const { return row_l2_; }
 
+  // Checks that this program has the code that computes the layer, which only a
+  // custom layer may lack.
+  //   FailedPrecondition  it does not: names the layer's type, and what to do.
+  virtual absl::Status CheckCode() const { return absl::OkStatus(); }
+
+  // Returns true if each example must give exactly one id for each column of
+  // the input in which the layer looks up rows.
+  virtual bool NeedsEveryId() const { return false; }
+
+  // Returns true if the layer is a relu and nothing else.
+  virtual bool IsRelu() const { return false; }
   // Returns the same layer with a relu on its output, computed by the same
   // kernel, or null if it has no such form.
   virtual std::unique_ptr<const Layer> WithRelu() const { return nullptr; }

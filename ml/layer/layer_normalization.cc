@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/kernel/layer_normalization.h"
 #include "ml/layer/dense_inputs.h"
-#include "ml/layer/normalization_epsilon.h"
+#include "ml/layer/field/normalization_epsilon.h"
 
 namespace parasol {
 namespace {
-
-constexpr double kDefaultEpsilon = 1e-3;
 
 class LayerNormalizationPass final : public LayerPass {
  public:
@@ -70,11 +70,11 @@ class LayerNormalizationPass final : public LayerPass {
 
 class LayerNormalizationLayer final : public Layer {
  public:
+  // `spec` has its defaults filled in.
   LayerNormalizationLayer(const job::LayerNormalization& spec, Shape shape)
-      : form_{.scale = !spec.has_scale() || spec.scale(),
-              .center = !spec.has_center() || spec.center(),
-              .epsilon = static_cast<float>(
-                  spec.has_epsilon() ? spec.epsilon() : kDefaultEpsilon)} {
+      : form_{.scale = spec.scale(),
+              .center = spec.center(),
+              .epsilon = static_cast<float>(spec.epsilon())} {
     output_shape_ = std::move(shape);
     if (form_.scale) {
       AddVariable("gamma").mutable_constant()->set_value(1);
@@ -103,6 +103,17 @@ class LayerNormalizationLayer final : public Layer {
   const LayerNormalizationPass::Form form_;
 };
 
+void FillDefaults(job::LayerNormalization& spec) {
+  PARASOL_SET_DEFAULT(spec, epsilon, 0.001);
+  PARASOL_SET_DEFAULT(spec, center, true);
+  PARASOL_SET_DEFAULT(spec, scale, true);
+}
+
+absl::Status CheckRanges(const std::string& path,
+                         const job::LayerNormalization& spec) {
+  return RequireEpsilon(absl::StrCat(path, ".epsilon"), spec.epsilon());
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
@@ -112,10 +123,27 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
     return absl::InvalidArgumentError(
         "layer_normalization takes a last axis, not a scalar");
   }
-  if (spec.has_epsilon()) {
-    RETURN_IF_ERROR(CheckEpsilon(spec.epsilon()));
-  }
-  return std::make_unique<LayerNormalizationLayer>(spec, std::move(shape));
+  job::LayerNormalization filled = spec;
+  FillDefaults(filled);
+  RETURN_IF_ERROR(CheckEpsilon(filled.epsilon()));
+  return std::make_unique<LayerNormalizationLayer>(filled, std::move(shape));
 }
+
+constinit const LayerKind kLayerNormalizationKind = {
+    .field = job::Layer::kLayerNormalization,
+    .fill_defaults =
+        [](job::Layer& layer) {
+          FillDefaults(*layer.mutable_layer_normalization());
+        },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.layer_normalization());
+        },
+    .make =
+        [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+           int64_t) {
+          return MakeLayerNormalization(layer.layer_normalization(), inputs);
+        },
+};
 
 }  // namespace parasol

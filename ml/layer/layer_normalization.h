@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -16,6 +17,9 @@ namespace parasol {
 //   InvalidArgument  the input is not one tensor, or it is a scalar.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeLayerNormalization(
     const job::LayerNormalization& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "layer_normalization" of a job's layers.
+extern const LayerKind kLayerNormalizationKind;
 
 }  // namespace parasol
 

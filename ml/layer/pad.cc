@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "base/field_checks.h"
 #include "base/status_macros.h"
 #include "ml/kernel/image/pad.h"
 #include "ml/layer/dense_inputs.h"
@@ -82,6 +84,18 @@ absl::Status CheckZeros(absl::string_view name, absl::Span<const int64_t> zeros,
   return absl::OkStatus();
 }
 
+absl::Status CheckRanges(const std::string& path, const job::Pad& spec) {
+  if (spec.before_size() != spec.after_size()) {
+    return Fault(path, absl::StrCat("before has ", spec.before_size(),
+                                    " numbers and after ", spec.after_size(),
+                                    ": both need one for each axis"));
+  }
+  RETURN_IF_ERROR(RequireAllInRange(absl::StrCat(path, ".before"),
+                                    spec.before(), 0, kMaxInt));
+  return RequireAllInRange(absl::StrCat(path, ".after"), spec.after(), 0,
+                           kMaxInt);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakePad(
@@ -95,5 +109,15 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakePad(
   RETURN_IF_ERROR(CheckZeros("after", spec.after(), input.size()));
   return std::make_unique<PadLayer>(spec, input);
 }
+
+constinit const LayerKind kPadKind = {
+    .field = job::Layer::kPad,
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.pad());
+        },
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakePad(layer.pad(), inputs); },
+};
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -15,6 +16,9 @@ namespace parasol {
 //                    negative, or the input is not one tensor.
 absl::StatusOr<std::unique_ptr<const Layer>> MakePad(
     const job::Pad& spec, absl::Span<const LayerInput> inputs);
+
+// The kind "pad" of a job's layers.
+extern const LayerKind kPadKind;
 
 }  // namespace parasol
 

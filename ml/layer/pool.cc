@@ -1,8 +1,10 @@
 #include "ml/layer/pool.h"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/kernel/image/pooling.h"
 #include "ml/layer/dense_inputs.h"
@@ -59,15 +61,28 @@ class PoolLayer : public Layer {
   const ImageWindow window_;
 };
 
+void FillDefaults(job::Pool& spec) {
+  FillPadding(spec);
+  if (spec.pool_size().empty()) spec.add_pool_size(2);
+  if (spec.stride().empty()) *spec.mutable_stride() = spec.pool_size();
+}
+
 absl::StatusOr<std::unique_ptr<const Layer>> MakePool(
     Kind kind, const job::Pool& spec, absl::Span<const LayerInput> inputs) {
   ASSIGN_OR_RETURN(const Shape image, OnlyDenseInput(inputs));
-  ASSIGN_OR_RETURN(
-      const ImageWindow window,
-      FitImageWindow(image, spec.pool_size(), spec.stride(),
-                     /*default_stride=*/spec.pool_size(), spec.padding()));
+  job::Pool filled = spec;
+  FillDefaults(filled);
+  ASSIGN_OR_RETURN(const ImageWindow window,
+                   FitImageWindow(image, filled.pool_size(), filled.stride(),
+                                  filled.padding()));
   return std::make_unique<PoolLayer>(kind, window,
                                      window.OutputShape(window.channels));
+}
+
+absl::Status CheckRanges(const std::string& path, const job::Pool& spec) {
+  RETURN_IF_ERROR(
+      RequirePixels(absl::StrCat(path, ".pool_size"), spec.pool_size()));
+  return RequirePixels(absl::StrCat(path, ".stride"), spec.stride());
 }
 
 }  // namespace
@@ -93,5 +108,36 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeGlobalAveragePool(
       .channels = image[2]};
   return std::make_unique<PoolLayer>(Kind::kAverage, window, Shape{image[2]});
 }
+
+constinit const LayerKind kMaxPoolKind = {
+    .field = job::Layer::kMaxPool,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_max_pool()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.max_pool());
+        },
+    .make = [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeMaxPool(layer.max_pool(), inputs); },
+};
+
+constinit const LayerKind kAveragePoolKind = {
+    .field = job::Layer::kAveragePool,
+    .fill_defaults =
+        [](job::Layer& layer) { FillDefaults(*layer.mutable_average_pool()); },
+    .check =
+        [](const std::string& path, const job::Layer& layer) {
+          return CheckRanges(path, layer.average_pool());
+        },
+    .make =
+        [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
+           int64_t) { return MakeAveragePool(layer.average_pool(), inputs); },
+};
+
+constinit const LayerKind kGlobalAveragePoolKind = {
+    .field = job::Layer::kGlobalAveragePool,
+    .make = [](const job::Layer&, absl::Span<const LayerInput> inputs,
+               int64_t) { return MakeGlobalAveragePool(inputs); },
+};
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/layer/layer.h"
+#include "ml/layer/layer_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -22,6 +23,12 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeAveragePool(
 //   InvalidArgument  the input is not an image.
 absl::StatusOr<std::unique_ptr<const Layer>> MakeGlobalAveragePool(
     absl::Span<const LayerInput> inputs);
+
+// The kinds "max_pool", "average_pool" and "global_average_pool" of a job's
+// layers.
+extern const LayerKind kMaxPoolKind;
+extern const LayerKind kAveragePoolKind;
+extern const LayerKind kGlobalAveragePoolKind;
 
 }  // namespace parasol
 

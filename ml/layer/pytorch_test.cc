@@ -9,7 +9,7 @@
 #include "base/status_matchers.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "ml/layer/make_layer.h"
+#include "ml/layer/layer_kinds.h"
 #include "ml/layer/testing/layer_fixture.h"
 #include "nlohmann/json.hpp"
 #include "proto/job.pb.h"

@@ -14,15 +14,15 @@ constexpr double kSumTolerance = 0.01;
 
 absl::Status Fault(const LossSpec& loss, const Batch& batch, size_t position,
                    absl::string_view what) {
-  const size_t example = position / loss.label_width;
-  const size_t column = position % loss.label_width;
+  const size_t example = position / loss.label.width;
+  const size_t column = position % loss.label.width;
   return absl::InvalidArgumentError(absl::StrCat(
       "label ", batch.labels[position],
-      loss.label_width > 1 ? absl::StrCat(" of output ", column) : "",
+      loss.label.width > 1 ? absl::StrCat(" of output ", column) : "",
       " of example ", example, " of the batch is ", what));
 }
 
-absl::Status CheckClasses(const LossSpec& loss, const Batch& batch) {
+absl::Status CheckClassNumbers(const LossSpec& loss, const Batch& batch) {
   for (size_t i = 0; i < batch.labels.size(); ++i) {
     const float label = batch.labels[i];
     if (label >= 0 && label < loss.outputs && label == std::floor(label)) {
@@ -46,8 +46,8 @@ absl::Status CheckProbabilities(const LossSpec& loss, const Batch& batch) {
 absl::Status CheckSums(const LossSpec& loss, const Batch& batch) {
   for (int64_t example = 0; example < batch.size; ++example) {
     double sum = 0;
-    for (int64_t i = 0; i < loss.label_width; ++i) {
-      sum += batch.labels[example * loss.label_width + i];
+    for (int64_t i = 0; i < loss.label.width; ++i) {
+      sum += batch.labels[example * loss.label.width + i];
     }
     if (std::fabs(sum - 1) <= kSumTolerance) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -69,27 +69,24 @@ absl::Status CheckFinite(const LossSpec& loss, const Batch& batch) {
 }  // namespace
 
 absl::Status CheckLabels(const LossSpec& loss, const Batch& batch) {
-  const int64_t labels = batch.size * loss.label_width;
+  const int64_t labels = batch.size * loss.label.width;
   if (batch.labels.size() != static_cast<size_t>(labels)) {
     return absl::InvalidArgumentError(
         absl::StrCat("a batch of ", batch.size, " examples has ",
                      batch.labels.size(), " labels, not ", labels));
   }
-  switch (loss.kind) {
-    case job::Loss::kSparseCategoricalCrossentropy:
-      return CheckClasses(loss, batch);
-    case job::Loss::kCategoricalCrossentropy: {
+  switch (loss.label.kind) {
+    case LabelForm::Kind::kClass:
+      return CheckClassNumbers(loss, batch);
+    case LabelForm::Kind::kOneHot: {
       const absl::Status each = CheckProbabilities(loss, batch);
       return each.ok() ? CheckSums(loss, batch) : each;
     }
-    case job::Loss::kBinaryCrossentropy:
-      return CheckProbabilities(loss, batch);
-    case job::Loss::kMeanSquaredError:
-      return CheckFinite(loss, batch);
-    case job::Loss::KIND_NOT_SET:
+    case LabelForm::Kind::kNumbers:
       break;
   }
-  return absl::InternalError("a loss without a kind");
+  return loss.label.is_probability ? CheckProbabilities(loss, batch)
+                                   : CheckFinite(loss, batch);
 }
 
 }  // namespace parasol

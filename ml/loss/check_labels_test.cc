@@ -8,24 +8,25 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/loss/binary_crossentropy.h"
+#include "ml/loss/categorical_crossentropy.h"
+#include "ml/loss/mean_squared_error.h"
+#include "ml/loss/sparse_categorical_crossentropy.h"
 
 namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = job::Loss::KindCase;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr Kind kSparse = job::Loss::kSparseCategoricalCrossentropy;
-constexpr Kind kCategorical = job::Loss::kCategoricalCrossentropy;
-constexpr Kind kBinary = job::Loss::kBinaryCrossentropy;
-constexpr Kind kSquared = job::Loss::kMeanSquaredError;
+constexpr const LossKind& kSparse = kSparseCategoricalCrossentropyKind;
+constexpr const LossKind& kCategorical = kCategoricalCrossentropyKind;
+constexpr const LossKind& kBinary = kBinaryCrossentropyKind;
+constexpr const LossKind& kSquared = kMeanSquaredErrorKind;
 
-LossSpec Spec(Kind kind, int64_t outputs) {
-  return {.kind = kind,
-          .outputs = outputs,
-          .label_width = kind == kSparse ? 1 : outputs};
+LossSpec Spec(const LossKind& kind, int64_t outputs) {
+  return {.outputs = outputs, .label = kind.label(outputs)};
 }
 
 Batch WithLabels(int64_t size, const std::vector<float>& labels) {

@@ -1,20 +1,12 @@
 #include "ml/loss/loss.h"
 
-#include "absl/memory/memory.h"
-#include "base/status_macros.h"
-#include "ml/kernel/loss/binary_cross_entropy.h"
-#include "ml/kernel/loss/categorical_cross_entropy.h"
 #include "ml/kernel/loss/loss_batch.h"
-#include "ml/kernel/loss/mean_squared_error.h"
 #include "ml/loss/check_labels.h"
+#include "ml/loss/loss_kinds.h"
 
 namespace parasol {
 
-absl::StatusOr<std::unique_ptr<const Loss>> Loss::Create(const job::Loss& loss,
-                                                         int64_t outputs) {
-  ASSIGN_OR_RETURN(const LossSpec spec, ResolveLoss(loss, outputs));
-  return absl::WrapUnique(new Loss(spec));
-}
+Loss::Loss(const LossSpec& spec) : spec_(spec), kind_(*KindOf(spec.loss)) {}
 
 absl::Status Loss::CheckLabels(const Batch& batch) const {
   return parasol::CheckLabels(spec_, batch);
@@ -25,21 +17,7 @@ absl::Status Loss::Compute(Device& device, const float* outputs,
                            int64_t examples, float* losses,
                            float* gradient) const {
   const LossBatch batch = {{outputs, examples, spec_.outputs}, labels, weights};
-  const LossResult out = {losses, gradient};
-  const float smoothing = static_cast<float>(spec_.label_smoothing);
-  switch (spec_.kind) {
-    case job::Loss::kSparseCategoricalCrossentropy:
-      return SparseCategoricalCrossEntropy(device, batch, smoothing, out);
-    case job::Loss::kCategoricalCrossentropy:
-      return CategoricalCrossEntropy(device, batch, smoothing, out);
-    case job::Loss::kBinaryCrossentropy:
-      return BinaryCrossEntropy(device, batch, smoothing, out);
-    case job::Loss::kMeanSquaredError:
-      return MeanSquaredError(device, batch, out);
-    case job::Loss::KIND_NOT_SET:
-      break;
-  }
-  return absl::InternalError("a loss without a kind");
+  return kind_.compute(device, spec_.loss, batch, {losses, gradient});
 }
 
 }  // namespace parasol

@@ -2,14 +2,12 @@
 #define PARASOL_ML_LOSS_LOSS_H_
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/batch.h"
+#include "ml/loss/loss_kind.h"
 #include "ml/loss/loss_spec.h"
-#include "proto/job.pb.h"
 
 namespace parasol {
 
@@ -17,13 +15,11 @@ namespace parasol {
 // from the model's outputs for it and its labels. Immutable, thread-safe.
 class Loss {
  public:
-  // Returns the loss for a model that has `outputs` outputs for one example.
-  // Errors are those of ResolveLoss().
-  static absl::StatusOr<std::unique_ptr<const Loss>> Create(
-      const job::Loss& loss, int64_t outputs);
+  // `spec` comes from ResolveLoss().
+  explicit Loss(const LossSpec& spec);
 
   // Number of labels of one example: 1 for a class number.
-  int64_t label_width() const { return spec_.label_width; }
+  int64_t label_width() const { return spec_.label.width; }
 
   // Checks the labels of `batch`.
   //   InvalidArgument  the batch has another number of labels, or a label that
@@ -43,9 +39,8 @@ class Loss {
                        int64_t examples, float* losses, float* gradient) const;
 
  private:
-  explicit Loss(const LossSpec& spec) : spec_(spec) {}
-
   const LossSpec spec_;
+  const LossKind& kind_;
 };
 
 }  // namespace parasol

@@ -1,68 +1,50 @@
 #include "ml/loss/loss_spec.h"
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "base/field_checks.h"
+#include "base/status_macros.h"
+#include "ml/loss/loss_kinds.h"
 
 namespace parasol {
 namespace {
 
-// Class numbers come as float32, which holds all integers up to here.
-constexpr int64_t kMaxClasses = int64_t{1} << 24;
-
-absl::Status Fault(const job::Loss& loss, absl::string_view what) {
-  const auto* const field =
-      job::Loss::descriptor()->FindFieldByNumber(loss.kind_case());
-  return absl::InvalidArgumentError(absl::StrCat("loss.", field->name(), what));
+const std::string& NameOf(job::Loss::KindCase field) {
+  return job::Loss::descriptor()->FindFieldByNumber(field)->name();
 }
 
-const job::CrossEntropy& CrossEntropyOf(const job::Loss& loss) {
-  switch (loss.kind_case()) {
-    case job::Loss::kSparseCategoricalCrossentropy:
-      return loss.sparse_categorical_crossentropy();
-    case job::Loss::kCategoricalCrossentropy:
-      return loss.categorical_crossentropy();
-    case job::Loss::kBinaryCrossentropy:
-      return loss.binary_crossentropy();
-    case job::Loss::kMeanSquaredError:
-    case job::Loss::KIND_NOT_SET:
-      break;
+// "a, b or c".
+std::string NamesOfAll() {
+  std::string names;
+  const absl::Span<const LossKind* const> kinds = LossKinds();
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    if (i > 0) names += i + 1 == kinds.size() ? " or " : ", ";
+    names += NameOf(kinds[i]->field);
   }
-  return job::CrossEntropy::default_instance();
-}
-
-bool IsCategorical(const job::Loss& loss) {
-  return loss.has_categorical_crossentropy() ||
-         loss.has_sparse_categorical_crossentropy();
+  return names;
 }
 
 }  // namespace
 
+const std::string& LossSpec::name() const { return NameOf(loss.kind_case()); }
+
 absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs) {
-  if (loss.kind_case() == job::Loss::KIND_NOT_SET) {
-    return absl::InvalidArgumentError(
-        "loss: no kind is chosen: sparse_categorical_crossentropy, "
-        "categorical_crossentropy, binary_crossentropy or mean_squared_error");
+  const LossKind* const kind = KindOf(loss);
+  if (kind == nullptr) {
+    return Fault("loss", absl::StrCat("no kind is chosen: ", NamesOfAll()));
   }
-  const double smoothing = CrossEntropyOf(loss).label_smoothing();
-  if (!(smoothing >= 0 && smoothing < 1)) {
-    return Fault(loss, absl::StrCat(".label_smoothing: ", smoothing,
-                                    " is not at least 0 and below 1"));
+  const std::string path = absl::StrCat("loss.", NameOf(kind->field));
+  if (kind->check != nullptr) {
+    RETURN_IF_ERROR(kind->check(path, loss));
   }
   if (outputs < 1) {
-    return Fault(loss, absl::StrCat(": the model has ", outputs, " outputs"));
+    return Fault(path, absl::StrCat("the model has ", outputs, " outputs"));
   }
-  if (IsCategorical(loss) && (outputs < 2 || outputs > kMaxClasses)) {
-    return Fault(loss, absl::StrCat(": the model has ", outputs,
-                                    " outputs, one for each class, which is "
-                                    "not in 2 to ",
-                                    kMaxClasses));
+  if (kind->check_outputs != nullptr) {
+    RETURN_IF_ERROR(kind->check_outputs(path, outputs));
   }
-  LossSpec spec;
-  spec.kind = loss.kind_case();
-  spec.label_smoothing = smoothing;
-  spec.outputs = outputs;
-  spec.label_width = loss.has_sparse_categorical_crossentropy() ? 1 : outputs;
-  return spec;
+  return LossSpec{
+      .loss = loss, .outputs = outputs, .label = kind->label(outputs)};
 }
 
 }  // namespace parasol

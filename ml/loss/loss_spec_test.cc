@@ -22,7 +22,7 @@ TEST(LossSpecTest, SparseClassesAreOneLabel) {
   const auto spec =
       ResolveLoss(Parse("sparse_categorical_crossentropy {}"), 10);
   ASSERT_OK(spec.status());
-  EXPECT_EQ(spec->label_width, 1);
+  EXPECT_EQ(spec->label.width, 1);
 }
 
 TEST(LossSpecTest, OtherLossesHaveALabelForEachOutput) {
@@ -31,7 +31,7 @@ TEST(LossSpecTest, OtherLossesHaveALabelForEachOutput) {
     SCOPED_TRACE(loss);
     const auto spec = ResolveLoss(Parse(loss), 10);
     ASSERT_OK(spec.status());
-    EXPECT_EQ(spec->label_width, 10);
+    EXPECT_EQ(spec->label.width, 10);
   }
 }
 

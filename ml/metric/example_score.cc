@@ -10,7 +10,6 @@
 namespace parasol {
 namespace {
 
-using job::Loss;
 using job::Metric;
 using Values = absl::Span<const float>;
 
@@ -110,15 +109,15 @@ ExampleScore ScoreOfPredictions(Metric::KindCase metric) {
 
 }  // namespace
 
-ExampleScore ExampleScoreOf(Metric::KindCase metric, Loss::KindCase loss) {
+ExampleScore ExampleScoreOf(Metric::KindCase metric, const LabelForm& label) {
   if (metric == Metric::kAccuracy) {
-    if (loss == Loss::kSparseCategoricalCrossentropy) return ClassIsRight;
-    if (loss == Loss::kCategoricalCrossentropy) return LikeliestClassIsRight;
+    if (label.kind == LabelForm::Kind::kClass) return ClassIsRight;
+    if (label.kind == LabelForm::Kind::kOneHot) return LikeliestClassIsRight;
     return SideIsRight;
   }
   if (metric == Metric::kLogLoss) return LogLoss;
-  return loss == Loss::kBinaryCrossentropy ? ScoreOfPredictions<Sigmoid>(metric)
-                                           : ScoreOfPredictions<Itself>(metric);
+  return label.is_probability ? ScoreOfPredictions<Sigmoid>(metric)
+                              : ScoreOfPredictions<Itself>(metric);
 }
 
 }  // namespace parasol

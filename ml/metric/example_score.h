@@ -2,6 +2,7 @@
 #define PARASOL_ML_METRIC_EXAMPLE_SCORE_H_
 
 #include "absl/types/span.h"
+#include "ml/input/feature/model_inputs.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -13,11 +14,11 @@ using ExampleScore = double (*)(absl::Span<const float> outputs,
                                 absl::Span<const float> labels);
 
 // Returns the function of `metric`, which is any metric but auc that
-// ResolveMetrics() allows with `loss`. The function of root_mean_squared_error
-// returns the square. A prediction is the sigmoid of an output with
-// binary_crossentropy, and the output itself otherwise.
+// ResolveMetrics() allows with a loss that asks for `label`. The function of
+// root_mean_squared_error returns the square. A prediction is the sigmoid of an
+// output if labels are probabilities, and the output itself otherwise.
 ExampleScore ExampleScoreOf(job::Metric::KindCase metric,
-                            job::Loss::KindCase loss);
+                            const LabelForm& label);
 
 }  // namespace parasol
 

@@ -4,42 +4,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/model_inputs.h"
 
 namespace parasol {
 namespace {
 
-using job::Loss;
 using job::Metric;
 using Metrics = std::vector<Metric::KindCase>;
 
-const std::string& LossName(Loss::KindCase loss) {
-  return Loss::descriptor()->FindFieldByNumber(loss)->name();
-}
-
 Metrics DefaultMetrics(const LossSpec& loss) {
-  switch (loss.kind) {
-    case Loss::kSparseCategoricalCrossentropy:
-    case Loss::kCategoricalCrossentropy:
-      return {Metric::kAccuracy};
-    case Loss::kBinaryCrossentropy:
-      if (loss.outputs > 1) return {Metric::kAccuracy};
-      return {Metric::kAccuracy, Metric::kAuc};
-    case Loss::kMeanSquaredError:
-      return {Metric::kRootMeanSquaredError};
-    case Loss::KIND_NOT_SET:
-      break;
-  }
-  return {};
+  if (loss.label.kind != LabelForm::Kind::kNumbers) return {Metric::kAccuracy};
+  if (!loss.label.is_probability) return {Metric::kRootMeanSquaredError};
+  if (loss.outputs > 1) return {Metric::kAccuracy};
+  return {Metric::kAccuracy, Metric::kAuc};
 }
 
-bool HasMeaning(Metric::KindCase metric, Loss::KindCase loss) {
-  const bool numbers =
-      loss == Loss::kBinaryCrossentropy || loss == Loss::kMeanSquaredError;
+bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
+  const bool numbers = label.kind == LabelForm::Kind::kNumbers;
   switch (metric) {
     case Metric::kAccuracy:
-      return loss != Loss::kMeanSquaredError;
+      return !numbers || label.is_probability;
     case Metric::kLogLoss:
-      return loss == Loss::kBinaryCrossentropy;
+      return numbers && label.is_probability;
     case Metric::kAuc:
     case Metric::kRootMeanSquaredError:
     case Metric::kMeanAbsoluteError:
@@ -56,10 +42,9 @@ absl::Status Check(Metric::KindCase metric, const LossSpec& loss) {
   if (metric == Metric::KIND_NOT_SET) {
     return absl::InvalidArgumentError("no metric is chosen");
   }
-  if (!HasMeaning(metric, loss.kind)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(NameOf(metric), " can't be computed with the loss ",
-                     LossName(loss.kind)));
+  if (!HasMeaning(metric, loss.label)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        NameOf(metric), " can't be computed with the loss ", loss.name()));
   }
   if (metric == Metric::kAuc && loss.outputs != 1) {
     return absl::InvalidArgumentError(absl::StrCat(

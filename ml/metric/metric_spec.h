@@ -14,10 +14,11 @@ namespace parasol {
 const std::string& NameOf(job::Metric::KindCase metric);
 
 // Returns the metrics that are evaluated for a model beside its loss:
-// model.metric in its order, or if that is empty the ones that suit the loss:
-//   (sparse_)categorical_crossentropy  accuracy
-//   binary_crossentropy                accuracy, and for one output auc
-//   mean_squared_error                 root_mean_squared_error
+// model.metric in its order, or if that is empty the ones that suit the form of
+// label that the loss asks for:
+//   a class, or a probability for each  accuracy
+//   other probabilities                 accuracy, and for one output auc
+//   other numbers                       root_mean_squared_error
 // Needs no device.
 //   InvalidArgument  a metric has no kind, is there twice, or has no meaning
 //                    for this loss or this number of outputs: names it.

@@ -10,15 +10,14 @@
 namespace parasol {
 
 absl::StatusOr<Metrics> Metrics::Create(const job::Model& model,
-                                        int64_t outputs) {
-  ASSIGN_OR_RETURN(const LossSpec loss, ResolveLoss(model.loss(), outputs));
+                                        const LossSpec& loss) {
   Metrics metrics(loss);
   ASSIGN_OR_RETURN(metrics.metrics_, ResolveMetrics(model, loss));
   for (const job::Metric::KindCase metric : metrics.metrics_) {
     if (metric == job::Metric::kAuc) {
       metrics.auc_.emplace_back();
     } else {
-      metrics.means_.push_back({metric, ExampleScoreOf(metric, loss.kind)});
+      metrics.means_.push_back({metric, ExampleScoreOf(metric, loss.label)});
     }
   }
   return metrics;
@@ -27,13 +26,13 @@ absl::StatusOr<Metrics> Metrics::Create(const job::Model& model,
 void Metrics::Add(const Batch& batch, absl::Span<const float> outputs) {
   const absl::Span<const float> labels = batch.labels;
   CHECK_EQ(outputs.size(), static_cast<size_t>(batch.size * loss_.outputs));
-  CHECK_EQ(labels.size(), static_cast<size_t>(batch.size * loss_.label_width));
+  CHECK_EQ(labels.size(), static_cast<size_t>(batch.size * loss_.label.width));
   for (int64_t i = 0; i < batch.size; ++i) {
     const double weight = batch.weights.empty() ? 1 : batch.weights[i];
     const auto example_outputs =
         outputs.subspan(i * loss_.outputs, loss_.outputs);
     const auto example_labels =
-        labels.subspan(i * loss_.label_width, loss_.label_width);
+        labels.subspan(i * loss_.label.width, loss_.label.width);
     for (Mean& mean : means_) {
       mean.sum += weight * mean.score(example_outputs, example_labels);
     }

@@ -1,7 +1,6 @@
 #ifndef PARASOL_ML_METRIC_METRICS_H_
 #define PARASOL_ML_METRIC_METRICS_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -21,10 +20,10 @@ namespace parasol {
 // Memory is bounded, see Auc. Not thread-safe.
 class Metrics {
  public:
-  // Returns the metrics of `model`, which has `outputs` outputs for one
-  // example. Errors are those of ResolveLoss() and ResolveMetrics().
+  // Returns the metrics of `model`, whose loss is `loss` (Graph::loss of
+  // ml/model). Errors are those of ResolveMetrics().
   static absl::StatusOr<Metrics> Create(const job::Model& model,
-                                        int64_t outputs);
+                                        const LossSpec& loss);
 
   // Adds the examples of `batch`, whose labels Loss::CheckLabels() has
   // accepted. `outputs` is [examples, outputs] of the model for `batch`.

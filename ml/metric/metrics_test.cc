@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -37,8 +38,14 @@ job::Model Parse(const std::string& text) {
   return model;
 }
 
+absl::StatusOr<Metrics> Create(const std::string& text, int64_t outputs) {
+  const job::Model model = Parse(text);
+  ASSIGN_OR_RETURN(const LossSpec loss, ResolveLoss(model.loss(), outputs));
+  return Metrics::Create(model, loss);
+}
+
 Metrics Make(const std::string& text, int64_t outputs) {
-  absl::StatusOr<Metrics> metrics = Metrics::Create(Parse(text), outputs);
+  absl::StatusOr<Metrics> metrics = Create(text, outputs);
   EXPECT_OK(metrics.status());
   return *std::move(metrics);
 }
@@ -218,7 +225,7 @@ TEST(MetricsTest, WhatHasNoMeaningIsNamed) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.want);
     EXPECT_THAT(
-        Metrics::Create(Parse(c.model), c.outputs).status(),
+        Create(c.model, c.outputs).status(),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
 }

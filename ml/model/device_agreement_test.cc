@@ -130,7 +130,7 @@ TEST_P(DeviceAgreementTest, AHundredStepsEndWhereTheCpusDo) {
   constexpr float kTolerance = 2e-4;
   const std::unique_ptr<Device> cpu = *Device::Open("cpu");
   ASSERT_OK_AND_ASSIGN(const auto on_cpu,
-                       Model::Create(ParseModel(kLayers), *cpu));
+                       Model::Create(*ResolveGraph(ParseModel(kLayers)), *cpu));
   const Trained want = Descend(*on_cpu, kSteps);
   const Trained got = Descend(*Make(ParseModel(kLayers)), kSteps);
 

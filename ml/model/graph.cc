@@ -12,9 +12,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/layer/make_layer.h"
+#include "ml/layer/layer_kinds.h"
 
 namespace parasol {
 namespace {
@@ -56,21 +57,14 @@ absl::Status CheckName(absl::string_view name) {
   return absl::OkStatus();
 }
 
-// "conv2d" of a layer that is one; empty: it is none.
-std::string KindOf(const job::Layer& layer) {
-  if (layer.kind_case() == job::Layer::KIND_NOT_SET) return "";
-  return layer.GetDescriptor()->FindFieldByNumber(layer.kind_case())->name();
-}
-
 std::string NameOf(const job::Layer& layer, int position) {
   if (!layer.name().empty()) return layer.name();
-  return absl::StrCat(KindOf(layer), "_", position);
+  return absl::StrCat(KindNameOf(layer), "_", position);
 }
 
 absl::string_view TableOf(const job::Layer& layer) {
-  if (layer.has_embedding()) return layer.embedding().table();
-  if (layer.has_embedding_bag()) return layer.embedding_bag().table();
-  return "";
+  const LayerKind& kind = *KindOf(layer);
+  return kind.table == nullptr ? "" : absl::string_view(kind.table(layer));
 }
 
 // Exactly one id for each column, unless a column may have none.
@@ -110,6 +104,7 @@ class Resolver {
     }
     RETURN_IF_ERROR(CheckUse());
     RETURN_IF_ERROR(CheckOutput());
+    RETURN_IF_ERROR(SetLoss());
     return std::move(graph_);
   }
 
@@ -181,8 +176,7 @@ class Resolver {
   }
 
   absl::Status ResolveLayer(int position) {
-    const std::string kind = KindOf(spec_.layer(position));
-    if (kind.empty()) {
+    if (KindOf(spec_.layer(position)) == nullptr) {
       return absl::InvalidArgumentError("has no kind: dense, activation, …");
     }
     job::Layer layer = spec_.layer(position);
@@ -242,12 +236,11 @@ class Resolver {
     const int64_t width = table ? graph_.tables[*table].width : 0;
     GraphNode node = {.name = spec.name(),
                       .inputs = std::move(inputs),
-                      .is_relu = spec.activation() == job::RELU,
                       .first_variable = graph_.variables.size()};
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
     RETURN_IF_ERROR(CheckShape(node.layer->output_shape())) << "output";
     if (table) {
-      RETURN_IF_ERROR(Read(graph_.tables[*table], node, spec.has_embedding()));
+      RETURN_IF_ERROR(Read(graph_.tables[*table], node));
     }
     RETURN_IF_ERROR(AddVariables(node));
     graph_.nodes.push_back(std::move(node));
@@ -268,8 +261,7 @@ class Resolver {
         absl::StrCat("table \"", name, "\" is not in model.sparse_table"));
   }
 
-  absl::Status Read(GraphTable& table, const GraphNode& node,
-                    bool needs_each_column) {
+  absl::Status Read(GraphTable& table, const GraphNode& node) {
     RETURN_IF_ERROR(CheckL2(node.layer->row_l2()));
     const auto [reader, is_first] = readers_.emplace(table.name, node.name);
     if (is_first) table.l2 = node.layer->row_l2();
@@ -283,7 +275,7 @@ class Resolver {
       if (value >= graph_.inputs.size()) continue;
       GraphInput& input = graph_.inputs[value];
       if (input.what.kind != LayerInput::Kind::kIds) continue;
-      input.needs_each_column |= needs_each_column;
+      input.needs_each_column |= node.layer->NeedsEveryId();
       const auto place = std::lower_bound(table.id_inputs.begin(),
                                           table.id_inputs.end(), input.index);
       if (place == table.id_inputs.end() || *place != input.index) {
@@ -353,6 +345,17 @@ class Resolver {
       return absl::InvalidArgumentError(
           "model.loss is not set: sparse_categorical_crossentropy {}");
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status SetLoss() {
+    const absl::StatusOr<LossSpec> loss =
+        ResolveLoss(spec_.loss(), graph_.outputs());
+    if (!loss.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("model.", loss.status().message()));
+    }
+    graph_.loss = *loss;
     return absl::OkStatus();
   }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "ml/layer/layer.h"
 #include "ml/layer/variable_spec.h"
+#include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -19,8 +20,8 @@ struct GraphInput {
   std::string name = {};
   LayerInput what = {};
   size_t index = 0;  // index in Batch::dense or Batch::ids
-  // True if each example must have exactly ids_per_example ids, because an
-  // `embedding` reads the input.
+  // True if each example must have exactly ids_per_example ids, because a layer
+  // that reads the input needs every id.
   bool needs_each_column = false;
 };
 
@@ -30,7 +31,6 @@ struct GraphNode {
   std::string name = {};
   std::shared_ptr<const Layer> layer = nullptr;
   std::vector<size_t> inputs;  // numbers of values
-  bool is_relu = false;        // the layer is a relu and nothing else
   // Index of the layer's first variable; its others follow.
   size_t first_variable = 0;
 };
@@ -46,14 +46,18 @@ struct GraphTable {
 };
 
 // A job's model after all checks: every default is filled in, every shape is
-// known.
+// known. A process resolves its job's model once and passes this value on. It
+// needs no device: the chief places the variables by it. Copies share the
+// layers.
 struct Graph {
   std::vector<GraphInput> inputs;
   std::vector<GraphNode> nodes;    // each behind the nodes that it reads
   std::vector<GraphTable> tables;  // same order as the job's
-  // Variables of all layers, one layer after another, and the l2 of each.
+  // Variables of all layers, in the order of the layers, kernel before bias,
+  // and the l2 of each.
   std::vector<VariableSpec> variables;
   std::vector<double> variable_l2;
+  LossSpec loss;
 
   size_t num_values() const { return inputs.size() + nodes.size(); }
   // Returns the node whose output is value `value`; null if the value is an
@@ -63,12 +67,14 @@ struct Graph {
   }
   // Returns the number of elements of a value for one example; 0 for ids.
   int64_t ElementsOfValue(size_t value) const;
-  // Number of elements of the last layer's output for one example.
+  // Number of elements of the last layer's output for one example, which the
+  // loss compares with labels.
   int64_t outputs() const { return ElementsOfValue(num_values() - 1); }
 };
 
 // Resolves `spec` to a graph.
-//   InvalidArgument  the spec is not a model: names the layer.
+//   InvalidArgument  the spec is not a model: names the layer, or the field of
+//                    the loss.
 absl::StatusOr<Graph> ResolveGraph(const job::Model& spec);
 
 }  // namespace parasol

@@ -1,13 +1,12 @@
 #include "ml/model/model.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "ml/layer/custom_layer.h"
 #include "ml/loss/loss.h"
 #include "ml/model/check_batch.h"
-#include "ml/model/graph.h"
 #include "ml/model/pass_executor.h"
 #include "ml/model/pass_recordings.h"
 #include "ml/model/plan.h"
@@ -35,16 +34,15 @@ bool IsRecordable(const Graph& graph, const Plan& plan) {
 
 class GraphModel final : public Model {
  public:
-  GraphModel(Graph graph, std::unique_ptr<const Loss> loss,
-             VariableMemory variables, Device& device)
+  GraphModel(Graph graph, VariableMemory variables, Device& device)
       : graph_(std::move(graph)),
         plan_(MakePlan(graph_)),
         is_recordable_(IsRecordable(graph_, plan_)),
         tables_(TablesOf(graph_)),
-        loss_(std::move(loss)),
+        loss_(graph_.loss),
         device_(device),
         memory_(std::move(variables)),
-        executor_(graph_, plan_, *loss_, memory_, device_),
+        executor_(graph_, plan_, loss_, memory_, device_),
         recordings_(device_) {}
 
   const std::vector<VariableSpec>& variables() const override {
@@ -62,7 +60,7 @@ class GraphModel final : public Model {
 
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
     RETURN_IF_ERROR(CheckBatch(graph_, batch));
-    RETURN_IF_ERROR(loss_->CheckLabels(batch));
+    RETURN_IF_ERROR(loss_.CheckLabels(batch));
     return static_cast<StagedInputs&>(staged).Load(batch);
   }
 
@@ -155,7 +153,7 @@ class GraphModel final : public Model {
   const Plan plan_;
   const bool is_recordable_;
   const std::vector<TableUse> tables_;
-  const std::unique_ptr<const Loss> loss_;
+  const Loss loss_;
   Device& device_;
   VariableMemory memory_;
   PassExecutor executor_;
@@ -165,17 +163,16 @@ class GraphModel final : public Model {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Model>> Model::Create(const job::Model& spec,
+absl::StatusOr<std::unique_ptr<Model>> Model::Create(Graph graph,
                                                      Device& device) {
-  ASSIGN_OR_RETURN(Graph graph, ResolveGraph(spec));
-  RETURN_IF_ERROR(CheckCustomLayers(spec));
-  ASSIGN_OR_RETURN(std::unique_ptr<const Loss> loss,
-                   Loss::Create(spec.loss(), graph.outputs()),
-                   _ << "model.loss");
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    RETURN_IF_ERROR(graph.nodes[i].layer->CheckCode())
+        << "model.layer[" << i << "] \"" << graph.nodes[i].name << "\"";
+  }
   ASSIGN_OR_RETURN(VariableMemory variables,
                    VariableMemory::Create(graph.variables, device));
-  return std::make_unique<GraphModel>(std::move(graph), std::move(loss),
-                                      std::move(variables), device);
+  return std::make_unique<GraphModel>(std::move(graph), std::move(variables),
+                                      device);
 }
 
 }  // namespace parasol

@@ -14,7 +14,7 @@
 #include "ml/device/device.h"
 #include "ml/input/feature/batch.h"
 #include "ml/layer/variable_spec.h"
-#include "proto/job.pb.h"
+#include "ml/model/graph.h"
 
 namespace parasol {
 
@@ -72,15 +72,17 @@ struct EvaluatedBatch {
   absl::Span<const float> outputs;
 };
 
-// A model built from the job, on one device. Variables are numbered as
-// VariablesOf(spec) lists them, tables as in spec.sparse_table. It keeps the
-// memory of its activations for the largest batch that it has seen, so a step
-// of the same size allocates nothing. Not thread-safe; one thread at a time.
+// A model built from the job, on one device. Variables and tables are numbered
+// as in its Graph. It keeps the memory of its activations for the largest batch
+// that it has seen, so a step of the same size allocates nothing. Not
+// thread-safe; one thread at a time.
 class Model {
  public:
-  // Builds the model of `spec` on `device`.
-  //   InvalidArgument  the spec is not a model: names the layer.
-  static absl::StatusOr<std::unique_ptr<Model>> Create(const job::Model& spec,
+  // Builds the model of `graph` on `device`.
+  //   FailedPrecondition  this program lacks the code of a custom layer: names
+  //                       layer and type, and what to do.
+  //   ResourceExhausted   the device is full.
+  static absl::StatusOr<std::unique_ptr<Model>> Create(Graph graph,
                                                        Device& device);
   virtual ~Model() = default;
 

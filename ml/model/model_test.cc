@@ -258,11 +258,16 @@ TEST_P(ModelTest, GradientDescentLearnsExclusiveOr) {
   EXPECT_LT(last.loss_sum, first.loss_sum / 10);
 }
 
-TEST_P(ModelTest, WhatIsNotAModelIsRefused) {
-  EXPECT_THAT(
-      Model::Create(Classifier("input_shape: 2 layer { dense { units: -1 } }"),
-                    device()),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("layer[0]")));
+TEST_P(ModelTest, ALayerWhoseCodeIsNotLinkedInIsNamed) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      ResolveGraph(Classifier("input_shape: 2 layer { dense { units: 2 } } "
+                              "layer { name: 'cross' custom { "
+                              "type: 'elsewhere' output_shape: 2 } }")));
+  EXPECT_THAT(Model::Create(graph, device()),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("model.layer[1] \"cross\""),
+                             HasSubstr("\"elsewhere\""))));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModelTest, DevicesUnderTest(), DeviceName);

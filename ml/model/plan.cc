@@ -40,7 +40,7 @@ class ForwardPlanner {
   // Lets the producer of what `node` reads compute it too, if it is a relu and
   // nobody else reads that. False: it can't.
   bool Join(const GraphNode& node, Plan& plan) const {
-    if (!node.is_relu) return false;
+    if (!node.layer->IsRelu()) return false;
     size_t value = node.inputs[0];
     const GraphNode* producer = graph_.Producer(value);
     while (producer != nullptr && producer->layer->IsView() &&

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"

@@ -7,10 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
-// Sets `spec.field` to `value` unless it is set.
-#define PARASOL_SET_DEFAULT(spec, field, value) \
-  if (!(spec).has_##field()) (spec).set_##field(value)
-
 namespace parasol {
 
 // Sets an epsilon that is unset or 0 to Keras's default: Keras's optimizers

@@ -5,9 +5,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/optimizer/schedule_kind.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
+
+// Returns all kinds of schedules, each once.
+absl::Span<const ScheduleKind* const> ScheduleKinds();
+
+// Sets the unset fields of the chosen schedule's message to Keras's defaults.
+void FillDefaults(job::LearningRateSchedule& schedule);
 
 // Checks that every number of `schedule` is in its range.
 //   InvalidArgument  "<kind>.<field> is <value>; …".
@@ -35,7 +43,8 @@ class LearningRate {
       : initial_(initial), schedule_(schedule) {}
 
   double initial_;
-  job::LearningRateSchedule schedule_;
+  job::LearningRateSchedule schedule_;  // defaults are filled in
+  const ScheduleKind* kind_ = nullptr;  // null: the rate is constant
 };
 
 }  // namespace parasol

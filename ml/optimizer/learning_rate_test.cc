@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "proto/job.pb.h"
@@ -18,6 +19,7 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
+using ::testing::UnorderedElementsAreArray;
 
 job::LearningRateSchedule Schedule(const std::string& textproto) {
   job::LearningRateSchedule schedule;
@@ -35,6 +37,20 @@ void ExpectRates(double initial, const std::string& textproto,
   std::vector<double> got;
   for (const int64_t step : steps) got.push_back(rate.At(step));
   EXPECT_THAT(got, Pointwise(DoubleNear(1e-15), want)) << textproto;
+}
+
+TEST(ScheduleKindsTest, EveryKindOfAJobsScheduleIsInTheListOnce) {
+  const auto& kinds =
+      *job::LearningRateSchedule::descriptor()->FindOneofByName("kind");
+  std::vector<int> fields;
+  for (int i = 0; i < kinds.field_count(); ++i) {
+    fields.push_back(kinds.field(i)->number());
+  }
+  std::vector<int> listed;
+  for (const ScheduleKind* const kind : ScheduleKinds()) {
+    listed.push_back(kind->field);
+  }
+  EXPECT_THAT(listed, UnorderedElementsAreArray(fields));
 }
 
 TEST(LearningRateTest, IsConstantWithoutAKind) {

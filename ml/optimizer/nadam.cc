@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"

@@ -6,7 +6,7 @@
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/model/variables_of.h"
+#include "ml/model/graph.h"
 #include "ml/zoo/example_models.h"
 #include "ml/zoo/resnet_cifar.h"
 #include "proto/job.pb.h"
@@ -15,11 +15,11 @@ namespace parasol::zoo {
 namespace {
 
 int64_t TrainedElements(const job::Model& model) {
-  const auto variables = VariablesOf(model);
-  EXPECT_OK(variables);
-  if (!variables.ok()) return 0;
+  const auto graph = ResolveGraph(model);
+  EXPECT_OK(graph);
+  if (!graph.ok()) return 0;
   int64_t elements = 0;
-  for (const VariableSpec& variable : *variables) {
+  for (const VariableSpec& variable : graph->variables) {
     if (variable.trained) elements += variable.elements();
   }
   return elements;

@@ -5,9 +5,9 @@
 
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "cluster/rows/row_checkpoint.h"
+#include "cluster/rows/row_snapshot.h"
 #include "ps/dense/array_pool.h"
-#include "ps/rows/row_checkpoint.h"
-#include "ps/rows/row_snapshot.h"
 #include "ps/shard/dedup_window.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_writer.h"

@@ -10,7 +10,7 @@ namespace parasol {
 
 // The unit in which figures are written: "GB/s" is 1e-9 bytes per second.
 struct Unit {
-  std::string name;
+  const char* name = "";
   double scale = 1;
 };
 

@@ -1,10 +1,12 @@
 #include "tests/benchmark/training_step.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "ml/initializer/initializer.h"
 #include "ml/layer/variable_spec.h"
+#include "ml/model/graph.h"
 
 namespace parasol {
 namespace {
@@ -31,7 +33,8 @@ uint64_t LargestId(const Batch& batch) {
 absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(
     const job::Model& spec, const Batch& batch, Device& device) {
   std::unique_ptr<TrainingStep> step(new TrainingStep(batch));
-  ASSIGN_OR_RETURN(step->model_, Model::Create(spec, device));
+  ASSIGN_OR_RETURN(Graph graph, ResolveGraph(spec));
+  ASSIGN_OR_RETURN(step->model_, Model::Create(std::move(graph), device));
   RETURN_IF_ERROR(step->Initialize());
   return step;
 }

@@ -207,7 +207,8 @@ class LoneWorkerTest : public testing::TestWithParam<const FieldDescriptor*> {
     durable::CheckpointManifest manifest;
     manifest.set_run_id(kRun);
     manifest.set_global_step(step);
-    Local()->Describe(manifest);
+    *manifest.mutable_job() = job_;
+    Local()->contents().AddTo(manifest);
     *manifest.add_file() = *write(absl::StrCat(directory, "/shard.sst"));
     EXPECT_OK(store.Commit(directory, manifest));
     return store.PathOf(step);
@@ -254,28 +255,64 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, LoneWorkerTest,
                            return std::string(info.param->name());
                          });
 
-TEST(LoneWorker, RowsOfAnotherWidthAreRefused) {
-  job::Job job = MakeJob(job::Optimizer::descriptor()->FindFieldByName("sgd"));
-  const auto three = LocalParameters::Create({}, job);
-  ASSERT_OK(three);
-  CheckpointStore store = *CheckpointStore::OpenForWriting(
-      absl::StrCat(testing::TempDir(), "/lone_worker_width"));
+// A checkpoint of `parameters`, whose job is `job`.
+std::unique_ptr<CheckpointReader> SaveToRead(const LocalParameters& parameters,
+                                             const job::Job& job) {
+  CheckpointStore store = *CheckpointStore::OpenForWriting(absl::StrCat(
+      testing::TempDir(), "/",
+      testing::UnitTest::GetInstance()->current_test_info()->name()));
   const std::string directory = *store.Begin(1);
   durable::CheckpointManifest manifest;
   manifest.set_global_step(1);
-  (*three)->Describe(manifest);
+  *manifest.mutable_job() = job;
+  parameters.contents().AddTo(manifest);
   auto writer = *ShardWriter::Create(absl::StrCat(directory, "/shard.sst"));
-  ASSERT_OK((*three)->Save(*writer));
+  EXPECT_OK(parameters.Save(*writer));
   *manifest.add_file() = *writer->Finish();
-  ASSERT_OK(store.Commit(directory, manifest));
-  const auto checkpoint = CheckpointReader::Open(store.PathOf(1));
-  ASSERT_OK(checkpoint);
+  EXPECT_OK(store.Commit(directory, manifest));
+  return *CheckpointReader::Open(store.PathOf(1));
+}
+
+job::Job SgdJob() {
+  return MakeJob(job::Optimizer::descriptor()->FindFieldByName("sgd"));
+}
+
+TEST(LoneWorker, RowsOfAnotherWidthAreRefused) {
+  job::Job job = SgdJob();
+  const auto three = *LocalParameters::Create({}, job);
+  const auto checkpoint = SaveToRead(*three, job);
   job.mutable_model()->mutable_sparse_table(0)->set_width(4);
-  const auto four = LocalParameters::Create({}, job);
-  ASSERT_OK(four);
-  EXPECT_THAT((*four)->Restore(**checkpoint),
+  const auto four = *LocalParameters::Create({}, job);
+  EXPECT_THAT(four->Restore(*checkpoint),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       testing::HasSubstr("users has rows of width 3")));
+                       testing::HasSubstr("users of width 3, the job has "
+                                          "users of width 4")));
+}
+
+TEST(LoneWorker, ALargerVariableIsNotRestoredInPart) {
+  const job::Job job = SgdJob();
+  std::vector<VariableSpec> variables = MakeVariables();
+  const auto all = *LocalParameters::Create(variables, job);
+  const auto checkpoint = SaveToRead(*all, job);
+  variables[0].shape = {kElements - 1};
+  const auto fewer = *LocalParameters::Create(variables, job);
+  EXPECT_THAT(fewer->Restore(*checkpoint),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("kernel [10], the job has kernel "
+                                          "[9]")));
+}
+
+TEST(LoneWorker, SlotsOfAnotherOptimizerAreNotRestored) {
+  job::Job job = SgdJob();
+  job.mutable_optimizer()->mutable_sgd()->set_momentum(.9);
+  const auto with_momentum = *LocalParameters::Create(MakeVariables(), job);
+  const auto checkpoint = SaveToRead(*with_momentum, job);
+  job.mutable_optimizer()->mutable_adagrad();
+  const auto other = *LocalParameters::Create(MakeVariables(), job);
+  EXPECT_THAT(other->Restore(*checkpoint),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       testing::HasSubstr("optimizer sgd, the job has "
+                                          "optimizer adagrad")));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
@@ -18,10 +19,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
-#include "ml/input/feature/model_inputs.h"
-#include "ml/input/input_pipeline.h"
+#include "ml/evaluation/model_evaluation.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
-#include "ml/model/outputs_of.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "tests/cluster/cluster_runs.h"
@@ -223,33 +223,28 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   const job::Job job = RatingsJob(100);
   const double evaluated = Train(job, "evaluated", 2, 1);
   auto device = *Device::Open("cpu");
-  auto model = *Model::Create(job.model(), *device);
+  const Graph graph = *ResolveGraph(job.model());
+  auto model = *Model::Create(graph, *device);
   auto parameters = *LocalParameters::Create(model->variables(), job);
   ASSERT_OK(parameters->Restore(*Newest("evaluated")));
   for (size_t i = 0; i < model->variables().size(); ++i) {
     ASSERT_OK(parameters->Pull({{i, model->HostValue(i)}})->Wait());
     ASSERT_OK(model->Upload(i));
   }
-  InputOptions options;
-  options.data_dir = RatingsDirectory();
-  auto input = *InputPipeline::Open(
-      job.eval(), *ModelInputsOf(job.model(), *OutputsOf(job.model())),
-      options);
-  const auto staged = model->NewStagedBatch();
-  BatchResult sum;
-  while (const Batch* batch = *input->Next()) {
-    ASSERT_OK(model->Stage(*batch, *staged));
-    ParameterClient::PullRequest pull;
-    for (const StagedBatch::Rows& rows : staged->rows()) {
-      pull.rows.push_back({rows.table, rows.ids, rows.values});
-    }
-    ASSERT_OK(parameters->Pull(pull)->Wait());
-    const auto result = model->Evaluate(*staged);
-    ASSERT_OK(result);
-    sum.examples += result->result.examples;
-    sum.loss_sum += result->result.loss_sum;
-  }
-  EXPECT_EQ(sum.loss_sum / sum.examples, evaluated);
+  const auto evaluation = *ModelEvaluation::Open(
+      job.model(), graph.loss, job.eval(), RatingsDirectory());
+  const auto found = evaluation->Run(
+      *model,
+      [&](absl::Span<const StagedBatch::Rows> tables) {
+        ParameterClient::PullRequest pull;
+        for (const StagedBatch::Rows& rows : tables) {
+          pull.rows.push_back({rows.table, rows.ids, rows.values});
+        }
+        return parameters->Pull(pull)->Wait();
+      },
+      [] { return false; });
+  ASSERT_OK(found);
+  EXPECT_EQ(found->loss, evaluated);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "cluster/job/job_file.h"
 #include "deploy/local/loopback_ports.h"
 #include "ml/input/format/idx_writer.h"
+#include "ml/model/graph.h"
 
 namespace parasol {
 namespace {
@@ -127,6 +128,8 @@ wire::Task TestCluster::NewTask(const std::string& role, int index) {
 absl::Status TestCluster::StartChief() {
   ChiefTaskOptions options;
   options.job = job_;
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
+  options.variables = graph.variables;
   for (int i = 0; i < num_ps_; ++i) options.ps[i] = Address("ps", i);
   for (int i = 0; i < num_workers_; ++i) {
     options.workers[i] = Address("worker", i);

@@ -1,6 +1,5 @@
 #include "ml/input/feature/model_inputs.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -18,23 +17,6 @@ int64_t ElementsOf(const job::DenseInput& dense) {
   return elements;
 }
 
-LabelForm LabelFormOf(const job::Model& model, int64_t outputs) {
-  switch (model.loss().kind_case()) {
-    case job::Loss::kCategoricalCrossentropy:
-      return {.kind = LabelForm::Kind::kOneHot,
-              .width = std::max<int64_t>(outputs, 1)};
-    case job::Loss::kBinaryCrossentropy:
-    case job::Loss::kMeanSquaredError:
-      return {.kind = LabelForm::Kind::kNumbers,
-              .width = std::max<int64_t>(outputs, 1),
-              .is_probability = model.loss().has_binary_crossentropy()};
-    case job::Loss::kSparseCategoricalCrossentropy:
-    case job::Loss::KIND_NOT_SET:
-      break;
-  }
-  return {.kind = LabelForm::Kind::kClass, .classes = outputs};
-}
-
 absl::Status NotOfClass(double number, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("label ", number, " ", what));
 }
@@ -42,7 +24,7 @@ absl::Status NotOfClass(double number, absl::string_view what) {
 }  // namespace
 
 absl::StatusOr<ModelInputs> ModelInputsOf(const job::Model& model,
-                                          int64_t outputs) {
+                                          const LabelForm& label) {
   ModelInputs inputs;
   inputs.inputs.assign(model.input().begin(), model.input().end());
   if (inputs.inputs.empty() && model.input_shape_size() > 0) {
@@ -66,7 +48,7 @@ absl::StatusOr<ModelInputs> ModelInputsOf(const job::Model& model,
       input.mutable_dense()->add_shape(input.dense().column_size());
     }
   }
-  inputs.label = LabelFormOf(model, outputs);
+  inputs.label = label;
   return inputs;
 }
 

@@ -13,7 +13,7 @@
 
 namespace parasol {
 
-// The form of label that a model's loss asks for.
+// The form of label that a model's loss asks for. A class has the width 1.
 struct LabelForm {
   enum class Kind {
     kClass,  // the number of a class, as one float
@@ -36,12 +36,11 @@ struct ModelInputs {
 };
 
 // Returns what `model` reads of an example; its input_shape counts as the one
-// dense input that it is short for. `outputs` is the number of outputs per
-// example (OutputsOf() of ml/model), or 0 where data is read without layers: a
-// label is then one number, and the number of classes is not known.
+// dense input that it is short for. `label` is the form of label that its loss
+// asks for (Graph::loss of ml/model).
 //   InvalidArgument  the model has no input, or an input has no form.
 absl::StatusOr<ModelInputs> ModelInputsOf(const job::Model& model,
-                                          int64_t outputs);
+                                          const LabelForm& label);
 
 // Returns true if `input` names no column, or names just `column` without a
 // transformation.

@@ -1,6 +1,8 @@
 #ifndef PARASOL_ML_INPUT_TESTING_READ_ALL_H_
 #define PARASOL_ML_INPUT_TESTING_READ_ALL_H_
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -12,6 +14,7 @@
 #include "ml/input/feature/batch.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/loss/loss_kinds.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -25,12 +28,15 @@ Message FromText(const std::string& text) {
 }
 
 // Returns what the model reads that `text` describes, whose last layer, if it
-// has any, is dense.
+// has any, is dense. A label is a class number if it has no loss.
 inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
   const auto model = FromText<job::Model>(text);
   const int64_t outputs =
       model.layer().empty() ? 0 : model.layer().rbegin()->dense().units();
-  return ModelInputsOf(model, outputs);
+  LabelForm label = {.kind = LabelForm::Kind::kClass, .classes = outputs};
+  if (model.has_loss()) label = KindOf(model.loss())->label(outputs);
+  label.width = std::max<int64_t>(label.width, 1);
+  return ModelInputsOf(model, label);
 }
 
 // Returns the whole data set, whose files are in the test's directory, as one

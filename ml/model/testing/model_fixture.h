@@ -15,6 +15,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "ml/model/testing/correct_examples.h"
 
@@ -54,7 +55,7 @@ class ModelTestBase : public DeviceTest {
  protected:
   std::unique_ptr<Model> Make(const job::Model& spec) {
     absl::StatusOr<std::unique_ptr<Model>> model =
-        Model::Create(spec, device());
+        Model::Create(ResolveGraph(spec).value(), device());
     EXPECT_OK(model);
     return *std::move(model);
   }

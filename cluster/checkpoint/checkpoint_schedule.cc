@@ -1,0 +1,44 @@
+#include "cluster/checkpoint/checkpoint_schedule.h"
+
+#include <algorithm>
+
+namespace parasol {
+
+CheckpointSchedule::CheckpointSchedule(const job::CheckpointPolicy& policy,
+                                       std::optional<int64_t> newest_step,
+                                       absl::Time now)
+    : every_steps_(policy.every_steps()),
+      every_(policy.every_seconds() > 0 ? absl::Seconds(policy.every_seconds())
+                                        : absl::InfiniteDuration()),
+      newest_step_(newest_step),
+      written_at_(now) {}
+
+bool CheckpointSchedule::IsDue(int64_t step, absl::Time now) const {
+  if (!MayTry(now)) return false;
+  const int64_t newest = newest_step_.value_or(0);
+  if (step <= newest) return false;
+  const bool by_steps =
+      every_steps_ > 0 && step / every_steps_ > newest / every_steps_;
+  return by_steps || now - written_at_ >= every_;
+}
+
+void CheckpointSchedule::Written(int64_t step, absl::Time now) {
+  newest_step_ = step;
+  written_at_ = now;
+  next_try_ = absl::InfinitePast();
+  failures_ = 0;
+}
+
+void CheckpointSchedule::Failed(absl::Time now) {
+  const absl::Duration backoff =
+      absl::Seconds(1) * (1 << std::min(failures_, 10));
+  next_try_ = now + std::min(backoff, kMaxBackoff);
+  ++failures_;
+}
+
+void CheckpointSchedule::StartOver() {
+  next_try_ = absl::InfinitePast();
+  failures_ = 0;
+}
+
+}  // namespace parasol

@@ -1,0 +1,150 @@
+#include "cluster/checkpoint/resume.h"
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/util/message_differencer.h"
+
+namespace parasol {
+namespace {
+
+using ::google::protobuf::FieldDescriptor;
+using ::google::protobuf::util::MessageDifferencer;
+
+std::string Describe(const durable::CheckpointVariable& variable) {
+  return absl::StrCat(variable.name(), " [",
+                      absl::StrJoin(variable.shape(), ", "), "]");
+}
+
+std::string Describe(const durable::CheckpointTable& table) {
+  return absl::StrCat(table.name(), " of width ", table.width());
+}
+
+template <typename VariableOrTable>
+std::string SlotsOf(const VariableOrTable& entry) {
+  if (entry.slot().empty()) return "no slots";
+  return absl::StrCat("slots ", absl::StrJoin(entry.slot(), ", "));
+}
+
+absl::Status Differs(absl::string_view was, absl::string_view is) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("the checkpoint has ", was, ", the job has ", is,
+                   ": use another checkpoint directory for another model"));
+}
+
+// `kind`: "variables".
+template <typename Was, typename Is>
+absl::Status CheckSame(absl::string_view kind, const Was& was, const Is& is) {
+  if (was.size() != static_cast<int>(is.size())) {
+    return Differs(absl::StrCat(was.size(), " ", kind),
+                   absl::StrCat(is.size()));
+  }
+  for (int i = 0; i < was.size(); ++i) {
+    if (Describe(was[i]) != Describe(is[i])) {
+      return Differs(Describe(was[i]), Describe(is[i]));
+    }
+    if (SlotsOf(was[i]) != SlotsOf(is[i])) {
+      return Differs(SlotsOf(was[i]), SlotsOf(is[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::string KindOf(const job::Optimizer& optimizer) {
+  const FieldDescriptor* const kind =
+      job::Optimizer::descriptor()->FindFieldByNumber(optimizer.kind_case());
+  return kind == nullptr ? "no optimizer"
+                         : absl::StrCat("optimizer ", kind->name());
+}
+
+bool HasSameField(const job::Job& a, const job::Job& b,
+                  const FieldDescriptor* field) {
+  MessageDifferencer differencer;
+  return differencer.CompareWithFields(a, b, {field}, {field});
+}
+
+std::string NewRunId() {
+  absl::BitGen random;
+  return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
+}
+
+}  // namespace
+
+absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
+                                     const job::Job& job,
+                                     const CheckpointContents& contents) {
+  ResumedRun run;
+  ASSIGN_OR_RETURN(run.checkpoint, FindCheckpoint(store));
+  if (!run.checkpoint) {
+    run.run_id = NewRunId();
+    LOG(INFO) << "new run " << run.run_id;
+    return run;
+  }
+  const durable::CheckpointManifest& checkpoint = *run.checkpoint;
+  const std::string path = store.PathOf(checkpoint.global_step());
+  RETURN_IF_ERROR(CheckResumable(checkpoint, job, contents)) << path;
+  run.run_id = checkpoint.run_id();
+  run.is_complete = IsComplete(checkpoint, job);
+  LOG(INFO) << "resuming run " << run.run_id << " from " << path;
+  const std::string changed = ChangedFields(checkpoint, job);
+  if (!changed.empty()) {
+    LOG(INFO) << "the job differs from the checkpoint's in: " << changed;
+  }
+  return run;
+}
+
+absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
+    const CheckpointStore& store) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> newest, store.NewestIntact());
+  if (newest) return store.ReadManifest(*newest);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+  if (steps.empty()) return std::nullopt;
+  return absl::DataLossError(absl::StrCat(
+      "checkpoint directory ", store.directory(), ": none of its ",
+      steps.size(), " checkpoints is intact; move them away to start anew"));
+}
+
+absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
+                            const job::Job& job,
+                            const CheckpointContents& contents) {
+  const job::Optimizer& was = checkpoint.job().optimizer();
+  if (was.kind_case() != job.optimizer().kind_case()) {
+    return Differs(KindOf(was), KindOf(job.optimizer()));
+  }
+  RETURN_IF_ERROR(
+      CheckSame("variables", checkpoint.variable(), contents.variables));
+  return CheckSame("sparse tables", checkpoint.table(), contents.tables);
+}
+
+bool IsComplete(const durable::CheckpointManifest& checkpoint,
+                const job::Job& job) {
+  if (!checkpoint.final()) return false;
+  if (job.end().has_steps() && checkpoint.global_step() >= job.end().steps()) {
+    return true;
+  }
+  // How many steps an epoch has is not known here: it ended as it would now.
+  return MessageDifferencer::Equals(checkpoint.job().end(), job.end()) &&
+         checkpoint.job().train().batch_size() == job.train().batch_size();
+}
+
+std::string ChangedFields(const durable::CheckpointManifest& checkpoint,
+                          const job::Job& job) {
+  std::vector<std::string> changed;
+  const auto* descriptor = job::Job::descriptor();
+  for (int i = 0; i < descriptor->field_count(); ++i) {
+    const FieldDescriptor* field = descriptor->field(i);
+    if (!HasSameField(checkpoint.job(), job, field)) {
+      changed.push_back(field->name());
+    }
+  }
+  return absl::StrJoin(changed, ", ");
+}
+
+}  // namespace parasol

@@ -1,0 +1,61 @@
+#ifndef PARASOL_CLUSTER_CHECKPOINT_RESUME_H_
+#define PARASOL_CLUSTER_CHECKPOINT_RESUME_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/job.pb.h"
+#include "storage/checkpoint_store.h"
+
+// The start of a chief, or of a worker without a cluster: the run with which it
+// goes on, and the checks on the checkpoints that it finds.
+namespace parasol {
+
+// The run with which a job goes on.
+struct ResumedRun {
+  std::string run_id;
+  // The newest intact checkpoint; nullopt in a new run.
+  std::optional<durable::CheckpointManifest> checkpoint;
+  // True if that checkpoint is the last one of the job: nothing is left to
+  // train.
+  bool is_complete = false;
+};
+
+// Returns the run of the newest intact checkpoint in `store`, or a new run if
+// there is none, and logs which it is and what has changed in the job. Errors
+// are those of FindCheckpoint() and CheckResumable().
+absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
+                                     const job::Job& job,
+                                     const CheckpointContents& contents);
+
+// Returns the manifest of the newest intact checkpoint; nullopt if the
+// directory is empty.
+//   DataLoss  there are checkpoints, but none is intact: a new run would bury
+//             what can perhaps be saved.
+absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
+    const CheckpointStore& store);
+
+// Returns OK if `job`, whose checkpoints have `contents`, can train on from the
+// checkpoint. Learning rates, the end and the like may differ.
+//   InvalidArgument  the message names the first difference.
+absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
+                            const job::Job& job,
+                            const CheckpointContents& contents);
+
+// Returns true if nothing is left to train: the checkpoint is the last one of a
+// job with this end.
+bool IsComplete(const durable::CheckpointManifest& checkpoint,
+                const job::Job& job);
+
+// Returns the top-level fields of the job that differ from the checkpoint's,
+// for the log: "end, optimizer". Empty if the jobs are the same.
+std::string ChangedFields(const durable::CheckpointManifest& checkpoint,
+                          const job::Job& job);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_CHECKPOINT_RESUME_H_

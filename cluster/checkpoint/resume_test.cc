@@ -1,0 +1,199 @@
+#include "cluster/checkpoint/resume.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+durable::CheckpointVariable Variable(const std::string& name,
+                                     std::vector<int64_t> shape,
+                                     std::vector<std::string> slots) {
+  durable::CheckpointVariable variable;
+  variable.set_name(name);
+  for (int64_t size : shape) variable.add_shape(size);
+  for (const std::string& slot : slots) variable.add_slot(slot);
+  return variable;
+}
+
+job::Job AdamJob() {
+  job::Job job;
+  job.mutable_optimizer()->mutable_adam()->set_learning_rate(0.001);
+  job.mutable_end()->set_epochs(1);
+  job.mutable_train()->set_batch_size(64);
+  return job;
+}
+
+durable::CheckpointManifest AdamCheckpoint() {
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(100);
+  *manifest.mutable_job() = AdamJob();
+  *manifest.add_variable() = Variable("kernel", {2, 3}, {"m", "v"});
+  *manifest.add_variable() = Variable("bias", {3}, {"m", "v"});
+  manifest.add_file();
+  manifest.add_file();
+  manifest.set_final(true);
+  return manifest;
+}
+
+std::vector<durable::CheckpointVariable> AdamVariables() {
+  return {Variable("kernel", {2, 3}, {"m", "v"}),
+          Variable("bias", {3}, {"m", "v"})};
+}
+
+TEST(Resume, TheSameModelIsResumableWithAnotherLearningRateAndEnd) {
+  job::Job job = AdamJob();
+  job.mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
+  job.mutable_end()->set_steps(1000);
+  EXPECT_OK(CheckResumable(AdamCheckpoint(), job, {AdamVariables(), {}}));
+  EXPECT_EQ(ChangedFields(AdamCheckpoint(), job), "optimizer, end");
+}
+
+TEST(Resume, AnotherModelIsRefusedByItsFirstDifference) {
+  job::Job sgd;
+  sgd.mutable_optimizer()->mutable_sgd();
+  EXPECT_THAT(
+      CheckResumable(AdamCheckpoint(), sgd, {AdamVariables(), {}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("optimizer adam"), HasSubstr("optimizer sgd"))));
+  EXPECT_THAT(
+      CheckResumable(AdamCheckpoint(), AdamJob(),
+                     {.variables = {Variable("kernel", {2, 4}, {"m", "v"}),
+                                    Variable("bias", {3}, {"m", "v"})}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("kernel [2, 3]"), HasSubstr("kernel [2, 4]"))));
+  EXPECT_THAT(CheckResumable(AdamCheckpoint(), AdamJob(), {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("2 variables, the job has 0")));
+  EXPECT_THAT(CheckResumable(
+                  AdamCheckpoint(), AdamJob(),
+                  {.variables = {Variable("kernel", {2, 3}, {"m", "v", "vhat"}),
+                                 Variable("bias", {3}, {"m", "v", "vhat"})}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("slots m, v, vhat")));
+}
+
+TEST(Resume, ACheckpointWithoutAnOptimizerIsRefused) {
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  checkpoint.clear_job();
+  EXPECT_THAT(
+      CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {}}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("has no optimizer, the job has optimizer adam")));
+}
+
+TEST(Resume, IsCompleteAfterTheFinalCheckpointOfTheSameEnd) {
+  struct Case {
+    std::string name;
+    std::function<void(durable::CheckpointManifest&, job::Job&)> change;
+    bool want;
+  };
+  const Case cases[] = {
+      {"the same job", [](auto&, auto&) {}, true},
+      {"not final", [](auto& m, auto&) { m.set_final(false); }, false},
+      {"more epochs", [](auto&, auto& j) { j.mutable_end()->set_epochs(2); },
+       false},
+      {"smaller batches",
+       [](auto&, auto& j) { j.mutable_train()->set_batch_size(32); }, false},
+      {"fewer steps than done",
+       [](auto&, auto& j) { j.mutable_end()->set_steps(99); }, true},
+      {"more steps", [](auto&, auto& j) { j.mutable_end()->set_steps(101); },
+       false},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    durable::CheckpointManifest manifest = AdamCheckpoint();
+    job::Job job = AdamJob();
+    c.change(manifest, job);
+    EXPECT_EQ(IsComplete(manifest, job), c.want);
+  }
+}
+
+TEST(Resume, ATableOfAnotherWidthOrOptimizerIsNamed) {
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  durable::CheckpointTable& was = *checkpoint.add_table();
+  was.set_name("users");
+  was.set_width(16);
+  was.add_slot("accumulator");
+  durable::CheckpointTable is = was;
+  EXPECT_OK(CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {is}}));
+  is.set_width(8);
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {is}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("users of width 16, the job has users of "
+                                 "width 8")));
+  is.set_width(16);
+  is.clear_slot();
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {is}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("slots accumulator")));
+  EXPECT_THAT(CheckResumable(checkpoint, AdamJob(), {AdamVariables(), {}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("1 sparse tables")));
+}
+
+class FindCheckpointTest : public testing::Test {
+ protected:
+  FindCheckpointTest() { std::filesystem::remove_all(directory_); }
+
+  CheckpointStore Store() {
+    auto store = CheckpointStore::OpenForWriting(directory_);
+    EXPECT_OK(store);
+    return *std::move(store);
+  }
+
+  const std::string directory_ = testing::TempDir() + "/find_checkpoint_test";
+};
+
+TEST_F(FindCheckpointTest, AnEmptyDirectoryHasNone) {
+  ASSERT_OK_AND_ASSIGN(auto found, FindCheckpoint(Store()));
+  EXPECT_FALSE(found.has_value());
+}
+
+TEST_F(FindCheckpointTest, ARunGoesOnWithItsNewestCheckpoint) {
+  CheckpointStore store = Store();
+  ASSERT_OK_AND_ASSIGN(const ResumedRun first,
+                       ResumeRun(store, AdamJob(), {AdamVariables(), {}}));
+  EXPECT_FALSE(first.checkpoint.has_value());
+  EXPECT_FALSE(first.is_complete);
+  durable::CheckpointManifest manifest = AdamCheckpoint();
+  manifest.clear_file();
+  manifest.set_run_id(first.run_id);
+  ASSERT_OK_AND_ASSIGN(const std::string working, store.Begin(100));
+  ASSERT_OK(store.Commit(working, manifest));
+
+  ASSERT_OK_AND_ASSIGN(const ResumedRun second,
+                       ResumeRun(store, AdamJob(), {AdamVariables(), {}}));
+  EXPECT_EQ(second.run_id, first.run_id);
+  EXPECT_EQ(second.checkpoint->global_step(), 100);
+  EXPECT_TRUE(second.is_complete);
+  EXPECT_THAT(ResumeRun(store, AdamJob(), {}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(store.PathOf(100))));
+}
+
+TEST_F(FindCheckpointTest, DamagedCheckpointsAloneStartNoNewRun) {
+  CheckpointStore store = Store();
+  ASSERT_OK_AND_ASSIGN(std::string working, store.Begin(5));
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(5);
+  ASSERT_OK(store.Commit(working, manifest));
+  for (const auto& file :
+       std::filesystem::directory_iterator(store.PathOf(5))) {
+    std::ofstream(file.path(), std::ios::app) << "rot";
+  }
+  EXPECT_THAT(FindCheckpoint(store),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(directory_)));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,25 @@
+#include "cluster/checkpoint/store_checkpoint.h"
+
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+
+absl::Status StoreCheckpoint(CheckpointStore& store,
+                             durable::CheckpointManifest manifest,
+                             int max_to_keep, WriteShardFiles write_files) {
+  ASSIGN_OR_RETURN(const std::string directory,
+                   store.Begin(manifest.global_step()));
+  absl::Status status = write_files(directory, manifest);
+  if (status.ok()) status = store.Commit(directory, manifest);
+  if (!status.ok()) {
+    store.Abandon(directory);
+    return status;
+  }
+  // What could not be removed is removed next time.
+  const absl::Status pruned = store.Prune(max_to_keep, manifest.global_step());
+  if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,81 @@
+#include "cluster/job/training_end.h"
+
+#include <optional>
+#include <string>
+
+#include "base/status_matchers.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(TrainingEnd, IsTheFirstLimitThatIsReached) {
+  struct Case {
+    std::string name;
+    std::optional<int64_t> steps;
+    std::optional<double> epochs;
+    std::optional<int64_t> want;
+  };
+  // 60000 examples in batches of 64: 937.5 batches are an epoch.
+  const Case cases[] = {
+      {"steps alone", 100, std::nullopt, 100},
+      {"one epoch, rounded up", std::nullopt, 1, 938},
+      {"two epochs are rounded once", std::nullopt, 2, 1875},
+      {"part of an epoch", std::nullopt, 0.5, 469},
+      {"steps come first", 100, 1, 100},
+      {"epochs come first", 10000, 1, 938},
+      {"no end", std::nullopt, std::nullopt, std::nullopt},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    job::Job job;
+    job.mutable_train()->set_batch_size(64);
+    if (c.steps) job.mutable_end()->set_steps(*c.steps);
+    if (c.epochs) job.mutable_end()->set_epochs(*c.epochs);
+    TrainingEnd end(job);
+    EXPECT_OK(end.ObserveExamples(60000));
+    EXPECT_EQ(end.step(), c.want);
+  }
+}
+
+job::Job TwoEpochs() {
+  job::Job job;
+  job.mutable_train()->set_batch_size(10);
+  job.mutable_end()->set_epochs(2);
+  return job;
+}
+
+TEST(TrainingEnd, ASynchronousStepHasABatchOfEachReplica) {
+  job::Job job = TwoEpochs();
+  TrainingEnd one(job);
+  EXPECT_OK(one.ObserveExamples(100));
+  job.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(4);
+  TrainingEnd four(job);
+  EXPECT_OK(four.ObserveExamples(100));
+  EXPECT_EQ(*four.step(), *one.step() / 4);
+}
+
+TEST(TrainingEnd, IsUnknownUntilAWorkerHasCountedTheExamples) {
+  TrainingEnd end(TwoEpochs());
+  EXPECT_EQ(end.step(), std::nullopt);
+}
+
+TEST(TrainingEnd, WorkersThatCountDifferentlyAreRefused) {
+  TrainingEnd end(TwoEpochs());
+  EXPECT_OK(end.ObserveExamples(100));
+  EXPECT_THAT(end.ObserveExamples(101),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("101"), HasSubstr("100"))));
+  EXPECT_EQ(end.step(), 20);
+}
+
+TEST(TrainingEnd, EpochsOfNothingAreRefused) {
+  TrainingEnd end(TwoEpochs());
+  EXPECT_THAT(end.ObserveExamples(0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,85 @@
+#include "cluster/rows/distinct_rows.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+namespace parasol {
+namespace {
+
+constexpr size_t kMinSlots = 64;
+// Slots per id: so sparse that the first probe nearly always decides, and its
+// branch is predicted.
+constexpr size_t kSlotsPerId = 8;
+
+void Add(const std::byte* gradient, size_t width, float* sum) {
+  for (size_t i = 0; i < width; ++i) {
+    float value;
+    std::memcpy(&value, gradient + i * sizeof(float), sizeof(float));
+    sum[i] += value;
+  }
+}
+
+}  // namespace
+
+void DistinctRows::Assign(const StripedIds::Run& run) {
+  run_ = run;
+  rows_ = run;
+  numbers_.clear();
+  const size_t count = run.hashes.size();
+  seen_.assign(std::bit_ceil(std::max(kMinSlots, kSlotsPerId * count)), 0);
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t& seen = SlotOf(run.hashes[i]);
+    if (seen != 0) return AssignWithDuplicate(i);
+    seen = i + 1;
+  }
+}
+
+// Ids before `first` are distinct, that of `first` is one of them.
+void DistinctRows::AssignWithDuplicate(size_t first) {
+  const size_t count = run_.hashes.size();
+  hashes_.assign(run_.hashes.begin(), run_.hashes.begin() + first);
+  positions_.assign(run_.positions.begin(), run_.positions.begin() + first);
+  numbers_.resize(count);
+  std::iota(numbers_.begin(), numbers_.begin() + first, 0);
+  rows_ = {hashes_, positions_};
+  for (size_t i = first; i < count; ++i) {
+    uint32_t& seen = SlotOf(run_.hashes[i]);
+    if (seen == 0) {
+      hashes_.push_back(run_.hashes[i]);
+      positions_.push_back(run_.positions[i]);
+      rows_ = {hashes_, positions_};
+      seen = hashes_.size();
+    }
+    numbers_[i] = seen - 1;
+  }
+}
+
+uint32_t& DistinctRows::SlotOf(uint64_t hash) {
+  const size_t mask = seen_.size() - 1;
+  size_t slot = hash & mask;
+  while (seen_[slot] != 0 && rows_.hashes[seen_[slot] - 1] != hash) {
+    slot = (slot + 1) & mask;
+  }
+  return seen_[slot];
+}
+
+const float* DistinctRows::Sum(const std::byte* gradients, size_t width) {
+  const size_t row_bytes = width * sizeof(float);
+  sums_.resize(rows_.hashes.size() * width);
+  size_t summed = 0;
+  for (size_t i = 0; i < run_.positions.size(); ++i) {
+    const std::byte* const gradient = gradients + run_.positions[i] * row_bytes;
+    const size_t number = numbers_.empty() ? i : numbers_[i];
+    if (number == summed) {
+      std::memcpy(&sums_[number * width], gradient, row_bytes);
+      ++summed;
+    } else {
+      Add(gradient, width, &sums_[number * width]);
+    }
+  }
+  return sums_.data();
+}
+
+}  // namespace parasol

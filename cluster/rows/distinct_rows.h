@@ -1,0 +1,47 @@
+#ifndef PARASOL_CLUSTER_ROWS_DISTINCT_ROWS_H_
+#define PARASOL_CLUSTER_ROWS_DISTINCT_ROWS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "cluster/rows/striped_ids.h"
+
+namespace parasol {
+
+// The distinct ids of one stripe's run, in the order in which they first
+// appear, and the sum of each id's gradients. Its memory is kept from one run
+// to the next.
+class DistinctRows {
+ public:
+  void Assign(const StripedIds::Run& run);
+
+  // The distinct ids' hashes, and the positions in the request at which they
+  // first appear.
+  const StripedIds::Run& rows() const { return rows_; }
+
+  // Returns the sums in the order of rows(): rows().hashes.size() x width, each
+  // added up in the order of appearance. Gradient i is at gradients +
+  // positions[i] * width float32, at any alignment.
+  const float* Sum(const std::byte* gradients, size_t width);
+
+ private:
+  void AssignWithDuplicate(size_t first);
+  uint32_t& SlotOf(uint64_t hash);
+
+  StripedIds::Run run_;
+  StripedIds::Run rows_;
+  // The number + 1 of a distinct row, at an index made of the low bits of its
+  // hash; 0 if there is none.
+  std::vector<uint32_t> seen_;
+  // The row number of each of the run's ids; empty: 0, 1, 2, …
+  std::vector<uint32_t> numbers_;
+  std::vector<uint64_t> hashes_;
+  std::vector<uint32_t> positions_;
+  std::vector<float> sums_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_ROWS_DISTINCT_ROWS_H_

@@ -1,0 +1,92 @@
+#include "cluster/rows/distinct_rows.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "cluster/rows/row_hash.h"
+#include "cluster/rows/striped_ids.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+const std::byte* Bytes(const void* memory) {
+  return static_cast<const std::byte*>(memory);
+}
+
+TEST(StripedIdsTest, EveryPositionIsInTheStripeOfItsHash) {
+  std::vector<uint64_t> ids(1000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i % 300;
+  StripedIds striped;
+  striped.Assign(Bytes(ids.data()), ids.size());
+
+  size_t count = 0;
+  for (size_t s = 0; s < kRowStripes; ++s) {
+    const StripedIds::Run run = striped.run(s);
+    count += run.size();
+    for (size_t i = 0; i < run.size(); ++i) {
+      EXPECT_EQ(run.hashes[i], RowHash(ids[run.positions[i]]));
+      EXPECT_EQ(StripeOf(run.hashes[i]), s);
+      if (i > 0) {
+        EXPECT_GT(run.positions[i], run.positions[i - 1]);
+      }
+    }
+  }
+  EXPECT_EQ(count, ids.size());
+}
+
+TEST(DistinctRowsTest, WithoutDuplicatesTheyAreTheRun) {
+  const std::vector<uint64_t> hashes = {5, 64, 128, 7};
+  const std::vector<uint32_t> positions = {3, 1, 0, 2};
+  const std::vector<float> gradients = {1, 2, 3, 4};
+  DistinctRows distinct;
+  distinct.Assign({hashes, positions});
+  EXPECT_THAT(distinct.rows().hashes, ElementsAreArray(hashes));
+  const float* const sums = distinct.Sum(Bytes(gradients.data()), 1);
+  EXPECT_THAT(std::vector<float>(sums, sums + 4), ElementsAre(4, 2, 1, 3));
+}
+
+TEST(DistinctRowsTest, DuplicatesAreAddedUpInOrder) {
+  const std::vector<uint64_t> hashes = {5, 64, 5, 7, 64, 5};
+  const std::vector<uint32_t> positions = {0, 1, 2, 3, 4, 5};
+  // (1 + 2^-24) + 2^-24 is 1 in float32; 2^-24 + 2^-24 + 1 is not.
+  const std::vector<float> gradients = {1, 2, 0x1p-24, 4, 5, 0x1p-24};
+  DistinctRows distinct;
+  distinct.Assign({hashes, positions});
+  EXPECT_THAT(distinct.rows().hashes, ElementsAre(5, 64, 7));
+  EXPECT_THAT(distinct.rows().positions, ElementsAre(0, 1, 3));
+  const float* const sums = distinct.Sum(Bytes(gradients.data()), 1);
+  EXPECT_THAT(std::vector<float>(sums, sums + 3), ElementsAre(1, 7, 4));
+}
+
+TEST(DistinctRowsTest, GradientsMayLieAnywhere) {
+  std::vector<std::byte> bytes(1 + 4 * sizeof(float));
+  const float gradients[] = {1, 2, 3, 4};
+  std::memcpy(bytes.data() + 1, gradients, sizeof(gradients));
+  const std::vector<uint64_t> hashes = {9, 9};
+  const std::vector<uint32_t> positions = {0, 1};
+  DistinctRows distinct;
+  distinct.Assign({hashes, positions});
+  const float* const sums = distinct.Sum(bytes.data() + 1, 2);
+  EXPECT_THAT(std::vector<float>(sums, sums + 2), ElementsAre(4, 6));
+}
+
+TEST(DistinctRowsTest, OneIdManyTimesIsOneRow) {
+  const std::vector<uint64_t> hashes(5000, 11);
+  std::vector<uint32_t> positions(hashes.size());
+  for (size_t i = 0; i < positions.size(); ++i) positions[i] = i;
+  const std::vector<float> gradients(hashes.size(), 1);
+  DistinctRows distinct;
+  distinct.Assign({hashes, positions});
+  EXPECT_THAT(distinct.rows().hashes, ElementsAre(11));
+  EXPECT_EQ(distinct.Sum(Bytes(gradients.data()), 1)[0], 5000);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,58 @@
+#include "cluster/rows/row_block.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <new>
+
+namespace parasol {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+
+// What is copied at the first write after a snapshot, a few microseconds'
+// worth. Smaller would cost more to refer to, larger more to copy for one row.
+constexpr size_t kBlockBytes = 16 << 10;
+
+// A row that fits a cache line does not straddle two.
+size_t RowBytes(size_t floats) {
+  const size_t bytes = floats * sizeof(float);
+  return bytes <= kCacheLine
+             ? std::bit_ceil(bytes)
+             : (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+}  // namespace
+
+RowLayout::RowLayout(size_t width, size_t slots)
+    : width(width),
+      floats(width * (1 + slots)),
+      row_bytes(RowBytes(floats)),
+      block_shift(std::bit_width(std::max(kBlockBytes / row_bytes, size_t{1})) -
+                  1) {}
+
+size_t RowLayout::block_bytes() const {
+  const size_t bytes = sizeof(RowBlock::Header) +
+                       ((row_bytes + sizeof(uint64_t)) << block_shift);
+  return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+RowBlock RowBlock::Allocate(RowArena& arena, const RowLayout& layout) {
+  const size_t bytes = layout.block_bytes();
+  return RowBlock(new (arena.Allocate(bytes))
+                      Header{.arena = &arena, .bytes = bytes});
+}
+
+RowBlock RowBlock::Copy(const RowLayout& layout) const {
+  RowBlock copy = Allocate(*header_->arena, layout);
+  std::memcpy(copy.rows(), rows(), header_->bytes - sizeof(Header));
+  return copy;
+}
+
+void RowBlock::Release() {
+  if (header_ == nullptr) return;
+  if (header_->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  header_->arena->Free(header_, header_->bytes);
+}
+
+}  // namespace parasol

@@ -1,0 +1,88 @@
+#ifndef PARASOL_CLUSTER_ROWS_ROW_BLOCK_H_
+#define PARASOL_CLUSTER_ROWS_ROW_BLOCK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "cluster/rows/row_arena.h"
+
+namespace parasol {
+
+// The layout of a table's rows in memory: `width` values, then `width` elements
+// of each slot, float32.
+struct RowLayout {
+  RowLayout(size_t width, size_t slots);
+
+  size_t rows_per_block() const { return size_t{1} << block_shift; }
+  size_t block_bytes() const;
+  // Bytes of memory per row, without the index.
+  size_t bytes_per_row() const { return block_bytes() >> block_shift; }
+
+  size_t width;
+  size_t floats;  // number of values and slot elements of a row
+  // distance of two rows, chosen so that a row touches few cache lines
+  size_t row_bytes;
+  int block_shift;  // log2 of the number of rows of a block
+};
+
+// A counted reference to a block. A block is the unit in which rows are
+// allocated, shared with snapshots and copied on write. May be null. Rows never
+// move within a block.
+//
+// Different references may be used by different threads. The holder of a
+// reference that no other thread can copy may write to the block when
+// IsUnique() returns true.
+class RowBlock {
+ public:
+  RowBlock() = default;
+  RowBlock(const RowBlock& other) : header_(other.header_) {
+    if (header_ != nullptr) {
+      header_->references.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  RowBlock(RowBlock&& other) noexcept
+      : header_(std::exchange(other.header_, nullptr)) {}
+  RowBlock& operator=(RowBlock other) noexcept {
+    std::swap(header_, other.header_);
+    return *this;
+  }
+  ~RowBlock() { Release(); }
+
+  // Returns a block with rows and ids of any value. `arena` must outlive it.
+  static RowBlock Allocate(RowArena& arena, const RowLayout& layout);
+  // Returns a new block with the same contents.
+  RowBlock Copy(const RowLayout& layout) const;
+
+  bool IsUnique() const {
+    return header_->references.load(std::memory_order_acquire) == 1;
+  }
+
+  float* row(size_t i, const RowLayout& layout) const {
+    return reinterpret_cast<float*>(rows() + i * layout.row_bytes);
+  }
+  // The ids of the block's rows: rows_per_block() of them.
+  uint64_t* ids(const RowLayout& layout) const {
+    return reinterpret_cast<uint64_t*>(
+        rows() + (layout.row_bytes << layout.block_shift));
+  }
+
+ private:
+  struct alignas(64) Header {
+    std::atomic<uint32_t> references = 1;
+    RowArena* arena;
+    size_t bytes;
+  };
+
+  explicit RowBlock(Header* header) : header_(header) {}
+  std::byte* rows() const { return reinterpret_cast<std::byte*>(header_ + 1); }
+  void Release();
+
+  friend struct RowLayout;
+  Header* header_ = nullptr;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_ROWS_ROW_BLOCK_H_

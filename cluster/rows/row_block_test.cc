@@ -1,0 +1,78 @@
+#include "cluster/rows/row_block.h"
+
+#include <cstdint>
+
+#include "cluster/rows/row_arena.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+TEST(RowLayoutTest, ARowTouchesAsFewCacheLinesAsItCan) {
+  struct Case {
+    size_t width;
+    size_t slots;
+    size_t row_bytes;
+    size_t rows_per_block;
+  };
+  const Case cases[] = {{1, 0, 4, 4096},   {3, 0, 16, 1024},
+                        {4, 1, 32, 512},   {16, 0, 64, 256},
+                        {16, 1, 128, 128}, {17, 0, 128, 128},
+                        {64, 2, 768, 16},  {65536, 1, 524288, 1}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.width);
+    const RowLayout layout(c.width, c.slots);
+    EXPECT_EQ(layout.row_bytes, c.row_bytes);
+    EXPECT_EQ(layout.rows_per_block(), c.rows_per_block);
+    EXPECT_EQ(layout.floats, c.width * (1 + c.slots));
+  }
+}
+
+TEST(RowBlockTest, RowsAndIdsDontOverlap) {
+  RowArena arena;
+  const RowLayout layout(16, 1);
+  const RowBlock block = RowBlock::Allocate(arena, layout);
+  for (size_t i = 0; i < layout.rows_per_block(); ++i) {
+    block.row(i, layout)[0] = i;
+    block.row(i, layout)[31] = i;
+    block.ids(layout)[i] = i;
+  }
+  for (size_t i = 0; i < layout.rows_per_block(); ++i) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block.row(i, layout)) % 64, 0u);
+    EXPECT_EQ(block.row(i, layout)[0], i);
+    EXPECT_EQ(block.row(i, layout)[31], i);
+    EXPECT_EQ(block.ids(layout)[i], i);
+  }
+}
+
+TEST(RowBlockTest, ACopyIsItsOwn) {
+  RowArena arena;
+  const RowLayout layout(16, 0);
+  const RowBlock block = RowBlock::Allocate(arena, layout);
+  block.row(255, layout)[15] = 3;
+  block.ids(layout)[255] = 4;
+  const RowBlock shared = block;
+  EXPECT_FALSE(block.IsUnique());
+
+  const RowBlock copy = block.Copy(layout);
+  EXPECT_TRUE(copy.IsUnique());
+  block.row(255, layout)[15] = 5;
+  EXPECT_EQ(copy.row(255, layout)[15], 3);
+  EXPECT_EQ(copy.ids(layout)[255], 4u);
+  EXPECT_EQ(shared.row(255, layout)[15], 5);
+}
+
+TEST(RowBlockTest, TheLastReferenceFreesIt) {
+  RowArena arena;
+  const RowLayout layout(16, 0);
+  RowBlock block = RowBlock::Allocate(arena, layout);
+  float* const row = block.row(0, layout);
+  RowBlock other = block;
+  block = RowBlock();
+  EXPECT_TRUE(other.IsUnique());
+  other = RowBlock();
+  EXPECT_EQ(RowBlock::Allocate(arena, layout).row(0, layout), row);
+}
+
+}  // namespace
+}  // namespace parasol

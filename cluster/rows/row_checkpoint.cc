@@ -1,0 +1,85 @@
+#include "cluster/rows/row_checkpoint.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cluster/placement/row_shard.h"
+#include "proto/checkpoint.pb.h"
+#include "storage/shard_entry.h"
+
+namespace parasol {
+namespace {
+
+// The rows of a batch that one shard holds. Keeps its memory.
+class RowsOfShard {
+ public:
+  RowsOfShard(uint32_t shard, uint32_t num_shards)
+      : shard_(shard), num_shards_(num_shards) {}
+
+  // Lives until the next call.
+  RowBatch Select(const RowBatch& batch) {
+    if (num_shards_ == 1 || batch.ids.empty()) return batch;
+    const size_t floats = batch.rows.size() / batch.ids.size();
+    ids_.clear();
+    rows_.clear();
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      if (ShardOfRow(batch.ids[i], num_shards_) != shard_) continue;
+      ids_.push_back(batch.ids[i]);
+      const auto row = batch.rows.subspan(i * floats, floats);
+      rows_.insert(rows_.end(), row.begin(), row.end());
+    }
+    return {.updates = batch.updates, .ids = ids_, .rows = rows_};
+  }
+
+ private:
+  const uint32_t shard_;
+  const uint32_t num_shards_;
+  std::vector<uint64_t> ids_;
+  std::vector<float> rows_;
+};
+
+absl::Status CheckTable(const durable::CheckpointManifest& manifest,
+                        const RowTable& table) {
+  for (const durable::CheckpointTable& saved : manifest.table()) {
+    if (saved.name() != table.name()) continue;
+    const std::vector<std::string>& slots = table.optimizer().slot_names();
+    if (saved.width() == table.width() &&
+        std::equal(saved.slot().begin(), saved.slot().end(), slots.begin(),
+                   slots.end())) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", table.name(), "\" has rows of width ", saved.width(),
+        " and slots [", absl::StrJoin(saved.slot(), ", "), "], the job's ",
+        table.width(), " and [", absl::StrJoin(slots, ", "), "]"));
+  }
+  return absl::NotFoundError(
+      absl::StrCat("has no table \"", table.name(), "\""));
+}
+
+}  // namespace
+
+absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer) {
+  const std::string table = snapshot.name();
+  return snapshot.Drain(
+      [&](const RowBatch& batch) { return writer.AddRows(table, batch); });
+}
+
+absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
+                      uint32_t num_shards, RowTable& table) {
+  RETURN_IF_ERROR(CheckTable(checkpoint.manifest(), table));
+  RowsOfShard rows(shard, num_shards);
+  return checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
+    const absl::Status inserted = table.Insert(rows.Select(batch));
+    if (!absl::IsAlreadyExists(inserted)) return inserted;
+    return absl::DataLossError(
+        absl::StrCat(inserted.message(), " is in the checkpoint twice"));
+  });
+}
+
+}  // namespace parasol

@@ -1,0 +1,32 @@
+#ifndef PARASOL_CLUSTER_ROWS_ROW_CHECKPOINT_H_
+#define PARASOL_CLUSTER_ROWS_ROW_CHECKPOINT_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "cluster/rows/row_snapshot.h"
+#include "cluster/rows/row_table.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+
+// Writes the rows of a snapshot, and lets go of each block as soon as it is
+// written. Errors are ShardWriter's: tables must come in ascending order of
+// their names.
+absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer);
+
+// Adds to `table`, which must be without rows, the rows of the table of its
+// name in the checkpoint that belong to shard `shard` of `num_shards`, whatever
+// shards wrote them. Also sets the number of updates that the table has had.
+// After an error the table is of no use.
+//   NotFound           the checkpoint has no such table.
+//   InvalidArgument    its rows have another width or other slots.
+//   DataLoss           the checkpoint was altered, or has a row twice.
+//   ResourceExhausted  the rows exceed the table's memory limit.
+absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
+                      uint32_t num_shards, RowTable& table);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_ROWS_ROW_CHECKPOINT_H_

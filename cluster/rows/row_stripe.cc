@@ -1,0 +1,190 @@
+#include "cluster/rows/row_stripe.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
+namespace parasol {
+namespace {
+
+// Rows that are worked on together: found, while their memory is on its way to
+// the cache, then read or written.
+constexpr size_t kGroup = 128;
+
+// How many index lines are requested ahead: about as many as a core can have
+// under way.
+constexpr size_t kAhead = 16;
+
+void PrefetchRow(const float* row, size_t bytes) {
+  for (size_t offset = 0; offset < bytes; offset += 64) {
+    __builtin_prefetch(reinterpret_cast<const std::byte*>(row) + offset);
+  }
+}
+
+}  // namespace
+
+float* RowStripe::Row(uint32_t number) const {
+  const RowLayout& layout = rules_.layout;
+  return blocks_[number >> layout.block_shift].row(
+      number & (layout.rows_per_block() - 1), layout);
+}
+
+float* RowStripe::WritableRow(uint32_t number) {
+  const size_t block = number >> rules_.layout.block_shift;
+  if (shared_[block]) MakeUnique(block);
+  return Row(number);
+}
+
+void RowStripe::MakeUnique(size_t block) {
+  if (!blocks_[block].IsUnique()) {
+    blocks_[block] = blocks_[block].Copy(rules_.layout);
+  }
+  shared_[block] = false;
+}
+
+uint32_t RowStripe::MakeRow(uint64_t hash, uint64_t id) {
+  const uint32_t number = AddRow(hash, id);
+  float* const row = Row(number);
+  rules_.initializer.Fill(id, row);
+  const size_t width = rules_.layout.width;
+  for (size_t slot = 0; (1 + slot) * width < rules_.layout.floats; ++slot) {
+    std::fill_n(row + (1 + slot) * width, width,
+                rules_.optimizer->InitialSlotValue(slot));
+  }
+  return number;
+}
+
+uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
+  const RowLayout& layout = rules_.layout;
+  const size_t number = index_.size();
+  CHECK_LT(number, RowIndex::kNone) << "rows of one stripe";
+  const size_t block = number >> layout.block_shift;
+  if (block == blocks_.size()) {
+    blocks_.push_back(RowBlock::Allocate(arena_, layout));
+    shared_.push_back(false);
+    rules_.memory->Take(layout.rows_per_block() * rules_.bytes_per_row());
+  } else if (shared_[block]) {
+    MakeUnique(block);
+  }
+  blocks_[block].ids(layout)[number & (layout.rows_per_block() - 1)] = id;
+  index_.Insert(hash, number);
+  size_.store(number + 1, std::memory_order_relaxed);
+  return number;
+}
+
+template <RowStripe::Access kAccess>
+void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
+                       float** rows) {
+  // A row that is missing goes there: were the block copied only then, rows of
+  // it that have been located would be those of a snapshot, which may end.
+  if (!blocks_.empty() && shared_.back()) MakeUnique(blocks_.size() - 1);
+  for (size_t i = 0; i < std::min(kAhead, run.size()); ++i) {
+    index_.Prefetch(run.hashes[i]);
+  }
+  for (size_t i = 0; i < run.size(); ++i) {
+    if (i + kAhead < run.size()) index_.Prefetch(run.hashes[i + kAhead]);
+    uint32_t number = index_.Find(run.hashes[i]);
+    if (number == RowIndex::kNone) {
+      number = MakeRow(run.hashes[i], LoadId(ids, run.positions[i]));
+    }
+    rows[i] = kAccess == Access::kWrite ? WritableRow(number) : Row(number);
+    PrefetchRow(rows[i], (kAccess == Access::kWrite ? rules_.layout.floats
+                                                    : rules_.layout.width) *
+                             sizeof(float));
+  }
+}
+
+void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
+                     float* out) {
+  const size_t width = rules_.layout.width;
+  std::array<float*, kGroup> rows;
+  absl::MutexLock lock(&mu_);
+  for (size_t first = 0; first < run.size(); first += kGroup) {
+    const StripedIds::Run group = run.subrun(first, kGroup);
+    Locate<Access::kRead>(group, ids, rows.data());
+    for (size_t i = 0; i < group.size(); ++i) {
+      std::memcpy(out + group.positions[i] * width, rows[i],
+                  width * sizeof(float));
+    }
+  }
+}
+
+void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
+                     const std::byte* ids, const float* gradients) {
+  const size_t width = rules_.layout.width;
+  std::array<float*, kGroup> rows;
+  absl::MutexLock lock(&mu_);
+  for (size_t first = 0; first < run.size(); first += kGroup) {
+    const StripedIds::Run group = run.subrun(first, kGroup);
+    Locate<Access::kWrite>(group, ids, rows.data());
+    rules_.optimizer->ApplyRows(
+        iterations, {.count = group.size(),
+                     .width = width,
+                     .gradients = reinterpret_cast<const std::byte*>(
+                         gradients + first * width),
+                     .rows = rows.data()});
+  }
+  if (rules_.optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {
+    UpdateOtherRows(iterations, run);
+  }
+}
+
+void RowStripe::UpdateOtherRows(int64_t iterations,
+                                const StripedIds::Run& touched) {
+  std::vector<bool> is_touched(index_.size());
+  for (const uint64_t hash : touched.hashes) {
+    is_touched[index_.Find(hash)] = true;
+  }
+  std::array<float*, kGroup> rows;
+  for (size_t number = 0; number < is_touched.size();) {
+    size_t count = 0;
+    for (; count < kGroup && number < is_touched.size(); ++number) {
+      if (!is_touched[number]) rows[count++] = WritableRow(number);
+    }
+    rules_.optimizer->ApplyOtherRows(
+        iterations,
+        {.count = count, .width = rules_.layout.width, .rows = rows.data()});
+  }
+}
+
+absl::Status RowStripe::Insert(const StripedIds::Run& run, const std::byte* ids,
+                               const float* rows) {
+  const size_t floats = rules_.layout.floats;
+  absl::MutexLock lock(&mu_);
+  for (size_t i = 0; i < run.size(); ++i) {
+    const uint64_t id = LoadId(ids, run.positions[i]);
+    if (index_.Find(run.hashes[i]) != RowIndex::kNone) {
+      return absl::AlreadyExistsError(absl::StrCat("row ", id));
+    }
+    const uint32_t number = AddRow(run.hashes[i], id);
+    std::memcpy(Row(number), rows + run.positions[i] * floats,
+                floats * sizeof(float));
+  }
+  return absl::OkStatus();
+}
+
+size_t RowStripe::CountMissing(const StripedIds::Run& run) const {
+  absl::MutexLock lock(&mu_);
+  size_t missing = 0;
+  for (const uint64_t hash : run.hashes) {
+    if (index_.Find(hash) == RowIndex::kNone) ++missing;
+  }
+  return missing;
+}
+
+void RowStripe::AddTo(std::vector<Piece>& pieces) {
+  absl::MutexLock lock(&mu_);
+  const RowLayout& layout = rules_.layout;
+  size_t left = index_.size();
+  for (const RowBlock& block : blocks_) {
+    const size_t rows = std::min(left, layout.rows_per_block());
+    pieces.push_back({block, static_cast<uint32_t>(rows)});
+    left -= rows;
+  }
+  std::fill(shared_.begin(), shared_.end(), true);
+}
+
+}  // namespace parasol

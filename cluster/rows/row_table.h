@@ -1,0 +1,112 @@
+#ifndef PARASOL_CLUSTER_ROWS_ROW_TABLE_H_
+#define PARASOL_CLUSTER_ROWS_ROW_TABLE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "cluster/rows/row_arena.h"
+#include "cluster/rows/row_memory.h"
+#include "cluster/rows/row_snapshot.h"
+#include "cluster/rows/row_stripe.h"
+#include "cluster/rows/striped_ids.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// One shard's rows of a sparse table. The id may be any 64-bit number; each row
+// has values and slots. A row is made when it is first touched, by a pull or a
+// push; its values then depend on (seed, name, id) only.
+//
+// Thread-safe: requests run in parallel, stripe by stripe of the ids' hashes. A
+// pull sees each row whole; two rows may be one push apart. Memory per row: its
+// values and slots rounded up to a cache line (to a power of two if they are
+// smaller), 8 bytes of id and 17 to 52 bytes of index.
+//
+// Every push goes through the whole table if the optimizer's other_rows() are
+// touched (Adam, RMSprop without momentum, Nadam).
+class RowTable {
+ public:
+  struct Options {
+    std::string name;
+    size_t width = 0;  // values of a row, 1 to 65,536
+    job::Initializer initializer = {};
+    uint64_t seed = 0;
+    // Null: no limit. Concurrent requests may each exceed the limit by the rows
+    // that they make.
+    std::shared_ptr<RowMemory> memory = nullptr;
+  };
+
+  //   InvalidArgument  the width or the initializer is out of range.
+  static absl::StatusOr<std::unique_ptr<RowTable>> Create(
+      Options options, std::unique_ptr<const Optimizer> optimizer);
+
+  // Writes the values of the rows of `ids`, in order, to `out`: count x width.
+  // `ids`: count uint64 in the machine's byte order, at any alignment.
+  //   ResourceExhausted  missing rows don't fit in the memory limit; the table
+  //                      is unchanged.
+  absl::Status Pull(const std::byte* ids, size_t count, float* out);
+
+  // Makes one update of the table. `gradients`: count x width float32 at any
+  // alignment. Gradients of the same id are summed first, in their order.
+  // Errors are those of Pull().
+  absl::Status Push(const std::byte* ids, const std::byte* gradients,
+                    size_t count) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
+  // Adds rows as a snapshot gave them, and advances to their updates. For a
+  // table that no other thread uses yet; after an error the table is of no use.
+  //   InvalidArgument    the rows have another size.
+  //   AlreadyExists      the table has one of the rows; the message names it.
+  //   ResourceExhausted  the rows exceed the memory limit.
+  absl::Status Insert(const RowBatch& batch);
+
+  // Waits for the pushes that are being applied, and holds up others while it
+  // refers to all blocks: 30 ns for each 16 KiB of rows.
+  RowSnapshot TakeSnapshot() const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
+  // Counts `updates` updates as if they had been applied, unless the table has
+  // had more.
+  void AdvanceTo(int64_t updates);
+  int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
+
+  const std::string& name() const { return options_.name; }
+  size_t width() const { return options_.width; }
+  const Optimizer& optimizer() const { return *rules_.optimizer; }
+  size_t rows() const;
+  // Bytes of rows and indexes, with those that snapshots hold and those that
+  // are kept for reuse.
+  size_t memory_bytes() const { return arena_->allocated_bytes(); }
+
+ private:
+  RowTable(Options options, RowRules rules);
+  // Sorts `ids` by stripe. Errors are those of Pull().
+  absl::Status Sort(const std::byte* ids, size_t count,
+                    StripedIds& sorted) const;
+  // Returns the stripe at which a request begins. Different requests begin at
+  // different ones, so that two requests don't follow each other from stripe to
+  // stripe.
+  size_t FirstStripe() const;
+
+  const Options options_;
+  const RowRules rules_;
+  const std::shared_ptr<RowArena> arena_;
+  std::vector<std::unique_ptr<RowStripe>> stripes_;
+  std::atomic<int64_t> updates_ = 0;
+  mutable std::atomic<size_t> requests_ = 0;
+
+  // Held shared while a push is being applied, exclusively while there must be
+  // none. Taken before a stripe's lock.
+  mutable absl::Mutex snapshot_mu_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_ROWS_ROW_TABLE_H_

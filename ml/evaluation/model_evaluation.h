@@ -1,0 +1,63 @@
+#ifndef PARASOL_ML_EVALUATION_MODEL_EVALUATION_H_
+#define PARASOL_ML_EVALUATION_MODEL_EVALUATION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/loss/loss_spec.h"
+#include "ml/metric/metric_results.h"
+#include "ml/metric/metrics.h"
+#include "ml/model/model.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// The loss and the metrics of a job's model over one data set, whose examples
+// are kept in memory. Not thread-safe.
+class ModelEvaluation {
+ public:
+  // Results over the whole data set.
+  struct Result {
+    int64_t examples = 0;
+    double loss = 0;  // mean per example, L2 terms included
+    MetricResults metrics;
+  };
+
+  // Writes the values of the rows that a batch reads: one entry for each of
+  // Model::tables(), perhaps without ids.
+  using ReadRows =
+      absl::FunctionRef<absl::Status(absl::Span<const StagedBatch::Rows>)>;
+
+  // Opens `dataset`, whose paths are relative to `data_dir`, for `model`, whose
+  // loss is `loss` (Graph::loss).
+  // Errors are those of InputPipeline::Open() and Metrics::Create().
+  static absl::StatusOr<std::unique_ptr<ModelEvaluation>> Open(
+      const job::Model& model, const LossSpec& loss,
+      const job::Dataset& dataset, const std::string& data_dir);
+
+  // Evaluates `model`, which must be made of the spec that Open() had, with the
+  // values that were uploaded to it and the rows that `read_rows` gives. Calls
+  // `cancelled` before each batch.
+  //   Cancelled  `cancelled` returned true.
+  //   any other  as for `read_rows`, InputPipeline and Model::Evaluate().
+  absl::StatusOr<Result> Run(Model& model, ReadRows read_rows,
+                             absl::FunctionRef<bool()> cancelled) const;
+
+ private:
+  explicit ModelEvaluation(Metrics metrics) : metrics_(std::move(metrics)) {}
+
+  const Metrics metrics_;  // metrics without examples
+  InputOptions input_;
+  std::unique_ptr<InputPipeline> examples_;  // keeps the examples in memory
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_EVALUATION_MODEL_EVALUATION_H_

@@ -1,0 +1,30 @@
+#ifndef PARASOL_ML_LAYER_FIELD_ACTIVATION_FUNCTION_H_
+#define PARASOL_ML_LAYER_FIELD_ACTIVATION_FUNCTION_H_
+
+#include "ml/kernel/activation.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Returns the kernels' constant for the job file's activation.
+inline ActivationFunction FunctionOf(job::Activation activation) {
+  switch (activation) {
+    case job::ACTIVATION_UNSPECIFIED:
+      return ActivationFunction::kLinear;
+    case job::RELU:
+      return ActivationFunction::kRelu;
+    case job::SIGMOID:
+      return ActivationFunction::kSigmoid;
+    case job::TANH:
+      return ActivationFunction::kTanh;
+    case job::GELU:
+      return ActivationFunction::kGelu;
+    case job::SOFTMAX:
+      return ActivationFunction::kSoftmax;
+  }
+  return ActivationFunction::kLinear;
+}
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LAYER_FIELD_ACTIVATION_FUNCTION_H_

@@ -1,0 +1,70 @@
+#include "ml/layer/layer_kinds.h"
+
+#include "absl/status/status.h"
+#include "ml/layer/activation.h"
+#include "ml/layer/add.h"
+#include "ml/layer/batch_normalization.h"
+#include "ml/layer/concatenate.h"
+#include "ml/layer/conv2d.h"
+#include "ml/layer/custom_layer.h"
+#include "ml/layer/dense.h"
+#include "ml/layer/dropout.h"
+#include "ml/layer/embedding.h"
+#include "ml/layer/embedding_bag.h"
+#include "ml/layer/factorization_machine.h"
+#include "ml/layer/flatten.h"
+#include "ml/layer/layer_normalization.h"
+#include "ml/layer/pad.h"
+#include "ml/layer/pool.h"
+
+namespace parasol {
+namespace {
+
+constexpr const LayerKind* kKinds[] = {
+    &kActivationKind,
+    &kAddKind,
+    &kAveragePoolKind,
+    &kBatchNormalizationKind,
+    &kConcatenateKind,
+    &kConv2DKind,
+    &kCustomKind,
+    &kDenseKind,
+    &kDropoutKind,
+    &kEmbeddingBagKind,
+    &kEmbeddingKind,
+    &kFactorizationMachineKind,
+    &kFlattenKind,
+    &kGlobalAveragePoolKind,
+    &kLayerNormalizationKind,
+    &kMaxPoolKind,
+    &kPadKind,
+};
+
+}  // namespace
+
+absl::Span<const LayerKind* const> LayerKinds() { return kKinds; }
+
+const LayerKind* KindOf(const job::Layer& layer) {
+  for (const LayerKind* const kind : kKinds) {
+    if (kind->field == layer.kind_case()) return kind;
+  }
+  return nullptr;
+}
+
+std::string KindNameOf(const job::Layer& layer) {
+  const auto* const field =
+      job::Layer::descriptor()->FindFieldByNumber(layer.kind_case());
+  return field == nullptr ? "" : field->name();
+}
+
+absl::StatusOr<std::unique_ptr<const Layer>> MakeLayer(
+    const job::Layer& spec, absl::Span<const LayerInput> inputs,
+    int64_t table_width) {
+  const LayerKind* const kind = KindOf(spec);
+  if (kind == nullptr) {
+    return absl::InvalidArgumentError("has no kind: dense, activation, …");
+  }
+  return kind->make(spec, inputs, table_width);
+}
+
+}  // namespace parasol

@@ -1,0 +1,14 @@
+#ifndef PARASOL_ML_LOSS_CATEGORICAL_CROSSENTROPY_H_
+#define PARASOL_ML_LOSS_CATEGORICAL_CROSSENTROPY_H_
+
+#include "ml/loss/loss_kind.h"
+
+namespace parasol {
+
+// The cross-entropy of the softmax of the outputs; a label is one probability
+// per output.
+extern const LossKind kCategoricalCrossentropyKind;
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LOSS_CATEGORICAL_CROSSENTROPY_H_

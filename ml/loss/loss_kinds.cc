@@ -1,0 +1,36 @@
+#include "ml/loss/loss_kinds.h"
+
+#include "ml/loss/binary_crossentropy.h"
+#include "ml/loss/categorical_crossentropy.h"
+#include "ml/loss/mean_squared_error.h"
+#include "ml/loss/sparse_categorical_crossentropy.h"
+
+namespace parasol {
+namespace {
+
+constexpr const LossKind* kKinds[] = {
+    &kSparseCategoricalCrossentropyKind,
+    &kCategoricalCrossentropyKind,
+    &kBinaryCrossentropyKind,
+    &kMeanSquaredErrorKind,
+};
+
+}  // namespace
+
+absl::Span<const LossKind* const> LossKinds() { return kKinds; }
+
+const LossKind* KindOf(const job::Loss& loss) {
+  for (const LossKind* const kind : kKinds) {
+    if (kind->field == loss.kind_case()) return kind;
+  }
+  return nullptr;
+}
+
+void FillDefaults(job::Loss& loss) {
+  const LossKind* const kind = KindOf(loss);
+  if (kind != nullptr && kind->fill_defaults != nullptr) {
+    kind->fill_defaults(loss);
+  }
+}
+
+}  // namespace parasol

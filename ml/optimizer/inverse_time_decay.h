@@ -1,0 +1,14 @@
+#ifndef PARASOL_ML_OPTIMIZER_INVERSE_TIME_DECAY_H_
+#define PARASOL_ML_OPTIMIZER_INVERSE_TIME_DECAY_H_
+
+#include "ml/optimizer/schedule_kind.h"
+
+namespace parasol {
+
+// The rate initial / (1 + decay_rate · step / decay_steps); in whole steps with
+// staircase, which is false by default.
+extern const ScheduleKind kInverseTimeDecayKind;
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_OPTIMIZER_INVERSE_TIME_DECAY_H_

@@ -1,0 +1,293 @@
+#include "worker/local_training.h"
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/model/graph.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Lt;
+using ::testing::SizeIs;
+
+// A clock on which a second passes whenever the time is asked for, and waits
+// end at once.
+class PassingClock : public SimulatedClock {
+ public:
+  absl::Time Now() override {
+    Advance(absl::Seconds(1));
+    on_now();
+    return SimulatedClock::Now();
+  }
+  bool AwaitWithTimeout(absl::Mutex&, const absl::Condition& condition,
+                        absl::Duration timeout) override
+      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    Advance(timeout);
+    ++waits;
+    on_wait();
+    return condition.Eval();
+  }
+
+  std::function<void()> on_now = [] {};
+  std::function<void()> on_wait = [] {};
+  int waits = 0;
+};
+
+class LocalTrainingTest : public testing::Test {
+ protected:
+  LocalTrainingTest()
+      : root_(absl::StrCat(
+            testing::TempDir(), "/",
+            testing::UnitTest::GetInstance()->current_test_info()->name())),
+        store_(root_ + "/checkpoints") {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    std::ofstream(root_ + "/data.csv") << "x,y\n1,2\n2,4\n3,6\n4,8\n";
+    job_ = ParseJob(R"pb(
+      name: "line"
+      model {
+        input {
+          name: "x"
+          dense { column { name: "x" } }
+        }
+        layer {
+          name: "hidden"
+          dense {
+            units: 3
+            kernel_initializer { zeros {} }
+            bias_initializer { zeros {} }
+          }
+        }
+        layer {
+          name: "y"
+          dense {
+            units: 1
+            bias_initializer { zeros {} }
+          }
+        }
+        loss { mean_squared_error {} }
+      }
+      train {
+        csv {
+          file: "data.csv"
+          label { column: "y" }
+        }
+        batch_size: 2
+      }
+      optimizer { sgd { learning_rate: 0.01 } }
+      end { steps: 20 }
+      checkpoint { max_to_keep: 100 }
+    )pb");
+    job_.mutable_checkpoint()->set_directory(store_.directory());
+    job_.mutable_checkpoint()->set_every_steps(10);
+  }
+
+  static job::Job ParseJob(const std::string& text) {
+    job::Job job;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
+    return job;
+  }
+
+  absl::Status Train(Clock& clock) {
+    job::Job job = job_;
+    FillDefaults(job);
+    MetricsRegistry metrics;
+    LocalTraining training({.job = job,
+                            .graph = *ResolveGraph(job.model()),
+                            .data_dir = root_,
+                            .device = "cpu"},
+                           clock, metrics);
+    return training.Run();
+  }
+  absl::Status Train() {
+    SimulatedClock clock;
+    return Train(clock);
+  }
+
+  std::vector<int64_t> Steps() const { return *store_.ListSteps(); }
+  durable::CheckpointManifest ManifestOf(int64_t step) const {
+    return *store_.ReadManifest(step);
+  }
+
+  // Nothing can be written as the checkpoint of `step`: a file has its name.
+  void BlockCheckpoint(int64_t step) const {
+    std::ofstream(store_.PathOf(step)) << "in the way";
+  }
+
+  const std::string root_;
+  const CheckpointStore store_;
+  job::Job job_;
+};
+
+TEST_F(LocalTrainingTest, TheInitialValuesAreTheFirstCheckpoint) {
+  ASSERT_OK(Train());
+  EXPECT_THAT(Steps(), ElementsAre(0, 10, 20));
+  EXPECT_FALSE(ManifestOf(0).final());
+  EXPECT_TRUE(ManifestOf(20).final());
+  ASSERT_OK_AND_ASSIGN(const auto checkpoint,
+                       CheckpointReader::Open(store_.PathOf(0)));
+  std::vector<float> kernel(3, 7);
+  ASSERT_OK(checkpoint->ReadElements("hidden/kernel", kValueArray, 0,
+                                     absl::MakeSpan(kernel)));
+  EXPECT_THAT(kernel, Each(0));
+}
+
+TEST_F(LocalTrainingTest, ARunWhoseFirstStepFailsHasACheckpointToComeBackTo) {
+  std::ofstream(root_ + "/data.csv") << "x,y\n1e30,2\n1e30,4\n";
+  EXPECT_THAT(Train(), StatusIs(absl::StatusCode::kOutOfRange));
+  EXPECT_THAT(Steps(), ElementsAre(0));
+}
+
+TEST_F(LocalTrainingTest, EverySecondsAloneCausesCheckpoints) {
+  job_.mutable_checkpoint()->clear_every_steps();
+  job_.mutable_checkpoint()->set_every_seconds(60);
+  ASSERT_OK(Train());
+  EXPECT_THAT(Steps(), ElementsAre(0, 20)) << "no time has passed";
+
+  fs::remove_all(store_.directory());
+  PassingClock clock;
+  ASSERT_OK(Train(clock));
+  EXPECT_THAT(Steps(), SizeIs(Ge(4)));
+}
+
+TEST_F(LocalTrainingTest, ACheckpointOfAWiderModelIsRefused) {
+  ASSERT_OK(Train());
+  job_.mutable_model()->mutable_layer(0)->mutable_dense()->set_units(2);
+  EXPECT_THAT(Train(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr(store_.PathOf(20)),
+                                      HasSubstr("hidden/kernel [1, 3], the job "
+                                                "has hidden/kernel [1, 2]"))));
+}
+
+TEST_F(LocalTrainingTest, ACheckpointOfAnotherOptimizerIsRefused) {
+  job_.mutable_optimizer()->mutable_sgd()->set_momentum(.9);
+  ASSERT_OK(Train());
+  job_.mutable_optimizer()->mutable_sgd()->clear_momentum();
+  EXPECT_THAT(Train(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("slots momentum")));
+  job_.mutable_optimizer()->mutable_adagrad();
+  EXPECT_THAT(Train(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("the job has optimizer adagrad")));
+}
+
+TEST_F(LocalTrainingTest, ACompleteJobWritesNothing) {
+  SimulatedClock clock;
+  ASSERT_OK(Train(clock));
+  const durable::CheckpointManifest last = ManifestOf(20);
+  clock.Advance(absl::Hours(1));
+  ASSERT_OK(Train(clock));
+  EXPECT_THAT(Steps(), ElementsAre(0, 10, 20));
+  EXPECT_EQ(ManifestOf(20).created_unix_micros(), last.created_unix_micros());
+}
+
+TEST_F(LocalTrainingTest, ARunGoesOnToALaterEnd) {
+  ASSERT_OK(Train());
+  job_.mutable_end()->set_steps(30);
+  ASSERT_OK(Train());
+  EXPECT_THAT(Steps(), ElementsAre(0, 10, 20, 30));
+  EXPECT_EQ(ManifestOf(30).run_id(), ManifestOf(0).run_id());
+}
+
+TEST_F(LocalTrainingTest, AnEndThatHasBeenPassedGetsItsFinalCheckpoint) {
+  ASSERT_OK(Train());
+  fs::remove_all(store_.PathOf(20));
+  job_.mutable_end()->set_steps(5);
+  ASSERT_OK(Train());
+  EXPECT_THAT(Steps(), ElementsAre(0, 10));
+  EXPECT_TRUE(ManifestOf(10).final());
+}
+
+TEST_F(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
+  job_.mutable_end()->set_steps(1000);
+  job_.mutable_checkpoint()->set_every_steps(500);
+  PassingClock clock;
+  clock.on_now = [this] {
+    if (fs::exists(store_.PathOf(0))) BlockCheckpoint(500);
+  };
+  ASSERT_OK(Train(clock));
+  fs::remove(store_.PathOf(500));
+  EXPECT_THAT(Steps(), ElementsAre(0, AllOf(Ge(501), Lt(600)), 1000));
+  EXPECT_EQ(clock.waits, 0);
+}
+
+TEST_F(LocalTrainingTest, TheLastCheckpointIsTriedUntilItCanBeWritten) {
+  PassingClock clock;
+  clock.on_wait = [this, &clock] {
+    if (clock.waits == 3) fs::remove(store_.PathOf(20));
+  };
+  clock.on_now = [this, blocked = false]() mutable {
+    if (blocked || !fs::exists(store_.PathOf(0))) return;
+    blocked = true;
+    BlockCheckpoint(20);
+  };
+  ASSERT_OK(Train(clock));
+  EXPECT_EQ(clock.waits, 3);
+  EXPECT_TRUE(ManifestOf(20).final());
+}
+
+TEST_F(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
+  PassingClock clock;
+  clock.on_now = [this] {
+    if (fs::exists(store_.directory()) && !fs::exists(store_.PathOf(0))) {
+      BlockCheckpoint(0);
+    }
+  };
+  EXPECT_THAT(Train(clock),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("no checkpoint of step 0 could be written")));
+  EXPECT_EQ(clock.waits, CheckpointSchedule::kMaxFailures - 1);
+}
+
+TEST_F(LocalTrainingTest, AMissingEvalFileIsFoundBeforeTheFirstStep) {
+  *job_.mutable_eval() = job_.train();
+  job_.mutable_eval()->mutable_csv()->set_file(0, "eval.csv");
+  EXPECT_THAT(Train(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("eval.csv")));
+  EXPECT_FALSE(fs::exists(store_.directory()));
+}
+
+TEST_F(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
+  job::Job job = job_;
+  job.mutable_end()->set_steps(1000);
+  FillDefaults(job);
+  PassingClock clock;
+  MetricsRegistry metrics;
+  LocalTraining training({.job = job,
+                          .graph = *ResolveGraph(job.model()),
+                          .data_dir = root_,
+                          .device = "cpu"},
+                         clock, metrics);
+  clock.on_now = [&] {
+    if (fs::exists(store_.PathOf(10))) training.Stop();
+  };
+  EXPECT_THAT(training.Run(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Steps().back(), AllOf(Ge(10), Lt(1000)));
+  EXPECT_FALSE(ManifestOf(Steps().back()).final());
+}
+
+}  // namespace
+}  // namespace parasol
