@@ -147,7 +147,9 @@ TEST_F(RowCheckpointTest, ARowThatTwoFilesHaveIsDataLoss) {
   AddShard(*table);
   AddShard(*table);
   EXPECT_THAT(Restore(0, 1, *MakeTable()),
-              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("row 77")));
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("table items: row 77 is in the checkpoint "
+                                 "twice")));
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ TEST_F(SharedMemoryTest, AnOfferEnds) {
 
 TEST_F(SharedMemoryTest, AnotherMachinesOfferIsNotFound) {
   EXPECT_THAT(SharedMemory::Open(OfferWith(0, "b/pid:[1]"), kSize),
-              StatusIs(absl::StatusCode::kNotFound));
+              StatusIs(absl::StatusCode::kNotFound,
+                       testing::HasSubstr("runs on another machine")));
 }
 
 TEST_F(SharedMemoryTest, WhatIsNoOfferIsInvalid) {
