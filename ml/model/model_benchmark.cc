@@ -35,7 +35,8 @@ void BM_Gradients(benchmark::State& state, const std::string& device_name,
   }
   job::Model spec;
   CHECK(google::protobuf::TextFormat::ParseFromString(kClassifier, &spec));
-  const std::unique_ptr<Model> model = *Model::Create(*ResolveGraph(spec), **device);
+  const std::unique_ptr<Model> model =
+      *Model::Create(*ResolveGraph(spec), **device);
   Batch batch = {.size = state.range(0), .dense = {{.shape = {28, 28}}}};
   batch.dense.front().values.assign(batch.size * 28 * 28, .5f);
   batch.labels.assign(batch.size, 7);

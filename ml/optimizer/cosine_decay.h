@@ -5,8 +5,9 @@
 
 namespace parasol {
 
-// The rate initial · ((1 - alpha) · (1 + cos(π · step / decay_steps)) / 2 + alpha),
-// which stays at initial · alpha from decay_steps on; alpha is 0 by default.
+// The rate initial · ((1 - alpha) · (1 + cos(π · step / decay_steps)) / 2 +
+// alpha), which stays at initial · alpha from decay_steps on; alpha is 0 by
+// default.
 extern const ScheduleKind kCosineDecayKind;
 
 }  // namespace parasol

@@ -5,8 +5,8 @@
 
 namespace parasol {
 
-// The rate initial · decay_rate^(step / decay_steps); in whole steps with staircase,
-// which is false by default.
+// The rate initial · decay_rate^(step / decay_steps); in whole steps with
+// staircase, which is false by default.
 extern const ScheduleKind kExponentialDecayKind;
 
 }  // namespace parasol
