@@ -4,6 +4,11 @@
 
 namespace parasol {
 
+void Completion::Expect(size_t operations) {
+  absl::MutexLock lock(&mu_);
+  unfinished_ += operations;
+}
+
 void Completion::Finish(const absl::Status& status,
                         const ExchangeOutcome& outcome) {
   absl::MutexLock lock(&mu_);

@@ -16,14 +16,15 @@ namespace parasol {
 // Thread-safe.
 class Completion {
  public:
-  explicit Completion(size_t operations) : unfinished_(operations) {}
+  // Adds operations that are not done. Called before any is.
+  void Expect(size_t operations) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes that one operation is done.
   void Finish(const absl::Status& status, const ExchangeOutcome& outcome = {})
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // HoldMemory() keeps Wait() from returning until ReleaseMemory() has been
-  // called as often: the transport reads the caller's memory. Call it while a
+  // called as often: the transport reads the caller's memory. Call it while an
   // operation is not finished.
   void HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
   void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
@@ -45,7 +46,7 @@ class Completion {
   }
 
   mutable absl::Mutex mu_;
-  size_t unfinished_ ABSL_GUARDED_BY(mu_);
+  size_t unfinished_ ABSL_GUARDED_BY(mu_) = 0;
   size_t memory_holds_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
   bool has_outcome_ ABSL_GUARDED_BY(mu_) = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -33,23 +34,24 @@ wire::Encoding OnWire(job::Encoding encoding) {
 }
 
 template <typename Push>
-void SetPush(const ShardOperation& operation, Push& push) {
-  push.set_sequence(operation.sequence);
-  push.set_encoding(OnWire(operation.encoding));
-  if (!operation.sync.has_value()) return;
-  push.mutable_sync()->set_step(operation.sync->step);
-  push.mutable_sync()->set_replica(operation.sync->replica);
+void SetPush(const ShardOutbox::Entry& entry, Push& push) {
+  push.set_sequence(entry.sequence);
+  push.set_encoding(OnWire(entry.operation->encoding));
+  const std::optional<Call::Sync>& sync = entry.operation->call().sync;
+  if (!sync.has_value()) return;
+  push.mutable_sync()->set_step(sync->step);
+  push.mutable_sync()->set_replica(sync->replica);
 }
 
 template <typename Pull>
-void SetPull(const ShardOperation& operation, Pull& pull) {
+void SetPull(const EncodedOperation& operation, Pull& pull) {
   pull.set_encoding(OnWire(operation.encoding));
-  pull.set_min_updates(operation.min_updates);
+  pull.set_min_updates(operation.call().min_updates);
 }
 
 template <typename Dense>
 void AddRanges(const ShardOperation& operation, Dense& dense) {
-  for (const ShardOperation::Range& range : operation.ranges) {
+  for (const ShardOperation::Range& range : operation.ranges()) {
     wire::TensorRange& on_wire = *dense.add_range();
     on_wire.set_part(range.part);
     on_wire.set_first(range.first);
@@ -59,34 +61,33 @@ void AddRanges(const ShardOperation& operation, Dense& dense) {
 
 template <typename SomeRows>
 void SetRows(const ShardOperation& operation, SomeRows& rows) {
-  rows.set_table(operation.rows.table);
-  rows.set_rows(operation.rows.count);
+  rows.set_table(operation.rows().table);
+  rows.set_rows(operation.rows().count);
 }
 
-void SetOperation(const ShardOperation& operation, wire::Operation& on_wire) {
-  on_wire.set_id(operation.id);
-  switch (operation.kind) {
+void SetOperation(const ShardOutbox::Entry& entry, wire::Operation& on_wire) {
+  const EncodedOperation& operation = *entry.operation;
+  const ShardOperation& asked = operation.asked;
+  on_wire.set_id(entry.id);
+  switch (asked.kind()) {
     case Kind::kPush: {
       wire::Push& push = *on_wire.mutable_push();
-      SetPush(operation, push);
-      AddRanges(operation, push);
-      if (!operation.sparsified) break;
-      for (const ShardOperation::Range& range : operation.ranges) {
-        push.add_kept(range.kept);
-      }
+      SetPush(entry, push);
+      AddRanges(asked, push);
+      for (const uint32_t kept : operation.kept) push.add_kept(kept);
       break;
     }
     case Kind::kPull:
       SetPull(operation, *on_wire.mutable_pull());
-      AddRanges(operation, *on_wire.mutable_pull());
+      AddRanges(asked, *on_wire.mutable_pull());
       break;
     case Kind::kRowPush:
-      SetPush(operation, *on_wire.mutable_row_push());
-      SetRows(operation, *on_wire.mutable_row_push());
+      SetPush(entry, *on_wire.mutable_row_push());
+      SetRows(asked, *on_wire.mutable_row_push());
       break;
     case Kind::kRowPull:
       SetPull(operation, *on_wire.mutable_row_pull());
-      SetRows(operation, *on_wire.mutable_row_pull());
+      SetRows(asked, *on_wire.mutable_row_pull());
       break;
   }
 }
@@ -98,34 +99,34 @@ class PayloadWriter {
                 std::vector<PayloadRef>& payloads)
       : owner_(owner), payloads_(payloads) {}
 
-  void Add(const ShardOperation& operation) {
+  void Add(const EncodedOperation& operation) {
     const std::byte* next = operation.payload.get();
     const auto add = [&](size_t bytes, const void* callers) {
       payloads_.push_back({next == nullptr ? callers : next, bytes, owner_});
       if (next != nullptr) next += bytes;
     };
-    const ShardOperation::Rows& rows = operation.rows;
-    switch (operation.kind) {
+    const ShardOperation& asked = operation.asked;
+    const job::Encoding encoding = operation.encoding;
+    switch (asked.kind()) {
       case Kind::kPush:
-        for (const ShardOperation::Range& range : operation.ranges) {
-          if (operation.sparsified) {
-            add(range.kept * sizeof(uint32_t) +
-                    EncodedBytes(operation.encoding, range.kept),
-                nullptr);
-          } else {
-            add(EncodedBytes(operation.encoding, range.count), range.gradient);
-          }
+        for (const uint32_t kept : operation.kept) {
+          add(kept * sizeof(uint32_t) + EncodedBytes(encoding, kept), nullptr);
+        }
+        if (!operation.kept.empty()) break;
+        for (const ShardOperation::Range& range : asked.ranges()) {
+          add(EncodedBytes(encoding, range.count), range.gradient);
         }
         break;
       case Kind::kPull:
         break;
-      case Kind::kRowPush:
+      case Kind::kRowPush: {
+        const ShardOperation::Rows& rows = asked.rows();
         add(rows.count * sizeof(uint64_t), rows.ids);
-        add(EncodedBytes(operation.encoding, rows.count * rows.width),
-            rows.gradients);
+        add(EncodedBytes(encoding, rows.count * rows.width), rows.gradients);
         break;
+      }
       case Kind::kRowPull:
-        add(rows.count * sizeof(uint64_t), rows.ids);
+        add(asked.rows().count * sizeof(uint64_t), asked.rows().ids);
         break;
     }
   }
@@ -151,31 +152,44 @@ void ReadElements(job::Encoding encoding, PayloadReader& payloads,
   }
 }
 
-size_t AnswerBytes(const ShardOperation& operation) {
+size_t AnswerBytes(const EncodedOperation& operation) {
+  const ShardOperation& asked = operation.asked;
   size_t elements = 0;
-  if (operation.kind == Kind::kPull) {
-    for (const ShardOperation::Range& range : operation.ranges) {
+  if (asked.kind() == Kind::kPull) {
+    for (const ShardOperation::Range& range : asked.ranges()) {
       elements += range.count;
     }
-  } else if (operation.kind == Kind::kRowPull) {
-    elements = operation.rows.count * operation.rows.width;
+  } else if (asked.kind() == Kind::kRowPull) {
+    elements = asked.rows().count * asked.rows().width;
   }
   return EncodedBytes(operation.encoding, elements);
 }
 
+void ReadRows(const ShardOperation::Rows& rows, job::Encoding encoding,
+              PayloadReader& payloads) {
+  if (rows.positions.empty()) {
+    ReadElements(encoding, payloads, {rows.target, rows.count * rows.width});
+  }
+  for (const uint32_t position : rows.positions) {
+    ReadElements(encoding, payloads,
+                 {rows.target + position * rows.width, rows.width});
+  }
+}
+
 }  // namespace
 
-OutgoingMessage::OutgoingMessage(
-    std::vector<std::shared_ptr<ShardOperation>> operations)
+OutgoingMessage::OutgoingMessage(ShardOutbox::Message operations)
     : operations_(std::move(operations)) {
-  for (const auto& operation : operations_) {
-    if (operation->borrows_memory()) operation->completion->HoldMemory();
+  for (const ShardOutbox::Entry& entry : operations_) {
+    if (!entry.operation->borrows_memory()) continue;
+    entry.operation->call().completion.HoldMemory();
   }
 }
 
 OutgoingMessage::~OutgoingMessage() {
-  for (const auto& operation : operations_) {
-    if (operation->borrows_memory()) operation->completion->ReleaseMemory();
+  for (const ShardOutbox::Entry& entry : operations_) {
+    if (!entry.operation->borrows_memory()) continue;
+    entry.operation->call().completion.ReleaseMemory();
   }
 }
 
@@ -185,14 +199,15 @@ grpc::ByteBuffer EncodeMessage(
   google::protobuf::Arena arena;
   auto& header =
       *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
-  header.set_run_id(*message->operations().front()->run_id);
+  const ShardOutbox::Message& operations = message->operations();
+  header.set_run_id(*operations.front().operation->call().run_id);
   header.set_worker_incarnation(worker_incarnation);
   std::vector<PayloadRef> payloads;
-  payloads.reserve(message->operations().size());
+  payloads.reserve(operations.size());
   PayloadWriter writer(message, payloads);
-  for (const auto& operation : message->operations()) {
-    SetOperation(*operation, *header.add_operation());
-    writer.Add(*operation);
+  for (const ShardOutbox::Entry& entry : operations) {
+    SetOperation(entry, *header.add_operation());
+    writer.Add(*entry.operation);
   }
   if (shared != nullptr) {
     shared->Send(payloads, *header.mutable_shared_payload());
@@ -238,7 +253,7 @@ void PayloadReader::Skip(size_t bytes) {
 }
 
 absl::Status ReadResult(const wire::Result& result,
-                        const ShardOperation* operation,
+                        const EncodedOperation* operation,
                         PayloadReader& payloads) {
   const size_t bytes =
       std::min<uint64_t>(result.payload_bytes(), payloads.remaining());
@@ -250,19 +265,13 @@ absl::Status ReadResult(const wire::Result& result,
     return absl::InternalError(
         absl::StrFormat("%d bytes for elements of %d", bytes, wanted));
   }
-  for (const ShardOperation::Range& range : operation->ranges) {
-    if (range.target == nullptr) continue;
-    ReadElements(operation->encoding, payloads, {range.target, range.count});
-  }
-  if (operation->kind != Kind::kRowPull) return absl::OkStatus();
-  const ShardOperation::Rows& rows = operation->rows;
-  if (rows.positions.empty()) {
-    ReadElements(operation->encoding, payloads,
-                 {rows.target, rows.count * rows.width});
-  }
-  for (const uint32_t position : rows.positions) {
-    ReadElements(operation->encoding, payloads,
-                 {rows.target + position * rows.width, rows.width});
+  const ShardOperation& asked = operation->asked;
+  if (asked.kind() == Kind::kPull) {
+    for (const ShardOperation::Range& range : asked.ranges()) {
+      ReadElements(operation->encoding, payloads, {range.target, range.count});
+    }
+  } else if (asked.kind() == Kind::kRowPull) {
+    ReadRows(asked.rows(), operation->encoding, payloads);
   }
   return absl::OkStatus();
 }

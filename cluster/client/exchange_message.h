@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "cluster/client/shard_operation.h"
+#include "cluster/client/shard_outbox.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -22,18 +23,15 @@ namespace parasol {
 class OutgoingMessage {
  public:
   // None of the operations may be finished yet.
-  explicit OutgoingMessage(
-      std::vector<std::shared_ptr<ShardOperation>> operations);
+  explicit OutgoingMessage(ShardOutbox::Message operations);
   ~OutgoingMessage();
   OutgoingMessage(const OutgoingMessage&) = delete;
   OutgoingMessage& operator=(const OutgoingMessage&) = delete;
 
-  const std::vector<std::shared_ptr<ShardOperation>>& operations() const {
-    return operations_;
-  }
+  const ShardOutbox::Message& operations() const { return operations_; }
 
  private:
-  const std::vector<std::shared_ptr<ShardOperation>> operations_;
+  const ShardOutbox::Message operations_;
 };
 
 // Returns the encoded message. `message` has at least one operation; all are of
@@ -74,7 +72,7 @@ class PayloadReader {
 //   Internal  the number of bytes is not what was asked for; nothing has been
 //             written.
 absl::Status ReadResult(const wire::Result& result,
-                        const ShardOperation* operation,
+                        const EncodedOperation* operation,
                         PayloadReader& payloads);
 
 }  // namespace parasol

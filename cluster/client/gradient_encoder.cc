@@ -17,46 +17,58 @@ GradientEncoder::GradientEncoder(job::Encoding encoding, double push_share,
       elements_(std::move(elements)),
       residuals_(elements_.size()) {}
 
-void GradientEncoder::Encode(ShardOperation& operation) {
-  operation.encoding = encoding_;
-  if (push_share_ < 1) return Sparsify(operation);
+EncodedOperation GradientEncoder::Encode(ShardOperation operation) {
+  const bool is_push = operation.call->is_push;
+  EncodedOperation encoded = {.asked = std::move(operation)};
+  const ShardOperation& asked = encoded.asked;
+  if (is_push) encoded.payloads = asked.ranges().size();
+  if (!asked.exact) encoded.encoding = encoding_;
+  if (is_push && !asked.exact && push_share_ < 1) {
+    Sparsify(encoded);
+    return encoded;
+  }
   size_t elements = 0;
-  for (const ShardOperation::Range& range : operation.ranges) {
+  for (const ShardOperation::Range& range : asked.ranges()) {
     elements += range.count;
   }
-  operation.bytes = EncodedBytes(encoding_, elements);
-  operation.payload =
-      std::make_unique_for_overwrite<std::byte[]>(operation.bytes);
-  std::byte* out = operation.payload.get();
-  for (const ShardOperation::Range& range : operation.ranges) {
+  encoded.bytes = EncodedBytes(encoded.encoding, elements);
+  if (is_push && encoded.encoding != job::FLOAT32) EncodeAll(encoded);
+  return encoded;
+}
+
+void GradientEncoder::EncodeAll(EncodedOperation& push) const {
+  auto payload = std::make_unique_for_overwrite<std::byte[]>(push.bytes);
+  std::byte* out = payload.get();
+  for (const ShardOperation::Range& range : push.asked.ranges()) {
     parasol::Encode(encoding_, {range.gradient, range.count}, out);
     out += EncodedBytes(encoding_, range.count);
   }
+  push.payload = std::move(payload);
 }
 
-void GradientEncoder::Sparsify(ShardOperation& operation) {
-  operation.sparsified = true;
-  operation.bytes = 0;
-  for (ShardOperation::Range& range : operation.ranges) {
-    range.kept = KeptCount(range.count, push_share_);
-    operation.bytes +=
-        range.kept * sizeof(uint32_t) + EncodedBytes(encoding_, range.kept);
+void GradientEncoder::Sparsify(EncodedOperation& push) {
+  const ShardOperation::Ranges& ranges = push.asked.ranges();
+  push.kept.reserve(ranges.size());
+  for (const ShardOperation::Range& range : ranges) {
+    const uint32_t kept = KeptCount(range.count, push_share_);
+    push.kept.push_back(kept);
+    push.bytes += kept * sizeof(uint32_t) + EncodedBytes(encoding_, kept);
   }
-  operation.payload =
-      std::make_unique_for_overwrite<std::byte[]>(operation.bytes);
-  std::byte* out = operation.payload.get();
+  auto payload = std::make_unique_for_overwrite<std::byte[]>(push.bytes);
+  std::byte* out = payload.get();
   absl::MutexLock lock(&mu_);
-  for (const ShardOperation::Range& range : operation.ranges) {
+  for (const ShardOperation::Range& range : ranges) {
     std::vector<float>& residual = residuals_[range.variable];
     if (residual.empty()) residual.resize(elements_[range.variable]);
     const TopK::Kept kept = top_k_.Select(
         {range.gradient, range.count}, push_share_, encoding_,
         absl::MakeSpan(residual).subspan(range.offset, range.count));
-    const size_t offset_bytes = range.kept * sizeof(uint32_t);
+    const size_t offset_bytes = kept.offsets.size() * sizeof(uint32_t);
     std::memcpy(out, kept.offsets.data(), offset_bytes);
     parasol::Encode(encoding_, kept.values, out + offset_bytes);
-    out += offset_bytes + EncodedBytes(encoding_, range.kept);
+    out += offset_bytes + EncodedBytes(encoding_, kept.values.size());
   }
+  push.payload = std::move(payload);
 }
 
 }  // namespace parasol

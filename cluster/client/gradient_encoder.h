@@ -12,9 +12,9 @@
 
 namespace parasol {
 
-// The encoder of pushed gradients: as 16-bit floats, or only the largest
-// elements. The rest of a variable's gradient is kept here and added to its
-// next one. Thread-safe.
+// The encoder of variables' operations. Pushed gradients travel as 16-bit
+// floats, or only their largest elements. The rest of a variable's gradient is
+// kept here and added to its next one. Thread-safe.
 class GradientEncoder {
  public:
   // `push_share` is in (0, 1]. `elements` is the number of elements of each
@@ -22,17 +22,18 @@ class GradientEncoder {
   GradientEncoder(job::Encoding encoding, double push_share,
                   std::vector<size_t> elements);
 
-  // Returns true if Encode() has anything to do. If not, gradients are sent
-  // from the caller's memory.
+  // Returns true if Encode() computes anything. If not, gradients are sent from
+  // the caller's memory.
   bool encodes() const { return encoding_ != job::FLOAT32 || push_share_ < 1; }
 
-  // Sets payload, encoding, bytes and each range's `kept` of a kPush operation.
-  // Call it once for each operation: from then on the operation knows its
-  // gradient by the payload only.
-  void Encode(ShardOperation& operation) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the operation, which must be of ranges, with its encoding and, if
+  // it is a push that is not exact, with its gradient encoded. Call it once for
+  // each push: what it leaves out of the gradient is kept for the next one.
+  EncodedOperation Encode(ShardOperation operation) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void Sparsify(ShardOperation& operation) ABSL_LOCKS_EXCLUDED(mu_);
+  void EncodeAll(EncodedOperation& push) const;
+  void Sparsify(EncodedOperation& push) ABSL_LOCKS_EXCLUDED(mu_);
 
   const job::Encoding encoding_;
   const double push_share_;

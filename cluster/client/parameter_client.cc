@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
@@ -17,27 +18,26 @@
 #include "cluster/client/shard_link.h"
 #include "cluster/client/shard_operation.h"
 #include "cluster/rpc/completion_thread.h"
-#include "ml/compression/half.h"
 
 namespace parasol {
 namespace {
 
 class ExchangePending : public ParameterClient::Pending {
  public:
-  ExchangePending(std::shared_ptr<Completion> completion, Clock& clock)
-      : completion_(std::move(completion)), clock_(clock) {}
+  ExchangePending(std::shared_ptr<const Call> call, Clock& clock)
+      : call_(std::move(call)), clock_(clock) {}
 
   // The caller's memory is in use until then.
-  ~ExchangePending() override { completion_->Wait().IgnoreError(); }
+  ~ExchangePending() override { call_->completion.Wait().IgnoreError(); }
 
-  absl::Status Wait() override { return completion_->Wait(); }
+  absl::Status Wait() override { return call_->completion.Wait(); }
   bool WaitFor(absl::Duration limit) override {
-    return completion_->WaitFor(clock_, limit);
+    return call_->completion.WaitFor(clock_, limit);
   }
-  Outcome outcome() const override { return completion_->outcome(); }
+  Outcome outcome() const override { return call_->completion.outcome(); }
 
  private:
-  const std::shared_ptr<Completion> completion_;
+  const std::shared_ptr<const Call> call_;
   Clock& clock_;
 };
 
@@ -65,7 +65,12 @@ std::vector<size_t> NumbersOf(const std::vector<Item>& items) {
   return numbers;
 }
 
-using OperationPtr = std::shared_ptr<ShardOperation>;
+// The operations of one call that are not sent yet. Those of variables are
+// encoded one by one as they are sent.
+struct Draft {
+  std::vector<ShardOperation> dense;
+  std::vector<EncodedOperation> rows;
+};
 
 void SetMemory(ShardOperation::Range& range,
                const ParameterClient::Gradient& gradient, size_t offset) {
@@ -75,6 +80,15 @@ void SetMemory(ShardOperation::Range& range,
 void SetMemory(ShardOperation::Range& range,
                const ParameterClient::Target& target, size_t offset) {
   range.target = target.values.data() + offset;
+}
+
+template <typename Operation, typename Shard>
+void SortByShard(std::vector<Operation>& operations, Shard shard) {
+  const auto is_before = [&](const Operation& a, const Operation& b) {
+    return shard(a) < shard(b);
+  };
+  if (std::is_sorted(operations.begin(), operations.end(), is_before)) return;
+  std::stable_sort(operations.begin(), operations.end(), is_before);
 }
 
 class ShardedParameterClient : public ParameterClient {
@@ -98,13 +112,13 @@ class ShardedParameterClient : public ParameterClient {
   template <typename Item, typename Rows>
   absl::Status Check(const std::vector<Item>& items,
                      const std::vector<Rows>& rows) const;
-  // The requests for the messages, without what the whole call has.
+  // Appends the call's operations of variables.
   template <typename Item>
-  void AddDense(ShardOperation::Kind kind, const std::vector<Item>& items,
-                const std::vector<OperationPlan::Operation>& messages,
-                std::vector<OperationPtr>& requests) const;
-  std::unique_ptr<Pending> Start(std::vector<OperationPtr>& requests);
-  void Send(ShardLink& link, absl::Span<const OperationPtr> requests);
+  void AddDense(const std::shared_ptr<const Call>& call,
+                const std::vector<Item>& items,
+                std::vector<ShardOperation>& operations) const;
+  std::unique_ptr<Pending> Start(const std::shared_ptr<const Call>& call,
+                                 Draft& draft);
   std::shared_ptr<const std::string> run_id() const ABSL_LOCKS_EXCLUDED(mu_);
 
   void AttendLinks() ABSL_LOCKS_EXCLUDED(mu_);
@@ -238,34 +252,27 @@ absl::Status ShardedParameterClient::Check(
 
 template <typename Item>
 void ShardedParameterClient::AddDense(
-    ShardOperation::Kind kind, const std::vector<Item>& items,
-    const std::vector<OperationPlan::Operation>& messages,
-    std::vector<OperationPtr>& requests) const {
-  for (const OperationPlan::Operation& message : messages) {
-    auto request = std::make_shared<ShardOperation>();
-    request->kind = kind;
-    request->shard = message.shard;
-    request->lane = message.lane;
-    request->exact = message.untrained;
-    size_t elements = 0;
-    for (const OperationPlan::Range& range : message.ranges) {
-      ShardOperation::Range& to = request->ranges.emplace_back();
-      to.part = range.part;
-      to.first = range.first;
-      to.count = range.count;
-      to.variable = items[range.item].variable;
-      to.offset = range.offset;
-      SetMemory(to, items[range.item], range.offset);
-      elements += range.count;
+    const std::shared_ptr<const Call>& call, const std::vector<Item>& items,
+    std::vector<ShardOperation>& operations) const {
+  const std::vector<OperationPlan::Operation> planned =
+      plan_.Operations(NumbersOf(items));
+  operations.reserve(planned.size());
+  for (const OperationPlan::Operation& plan : planned) {
+    ShardOperation::Ranges ranges;
+    ranges.reserve(plan.ranges.size());
+    for (const OperationPlan::Range& range : plan.ranges) {
+      ranges.push_back({.part = range.part,
+                        .first = range.first,
+                        .count = range.count,
+                        .variable = items[range.item].variable,
+                        .offset = range.offset});
+      SetMemory(ranges.back(), items[range.item], range.offset);
     }
-    if (kind == ShardOperation::Kind::kPull) {
-      request->encoding =
-          request->exact ? job::FLOAT32 : options_.wire_encoding;
-    } else {
-      request->payloads = message.ranges.size();
-    }
-    request->bytes = EncodedBytes(request->encoding, elements);
-    requests.push_back(std::move(request));
+    operations.push_back({.call = call,
+                          .shard = plan.shard,
+                          .lane = plan.lane,
+                          .exact = plan.untrained,
+                          .subject = std::move(ranges)});
   }
 }
 
@@ -274,16 +281,16 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Pull(
   if (absl::Status status = Check(pull.targets, pull.rows); !status.ok()) {
     return Failed(status);
   }
-  std::vector<OperationPtr> requests;
-  AddDense(ShardOperation::Kind::kPull, pull.targets,
-           plan_.Operations(NumbersOf(pull.targets)), requests);
+  const auto call = std::make_shared<Call>();
+  call->run_id = run_id();
+  call->min_updates = pull.min_updates;
+  Draft draft;
+  AddDense(call, pull.targets, draft.dense);
+  draft.rows.reserve(pull.rows.size() * links_.size());
   for (const RowTarget& rows : pull.rows) {
-    rows_.AddPulls(rows.table, rows.ids, rows.values, requests);
+    rows_.AddPulls(call, rows.table, rows.ids, rows.values, draft.rows);
   }
-  for (const OperationPtr& request : requests) {
-    request->min_updates = pull.min_updates;
-  }
-  return Start(requests);
+  return Start(call, draft);
 }
 
 std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
@@ -291,59 +298,57 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
   if (absl::Status status = Check(push.gradients, push.rows); !status.ok()) {
     return Failed(status);
   }
-  std::vector<OperationPtr> requests;
-  AddDense(ShardOperation::Kind::kPush, push.gradients,
-           plan_.Operations(NumbersOf(push.gradients)), requests);
+  const auto call = std::make_shared<Call>();
+  call->is_push = true;
+  call->run_id = run_id();
+  if (push.sync.has_value()) {
+    call->sync = {.step = push.sync->step, .replica = push.sync->replica};
+  }
+  Draft draft;
+  AddDense(call, push.gradients, draft.dense);
+  draft.rows.reserve(push.rows.size() * links_.size());
   for (const RowGradient& rows : push.rows) {
-    if (absl::Status status =
-            rows_.AddPushes(rows.table, rows.ids, rows.values, requests);
+    if (absl::Status status = rows_.AddPushes(call, rows.table, rows.ids,
+                                              rows.values, draft.rows);
         !status.ok()) {
       return Failed(status);
     }
   }
-  if (push.sync.has_value()) {
-    for (const OperationPtr& request : requests) {
-      request->sync = {.step = push.sync->step, .replica = push.sync->replica};
-    }
-  }
-  return Start(requests);
+  return Start(call, draft);
 }
 
+// To each shard, operations of variables come first.
 std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
-    std::vector<OperationPtr>& requests) {
-  const auto completion = std::make_shared<Completion>(requests.size());
-  const std::shared_ptr<const std::string> run = run_id();
-  for (const OperationPtr& request : requests) {
-    request->completion = completion;
-    request->run_id = run;
+    const std::shared_ptr<const Call>& call, Draft& draft) {
+  call->completion.Expect(draft.dense.size() + draft.rows.size());
+  SortByShard(draft.dense, [](const auto& dense) { return dense.shard; });
+  SortByShard(draft.rows, [](const auto& rows) { return rows.asked.shard; });
+  auto dense = draft.dense.begin();
+  auto rows = draft.rows.begin();
+  absl::InlinedVector<ShardLink::OperationPtr, 8> operations;
+  if (!encoder_.encodes()) {
+    operations.reserve(draft.dense.size() + draft.rows.size());
   }
-  if (links_.size() > 1) {
-    std::stable_sort(requests.begin(), requests.end(),
-                     [](const OperationPtr& a, const OperationPtr& b) {
-                       return a->shard < b->shard;
-                     });
-  }
-  for (auto first = requests.begin(); first != requests.end();) {
-    const size_t shard = (*first)->shard;
-    const auto last = std::find_if(
-        first, requests.end(),
-        [&](const OperationPtr& request) { return request->shard != shard; });
-    Send(*links_[shard], absl::MakeConstSpan(&*first, last - first));
-    first = last;
-  }
-  return std::make_unique<ExchangePending>(completion, clock_);
-}
-
-// What is encoded is sent while the next request is being encoded.
-void ShardedParameterClient::Send(ShardLink& link,
-                                  absl::Span<const OperationPtr> requests) {
-  if (!encoder_.encodes()) return link.Send(requests);
-  for (const OperationPtr& request : requests) {
-    if (request->kind == ShardOperation::Kind::kPush && !request->exact) {
-      encoder_.Encode(*request);
+  for (size_t shard = 0; shard < links_.size(); ++shard) {
+    const auto send = [&] {
+      if (!operations.empty()) links_[shard]->Send(operations);
+      operations.clear();
+    };
+    const auto add = [&](EncodedOperation operation) {
+      operations.push_back(
+          std::make_shared<const EncodedOperation>(std::move(operation)));
+      // What is encoded is sent while the next operation is being encoded.
+      if (encoder_.encodes()) send();
+    };
+    for (; dense != draft.dense.end() && dense->shard == shard; ++dense) {
+      add(encoder_.Encode(std::move(*dense)));
     }
-    link.Send({&request, 1});
+    for (; rows != draft.rows.end() && rows->asked.shard == shard; ++rows) {
+      add(std::move(*rows));
+    }
+    send();
   }
+  return std::make_unique<ExchangePending>(call, clock_);
 }
 
 std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {

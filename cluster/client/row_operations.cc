@@ -85,22 +85,22 @@ absl::StatusOr<RowOperations> RowOperations::Make(
   return operations;
 }
 
-std::shared_ptr<ShardOperation> RowOperations::Request(
-    ShardOperation::Kind kind, size_t shard, size_t table, size_t rows) const {
-  auto operation = std::make_shared<ShardOperation>();
-  operation->kind = kind;
-  operation->shard = shard;
-  operation->lane = table % limits_.lanes_per_shard;
-  operation->encoding = limits_.encoding;
-  operation->rows.table = tables_[table].id;
-  operation->rows.count = rows;
-  operation->rows.width = tables_[table].width;
-  return operation;
+EncodedOperation RowOperations::MakeOperation(
+    const std::shared_ptr<const Call>& call, size_t shard, size_t table,
+    ShardOperation::Rows rows) const {
+  rows.table = tables_[table].id;
+  rows.width = tables_[table].width;
+  return {.asked = {.call = call,
+                    .shard = shard,
+                    .lane = table % limits_.lanes_per_shard,
+                    .subject = std::move(rows)},
+          .encoding = limits_.encoding};
 }
 
-void RowOperations::AddPulls(
-    size_t table, absl::Span<const uint64_t> ids, absl::Span<float> values,
-    std::vector<std::shared_ptr<ShardOperation>>& operations) const {
+void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
+                             size_t table, absl::Span<const uint64_t> ids,
+                             absl::Span<float> values,
+                             std::vector<EncodedOperation>& operations) const {
   const RowPartition partition(ids, num_shards_);
   const size_t row_bytes =
       std::max(sizeof(uint64_t), EncodedBytes(limits_.encoding, width(table)));
@@ -111,29 +111,32 @@ void RowOperations::AddPulls(
     while (!left.empty()) {
       const absl::Span<const uint32_t> some = left.subspan(0, max_rows);
       left.remove_prefix(some.size());
-      auto operation = Request(ShardOperation::Kind::kRowPull, shard, table,
-                               /*rows=*/some.size());
+      ShardOperation::Rows rows;
+      rows.count = some.size();
+      std::unique_ptr<std::byte[]> payload;
       if (AreAdjacent(some)) {
-        operation->rows.ids = &ids[some.front()];
-        operation->rows.target = &values[some.front() * width(table)];
+        rows.ids = &ids[some.front()];
+        rows.target = &values[some.front() * width(table)];
       } else {
-        operation->rows.positions.assign(some.begin(), some.end());
-        operation->rows.target = values.data();
-        operation->payload = std::make_unique_for_overwrite<std::byte[]>(
-            some.size() * sizeof(uint64_t));
-        CopyIds(ids, some, operation->payload.get());
+        rows.positions.assign(some.begin(), some.end());
+        rows.target = values.data();
+        payload = std::make_unique_for_overwrite<std::byte[]>(some.size() *
+                                                              sizeof(uint64_t));
+        CopyIds(ids, some, payload.get());
       }
-      operation->payloads = 1;
-      operation->bytes = some.size() * row_bytes;
-      operations.push_back(std::move(operation));
+      EncodedOperation& pull = operations.emplace_back(
+          MakeOperation(call, shard, table, std::move(rows)));
+      pull.payload = std::move(payload);
+      pull.payloads = 1;
+      pull.bytes = some.size() * row_bytes;
     }
   }
 }
 
 absl::Status RowOperations::AddPushes(
-    size_t table, absl::Span<const uint64_t> ids,
-    absl::Span<const float> gradients,
-    std::vector<std::shared_ptr<ShardOperation>>& operations) const {
+    const std::shared_ptr<const Call>& call, size_t table,
+    absl::Span<const uint64_t> ids, absl::Span<const float> gradients,
+    std::vector<EncodedOperation>& operations) const {
   const RowPartition partition(ids, num_shards_);
   const size_t width = tables_[table].width;
   const size_t row_bytes = EncodedBytes(limits_.encoding, width);
@@ -147,23 +150,26 @@ absl::Status RowOperations::AddPushes(
           tables_[table].name, positions.size(), bytes, shard,
           kMaxRowPushBytes));
     }
-    auto operation = Request(ShardOperation::Kind::kRowPush, shard, table,
-                             /*rows=*/positions.size());
-    operation->payloads = 2;
-    operation->bytes = bytes;
+    ShardOperation::Rows rows;
+    rows.count = positions.size();
+    std::unique_ptr<std::byte[]> payload;
     if (limits_.encoding == job::FLOAT32 && AreAdjacent(positions)) {
-      operation->rows.ids = &ids[positions.front()];
-      operation->rows.gradients = &gradients[positions.front() * width];
+      rows.ids = &ids[positions.front()];
+      rows.gradients = &gradients[positions.front() * width];
     } else {
-      operation->payload = std::make_unique_for_overwrite<std::byte[]>(bytes);
-      std::byte* out = CopyIds(ids, positions, operation->payload.get());
+      payload = std::make_unique_for_overwrite<std::byte[]>(bytes);
+      std::byte* out = CopyIds(ids, positions, payload.get());
       for (const uint32_t position : positions) {
         Encode(limits_.encoding, gradients.subspan(position * width, width),
                out);
         out += row_bytes;
       }
     }
-    operations.push_back(std::move(operation));
+    EncodedOperation& push = operations.emplace_back(
+        MakeOperation(call, shard, table, std::move(rows)));
+    push.payload = std::move(payload);
+    push.payloads = 2;
+    push.bytes = bytes;
   }
   return absl::OkStatus();
 }

@@ -54,20 +54,19 @@ class RowOperations {
   size_t num_tables() const { return tables_.size(); }
   size_t width(size_t table) const { return tables_[table].width; }
 
-  // Appends the operations that pull rows `ids` to `values`, ids.size() x
-  // width. Their run, completion and min_updates are not set yet.
-  void AddPulls(size_t table, absl::Span<const uint64_t> ids,
-                absl::Span<float> values,
-                std::vector<std::shared_ptr<ShardOperation>>& operations) const;
+  // Appends the operations of `call` that pull rows `ids` to `values`,
+  // ids.size() x width.
+  void AddPulls(const std::shared_ptr<const Call>& call, size_t table,
+                absl::Span<const uint64_t> ids, absl::Span<float> values,
+                std::vector<EncodedOperation>& operations) const;
 
-  // Appends one operation for each shard, with its part of `gradients`,
-  // encoded. Their run, completion and step are not set yet. A push counts as
-  // one update and so can't be cut:
+  // Appends one operation of `call` for each shard, with its part of
+  // `gradients`, encoded. A push counts as one update and so can't be cut:
   //   InvalidArgument  a shard's part is too large for a message.
-  absl::Status AddPushes(
-      size_t table, absl::Span<const uint64_t> ids,
-      absl::Span<const float> gradients,
-      std::vector<std::shared_ptr<ShardOperation>>& operations) const;
+  absl::Status AddPushes(const std::shared_ptr<const Call>& call, size_t table,
+                         absl::Span<const uint64_t> ids,
+                         absl::Span<const float> gradients,
+                         std::vector<EncodedOperation>& operations) const;
 
   // Returns true if operations of this object mean the same in `other`.
   bool SameTables(const RowOperations& other) const {
@@ -84,9 +83,10 @@ class RowOperations {
   };
 
   RowOperations() = default;
-  std::shared_ptr<ShardOperation> Request(ShardOperation::Kind kind,
-                                          size_t shard, size_t table,
-                                          size_t rows) const;
+  // Returns the operation of `rows`, whose table is not set yet.
+  EncodedOperation MakeOperation(const std::shared_ptr<const Call>& call,
+                                 size_t shard, size_t table,
+                                 ShardOperation::Rows rows) const;
 
   Limits limits_;
   size_t num_shards_ = 0;

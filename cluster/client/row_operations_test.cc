@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-using Requests = std::vector<std::shared_ptr<ShardOperation>>;
+using Operations = std::vector<EncodedOperation>;
 
 constexpr size_t kWidth = 3;
 
@@ -40,10 +40,19 @@ RowOperations Make(int shards, const RowOperations::Limits& limits = {
   return *std::move(operations);
 }
 
-std::vector<uint64_t> IdsOf(const ShardOperation& operation) {
-  std::vector<uint64_t> ids(operation.rows.count);
+std::shared_ptr<const Call> PushCall() {
+  const auto call = std::make_shared<Call>();
+  call->is_push = true;
+  return call;
+}
+
+std::shared_ptr<const Call> PullCall() { return std::make_shared<Call>(); }
+
+std::vector<uint64_t> IdsOf(const EncodedOperation& operation) {
+  const ShardOperation::Rows& rows = operation.asked.rows();
+  std::vector<uint64_t> ids(rows.count);
   const void* const from = operation.borrows_memory()
-                               ? static_cast<const void*>(operation.rows.ids)
+                               ? static_cast<const void*>(rows.ids)
                                : operation.payload.get();
   std::memcpy(ids.data(), from, ids.size() * sizeof(uint64_t));
   return ids;
@@ -72,13 +81,13 @@ TEST(RowRequestsTest, APullAsksOnlyShardsThatHaveARow) {
   const std::vector<uint64_t> ids = {kId, kId};
   const RowOperations rows = Make(3);
   std::vector<float> values(2 * kWidth);
-  Requests operations;
-  rows.AddPulls(0, ids, absl::MakeSpan(values), operations);
+  Operations operations;
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), operations);
   ASSERT_EQ(operations.size(), 1u);
-  EXPECT_EQ(operations[0]->kind, ShardOperation::Kind::kRowPull);
-  EXPECT_EQ(operations[0]->shard, ShardOfRow(kId, 3));
-  EXPECT_EQ(operations[0]->rows.table, 5u);
-  EXPECT_EQ(IdsOf(*operations[0]), ids);
+  EXPECT_EQ(operations[0].asked.kind(), ShardOperation::Kind::kRowPull);
+  EXPECT_EQ(operations[0].asked.shard, ShardOfRow(kId, 3));
+  EXPECT_EQ(operations[0].asked.rows().table, 5u);
+  EXPECT_EQ(IdsOf(operations[0]), ids);
 }
 
 TEST(RowRequestsTest, ALongPullIsCut) {
@@ -86,31 +95,31 @@ TEST(RowRequestsTest, ALongPullIsCut) {
       Make(1, {.message_bytes = 4 * kWidth * sizeof(float)});
   const std::vector<uint64_t> ids = {9, 8, 7, 6, 5, 4};
   std::vector<float> values(ids.size() * kWidth);
-  Requests operations;
-  rows.AddPulls(0, ids, absl::MakeSpan(values), operations);
+  Operations operations;
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), operations);
   ASSERT_EQ(operations.size(), 2u);
-  EXPECT_EQ(IdsOf(*operations[0]), (std::vector<uint64_t>{9, 8, 7, 6}));
-  EXPECT_EQ(IdsOf(*operations[1]), (std::vector<uint64_t>{5, 4}));
-  EXPECT_EQ(operations[1]->rows.target, &values[4 * kWidth]);
+  EXPECT_EQ(IdsOf(operations[0]), (std::vector<uint64_t>{9, 8, 7, 6}));
+  EXPECT_EQ(IdsOf(operations[1]), (std::vector<uint64_t>{5, 4}));
+  EXPECT_EQ(operations[1].asked.rows().target, &values[4 * kWidth]);
 }
 
 TEST(RowRequestsTest, APushGoesToEveryShardWithItsRows) {
   const RowOperations rows = Make(3);
   const std::vector<uint64_t> ids = {40};
   const std::vector<float> gradient = {1, 2, 3};
-  Requests operations;
-  ASSERT_OK(rows.AddPushes(0, ids, gradient, operations));
+  Operations operations;
+  ASSERT_OK(rows.AddPushes(PushCall(), 0, ids, gradient, operations));
   ASSERT_EQ(operations.size(), 3u);
   for (size_t shard = 0; shard < 3; ++shard) {
-    const ShardOperation& operation = *operations[shard];
-    EXPECT_EQ(operation.shard, shard);
+    const EncodedOperation& operation = operations[shard];
+    EXPECT_EQ(operation.asked.shard, shard);
     EXPECT_EQ(operation.payloads, 2u);
     if (shard != ShardOfRow(40, 3)) {
-      EXPECT_EQ(operation.rows.count, 0u);
+      EXPECT_EQ(operation.asked.rows().count, 0u);
       continue;
     }
     EXPECT_EQ(IdsOf(operation), ids);
-    EXPECT_EQ(operation.rows.gradients, gradient.data());
+    EXPECT_EQ(operation.asked.rows().gradients, gradient.data());
   }
 }
 
@@ -118,18 +127,18 @@ TEST(RowRequestsTest, RowsThatLieTogetherAreSentFromWhereTheyAre) {
   const std::vector<uint64_t> ids = {3, 1, 2};
   const std::vector<float> gradients(ids.size() * kWidth);
   std::vector<float> values(gradients.size());
-  Requests operations;
+  Operations operations;
   const RowOperations rows = Make(1);
-  ASSERT_OK(rows.AddPushes(0, ids, gradients, operations));
-  rows.AddPulls(0, ids, absl::MakeSpan(values), operations);
+  ASSERT_OK(rows.AddPushes(PushCall(), 0, ids, gradients, operations));
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), operations);
   ASSERT_EQ(operations.size(), 2u);
-  for (const auto& operation : operations) {
-    EXPECT_TRUE(operation->borrows_memory());
-    EXPECT_EQ(operation->rows.ids, ids.data());
-    EXPECT_EQ(operation->rows.count, ids.size());
+  for (const EncodedOperation& operation : operations) {
+    EXPECT_TRUE(operation.borrows_memory());
+    EXPECT_EQ(operation.asked.rows().ids, ids.data());
+    EXPECT_EQ(operation.asked.rows().count, ids.size());
   }
-  EXPECT_EQ(operations[0]->rows.gradients, gradients.data());
-  EXPECT_EQ(operations[1]->rows.target, values.data());
+  EXPECT_EQ(operations[0].asked.rows().gradients, gradients.data());
+  EXPECT_EQ(operations[1].asked.rows().target, values.data());
 }
 
 TEST(RowRequestsTest, RowsWithOthersBetweenThemAreSentFromACopy) {
@@ -138,35 +147,36 @@ TEST(RowRequestsTest, RowsWithOthersBetweenThemAreSentFromACopy) {
   const std::vector<float> gradients = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<float> values(gradients.size());
   const size_t shard = ShardOfRow(ids[0], 2);
-  Requests pushes;
-  ASSERT_OK(Make(2).AddPushes(0, ids, gradients, pushes));
-  EXPECT_EQ(IdsOf(*pushes[shard]), (std::vector<uint64_t>{0, 0}));
+  Operations pushes;
+  ASSERT_OK(Make(2).AddPushes(PushCall(), 0, ids, gradients, pushes));
+  EXPECT_EQ(IdsOf(pushes[shard]), (std::vector<uint64_t>{0, 0}));
   std::vector<float> sent(2 * kWidth);
-  std::memcpy(sent.data(), pushes[shard]->payload.get() + 2 * sizeof(uint64_t),
+  std::memcpy(sent.data(), pushes[shard].payload.get() + 2 * sizeof(uint64_t),
               sent.size() * sizeof(float));
   EXPECT_EQ(sent, (std::vector<float>{0, 1, 2, 6, 7, 8}));
-  Requests pulls;
-  Make(2).AddPulls(0, ids, absl::MakeSpan(values), pulls);
-  EXPECT_FALSE(pulls[shard]->borrows_memory());
-  EXPECT_EQ(pulls[shard]->rows.positions, (std::vector<uint32_t>{0, 2}));
-  EXPECT_EQ(pulls[shard]->rows.target, values.data());
+  Operations pulls;
+  Make(2).AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), pulls);
+  EXPECT_FALSE(pulls[shard].borrows_memory());
+  EXPECT_EQ(pulls[shard].asked.rows().positions, (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(pulls[shard].asked.rows().target, values.data());
 }
 
 TEST(RowRequestsTest, HalvesAreSentFromACopy) {
   const RowOperations rows =
       Make(1, {.message_bytes = 1 << 20, .encoding = job::FLOAT16});
-  Requests operations;
-  ASSERT_OK(rows.AddPushes(0, {7}, std::vector<float>(kWidth), operations));
-  EXPECT_FALSE(operations[0]->borrows_memory());
-  EXPECT_EQ(operations[0]->bytes, sizeof(uint64_t) + kWidth * 2);
+  Operations operations;
+  ASSERT_OK(rows.AddPushes(PushCall(), 0, {7}, std::vector<float>(kWidth),
+                           operations));
+  EXPECT_FALSE(operations[0].borrows_memory());
+  EXPECT_EQ(operations[0].bytes, sizeof(uint64_t) + kWidth * 2);
 }
 
 TEST(RowRequestsTest, APushThatNoMessageHoldsIsRefused) {
   const RowOperations rows = Make(1);
   const std::vector<uint64_t> ids(4 << 20);
   const std::vector<float> gradients(ids.size() * kWidth);
-  Requests operations;
-  EXPECT_THAT(rows.AddPushes(0, ids, gradients, operations),
+  Operations operations;
+  EXPECT_THAT(rows.AddPushes(PushCall(), 0, ids, gradients, operations),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("table users: gradients of 4194304 rows")));
 }

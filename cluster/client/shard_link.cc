@@ -88,7 +88,7 @@ void ShardLink::Send(absl::Span<const OperationPtr> operations) {
   }
   if (stopped) {
     for (const OperationPtr& operation : operations) {
-      operation->completion->Finish(absl::CancelledError("stopped"));
+      operation->call().completion.Finish(absl::CancelledError("stopped"));
     }
     return;
   }
@@ -126,20 +126,24 @@ std::shared_ptr<const OutgoingMessage> ShardLink::TakeMessage(size_t index) {
   if (lane.stream == nullptr || lane.writing || lane.refused) return nullptr;
   ShardOutbox::Message operations = outbox_.Take(index);
   if (operations.empty()) return nullptr;
-  const absl::Time now = clock_.Now();
-  size_t resent = 0;
-  for (const OperationPtr& operation : operations) {
-    if (operation->was_sent) {
-      ++resent;
-    } else {
-      operation->sent_at = now;
-      operation->was_sent = true;
-    }
-  }
+  const size_t resent = std::count_if(
+      operations.begin(), operations.end(),
+      [](const ShardOutbox::Entry& entry) { return entry.was_sent; });
   if (resent > 0) metrics_.resent_requests.Add(resent);
+  // A message has its new operations last.
+  if (const ShardOutbox::Entry& last = operations.back(); !last.was_sent) {
+    lane.sent.push_back({.last_id = last.id, .at = clock_.Now()});
+  }
   lane.writing = true;
   // Under the lock: nobody can finish them before their memory is held.
   return std::make_shared<OutgoingMessage>(std::move(operations));
+}
+
+absl::Time ShardLink::Lane::FirstSent(uint64_t id) const {
+  return std::partition_point(
+             sent.begin(), sent.end(),
+             [id](const Sent& message) { return message.last_id < id; })
+      ->at;
 }
 
 // A stream that is no longer its lane's does nothing with it.
@@ -193,7 +197,7 @@ void ShardLink::OnResponse(ShardStream& stream,
       return;
     }
     answered = TakeAnswered(index, response->header);
-    if (!answered.empty()) {
+    if (!answered.operations.empty()) {
       lanes_[index].failures = 0;
       waiting_since_ = now;
       SetNamed(false);
@@ -206,14 +210,25 @@ void ShardLink::OnResponse(ShardStream& stream,
 
 ShardLink::Answered ShardLink::TakeAnswered(
     size_t index, const wire::ResponseHeader& header) {
+  Lane& lane = lanes_[index];
   Answered answered;
-  answered.reserve(header.result_size());
+  answered.operations.reserve(header.result_size());
   for (const wire::Result& result : header.result()) {
     if (result.code() == static_cast<int>(absl::StatusCode::kUnavailable)) {
-      Refuse(lanes_[index], result.message());
+      Refuse(lane, result.message());
       break;
     }
-    answered.push_back(outbox_.Answer(index, result.id()));
+    OperationPtr operation = outbox_.Answer(index, result.id()).operation;
+    if (operation != nullptr) {
+      std::optional<absl::Time>& sent =
+          operation->call().is_push ? answered.push_sent : answered.pull_sent;
+      if (!sent.has_value()) sent = lane.FirstSent(result.id());
+    }
+    answered.operations.push_back(std::move(operation));
+  }
+  while (!lane.sent.empty() &&
+         lane.sent.front().last_id < outbox_.oldest_id(index)) {
+    lane.sent.pop_front();
   }
   return answered;
 }
@@ -228,12 +243,13 @@ void ShardLink::Refuse(Lane& lane, const std::string& why) {
 
 void ShardLink::FinishAnswered(const Answered& answered,
                                const Response& response, absl::Time now) {
+  const std::vector<OperationPtr>& operations = answered.operations;
   const wire::ResponseHeader& header = response.header;
   PayloadReader payloads(response.payloads);
-  std::vector<absl::Status> statuses(answered.size());
-  for (size_t i = 0; i < answered.size(); ++i) {
+  std::vector<absl::Status> statuses(operations.size());
+  for (size_t i = 0; i < operations.size(); ++i) {
     const wire::Result& result = header.result(i);
-    statuses[i] = ReadResult(result, answered[i].get(), payloads);
+    statuses[i] = ReadResult(result, operations[i].get(), payloads);
     if (result.code() != 0) {
       statuses[i] = absl::Status(static_cast<absl::StatusCode>(result.code()),
                                  result.message());
@@ -242,44 +258,38 @@ void ShardLink::FinishAnswered(const Answered& answered,
   Count(answered, statuses, now);
   // The newest first: whoever waits for the oldest is woken once, when all are
   // done.
-  for (size_t i = answered.size(); i-- > 0;) {
-    if (answered[i] == nullptr) continue;
+  for (size_t i = operations.size(); i-- > 0;) {
+    if (operations[i] == nullptr) continue;
     if (!statuses[i].ok()) {
       absl::MutexLock lock(&mu_);
       statuses[i] = Annotated(statuses[i], Peer());
     }
     const wire::Result& result = header.result(i);
-    answered[i]->completion->Finish(statuses[i],
-                                    {.min_updates = result.min_updates(),
-                                     .max_updates = result.max_updates(),
-                                     .stale = result.stale()});
+    operations[i]->asked.call->completion.Finish(
+        statuses[i], {.min_updates = result.min_updates(),
+                      .max_updates = result.max_updates(),
+                      .stale = result.stale()});
   }
 }
 
 void ShardLink::Count(const Answered& answered,
                       absl::Span<const absl::Status> statuses, absl::Time now) {
-  const ShardOperation* first_push = nullptr;
-  const ShardOperation* first_pull = nullptr;
   size_t push_bytes = 0;
   size_t pull_bytes = 0;
-  for (size_t i = 0; i < answered.size(); ++i) {
-    const ShardOperation* operation = answered[i].get();
-    if (operation == nullptr) continue;
-    const ShardOperation*& first =
-        operation->is_push() ? first_push : first_pull;
-    if (first == nullptr) first = operation;
-    if (!statuses[i].ok()) continue;
-    (operation->is_push() ? push_bytes : pull_bytes) += operation->bytes;
+  for (size_t i = 0; i < answered.operations.size(); ++i) {
+    const EncodedOperation* operation = answered.operations[i].get();
+    if (operation == nullptr || !statuses[i].ok()) continue;
+    (operation->call().is_push ? push_bytes : pull_bytes) += operation->bytes;
   }
-  if (first_push != nullptr) {
+  if (answered.push_sent.has_value()) {
     metrics_.push_bytes.Add(push_bytes);
     metrics_.push_latency.Observe(
-        absl::ToDoubleSeconds(now - first_push->sent_at));
+        absl::ToDoubleSeconds(now - *answered.push_sent));
   }
-  if (first_pull != nullptr) {
+  if (answered.pull_sent.has_value()) {
     metrics_.pull_bytes.Add(pull_bytes);
     metrics_.pull_latency.Observe(
-        absl::ToDoubleSeconds(now - first_pull->sent_at));
+        absl::ToDoubleSeconds(now - *answered.pull_sent));
   }
 }
 
@@ -343,7 +353,9 @@ absl::Time ShardLink::Attend() {
       }
     }
   }
-  for (const OperationPtr& operation : late) operation->completion->Finish(why);
+  for (const ShardOutbox::Entry& entry : late) {
+    entry.operation->call().completion.Finish(why);
+  }
   for (const auto& stream : streams) stream->Start();
   Write(departures);
   return next;
@@ -378,8 +390,8 @@ void ShardLink::Stop() {
     DropStreams();
     SetNamed(false);
   }
-  for (const OperationPtr& operation : all) {
-    operation->completion->Finish(absl::CancelledError("stopped"));
+  for (const ShardOutbox::Entry& entry : all) {
+    entry.operation->call().completion.Finish(absl::CancelledError("stopped"));
   }
   // gRPC ends a call that is cancelled without waiting for the peer.
   absl::MutexLock lock(&mu_);

@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,12 @@ class ShardLink : private ShardStream::Observer {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // The time at which a message was sent whose last new operation is `last_id`.
+  struct Sent {
+    uint64_t last_id = 0;
+    absl::Time at;
+  };
+
   struct Lane {
     std::shared_ptr<grpc::Channel> channel;
     std::shared_ptr<ShardStream> stream;  // null: none, see retry_at
@@ -101,6 +109,12 @@ class ShardLink : private ShardStream::Observer {
     // Number of streams that ended since the last good answer.
     int failures = 0;
     absl::Time retry_at = absl::InfinitePast();
+    // The messages that had new operations, oldest first, from the one with the
+    // oldest unanswered operation on.
+    std::deque<Sent> sent = {};
+
+    // Returns when operation `id`, which has been sent, was first sent.
+    absl::Time FirstSent(uint64_t id) const;
   };
 
   // A message to be written after the lock is released.
@@ -118,9 +132,15 @@ class ShardLink : private ShardStream::Observer {
     SharedPayloads::Hold hold;  // keeps payloads from shared memory
   };
 
-  // The answered operations in the order of a response's results; null: not in
-  // flight.
-  using Answered = std::vector<OperationPtr>;
+  // The operations that a response answers.
+  struct Answered {
+    // Operations in the order of the results; null: not in flight.
+    std::vector<OperationPtr> operations;
+    // Times at which the first push and the first pull of `operations` were
+    // first sent.
+    std::optional<absl::Time> push_sent;
+    std::optional<absl::Time> pull_sent;
+  };
 
   void OnResponse(ShardStream& stream, const grpc::ByteBuffer& buffer) override
       ABSL_LOCKS_EXCLUDED(mu_);

@@ -6,17 +6,38 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "cluster/client/completion.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 
-// One operation of a push or pull, as one shard is asked for it.
+// A push or pull of the caller, as all of its operations know it. Constant once
+// its operations are made, but for the completion, which counts these.
+struct Call {
+  struct Sync {
+    int64_t step = 0;
+    int32_t replica = 0;
+  };
+
+  bool is_push = false;
+  // The run. One message has the operations of one run: ids are compared as
+  // pointers.
+  std::shared_ptr<const std::string> run_id;
+  // The gradient of synchronous training that a push is.
+  std::optional<Sync> sync = std::nullopt;
+  // Number of updates that a pull waits for.
+  int64_t min_updates = 0;
+  mutable Completion completion = Completion();
+
+  // Returns true if an answer may have to wait for what other workers send.
+  bool waits_for_others() const { return sync.has_value() || min_updates > 0; }
+};
+
+// One operation of a call, as one shard is asked for it.
 struct ShardOperation {
   enum class Kind { kPush, kPull, kRowPush, kRowPull };
 
@@ -31,16 +52,16 @@ struct ShardOperation {
     // The range's place in the caller's memory; one of the two is set.
     const float* gradient = nullptr;
     float* target = nullptr;
-    // Number of elements that are sent of a sparsified gradient.
-    uint32_t kept = 0;
   };
+  using Ranges = absl::InlinedVector<Range, 1>;
 
   // Rows of a sparse table.
   struct Rows {
     uint32_t table = 0;
     uint32_t count = 0;
     size_t width = 0;
-    // The ids and gradients in the caller's memory; null if `payload` has them.
+    // The ids and gradients in the caller's memory; null if the encoded
+    // operation has them.
     const uint64_t* ids = nullptr;
     const float* gradients = nullptr;
     // Rows of the target that a pull writes: row i goes to row positions[i]; if
@@ -49,52 +70,47 @@ struct ShardOperation {
     float* target = nullptr;
   };
 
-  struct Sync {
-    int64_t step = 0;
-    int32_t replica = 0;
-  };
-
-  Kind kind = Kind::kPush;
+  std::shared_ptr<const Call> call;
   size_t shard = 0;
   size_t lane = 0;
-  // The run. One message has the operations of one run: ids are compared as
-  // pointers.
-  std::shared_ptr<const std::string> run_id = nullptr;
-  std::shared_ptr<Completion> completion = nullptr;
-  job::Encoding encoding = job::FLOAT32;
   // True if all elements travel in float32, whatever the encoding and share of
   // others.
   bool exact = false;
-  // The ranges of a kPush or kPull.
-  absl::InlinedVector<Range, 1> ranges = {};
-  bool sparsified = false;
-  // The rows of a kRowPush or kRowPull.
-  Rows rows = {};
-  std::optional<Sync> sync = std::nullopt;
-  int64_t min_updates = 0;
+  std::variant<Ranges, Rows> subject = {};
+
+  bool is_dense() const { return std::holds_alternative<Ranges>(subject); }
+  // Require is_dense(), and that it is false.
+  const Ranges& ranges() const { return std::get<Ranges>(subject); }
+  const Rows& rows() const { return std::get<Rows>(subject); }
+
+  Kind kind() const {
+    if (is_dense()) return call->is_push ? Kind::kPush : Kind::kPull;
+    return call->is_push ? Kind::kRowPush : Kind::kRowPull;
+  }
+  // Returns true if the shard recognises a resend by its sequence.
+  bool has_sequence() const { return call->is_push && !call->sync.has_value(); }
+};
+
+// An operation and how its elements travel. Constant once made.
+struct EncodedOperation {
+  ShardOperation asked;
+  // The encoding of the elements that are pushed, or of those that are
+  // answered.
+  job::Encoding encoding = job::FLOAT32;
   // All payloads one after the other. Null if they are sent from the caller's
   // memory, gradients in float32.
-  std::unique_ptr<std::byte[]> payload = nullptr;
+  std::unique_ptr<const std::byte[]> payload = nullptr;
+  // Number of elements that are sent of each range of a sparsified gradient;
+  // empty if all are sent.
+  absl::InlinedVector<uint32_t, 4> kept = {};
   // Number of payloads of the operation, and bytes of these or of the answer's.
   size_t payloads = 0;
   size_t bytes = 0;
 
-  // The following are set by the outbox.
-  uint64_t id = 0;
-  uint64_t sequence = 0;
-  bool was_sent = false;
-
-  // Set by the link.
-  absl::Time sent_at = absl::InfinitePast();
-
-  bool is_push() const { return kind == Kind::kPush || kind == Kind::kRowPush; }
-  // Returns true if the shard recognises a resend by its sequence.
-  bool has_sequence() const { return is_push() && !sync.has_value(); }
-  // Returns true if the answer may have to wait for what other workers send.
-  bool waits_for_others() const { return sync.has_value() || min_updates > 0; }
+  const Call& call() const { return *asked.call; }
   // Returns true if the transport reads memory that is not the operation's own.
   bool borrows_memory() const {
-    return kind != Kind::kPull && payload == nullptr;
+    return payload == nullptr && asked.kind() != ShardOperation::Kind::kPull;
   }
 };
 

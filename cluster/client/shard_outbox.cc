@@ -8,9 +8,9 @@ ShardOutbox::ShardOutbox(size_t lanes, const Limits& limits)
     : limits_(limits), lanes_(lanes) {}
 
 void ShardOutbox::Add(OperationPtr operation) {
-  Lane& lane = lanes_[operation->lane];
-  operation->id = lane.first_id + lane.operations.size();
-  lane.operations.push_back(std::move(operation));
+  Lane& lane = lanes_[operation->asked.lane];
+  const uint64_t id = lane.first_id + lane.entries.size();
+  lane.entries.push_back({.operation = std::move(operation), .id = id});
   ++unanswered_;
 }
 
@@ -19,57 +19,60 @@ ShardOutbox::Message ShardOutbox::Take(size_t index) {
   Message message;
   size_t bytes = 0;
   size_t payloads = 0;
-  for (; lane.departed < lane.operations.size(); ++lane.departed) {
-    const OperationPtr& operation = lane.operations[lane.departed];
-    if (operation == nullptr) continue;
-    if (!FitsInto(message, bytes, payloads, *operation) ||
-        !MayLeave(lane, *operation)) {
+  for (; lane.departed < lane.entries.size(); ++lane.departed) {
+    Entry& entry = lane.entries[lane.departed];
+    if (entry.operation == nullptr) continue;
+    if (!FitsInto(message, bytes, payloads, *entry.operation) ||
+        !MayLeave(lane, entry)) {
       break;
     }
-    Depart(lane, *operation);
-    bytes += operation->bytes;
-    payloads += operation->payloads;
-    message.push_back(operation);
+    Depart(lane, entry);
+    bytes += entry.operation->bytes;
+    payloads += entry.operation->payloads;
+    message.push_back(entry);
+    entry.was_sent = true;
   }
   return message;
 }
 
 bool ShardOutbox::FitsInto(const Message& message, size_t bytes,
                            size_t payloads,
-                           const ShardOperation& operation) const {
+                           const EncodedOperation& operation) const {
   return message.empty() ||
          (bytes + operation.bytes <= limits_.message_bytes &&
           payloads + operation.payloads <= kMaxRangesPerMessage &&
           message.size() < limits_.message_operations &&
-          message.front()->run_id == operation.run_id);
+          message.front().operation->call().run_id == operation.call().run_id);
 }
 
-bool ShardOutbox::MayLeave(const Lane& lane,
-                           const ShardOperation& operation) const {
+bool ShardOutbox::MayLeave(const Lane& lane, const Entry& entry) const {
   if (lane.departed >= kMaxSpan) return false;
-  if (operation.has_sequence() && operation.sequence == 0 &&
+  const ShardOperation& asked = entry.operation->asked;
+  if (asked.has_sequence() && entry.sequence == 0 &&
       next_sequence_ >= oldest_unanswered_ + kDedupWindow) {
     return false;
   }
-  if (operation.waits_for_others() || lane.in_flight == 0) return true;
+  if (asked.call->waits_for_others() || lane.in_flight == 0) return true;
   return lane.in_flight < limits_.in_flight_operations &&
-         lane.in_flight_bytes + operation.bytes <= limits_.in_flight_bytes;
+         lane.in_flight_bytes + entry.operation->bytes <=
+             limits_.in_flight_bytes;
 }
 
-void ShardOutbox::Depart(Lane& lane, ShardOperation& operation) {
-  if (operation.has_sequence() && operation.sequence == 0) {
-    operation.sequence = next_sequence_++;
+void ShardOutbox::Depart(Lane& lane, Entry& entry) {
+  const ShardOperation& asked = entry.operation->asked;
+  if (asked.has_sequence() && entry.sequence == 0) {
+    entry.sequence = next_sequence_++;
   }
-  if (operation.waits_for_others()) {
+  if (asked.call->waits_for_others()) {
     ++held_;
   } else {
     ++lane.in_flight;
-    lane.in_flight_bytes += operation.bytes;
+    lane.in_flight_bytes += entry.operation->bytes;
   }
 }
 
-void ShardOutbox::Arrive(Lane& lane, const ShardOperation& operation) {
-  if (operation.waits_for_others()) {
+void ShardOutbox::Arrive(Lane& lane, const EncodedOperation& operation) {
+  if (operation.call().waits_for_others()) {
     --held_;
   } else {
     --lane.in_flight;
@@ -77,20 +80,22 @@ void ShardOutbox::Arrive(Lane& lane, const ShardOperation& operation) {
   }
 }
 
-ShardOutbox::OperationPtr ShardOutbox::Answer(size_t index, uint64_t id) {
+ShardOutbox::Entry ShardOutbox::Answer(size_t index, uint64_t id) {
   Lane& lane = lanes_[index];
-  if (id < lane.first_id || id - lane.first_id >= lane.departed) return nullptr;
-  OperationPtr operation = std::move(lane.operations[id - lane.first_id]);
-  if (operation == nullptr) return nullptr;
-  while (!lane.operations.empty() && lane.operations.front() == nullptr) {
-    lane.operations.pop_front();
+  if (id < lane.first_id || id - lane.first_id >= lane.departed) return {};
+  Entry answered = std::exchange(lane.entries[id - lane.first_id], {});
+  if (answered.operation == nullptr) return {};
+  while (!lane.entries.empty() && lane.entries.front().operation == nullptr) {
+    lane.entries.pop_front();
     ++lane.first_id;
     if (lane.departed > 0) --lane.departed;
   }
-  Arrive(lane, *operation);
-  if (operation->has_sequence()) AnswerSequence(operation->sequence);
+  Arrive(lane, *answered.operation);
+  if (answered.operation->asked.has_sequence()) {
+    AnswerSequence(answered.sequence);
+  }
   --unanswered_;
-  return operation;
+  return answered;
 }
 
 void ShardOutbox::AnswerSequence(uint64_t sequence) {
@@ -106,7 +111,8 @@ void ShardOutbox::AnswerSequence(uint64_t sequence) {
 void ShardOutbox::Rewind(size_t index) {
   Lane& lane = lanes_[index];
   for (size_t i = 0; i < lane.departed; ++i) {
-    if (lane.operations[i] != nullptr) Arrive(lane, *lane.operations[i]);
+    const OperationPtr& operation = lane.entries[i].operation;
+    if (operation != nullptr) Arrive(lane, *operation);
   }
   lane.departed = 0;
 }
@@ -116,11 +122,11 @@ ShardOutbox::Message ShardOutbox::TakeAll() {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Rewind(i);
     Lane& lane = lanes_[i];
-    for (OperationPtr& operation : lane.operations) {
-      if (operation != nullptr) all.push_back(std::move(operation));
+    for (Entry& entry : lane.entries) {
+      if (entry.operation != nullptr) all.push_back(std::move(entry));
     }
-    lane.first_id += lane.operations.size();
-    lane.operations.clear();
+    lane.first_id += lane.entries.size();
+    lane.entries.clear();
   }
   unanswered_ = 0;
   oldest_unanswered_ = next_sequence_;
@@ -130,7 +136,7 @@ ShardOutbox::Message ShardOutbox::TakeAll() {
 
 bool ShardOutbox::HasWaiting(size_t index) const {
   const Lane& lane = lanes_[index];
-  return lane.departed < lane.operations.size();
+  return lane.departed < lane.entries.size();
 }
 
 }  // namespace parasol

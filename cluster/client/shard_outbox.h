@@ -31,8 +31,18 @@ namespace parasol {
 // Not thread-safe.
 class ShardOutbox {
  public:
-  using OperationPtr = std::shared_ptr<ShardOperation>;
-  using Message = std::vector<OperationPtr>;
+  using OperationPtr = std::shared_ptr<const EncodedOperation>;
+
+  // An operation from Add() until it is answered.
+  struct Entry {
+    OperationPtr operation = nullptr;
+    uint64_t id = 0;
+    // The push's sequence; 0 if it has none, or has not left yet.
+    uint64_t sequence = 0;
+    // True if an earlier message had it: it is sent again.
+    bool was_sent = false;
+  };
+  using Message = std::vector<Entry>;
 
   struct Limits {
     // Maximum bytes and operations of one message; an operation that is larger
@@ -57,8 +67,8 @@ class ShardOutbox {
   Message Take(size_t lane);
 
   // Removes and returns the operation that the lane's stream answers under
-  // `id`. Null if there is none in flight.
-  OperationPtr Answer(size_t lane, uint64_t id);
+  // `id`. An empty entry if there is none in flight.
+  Entry Answer(size_t lane, uint64_t id);
 
   // Notes that the lane's stream has ended: its unanswered operations wait
   // again.
@@ -67,6 +77,9 @@ class ShardOutbox {
   // Gives up and returns all operations; those that have left may yet reach the
   // shard.
   Message TakeAll();
+
+  // Returns the oldest id of the lane that is not answered, or the next one.
+  uint64_t oldest_id(size_t lane) const { return lanes_[lane].first_id; }
 
   bool HasWaiting(size_t lane) const;
   size_t unanswered() const { return unanswered_; }
@@ -78,21 +91,22 @@ class ShardOutbox {
   // Number of later answers that may overtake a stuck one.
   static constexpr size_t kMaxSpan = 65536;
 
-  // Ids are consecutive in a lane: operations[i] has the id first_id + i.
+  // Ids are consecutive in a lane: entries[i] has the id first_id + i.
   struct Lane {
-    std::deque<OperationPtr> operations;  // null: answered
+    // An answered entry has no operation.
+    std::deque<Entry> entries;
     uint64_t first_id = 1;
-    size_t departed = 0;  // number of `operations` that have left
+    size_t departed = 0;  // number of `entries` that have left
     size_t in_flight = 0;
     size_t in_flight_bytes = 0;
   };
 
   bool FitsInto(const Message& message, size_t bytes, size_t payloads,
-                const ShardOperation& operation) const;
-  bool MayLeave(const Lane& lane, const ShardOperation& operation) const;
-  void Depart(Lane& lane, ShardOperation& operation);
+                const EncodedOperation& operation) const;
+  bool MayLeave(const Lane& lane, const Entry& entry) const;
+  void Depart(Lane& lane, Entry& entry);
   // Removes the operation from the counts of what is in flight.
-  void Arrive(Lane& lane, const ShardOperation& operation);
+  void Arrive(Lane& lane, const EncodedOperation& operation);
   void AnswerSequence(uint64_t sequence);
 
   const Limits limits_;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/rpc/protocol_limits.h"
@@ -19,42 +20,63 @@ using OperationPtr = ShardOutbox::OperationPtr;
 
 const auto kRun = std::make_shared<const std::string>("run-1");
 
-OperationPtr Request(ShardOperation::Kind kind, size_t lane, size_t bytes) {
-  auto operation = std::make_shared<ShardOperation>();
-  operation->kind = kind;
-  operation->lane = lane;
-  operation->bytes = bytes;
-  operation->run_id = kRun;
-  operation->payloads = operation->is_push() ? 1 : 0;
-  return operation;
+struct OperationOptions {
+  size_t lane = 0;
+  size_t bytes = 4;
+  size_t payloads = 1;
+};
+
+std::shared_ptr<Call> CallOf(bool is_push) {
+  const auto call = std::make_shared<Call>();
+  call->is_push = is_push;
+  call->run_id = kRun;
+  return call;
+}
+
+OperationPtr OperationOf(std::shared_ptr<const Call> call,
+                         const OperationOptions& options) {
+  return std::make_shared<const EncodedOperation>(
+      EncodedOperation{.asked = {.call = std::move(call), .lane = options.lane},
+                       .payloads = options.payloads,
+                       .bytes = options.bytes});
 }
 
 OperationPtr Push(size_t lane = 0, size_t bytes = 4) {
-  return Request(ShardOperation::Kind::kPush, lane, bytes);
+  static const std::shared_ptr<const Call> call = CallOf(/*is_push=*/true);
+  return OperationOf(call, {.lane = lane, .bytes = bytes});
 }
 
 OperationPtr Pull(size_t lane = 0, size_t bytes = 4) {
-  return Request(ShardOperation::Kind::kPull, lane, bytes);
+  static const std::shared_ptr<const Call> call = CallOf(/*is_push=*/false);
+  return OperationOf(call, {.lane = lane, .bytes = bytes, .payloads = 0});
 }
 
 OperationPtr SyncPush(size_t lane = 0, size_t bytes = 4) {
-  OperationPtr operation = Push(lane, bytes);
-  operation->sync = {.step = 1, .replica = 0};
-  return operation;
+  const std::shared_ptr<Call> call = CallOf(/*is_push=*/true);
+  call->sync = {.step = 1, .replica = 0};
+  return OperationOf(call, {.lane = lane, .bytes = bytes});
 }
 
 std::vector<uint64_t> Ids(const ShardOutbox::Message& message) {
   std::vector<uint64_t> ids;
-  for (const OperationPtr& operation : message) ids.push_back(operation->id);
+  for (const ShardOutbox::Entry& entry : message) ids.push_back(entry.id);
   return ids;
 }
 
 std::vector<uint64_t> Sequences(const ShardOutbox::Message& message) {
   std::vector<uint64_t> sequences;
-  for (const OperationPtr& operation : message) {
-    sequences.push_back(operation->sequence);
+  for (const ShardOutbox::Entry& entry : message) {
+    sequences.push_back(entry.sequence);
   }
   return sequences;
+}
+
+std::vector<bool> WereSent(const ShardOutbox::Message& message) {
+  std::vector<bool> were_sent;
+  for (const ShardOutbox::Entry& entry : message) {
+    were_sent.push_back(entry.was_sent);
+  }
+  return were_sent;
 }
 
 TEST(ShardOutboxTest, WhatWaitsTogetherLeavesTogetherInOrder) {
@@ -84,9 +106,8 @@ TEST(ShardOutboxTest, AMessageEndsAtItsLimits) {
 TEST(ShardOutboxTest, AMessageHasNoMorePayloadsThanAShardTakes) {
   ShardOutbox outbox(1, {});
   for (int i = 0; i < 3; ++i) {
-    OperationPtr push = Push();
-    push->payloads = kMaxRangesPerMessage / 2;
-    outbox.Add(push);
+    outbox.Add(OperationOf(CallOf(/*is_push=*/true),
+                           {.payloads = kMaxRangesPerMessage / 2}));
   }
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1, 2));
 }
@@ -94,9 +115,9 @@ TEST(ShardOutboxTest, AMessageHasNoMorePayloadsThanAShardTakes) {
 TEST(ShardOutboxTest, AMessageIsOfOneRun) {
   ShardOutbox outbox(1, {});
   outbox.Add(Push());
-  OperationPtr other = Push();
+  const std::shared_ptr<Call> other = CallOf(/*is_push=*/true);
   other->run_id = std::make_shared<const std::string>("run-2");
-  outbox.Add(other);
+  outbox.Add(OperationOf(other, {}));
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1));
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(2));
 }
@@ -116,15 +137,15 @@ TEST(ShardOutboxTest, AnAnswerIsTakenOnce) {
   const OperationPtr first = Push(), second = Pull();
   outbox.Add(first);
   outbox.Add(second);
-  EXPECT_EQ(outbox.Answer(0, 1), nullptr) << "has not left";
+  EXPECT_EQ(outbox.Answer(0, 1).operation, nullptr) << "has not left";
   outbox.Take(0);
-  EXPECT_EQ(outbox.Answer(1, 1), nullptr) << "of the other lane";
-  EXPECT_EQ(outbox.Answer(0, 2), second) << "out of order";
-  EXPECT_EQ(outbox.Answer(0, 2), nullptr);
-  EXPECT_EQ(outbox.Answer(0, 1), first);
-  EXPECT_EQ(outbox.Answer(0, 1), nullptr);
-  EXPECT_EQ(outbox.Answer(0, 0), nullptr);
-  EXPECT_EQ(outbox.Answer(0, 3), nullptr);
+  EXPECT_EQ(outbox.Answer(1, 1).operation, nullptr) << "of the other lane";
+  EXPECT_EQ(outbox.Answer(0, 2).operation, second) << "out of order";
+  EXPECT_EQ(outbox.Answer(0, 2).operation, nullptr);
+  EXPECT_EQ(outbox.Answer(0, 1).operation, first);
+  EXPECT_EQ(outbox.Answer(0, 1).operation, nullptr);
+  EXPECT_EQ(outbox.Answer(0, 0).operation, nullptr);
+  EXPECT_EQ(outbox.Answer(0, 3).operation, nullptr);
   EXPECT_EQ(outbox.unanswered(), 0u);
 }
 
@@ -136,16 +157,31 @@ TEST(ShardOutboxTest, WhatAStreamDidNotAnswerLeavesAgainAsItWas) {
   outbox.Take(1);
   outbox.Answer(0, 2);
   outbox.Rewind(0);
-  EXPECT_EQ(outbox.Answer(0, 1), nullptr) << "the next stream has not sent it";
+  EXPECT_EQ(outbox.Answer(0, 1).operation, nullptr)
+      << "the next stream has not sent it";
   const ShardOutbox::Message again = outbox.Take(0);
   EXPECT_THAT(Ids(again), ElementsAre(1, 3, 4));
   EXPECT_THAT(Sequences(again), ElementsAre(1, 3, 5));
+  EXPECT_THAT(WereSent(again), ElementsAre(true, true, false));
   EXPECT_THAT(Sequences(outbox.Take(0)), ElementsAre(6));
   for (const uint64_t id : {1, 3, 4, 5}) {
-    EXPECT_NE(outbox.Answer(0, id), nullptr) << id;
+    EXPECT_NE(outbox.Answer(0, id).operation, nullptr) << id;
   }
-  EXPECT_NE(outbox.Answer(1, 1), nullptr) << "not disturbed";
+  EXPECT_NE(outbox.Answer(1, 1).operation, nullptr) << "not disturbed";
   EXPECT_EQ(outbox.unanswered(), 0u);
+}
+
+TEST(ShardOutboxTest, TheOldestIdIsOfTheOldestUnansweredOperation) {
+  ShardOutbox outbox(1, {});
+  EXPECT_EQ(outbox.oldest_id(0), 1u) << "the next one";
+  for (int i = 0; i < 3; ++i) outbox.Add(Push());
+  outbox.Take(0);
+  outbox.Answer(0, 2);
+  EXPECT_EQ(outbox.oldest_id(0), 1u);
+  outbox.Answer(0, 1);
+  EXPECT_EQ(outbox.oldest_id(0), 3u);
+  outbox.TakeAll();
+  EXPECT_EQ(outbox.oldest_id(0), 4u);
 }
 
 TEST(ShardOutboxTest, AHoleBehindTheResentOnesIsNotCountedTwice) {
@@ -157,7 +193,7 @@ TEST(ShardOutboxTest, AHoleBehindTheResentOnesIsNotCountedTwice) {
   outbox.Answer(0, 2);
   outbox.Rewind(0);
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(1));
-  EXPECT_NE(outbox.Answer(0, 1), nullptr);
+  EXPECT_NE(outbox.Answer(0, 1).operation, nullptr);
   EXPECT_FALSE(outbox.HasWaiting(0));
   outbox.Add(Push());
   EXPECT_THAT(Ids(outbox.Take(0)), ElementsAre(3));
@@ -176,7 +212,7 @@ TEST(ShardOutboxTest, NoPushLeavesAWindowAheadOfAnUnansweredOne) {
   outbox.Answer(0, 1);
   const ShardOutbox::Message next = outbox.Take(1);
   EXPECT_EQ(next.size(), kDedupWindow);
-  EXPECT_EQ(next.front()->sequence, kDedupWindow + 1);
+  EXPECT_EQ(next.front().sequence, kDedupWindow + 1);
 }
 
 TEST(ShardOutboxTest, APullLeavesThoughTheWindowIsFull) {
@@ -225,7 +261,7 @@ TEST(ShardOutboxTest, WhatIsGivenUpIsNotWaitedFor) {
   EXPECT_EQ(outbox.TakeAll().size(), kDedupWindow + 1);
   EXPECT_EQ(outbox.unanswered(), 0u);
   EXPECT_EQ(outbox.owed(), 0u);
-  EXPECT_EQ(outbox.Answer(0, 1), nullptr);
+  EXPECT_EQ(outbox.Answer(0, 1).operation, nullptr);
   outbox.Add(Push());
   const ShardOutbox::Message next = outbox.Take(0);
   EXPECT_THAT(Ids(next), ElementsAre(kDedupWindow + 2));

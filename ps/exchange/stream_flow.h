@@ -46,7 +46,7 @@ class StreamFlow {
   static constexpr size_t kMaxUnanswered = 16 * kMaxOperationsPerMessage;
   // Limit on the bytes of ids that the waiting operations keep: the size of the
   // largest message that the worker may send.
-  static constexpr size_t kMaxKeptBytes = 64 << 20;
+  static constexpr size_t kMaxKeptBytes = kMaxMessageBytes;
 
   // An operation from Admit() until Answer().
   struct Operation {

@@ -96,16 +96,22 @@ DedupWindows ReadBack(const DedupWindows& windows) {
   return read;
 }
 
-std::vector<PayloadView> PayloadsOf(const ShardOperation& request) {
+std::vector<PayloadView> PayloadsOf(const EncodedOperation& operation) {
   std::vector<PayloadView> payloads;
-  const char* next = reinterpret_cast<const char*>(request.payload.get());
-  for (const ShardOperation::Range& range : request.ranges) {
+  const char* next = reinterpret_cast<const char*>(operation.payload.get());
+  for (const ShardOperation::Range& range : operation.asked.ranges()) {
     const size_t bytes = range.count * sizeof(float);
     payloads.emplace_back(
         std::vector<absl::string_view>{absl::string_view(next, bytes)});
     next += bytes;
   }
   return payloads;
+}
+
+std::shared_ptr<const Call> MakePushCall() {
+  const auto call = std::make_shared<Call>();
+  call->is_push = true;
+  return call;
 }
 
 size_t FirstElement(size_t part) {
@@ -119,6 +125,7 @@ size_t FirstElement(size_t part) {
 PushSimulation::PushSimulation(const Options& options)
     : options_(options),
       random_(options.seed),
+      call_(MakePushCall()),
       table_(MakeTable(Zeros(), /*dedup=*/{})) {
   report_.acknowledged.resize(FirstElement(kPartElements.size()));
   for (size_t i = 0; i < options_.workers; ++i) {
@@ -131,25 +138,28 @@ PushSimulation::PushSimulation(const Options& options)
 
 // One to three of the parts, each element from 1 to 8.
 void PushSimulation::StartPush(Worker& worker) {
-  auto request = std::make_shared<ShardOperation>();
-  request->kind = ShardOperation::Kind::kPush;
-  request->lane = Below(options_.lanes);
+  const size_t lane = Below(options_.lanes);
   const size_t skipped = Below(kPartElements.size() + 1);
+  ShardOperation::Ranges ranges;
   std::vector<float> gradient;
   for (size_t part = 0; part < kPartElements.size(); ++part) {
     if (part == skipped) continue;
-    request->ranges.push_back(
+    ranges.push_back(
         {.part = static_cast<uint32_t>(part), .count = kPartElements[part]});
     for (size_t i = 0; i < kPartElements[part]; ++i) {
       gradient.push_back(1 + Below(8));
     }
   }
-  request->payloads = request->ranges.size();
-  request->bytes = gradient.size() * sizeof(float);
-  request->payload = std::make_unique<std::byte[]>(request->bytes);
-  std::memcpy(request->payload.get(), gradient.data(), request->bytes);
+  const size_t payloads = ranges.size();
+  const size_t bytes = gradient.size() * sizeof(float);
+  auto payload = std::make_unique<std::byte[]>(bytes);
+  std::memcpy(payload.get(), gradient.data(), bytes);
   ++worker.started;
-  worker.outbox.Add(std::move(request));
+  worker.outbox.Add(std::make_shared<const EncodedOperation>(EncodedOperation{
+      .asked = {.call = call_, .lane = lane, .subject = std::move(ranges)},
+      .payload = std::move(payload),
+      .payloads = payloads,
+      .bytes = bytes}));
 }
 
 bool PushSimulation::IsStarved(const Worker& worker, size_t lane) const {
@@ -159,11 +169,11 @@ bool PushSimulation::IsStarved(const Worker& worker, size_t lane) const {
 
 void PushSimulation::Transmit(Worker& worker, size_t lane) {
   Message message = worker.outbox.Take(lane);
-  for (const ShardOutbox::OperationPtr& request : message) {
-    if (std::exchange(request->was_sent, true)) ++report_.sent_again;
-    worker.unanswered.insert(request->sequence);
-    report_.max_ahead = std::max(
-        report_.max_ahead, request->sequence - *worker.unanswered.begin());
+  for (const ShardOutbox::Entry& entry : message) {
+    if (entry.was_sent) ++report_.sent_again;
+    worker.unanswered.insert(entry.sequence);
+    report_.max_ahead = std::max(report_.max_ahead,
+                                 entry.sequence - *worker.unanswered.begin());
   }
   if (message.empty()) return;
   ++worker.lane_messages[lane];
@@ -174,21 +184,21 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
   if (stream.to_shard.empty()) return;
   const Message message = std::move(stream.to_shard.front());
   stream.to_shard.pop_front();
-  for (const ShardOutbox::OperationPtr& request : message) {
+  for (const ShardOutbox::Entry& entry : message) {
     wire::Push push;
     uint64_t incarnation = worker.incarnation;
-    push.set_sequence(request->sequence);
+    push.set_sequence(entry.sequence);
     if (options_.mutant == Mutant::kFreshIdentity) {
       push.set_sequence(fresh_identity_++);
       incarnation = 1;
     }
-    for (const ShardOperation::Range& range : request->ranges) {
+    for (const ShardOperation::Range& range : entry.operation->asked.ranges()) {
       wire::TensorRange& on_wire = *push.add_range();
       on_wire.set_part(range.part);
       on_wire.set_count(range.count);
     }
     size_t answers = 0;
-    table_->Push(incarnation, push, PayloadsOf(*request),
+    table_->Push(incarnation, push, PayloadsOf(*entry.operation),
                  [&](const absl::StatusOr<OperationResult>& result) {
                    CHECK(result.ok()) << result.status();
                    ++answers;
@@ -198,7 +208,7 @@ void PushSimulation::Deliver(Worker& worker, Stream& stream, bool is_ghost) {
     if (is_ghost) {
       ++report_.late_deliveries;
     } else {
-      stream.to_worker.push_back(request->id);
+      stream.to_worker.push_back(entry.id);
     }
   }
 }
@@ -209,11 +219,12 @@ void PushSimulation::Acknowledge(Worker& worker, size_t lane) {
   std::swap(answers[Below(answers.size())], answers.back());
   const uint64_t id = answers.back();
   answers.pop_back();
-  const ShardOutbox::OperationPtr request = worker.outbox.Answer(lane, id);
-  CHECK(request != nullptr) << "answered twice";
-  worker.unanswered.erase(request->sequence);
-  const auto* gradient = reinterpret_cast<const float*>(request->payload.get());
-  for (const ShardOperation::Range& range : request->ranges) {
+  const ShardOutbox::Entry answered = worker.outbox.Answer(lane, id);
+  CHECK(answered.operation != nullptr) << "answered twice";
+  worker.unanswered.erase(answered.sequence);
+  const EncodedOperation& push = *answered.operation;
+  const auto* gradient = reinterpret_cast<const float*>(push.payload.get());
+  for (const ShardOperation::Range& range : push.asked.ranges()) {
     const size_t first = FirstElement(range.part);
     for (size_t i = 0; i < range.count; ++i) {
       report_.acknowledged[first + i] += *gradient++;

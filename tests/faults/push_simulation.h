@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "cluster/client/shard_operation.h"
 #include "cluster/client/shard_outbox.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/parameter_shard.h"
@@ -119,6 +120,7 @@ class PushSimulation {
   const Options options_;
   std::mt19937_64 random_;
   std::vector<Worker> workers_;
+  const std::shared_ptr<const Call> call_;  // the one that all pushes are of
   std::unique_ptr<ParameterShard> table_;
   uint64_t fresh_identity_ = 1;
   Report report_;
