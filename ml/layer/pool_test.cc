@@ -88,11 +88,14 @@ TEST(MakePoolTest, WhatIsNoImageOrDoesNotFitIsSaid) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("9x9 does not fit")));
   EXPECT_THAT(
-      MakeMaxPool(Spec(""), {{.shape = {8, 9, 1}}}),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("size is []")));
-  EXPECT_THAT(
       MakeGlobalAveragePool({{.shape = {8, 9}}}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[8, 9]")));
+}
+
+TEST(MakePoolTest, AWindowThatIsNotSetIsTwoByTwo) {
+  ASSERT_OK_AND_ASSIGN(const auto layer,
+                       MakeMaxPool(Spec(""), {{.shape = {8, 9, 3}}}));
+  EXPECT_EQ(layer->output_shape(), Shape({4, 4, 3}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PoolTest, DevicesUnderTest(), DeviceName);
