@@ -1,6 +1,7 @@
 #include "chief/coordinator.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,13 @@ std::vector<TaskId> Places(const std::map<TaskId, std::string>& tasks) {
   std::vector<TaskId> places;
   for (const auto& [id, address] : tasks) places.push_back(id);
   return places;
+}
+
+// The task's place among those of its role, as indices may have gaps.
+int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
+  const auto first = tasks.lower_bound(TaskId{task.role(), 0});
+  return static_cast<int>(
+      std::distance(first, tasks.lower_bound(TaskId::Of(task))));
 }
 
 std::unique_ptr<StepPlan> PlanOf(const Coordinator::Options& options,
@@ -99,6 +107,7 @@ absl::Status Coordinator::Register(const wire::RegisterRequest& request,
     board_.Arrived(task.index(), task.incarnation(), holds_run);
   } else if (task.role() == "worker") {
     plan_->Enter(task.incarnation(), request.completed_steps());
+    plan_->SetShardOf(task.incarnation(), RankOf(task, options_.tasks));
   }
   Advance(now);
   return absl::OkStatus();
@@ -126,7 +135,10 @@ absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
 absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     const wire::ClaimStepsRequest& request, absl::Time now) {
   RETURN_IF_ERROR(membership_.Renew(request.task(), now));
-  RETURN_IF_ERROR(end_.ObserveExamples(request.train_examples()));
+  RETURN_IF_ERROR(end_.ObserveExamples(
+      request.train_examples(),
+      {request.shard_examples().begin(), request.shard_examples().end()}));
+  plan_->SetShards(end_.ShardBatches());
   if (end_.step()) plan_->SetEnd(*end_.step());
   const uint64_t incarnation = request.task().incarnation();
   plan_->Report(incarnation, request.completed_steps());

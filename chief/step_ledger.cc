@@ -3,10 +3,20 @@
 #include <algorithm>
 
 namespace parasol {
+namespace {
+
+// Number of batches that a worker is told beyond its granted steps, so that it
+// decodes them ahead.
+constexpr int64_t kBatchesAhead = 4;
+
+}  // namespace
 
 StepLedger::StepLedger(const durable::CheckpointManifest& manifest,
                        std::optional<int64_t> bound)
-    : bound_(bound), resumed_(true), global_step_(manifest.global_step()) {
+    : bound_(bound),
+      resumed_(true),
+      global_step_(manifest.global_step()),
+      pool_(manifest.global_step()) {
   std::optional<int64_t> smallest;
   for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
     const int64_t completed = progress.completed_steps();
@@ -47,7 +57,7 @@ void StepLedger::Report(uint64_t worker, int64_t completed) {
   if (it == accounts_.end()) return;
   Account& account = it->second;
   if (completed <= account.completed) return;
-  global_step_ += completed - account.completed;
+  global_step_ += CompleteBatches(account, completed - account.completed);
   account.completed = completed;
   account.granted = std::max(account.granted, completed);
 }
@@ -55,6 +65,17 @@ void StepLedger::Report(uint64_t worker, int64_t completed) {
 void StepLedger::Answer(uint64_t worker, int64_t want, int workers,
                         wire::ClaimStepsResponse& response) {
   response.set_granted_steps(Grant(worker, want, workers));
+  auto it = accounts_.find(worker);
+  if (it == accounts_.end()) return;
+  response.set_steps_before_batches(it->second.completed);
+  wire::BatchRange* range = nullptr;
+  for (const int64_t batch : it->second.batches) {
+    if (range == nullptr || range->first() + range->count() != batch) {
+      range = response.add_batch();
+      range->set_first(batch);
+    }
+    range->set_count(range->count() + 1);
+  }
 }
 
 int64_t StepLedger::Grant(uint64_t worker, int64_t want, int workers) {
@@ -76,16 +97,84 @@ int64_t StepLedger::Grant(uint64_t worker, int64_t want, int workers) {
   if (more > 0) {
     account.granted += more;
     has_granted_ = true;
+    FillBatches(account);
   }
   return account.granted;
+}
+
+void StepLedger::SetShardOf(uint64_t worker, int shard) {
+  auto it = accounts_.find(worker);
+  if (it != accounts_.end()) it->second.shard = shard;
+}
+
+std::vector<int64_t> StepLedger::BatchesOf(uint64_t worker) const {
+  const Account& account = accounts_.at(worker);
+  return {account.batches.begin(), account.batches.end()};
+}
+
+int64_t StepLedger::CompleteBatches(Account& account, int64_t steps) {
+  int64_t credited = 0;
+  for (; steps > 0; --steps) {
+    if (!account.batches.empty()) {
+      account.batches.pop_front();
+      ++credited;
+    } else if (!account.lost_batches.empty()) {
+      credited += pool_.Remove(account.lost_batches.front());
+      account.lost_batches.pop_front();
+    } else {
+      // An earlier chief has granted it: any one is taken as this one.
+      pool_.Take(account.shard);
+      ++credited;
+    }
+  }
+  return credited;
+}
+
+void StepLedger::FillBatches(Account& account) {
+  account.lost_batches.clear();
+  int64_t assigned = global_step_;
+  for (const auto& [incarnation, other] : accounts_) {
+    assigned += static_cast<int64_t>(other.batches.size());
+  }
+  const int64_t unfinished = account.unfinished();
+  auto size = static_cast<int64_t>(account.batches.size());
+  for (; size < unfinished + kBatchesAhead; ++size) {
+    if (assigned++ < *end_step_) {
+      account.batches.push_back(pool_.Take(account.shard));
+    } else if (size < unfinished) {
+      account.batches.push_back(TakeBackBatch());
+    } else {
+      return;
+    }
+  }
+}
+
+int64_t StepLedger::TakeBackBatch() {
+  Account* from = nullptr;
+  for (auto& [incarnation, account] : accounts_) {
+    const auto size = static_cast<int64_t>(account.batches.size());
+    if (size > account.unfinished()) from = &account;
+  }
+  if (from == nullptr) return pool_.Take(0);
+  const int64_t batch = from->batches.back();
+  from->batches.pop_back();
+  return batch;
 }
 
 void StepLedger::Release(uint64_t worker) {
   auto it = accounts_.find(worker);
   if (it == accounts_.end() || it->second.gone) return;
   last_smallest_clock_ = SmallestClock();
-  it->second.granted = it->second.completed;
-  it->second.gone = true;
+  Account& account = it->second;
+  account.lost_batches.clear();
+  for (const int64_t batch : account.batches) {
+    pool_.Return(batch);
+    const auto lost = static_cast<int64_t>(account.lost_batches.size());
+    if (lost < account.unfinished()) account.lost_batches.push_back(batch);
+  }
+  account.batches.clear();
+  account.granted = account.completed;
+  account.gone = true;
   Remember(worker);
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "chief/batch_pool.h"
 #include "chief/step_plan.h"
 #include "proto/checkpoint.pb.h"
 
@@ -20,6 +21,14 @@ namespace parasol {
 // at a time: without failures exactly the steps up to the end are done. The
 // unfinished steps of an incarnation that is gone are granted again. If it did
 // some of them without reporting them, the end is overshot by those.
+//
+// Each step has a batch. Batches are granted in their order, epoch after epoch,
+// so each batch of an epoch is computed once, whichever workers are how fast.
+// The unfinished batches of an incarnation that is gone are granted again. An
+// incarnation that comes back and has completed some of them meanwhile is
+// credited with those that have not been granted again. A resumed run takes the
+// first batches as done, as many as its checkpoint's steps: batches that were
+// granted and not completed at that time are taken as the last ones.
 //
 // In bounded staleness, a worker's clock is the number of steps that it has
 // done, plus the smallest clock of the workers that were there when it came. A
@@ -43,6 +52,10 @@ class StepLedger : public StepPlan {
                       std::optional<int64_t> bound = std::nullopt);
 
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
+  void SetShards(const std::vector<int64_t>& shard_batches) override {
+    pool_.SetShards(shard_batches);
+  }
+  void SetShardOf(uint64_t worker, int shard) override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
   // Lets a worker take part. Steps that an unknown worker of a new run has
@@ -55,6 +68,9 @@ class StepLedger : public StepPlan {
   // Grants up to `want` steps more, fewer towards the end so that `workers`
   // workers share it, and returns the incarnation's total.
   int64_t Grant(uint64_t worker, int64_t want, int workers);
+  // Returns the batches of a worker's granted steps that are not known to be
+  // completed, in order, and those that it will be granted next.
+  std::vector<int64_t> BatchesOf(uint64_t worker) const;
 
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override;
@@ -79,10 +95,24 @@ class StepLedger : public StepPlan {
     // worker: `lead` then waits for the clocks of the workers that it knows.
     bool is_newcomer = false;
     bool gone = false;
+    int shard = 0;  // whose batches it is granted first
+    // Batches of the steps that are granted and not completed, then of steps
+    // that may be granted next.
+    std::deque<int64_t> batches;
+    // Batches that were granted and not completed when the worker went.
+    std::deque<int64_t> lost_batches;
 
+    int64_t unfinished() const { return granted - completed; }
     int64_t clock() const { return completed + lead; }
   };
 
+  // Counts `steps` steps of a worker as completed. Returns the number of those
+  // whose batches no other worker has been granted.
+  int64_t CompleteBatches(Account& account, int64_t steps);
+  // Gives a worker the batches of its granted steps, and some more.
+  void FillBatches(Account& account);
+  // Takes back the last batch that a worker has beyond its granted steps.
+  int64_t TakeBackBatch();
   // Returns the number of steps of all workers that are granted and not
   // completed.
   int64_t Outstanding() const;
@@ -100,6 +130,7 @@ class StepLedger : public StepPlan {
   std::optional<int64_t> end_step_;
   int64_t global_step_ = 0;
   int64_t last_smallest_clock_ = 0;
+  BatchPool pool_;
   std::map<uint64_t, Account> accounts_;
   // Incarnations in the order in which they went, including those that have
   // come back.

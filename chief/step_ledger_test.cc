@@ -2,11 +2,15 @@
 
 #include <map>
 #include <random>
+#include <set>
 
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::ElementsAre;
 
 StepLedger LedgerTo(int64_t end_step) {
   StepLedger ledger;
@@ -143,6 +147,79 @@ TEST(StepLedger, RemembersBoundedlyManyThatAreGone) {
   EXPECT_EQ(ledger.Progress().size(), StepLedger::kMaxGone);
 }
 
+TEST(StepLedger, WorkersAreGrantedDifferentBatches) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  ledger.Grant(1, 2, 2);
+  ledger.Grant(2, 2, 2);
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3, 4, 5))
+      << "four are told in advance";
+  EXPECT_THAT(ledger.BatchesOf(2), ElementsAre(6, 7, 8, 9, 10, 11));
+  ledger.Report(1, 1);
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST(StepLedger, UnfinishedBatchesOfALostWorkerAreGrantedAgain) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  ledger.Grant(1, 2, 2);
+  ledger.Report(1, 1);
+  ledger.Release(1);
+  ledger.Grant(2, 2, 1);
+  EXPECT_THAT(ledger.BatchesOf(2), ElementsAre(1, 2, 3, 4, 5, 6));
+}
+
+TEST(StepLedger, TheLastBatchIsTakenBackFromAWorkerThatMayNotStartIt) {
+  StepLedger ledger = LedgerTo(4);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  ASSERT_EQ(ledger.Grant(1, 1, 2), 1);
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3));
+  ASSERT_EQ(ledger.Grant(2, 1, 2), 1);
+  EXPECT_THAT(ledger.BatchesOf(2), ElementsAre(3));
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2));
+}
+
+TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatNoOtherHas) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  ledger.Grant(1, 3, 2);
+  ledger.Release(1);
+  ledger.Grant(2, 1, 1);  // batch 0, and four in advance
+  ledger.Enter(1, 3);
+  EXPECT_EQ(ledger.global_step(), 0) << "another one has these batches";
+  EXPECT_GT(ledger.Grant(1, 1, 2), 3);
+}
+
+TEST(StepLedger, AnAnswerTellsTheBatchesInRanges) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  ledger.Grant(1, 1, 2);
+  ledger.Grant(2, 1, 2);
+  ledger.Report(1, 1);
+  wire::ClaimStepsResponse response;
+  ledger.Answer(1, /*want=*/2, /*workers=*/2, response);
+  EXPECT_EQ(response.granted_steps(), 3);
+  EXPECT_EQ(response.steps_before_batches(), 1);
+  ASSERT_EQ(response.batch_size(), 2);
+  EXPECT_EQ(response.batch(0).first(), 1);
+  EXPECT_EQ(response.batch(0).count(), 4);
+  EXPECT_EQ(response.batch(1).first(), 10);
+  EXPECT_EQ(response.batch(1).count(), 2);
+}
+
+TEST(StepLedger, AResumedRunGoesOnWithTheNextBatches) {
+  StepLedger ledger(Manifest(/*step=*/50, /*incarnation=*/1, /*completed=*/20));
+  ledger.SetEnd(100);
+  ledger.Enter(1, 22);
+  ledger.Grant(1, 1, 1);
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(52, 53, 54, 55, 56));
+}
+
 // Workers that do nothing but what they were granted, in any interleaving and
 // with messages sent twice, complete exactly the end's number of steps.
 TEST(StepLedger, RandomInterleavingsEndExactlyAtTheEnd) {
@@ -159,10 +236,12 @@ TEST(StepLedger, RandomInterleavingsEndExactlyAtTheEnd) {
     std::map<uint64_t, Totals> totals;
     for (int w = 1; w <= workers; ++w) ledger.Enter(w, 0);
     int64_t done = 0;
+    std::set<int64_t> batches;
     for (int turn = 0; turn < 100000 && !ledger.IsComplete(); ++turn) {
       const uint64_t w = 1 + upto(workers);
       Totals& worker = totals[w];
       if (worker.completed < worker.granted && upto(3) > 0) {
+        EXPECT_TRUE(batches.insert(ledger.BatchesOf(w).front()).second);
         ++worker.completed;
         ++done;
       }
@@ -176,6 +255,7 @@ TEST(StepLedger, RandomInterleavingsEndExactlyAtTheEnd) {
     }
     EXPECT_TRUE(ledger.IsComplete());
     EXPECT_EQ(done, *ledger.end_step());
+    EXPECT_EQ(*batches.rbegin(), done - 1);
     EXPECT_EQ(ledger.global_step(), *ledger.end_step());
   }
 }
@@ -191,6 +271,7 @@ TEST(StepLedger, RandomLossesNeverStallOrOvershootWhatIsReported) {
     std::vector<uint64_t> alive = {1, 2, 3};
     std::map<uint64_t, int64_t> completed;
     uint64_t next = 4;
+    std::set<int64_t> reported;
     for (uint64_t w : alive) ledger.Enter(w, 0);
     for (int turn = 0; turn < 100000 && !ledger.IsComplete(); ++turn) {
       uint64_t& w = alive[upto(3)];
@@ -199,10 +280,15 @@ TEST(StepLedger, RandomLossesNeverStallOrOvershootWhatIsReported) {
         w = next++;
         ledger.Enter(w, 0);
       }
-      if (ledger.Grant(w, 1 + upto(10), 3) > completed[w]) ++completed[w];
+      if (ledger.Grant(w, 1 + upto(10), 3) > completed[w]) {
+        EXPECT_TRUE(reported.insert(ledger.BatchesOf(w).front()).second);
+        ++completed[w];
+      }
       ledger.Report(w, completed[w]);
     }
     EXPECT_EQ(ledger.global_step(), 200);
+    EXPECT_EQ(reported.size(), 200u);
+    EXPECT_EQ(*reported.rbegin(), 199);
   }
 }
 

@@ -22,6 +22,12 @@ class StepPlan {
   virtual void SetEnd(int64_t end_step) = 0;
   virtual std::optional<int64_t> end_step() const = 0;
 
+  // Sets the number of batches that each shard of the training set has in an
+  // epoch, in a plan that grants batches.
+  virtual void SetShards(const std::vector<int64_t>& shard_batches) {}
+  // Sets the shard whose batches a worker is granted first.
+  virtual void SetShardOf(uint64_t worker, int shard) {}
+
   // Lets a worker take part (again); `completed` is as in ClaimStepsRequest.
   virtual void Enter(uint64_t worker, int64_t completed) = 0;
   // Takes a worker's total. A smaller total than before is a late message and

@@ -70,6 +70,8 @@ wire::ClaimStepsRequest ClaimLoop::NextRequest() {
   wire::ClaimStepsRequest request;
   *request.mutable_task() = options_.task;
   request.set_train_examples(options_.train_examples);
+  request.mutable_shard_examples()->Assign(options_.shard_examples.begin(),
+                                           options_.shard_examples.end());
   Ask(now - last_call_, request);
   if (MayWait()) *request.mutable_wait() = ToProto(options_.claim_wait);
   last_call_ = now;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -28,6 +29,7 @@ class ClaimLoop {
   struct Options {
     wire::Task task;
     int64_t train_examples = 0;
+    std::vector<int64_t> shard_examples;  // as in ClaimStepsRequest
     // Time between two calls while there is something to compute.
     absl::Duration report_interval = absl::Milliseconds(100);
     // Longest time that a call waits at the chief; End() waits for it.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,14 +27,25 @@ namespace {
 
 constexpr char kShardFile[] = "worker-0.sst";
 
+// Number of batches that the loop is told in advance.
+constexpr int64_t kUpcoming = 32;
+
 // Grants one step after the other, until `is_over` says, given the number of
-// completed ones, that there are no more.
+// completed ones, that there are no more. A step's batch has its number.
 class CountedSteps : public StepSource {
  public:
   CountedSteps(int64_t completed, std::function<bool(int64_t)> is_over)
       : completed_(completed), is_over_(std::move(is_over)) {}
 
-  absl::StatusOr<bool> Start() override { return !is_over_(completed_); }
+  absl::StatusOr<std::optional<int64_t>> Start() override {
+    if (is_over_(completed_)) return std::nullopt;
+    return completed_;  // without overlap, no other step is started
+  }
+  std::vector<int64_t> Upcoming() override {
+    std::vector<int64_t> batches;
+    for (int64_t i = 1; i < kUpcoming; ++i) batches.push_back(completed_ + i);
+    return batches;
+  }
   bool CanStartNow() override { return true; }
   void Complete() override { ++completed_; }
   void Stop() override {}
@@ -83,7 +95,7 @@ absl::Status LocalTraining::Prepare() {
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
-  input.repeat = true;
+  input.by_number = true;
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    ModelInputsOf(job.model(), options_.graph.loss.label));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));

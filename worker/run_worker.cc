@@ -1,6 +1,5 @@
 #include "worker/run_worker.h"
 
-#include <iterator>
 #include <memory>
 #include <stop_token>
 #include <thread>
@@ -27,13 +26,6 @@ namespace {
 // and they leave within its finish_timeout.
 constexpr absl::Duration kChiefExitLimit = absl::Minutes(2);
 constexpr absl::Duration kChiefWatchInterval = absl::Milliseconds(200);
-
-// This worker's place among those that share the training set: its rank, as
-// indices may have gaps.
-int InputShard(const TaskConfig& config) {
-  const auto& workers = config.cluster->tasks(Role::kWorker);
-  return std::distance(workers.begin(), workers.find(config.index));
-}
 
 // The first of the chief's flags that was given to this worker; empty: none.
 std::string ChiefFlag(const RunWorkerOptions& options) {
@@ -120,7 +112,6 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   task.data_dir = options.data_dir;
   task.device = options.device;
   task.threads = options.threads;
-  task.input_shard = InputShard(config);
   task.input_shards = config.cluster->num_tasks(Role::kWorker);
   task.chief_timeout = options.chief_timeout;
   task.ps_timeout = options.ps_timeout;

@@ -1,5 +1,8 @@
 #include "worker/step_source.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <deque>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -12,6 +15,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// Number of batches that a loop is told in advance: more than readers decode
+// ahead, but for those with a very large `prefetch_batches`.
+constexpr size_t kMaxUpcoming = 32;
 
 class Claimer : public ChiefStepSource, private ClaimLoop {
  public:
@@ -26,11 +32,20 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     return CanDecide();
   }
 
-  absl::StatusOr<bool> Start() override {
+  absl::StatusOr<std::optional<int64_t>> Start() override {
     absl::MutexLock lock(&mu_);
     mu_.Await(absl::Condition(this, &Claimer::CanDecide));
     RETURN_IF_ERROR(Fault());
-    return !no_more() && lease_.TryStart();
+    if (no_more() || !lease_.TryStart()) return std::nullopt;
+    const int64_t batch = batches_.front();
+    batches_.pop_front();
+    return batch;
+  }
+
+  std::vector<int64_t> Upcoming() override {
+    absl::MutexLock lock(&mu_);
+    const size_t upcoming = std::min(batches_.size(), kMaxUpcoming);
+    return {batches_.begin(), batches_.begin() + upcoming};
   }
 
   void Complete() override {
@@ -76,7 +91,10 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
 
   void Take(const wire::ClaimStepsResponse& response) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    lease_.Grant(response.granted_steps());
+    TakeBatches(response);
+    // A step without a batch is none.
+    const auto listed = static_cast<int64_t>(batches_.size());
+    lease_.Grant(std::min(response.granted_steps(), lease_.started() + listed));
     asked_in_vain_ = lease_.held() == 0;
     if (MayWait() && !response.awaited_task().empty()) {
       LOG_EVERY(INFO, kLogInterval)
@@ -85,7 +103,22 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     }
   }
 
+  // The chief names the batches of all steps that it does not know to be
+  // completed; the first of them may have been started here.
+  void TakeBatches(const wire::ClaimStepsResponse& response)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    int64_t started = lease_.started() - response.steps_before_batches();
+    batches_.clear();
+    for (const wire::BatchRange& range : response.batch()) {
+      for (int64_t i = 0; i < range.count(); ++i) {
+        if (started-- <= 0) batches_.push_back(range.first() + i);
+      }
+    }
+  }
+
   StepGrant lease_ ABSL_GUARDED_BY(mu_);
+  // Batches of the next steps, granted ones first.
+  std::deque<int64_t> batches_ ABSL_GUARDED_BY(mu_);
   // The last call gave nothing: wait a whole interval before the next one.
   bool asked_in_vain_ ABSL_GUARDED_BY(mu_) = false;
   int64_t last_completed_ ABSL_GUARDED_BY(mu_) = 0;

@@ -1,7 +1,10 @@
 #ifndef PARASOL_WORKER_STEP_SOURCE_H_
 #define PARASOL_WORKER_STEP_SOURCE_H_
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/clock.h"
@@ -21,12 +24,17 @@ class StepSource {
   // end nor does Start() return while started steps are not completed.
   virtual bool CanStartNow() = 0;
 
-  // Blocks until the loop may take another step, and returns true; returns
-  // false when the job has no more steps.
+  // Blocks until the loop may take another step, and returns the number of its
+  // batch, from 0 over all epochs; returns nullopt when the job has no more
+  // steps.
   //   Cancelled           Stop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
-  virtual absl::StatusOr<bool> Start() = 0;
+  virtual absl::StatusOr<std::optional<int64_t>> Start() = 0;
+
+  // Returns the numbers of the batches that the next calls of Start() will
+  // probably return, in order; a loop decodes them ahead. Never blocks.
+  virtual std::vector<int64_t> Upcoming() = 0;
 
   // Counts one started step as completed. Never blocks.
   virtual void Complete() = 0;

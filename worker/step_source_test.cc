@@ -12,7 +12,10 @@
 namespace parasol {
 namespace {
 
+using ::testing::ElementsAre;
+using ::testing::Ge;
 using ::testing::HasSubstr;
+using ::testing::Optional;
 
 // A chief that grants up to `end` steps to its one worker.
 class GrantingChief : public FakeChief {
@@ -31,6 +34,10 @@ class GrantingChief : public FakeChief {
     granted_ = std::min(end_, granted_ + request.want());
     wire::ClaimStepsResponse response;
     response.set_granted_steps(granted_);
+    wire::BatchRange* batches = response.add_batch();
+    batches->set_first(100 + completed_);
+    batches->set_count(granted_ + 2 - completed_);
+    response.set_steps_before_batches(completed_);
     response.set_phase(completed_ >= end_ ? wire::FINISHING : phase_);
     return response;
   }
@@ -98,13 +105,22 @@ TEST_F(ChiefStepSourceTest, EveryStepUpToTheEndIsStartedAndReported) {
   auto source = MakeSource();
   int started = 0;
   while (true) {
-    ASSERT_OK_AND_ASSIGN(const bool more, source->Start());
-    if (!more) break;
-    ++started;
+    ASSERT_OK_AND_ASSIGN(const auto batch, source->Start());
+    if (!batch) break;
+    EXPECT_EQ(*batch, 100 + started++);
     source->Complete();
   }
   EXPECT_EQ(started, 100);
   EXPECT_EQ(chief_.completed(), 100);
+}
+
+TEST_F(ChiefStepSourceTest, BatchesBeyondTheGrantAreUpcomingAndNotStarted) {
+  chief_.set_end(1);
+  auto source = MakeSource();
+  EXPECT_THAT(source->Start(), IsOkAndHolds(Optional(100)));
+  chief_.AwaitMoreCalls(2);
+  EXPECT_FALSE(source->CanStartNow());
+  EXPECT_THAT(source->Upcoming(), ElementsAre(101, 102));
 }
 
 TEST_F(ChiefStepSourceTest, AChiefThatIsAwayIsAskedAgain) {
@@ -112,7 +128,7 @@ TEST_F(ChiefStepSourceTest, AChiefThatIsAwayIsAskedAgain) {
   chief_.FailNext(absl::UnavailableError("connection refused"));
   chief_.FailNext(absl::UnknownError("Stream removed"));
   auto source = MakeSource();
-  EXPECT_THAT(source->Start(), IsOkAndHolds(true));
+  EXPECT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
 }
 
 TEST_F(ChiefStepSourceTest, AChiefThatRefusesEndsTheLoop) {
@@ -127,7 +143,7 @@ TEST_F(ChiefStepSourceTest, AJobThatFailedElsewhereEndsTheLoop) {
   chief_.set_phase(wire::FAILED);
   chief_.set_end(1);
   auto source = MakeSource();
-  absl::StatusOr<bool> more = source->Start();
+  auto more = source->Start();
   while (more.ok() && *more) more = source->Start();
   EXPECT_THAT(more, StatusIs(absl::StatusCode::kFailedPrecondition));
 }
@@ -135,19 +151,19 @@ TEST_F(ChiefStepSourceTest, AJobThatFailedElsewhereEndsTheLoop) {
 TEST_F(ChiefStepSourceTest, OnlyALoopWithNothingLeftToReportWaitsAtTheChief) {
   chief_.set_end(1);
   auto source = MakeSource();
-  ASSERT_THAT(source->Start(), IsOkAndHolds(true));
+  ASSERT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
   const int before = chief_.waiting_calls();
   chief_.AwaitMoreCalls(5);
   EXPECT_EQ(chief_.waiting_calls(), before);
   chief_.set_end(2);
   source->Complete();
-  EXPECT_THAT(source->Start(), IsOkAndHolds(true));
+  EXPECT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
 }
 
 TEST_F(ChiefStepSourceTest, StopUnblocksAStartThatWaits) {
   chief_.set_end(1);
   auto source = MakeSource();
-  ASSERT_THAT(source->Start(), IsOkAndHolds(true));
+  ASSERT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
   std::thread waiter([&] {
     EXPECT_THAT(source->Start(), StatusIs(absl::StatusCode::kCancelled));
   });

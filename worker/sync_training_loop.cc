@@ -18,6 +18,11 @@ constexpr size_t kPackElements = 65536;
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(50);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
+void Scale(float weight, std::vector<float>& gradient) {
+  if (weight == 1) return;
+  for (float& element : gradient) element *= weight;
+}
+
 }  // namespace
 
 SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
@@ -149,12 +154,16 @@ absl::Status SyncTrainingLoop::ComputeAll(int64_t step,
 absl::Status SyncTrainingLoop::Stage(int64_t step, int replica,
                                      Staged& staged) {
   const absl::Time start = clock_.Now();
-  ASSIGN_OR_RETURN(const Batch* batch, input_.BatchOf(replica, step));
+  ASSIGN_OR_RETURN(const ReplicaInput::Share share,
+                   input_.ShareOf(replica, step));
   record_.Charge(metrics_.wait_input_seconds, start);
   metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
   staged.replica = replica;
+  staged.weight = share.weight;
+  staged.has_examples = share.batch != nullptr && share.batch->size > 0;
+  if (!staged.has_examples) return absl::OkStatus();
   const absl::Time stage_start = clock_.Now();
-  RETURN_IF_ERROR(model_.Stage(*batch, *staged.batch));
+  RETURN_IF_ERROR(model_.Stage(*share.batch, *staged.batch));
   record_.ChargePass(stage_start);
   ParameterClient::PullRequest request;
   request.min_updates = step;
@@ -183,6 +192,10 @@ absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
 
 absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
   const int replica = staged.replica;
+  if (!staged.has_examples) {
+    PushNothing(step, replica);
+    return absl::OkStatus();
+  }
   Gradients& kept = gradients_[replica];
   kept.variables.resize(model_.variables().size());
   kept.tables.resize(model_.tables().size());
@@ -193,6 +206,7 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
                                 absl::Span<const float> gradient) {
     std::vector<float>& copy = kept.variables[variable];
     copy.assign(gradient.begin(), gradient.end());
+    Scale(staged.weight, copy);
     pack.gradients.push_back({variable, copy});
     pack_elements += gradient.size();
     if (pack_elements < kPackElements) return;
@@ -205,6 +219,7 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
     Gradients::Rows& copy = kept.tables[table];
     copy.ids.assign(ids.begin(), ids.end());
     copy.values.assign(gradients.begin(), gradients.end());
+    Scale(staged.weight, copy.values);
     pack.rows.push_back({table, copy.ids, copy.values});
   };
   const absl::Time start = clock_.Now();
@@ -216,6 +231,21 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
   RETURN_IF_ERROR(record_.AddResult(*result));
   Push(step, replica, std::move(pack));
   return absl::OkStatus();
+}
+
+void SyncTrainingLoop::PushNothing(int64_t step, int replica) {
+  Gradients& kept = gradients_[replica];
+  kept.variables.resize(model_.variables().size());
+  kept.tables.resize(model_.tables().size());
+  ParameterClient::PushRequest request;
+  for (size_t i = 0; i < kept.variables.size(); ++i) {
+    kept.variables[i].assign(model_.variables()[i].elements(), 0);
+    request.gradients.push_back({i, kept.variables[i]});
+  }
+  for (size_t table = 0; table < kept.tables.size(); ++table) {
+    request.rows.push_back({table, {}, {}});
+  }
+  Push(step, replica, std::move(request));
 }
 
 void SyncTrainingLoop::Push(int64_t step, int replica,

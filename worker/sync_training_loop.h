@@ -27,7 +27,10 @@ namespace parasol {
 // A worker's loop in synchronous training. In each step it pulls the variables'
 // values, and the rows of sparse tables that its replicas' batches read. It
 // then computes and pushes the gradients of its replicas, and waits until the
-// step is complete, whichever workers compute the other replicas. A replica
+// step is complete, whichever workers compute the other replicas. At the end of
+// an epoch replicas may have batches of different sizes: their gradients are
+// weighted by ReplicaInput, so the mean is that over the step's examples. A
+// replica
 // that is assigned during a step, because its worker was lost, is computed from
 // the same values. Must be used from one thread.
 //
@@ -86,6 +89,8 @@ class SyncTrainingLoop {
   // A replica whose batch is staged and whose rows are being pulled.
   struct Staged {
     int replica = 0;
+    bool has_examples = false;
+    float weight = 1;  // as in ReplicaInput::Share
     std::unique_ptr<StagedBatch> batch;
     std::unique_ptr<ParameterClient::Pending> rows;  // nullptr: no rows
   };
@@ -97,6 +102,9 @@ class SyncTrainingLoop {
   absl::Status Stage(int64_t step, int replica, Staged& staged);
   absl::Status FinishRows(int64_t step, Staged& staged);
   absl::Status Compute(int64_t step, Staged& staged);
+  // Pushes gradients of 0 for a replica whose batch has no examples: the step
+  // awaits a push of every replica.
+  void PushNothing(int64_t step, int replica);
   void Push(int64_t step, int replica, ParameterClient::PushRequest request);
   absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);

@@ -37,10 +37,16 @@ class FakeInput : public InputPipeline {
     return std::make_unique<FakeInput>(options);
   }
   int64_t total_examples() const override { return 1000; }
+  absl::StatusOr<std::vector<int64_t>> ShardSizes(int shards) const override {
+    return shard_sizes.empty() ? std::vector<int64_t>(shards, 100)
+                               : shard_sizes;
+  }
   absl::StatusOr<const Batch*> Next() override {
     batch_.labels = {static_cast<float>(label_++)};
     return &batch_;
   }
+
+  std::vector<int64_t> shard_sizes;  // empty: 100 for each
 
  private:
   int32_t label_;
@@ -308,10 +314,13 @@ class FakeReplicas : public ReplicaSource {
 // A worker with all that it needs but the cluster.
 struct Worker {
   Worker(FakeShard& shard, std::vector<int> replicas, int64_t end,
-         int total_replicas, Clock& clock = Clock::Real())
+         int total_replicas, Clock& clock = Clock::Real(),
+         int64_t batch_size = 1)
       : parameters(shard),
         replicas(std::move(replicas), end),
-        input(set, /*seed=*/1, total_replicas),
+        input(set, {.seed = 1,
+                    .total_replicas = total_replicas,
+                    .batch_size = batch_size}),
         reporter(clock),
         loop(options, model, input, parameters, this->replicas, clock, metrics,
              reporter) {}
@@ -341,6 +350,43 @@ TEST(SyncTrainingLoop, EachReplicaHasABatchOfItsOwnInEachStep) {
   EXPECT_EQ(worker.metrics.steps.value(), 2);
   EXPECT_EQ(worker.metrics.stale_gradients.value(), 0);
   EXPECT_EQ(worker.reporter.Take().examples, 4);
+}
+
+TEST(SyncTrainingLoop, AStepsMeanIsThatOverItsExamples) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/1, /*total_replicas=*/2, Clock::Real(),
+                /*batch_size=*/4);
+  worker.set.shard_sizes = {3, 1};
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_FLOAT_EQ(shard.Read().first,
+                  1 - (3 * (1.f / 3 + 0) + 1 * (1.f / 3 + 100)) / 4);
+}
+
+TEST(SyncTrainingLoop, AReplicaThatHasNoBatchLeftInAnEpochPushesNothingOfIt) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/4, /*total_replicas=*/2);
+  worker.set.shard_sizes = {2, 1};
+  worker.model.AddTable();
+  ASSERT_OK(worker.loop.Run());
+  std::vector<std::string> batches;
+  for (const std::string& computed : worker.model.computed) {
+    batches.push_back(computed.substr(computed.find('b')));
+  }
+  // The second epoch begins with both replicas.
+  EXPECT_THAT(batches, ElementsAre("b0", "b100", "b1", "b2", "b101", "b3"));
+  EXPECT_EQ(shard.Read().second, 4);
+  EXPECT_EQ(worker.parameters.tables_pushed, 8u);
+}
+
+TEST(SyncTrainingLoop, TheOnlyReplicaWithExamplesMakesTheWholeStep) {
+  FakeShard shard(2);
+  shard.Push(0, 0, 0);
+  shard.Push(0, 1, 0);
+  Worker worker(shard, {0, 1}, /*end=*/2, /*total_replicas=*/2);
+  worker.set.shard_sizes = {2, 1};
+  worker.replicas.Complete(1);
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_FLOAT_EQ(shard.Read().first, 1 - (1.f / 3 + 1));
 }
 
 TEST(SyncTrainingLoop, EveryTableCountsTheStep) {

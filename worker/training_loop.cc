@@ -1,5 +1,6 @@
 #include "worker/training_loop.h"
 
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -64,40 +65,58 @@ absl::Status TrainingLoop::RunSteps() {
 // then pull, one after the other.
 absl::StatusOr<StagedBatch*> TrainingLoop::RunStep(StagedBatch& batch) {
   RETURN_IF_ERROR(FinishPulls());
-  const bool ahead = options_.overlap && steps_.CanStartNow();
-  absl::StatusOr<StagedBatch*> next;
-  if (ahead) next = TakeStep();
+  absl::StatusOr<StagedBatch*> next = nullptr;
+  if (options_.overlap && steps_.CanStartNow()) next = StartStep();
   RETURN_IF_ERROR(Compute(batch));
   RETURN_IF_ERROR(FinishPushes(last_pushes_));
   std::swap(pushes_, last_pushes_);
-  const bool goes_on = ahead && next.ok() && *next != nullptr;
-  if (!goes_on) {
-    RETURN_IF_ERROR(FinishPushes(last_pushes_));
+  if (next.ok() && *next != nullptr) return next;
+  RETURN_IF_ERROR(FinishPushes(last_pushes_));
+  RETURN_IF_ERROR(next.status());
+  return TakeStep();
+}
+
+absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
+  while (true) {
+    ASSIGN_OR_RETURN(StagedBatch* const batch, StartStep());
+    if (!std::exchange(has_empty_step_, false)) return batch;
+    steps_.Complete();
+    record_.AddStep();
   }
-  return ahead ? std::move(next) : TakeStep();
 }
 
 // The variables need not wait for the batch, the rows are those that it names.
-absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
+absl::StatusOr<StagedBatch*> TrainingLoop::StartStep() {
+  if (has_empty_step_) return nullptr;
   const absl::Time start = clock_.Now();
-  const absl::StatusOr<bool> more = steps_.Start();
+  const absl::StatusOr<std::optional<int64_t>> number = steps_.Start();
   record_.Charge(metrics_.wait_steps_seconds, start);
-  RETURN_IF_ERROR(more.status());
-  if (!*more) return nullptr;
+  RETURN_IF_ERROR(number.status());
+  if (!number->has_value()) return nullptr;
   PullVariables();
-  ASSIGN_OR_RETURN(StagedBatch* const batch, StageNext());
+  ASSIGN_OR_RETURN(StagedBatch* const batch, Stage(**number));
+  has_empty_step_ = batch == nullptr;
+  if (has_empty_step_) {
+    // The next step is granted later, and may have to see newer values.
+    RETURN_IF_ERROR(FinishValues());
+    return nullptr;
+  }
   PullRows(*batch);
   return batch;
 }
 
-absl::StatusOr<StagedBatch*> TrainingLoop::StageNext() {
+absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
   const absl::Time start = clock_.Now();
+  std::vector<int64_t> numbers = steps_.Upcoming();
+  numbers.insert(numbers.begin(), number);
+  input_.SetNext(numbers);
   const absl::StatusOr<const Batch*> batch = input_.Next();
   record_.Charge(metrics_.wait_input_seconds, start);
   RETURN_IF_ERROR(batch.status());
   const int64_t corrupt = input_.skipped_records();
   metrics_.corrupt_records.Add(
       corrupt - std::exchange(counted_corrupt_records_, corrupt));
+  if ((*batch)->size == 0) return nullptr;
   std::swap(staged_, next_staged_);
   const absl::Time stage_start = clock_.Now();
   const absl::Status staged = model_.Stage(**batch, *staged_);

@@ -52,9 +52,9 @@ class TrainingLoop {
     int64_t counted_corrupt_records = 0;
   };
 
-  // All references must outlive the loop. The variables and tables of `model`
-  // and `parameters` are the same, in the same order. After an error
-  // `parameters` has been stopped.
+  // `input` is a reader by number. All references must outlive the loop. The
+  // variables and tables of `model` and `parameters` are the same, in the same
+  // order. After an error `parameters` has been stopped.
   TrainingLoop(const Options& options, Model& model, InputPipeline& input,
                ParameterClient& parameters, StepSource& steps, Clock& clock,
                WorkerMetrics& metrics, TrainingReporter& reporter);
@@ -71,11 +71,17 @@ class TrainingLoop {
   using Pushes = std::vector<Pending>;
 
   absl::Status RunSteps();
-  // Takes the next step and returns its batch, with its pulls started; nullptr
-  // if there are no more steps.
+  // Takes the next step that has something to compute and returns its batch,
+  // with its pulls started; nullptr if there are no more steps. Steps whose
+  // batches have no examples are completed: no other step may be in flight.
   absl::StatusOr<StagedBatch*> TakeStep();
+  // Takes the next step, perhaps while another one is in flight. Returns
+  // nullptr if there are no more steps, or if its batch has no examples;
+  // has_empty_step_ is then true.
+  absl::StatusOr<StagedBatch*> StartStep();
   absl::StatusOr<StagedBatch*> RunStep(StagedBatch& batch);
-  absl::StatusOr<StagedBatch*> StageNext();
+  // Returns batch `number`, staged; nullptr if it has no examples.
+  absl::StatusOr<StagedBatch*> Stage(int64_t number);
   void PullVariables();
   void PullRows(const StagedBatch& batch);
   absl::Status FinishPulls();
@@ -97,6 +103,9 @@ class TrainingLoop {
   // The batch that is computing, and the batch whose values are being pulled.
   std::unique_ptr<StagedBatch> staged_;
   std::unique_ptr<StagedBatch> next_staged_;
+  // True if the step that was started last has no examples and is not
+  // completed: the steps before it come first.
+  bool has_empty_step_ = false;
   int64_t passes_ = 0;
   int64_t counted_corrupt_records_;
   // Pulls for the step that was taken last: of the variables' values, which may

@@ -95,18 +95,27 @@ class FakeModel : public Model {
 
 class FakeInput : public InputPipeline {
  public:
-  FakeInput() { batch_.size = 4; }
   absl::StatusOr<std::unique_ptr<InputPipeline>> OpenAgain(
       const InputOptions&) const override {
     return absl::UnimplementedError("not part of the loop");
   }
   int64_t total_examples() const override { return 4; }
+  absl::StatusOr<std::vector<int64_t>> ShardSizes(int) const override {
+    return absl::UnimplementedError("not part of the loop");
+  }
+  void SetNext(const std::vector<int64_t>& numbers) override {
+    named.push_back(numbers);
+  }
   absl::StatusOr<const Batch*> Next() override {
     if (!failure.ok()) return failure;
+    EXPECT_FALSE(named.empty());
+    batch_.size = empty.contains(named.back().front()) ? 0 : 4;
     return &batch_;
   }
 
   absl::Status failure;
+  std::set<int64_t> empty;  // batches without examples
+  std::vector<std::vector<int64_t>> named;
 
  private:
   Batch batch_;
@@ -166,21 +175,23 @@ class FakeParameters : public ParameterClient {
 // all of them are completed.
 class FakeSteps : public StepSource {
  public:
-  FakeSteps(Events& events, int steps, absl::StatusOr<bool> last,
-            bool can_start_now)
+  FakeSteps(Events& events, int steps, absl::Status last, bool can_start_now)
       : events_(events),
         left_(steps),
         last_(std::move(last)),
         can_start_now_(can_start_now) {}
   bool CanStartNow() override { return can_start_now_ && left_ > 0; }
-  absl::StatusOr<bool> Start() override {
+  absl::StatusOr<std::optional<int64_t>> Start() override {
     if (left_ == 0) {
       EXPECT_EQ(started_, completed_) << "waits for itself";
-      return last_;
+      if (!last_.ok()) return last_;
+      return std::nullopt;
     }
     --left_;
-    ++started_;
-    return true;
+    return 10 + started_++;
+  }
+  std::vector<int64_t> Upcoming() override {
+    return left_ == 0 ? std::vector<int64_t>() : std::vector{10 + started_};
   }
   void Complete() override {
     ++completed_;
@@ -191,16 +202,16 @@ class FakeSteps : public StepSource {
  private:
   Events& events_;
   int left_;
-  absl::StatusOr<bool> last_;
-  int started_ = 0;
-  int completed_ = 0;
+  absl::Status last_;
+  int64_t started_ = 0;
+  int64_t completed_ = 0;
   const bool can_start_now_;
 };
 
 class TrainingLoopTest : public testing::Test {
  protected:
   absl::Status Train(TrainingLoop::Options options, int steps,
-                     absl::StatusOr<bool> last = false,
+                     absl::Status last = absl::OkStatus(),
                      int64_t kernel_size = 2) {
     FakeModel model(events_, kernel_size);
     model.loss = loss_;
@@ -312,7 +323,7 @@ TEST_F(TrainingLoopTest, WithoutOverlapAStepSeesTheLastOnesGradient) {
 }
 
 TEST_F(TrainingLoopTest, ALargeGradientLeavesBeforeTheEarlierLayersCompute) {
-  ASSERT_OK(Train({.overlap = false}, /*steps=*/1, false,
+  ASSERT_OK(Train({.overlap = false}, /*steps=*/1, absl::OkStatus(),
                   /*kernel_size=*/1 << 20));
   EXPECT_THAT(events_, ElementsAre("pull", "compute", "push bias kernel",
                                    "acknowledged", "completed"));
@@ -354,6 +365,27 @@ TEST_F(TrainingLoopTest, BrokenInputEndsTheLoopWithItsOwnError) {
   input_.failure = absl::DataLossError("train.gz: truncated at byte 17");
   EXPECT_THAT(Train({.overlap = true}, /*steps=*/1),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("byte 17")));
+}
+
+TEST_F(TrainingLoopTest, TheInputIsToldTheStepsBatchAndThoseThatFollow) {
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
+  EXPECT_THAT(input_.named, ElementsAre(ElementsAre(10, 11), ElementsAre(11)));
+}
+
+TEST_F(TrainingLoopTest, AStepWithoutExamplesIsCompletedAfterTheOneBeforeIt) {
+  for (const bool overlap : {false, true}) {
+    events_.clear();
+    input_.empty = {11, 12, 14};
+    ASSERT_OK(Train({.overlap = overlap}, /*steps=*/5));
+    Events computed;
+    for (const std::string& event : events_) {
+      if (event == "compute" || event == "completed") computed.push_back(event);
+    }
+    EXPECT_THAT(computed,
+                ElementsAre("compute", "completed", "completed", "completed",
+                            "compute", "completed", "completed"))
+        << overlap;
+  }
 }
 
 TEST_F(TrainingLoopTest, TheReportCountsStepsExamplesAndLoss) {

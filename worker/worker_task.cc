@@ -123,6 +123,13 @@ class Task : public WorkerTask {
   int TotalReplicas() const {
     return job_.parameter_server().synchronous().total_replicas();
   }
+  // Number of shards of the training set, as in ClaimStepsRequest.
+  int NumShards() const {
+    if (IsSynchronous()) return TotalReplicas();
+    return job_.train().auto_shard() == job::Dataset::FILE
+               ? options_.input_shards
+               : 1;
+  }
   void OnComplete();
   void OnLost(absl::Status why);
   void ReportFailure(ChiefSession& session, const absl::Status& failure);
@@ -141,6 +148,7 @@ class Task : public WorkerTask {
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<InputPipeline> input_;
+  std::vector<int64_t> shard_examples_;  // as in ClaimStepsRequest
   // `claims_`, as what the job's loop needs of it; the other is nullptr.
   ChiefStepSource* steps_ = nullptr;
   ChiefReplicaSource* replicas_ = nullptr;
@@ -212,23 +220,18 @@ absl::Status Task::Prepare(ChiefSession& session) {
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
-  input.shard = options_.input_shard;
-  input.num_shards = options_.input_shards;
-  if (IsSynchronous()) {
-    input.shard = 0;
-    input.num_shards = TotalReplicas();
-  }
-  input.repeat = true;
+  input.num_shards = NumShards();
+  // In synchronous training it is only opened to be opened again.
+  input.by_number = !IsSynchronous();
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    ModelInputsOf(job_.model(), graph.loss.label));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
-  const std::string examples =
-      absl::StrCat(input_->total_examples(), " examples");
+  ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
   LOG(INFO) << "training on " << device_->name() << " with "
-            << (IsSynchronous() ? absl::StrCat(examples, " in ",
-                                               TotalReplicas(), " replicas")
-                                : absl::StrCat("one in ", options_.input_shards,
-                                               " of ", examples));
+            << input_->total_examples() << " examples"
+            << (IsSynchronous()
+                    ? absl::StrCat(" in ", TotalReplicas(), " replicas")
+                    : "");
   return absl::OkStatus();
 }
 
@@ -300,6 +303,7 @@ void Task::StartClaims(ChiefSession& session) {
     ChiefReplicaSource::Options options;
     options.task = options_.task;
     options.train_examples = input_->total_examples();
+    options.shard_examples = shard_examples_;
     auto replicas =
         ChiefReplicaSource::Create(std::move(options), session.chief(), clock_);
     replicas_ = replicas.get();
@@ -309,6 +313,7 @@ void Task::StartClaims(ChiefSession& session) {
   ChiefStepSource::Options options;
   options.task = options_.task;
   options.train_examples = input_->total_examples();
+  options.shard_examples = shard_examples_;
   auto steps =
       ChiefStepSource::Create(std::move(options), session.chief(), clock_);
   steps_ = steps.get();
@@ -353,7 +358,9 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
     options.non_finite_loss = job_.worker().non_finite_loss();
     options.seed = job_.seed();
     options.step_timeout = options_.ps_timeout;
-    ReplicaInput input(*input_, job_.seed(), TotalReplicas());
+    ReplicaInput input(*input_, {.seed = job_.seed(),
+                                 .total_replicas = TotalReplicas(),
+                                 .batch_size = job_.train().batch_size()});
     return SyncTrainingLoop(options, *model_, input, parameters, *replicas_,
                             clock_, metrics_, reporter_)
         .Run();

@@ -27,8 +27,8 @@ struct WorkerTaskOptions {
   std::string device = "auto";
   // Number of CPU threads that compute.
   int threads = 1;
-  // The worker reads examples input_shard, input_shard + input_shards, …
-  int input_shard = 0;
+  // Number of workers of the cluster. The files are split among them if
+  // auto_shard is FILE.
   int input_shards = 1;
   absl::Duration chief_timeout = absl::Minutes(5);
   // Longest wait for the ps to be up and loaded, and for a lost one to return.

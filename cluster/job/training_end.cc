@@ -1,34 +1,58 @@
 #include "cluster/job/training_end.h"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ml/input/epoch_batches.h"
 
 namespace parasol {
 
 TrainingEnd::TrainingEnd(const job::Job& job)
     : end_(job.end()),
-      step_examples_(
-          std::max<int64_t>(1, job.train().batch_size()) *
-          std::max<int64_t>(
-              1, job.parameter_server().synchronous().total_replicas())) {}
+      batch_size_(std::max<int64_t>(1, job.train().batch_size())),
+      total_replicas_(job.parameter_server().synchronous().total_replicas()),
+      has_whole_shards_(job.train().auto_shard() == job::Dataset::OFF) {}
 
-absl::Status TrainingEnd::ObserveExamples(int64_t train_examples) {
-  if (!end_.has_epochs()) return absl::OkStatus();
-  if (train_examples <= 0) {
+absl::Status TrainingEnd::ObserveExamples(int64_t train_examples,
+                                          std::vector<int64_t> shard_examples) {
+  for (const int64_t examples : shard_examples) {
+    if (examples > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a shard of the training set has ", examples,
+                     " examples; it needs one at least"));
+  }
+  if (end_.has_epochs() && train_examples <= 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the job ends after ", end_.epochs(), " epochs, but there are ",
         train_examples, " training examples"));
   }
-  if (train_examples_ && *train_examples_ != train_examples) {
+  const bool is_first = !end_.has_epochs() || !train_examples_;
+  if (!is_first && *train_examples_ != train_examples) {
     return absl::InvalidArgumentError(
         absl::StrCat("this worker's training set has ", train_examples,
                      " examples, but other workers' has ", *train_examples_,
                      "; give all workers the same files in --data_dir"));
   }
+  if (!is_first && shard_examples_ != shard_examples) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this worker's training set has shards of ",
+        absl::StrJoin(shard_examples, ", "), " examples, another worker's of ",
+        absl::StrJoin(shard_examples_, ", ")));
+  }
   train_examples_ = train_examples;
+  shard_examples_ = std::move(shard_examples);
   return absl::OkStatus();
+}
+
+std::vector<int64_t> TrainingEnd::ShardBatches() const {
+  std::vector<int64_t> batches;
+  for (const int64_t examples : shard_examples_) {
+    batches.push_back(BatchesOf(examples, batch_size_));
+  }
+  return batches;
 }
 
 std::optional<int64_t> TrainingEnd::step() const {
@@ -37,9 +61,19 @@ std::optional<int64_t> TrainingEnd::step() const {
                             : std::nullopt;
   }
   if (!train_examples_) return std::nullopt;
-  const double examples = end_.epochs() * static_cast<double>(*train_examples_);
-  const auto steps = static_cast<int64_t>(std::ceil(examples / step_examples_));
+  const int64_t steps = StepsOfEpochs(end_.epochs(), StepsPerEpoch());
   return end_.has_steps() ? std::min<int64_t>(steps, end_.steps()) : steps;
+}
+
+int64_t TrainingEnd::StepsPerEpoch() const {
+  if (shard_examples_.empty() || (total_replicas_ > 0 && has_whole_shards_)) {
+    return BatchesOf(*train_examples_,
+                     batch_size_ * std::max<int64_t>(1, total_replicas_));
+  }
+  const std::vector<int64_t> batches = ShardBatches();
+  return total_replicas_ > 0
+             ? *std::max_element(batches.begin(), batches.end())
+             : std::accumulate(batches.begin(), batches.end(), int64_t{0});
 }
 
 }  // namespace parasol

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "proto/job.pb.h"
@@ -10,27 +11,42 @@
 namespace parasol {
 
 // The end of a job, in steps of the cluster: at end.steps, or when each of the
-// training examples has been seen end.epochs times, whichever is first. An end
-// in epochs needs a worker's report of the number of examples. Pure.
+// training examples has been seen end.epochs times, whichever is first. The
+// last batch of an epoch may be smaller: an epoch has as many steps as the set
+// has batches, counted shard by shard; in synchronous training, where a step
+// has a batch of every shard, as many as the largest shard has. A fraction is
+// rounded up to a step. An end in epochs needs a worker's report of the number
+// of examples. Pure.
 class TrainingEnd {
  public:
   explicit TrainingEnd(const job::Job& job);
 
-  // Takes a worker's count of the examples of the whole training set.
+  // Takes a worker's count of the examples of the whole training set, and of
+  // each of its shards; without shards, they are as even as can be.
   //   InvalidArgument  another worker has counted differently, or there are
-  //                    none and the end depends on them.
-  absl::Status ObserveExamples(int64_t train_examples);
+  //                    none and the end depends on them; or a shard has none.
+  absl::Status ObserveExamples(int64_t train_examples,
+                               std::vector<int64_t> shard_examples = {});
+
+  // Returns the number of batches of an epoch in each shard; empty while no
+  // worker has reported shards.
+  std::vector<int64_t> ShardBatches() const;
 
   // Returns the last step; nullopt while it depends on a count that no worker
   // has reported.
   std::optional<int64_t> step() const;
 
  private:
+  int64_t StepsPerEpoch() const;
+
   const job::TrainingEnd end_;
-  // Number of examples per step: one worker's batch; in synchronous training,
-  // the batches of all replicas.
-  const int64_t step_examples_;
+  const int64_t batch_size_;
+  const int64_t total_replicas_;  // 0: not synchronous
+  // True if a replica's shard is the whole set: an epoch then has as many steps
+  // as if the set were split.
+  const bool has_whole_shards_;
   std::optional<int64_t> train_examples_;
+  std::vector<int64_t> shard_examples_;
 };
 
 }  // namespace parasol

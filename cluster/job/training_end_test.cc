@@ -9,6 +9,7 @@ namespace parasol {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(TrainingEnd, IsTheFirstLimitThatIsReached) {
@@ -22,7 +23,7 @@ TEST(TrainingEnd, IsTheFirstLimitThatIsReached) {
   const Case cases[] = {
       {"steps alone", 100, std::nullopt, 100},
       {"one epoch, rounded up", std::nullopt, 1, 938},
-      {"two epochs are rounded once", std::nullopt, 2, 1875},
+      {"each of two epochs has its last batch", std::nullopt, 2, 1876},
       {"part of an epoch", std::nullopt, 0.5, 469},
       {"steps come first", 100, 1, 100},
       {"epochs come first", 10000, 1, 938},
@@ -55,6 +56,55 @@ TEST(TrainingEnd, ASynchronousStepHasABatchOfEachReplica) {
   TrainingEnd four(job);
   EXPECT_OK(four.ObserveExamples(100));
   EXPECT_EQ(*four.step(), *one.step() / 4);
+}
+
+TEST(TrainingEnd, TheLastBatchOfEveryEpochIsAStep) {
+  job::Job job;
+  job.mutable_train()->set_batch_size(128);
+  job.mutable_end()->set_epochs(3);
+  TrainingEnd end(job);
+  ASSERT_OK(end.ObserveExamples(2000, {2000}));
+  EXPECT_EQ(end.step(), 48);
+}
+
+TEST(TrainingEnd, AnEpochHasTheBatchesOfEveryShard) {
+  TrainingEnd end(TwoEpochs());
+  ASSERT_OK(end.ObserveExamples(100, {51, 49}));
+  EXPECT_THAT(end.ShardBatches(), ElementsAre(6, 5));
+  EXPECT_EQ(end.step(), 2 * (6 + 5));
+}
+
+TEST(TrainingEnd, ASynchronousEpochEndsWithItsLargestShard) {
+  job::Job job = TwoEpochs();
+  job.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(2);
+  TrainingEnd end(job);
+  ASSERT_OK(end.ObserveExamples(100, {75, 25}));
+  EXPECT_EQ(end.step(), 2 * 8);
+}
+
+TEST(TrainingEnd, ReplicasThatAllHaveTheWholeSetSeeEachExampleOnceTogether) {
+  job::Job job = TwoEpochs();
+  job.mutable_train()->set_auto_shard(job::Dataset::OFF);
+  job.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(2);
+  TrainingEnd end(job);
+  ASSERT_OK(end.ObserveExamples(100, {100, 100}));
+  EXPECT_EQ(end.step(), 2 * 5);
+}
+
+TEST(TrainingEnd, WorkersThatSplitTheSetDifferentlyAreRefused) {
+  TrainingEnd end(TwoEpochs());
+  ASSERT_OK(end.ObserveExamples(100, {50, 50}));
+  EXPECT_THAT(end.ObserveExamples(100, {60, 40}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("60, 40"), HasSubstr("50, 50"))));
+  EXPECT_EQ(end.step(), 20);
+}
+
+TEST(TrainingEnd, AShardOfNothingIsRefused) {
+  TrainingEnd end(TwoEpochs());
+  EXPECT_THAT(end.ObserveExamples(100, {100, 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a shard of the training set has 0")));
 }
 
 TEST(TrainingEnd, IsUnknownUntilAWorkerHasCountedTheExamples) {

@@ -49,14 +49,17 @@ absl::StatusOr<const Batch*> BatchDecoder::Next() {
       failure_ = slot->status;
       return failure_;
     }
-    if (slot->batch.size > 0) {
-      empty_in_a_row_ = 0;
+    if (slot->batch.size > 0) empty_in_a_row_ = 0;
+    const bool is_empty = slot->batch.size == 0;
+    if (is_empty) ++empty_in_a_row_;
+    const int64_t epoch = slot->epoch;
+    if (!is_empty ||
+        (options_.empty_batches && empty_in_a_row_ < batches_per_epoch_)) {
       lent_ = slot;
       return &slot->batch;
     }
-    const int64_t epoch = slot->epoch;
     Release(slot);
-    if (++empty_in_a_row_ >= batches_per_epoch_) {
+    if (empty_in_a_row_ >= batches_per_epoch_) {
       failure_ = absl::DataLossError(absl::StrCat(
           "not one record can be decoded in all ", batches_per_epoch_,
           " batches of epoch ", epoch, "; the log names some"));
@@ -66,29 +69,54 @@ absl::StatusOr<const Batch*> BatchDecoder::Next() {
   return nullptr;
 }
 
+void BatchDecoder::SetNext(const std::vector<int64_t>& numbers) {
+  absl::MutexLock lock(&mu_);
+  size_t kept = 0;
+  while (kept < turns_.size() && kept < numbers.size() &&
+         turns_[kept]->number == numbers[kept]) {
+    ++kept;
+  }
+  while (turns_.size() > kept) {
+    Slot* const unwanted = turns_.back();
+    turns_.pop_back();
+    unwanted->is_unwanted = true;
+    if (unwanted->is_decoded) free_.push_back(unwanted);
+  }
+  named_.assign(numbers.begin() + kept, numbers.end());
+}
+
+bool BatchDecoder::CanTakeTurn() const {
+  if (is_stopping_ || is_drawn_) return true;
+  return !free_.empty() && (!options_.by_number || !named_.empty());
+}
+
 void BatchDecoder::Run() {
   const std::unique_ptr<ExampleDecoder> decoder = set_.NewDecoder();
   while (Slot* slot = TakeTurn()) {
     Decode(*decoder, *slot);
     absl::MutexLock lock(&mu_);
     slot->is_decoded = true;
+    if (slot->is_unwanted) free_.push_back(slot);
   }
 }
 
 BatchDecoder::Slot* BatchDecoder::TakeTurn() {
-  const auto has_turn = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return is_stopping_ || is_drawn_ || !free_.empty();
-  };
-  absl::MutexLock lock(&mu_, absl::Condition(&has_turn));
+  absl::MutexLock lock(&mu_, absl::Condition(this, &BatchDecoder::CanTakeTurn));
   if (is_stopping_ || is_drawn_) return nullptr;
   Slot* slot = free_.back();
-  slot->epoch = order_.Next(slot->examples);
+  if (options_.by_number) {
+    slot->number = named_.front();
+    named_.pop_front();
+    slot->epoch = order_.Take(slot->number, slot->examples);
+  } else {
+    slot->epoch = order_.Next(slot->examples);
+  }
   if (slot->examples.empty()) {
     is_drawn_ = true;
     return nullptr;
   }
   free_.pop_back();
-  slot->is_decoded = false;
+  slot->is_decoded = slot->is_unwanted = false;
   turns_.push_back(slot);
   return slot;
 }

@@ -34,6 +34,9 @@ class BatchDecoder {
     // Seed of an example's randomness, together with its epoch and its number.
     uint64_t seed = 0;
     bool skip_corrupt = false;
+    // As in InputOptions.
+    bool by_number = false;
+    bool empty_batches = false;
   };
 
   // Borrows `set` and `skipped`. Corrupt records that are left out are added to
@@ -45,17 +48,25 @@ class BatchDecoder {
 
   // Returns the next batch as InputPipeline::Next() does. For one thread.
   absl::StatusOr<const Batch*> Next();
+  // Names the next batches as InputPipeline::SetNext() does.
+  void SetNext(const std::vector<int64_t>& numbers);
 
  private:
   struct Slot {
     Batch batch;
     std::vector<int64_t> examples;
+    int64_t number = 0;  // the batch's, if batches are named
     int64_t epoch = 0;
     absl::Status status;  // the first record's that stopped the batch
     bool is_decoded = false;
+    // True if the batch was taken and is not wanted any more: it is free when
+    // it is decoded.
+    bool is_unwanted = false;
   };
 
   void Run();
+  // Returns true if TakeTurn() need not wait.
+  bool CanTakeTurn() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Returns the batch to decode next. Null: shutting down, or no batch is left.
   Slot* TakeTurn();
   // Blocks until the batch whose turn it is is decoded. Null: no batch is left.
@@ -73,6 +84,8 @@ class BatchDecoder {
 
   absl::Mutex mu_;
   BatchOrder order_ ABSL_GUARDED_BY(mu_);
+  // Numbers of the batches that are named and not taken yet.
+  std::deque<int64_t> named_ ABSL_GUARDED_BY(mu_);
   std::vector<Slot*> free_ ABSL_GUARDED_BY(mu_);
   std::deque<Slot*> turns_ ABSL_GUARDED_BY(mu_);  // taken, not yet given out
   bool is_drawn_ ABSL_GUARDED_BY(mu_) = false;    // no batch is left to draw

@@ -67,7 +67,7 @@ class NumberSet final : public ExampleSet {
 class BatchDecoderTest : public testing::Test {
  protected:
   BatchDecoder& Open(std::set<int64_t> corrupt, bool skip_corrupt,
-                     bool repeat = false) {
+                     bool repeat = false, bool empty_batches = false) {
     decoder_.reset();  // it reads the set
     set_ = std::make_unique<NumberSet>(10, std::move(corrupt));
     selection_ = std::make_unique<Selection>(set_->file_starts(), nullptr);
@@ -78,9 +78,11 @@ class BatchDecoderTest : public testing::Test {
         {.kind = LabelForm::Kind::kClass});
     decoder_ = std::make_unique<BatchDecoder>(
         *set_, *inputs,
-        BatchOrder(*selection_, *shard, {.batch_size = 3, .repeat = repeat}),
-        BatchDecoder::Options{
-            .threads = 3, .ahead = 3, .skip_corrupt = skip_corrupt},
+        BatchOrder(*selection_, {*shard}, {.batch_size = 3, .repeat = repeat}),
+        BatchDecoder::Options{.threads = 3,
+                              .ahead = 3,
+                              .skip_corrupt = skip_corrupt,
+                              .empty_batches = empty_batches},
         skipped_);
     return *decoder_;
   }
@@ -142,6 +144,26 @@ TEST_F(BatchDecoderTest, APassWithoutARecordIsAnErrorAndNoEndlessLoop) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("not one record can be decoded")));
   }
+}
+
+TEST_F(BatchDecoderTest, ABatchOfCorruptRecordsIsEmptyWhereBatchesAreCounted) {
+  BatchDecoder& decoder = Open({3, 4, 5}, /*skip_corrupt=*/true,
+                               /*repeat=*/false, /*empty_batches=*/true);
+  for (const int64_t size : {3, 0, 3, 1}) {
+    ASSERT_OK_AND_ASSIGN(const Batch* batch, decoder.Next());
+    EXPECT_EQ(batch->size, size);
+  }
+  EXPECT_THAT(decoder.Next(), IsOkAndHolds(nullptr));
+}
+
+TEST_F(BatchDecoderTest, AnEpochOfEmptyBatchesIsAnError) {
+  BatchDecoder& decoder =
+      Open({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, /*skip_corrupt=*/true,
+           /*repeat=*/true, /*empty_batches=*/true);
+  for (int i = 0; i < 3; ++i) EXPECT_OK(decoder.Next());
+  EXPECT_THAT(decoder.Next(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("not one record can be decoded")));
 }
 
 TEST_F(BatchDecoderTest, NothingIsDecodedBeforeTheFirstBatchIsWanted) {

@@ -1,37 +1,57 @@
 #include "ml/input/batch_order.h"
 
+#include <algorithm>
 #include <optional>
+
+#include "ml/input/epoch_batches.h"
 
 namespace parasol {
 
-BatchOrder::BatchOrder(const Selection& selection, const InputShard& shard,
+BatchOrder::BatchOrder(const Selection& selection,
+                       const std::vector<InputShard>& shards,
                        const Options& options)
     : selection_(selection),
-      shard_(shard),
       options_(options),
-      batches_per_epoch_((shard.size() - 1) / options.batch_size + 1),
-      order_(shard_.order()),
-      epoch_(options.first_batch / batches_per_epoch_) {
-  order_.StartEpoch(epoch_);
-  const int64_t skipped = options.first_batch % batches_per_epoch_;
-  for (int64_t i = skipped * options.batch_size; i > 0; --i) order_.Next();
+      next_batch_(options.first_batch) {
+  for (const InputShard& shard : shards) {
+    sequences_.push_back({.shard = shard,
+                          .order = ExampleOrder(shard.order()),
+                          .first_batch = batches_per_epoch_});
+    batches_per_epoch_ += BatchesOf(shard.size(), options.batch_size);
+  }
 }
 
 int64_t BatchOrder::Next(std::vector<int64_t>& examples) {
-  examples.clear();
-  const auto take = [this, &examples] {
-    while (static_cast<int64_t>(examples.size()) < options_.batch_size) {
-      const std::optional<int64_t> number = order_.Next();
-      if (!number) return;
-      examples.push_back(selection_[shard_.PositionOf(*number)]);
-    }
-  };
-  take();
-  if (examples.empty() && options_.repeat) {
-    order_.StartEpoch(++epoch_);
-    take();
+  if (options_.repeat || next_batch_ < batches_per_epoch_) {
+    return Take(next_batch_++, examples);
   }
-  return epoch_;
+  examples.clear();
+  return 0;
+}
+
+int64_t BatchOrder::Take(int64_t number, std::vector<int64_t>& examples) {
+  examples.clear();
+  const int64_t epoch = number / batches_per_epoch_;
+  const int64_t batch = number % batches_per_epoch_;
+  const auto behind =
+      std::upper_bound(sequences_.begin(), sequences_.end(), batch,
+                       [](int64_t wanted, const Sequence& sequence) {
+                         return wanted < sequence.first_batch;
+                       });
+  Sequence& sequence = behind[-1];
+  if (sequence.epoch != epoch || sequence.next_batch > batch) {
+    sequence.order.StartEpoch(epoch);
+    sequence.epoch = epoch;
+    sequence.next_batch = sequence.first_batch;
+  }
+  sequence.order.Skip((batch - sequence.next_batch) * options_.batch_size);
+  sequence.next_batch = batch + 1;
+  while (static_cast<int64_t>(examples.size()) < options_.batch_size) {
+    const std::optional<int64_t> number_in_shard = sequence.order.Next();
+    if (!number_in_shard) break;
+    examples.push_back(selection_[sequence.shard.PositionOf(*number_in_shard)]);
+  }
+  return epoch;
 }
 
 }  // namespace parasol

@@ -9,19 +9,22 @@
 
 namespace parasol {
 
-// The examples of each batch of one reader, batch after batch.
+// The examples of each batch of the shards that one reader reads. Batches are
+// numbered from 0 over all epochs. An epoch has each shard's batches, one shard
+// after the other, and so each example once; the last batch of each shard may
+// be smaller.
 class BatchOrder {
  public:
   struct Options {
     int64_t batch_size = 1;
     // True if epochs follow each other for ever; otherwise there is one epoch.
     bool repeat = false;
-    // Number of the first batch that Next() returns, counted over all epochs.
+    // Number of the first batch that Next() returns.
     int64_t first_batch = 0;
   };
 
-  // Borrows `selection`. The shard is not empty.
-  BatchOrder(const Selection& selection, const InputShard& shard,
+  // Borrows `selection`. There is a shard, and none is empty.
+  BatchOrder(const Selection& selection, const std::vector<InputShard>& shards,
              const Options& options);
 
   int64_t batches_per_epoch() const { return batches_per_epoch_; }
@@ -30,13 +33,28 @@ class BatchOrder {
   // the number of their epoch. Leaves `examples` empty if no batch is left.
   int64_t Next(std::vector<int64_t>& examples);
 
+  // Puts the numbers of the examples of batch `number` into `examples` and
+  // returns the number of their epoch. Draws the shard's examples between the
+  // last batch that was taken of it and this one; for a batch before that, or
+  // of another epoch, those from the epoch's start.
+  int64_t Take(int64_t number, std::vector<int64_t>& examples);
+
  private:
+  struct Sequence {
+    InputShard shard;
+    ExampleOrder order;
+    // Number, within an epoch, of the shard's first batch, and of the batch
+    // that `order` gives next.
+    int64_t first_batch = 0;
+    int64_t next_batch = 0;
+    int64_t epoch = -1;  // -1: not started
+  };
+
   const Selection& selection_;
-  const InputShard shard_;
   const Options options_;
-  const int64_t batches_per_epoch_;
-  ExampleOrder order_;
-  int64_t epoch_;
+  int64_t batches_per_epoch_ = 0;
+  std::vector<Sequence> sequences_;
+  int64_t next_batch_;
 };
 
 }  // namespace parasol

@@ -1,5 +1,6 @@
 #include "ml/input/example_order.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/numeric/int128.h"
@@ -39,6 +40,17 @@ std::optional<int64_t> ExampleOrder::Next() {
   const int64_t drawn = buffer_.back();
   buffer_.pop_back();
   return drawn;
+}
+
+void ExampleOrder::Skip(int64_t examples) {
+  if (order_.shuffle_buffer <= 1) {
+    const int64_t behind = order_.total - next_in_file_;
+    const int64_t left = behind <= 0 ? 0 : (behind - 1) / order_.num_shards + 1;
+    next_in_file_ += std::min(examples, left) * order_.num_shards;
+    return;
+  }
+  while (examples-- > 0 && Next()) {
+  }
 }
 
 std::optional<int64_t> ExampleOrder::NextInFile() {

@@ -33,6 +33,9 @@ class ExampleOrder {
   // Returns the next example of the epoch, or nullopt at its end. StartEpoch()
   // must have been called before.
   std::optional<int64_t> Next();
+  // Passes over the next `examples` examples of the epoch, or all that are
+  // left. Costs drawing them if there is a shuffle buffer, otherwise nothing.
+  void Skip(int64_t examples);
 
  private:
   std::optional<int64_t> NextInFile();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -90,6 +91,22 @@ TEST(ExampleOrderTest, NoExampleComesEarlierThanItsBufferAllows) {
       Epoch({.total = 1000, .shuffle_buffer = 16}, 0);
   for (size_t at = 0; at < epoch.size(); ++at) {
     EXPECT_LT(epoch[at], static_cast<int64_t>(at) + 16);
+  }
+}
+
+TEST(ExampleOrder, SkippedExamplesAreThoseThatWouldHaveCome) {
+  for (const int64_t buffer : {0, 7}) {
+    const InputShardOrder shard = {
+        .total = 20, .shard = 1, .num_shards = 3, .shuffle_buffer = buffer};
+    const std::vector<int64_t> all = Epoch(shard, 2);
+    for (size_t skipped = 0; skipped <= all.size() + 1; ++skipped) {
+      ExampleOrder order(shard);
+      order.StartEpoch(2);
+      order.Skip(skipped);
+      const std::optional<int64_t> want =
+          skipped < all.size() ? std::optional(all[skipped]) : std::nullopt;
+      EXPECT_EQ(order.Next(), want) << skipped << " of buffer " << buffer;
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -53,15 +54,16 @@ struct OpenSet {
 
 class Pipeline final : public InputPipeline {
  public:
-  Pipeline(std::shared_ptr<const OpenSet> set, const InputShard& shard,
-           const InputOptions& options)
+  Pipeline(std::shared_ptr<const OpenSet> set,
+           const std::vector<InputShard>& shards, const InputOptions& options)
       : set_(std::move(set)),
         decoder_(*set_->examples, set_->inputs,
-                 BatchOrder(set_->selection, shard,
+                 BatchOrder(set_->selection, shards,
                             {.batch_size = set_->dataset.batch_size(),
                              .repeat = options.repeat,
                              .first_batch = options.first_batch}),
-                 DecodingOf(set_->dataset, shard), set_->skipped) {}
+                 DecodingOf(set_->dataset, shards.front(), options),
+                 set_->skipped) {}
 
   static absl::StatusOr<std::unique_ptr<InputPipeline>> Open(
       std::shared_ptr<const OpenSet> set, const InputOptions& options);
@@ -72,17 +74,25 @@ class Pipeline final : public InputPipeline {
   }
 
   int64_t total_examples() const override { return set_->selection.size(); }
+  absl::StatusOr<std::vector<int64_t>> ShardSizes(
+      int num_shards) const override;
+  void SetNext(const std::vector<int64_t>& numbers) override {
+    decoder_.SetNext(numbers);
+  }
   int64_t skipped_records() const override { return set_->skipped; }
   absl::StatusOr<const Batch*> Next() override { return decoder_.Next(); }
 
  private:
   static BatchDecoder::Options DecodingOf(const job::Dataset& dataset,
-                                          const InputShard& shard) {
+                                          const InputShard& shard,
+                                          const InputOptions& options) {
     const int threads = DecodeThreads(dataset);
     return {.threads = threads,
             .ahead = std::max(threads, dataset.prefetch_batches()),
             .seed = shard.order().seed,
-            .skip_corrupt = SkipsCorrupt(dataset)};
+            .skip_corrupt = SkipsCorrupt(dataset),
+            .by_number = options.by_number,
+            .empty_batches = options.by_number || options.empty_batches};
   }
 
   const std::shared_ptr<const OpenSet> set_;
@@ -111,6 +121,10 @@ absl::Status CheckSettings(const job::Dataset& dataset,
                                  0, kMaxPrefetchBatches));
   RETURN_IF_ERROR(RequireInRange("decode_threads", DecodeThreads(dataset), 1,
                                  kMaxDecodeThreads));
+  if (options.num_shards < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "num_shards is ", options.num_shards, "; it must be at least 1"));
+  }
   if (options.first_batch < 0 || (options.first_batch > 0 && !options.repeat)) {
     return absl::InvalidArgumentError(
         absl::StrCat("first_batch is ", options.first_batch,
@@ -122,14 +136,33 @@ absl::Status CheckSettings(const job::Dataset& dataset,
 absl::StatusOr<std::unique_ptr<InputPipeline>> Pipeline::Open(
     std::shared_ptr<const OpenSet> set, const InputOptions& options) {
   RETURN_IF_ERROR(CheckSettings(set->dataset, options));
-  ASSIGN_OR_RETURN(
-      const InputShard shard,
-      InputShard::Create(set->selection, set->dataset.auto_shard(),
-                         {.shard = options.shard,
-                          .num_shards = options.num_shards,
-                          .shuffle_buffer = set->dataset.shuffle_buffer(),
-                          .seed = options.seed}));
-  return std::make_unique<Pipeline>(std::move(set), shard, options);
+  const int first = options.by_number ? 0 : options.shard;
+  const int end = options.by_number ? options.num_shards : first + 1;
+  std::vector<InputShard> shards;
+  for (int shard = first; shard < end; ++shard) {
+    ASSIGN_OR_RETURN(
+        InputShard created,
+        InputShard::Create(set->selection, set->dataset.auto_shard(),
+                           {.shard = shard,
+                            .num_shards = options.num_shards,
+                            .shuffle_buffer = set->dataset.shuffle_buffer(),
+                            .seed = options.seed}));
+    shards.push_back(std::move(created));
+  }
+  return std::make_unique<Pipeline>(std::move(set), shards, options);
+}
+
+absl::StatusOr<std::vector<int64_t>> Pipeline::ShardSizes(
+    int num_shards) const {
+  std::vector<int64_t> sizes;
+  for (int shard = 0; shard < num_shards; ++shard) {
+    ASSIGN_OR_RETURN(
+        const InputShard created,
+        InputShard::Create(set_->selection, set_->dataset.auto_shard(),
+                           {.shard = shard, .num_shards = num_shards}));
+    sizes.push_back(created.size());
+  }
+  return sizes;
 }
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(

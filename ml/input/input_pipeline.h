@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "ml/input/feature/batch.h"
@@ -30,6 +31,14 @@ struct InputOptions {
   // nothing count as well. Only with `repeat`. Costs drawing the epoch's
   // earlier examples, but not decoding them.
   int64_t first_batch = 0;
+  // True if the reader reads all `num_shards` shards, and Next() returns the
+  // batches that SetNext() names; `shard`, `repeat` and `first_batch` then have
+  // no effect. Batches are numbered from 0 over all epochs. An epoch has the
+  // batches of shard 0, then those of shard 1, and so on.
+  bool by_number = false;
+  // True if Next() returns batches of which corrupt records left nothing, with
+  // size 0; otherwise it passes over them. A reader by number returns them.
+  bool empty_batches = false;
 };
 
 // Reads, shuffles and batches a dataset for one model, decoding ahead on
@@ -63,15 +72,29 @@ class InputPipeline {
   // Number of examples in the whole set, over all shards, with corrupt records.
   virtual int64_t total_examples() const = 0;
 
+  // Returns the number of examples of each shard when the set is split into
+  // `num_shards`, with corrupt records.
+  //   InvalidArgument  as for Open().
+  virtual absl::StatusOr<std::vector<int64_t>> ShardSizes(
+      int num_shards) const = 0;
+
+  // Names the batches that the next calls of Next() return, in this order, for
+  // a reader by number. They replace those that were named before and not
+  // returned yet; what they have in common is not decoded again. A batch that
+  // is far ahead of the last one of its shard, or before it, costs drawing the
+  // examples in between, or from its epoch's start.
+  virtual void SetNext(const std::vector<int64_t>& numbers) {}
+
   // Number of corrupt records that have been left out (on_corrupt SKIP), each
   // once in every epoch, by this reader and all others of the same examples,
   // closed ones included. Thread-safe.
   virtual int64_t skipped_records() const { return 0; }
 
   // Returns the next batch, or nullptr when the epoch is over (never with
-  // `repeat`). The last batch of a epoch may be smaller, and so may one that
-  // had corrupt records. The batch is valid until the second next call. Blocks
-  // while none is decoded.
+  // `repeat` or by number). The last batch of an epoch may be smaller, and so
+  // may one that had corrupt records. The batch is valid until the second next
+  // call. Blocks while none is decoded. By number, SetNext() must have named a
+  // batch that has not been returned.
   //   DataLoss  a record is corrupt: names the file and the offset (in the
   //             unpacked bytes; for a text the line, too); or, if corrupt
   //             records are skipped, all are corrupt. Every later call gives

@@ -1,5 +1,6 @@
 #include "ml/input/input_pipeline.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -108,6 +109,69 @@ TEST(InputPipelineTest, AReaderMayBeginWithAnyBatchOfAnyPass) {
     EXPECT_EQ(NextBatches(*later, 10 - first),
               std::vector(all.begin() + first, all.end()));
   }
+}
+
+InputOptions ByNumber(int num_shards) {
+  InputOptions options = Options();
+  options.seed = 5;
+  options.num_shards = num_shards;
+  options.by_number = true;
+  return options;
+}
+
+TEST(InputPipelineTest, AReaderByNumberGivesTheBatchesThatARepeatingOneCounts) {
+  const job::Dataset dataset = Dataset(4, 8);
+  InputOptions options = Options();
+  options.repeat = true;
+  options.seed = 5;
+  const auto all = NextBatches(*Open(dataset, options), 21);
+  const auto by_number = Open(dataset, ByNumber(1));
+  const std::vector<int64_t> numbers = {0, 1, 3, 6, 7, 20, 2, 13, 13};
+  by_number->SetNext(numbers);
+  std::vector<std::vector<float>> want;
+  for (const int64_t number : numbers) want.push_back(all[number]);
+  EXPECT_EQ(NextBatches(*by_number, numbers.size()), want);
+}
+
+TEST(InputPipelineTest, OtherBatchesMayBeNamedAtAnyTime) {
+  const auto by_number = Open(Dataset(4, 0), ByNumber(1));
+  by_number->SetNext({0, 1, 2, 3, 4});
+  EXPECT_THAT(NextBatches(*by_number, 2),
+              ElementsAre(ElementsAre(0, 1, 2, 3), ElementsAre(4, 5, 6, 7)));
+  by_number->SetNext({2, 5, 6});
+  EXPECT_THAT(
+      NextBatches(*by_number, 2),
+      ElementsAre(ElementsAre(8, 9, 10, 11), ElementsAre(20, 21, 22, 23)));
+  by_number->SetNext({0});
+  EXPECT_THAT(NextBatches(*by_number, 1), ElementsAre(ElementsAre(0, 1, 2, 3)));
+}
+
+TEST(InputPipelineTest, AnEpochByNumberHasEachExampleOfEveryShardOnce) {
+  for (const int shards : {1, 2, 3}) {
+    const auto by_number = Open(Dataset(4, 100), ByNumber(shards));
+    ASSERT_OK_AND_ASSIGN(const auto sizes, by_number->ShardSizes(shards));
+    std::vector<int64_t> numbers;
+    for (const int64_t size : sizes) {
+      for (int64_t i = 0; i < size; i += 4) numbers.push_back(numbers.size());
+    }
+    std::reverse(numbers.begin(), numbers.end());
+    by_number->SetNext(numbers);
+    std::vector<float> seen;
+    for (const auto& batch : NextBatches(*by_number, numbers.size())) {
+      seen.insert(seen.end(), batch.begin(), batch.end());
+    }
+    std::vector<float> want(kExamples);
+    std::iota(want.begin(), want.end(), 0);
+    EXPECT_THAT(seen, testing::UnorderedElementsAreArray(want)) << shards;
+  }
+}
+
+TEST(InputPipelineTest, ShardSizesAreThoseOfTheReaders) {
+  const auto pipeline = Open(Dataset(4, 0), Options());
+  EXPECT_THAT(pipeline->ShardSizes(1), IsOkAndHolds(ElementsAre(25)));
+  EXPECT_THAT(pipeline->ShardSizes(3), IsOkAndHolds(ElementsAre(9, 8, 8)));
+  EXPECT_THAT(pipeline->ShardSizes(26),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(InputPipelineTest, TellsWhatTheSetHas) {

@@ -158,7 +158,6 @@ absl::Status TestCluster::StartWorker(int index) {
   options.listen_address = Address("worker", index);
   options.data_dir = data_directory_;
   options.device = "cpu";
-  options.input_shard = index;
   options.input_shards = num_workers_;
   const auto clock = worker_clocks_.find(index);
   ASSIGN_OR_RETURN(

@@ -1,0 +1,48 @@
+#ifndef PARASOL_CHIEF_BATCH_POOL_H_
+#define PARASOL_CHIEF_BATCH_POOL_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace parasol {
+
+// The batches that are granted to no worker yet, of all epochs. Batches are
+// numbered from 0; an epoch has those of shard 0, then those of shard 1, and so
+// on. No batch of an epoch is taken before all of the epoch before it. Pure.
+class BatchPool {
+ public:
+  // The pool of all batches but the first `taken`, in the order in which a
+  // worker of shard 0 takes them.
+  explicit BatchPool(int64_t taken = 0) : taken_(taken) {}
+
+  // Sets the number of batches that each shard has in an epoch; all are at
+  // least 1. Until then, and with one shard, batches are taken in their order.
+  // Only the first call has an effect.
+  void SetShards(const std::vector<int64_t>& shard_batches);
+
+  // Removes a batch and returns it: the first one that has been returned, or
+  // else the next one of `shard`, or, if the epoch has none of it left, of the
+  // shard that has most left.
+  int64_t Take(int shard);
+  // Puts back a batch that has been taken.
+  void Return(int64_t batch) { returned_.insert(batch); }
+  // Removes a batch that has been returned. Returns false if it is not there.
+  bool Remove(int64_t batch) { return returned_.erase(batch) > 0; }
+
+ private:
+  struct Shard {
+    int64_t first = 0;  // its first batch within an epoch
+    int64_t batches = 0;
+    int64_t taken = 0;  // in the present epoch
+  };
+
+  int64_t taken_;  // number of batches of all epochs that were taken
+  int64_t batches_per_epoch_ = 0;
+  std::vector<Shard> shards_;  // empty: batches are taken in their order
+  std::set<int64_t> returned_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_BATCH_POOL_H_

@@ -1,0 +1,110 @@
+// Synchronous jobs end with the weights of Keras's `fit` of the same digits,
+// whatever the number of replicas: see testdata/make_keras_replicas.py.
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/cluster/cluster_runs.h"
+#include "tests/cluster/test_cluster.h"
+
+namespace parasol {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kTestData[] = "tests/cluster/testdata";
+
+job::Job JobOf(const json& golden, int replicas) {
+  absl::StatusOr<job::Job> job = ParseJob(R"(
+      name: "keras"
+      model {
+        input_shape: 28 input_shape: 28
+        layer { flatten {} }
+        layer {
+          name: "logits"
+          dense {
+            units: 10
+            kernel_initializer { zeros {} }
+            bias_initializer { zeros {} }
+          }
+        }
+        loss { sparse_categorical_crossentropy {} }
+      }
+      train {
+        idx {
+          images: "digits-images-idx3-ubyte.gz"
+          labels: "digits-labels-idx1-ubyte.gz"
+        }
+        shuffle_buffer: 0
+      }
+  )",
+                                          "keras.textproto");
+  EXPECT_OK(job);
+  job->mutable_train()->set_batch_size(golden["global_batch"].get<int>() /
+                                       replicas);
+  job->mutable_end()->set_epochs(golden["epochs"]);
+  if (golden["optimizer"] == "adam") {
+    job->mutable_optimizer()->mutable_adam()->set_learning_rate(
+        golden["learning_rate"]);
+  } else {
+    job->mutable_optimizer()->mutable_sgd()->set_learning_rate(
+        golden["learning_rate"]);
+  }
+  MakeSynchronous({.aggregate = replicas, .total = replicas}, *job);
+  FillDefaults(*job);
+  return *std::move(job);
+}
+
+double LargestDifference(const std::vector<float>& values, const json& want) {
+  EXPECT_EQ(values.size(), want.size());
+  double largest = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    largest = std::max(largest, std::abs(values[i] - want[i].get<double>()));
+  }
+  return largest;
+}
+
+using KerasReplicasTest = ClusterRunsTest;
+
+TEST_F(KerasReplicasTest, OneTwoOrFourReplicasEndWithTheWeightsOfKeras) {
+  std::ifstream lines(absl::StrCat(kTestData, "/keras_replicas.jsonl"));
+  int cases = 0;
+  for (std::string line; std::getline(lines, line); ++cases) {
+    const json golden = json::parse(line);
+    for (const int replicas : {1, 2, 4}) {
+      const std::string run =
+          absl::StrCat(golden["name"].get<std::string>(), "_", replicas);
+      SCOPED_TRACE(run);
+      TestCluster cluster(JobOf(golden, replicas), /*num_ps=*/2,
+                          /*num_workers=*/2, Directory(run));
+      cluster.SetDataDirectory(kTestData);
+      ASSERT_OK(cluster.StartChief());
+      for (const int i : {0, 1}) {
+        ASSERT_OK(cluster.StartPs(i));
+        ASSERT_OK(cluster.StartWorker(i));
+      }
+      ASSERT_OK(cluster.WaitForChief());
+      const auto checkpoint = Newest(run);
+      EXPECT_EQ(checkpoint->manifest().global_step(), golden["steps"]);
+      auto variables = ReadVariables(*checkpoint);
+      // Keras's own runs with more replicas differ by 3e-8.
+      EXPECT_LT(LargestDifference(variables["logits/kernel"], golden["kernel"]),
+                1e-7);
+      EXPECT_LT(LargestDifference(variables["logits/bias"], golden["bias"]),
+                1e-7);
+    }
+  }
+  EXPECT_EQ(cases, 2);
+}
+
+}  // namespace
+}  // namespace parasol
