@@ -32,9 +32,11 @@ class BatchPool {
 
  private:
   struct Shard {
-    int64_t first = 0;  // its first batch within an epoch
+    // Number of the shard's first batch within an epoch.
+    int64_t first = 0;
     int64_t batches = 0;
-    int64_t taken = 0;  // in the present epoch
+    // Number of batches that were taken in the present epoch.
+    int64_t taken = 0;
   };
 
   int64_t taken_;  // number of batches of all epochs that were taken

@@ -95,7 +95,8 @@ class StepLedger : public StepPlan {
     // worker: `lead` then waits for the clocks of the workers that it knows.
     bool is_newcomer = false;
     bool gone = false;
-    int shard = 0;  // whose batches it is granted first
+    // The shard whose batches the worker is granted first.
+    int shard = 0;
     // Batches of the steps that are granted and not completed, then of steps
     // that may be granted next.
     std::deque<int64_t> batches;

@@ -29,7 +29,8 @@ class ClaimLoop {
   struct Options {
     wire::Task task;
     int64_t train_examples = 0;
-    std::vector<int64_t> shard_examples;  // as in ClaimStepsRequest
+    // The field of ClaimStepsRequest.
+    std::vector<int64_t> shard_examples;
     // Time between two calls while there is something to compute.
     absl::Duration report_interval = absl::Milliseconds(100);
     // Longest time that a call waits at the chief; End() waits for it.

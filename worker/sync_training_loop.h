@@ -90,7 +90,7 @@ class SyncTrainingLoop {
   struct Staged {
     int replica = 0;
     bool has_examples = false;
-    float weight = 1;  // as in ReplicaInput::Share
+    float weight = 1;  // ReplicaInput::Share::weight
     std::unique_ptr<StagedBatch> batch;
     std::unique_ptr<ParameterClient::Pending> rows;  // nullptr: no rows
   };

@@ -34,7 +34,7 @@ class BatchDecoder {
     // Seed of an example's randomness, together with its epoch and its number.
     uint64_t seed = 0;
     bool skip_corrupt = false;
-    // As in InputOptions.
+    // The options of InputOptions with these names.
     bool by_number = false;
     bool empty_batches = false;
   };
