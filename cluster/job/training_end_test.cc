@@ -51,10 +51,10 @@ job::Job TwoEpochs() {
 TEST(TrainingEnd, ASynchronousStepHasABatchOfEachReplica) {
   job::Job job = TwoEpochs();
   TrainingEnd one(job);
-  EXPECT_OK(one.ObserveExamples(100));
+  EXPECT_OK(one.ObserveExamples(120));
   job.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(4);
   TrainingEnd four(job);
-  EXPECT_OK(four.ObserveExamples(100));
+  EXPECT_OK(four.ObserveExamples(120));
   EXPECT_EQ(*four.step(), *one.step() / 4);
 }
 

@@ -189,10 +189,10 @@ TEST_F(LauncherTest, CheckpointsWithoutADirectoryAreUnderTheUsersData) {
               HasSubstr("checkpoints: " + here_ + "/data/parasol/runs/run-"));
 }
 
-TEST_F(LauncherTest, TheOldestOfElevenRunsIsRemovedUnlessItIsInUse) {
+TEST_F(LauncherTest, OldRunsAreRemovedUnlessTheyAreInUse) {
   const std::string runs = here_ + "/data/parasol/runs/";
   std::vector<std::string> old;
-  for (int i = 0; i < 11; ++i) {
+  for (int i = 0; i < 12; ++i) {
     old.push_back(absl::StrCat(runs, "run-20010909-0146", 10 + i, "-abcdef"));
     fs::create_directories(old.back());
     fs::last_write_time(old.back(),
@@ -206,7 +206,8 @@ TEST_F(LauncherTest, TheOldestOfElevenRunsIsRemovedUnlessItIsInUse) {
                          DirectoryLock::Share(old[0]));
     ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
                          RunSubprocess(options, kLimit));
-    EXPECT_THAT(launcher.standard_error, HasSubstr("removed 1 old runs"));
+    EXPECT_THAT(launcher.standard_error,
+                HasSubstr("old runs removed from " + here_));
   }
   EXPECT_TRUE(fs::exists(old[0]));
   EXPECT_FALSE(fs::exists(old[1]));

@@ -87,15 +87,17 @@ absl::StatusOr<std::string> FreshCheckpointDir() {
   const std::string root =
       RunsRoot(Environment("XDG_DATA_HOME"), Environment("HOME"));
   if (root.empty()) return TemporaryDir();
+  // Before the new run is made: a clock that was wrong may have left
+  // directories that seem newer.
+  if (const size_t removed = RemoveOldRuns(root); removed > 0) {
+    fprintf(stderr, "old runs removed from %s: %zu (the %zu newest stay)\n",
+            root.c_str(), removed, kKeptRuns);
+  }
   absl::StatusOr<std::string> run = MakeRunDirectory(root, Clock::Real().Now());
   if (!run.ok()) {
     fprintf(stderr, "%s; the checkpoints go to a temporary directory\n",
             std::string(run.status().message()).c_str());
     return TemporaryDir();
-  }
-  if (const size_t removed = RemoveOldRuns(root); removed > 0) {
-    fprintf(stderr, "old runs removed from %s: %zu (the %zu newest stay)\n",
-            root.c_str(), removed, kKeptRuns);
   }
   return run;
 }
