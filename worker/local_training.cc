@@ -170,6 +170,7 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
   RETURN_IF_ERROR(loop.Run());
   step_ = steps.completed();
   const TrainingReport report = reporter.Take();
+  if (report.steps == 0) return absl::OkStatus();  // stopped before the first
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
   LOG(INFO) << "step " << step_ << " of " << end << ", loss "
             << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "

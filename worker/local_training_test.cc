@@ -225,8 +225,10 @@ TEST_F(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
   job_.mutable_end()->set_steps(1000);
   job_.mutable_checkpoint()->set_every_steps(500);
   PassingClock clock;
-  clock.on_now = [this] {
-    if (fs::exists(store_.PathOf(0))) BlockCheckpoint(500);
+  clock.on_now = [this, blocked = false]() mutable {
+    if (blocked || !fs::exists(store_.PathOf(0))) return;
+    blocked = true;
+    BlockCheckpoint(500);
   };
   ASSERT_OK(Train(clock));
   fs::remove(store_.PathOf(500));

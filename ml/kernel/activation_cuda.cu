@@ -1,7 +1,7 @@
 #include <cstdint>
 
-#include "ml/kernel/activation.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/kernel/activation.h"
 
 namespace parasol::cuda {
 namespace {

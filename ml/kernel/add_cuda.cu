@@ -1,7 +1,7 @@
 #include <cstdint>
 
-#include "ml/kernel/add.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/kernel/add.h"
 
 namespace parasol::cuda {
 namespace {

@@ -3,10 +3,10 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
-#include "ml/kernel/affine.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/device/cuda_status.h"
+#include "ml/kernel/affine.h"
 
 namespace parasol::cuda {
 namespace {

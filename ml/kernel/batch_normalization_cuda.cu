@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "ml/kernel/batch_normalization.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/device/cuda_status.h"
+#include "ml/kernel/batch_normalization.h"
 
 namespace parasol::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstdint>
 
-#include "ml/kernel/copy_columns.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/kernel/copy_columns.h"
 
 namespace parasol::cuda {
 namespace {

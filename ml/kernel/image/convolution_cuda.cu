@@ -3,11 +3,11 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "ml/kernel/affine.h"
-#include "ml/kernel/image/convolution.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_dnn.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/kernel/affine.h"
+#include "ml/kernel/image/convolution.h"
 
 namespace parasol::cuda {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
-#include "ml/kernel/loss/categorical_cross_entropy.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_status.h"
+#include "ml/kernel/loss/categorical_cross_entropy.h"
 #include "ml/kernel/loss/row_kernel.h"
 
 namespace parasol::cuda {
