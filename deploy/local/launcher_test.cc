@@ -30,6 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr absl::Duration kLimit = absl::Seconds(30);
 // Ends with the job: a task that is not told to go stays.
@@ -189,14 +190,14 @@ TEST_F(LauncherTest, CheckpointsWithoutADirectoryAreUnderTheUsersData) {
               HasSubstr("checkpoints: " + here_ + "/data/parasol/runs/run-"));
 }
 
-TEST_F(LauncherTest, OldRunsAreRemovedUnlessTheyAreInUse) {
+TEST_F(LauncherTest, TheOldestOfElevenRunsIsRemovedUnlessItIsInUse) {
   const std::string runs = here_ + "/data/parasol/runs/";
   std::vector<std::string> old;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < 11; ++i) {
     old.push_back(absl::StrCat(runs, "run-20010909-0146", 10 + i, "-abcdef"));
     fs::create_directories(old.back());
-    fs::last_write_time(old.back(),
-                        fs::file_time_type() + std::chrono::hours(i));
+    fs::last_write_time(old.back(), fs::file_time_type::clock::now() -
+                                        std::chrono::hours(100 - i));
   }
   SetRole("chief", "touch $HERE/go");
   SubprocessOptions options = Launch({"--checkpoint_dir="});
@@ -207,11 +208,28 @@ TEST_F(LauncherTest, OldRunsAreRemovedUnlessTheyAreInUse) {
     ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
                          RunSubprocess(options, kLimit));
     EXPECT_THAT(launcher.standard_error,
-                HasSubstr("old runs removed from " + here_));
+                HasSubstr("/runs: 1 (the 10 newest stay)"));
   }
   EXPECT_TRUE(fs::exists(old[0]));
   EXPECT_FALSE(fs::exists(old[1]));
   EXPECT_TRUE(fs::exists(old[2]));
+}
+
+TEST_F(LauncherTest, ARunIsNotCleanedUpBehindItsOwnBack) {
+  for (int i = 0; i < 10; ++i) {
+    const std::string later = absl::StrCat(
+        here_, "/data/parasol/runs/run-20010909-0146", 10 + i, "-abcdef");
+    fs::create_directories(later);
+    fs::last_write_time(
+        later, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  }
+  SetRole("chief", "touch $HERE/go");
+  SubprocessOptions options = Launch({"--checkpoint_dir="});
+  options.environment["XDG_DATA_HOME"] = here_ + "/data";
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(options, kLimit));
+  EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
+  EXPECT_THAT(launcher.standard_error, Not(HasSubstr("old runs removed")));
 }
 
 TEST_F(LauncherTest, AUserWithoutAHomeGetsATemporaryDirectory) {

@@ -73,6 +73,10 @@ std::string Environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+std::string UsersRunsRoot() {
+  return RunsRoot(Environment("XDG_DATA_HOME"), Environment("HOME"));
+}
+
 // For a user without a home: not cleaned by this program.
 absl::StatusOr<std::string> TemporaryDir() {
   std::string path = (fs::temp_directory_path() / "parasol-XXXXXX").string();
@@ -84,15 +88,8 @@ absl::StatusOr<std::string> TemporaryDir() {
 }
 
 absl::StatusOr<std::string> FreshCheckpointDir() {
-  const std::string root =
-      RunsRoot(Environment("XDG_DATA_HOME"), Environment("HOME"));
+  const std::string root = UsersRunsRoot();
   if (root.empty()) return TemporaryDir();
-  // Before the new run is made: a clock that was wrong may have left
-  // directories that seem newer.
-  if (const size_t removed = RemoveOldRuns(root); removed > 0) {
-    fprintf(stderr, "old runs removed from %s: %zu (the %zu newest stay)\n",
-            root.c_str(), removed, kKeptRuns);
-  }
   absl::StatusOr<std::string> run = MakeRunDirectory(root, Clock::Real().Now());
   if (!run.ok()) {
     fprintf(stderr, "%s; the checkpoints go to a temporary directory\n",
@@ -100,6 +97,18 @@ absl::StatusOr<std::string> FreshCheckpointDir() {
     return TemporaryDir();
   }
   return run;
+}
+
+// Removes old runs if this run, which is in use by now, has a fresh directory.
+void CleanUpBehind(const std::string& checkpoint_dir) {
+  const std::string root = UsersRunsRoot();
+  const bool is_fresh = absl::GetFlag(FLAGS_checkpoint_dir).empty() &&
+                        fs::path(checkpoint_dir).parent_path() == root;
+  if (!is_fresh) return;
+  if (const size_t removed = RemoveOldRuns(root); removed > 0) {
+    fprintf(stderr, "old runs removed from %s: %zu (the %zu newest stay)\n",
+            root.c_str(), removed, kKeptRuns);
+  }
 }
 
 // Makes the directory of the flag, if it is missing.
@@ -200,6 +209,7 @@ absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
   // Another launcher must not take this run for an old one.
   ASSIGN_OR_RETURN(const DirectoryLock in_use,
                    DirectoryLock::Share(job.checkpoint_dir));
+  CleanUpBehind(job.checkpoint_dir);
   return RunLocally(job, termination, Clock::Real());
 }
 

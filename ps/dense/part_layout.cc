@@ -161,10 +161,10 @@ absl::StatusOr<PartLayout::ChunkRange> PartLayout::ResolveOne(
                                  parts_.size(), " parts"));
   }
   const uint64_t elements = parts_[range.part()].elements();
-  if (range.count() == 0) return BadRange(range, "is empty");
-  if (range.first() >= elements || range.count() > elements - range.first()) {
-    return BadRange(
-        range, absl::StrCat("goes beyond the part's ", elements, " elements"));
+  if (range.count() == 0 || range.first() >= elements ||
+      range.count() > elements - range.first()) {
+    return BadRange(range, absl::StrCat("is empty or goes beyond the part's ",
+                                        elements, " elements"));
   }
   const uint64_t end = range.first() + range.count();
   if (range.first() % kChunkElements != 0 ||

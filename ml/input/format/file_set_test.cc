@@ -53,7 +53,7 @@ TEST_F(FileSetTest, NothingFoundIsNamed) {
   for (const char* pattern : {"*.gone", "gone.txt", "[", "gone/*"}) {
     EXPECT_THAT(FindFiles(directory_, {"a.txt", pattern}, "f"),
                 StatusIs(absl::StatusCode::kNotFound,
-                         AllOf(HasSubstr("data_dir " + directory_),
+                         AllOf(HasSubstr("--data_dir=" + directory_),
                                HasSubstr(pattern))));
   }
   EXPECT_THAT(FindFiles(directory_, {}, "csv.file"),
