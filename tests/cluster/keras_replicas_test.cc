@@ -73,6 +73,13 @@ double LargestDifference(const std::vector<float>& values, const json& want) {
   return largest;
 }
 
+// Keras's own runs with more replicas differ from its run with one by 3e-8.
+// Adam divides by the root of small second moments, which enlarges roundings:
+// Keras's run is up to 4.8e-7 off the same run in float64.
+double ToleranceOf(const json& golden) {
+  return golden["optimizer"] == "adam" ? 5e-7 : 1e-7;
+}
+
 using KerasReplicasTest = ClusterRunsTest;
 
 TEST_F(KerasReplicasTest, OneTwoOrFourReplicasEndWithTheWeightsOfKeras) {
@@ -96,11 +103,11 @@ TEST_F(KerasReplicasTest, OneTwoOrFourReplicasEndWithTheWeightsOfKeras) {
       const auto checkpoint = Newest(run);
       EXPECT_EQ(checkpoint->manifest().global_step(), golden["steps"]);
       auto variables = ReadVariables(*checkpoint);
-      // Keras's own runs with more replicas differ by 3e-8.
+      const double tolerance = ToleranceOf(golden);
       EXPECT_LT(LargestDifference(variables["logits/kernel"], golden["kernel"]),
-                1e-7);
+                tolerance);
       EXPECT_LT(LargestDifference(variables["logits/bias"], golden["bias"]),
-                1e-7);
+                tolerance);
     }
   }
   EXPECT_EQ(cases, 2);
