@@ -130,7 +130,7 @@ TEST(ValidateTest, AnInitializerOutsideItsRangeIsNamedWithItsLayer) {
        "{ minval: 1 maxval: 0 }",
        "model.layer[2].dense.bias_initializer: random_uniform: minval 1"},
       {"model.layer[2].dense.bias_initializer={}",
-       "model.layer[2].dense.bias_initializer: no kind"},
+       "model.layer[2].dense.bias_initializer: no initializer"},
   });
 }
 
