@@ -92,7 +92,8 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
   RETURN_IF_ERROR(CheckResumable(checkpoint, job, contents)) << path;
   run.run_id = checkpoint.run_id();
   run.is_complete = IsComplete(checkpoint, job);
-  LOG(INFO) << "resuming run " << run.run_id << " from " << path;
+  LOG(INFO) << "resuming at step " << checkpoint.global_step() << " of run "
+            << run.run_id << " from " << path;
   const std::string changed = ChangedFields(checkpoint, job);
   if (!changed.empty()) {
     LOG(INFO) << "the job differs from the checkpoint's in: " << changed;

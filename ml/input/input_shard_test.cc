@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 // Returns the examples that a reader sees in its first epoch.
 std::vector<int64_t> ExamplesOf(const Selection& selection,
                                 const InputShard& shard) {
-  BatchOrder order(selection, shard, {.batch_size = 1 << 20});
+  BatchOrder order(selection, {shard}, {.batch_size = 1 << 20});
   std::vector<int64_t> examples;
   order.Next(examples);
   return examples;
