@@ -100,7 +100,7 @@ TEST_F(ParameterClientTest, RowsOfTheWrongSizeAreRefused) {
   EXPECT_THAT(
       client->Push({.gradients = {}, .rows = {{1, ids, three}}})->Wait(),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               "table number 1 is not in the model"));
+               "table number 1 is not in the model: it has 1"));
 }
 
 TEST_F(ParameterClientTest, HalvesTravelBothWaysAndAreResentAsTheyWere) {

@@ -68,8 +68,8 @@ TEST(ValidateDatasetTest, FaultsAreNamedByTheirField) {
        "train.image.random_crop_padding: -1 is not in"},
       {libsvm + "split { from: 0.5 to: 0.5 }",
        "train.split: from is 0.5 and to is 0.5; they must be 0 <= from"},
-      {libsvm + "split { to: 1.5 }", "train.split: from 0 to 1.5"},
-      {libsvm + "split { to: nan }", "train.split: from 0 to nan"},
+      {libsvm + "split { to: 1.5 }", "train.split: from is 0 and to is 1.5"},
+      {libsvm + "split { to: nan }", "train.split: from is 0 and to is nan"},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.text);
