@@ -325,7 +325,7 @@ TEST(InputPipelineTest, MissingFileNamesItAndTheDirectory) {
   options.data_dir = "/no/such/dir";
   EXPECT_THAT(InputPipeline::Open(Dataset(4, 0), Inputs(Model()), options),
               StatusIs(absl::StatusCode::kNotFound,
-                       AllOf(HasSubstr("data_dir /no/such/dir"),
+                       AllOf(HasSubstr("--data_dir=/no/such/dir"),
                              HasSubstr("/no/such/dir/images.gz"))));
 }
 

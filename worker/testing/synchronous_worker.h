@@ -119,7 +119,7 @@ class FakeShard {
  public:
   explicit FakeShard(size_t to_aggregate) : to_aggregate_(to_aggregate) {}
 
-  // Whether it came in time.
+  // True if the gradient came in time.
   bool Push(int64_t step, int replica, float gradient,
             const std::map<uint64_t, float>& rows = {}) {
     absl::MutexLock lock(&mu_);
