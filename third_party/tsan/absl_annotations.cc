@@ -105,6 +105,7 @@ void Mutex::Unlock() {
 void Mutex::LockWhen(const Condition& condition) {
   static auto* const real = Real<void(Mutex*, const Condition&)>(
       "_ZN4absl7debian35Mutex8LockWhenERKNS0_9ConditionE");
+  __tsan_release(this);  // other threads evaluate the condition
   absl::Lock(this, real, this, condition);
 }
 
@@ -112,6 +113,7 @@ bool Mutex::LockWhenWithTimeout(const Condition& condition, Duration timeout) {
   static auto* const real = Real<bool(Mutex*, const Condition&, Duration)>(
       "_ZN4absl7debian35Mutex19LockWhenWithTimeoutERKNS0_9ConditionENS0_"
       "8DurationE");
+  __tsan_release(this);  // other threads evaluate the condition
   return absl::Lock(this, real, this, condition, timeout);
 }
 
@@ -119,6 +121,7 @@ bool Mutex::LockWhenWithDeadline(const Condition& condition, Time deadline) {
   static auto* const real = Real<bool(Mutex*, const Condition&, Time)>(
       "_ZN4absl7debian35Mutex20LockWhenWithDeadlineERKNS0_9ConditionENS0_"
       "4TimeE");
+  __tsan_release(this);  // other threads evaluate the condition
   return absl::Lock(this, real, this, condition, deadline);
 }
 
@@ -143,6 +146,7 @@ void Mutex::ReaderUnlock() {
 void Mutex::ReaderLockWhen(const Condition& condition) {
   static auto* const real = Real<void(Mutex*, const Condition&)>(
       "_ZN4absl7debian35Mutex14ReaderLockWhenERKNS0_9ConditionE");
+  __tsan_release(this);  // other threads evaluate the condition
   absl::Lock(this, real, this, condition);
 }
 
@@ -151,6 +155,7 @@ bool Mutex::ReaderLockWhenWithTimeout(const Condition& condition,
   static auto* const real = Real<bool(Mutex*, const Condition&, Duration)>(
       "_ZN4absl7debian35Mutex25ReaderLockWhenWithTimeoutERKNS0_9ConditionENS0_"
       "8DurationE");
+  __tsan_release(this);  // other threads evaluate the condition
   return absl::Lock(this, real, this, condition, timeout);
 }
 
@@ -159,6 +164,7 @@ bool Mutex::ReaderLockWhenWithDeadline(const Condition& condition,
   static auto* const real = Real<bool(Mutex*, const Condition&, Time)>(
       "_ZN4absl7debian35Mutex26ReaderLockWhenWithDeadlineERKNS0_9ConditionENS0_"
       "4TimeE");
+  __tsan_release(this);  // other threads evaluate the condition
   return absl::Lock(this, real, this, condition, deadline);
 }
 
