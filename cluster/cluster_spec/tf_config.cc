@@ -101,7 +101,7 @@ absl::StatusOr<TaskConfig> LoneTask(const TfConfigJson& config, Role binary) {
   }
   if (binary != Role::kWorker) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no cluster, but a ", RoleName(binary),
+        absl::StrCat("no cluster, but the role ", RoleName(binary),
                      " needs one: only a worker runs alone"));
   }
   if (config.index.value_or(0) != 0) {
