@@ -5,6 +5,10 @@
 namespace parasol {
 namespace {
 
+// Largest number of steps in one report that this chief has not granted: a
+// count is a message from outside, and each of its steps takes a batch.
+constexpr int64_t kMaxUnknownSteps = 1 << 24;
+
 // Number of batches that a worker is told beyond its granted steps, so that it
 // decodes them ahead.
 constexpr int64_t kBatchesAhead = 4;
@@ -113,6 +117,9 @@ std::vector<int64_t> StepLedger::BatchesOf(uint64_t worker) const {
 }
 
 int64_t StepLedger::CompleteBatches(Account& account, int64_t steps) {
+  const auto known = static_cast<int64_t>(account.batches.size() +
+                                          account.lost_batches.size());
+  steps = std::min(steps, known + kMaxUnknownSteps);
   int64_t credited = 0;
   for (; steps > 0; --steps) {
     if (!account.batches.empty()) {
@@ -166,7 +173,8 @@ void StepLedger::Release(uint64_t worker) {
   if (it == accounts_.end() || it->second.gone) return;
   last_smallest_clock_ = SmallestClock();
   Account& account = it->second;
-  account.lost_batches.clear();
+  // Lost twice without a grant between, it has no batches: those that it lost
+  // before stay known.
   for (const int64_t batch : account.batches) {
     pool_.Return(batch);
     const auto lost = static_cast<int64_t>(account.lost_batches.size());

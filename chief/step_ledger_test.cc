@@ -1,5 +1,6 @@
 #include "chief/step_ledger.h"
 
+#include <cstdint>
 #include <map>
 #include <random>
 #include <set>
@@ -192,6 +193,28 @@ TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatNoOtherHas) {
   ledger.Enter(1, 3);
   EXPECT_EQ(ledger.global_step(), 0) << "another one has these batches";
   EXPECT_GT(ledger.Grant(1, 1, 2), 3);
+}
+
+TEST(StepLedger, AWorkerThatIsLostTwiceIsCreditedOnce) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  ledger.Grant(1, 2, 2);
+  ledger.Release(1);
+  ledger.Grant(2, 6, 1);
+  ledger.Report(2, 2);
+  ASSERT_EQ(ledger.global_step(), 2);
+  ledger.Enter(1, 0);
+  ledger.Release(1);
+  ledger.Enter(1, 2);
+  EXPECT_EQ(ledger.global_step(), 2) << "the batches that another has done";
+}
+
+TEST(StepLedger, AnAbsurdReportDoesNotKeepTheChiefBusy) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ledger.Report(1, INT64_MAX);
+  EXPECT_LE(ledger.global_step(), 1 << 24);
 }
 
 TEST(StepLedger, AnAnswerTellsTheBatchesInRanges) {

@@ -1,6 +1,7 @@
 #include "cluster/job/training_end.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
 #include <utility>
 
@@ -9,6 +10,13 @@
 #include "ml/input/epoch_batches.h"
 
 namespace parasol {
+namespace {
+
+// Limits of what a worker may report: sums of them do not overflow.
+constexpr int64_t kMaxExamples = int64_t{1} << 40;
+constexpr size_t kMaxShards = 1 << 16;
+
+}  // namespace
 
 TrainingEnd::TrainingEnd(const job::Job& job)
     : end_(job.end()),
@@ -18,11 +26,17 @@ TrainingEnd::TrainingEnd(const job::Job& job)
 
 absl::Status TrainingEnd::ObserveExamples(int64_t train_examples,
                                           std::vector<int64_t> shard_examples) {
+  if (train_examples > kMaxExamples || shard_examples.size() > kMaxShards) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the training set has ", train_examples, " examples in ",
+                     shard_examples.size(), " shards, of at most ",
+                     kMaxExamples, " in ", kMaxShards));
+  }
   for (const int64_t examples : shard_examples) {
-    if (examples > 0) continue;
+    if (examples > 0 && examples <= kMaxExamples) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("a shard of the training set has ", examples,
-                     " examples; it needs one at least"));
+                     " examples; it needs 1 to ", kMaxExamples));
   }
   if (end_.has_epochs() && train_examples <= 0) {
     return absl::InvalidArgumentError(absl::StrCat(

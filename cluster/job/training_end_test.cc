@@ -127,5 +127,15 @@ TEST(TrainingEnd, EpochsOfNothingAreRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST(TrainingEnd, CountsThatNoTrainingSetHasAreRefused) {
+  TrainingEnd end(TwoEpochs());
+  const int64_t huge = int64_t{1} << 62;
+  EXPECT_THAT(end.ObserveExamples(huge),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(end.ObserveExamples(100, {huge, huge, huge, huge}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(end.step(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace parasol
