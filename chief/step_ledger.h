@@ -30,7 +30,7 @@ namespace parasol {
 // first batches as done, as many as its checkpoint's steps: batches that were
 // granted and not completed at that time are taken as the last ones.
 //
-// In bounded staleness, a worker's clock is the number of steps that it has
+// A worker's clock, in bounded staleness, is the number of steps that it has
 // done, plus the smallest clock of the workers that were there when it came. A
 // worker with a clock of c may begin a step when the smallest clock of the live
 // workers is c - bound or more: each is granted up to bound + 1 above the

@@ -15,8 +15,8 @@ namespace parasol {
 // optimizer says, and takes no part in the common norm. Variables that are not
 // trained are not clipped. Returns `model` itself if no optimizer clips.
 //
-// With global_clipnorm no gradient is ready before the backward pass is done,
-// so that pushes do not overlap with it. Each gradient is copied once.
+// No gradient is ready before the backward pass is done if global_clipnorm is
+// set, so that pushes do not overlap with the pass. Each gradient is copied once.
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
                                      const job::Job& job);
 

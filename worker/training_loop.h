@@ -26,7 +26,7 @@ namespace parasol {
 // a step only after the gradients of other workers that the step must see have
 // been applied, so the pull sees them. Must be used from one thread.
 //
-// With `overlap`, the loop takes the next step and pulls its values and rows
+// The loop with `overlap` takes the next step and pulls its values and rows
 // while the current step computes, if the step can be had at once. The current
 // step's gradients are pushed meanwhile. A step then sees this worker's own
 // gradients up to the last but one; with `may_reuse_values` perhaps only to the

@@ -19,8 +19,8 @@ size_t KeptCount(size_t count, double share);
 // rest: error feedback (Stich, Cordonnier, Jaggi: "Sparsified SGD with Memory",
 // 2018).
 //
-// With v = gradient + residual, the KeptCount() elements of largest |v| are
-// sent; the unsent rest of v is the next residual. So the sum of everything
+// The KeptCount() elements of largest |v| are sent, v = gradient + residual; the
+// unsent rest of v is the next residual. So the sum of everything
 // sent, plus the residual, is the sum of all gradients, but for the rounding of
 // the additions.
 //

@@ -11,7 +11,7 @@ namespace parasol {
 
 // Stochastic gradient descent: w -= lr·g.
 //
-// With momentum m, one slot "momentum":  a = m·a - lr·g;  w += a,
+// Momentum m needs one slot "momentum":  a = m·a - lr·g;  w += a,
 // or, if Nesterov's,                     w += m·a - lr·g.
 //   InvalidArgument  learning_rate negative, momentum outside [0, 1].
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeSgd(

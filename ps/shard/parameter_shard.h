@@ -31,7 +31,7 @@ namespace parasol {
 // The parts of dense variables and the rows of sparse tables that one shard
 // owns, with the record of the pushes that are in them. Thread-safe.
 //
-// In asynchronous training a push is applied when it comes, once per (worker
+// A push of asynchronous training is applied when it comes, once per (worker
 // incarnation, sequence), and wholly or not at all. In synchronous training,
 // see wire::SyncStep and StepState, an operation may wait for others; nothing
 // but its callback is kept meanwhile.

@@ -17,7 +17,7 @@ namespace parasol {
 //   record = length:u64 mask(crc32c(length)):u32 (byte)^length
 //            mask(crc32c(bytes)):u32            little-endian
 //
-// If a frame is broken, the rest of the file becomes one broken record, because
+// The rest of the file after a broken frame becomes one broken record, because
 // the next record cannot be found. The crc of the bytes is not checked here.
 void IndexTfRecords(absl::string_view file, Records& records);
 
