@@ -16,7 +16,8 @@ namespace parasol {
 // trained are not clipped. Returns `model` itself if no optimizer clips.
 //
 // No gradient is ready before the backward pass is done if global_clipnorm is
-// set, so that pushes do not overlap with the pass. Each gradient is copied once.
+// set, so that pushes do not overlap with the pass. Each gradient is copied
+// once.
 std::unique_ptr<Model> ClipGradients(std::unique_ptr<Model> model,
                                      const job::Job& job);
 

@@ -19,10 +19,10 @@ size_t KeptCount(size_t count, double share);
 // rest: error feedback (Stich, Cordonnier, Jaggi: "Sparsified SGD with Memory",
 // 2018).
 //
-// The KeptCount() elements of largest |v| are sent, v = gradient + residual; the
-// unsent rest of v is the next residual. So the sum of everything
-// sent, plus the residual, is the sum of all gradients, but for the rounding of
-// the additions.
+// The KeptCount() elements of largest |v| are sent, v = gradient + residual;
+// the unsent rest of v is the next residual. So the sum of everything sent,
+// plus the residual, is the sum of all gradients, but for the rounding of the
+// additions.
 //
 // Owns scratch memory, which grows to the largest block and is used again. One
 // thread at a time may use an object; blocks may follow each other in any

@@ -16,8 +16,9 @@ namespace parasol::vector_math {
 // Returns e^x for x up to 88; 0 below -87, where float32 has hardly anything
 // left. Relative error below 1e-7.
 //
-// Returns 2^n · e^r, n being the integer next to x / ln 2 and |r| <= ln 2 / 2, by
-// Cephes's polynomial. Adding 1.5 · 2^23 leaves n in the low bits of the sum.
+// Returns 2^n · e^r, n being the integer next to x / ln 2 and |r| <= ln 2 / 2,
+// by Cephes's polynomial. Adding 1.5 · 2^23 leaves n in the low bits of the
+// sum.
 PARASOL_VECTOR_MATH float Exp(float x) {
   constexpr float kRound = 12582912.0f;
   constexpr float kLog2E = 1.44269504f;

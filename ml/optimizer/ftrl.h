@@ -17,10 +17,11 @@ namespace parasol {
 //   z += gs - (n'^-p - n^-p) / lr · w
 //   w = |z| > l1 ? (l1·sgn z - z) / (n'^-p / lr + 2·l2') : 0
 //
-// The value `w` follows from z from the first update on, whatever it was before.
-// Powers other than -.5 call pow() for each element, which takes several times
-// as long. The formulas divide by the learning rate: where a schedule takes it
-// to 0, nothing changes here, while TensorFlow's values become NaN.
+// The value `w` follows from z from the first update on, whatever it was
+// before. Powers other than -.5 call pow() for each element, which takes
+// several times as long. The formulas divide by the learning rate: where a
+// schedule takes it to 0, nothing changes here, while TensorFlow's values
+// become NaN.
 //   InvalidArgument  learning_rate is not above 0, learning_rate_power is above
 //                    0, or another parameter is negative.
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeFtrl(
