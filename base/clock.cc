@@ -1,16 +1,36 @@
 #include "base/clock.h"
 
+#include "base/alarm_thread.h"
+
 namespace parasol {
 namespace {
 
 class RealClock : public Clock {
  public:
-  absl::Time Now() override { return absl::Now(); }
+  absl::Time Now() override {
+    return start_ + absl::Nanoseconds(MonotonicNanos() - start_nanos_);
+  }
+
   bool AwaitWithTimeout(absl::Mutex& mu, const absl::Condition& condition,
                         absl::Duration timeout) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) {
-    return mu.AwaitWithTimeout(condition, timeout);
+    if (timeout > kForEver) {
+      mu.Await(condition);
+      return true;
+    }
+    // Lets go of the mutex for a moment.
+    if (timeout <= absl::ZeroDuration()) {
+      return mu.AwaitWithTimeout(condition, absl::ZeroDuration());
+    }
+    return AlarmThread::Get().AwaitUntil(
+        mu, condition, MonotonicNanos() + absl::ToInt64Nanoseconds(timeout));
   }
+
+ private:
+  static constexpr absl::Duration kForEver = absl::Hours(24 * 365 * 100);
+
+  const absl::Time start_ = absl::Now();
+  const int64_t start_nanos_ = MonotonicNanos();
 };
 
 }  // namespace

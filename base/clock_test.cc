@@ -7,6 +7,40 @@
 namespace parasol {
 namespace {
 
+TEST(RealClockTest, ItsTimeIsNearTheMachinesAndNeverGoesBack) {
+  const absl::Duration apart = Clock::Real().Now() - absl::Now();
+  EXPECT_LT(absl::AbsDuration(apart), absl::Hours(1));
+  absl::Time last = Clock::Real().Now();
+  for (int i = 0; i < 1000; ++i) {
+    const absl::Time now = Clock::Real().Now();
+    EXPECT_GE(now, last);
+    last = now;
+  }
+}
+
+TEST(RealClockTest, AWaitEndsWithItsTimeoutOrItsCondition) {
+  absl::Mutex mu;
+  const bool never = false;
+  bool done = false;
+  absl::MutexLock lock(&mu);
+  const absl::Time start = Clock::Real().Now();
+  EXPECT_FALSE(Clock::Real().AwaitWithTimeout(mu, absl::Condition(&never),
+                                              absl::Milliseconds(5)));
+  EXPECT_GE(Clock::Real().Now() - start, absl::Milliseconds(5));
+  for (const absl::Duration none :
+       {absl::ZeroDuration(), -absl::Seconds(1), -absl::InfiniteDuration()}) {
+    EXPECT_FALSE(
+        Clock::Real().AwaitWithTimeout(mu, absl::Condition(&never), none));
+  }
+  std::thread setter([&] {
+    absl::MutexLock lock(&mu);
+    done = true;
+  });
+  EXPECT_TRUE(Clock::Real().AwaitWithTimeout(mu, absl::Condition(&done),
+                                             absl::InfiniteDuration()));
+  setter.join();
+}
+
 TEST(SimulatedClockTest, StandsStillUntilAdvanced) {
   SimulatedClock clock;
   const absl::Time start = clock.Now();

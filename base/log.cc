@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "base/alarm_thread.h"
 
 namespace parasol {
 namespace {
@@ -110,7 +111,7 @@ LogMessage::~LogMessage() {
 }
 
 bool ShouldLog(absl::Duration period, int64_t* last_nanos) {
-  const int64_t now = absl::GetCurrentTimeNanos();
+  const int64_t now = MonotonicNanos();
   int64_t last = __atomic_load_n(last_nanos, __ATOMIC_RELAXED);
   if (last != 0 && now - last < absl::ToInt64Nanoseconds(period)) return false;
   return __atomic_compare_exchange_n(last_nanos, &last, now, /*weak=*/false,

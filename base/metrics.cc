@@ -19,8 +19,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/process_stats.h"
 #include "base/version.h"
@@ -197,14 +198,19 @@ MetricsServer::MetricsServer() = default;
 // connects: no process's exit is worth two seconds.
 MetricsServer::~MetricsServer() {
   if (exposer_ == nullptr) return;
-  absl::Notification stopped;
-  std::thread stopper([this, &stopped] {
+  absl::Mutex mu;
+  bool stopped = false;
+  std::thread stopper([this, &mu, &stopped] {
     exposer_.reset();
-    stopped.Notify();
+    absl::MutexLock lock(&mu);
+    stopped = true;
   });
-  while (!stopped.WaitForNotificationWithTimeout(absl::Milliseconds(5))) {
-    Knock(port_);
-  }
+  const auto has_stopped = [&mu, &stopped] {
+    absl::MutexLock lock(&mu);
+    return Clock::Real().AwaitWithTimeout(mu, absl::Condition(&stopped),
+                                          absl::Milliseconds(5));
+  };
+  while (!has_stopped()) Knock(port_);
   stopper.join();
 }
 

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 
 extern char** environ;
@@ -232,9 +233,9 @@ std::optional<ProcessEnd> Subprocess::Poll() {
 }
 
 absl::StatusOr<ProcessEnd> Subprocess::Wait(absl::Duration limit) {
-  const absl::Time deadline = absl::Now() + limit;
+  const absl::Time deadline = Clock::Real().Now() + limit;
   while (!Poll().has_value()) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - Clock::Real().Now();
     if (left <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError(absl::StrCat(
           "process ", pid_, " still runs after ", absl::FormatDuration(limit)));
@@ -249,7 +250,7 @@ absl::StatusOr<CompletedProcess> RunSubprocess(SubprocessOptions options,
                                                absl::Duration limit) {
   options.standard_output = OutputTo::Pipe();
   options.standard_error = OutputTo::Pipe();
-  const absl::Time deadline = absl::Now() + limit;
+  const absl::Time deadline = Clock::Real().Now() + limit;
   ASSIGN_OR_RETURN(const std::unique_ptr<Subprocess> child,
                    Subprocess::Start(options));
   CompletedProcess completed;
@@ -258,7 +259,7 @@ absl::StatusOr<CompletedProcess> RunSubprocess(SubprocessOptions options,
   std::string* const texts[] = {&completed.standard_output,
                                 &completed.standard_error};
   while (fds[0].fd >= 0 || fds[1].fd >= 0) {
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - Clock::Real().Now();
     if (left <= absl::ZeroDuration()) break;
     if (poll(fds, 2, PollMilliseconds(left)) <= 0) continue;
     for (int i = 0; i < 2; ++i) {
@@ -266,7 +267,7 @@ absl::StatusOr<CompletedProcess> RunSubprocess(SubprocessOptions options,
       if (!ReadOnce(fds[i].fd, *texts[i])) fds[i].fd = -1;
     }
   }
-  ASSIGN_OR_RETURN(completed.end, child->Wait(deadline - absl::Now()),
+  ASSIGN_OR_RETURN(completed.end, child->Wait(deadline - Clock::Real().Now()),
                    _ << options.argv[0]);
   return completed;
 }

@@ -14,7 +14,7 @@
 #include "cluster/client/chief_session.h"
 #include "evaluator/checkpoint_follower.h"
 #include "evaluator/evaluated_model.h"
-#include "evaluator/evaluation_log.h"
+#include "cluster/checkpoint/evaluation_log.h"
 #include "evaluator/evaluator_metrics.h"
 #include "evaluator/job_watch.h"
 #include "storage/checkpoint_store.h"

@@ -82,7 +82,16 @@ absl::Status LocalTraining::Run() {
   if (stopping()) {
     return absl::CancelledError(absl::StrCat("stopped at step ", step_));
   }
-  return Evaluate();
+  ASSIGN_OR_RETURN(const std::optional<Evaluation> evaluation, Evaluate());
+  if (!evaluation) return absl::OkStatus();
+  LOG(INFO) << Describe(*evaluation);
+  // A run that was complete has its line already.
+  if (run_.is_complete) return absl::OkStatus();
+  // The result is in the log: no reason to fail.
+  const absl::Status appended =
+      AppendEvaluation(store_->directory(), *evaluation);
+  if (!appended.ok()) LOG(ERROR) << appended.message();
+  return absl::OkStatus();
 }
 
 absl::Status LocalTraining::Prepare() {
@@ -229,8 +238,9 @@ absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
   }
 }
 
-absl::Status LocalTraining::Evaluate() {
-  if (evaluation_ == nullptr) return absl::OkStatus();
+absl::StatusOr<std::optional<Evaluation>> LocalTraining::Evaluate() {
+  if (evaluation_ == nullptr) return std::nullopt;
+  const absl::Time start = clock_.Now();
   for (size_t i = 0; i < model_->variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model_->HostValue(i)}})->Wait());
     RETURN_IF_ERROR(model_->Upload(i));
@@ -247,9 +257,13 @@ absl::Status LocalTraining::Evaluate() {
             return parameters_->Pull(std::move(pull))->Wait();
           },
           [this] { return stopping(); }));
-  LOG(INFO) << "step " << step_ << ": " << Describe(result.metrics, result.loss)
-            << " on " << result.examples << " examples";
-  return absl::OkStatus();
+  return Evaluation{.global_step = step_,
+                    .metrics = result.metrics,
+                    .loss = result.loss,
+                    .examples = result.examples,
+                    .took = clock_.Now() - start,
+                    .checkpoint = store_->PathOf(step_),
+                    .final = true};
 }
 
 }  // namespace parasol

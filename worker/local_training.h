@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
+#include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/resume.h"
 #include "ml/device/device.h"
 #include "ml/evaluation/model_evaluation.h"
@@ -68,7 +69,8 @@ class LocalTraining {
   absl::Status TryCheckpoint(bool final);
   // Writes a checkpoint that must be there before anything else happens.
   absl::Status WriteNeededCheckpoint(bool final);
-  absl::Status Evaluate();
+  // Returns nullopt if the job has no eval data set.
+  absl::StatusOr<std::optional<Evaluation>> Evaluate();
   absl::StatusOr<int64_t> EndStep() const;
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -204,6 +204,19 @@ TEST_F(LocalTrainingTest, ACompleteJobWritesNothing) {
   EXPECT_EQ(ManifestOf(20).created_unix_micros(), last.created_unix_micros());
 }
 
+TEST_F(LocalTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {
+  job_.mutable_eval()->CopyFrom(job_.train());
+  ASSERT_OK(Train());
+  ASSERT_OK(Train());  // complete already
+  std::ifstream file(store_.directory() + "/evaluations.jsonl");
+  std::string line;
+  ASSERT_TRUE(std::getline(file, line));
+  EXPECT_THAT(line, HasSubstr("\"global_step\":20,"));
+  EXPECT_THAT(line, HasSubstr("\"examples\":4,"));
+  EXPECT_THAT(line, HasSubstr("/ckpt-000000000020\",\"final\":true}"));
+  EXPECT_FALSE(std::getline(file, line));
+}
+
 TEST_F(LocalTrainingTest, ARunGoesOnToALaterEnd) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);

@@ -1,4 +1,4 @@
-#include "evaluator/evaluation_log.h"
+#include "cluster/checkpoint/evaluation_log.h"
 
 #include <filesystem>
 #include <limits>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_EVALUATOR_EVALUATION_LOG_H_
-#define PARASOL_EVALUATOR_EVALUATION_LOG_H_
+#ifndef PARASOL_CLUSTER_CHECKPOINT_EVALUATION_LOG_H_
+#define PARASOL_CLUSTER_CHECKPOINT_EVALUATION_LOG_H_
 
 #include <cstdint>
 #include <string>
@@ -40,4 +40,4 @@ absl::Status AppendEvaluation(const std::string& checkpoint_directory,
 
 }  // namespace parasol
 
-#endif  // PARASOL_EVALUATOR_EVALUATION_LOG_H_
+#endif  // PARASOL_CLUSTER_CHECKPOINT_EVALUATION_LOG_H_

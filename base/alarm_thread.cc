@@ -1,0 +1,110 @@
+#include "base/alarm_thread.h"
+
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kNanosPerSecond = 1'000'000'000;
+
+int OpenTimer() {
+  const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+  if (timer >= 0) return timer;
+  // The log needs the clock.
+  std::perror("timerfd_create");
+  std::abort();
+}
+
+}  // namespace
+
+int64_t MonotonicNanos() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * kNanosPerSecond + now.tv_nsec;
+}
+
+AlarmThread& AlarmThread::Get() {
+  static auto* alarms = new AlarmThread;
+  return *alarms;
+}
+
+AlarmThread::AlarmThread() : timer_(OpenTimer()) {
+  std::thread([this] { Run(); }).detach();
+}
+
+bool AlarmThread::AwaitUntil(absl::Mutex& mu, const absl::Condition& condition,
+                             int64_t deadline_nanos) {
+  if (condition.Eval()) return true;
+  Alarm alarm{.mu = mu};
+  Set(deadline_nanos, alarm);
+  const auto is_over = [&alarm, &condition] {
+    return alarm.rung || condition.Eval();
+  };
+  mu.Await(absl::Condition(&is_over));
+  // The thread still uses an alarm that it is about to ring.
+  if (!Cancel(alarm)) mu.Await(absl::Condition(&alarm.rung));
+  return condition.Eval();
+}
+
+void AlarmThread::Run() {
+  while (true) {
+    uint64_t expirations = 0;
+    // An interrupted read is repeated by the loop: nothing is due then.
+    (void)!read(timer_, &expirations, sizeof(expirations));
+    Ring();
+  }
+}
+
+void AlarmThread::Ring() {
+  std::vector<Alarm*> due;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto end = alarms_.upper_bound(MonotonicNanos());
+    for (auto it = alarms_.begin(); it != end; ++it) {
+      it->second->is_set = false;
+      due.push_back(it->second);
+    }
+    alarms_.erase(alarms_.begin(), end);
+    Arm();
+  }
+  for (Alarm* const alarm : due) {
+    // The alarm is gone once its mutex is free.
+    absl::MutexLock lock(&alarm->mu);
+    alarm->rung = true;
+  }
+}
+
+void AlarmThread::Set(int64_t deadline_nanos, Alarm& alarm) {
+  absl::MutexLock lock(&mu_);
+  alarm.place = alarms_.emplace(deadline_nanos, &alarm);
+  alarm.is_set = true;
+  if (alarm.place == alarms_.begin()) Arm();
+}
+
+bool AlarmThread::Cancel(Alarm& alarm) {
+  absl::MutexLock lock(&mu_);
+  if (!alarm.is_set) return false;
+  // The thread may wake for it all the same, and finds nothing due.
+  alarms_.erase(alarm.place);
+  return true;
+}
+
+void AlarmThread::Arm() {
+  if (alarms_.empty()) return;
+  // A time of zero would disarm it.
+  const int64_t first = std::max<int64_t>(1, alarms_.begin()->first);
+  itimerspec when = {};
+  when.it_value.tv_sec = first / kNanosPerSecond;
+  when.it_value.tv_nsec = first % kNanosPerSecond;
+  timerfd_settime(timer_, TFD_TIMER_ABSTIME, &when, nullptr);
+}
+
+}  // namespace parasol
