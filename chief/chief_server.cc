@@ -209,19 +209,20 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
 
 void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
   const absl::Time start = clock_.Now();
-  const absl::Status result = executor_->WriteCheckpoint(order, start);
+  const absl::StatusOr<int64_t> step = executor_->WriteCheckpoint(order, start);
   const absl::Duration took = clock_.Now() - start;
-  metrics_.CheckpointTried(result, took);
-  const int64_t step = order.manifest.global_step();
-  if (result.ok()) {
-    LOG(INFO) << "checkpoint " << executor_->store().PathOf(step) << " in "
+  metrics_.CheckpointTried(step.status(), took);
+  Coordinator::CheckpointOrder done = order;
+  if (step.ok()) {
+    done.manifest.set_global_step(*step);
+    LOG(INFO) << "checkpoint " << executor_->store().PathOf(*step) << " in "
               << absl::FormatDuration(absl::Trunc(took, absl::Milliseconds(1)));
   } else {
-    LOG(WARNING) << "no checkpoint of step " << step << ": "
-                 << result.message();
+    LOG(WARNING) << "no checkpoint of step " << order.manifest.global_step()
+                 << ": " << step.status().message();
   }
   absl::MutexLock lock(&mu_);
-  coordinator_.CheckpointDone(order, result, clock_.Now());
+  coordinator_.CheckpointDone(done, step.status(), clock_.Now());
   Changed();
 }
 
@@ -249,6 +250,9 @@ void ChiefServer::Tick(StatusLog& log) {
     if (stop_requested_ &&
         (loading_ || status.phase() == wire::WAITING_FOR_PS ||
          status.phase() == wire::LOADING)) {
+      executor_->CancelAllCalls();
+    }
+    if (coordinator_.AwaitsNobody() && executor_->AwaitsWorkers()) {
       executor_->CancelAllCalls();
     }
     // Nothing is kept of a job that failed; a snapshot may await a step that

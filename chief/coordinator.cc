@@ -122,6 +122,8 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_phase(phase_);
   response.set_placement_version(board_.version());
   response.set_failure(failure_);
+  response.set_run_id(options_.run_id);
+  response.set_global_step(plan_->global_step());
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
   }
@@ -385,8 +387,8 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
   return OrderCheckpoint();
 }
 
-bool Coordinator::IsCutInVain() const {
-  return stop_requested_ && snapshot_needs_workers_ &&
+bool Coordinator::AwaitsNobody() const {
+  return stop_requested_ && may_await_workers_ &&
          membership_.CountAlive("worker") == 0;
 }
 
@@ -394,14 +396,13 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   CheckpointOrder order;
   durable::CheckpointManifest& manifest = order.manifest;
   manifest.set_global_step(plan_->global_step());
-  snapshot_needs_workers_ = false;
-  if (phase_ == wire::TRAINING) {
-    const int workers = membership_.CountAlive("worker");
-    const std::optional<int64_t> snapshot = plan_->SnapshotStep(workers);
-    if (snapshot) manifest.set_global_step(*snapshot);
-    snapshot_needs_workers_ = snapshot.has_value() && workers > 0;
-  }
-  order.at_global_step = options_.job.parameter_server().has_synchronous();
+  order.at_one_step = options_.job.parameter_server().has_synchronous();
+  // Otherwise all steps that there are, are complete: a shard that is behind
+  // was restored, and goes on when it hears of them.
+  const bool is_training = phase_ == wire::TRAINING;
+  may_await_workers_ =
+      order.at_one_step && is_training && membership_.CountAlive("worker") > 0;
+  order.may_await = may_await_workers_ || !is_training;
   manifest.set_run_id(options_.run_id);
   *manifest.mutable_job() = options_.job;
   options_.contents.AddTo(manifest);
@@ -434,8 +435,8 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
 
 void Coordinator::CheckpointDone(const CheckpointOrder& order,
                                  const absl::Status& status, absl::Time now) {
-  const bool was_in_vain = IsCutInVain();
-  snapshot_needs_workers_ = false;
+  const bool awaited_nobody = AwaitsNobody();
+  may_await_workers_ = false;
   if (status.ok()) {
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.final() && phase_ == wire::FINISHING) {
@@ -444,16 +445,8 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
     Advance(now);
     return;
   }
-  if (order.at_global_step && phase_ == wire::TRAINING &&
-      absl::IsAborted(status)) {
-    plan_->SnapshotMissed();
-    stop_ordered_ = false;
-    return;
-  }
-  if (was_in_vain) {
-    stop_ordered_ = false;
-    return;
-  }
+  // The next one awaits no worker, or takes another cut.
+  if (awaited_nobody || absl::IsAborted(status)) stop_ordered_ = false;
   schedule_.Failed(now);
   // While training the next one may succeed; the first and the last must.
   if (phase_ != wire::TRAINING &&

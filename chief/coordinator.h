@@ -81,10 +81,14 @@ class Coordinator {
   // files and the time.
   struct CheckpointOrder {
     durable::CheckpointManifest manifest;
-    // True (synchronous training): each shard takes its snapshot after exactly
-    // the manifest's global_step updates, which it may have to await. False:
-    // each shard's snapshot is taken as it is.
-    bool at_global_step = false;
+    // True (synchronous training): all shards take their snapshots after the
+    // same number of updates, which becomes the manifest's global_step: the
+    // largest that any of them has had, and no less than global_step says.
+    // False: each shard's snapshot is taken as it is.
+    bool at_one_step = false;
+    // True if a shard that is behind the others will get there: a worker is
+    // alive. Only with `at_one_step`.
+    bool may_await = false;
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
@@ -117,8 +121,14 @@ class Coordinator {
   std::optional<Order> NextOrder(absl::Time now);
   void LoadDone(const LoadOrder::Target& target, const absl::Status& status,
                 absl::Time now);
+  // `order` is as NextOrder() gave it, with the global_step that the checkpoint
+  // has.
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
+  // Returns true if the chief was told to end, and the checkpoint being
+  // written, should it await a step of workers, awaits it in vain: they have
+  // left.
+  bool AwaitsNobody() const;
 
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
@@ -148,10 +158,6 @@ class Coordinator {
   void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
   CheckpointOrder OrderCheckpoint();
-  // Returns true if the chief was told to end and the checkpoint being written
-  // awaits a step of workers that have left. When the shards give up, another
-  // checkpoint is taken at the step they reached.
-  bool IsCutInVain() const;
   std::optional<Order> NextStopOrder();
 
   const Options options_;
@@ -170,9 +176,8 @@ class Coordinator {
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   bool stop_ordered_ = false;
-  // True if the checkpoint being written is at a step that workers have yet to
-  // reach.
-  bool snapshot_needs_workers_ = false;
+  // True if the checkpoint being written may await a step of workers.
+  bool may_await_workers_ = false;
   bool stopped_ = false;
   int load_failures_ = 0;
   absl::Time next_load_ = absl::InfinitePast();

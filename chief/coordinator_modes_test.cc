@@ -113,33 +113,42 @@ TEST_F(SynchronousTest, AWorkerThatLeavesAfterTheChiefWasToldToGoIsNotLost) {
   EXPECT_EQ(phase(), wire::TRAINING);
 }
 
-TEST_F(SynchronousTest, TheLastSnapshotOfAStopIsWhereTheWorkersStopped) {
+TEST_F(SynchronousTest, TheLastCheckpointOfAStopAwaitsNoWorkersThatHaveLeft) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));
   chief().RequestStop(now_);
-  const Coordinator::CheckpointOrder ahead = NextCheckpoint();
-  EXPECT_GT(ahead.manifest.global_step(), 11);
+  const Coordinator::CheckpointOrder early = NextCheckpoint();
+  EXPECT_TRUE(early.may_await);
+  EXPECT_FALSE(chief().AwaitsNobody());
   ASSERT_OK(Leave(worker0_, 11));
   ASSERT_OK(Leave(worker1_, 11));
-  chief().CheckpointDone(ahead, absl::UnavailableError("at 11"), now_);
+  EXPECT_TRUE(chief().AwaitsNobody());
+  chief().CheckpointDone(early, absl::CancelledError("in vain"), now_);
   const Coordinator::CheckpointOrder last = NextCheckpoint();
+  EXPECT_FALSE(last.may_await);
   EXPECT_EQ(last.manifest.global_step(), 11);
   chief().CheckpointDone(last, absl::OkStatus(), now_);
   EXPECT_FALSE(HasOrder());
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
 
-TEST_F(SynchronousTest, ACheckpointIsTakenAtAStepThatIsYetToCome) {
+TEST_F(SynchronousTest, ACheckpointIsAtTheStepOfItsCut) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));
-  const Coordinator::CheckpointOrder order = NextCheckpoint();
-  EXPECT_TRUE(order.at_global_step);
-  EXPECT_GT(order.manifest.global_step(), 10);
-  chief().CheckpointDone(order, absl::AbortedError("at 12"), now_);
-  const Coordinator::CheckpointOrder again = NextCheckpoint();
-  EXPECT_GT(again.manifest.global_step(), order.manifest.global_step());
-  chief().CheckpointDone(again, absl::OkStatus(), now_);
-  EXPECT_EQ(chief().newest_checkpoint(), again.manifest.global_step());
+  Coordinator::CheckpointOrder order = NextCheckpoint();
+  EXPECT_TRUE(order.at_one_step && order.may_await);
+  EXPECT_EQ(order.manifest.global_step(), 10);
+  order.manifest.set_global_step(12);
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_EQ(chief().newest_checkpoint(), 12);
+}
+
+TEST_F(SynchronousTest, PsHearWhereTheClusterIs) {
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 10, 0));
+  ASSERT_OK_AND_ASSIGN(const auto heard, Heartbeat(ps0_));
+  EXPECT_EQ(heard.run_id(), options_.run_id);
+  EXPECT_EQ(heard.global_step(), 10);
 }
 
 TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreTakenAtTheBorders) {
@@ -147,7 +156,7 @@ TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreTakenAtTheBorders) {
   RegisterWorkers();
   FinishLoad(NextLoad());
   const Coordinator::CheckpointOrder first = NextCheckpoint();
-  EXPECT_TRUE(first.at_global_step);
+  EXPECT_TRUE(first.at_one_step);
   EXPECT_EQ(first.manifest.global_step(), 0);
   chief().CheckpointDone(first, absl::OkStatus(), now_);
   ASSERT_OK(Claim(worker0_, 100, 0));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -15,6 +16,7 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(100);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 // Runs `work(i)` for each i < count, on as many threads; returns when all are
 // done. Shards are few.
@@ -41,6 +43,7 @@ OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
       clients_(std::move(clients)),
       store_(std::move(store)) {
   for (size_t i = 0; i < shards.size(); ++i) {
+    names_.push_back(absl::StrCat("ps/", shards[i].ps_index));
     wire::LoadRequest& request = load_requests_.emplace_back();
     request.set_run_id(run_id);
     request.set_seed(job.seed());
@@ -108,45 +111,79 @@ absl::StatusOr<std::vector<std::string>> OrderExecutor::RunCheckpoints() const {
   return directories;
 }
 
-absl::Status OrderExecutor::WriteCheckpoint(
+absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
     const Coordinator::CheckpointOrder& order, absl::Time now) {
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
-  const auto snapshot = [&](const std::string& directory,
-                            durable::CheckpointManifest& files) {
-    return SnapshotShards(files, directory, order.at_global_step);
+  int64_t step = manifest.global_step();
+  // The shards wait between the cut and the snapshots: the directory is there
+  // before.
+  const auto snapshot =
+      [&](const std::string& directory,
+          durable::CheckpointManifest& files) -> absl::Status {
+    if (order.at_one_step) {
+      RETURN_IF_ERROR(ChooseCut(order.may_await, files));
+      step = files.global_step();
+    }
+    return SnapshotShards(files, directory, order.at_one_step);
   };
-  return StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
+  absl::Status written =
+      StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
+  awaits_workers_ = false;
+  RETURN_IF_ERROR(written);
+  return step;
+}
+
+absl::Status OrderExecutor::ChooseCut(bool may_await,
+                                      durable::CheckpointManifest& manifest) {
+  std::vector<absl::StatusOr<wire::PrepareSnapshotResponse>> shards(
+      clients_.size(), absl::UnknownError("not asked"));
+  ForEachAtOnce(clients_.size(), [&](size_t i) {
+    wire::PrepareSnapshotRequest request;
+    request.set_run_id(run_id_);
+    shards[i] = clients_[i]->PrepareSnapshot(request);
+  });
+  int64_t cut = manifest.global_step();
+  for (size_t i = 0; i < shards.size(); ++i) {
+    RETURN_IF_ERROR(shards[i].status()) << "cut of " << names_[i];
+    cut = std::max(cut, shards[i]->max_updates());
+  }
+  const std::string behind =
+      NamesOf([&](size_t i) { return shards[i]->min_updates() < cut; });
+  if (!behind.empty() && !may_await) {
+    return absl::UnavailableError(
+        absl::StrCat("other shards have had ", cut, " steps, and ", behind,
+                     " not all of them; no worker is there to complete them"));
+  }
+  awaits_workers_ = !behind.empty();
+  manifest.set_global_step(cut);
+  return absl::OkStatus();
 }
 
 absl::Status OrderExecutor::SnapshotShards(
     durable::CheckpointManifest& manifest, const std::string& directory,
-    bool at_global_step) {
+    bool at_one_step) {
   std::vector<absl::Status> results(clients_.size());
   for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
   absl::Mutex mu;
-  size_t unfinished = clients_.size();
-  const auto all_finished = [&unfinished] { return unfinished == 0; };
-  ForEachAtOnce(clients_.size(), [&](size_t i) {
-    durable::CheckpointFile& file = *manifest.mutable_file(i);
-    file.set_name(
-        absl::StrFormat("shard-%05d-of-%05d.sst", i, clients_.size()));
-    wire::SnapshotRequest request;
-    request.set_run_id(run_id_);
-    request.set_directory(directory);
-    request.set_file_name(file.name());
-    if (at_global_step) request.set_at_updates(manifest.global_step());
-    auto response = clients_[i]->Snapshot(request);
-    results[i] = response.status();
-    if (response.ok()) {
-      file.set_bytes(response->bytes());
-      file.set_crc32c(response->crc32c());
-    }
+  std::vector<bool> finished(clients_.size());
+  const auto all_finished = [&finished] {
+    return std::count(finished.begin(), finished.end(), false) == 0;
+  };
+  const std::jthread log([&] {
     absl::MutexLock lock(&mu);
-    --unfinished;
+    while (!mu.AwaitWithTimeout(absl::Condition(&all_finished), kLogInterval)) {
+      LOG(INFO) << "checkpoint: waiting for "
+                << NamesOf([&](size_t i) { return !finished[i]; });
+    }
+  });
+  ForEachAtOnce(clients_.size(), [&](size_t i) {
+    results[i] = SnapshotShard(i, directory, at_one_step, manifest);
+    absl::MutexLock lock(&mu);
+    finished[i] = true;
     // The others may await a step that cannot come without this shard. A call
     // that is about to start is cancelled the next time.
-    while (at_global_step && !response.ok() && !all_finished()) {
+    while (at_one_step && !results[i].ok() && !all_finished()) {
       CancelAllCalls();
       mu.AwaitWithTimeout(absl::Condition(&all_finished), kCancelInterval);
     }
@@ -158,6 +195,33 @@ absl::Status OrderExecutor::SnapshotShards(
     if (first.ok() || absl::IsCancelled(first)) first = status;
   }
   return first;
+}
+
+absl::Status OrderExecutor::SnapshotShard(
+    size_t shard, const std::string& directory, bool at_one_step,
+    durable::CheckpointManifest& manifest) {
+  durable::CheckpointFile& file = *manifest.mutable_file(shard);
+  file.set_name(
+      absl::StrFormat("shard-%05d-of-%05d.sst", shard, clients_.size()));
+  wire::SnapshotRequest request;
+  request.set_run_id(run_id_);
+  request.set_directory(directory);
+  request.set_file_name(file.name());
+  if (at_one_step) request.set_at_updates(manifest.global_step());
+  ASSIGN_OR_RETURN(const wire::SnapshotResponse response,
+                   clients_[shard]->Snapshot(request));
+  file.set_bytes(response.bytes());
+  file.set_crc32c(response.crc32c());
+  return absl::OkStatus();
+}
+
+std::string OrderExecutor::NamesOf(
+    absl::FunctionRef<bool(size_t shard)> is_meant) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (is_meant(i)) names.push_back(names_[i]);
+  }
+  return absl::StrJoin(names, ", ");
 }
 
 void OrderExecutor::CancelAllCalls() {

@@ -81,16 +81,49 @@ TEST_F(OrderExecutorTest, NothingIsLeftOfACheckpointThatFailed) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 
-TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtItsStepOnEveryShard) {
+TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtTheFurthestStep) {
   OrderExecutor executor = NewExecutor();
   Coordinator::CheckpointOrder order = CheckpointAt(7);
   ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));
   EXPECT_FALSE(ps0_.last_snapshot().has_at_updates());
-  order = CheckpointAt(8);
-  order.at_global_step = true;
-  ASSERT_OK(executor.WriteCheckpoint(order, absl::UnixEpoch()));
-  EXPECT_EQ(ps0_.last_snapshot().at_updates(), 8);
-  EXPECT_EQ(ps1_.last_snapshot().at_updates(), 8);
+  order.at_one_step = true;
+  order.may_await = true;
+  ps0_.SetUpdates(9, 9);
+  ps1_.SetUpdates(8, 9);
+  EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
+              IsOkAndHolds(9));
+  EXPECT_EQ(ps0_.last_snapshot().at_updates(), 9);
+  EXPECT_EQ(ps1_.last_snapshot().at_updates(), 9);
+  ASSERT_OK_AND_ASSIGN(auto manifest, executor.store().ReadManifest(9));
+  EXPECT_EQ(manifest.global_step(), 9);
+}
+
+TEST_F(OrderExecutorTest, AStepThatTheClusterHasCompletedIsTheLeast) {
+  OrderExecutor executor = NewExecutor();
+  Coordinator::CheckpointOrder order = CheckpointAt(100);
+  order.at_one_step = true;
+  order.may_await = true;
+  // Both were restored and have yet to hear where the cluster is.
+  ps0_.SetUpdates(90, 90);
+  ps1_.SetUpdates(90, 90);
+  EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
+              IsOkAndHolds(100));
+  EXPECT_EQ(ps0_.last_snapshot().at_updates(), 100);
+}
+
+TEST_F(OrderExecutorTest, AShardThatIsBehindIsNamedIfNoWorkerIsThere) {
+  OrderExecutor executor = NewExecutor();
+  Coordinator::CheckpointOrder order = CheckpointAt(7);
+  order.at_one_step = true;
+  ps0_.SetUpdates(8, 8);
+  ps1_.SetUpdates(7, 8);
+  EXPECT_THAT(
+      executor.WriteCheckpoint(order, absl::UnixEpoch()),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("8 steps, and ps/1")));
+  EXPECT_EQ(ps0_.snapshots(), 0);
+  ps1_.SetUpdates(8, 8);
+  EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
+              IsOkAndHolds(8));
 }
 
 TEST_F(OrderExecutorTest, AShardThatAwaitsAStepInVainIsCancelled) {
@@ -98,7 +131,8 @@ TEST_F(OrderExecutorTest, AShardThatAwaitsAStepInVainIsCancelled) {
   ps0_.Hang();
   ps1_.FailSnapshots(absl::AbortedError("at 9 already"));
   Coordinator::CheckpointOrder order = CheckpointAt(8);
-  order.at_global_step = true;
+  order.at_one_step = true;
+  order.may_await = true;
   EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("at 9")));
 }

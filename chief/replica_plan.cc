@@ -14,9 +14,7 @@ void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
   if (strangers_.contains(worker) || completed <= global_step_) return;
-  last_advance_ = completed - global_step_;
   global_step_ = completed;
-  unheard_ = 0;
 }
 
 void ReplicaPlan::Release(uint64_t worker) { assignment_.Lose(worker); }
@@ -28,17 +26,6 @@ void ReplicaPlan::Answer(uint64_t worker, int64_t want, int workers,
   }
   response.set_assignment_version(assignment_.version());
   response.set_end_step(end_step_.value_or(0));
-}
-
-std::optional<int64_t> ReplicaPlan::SnapshotStep(int workers) const {
-  const int64_t ahead = margin_ * std::max<int64_t>(1, 2 * last_advance_);
-  const int64_t step = global_step_ + (workers > 0 ? ahead : unheard_);
-  return end_step_ ? std::min(step, *end_step_) : step;
-}
-
-void ReplicaPlan::SnapshotMissed() {
-  margin_ = std::min(2 * margin_, kMaxMargin);
-  ++unheard_;
 }
 
 }  // namespace parasol

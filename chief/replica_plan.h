@@ -42,15 +42,7 @@ class ReplicaPlan : public StepPlan {
   // Returns nothing: only the shards know which workers have not pushed.
   std::vector<uint64_t> Awaited() const override { return {}; }
 
-  // Returns a step ahead of the last report by twice the distance of the last
-  // two reports, so that no shard is past it: the workers go on meanwhile. Each
-  // miss doubles the distance again.
-  std::optional<int64_t> SnapshotStep(int workers) const override;
-  void SnapshotMissed() override;
-
  private:
-  static constexpr int64_t kMaxMargin = 1 << 16;
-
   ReplicaAssignment assignment_;
   const bool is_new_run_;
   // All worker processes of the run, and those of them that had trained another
@@ -59,13 +51,6 @@ class ReplicaPlan : public StepPlan {
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
   int64_t global_step_;
-  // Number of steps that the last report was ahead of the one before it.
-  int64_t last_advance_ = 0;
-  // The factor of SnapshotStep()'s distance.
-  int64_t margin_ = 1;
-  // Number of steps, known from missed snapshots, that are complete but not
-  // reported.
-  int64_t unheard_ = 0;
 };
 
 }  // namespace parasol

@@ -61,33 +61,5 @@ TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   EXPECT_EQ(plan.global_step(), 3) << "of this run, though unheard";
 }
 
-TEST(ReplicaPlan, AMissedSnapshotIsTriedFurtherAheadButNotBehindTheEnd) {
-  ReplicaPlan plan(1, 1, 50);
-  plan.SetEnd(100);
-  plan.Enter(7, 50);
-  const int64_t first = *plan.SnapshotStep(1);
-  EXPECT_GT(first, 50);
-  plan.SnapshotMissed();
-  EXPECT_GT(*plan.SnapshotStep(1), first);
-  for (int i = 0; i < 40; ++i) plan.SnapshotMissed();
-  EXPECT_EQ(*plan.SnapshotStep(1), 100);
-}
-
-TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheSnapshot) {
-  ReplicaPlan plan(1, 1, std::nullopt);
-  plan.Enter(7, 0);
-  plan.Report(7, 100);
-  EXPECT_GE(*plan.SnapshotStep(1), 200);
-  plan.Report(7, 101);
-  EXPECT_LT(*plan.SnapshotStep(1), 110);
-}
-
-TEST(ReplicaPlan, WithoutWorkersTheSnapshotIsLookedForOneByOne) {
-  ReplicaPlan plan(1, 1, 50);
-  EXPECT_EQ(*plan.SnapshotStep(0), 50);
-  plan.SnapshotMissed();
-  EXPECT_EQ(*plan.SnapshotStep(0), 51);
-}
-
 }  // namespace
 }  // namespace parasol

@@ -75,10 +75,6 @@ class StepLedger : public StepPlan {
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override;
   std::vector<uint64_t> Awaited() const override;
-  std::optional<int64_t> SnapshotStep(int) const override {
-    return std::nullopt;
-  }
-  void SnapshotMissed() override {}
 
   // Returns the clock by the last report of a worker that has entered.
   int64_t ClockOf(uint64_t worker) const {

@@ -48,14 +48,6 @@ class StepPlan {
 
   // Returns the live workers for whose steps another one has to wait, in order.
   virtual std::vector<uint64_t> Awaited() const = 0;
-
-  // Returns the number of updates after which all shards take their snapshot
-  // for a checkpoint; nullopt if each is taken as it comes. `workers` workers
-  // are alive.
-  virtual std::optional<int64_t> SnapshotStep(int workers) const = 0;
-  // Notes that a shard had had more updates than SnapshotStep() said. Ask
-  // SnapshotStep() again.
-  virtual void SnapshotMissed() = 0;
 };
 
 }  // namespace parasol

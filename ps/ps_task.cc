@@ -108,7 +108,11 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
 }
 
 absl::Status PsTask::AwaitEnd(ChiefSession& session) {
-  RETURN_IF_ERROR(session.Await(HasEnded, absl::InfiniteDuration()));
+  const auto hear = [this](const wire::HeartbeatResponse& state) {
+    server_.GoOnAt(state.run_id(), state.global_step());
+    return HasEnded(state);
+  };
+  RETURN_IF_ERROR(session.Await(hear, absl::InfiniteDuration()));
   const wire::HeartbeatResponse state = session.state();
   if (state.phase() == wire::FAILED) {
     return absl::FailedPreconditionError(

@@ -66,38 +66,49 @@ absl::Status SyncTrainingLoop::RunSteps() {
     record_.Charge(metrics_.wait_steps_seconds, start);
     if (!share) return absl::OkStatus();
     ASSIGN_OR_RETURN(const int64_t step, PullValues(share->completed_steps));
-    // Others may be further than the chief knew.
-    replicas_.Complete(step);
     if (step >= share->end_step) continue;
     RETURN_IF_ERROR(RunStep(step, *std::move(share)));
     metrics_.step_seconds.Observe(absl::ToDoubleSeconds(clock_.Now() - start));
   }
 }
 
-// All values of one step, at least `min_step`; returns which.
+// Shards give the oldest values that they have. One that has none of `step` has
+// had a gradient of a later step, for which its worker had the values of that
+// step from everywhere: nobody will need older ones, and everybody has them.
 absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
-  // A pull of nothing would say step 0. Rows wait for their own tables.
-  if (model_.variables().empty()) return min_step;
   const absl::Time start = clock_.Now();
-  ParameterClient::Pending::Outcome outcome;
+  ParameterClient::Pending::Outcome outcome{.min_updates = min_step,
+                                            .max_updates = min_step};
   int64_t step = min_step;
   do {
-    ParameterClient::PullRequest request;
-    for (size_t i = 0; i < model_.variables().size(); ++i) {
-      request.targets.push_back({i, model_.HostValue(i)});
-    }
-    request.min_updates = step;
+    ParameterClient::PullRequest request = RequestOfValues(step);
+    if (request.targets.empty() && request.rows.empty()) break;
     const auto pull = parameters_.Pull(std::move(request));
     RETURN_IF_ERROR(AwaitPull(*pull, step));
     outcome = pull->outcome();
-    // Some shards may be a step further.
     step = outcome.max_updates;
+    // Others may be further than the chief knew.
+    replicas_.Complete(step);
   } while (outcome.min_updates < outcome.max_updates);
   record_.Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
   return step;
+}
+
+ParameterClient::PullRequest SyncTrainingLoop::RequestOfValues(int64_t step) {
+  ParameterClient::PullRequest request;
+  for (size_t i = 0; i < model_.variables().size(); ++i) {
+    request.targets.push_back({i, model_.HostValue(i)});
+  }
+  request.min_updates = step;
+  if (step == finished_steps_) return request;
+  // Tables may be behind the variables; their rows are pulled later.
+  for (size_t table = 0; table < model_.tables().size(); ++table) {
+    request.rows.push_back({table, {}, {}});
+  }
+  return request;
 }
 
 absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
@@ -185,7 +196,7 @@ absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
     LOG_EVERY(INFO, kLogInterval)
         << "step " << step << ", replica " << staged.replica
         << ": some rows are of step " << rows->outcome().max_updates
-        << ": their table has completed the step without this gradient";
+        << ": the step is over, and this gradient will be dropped";
   }
   return absl::OkStatus();
 }
@@ -303,6 +314,7 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
   }
   metrics_.stale_gradients.Add(stale.size());
   record_.AddStep();
+  finished_steps_ = step + 1;
   replicas_.Complete(step + 1);
   return absl::OkStatus();
 }

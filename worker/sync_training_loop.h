@@ -40,10 +40,12 @@ namespace parasol {
 // gradients of rows in no fixed order, and each process chooses cuDNN's
 // algorithms for itself.
 //
-// One exception: a shard's table may have completed the step before a replica's
-// rows are pulled from it. This needs a backup replica that is late, or a
-// worker that was lost between two of its pushes. The pulled rows are then one
-// step newer, which is logged.
+// A worker may be lost when its gradients of a step have come to some chunks
+// and tables and not to others. Those that have completed the step keep the
+// step's values until no one needs them (Chunk), so the worker that takes over
+// the replica, even one that has just started, computes the same gradients
+// again. One exception: rows of a table whose optimizer touches all rows in
+// each update (Adam's, not LazyAdam's) may then be a step newer.
 class SyncTrainingLoop {
  public:
   struct Options {
@@ -96,7 +98,10 @@ class SyncTrainingLoop {
   };
 
   absl::Status RunSteps();
+  // Pulls the values of one step, at least `min_step`, and returns which. It is
+  // the first one that some chunk or table may not have completed.
   absl::StatusOr<int64_t> PullValues(int64_t min_step);
+  ParameterClient::PullRequest RequestOfValues(int64_t step);
   absl::Status RunStep(int64_t step, ReplicaShare share);
   absl::Status ComputeAll(int64_t step, const std::vector<int>& replicas);
   absl::Status Stage(int64_t step, int replica, Staged& staged);
@@ -126,6 +131,9 @@ class SyncTrainingLoop {
   std::map<int, Gradients> gradients_;  // key: replica
   // Pushes of the current step, in the order in which they were sent.
   std::vector<Sent> sent_;
+  // Number of steps that this worker knows to be complete in all chunks and
+  // tables because it took part in the last of them; -1: none.
+  int64_t finished_steps_ = -1;
 };
 
 }  // namespace parasol

@@ -94,6 +94,18 @@ TEST(SyncTrainingLoop, RowsAreThoseOfTheStep) {
   EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(0, 0, 1, 1));
 }
 
+TEST(SyncTrainingLoop, TablesAreAskedForTheirStepOnlyByAWorkerThatComes) {
+  FakeShard shard(1);
+  for (int step = 0; step < 7; ++step) shard.Push(step, 0, 0);
+  Worker worker(shard, {0}, /*end=*/10, /*total_replicas=*/1);
+  worker.model.AddTable();
+  worker.replicas.Complete(5);
+  worker.parameters.pull_lag = 1;
+  ASSERT_OK(worker.loop.Run());
+  EXPECT_THAT(worker.parameters.tables_asked, ElementsAre(5, 7));
+  EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(7, 8, 9));
+}
+
 TEST(SyncTrainingLoop, AModelOfTablesAloneIsTrainedToTheEnd) {
   FakeShard shard(2);
   Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2);

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_TESTING_FAKE_PS_H_
 #define PARASOL_CHIEF_TESTING_FAKE_PS_H_
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -47,7 +48,13 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     damaged_.insert(checkpoint);
   }
-  // Makes calls block until they are cancelled.
+  // Sets the numbers of updates with which it answers when a cut is chosen.
+  void SetUpdates(int64_t min, int64_t max) {
+    absl::MutexLock lock(&mu_);
+    updates_.set_min_updates(min);
+    updates_.set_max_updates(max);
+  }
+  // Makes loads and snapshots block until they are cancelled.
   void Hang() {
     absl::MutexLock lock(&mu_);
     hangs_ = true;
@@ -90,6 +97,12 @@ class FakePs {
       return response;
     }
 
+    absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
+        const wire::PrepareSnapshotRequest&) override {
+      absl::MutexLock lock(&ps_.mu_);
+      return ps_.updates_;
+    }
+
     void CancelCalls() override {
       absl::MutexLock lock(&ps_.mu_);
       ++ps_.cancels_;
@@ -113,6 +126,7 @@ class FakePs {
   int snapshots_ ABSL_GUARDED_BY(mu_) = 0;
   wire::SnapshotRequest last_snapshot_ ABSL_GUARDED_BY(mu_);
   absl::Status snapshot_status_ ABSL_GUARDED_BY(mu_);
+  wire::PrepareSnapshotResponse updates_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> damaged_ ABSL_GUARDED_BY(mu_);
   bool hangs_ ABSL_GUARDED_BY(mu_) = false;
   int cancels_ ABSL_GUARDED_BY(mu_) = 0;

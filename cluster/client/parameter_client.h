@@ -73,7 +73,8 @@ class ParameterClient {
   };
 
   // Rows of a sparse table: ids.size() x width, in the order of the ids. Ids
-  // may be repeated; the shard sums the gradients of one row.
+  // may be repeated; the shard sums the gradients of one row. A pull without
+  // ids asks every shard how many updates its part of the table has had.
   struct RowTarget {
     size_t table = 0;
     absl::Span<const uint64_t> ids;
@@ -97,7 +98,8 @@ class ParameterClient {
     std::vector<Target> targets;
     std::vector<RowTarget> rows = {};
     // Number of updates that the pulled chunks and tables must have had; the
-    // pull waits for them (synchronous training).
+    // pull waits for them (synchronous training). Each gives the oldest such
+    // values that it has.
     int64_t min_updates = 0;
   };
   struct PushRequest {

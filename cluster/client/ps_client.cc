@@ -1,5 +1,6 @@
 #include "cluster/client/ps_client.h"
 
+#include <algorithm>
 #include <set>
 
 #include "absl/base/thread_annotations.h"
@@ -13,6 +14,8 @@
 
 namespace parasol {
 namespace {
+
+constexpr absl::Duration kPrepareDeadline = absl::Seconds(2);
 
 class GrpcPsClient : public PsClient {
  public:
@@ -31,6 +34,12 @@ class GrpcPsClient : public PsClient {
     return Call(&wire::ParameterService::Stub::Snapshot, request);
   }
 
+  absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
+      const wire::PrepareSnapshotRequest& request) override {
+    return Call(&wire::ParameterService::Stub::PrepareSnapshot, request,
+                kPrepareDeadline);
+  }
+
   void CancelCalls() override {
     absl::MutexLock lock(&mu_);
     for (grpc::ClientContext* call : calls_) call->TryCancel();
@@ -42,10 +51,11 @@ class GrpcPsClient : public PsClient {
       grpc::Status (wire::ParameterService::Stub::*rpc)(grpc::ClientContext*,
                                                         const Request&,
                                                         Response*),
-      const Request& request) {
+      const Request& request,
+      absl::Duration deadline = absl::InfiniteDuration()) {
     grpc::ClientContext context;
-    context.set_deadline(
-        absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
+    context.set_deadline(absl::ToChronoTime(
+        Clock::Real().Now() + std::min(deadline, call_deadline_)));
     // It may have come back a moment ago.
     ReconnectNow(*channel_);
     {

@@ -26,6 +26,10 @@ class PsClient {
       const wire::LoadRequest& request) = 0;
   virtual absl::StatusOr<wire::SnapshotResponse> Snapshot(
       const wire::SnapshotRequest& request) = 0;
+  // Takes 2 s at most: the shard, and perhaps all training, waits for the
+  // Snapshot() that follows.
+  virtual absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
+      const wire::PrepareSnapshotRequest& request) = 0;
 
   // Ends the calls that are in progress; later ones are not affected.
   virtual void CancelCalls() = 0;

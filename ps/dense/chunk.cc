@@ -32,26 +32,53 @@ StepState::Entry Chunk::Contribute(const ChunkUpdater& updater,
                                    std::shared_ptr<Latch> latch,
                                    Released& released) {
   absl::MutexLock lock(&mu_);
-  const StepState::Entry entry = state_.Enter(push, released);
+  const StepState::Entry entry =
+      state_.Enter(push, updater.replicas_to_aggregate);
   state_.NotifyWhenComplete(push, std::move(latch), released);
   if (entry != StepState::Entry::kNew) {
     gradient.Skip(size_);
     return entry;
   }
-  // What it had collected before it jumped.
-  if (state_.collected() == 1) sum_.Clear();
+  previous_ = ArrayRef();
   sum_.Add(push.replica, size_, gradient, updater.pool);
-  if (state_.collected() == updater.replicas_to_aggregate) {
-    UpdateWithMean(updater);
-    state_.Complete(released);
-  }
+  CompleteIfDue(updater, released);
   return entry;
 }
 
-void Chunk::NotifyAt(int64_t updates, uint64_t worker_incarnation,
-                     std::shared_ptr<Latch> latch, Released& released) {
+void Chunk::CompleteIfDue(const ChunkUpdater& updater, Released& released) {
+  if (!state_.IsDue(updater.replicas_to_aggregate)) return;
+  const ArrayRef mean = sum_.TakeMean();
+  previous_ = arrays_.value;  // Update() leaves it as it is
+  Update(updater, [&mean](size_t) -> ElementRuns::Run {
+    return {reinterpret_cast<const std::byte*>(mean.data()), mean.size()};
+  });
+  state_.Complete(released);
+}
+
+void Chunk::NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
+                     Released& released) {
   absl::MutexLock lock(&mu_);
-  state_.NotifyAt(updates, worker_incarnation, std::move(latch), released);
+  state_.NotifyAt(updates, std::move(latch), released);
+}
+
+void Chunk::Hold(const ChunkUpdater& updater, int64_t updates,
+                 Released& released) {
+  absl::MutexLock lock(&mu_);
+  state_.Hold(updates);
+  CompleteIfDue(updater, released);
+}
+
+int64_t Chunk::HoldNow() {
+  absl::MutexLock lock(&mu_);
+  state_.Hold(state_.updates());
+  return state_.updates();
+}
+
+void Chunk::GoOnAt(int64_t updates, Released& released) {
+  absl::MutexLock lock(&mu_);
+  if (!state_.GoOnAt(updates, released)) return;
+  previous_ = ArrayRef();
+  sum_.Clear();
 }
 
 void Chunk::SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,
@@ -79,9 +106,13 @@ int64_t Chunk::updates() const {
   return state_.updates();
 }
 
-ChunkContents Chunk::Value() const {
+ChunkContents Chunk::Value(int64_t min_updates) const {
   absl::MutexLock lock(&mu_);
-  return {.updates = state_.updates(), .value = arrays_.value};
+  const int64_t updates = state_.updates();
+  if (previous_ && updates > min_updates) {
+    return {.updates = updates - 1, .value = previous_};
+  }
+  return {.updates = updates, .value = arrays_.value};
 }
 
 ChunkContents Chunk::Snapshot() const {
@@ -111,13 +142,6 @@ void Chunk::Update(const ChunkUpdater& updater, NextRun next_run) {
     done += run.count;
   }
   arrays_.value = std::move(next);
-}
-
-void Chunk::UpdateWithMean(const ChunkUpdater& updater) {
-  const ArrayRef mean = sum_.TakeMean();
-  Update(updater, [&mean](size_t) -> ElementRuns::Run {
-    return {reinterpret_cast<const std::byte*>(mean.data()), mean.size()};
-  });
 }
 
 void Chunk::MakeSlotsUnique(ArrayPool& pool) {

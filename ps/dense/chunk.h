@@ -45,7 +45,11 @@ struct ChunkUpdater {
 // to: the update goes to another array, which takes its place. Thread-safe.
 //
 // A chunk is trained either asynchronously, with Apply(), or synchronously,
-// with the other functions: see StepState.
+// with the other functions: see StepState. In the latter case it keeps the
+// values before its last update until the first gradient of the step after it
+// comes. That gradient's worker had this step's values of all chunks and
+// tables, so nobody will need older ones. Until then another chunk may lack a
+// gradient of the older step, which a worker that has just come can compute.
 class Chunk {
  public:
   Chunk(ChunkContents contents, StepState::Origin origin);
@@ -67,9 +71,18 @@ class Chunk {
                               std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  void NotifyAt(int64_t updates, uint64_t worker_incarnation,
-                std::shared_ptr<Latch> latch, Released& released)
+  void NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
+                Released& released) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Lets the chunk have no more than `updates` updates, until another Hold().
+  // Makes the update that an earlier Hold() kept from being made.
+  void Hold(const ChunkUpdater& updater, int64_t updates, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Lets the chunk have no more updates than it has, and returns how many.
+  int64_t HoldNow() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Goes on at `updates` if the chunk was restored and is behind.
+  void GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Writes the chunk's contents at exactly `updates` to `*out`, then counts
   // `latch` down.
@@ -82,8 +95,9 @@ class Chunk {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   int64_t updates() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns the contents without the slots.
-  ChunkContents Value() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns, without the slots, the oldest contents that the chunk has of those
+  // that have had `min_updates`; if it has none, those of now.
+  ChunkContents Value(int64_t min_updates) const ABSL_LOCKS_EXCLUDED(mu_);
   ChunkContents Snapshot() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -92,7 +106,8 @@ class Chunk {
 
   void Update(const ChunkUpdater& updater, NextRun next_run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void UpdateWithMean(const ChunkUpdater& updater)
+  // Makes the step's update if it is due.
+  void CompleteIfDue(const ChunkUpdater& updater, Released& released)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void MakeSlotsUnique(ArrayPool& pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -100,6 +115,8 @@ class Chunk {
   mutable absl::Mutex mu_;
   // The contents, except `updates`, which `state_` has.
   ChunkContents arrays_ ABSL_GUARDED_BY(mu_);
+  // The value before the last update; null if it is not kept.
+  ArrayRef previous_ ABSL_GUARDED_BY(mu_);
   StepState state_ ABSL_GUARDED_BY(mu_);
   StepSum sum_ ABSL_GUARDED_BY(mu_);
 };

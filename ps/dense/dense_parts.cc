@@ -123,9 +123,8 @@ absl::Status DenseParts::CheckFinite(
       absl::StrCat(place.first_element + *element));
 }
 
-// A range is of one part.
-ChunkUpdater DenseParts::UpdaterOf(const PartLayout::ChunkRange& range) const {
-  return {.optimizer = optimizers_.of(layout_.chunks()[range.first].part),
+ChunkUpdater DenseParts::UpdaterOf(size_t chunk) const {
+  return {.optimizer = optimizers_.of(layout_.chunks()[chunk].part),
           .pool = *pool_,
           .replicas_to_aggregate = rules_.replicas_to_aggregate};
 }
@@ -144,7 +143,8 @@ UpdateBounds DenseParts::Apply(const Gradients& gradients) {
   for (size_t i = 0; i < gradients.ranges.size(); ++i) {
     GradientReader gradient(gradients.of_ranges[i]);
     const PartLayout::ChunkRange& range = gradients.ranges[i];
-    const ChunkUpdater updater = UpdaterOf(range);
+    // A range is of one part.
+    const ChunkUpdater updater = UpdaterOf(range.first);
     for (size_t chunk = range.first; chunk < range.last; ++chunk) {
       updates.Include(chunks_[chunk]->Apply(updater, gradient));
     }
@@ -172,7 +172,8 @@ StepEntries DenseParts::Contribute(const StepPush& push,
   for (size_t i = 0; i < gradients.ranges.size(); ++i) {
     GradientReader gradient(gradients.of_ranges[i]);
     const PartLayout::ChunkRange& range = gradients.ranges[i];
-    const ChunkUpdater updater = UpdaterOf(range);
+    // A range is of one part.
+    const ChunkUpdater updater = UpdaterOf(range.first);
     for (size_t chunk = range.first; chunk < range.last; ++chunk) {
       entries.Include(
           chunks_[chunk]->Contribute(updater, push, gradient, latch, released));
@@ -182,13 +183,30 @@ StepEntries DenseParts::Contribute(const StepPush& push,
 }
 
 void DenseParts::NotifyAt(const Ranges& ranges, int64_t updates,
-                          uint64_t worker_incarnation,
                           const std::shared_ptr<Latch>& latch,
                           Released& released) {
   for (const PartLayout::ChunkRange& range : ranges) {
     for (size_t chunk = range.first; chunk < range.last; ++chunk) {
-      chunks_[chunk]->NotifyAt(updates, worker_incarnation, latch, released);
+      chunks_[chunk]->NotifyAt(updates, latch, released);
     }
+  }
+}
+
+void DenseParts::HoldNow(UpdateBounds& updates) {
+  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
+    updates.Include(chunk->HoldNow());
+  }
+}
+
+void DenseParts::Hold(int64_t updates, Released& released) {
+  for (size_t i = 0; i < chunks_.size(); ++i) {
+    chunks_[i]->Hold(UpdaterOf(i), updates, released);
+  }
+}
+
+void DenseParts::GoOnAt(int64_t updates, Released& released) {
+  for (const std::unique_ptr<Chunk>& chunk : chunks_) {
+    chunk->GoOnAt(updates, released);
   }
 }
 
@@ -228,12 +246,13 @@ UpdateBounds DenseParts::Updates(const Ranges& ranges) const {
 }
 
 DenseParts::Pulled DenseParts::Pull(const Ranges& ranges,
-                                    job::Encoding encoding) const {
+                                    job::Encoding encoding,
+                                    int64_t min_updates) const {
   Pulled pulled;
   pulled.payloads.reserve(Chunks(ranges));
   for (const PartLayout::ChunkRange& range : ranges) {
     for (size_t chunk = range.first; chunk < range.last; ++chunk) {
-      ChunkContents contents = chunks_[chunk]->Value();
+      ChunkContents contents = chunks_[chunk]->Value(min_updates);
       pulled.updates.Include(contents.updates);
       pulled.payloads.push_back(encoding == job::FLOAT32
                                     ? ReferTo(std::move(contents.value))

@@ -65,8 +65,11 @@ class DenseParts {
                          const std::shared_ptr<Latch>& latch,
                          Released& released);
   void NotifyAt(const Ranges& ranges, int64_t updates,
-                uint64_t worker_incarnation,
                 const std::shared_ptr<Latch>& latch, Released& released);
+  // These three are for all chunks.
+  void HoldNow(UpdateBounds& updates);
+  void Hold(int64_t updates, Released& released);
+  void GoOnAt(int64_t updates, Released& released);
   void Abandon(const absl::Status& status, Released& released);
 
   //   InvalidArgument  a range is wrong, or the ranges hold more than 48 MiB.
@@ -74,13 +77,15 @@ class DenseParts {
   static size_t Chunks(const Ranges& ranges);
   UpdateBounds Updates(const Ranges& ranges) const;
 
-  // The values of the ranges, in order: as float32, references to the chunks'
-  // arrays, which no longer change; in another encoding, copies.
+  // The oldest values of the ranges, in order, that have had `min_updates`
+  // (Chunk::Value()): as float32, references to the chunks' arrays, which no
+  // longer change; in another encoding, copies.
   struct Pulled {
     std::vector<PayloadRef> payloads;
     UpdateBounds updates;
   };
-  Pulled Pull(const Ranges& ranges, job::Encoding encoding) const;
+  Pulled Pull(const Ranges& ranges, job::Encoding encoding,
+              int64_t min_updates) const;
 
   // The chunks; a chunk's index is its number in the layout.
   const std::vector<std::unique_ptr<Chunk>>& chunks() const { return chunks_; }
@@ -92,7 +97,7 @@ class DenseParts {
  private:
   DenseParts(PartLayout layout, PartOptimizers optimizers,
              const TrainingRules& rules);
-  ChunkUpdater UpdaterOf(const PartLayout::ChunkRange& range) const;
+  ChunkUpdater UpdaterOf(size_t chunk) const;
   absl::Status AddChunk(const PartLayout::Chunk& place, Fill fill);
   absl::Status CheckFinite(const ReceivedGradient& gradient,
                            const PartLayout::ChunkRange& range) const;

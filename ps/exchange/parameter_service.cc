@@ -34,6 +34,12 @@ grpc::Status ParameterService::Snapshot(grpc::ServerContext* context,
   return Answer(server_.Snapshot(*request, is_cancelled), response);
 }
 
+grpc::Status ParameterService::PrepareSnapshot(
+    grpc::ServerContext*, const wire::PrepareSnapshotRequest* request,
+    wire::PrepareSnapshotResponse* response) {
+  return Answer(server_.PrepareSnapshot(*request), response);
+}
+
 void ParameterService::AcceptOn(grpc::ServerCompletionQueue& queue) {
   {
     absl::MutexLock lock(&mu_);

@@ -35,6 +35,9 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
   grpc::Status Snapshot(grpc::ServerContext*,
                         const wire::SnapshotRequest* request,
                         wire::SnapshotResponse* response) override;
+  grpc::Status PrepareSnapshot(
+      grpc::ServerContext*, const wire::PrepareSnapshotRequest* request,
+      wire::PrepareSnapshotResponse* response) override;
 
   grpc::Service& service() override { return *this; }
   void AcceptOn(grpc::ServerCompletionQueue& queue) override

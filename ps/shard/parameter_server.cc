@@ -18,10 +18,6 @@ namespace {
 // The chief has resent a Load that is still running.
 constexpr absl::Duration kLoadWait = absl::Minutes(10);
 
-// For the update at which a synchronous snapshot is to be taken: the workers
-// may be at the step before it.
-constexpr absl::Duration kCutWait = absl::Minutes(1);
-
 // The same variables, wherever their values came from.
 bool IsSameShard(wire::LoadRequest a, wire::LoadRequest b) {
   a.clear_checkpoint();
@@ -68,7 +64,10 @@ wire::LoadResponse SizesOf(const ParameterShard& table) {
 
 ParameterServer::ParameterServer(Options options, Clock& clock,
                                  PsMetrics& metrics)
-    : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
+    : options_(std::move(options)),
+      clock_(clock),
+      metrics_(metrics),
+      cut_hold_(clock) {}
 
 ParameterServer::~ParameterServer() {
   std::shared_ptr<Shard> shard;
@@ -149,7 +148,41 @@ void ParameterServer::EndLoad(std::shared_ptr<Shard> loaded) {
   metrics_.row_bytes.Set(loaded == nullptr ? 0 : loaded->table->row_bytes());
   absl::MutexLock lock(&mu_);
   loading_ = false;
+  // Nothing waits for what is loaded.
+  if (loaded != nullptr && loaded->order.run_id() == told_run_) {
+    loaded->table->GoOnAt(told_steps_);
+  }
   shard_ = std::move(loaded);
+}
+
+absl::StatusOr<wire::PrepareSnapshotResponse> ParameterServer::PrepareSnapshot(
+    const wire::PrepareSnapshotRequest& request) {
+  const absl::StatusOr<std::shared_ptr<Shard>> shard =
+      ShardOf(request.run_id());
+  if (!shard.ok()) {
+    return absl::FailedPreconditionError(shard.status().message());
+  }
+  ASSIGN_OR_RETURN(const UpdateBounds updates,
+                   cut_hold_.Hold(std::shared_ptr<ParameterShard>(
+                       *shard, (*shard)->table.get())),
+                   _ << options_.task);
+  wire::PrepareSnapshotResponse response;
+  response.set_min_updates(updates.min);
+  response.set_max_updates(updates.max);
+  return response;
+}
+
+void ParameterServer::GoOnAt(absl::string_view run_id, int64_t steps) {
+  std::shared_ptr<Shard> shard;
+  {
+    absl::MutexLock lock(&mu_);
+    told_run_ = std::string(run_id);
+    told_steps_ = steps;
+    shard = shard_;
+  }
+  if (shard != nullptr && shard->order.run_id() == run_id) {
+    shard->table->GoOnAt(steps);
+  }
 }
 
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
@@ -184,6 +217,15 @@ absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<ShardSnapshot> ParameterServer::TakeSnapshot(
+    ParameterShard& table, const wire::SnapshotRequest& request,
+    const std::function<bool()>& is_cancelled) const {
+  if (!request.has_at_updates()) return table.TakeSnapshot();
+  ASSIGN_OR_RETURN(const std::unique_ptr<StepSnapshot> snapshot,
+                   table.BeginSnapshotAt(request.at_updates()));
+  return snapshot->Wait(clock_, is_cancelled);
+}
+
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
     const wire::SnapshotRequest& request,
     const std::function<bool()>& is_cancelled) {
@@ -194,10 +236,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   }
   ParameterShard& table = *(*shard)->table;
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
-                   request.has_at_updates()
-                       ? table.TakeSnapshotAt(request.at_updates(), clock_,
-                                              kCutWait, is_cancelled)
-                       : table.TakeSnapshot(),
+                   TakeSnapshot(table, request, is_cancelled),
                    _ << options_.task);
   ASSIGN_OR_RETURN(
       const durable::CheckpointFile file,
@@ -226,14 +265,13 @@ void ParameterServer::Execute(const ReceivedMessage& request, size_t operation,
           worker, order.push(), payloads,
           CountedPush(*shard, BytesOf(payloads), std::move(done)));
     case wire::Operation::kPull:
-      return table.Pull(worker, order.pull(),
-                        CountedPull(*shard, std::move(done)));
+      return table.Pull(order.pull(), CountedPull(*shard, std::move(done)));
     case wire::Operation::kRowPush:
       table.PushRows(worker, order.row_push(), payloads,
                      CountedPush(*shard, BytesOf(payloads), std::move(done)));
       return metrics_.row_bytes.Set(table.row_bytes());
     case wire::Operation::kRowPull:
-      table.PullRows(worker, order.row_pull(), payloads,
+      table.PullRows(order.row_pull(), payloads,
                      CountedPull(*shard, std::move(done)));
       return metrics_.row_bytes.Set(table.row_bytes());
     case wire::Operation::KIND_NOT_SET:

@@ -11,12 +11,14 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
+#include "ps/shard/cut_hold.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/ps_metrics.h"
 #include "ps/shard/shard_snapshot.h"
@@ -49,13 +51,21 @@ class ParameterServer {
   // Writes the snapshot. One at a time:
   //   Unavailable      another one is being written.
   //   InvalidArgument  the file's name is not plain.
-  // In synchronous training it waits for the update:
-  //   Unavailable      it takes too long.
+  // In synchronous training it waits for the update, without a limit:
   //   Cancelled        `is_cancelled`, which is asked now and then.
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
       const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled = [] { return false; })
       ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Holds the shard for CutHold::kLimit, or until Snapshot().
+  absl::StatusOr<wire::PrepareSnapshotResponse> PrepareSnapshot(
+      const wire::PrepareSnapshotRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Notes that the cluster has completed `steps` steps of `run_id`: variables
+  // of the run that were restored, or will be, and are behind go on there
+  // (synchronous training).
+  void GoOnAt(absl::string_view run_id, int64_t steps) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Carries out one operation of a message. Keeps no reference to the request
   // after it returns. `done` is called before that, or later if the operation
@@ -90,6 +100,9 @@ class ParameterServer {
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status BeginSnapshot(const std::string& file_name)
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<ShardSnapshot> TakeSnapshot(
+      ParameterShard& table, const wire::SnapshotRequest& request,
+      const std::function<bool()>& is_cancelled) const;
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
       const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled);
@@ -105,12 +118,16 @@ class ParameterServer {
   const Options options_;
   Clock& clock_;
   PsMetrics& metrics_;
+  CutHold cut_hold_;
 
   mutable absl::Mutex mu_;
   bool loading_ ABSL_GUARDED_BY(mu_) = false;
   // The shard; null while there are no variables. Requests in progress keep a
   // reference to the shard they began with.
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mu_);
+  // What GoOnAt() was last told.
+  std::string told_run_ ABSL_GUARDED_BY(mu_);
+  int64_t told_steps_ ABSL_GUARDED_BY(mu_) = 0;
   // The snapshot's file that is being written; empty if there is none.
   std::string snapshot_file_ ABSL_GUARDED_BY(mu_);
 };

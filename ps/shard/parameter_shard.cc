@@ -1,5 +1,6 @@
 #include "ps/shard/parameter_shard.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,7 +11,7 @@
 namespace parasol {
 namespace {
 
-// A restored shard goes to whatever step it is told of, and counts on.
+// Far from where counting would overflow.
 constexpr int64_t kMaxUpdates = int64_t{1} << 62;
 
 OperationResult ResultOf(const UpdateBounds& updates) {
@@ -61,8 +62,7 @@ void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
     return done(ApplyOnce(worker_incarnation, push.sequence(),
                           [&] { return dense_->Apply(*gradients); }));
   }
-  const absl::StatusOr<StepPush> step =
-      CheckStep(worker_incarnation, push.sync());
+  const absl::StatusOr<StepPush> step = CheckStep(push.sync());
   if (!step.ok()) return done(step.status());
   const DenseParts::Ranges& ranges = gradients->ranges;
   const absl::Status not_ahead = dense_->CheckNotAhead(ranges, step->step);
@@ -75,8 +75,7 @@ void ParameterShard::Push(uint64_t worker_incarnation, const wire::Push& push,
       [this, ranges] { return dense_->Updates(ranges); }, std::move(done));
 }
 
-void ParameterShard::Pull(uint64_t worker_incarnation, const wire::Pull& pull,
-                          OperationDone done) {
+void ParameterShard::Pull(const wire::Pull& pull, OperationDone done) {
   const absl::Status wait = CheckWait(pull.min_updates());
   if (!wait.ok()) return done(wait);
   const absl::StatusOr<job::Encoding> encoding = EncodingOf(pull.encoding());
@@ -84,20 +83,20 @@ void ParameterShard::Pull(uint64_t worker_incarnation, const wire::Pull& pull,
   absl::StatusOr<DenseParts::Ranges> ranges = dense_->Resolve(pull);
   if (!ranges.ok()) return done(ranges.status());
   if (pull.min_updates() == 0) {
-    return done(ResultOf(dense_->Pull(*ranges, *encoding)));
+    return done(ResultOf(dense_->Pull(*ranges, *encoding, 0)));
   }
   const size_t chunks = DenseParts::Chunks(*ranges);
   const auto latch = std::make_shared<Latch>(
       chunks, [this, ranges = *ranges, encoding = *encoding,
+               min_updates = pull.min_updates(),
                done = std::move(done)](const Latch::Outcome& outcome) {
         if (!outcome.status.ok()) return done(outcome.status);
-        done(OperationResult{.read = [this, ranges, encoding] {
-          return ResultOf(dense_->Pull(ranges, encoding));
+        done(OperationResult{.read = [this, ranges, encoding, min_updates] {
+          return ResultOf(dense_->Pull(ranges, encoding, min_updates));
         }});
       });
   Released released;
-  dense_->NotifyAt(*ranges, pull.min_updates(), worker_incarnation, latch,
-                   released);
+  dense_->NotifyAt(*ranges, pull.min_updates(), latch, released);
 }
 
 void ParameterShard::PushRows(uint64_t worker_incarnation,
@@ -115,8 +114,7 @@ void ParameterShard::PushRows(uint64_t worker_incarnation,
     return done(ApplyOnce(worker_incarnation, push.sequence(),
                           [&] { return (*table)->Apply(*gradients); }));
   }
-  const absl::StatusOr<StepPush> step =
-      CheckStep(worker_incarnation, push.sync());
+  const absl::StatusOr<StepPush> step = CheckStep(push.sync());
   if (!step.ok()) return done(step.status());
   const absl::Status not_ahead = (*table)->CheckNotAhead(step->step);
   if (!not_ahead.ok()) return done(not_ahead);
@@ -128,8 +126,7 @@ void ParameterShard::PushRows(uint64_t worker_incarnation,
       [table = *table] { return table->updates(); }, std::move(done));
 }
 
-void ParameterShard::PullRows(uint64_t worker_incarnation,
-                              const wire::RowPull& pull,
+void ParameterShard::PullRows(const wire::RowPull& pull,
                               absl::Span<const PayloadView> payloads,
                               OperationDone done) {
   const absl::Status wait = CheckWait(pull.min_updates());
@@ -141,20 +138,21 @@ void ParameterShard::PullRows(uint64_t worker_incarnation,
   absl::StatusOr<ReceivedRows> ids = (*table)->Parse(pull, payloads);
   if (!ids.ok()) return done(ids.status());
   if (pull.min_updates() == 0) {
-    return done(ResultOf((*table)->Pull(*ids, *encoding)));
+    return done(ResultOf((*table)->Pull(*ids, *encoding, 0)));
   }
   ids->KeepIds();
   const auto latch = std::make_shared<Latch>(
       1, [table = *table, encoding = *encoding,
           ids = std::make_shared<const ReceivedRows>(*std::move(ids)),
+          min_updates = pull.min_updates(),
           done = std::move(done)](const Latch::Outcome& outcome) {
         if (!outcome.status.ok()) return done(outcome.status);
-        done(OperationResult{.read = [table, encoding, ids] {
-          return ResultOf(table->Pull(*ids, encoding));
+        done(OperationResult{.read = [table, encoding, ids, min_updates] {
+          return ResultOf(table->Pull(*ids, encoding, min_updates));
         }});
       });
   Released released;
-  (*table)->NotifyAt(pull.min_updates(), worker_incarnation, latch, released);
+  (*table)->NotifyAt(pull.min_updates(), latch, released);
 }
 
 absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
@@ -208,16 +206,14 @@ absl::Status ParameterShard::CheckMode(bool is_synchronous) const {
 }
 
 absl::StatusOr<StepPush> ParameterShard::CheckStep(
-    uint64_t worker_incarnation, const wire::SyncStep& step) const {
+    const wire::SyncStep& step) const {
   if (step.step() < 0 || step.step() > kMaxUpdates || step.replica() < 0 ||
       step.replica() >= sync_->total_replicas()) {
     return absl::InvalidArgumentError(
         absl::StrCat("step ", step.step(), " of replica ", step.replica(),
                      ": there are ", sync_->total_replicas(), " replicas"));
   }
-  return StepPush{.step = step.step(),
-                  .replica = step.replica(),
-                  .worker_incarnation = worker_incarnation};
+  return StepPush{.step = step.step(), .replica = step.replica()};
 }
 
 absl::Status ParameterShard::CheckWait(int64_t min_updates) const {
@@ -257,15 +253,51 @@ ShardSnapshot ParameterShard::TakeSnapshot() {
   return snapshot;
 }
 
-absl::StatusOr<ShardSnapshot> ParameterShard::TakeSnapshotAt(
-    int64_t updates, Clock& clock, absl::Duration limit,
-    const std::function<bool()>& is_cancelled) {
+absl::StatusOr<UpdateBounds> ParameterShard::Hold() {
+  if (!sync_.has_value()) {
+    return absl::FailedPreconditionError(
+        "a cut at one step, but the job is asynchronous");
+  }
+  UpdateBounds updates;
+  dense_->HoldNow(updates);
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    updates.Include(table->HoldNow());
+  }
+  // Nothing is past the largest number of updates: all may have as many.
+  HoldAt(updates.max);
+  // A shard without parts and tables has had any number.
+  updates.min = std::min(updates.min, updates.max);
+  return updates;
+}
+
+void ParameterShard::EndHold() { HoldAt(INT64_MAX); }
+
+void ParameterShard::HoldAt(int64_t updates) {
+  Released released;
+  dense_->Hold(updates, released);
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    table->Hold(updates, released);
+  }
+}
+
+void ParameterShard::GoOnAt(int64_t updates) {
+  if (!sync_.has_value()) return;
+  Released released;
+  dense_->GoOnAt(updates, released);
+  for (const std::unique_ptr<SparseTable>& table : tables_) {
+    table->GoOnAt(updates, released);
+  }
+}
+
+absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
+    int64_t updates) {
   if (!sync_.has_value()) {
     return absl::FailedPreconditionError(absl::StrCat(
         "a snapshot at ", updates, " updates, but the job is asynchronous"));
   }
-  return StepSnapshot(*dense_, tables_, updates)
-      .Wait(clock, limit, is_cancelled);
+  auto snapshot = std::make_unique<StepSnapshot>(*dense_, tables_, updates);
+  EndHold();
+  return snapshot;
 }
 
 void ParameterShard::Abandon(const absl::Status& status) {

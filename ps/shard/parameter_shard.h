@@ -52,30 +52,34 @@ class ParameterShard {
   void Push(uint64_t worker_incarnation, const wire::Push& push,
             absl::Span<const PayloadView> payloads, OperationDone done)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  void Pull(uint64_t worker_incarnation, const wire::Pull& pull,
-            OperationDone done);
+  void Pull(const wire::Pull& pull, OperationDone done);
   void PushRows(uint64_t worker_incarnation, const wire::RowPush& push,
                 absl::Span<const PayloadView> payloads, OperationDone done)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
-  void PullRows(uint64_t worker_incarnation, const wire::RowPull& pull,
+  void PullRows(const wire::RowPull& pull,
                 absl::Span<const PayloadView> payloads, OperationDone done);
 
   // Waits for the pushes that are being applied, then holds up others while it
   // copies references to the arrays and blocks.
   ShardSnapshot TakeSnapshot() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
-  // Returns the state of every chunk and table after exactly `updates` updates;
-  // synchronous training only. One call at a time.
-  //   Aborted             a chunk or table has had more already; the message
-  //                       names it.
-  //   Unavailable         not reached within `limit`; the message names a chunk
-  //                       or table that is behind.
+  // Returns the numbers of updates of the chunks and tables, and lets none have
+  // more than the largest of them until EndHold() or BeginSnapshotAt().
   //   FailedPrecondition  pushes are asynchronous.
-  //   Cancelled          `is_cancelled` returned true; it is asked now and
-  //                      then.
-  absl::StatusOr<ShardSnapshot> TakeSnapshotAt(
-      int64_t updates, Clock& clock, absl::Duration limit,
-      const std::function<bool()>& is_cancelled = [] { return false; });
+  absl::StatusOr<UpdateBounds> Hold();
+  // Makes the updates that a hold has put off. May be called without a hold.
+  void EndHold();
+
+  // Lets chunks and tables that were restored, and have had fewer updates, go
+  // on at `updates`: the cluster has completed that many steps.
+  void GoOnAt(int64_t updates);
+
+  // Begins to capture the state of every chunk and table after exactly
+  // `updates` updates; synchronous training only. Ends a hold. The shard must
+  // outlive the snapshot. One at a time.
+  //   FailedPrecondition  pushes are asynchronous.
+  absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(
+      int64_t updates);
 
   // Ends all waits, and those to come, with `status`. Call it before the table
   // is replaced: a callback may hold a reference to the table's owner.
@@ -99,11 +103,11 @@ class ParameterShard {
                       std::function<UpdateBounds()> updates, OperationDone done)
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
-  absl::StatusOr<StepPush> CheckStep(uint64_t worker_incarnation,
-                                     const wire::SyncStep& step) const;
+  absl::StatusOr<StepPush> CheckStep(const wire::SyncStep& step) const;
   absl::Status CheckMode(bool is_synchronous) const;
   absl::Status CheckWait(int64_t min_updates) const;
   absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
+  void HoldAt(int64_t updates);
 
   const std::unique_ptr<DenseParts> dense_;
   const std::vector<std::unique_ptr<SparseTable>> tables_;

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
 
 constexpr absl::Duration kCancelPoll = absl::Milliseconds(100);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 absl::Status InFrontOf(const std::string& name, const absl::Status& status) {
   RETURN_IF_ERROR(status) << name;
@@ -78,23 +80,30 @@ StepSnapshot::~StepSnapshot() {
   }
 }
 
+bool StepSnapshot::IsDone() const {
+  absl::MutexLock lock(&captured_->mu);
+  return captured_->done.has_value();
+}
+
 absl::StatusOr<ShardSnapshot> StepSnapshot::Wait(
-    Clock& clock, absl::Duration limit,
-    const std::function<bool()>& is_cancelled) {
-  const absl::Time end = clock.Now() + limit;
+    Clock& clock, const std::function<bool()>& is_cancelled) {
+  const absl::Time start = clock.Now();
   {
     absl::MutexLock lock(&captured_->mu);
     const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(captured_->mu) {
       return captured_->done.has_value();
     };
     while (!clock.AwaitWithTimeout(captured_->mu, absl::Condition(&is_done),
-                                   std::min(kCancelPoll, end - clock.Now()))) {
+                                   kCancelPoll)) {
       if (is_cancelled()) {
-        return absl::CancelledError(absl::StrCat(
-            "the snapshot at ", updates_,
-            " updates was cancelled: the chief no longer waits for it"));
+        return absl::CancelledError(
+            absl::StrCat("the snapshot at ", updates_,
+                         " updates was cancelled: ", Awaited()));
       }
-      if (clock.Now() >= end) return NotYet();
+      if (clock.Now() - start >= kLogInterval) {
+        LOG_EVERY(INFO, kLogInterval) << "waiting for a snapshot at "
+                                      << updates_ << " updates: " << Awaited();
+      }
     }
     RETURN_IF_ERROR(*captured_->done);
   }
@@ -120,24 +129,21 @@ std::string StepSnapshot::ChunkName(size_t chunk) const {
                       "\" at element ", place.first_element);
 }
 
-absl::Status StepSnapshot::NotYet() const {
-  const auto waits_for = [this](const std::string& name, int64_t had) {
-    return absl::UnavailableError(
-        absl::StrCat(name, " has had ", had, " of the ", updates_,
-                     " updates that the snapshot waits for"));
+std::string StepSnapshot::Awaited() const {
+  const auto has_had = [](const std::string& name, int64_t updates) {
+    return absl::StrCat(name, " has had ", updates);
   };
   for (size_t i = 0; i < dense_.chunks().size(); ++i) {
     const int64_t had = dense_.chunks()[i]->updates();
-    if (had < updates_) return waits_for(ChunkName(i), had);
+    if (had < updates_) return has_had(ChunkName(i), had);
   }
   for (const std::unique_ptr<SparseTable>& table : tables_) {
     const int64_t had = table->updates().min;
     if (had < updates_) {
-      return waits_for(absl::StrCat("table \"", table->name(), "\""), had);
+      return has_had(absl::StrCat("table \"", table->name(), "\""), had);
     }
   }
-  return absl::UnavailableError(
-      "the snapshot was complete only after its time limit; repeat it");
+  return "all have had them by now";
 }
 
 }  // namespace parasol

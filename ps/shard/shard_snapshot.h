@@ -59,13 +59,15 @@ class StepSnapshot {
   StepSnapshot(const StepSnapshot&) = delete;
   StepSnapshot& operator=(const StepSnapshot&) = delete;
 
-  // Returns the snapshot, without dedup windows. Call it once.
-  //   Aborted      a chunk or table has had more updates already; the message
-  //                names it.
-  //   Unavailable  not reached within `limit`; the message names a chunk or
-  //                table that is behind.
-  //   Cancelled    `is_cancelled` returned true; it is asked now and then.
-  absl::StatusOr<ShardSnapshot> Wait(Clock& clock, absl::Duration limit,
+  // Returns true if Wait() would not wait.
+  bool IsDone() const;
+  // Returns the snapshot, without dedup windows. Waits for as long as the
+  // caller does; the log names what it waits for. Call it once.
+  //   Aborted    a chunk or table has had more updates already; the message
+  //              names it.
+  //   Cancelled  `is_cancelled` returned true; it is asked now and then.
+  // and the status with which the shard was abandoned.
+  absl::StatusOr<ShardSnapshot> Wait(Clock& clock,
                                      const std::function<bool()>& is_cancelled);
 
  private:
@@ -82,7 +84,8 @@ class StepSnapshot {
   // Returns the latch of the chunk or table called `name`.
   std::shared_ptr<Latch> LatchFor(std::string name) const;
   std::string ChunkName(size_t chunk) const;
-  absl::Status NotYet() const;
+  // Names a chunk or table that has not had the updates yet.
+  std::string Awaited() const;
 
   DenseParts& dense_;
   const SparseTables tables_;

@@ -96,15 +96,18 @@ class Shard {
     return pushed;
   }
 
-  PendingResult Pull(int64_t min_updates, uint64_t worker = kWorker) {
+  PendingResult Pull(int64_t min_updates) {
     PendingResult pulled;
     wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
     pull.set_min_updates(min_updates);
-    table_->Pull(worker, pull, pulled.Done());
+    table_->Pull(pull, pulled.Done());
     return pulled;
   }
 
-  std::vector<float> Values() { return FloatsOf(Pull(0).Get()->payloads); }
+  // Those of now, not of the step before.
+  std::vector<float> Values() {
+    return FloatsOf(Pull(Updates()).Get()->payloads);
+  }
 
   PendingResult PullRows(const std::vector<uint64_t>& rows,
                          int64_t min_updates = 0) {
@@ -113,12 +116,16 @@ class Shard {
     pull.set_rows(rows.size());
     pull.set_min_updates(min_updates);
     const std::string ids = BytesOf(rows);
-    table_->PullRows(kWorker, pull, {{ViewOf(ids)}}, pulled.Done());
+    table_->PullRows(pull, {{ViewOf(ids)}}, pulled.Done());
     return pulled;
   }
 
   std::vector<float> Rows(const std::vector<uint64_t>& rows) {
-    return FloatsOf(PullRows(rows).Get()->payloads);
+    return FloatsOf(PullRows(rows, Updates()).Get()->payloads);
+  }
+
+  int64_t Updates() {
+    return table_->TakeSnapshot().chunks[0].contents.updates;
   }
 
  private:
@@ -141,6 +148,16 @@ Gradient OfWorker(int w) {
 
 auto IsNear(std::vector<float> want) {
   return Pointwise(FloatNear(1e-6), std::move(want));
+}
+
+// Pushes the gradient of v0 or v1 alone.
+void PushVariable(Shard& shard, int64_t step, int replica, int variable,
+                  float gradient) {
+  wire::Push push = MakePush(0, {MakeRange(variable, 0, 1)});
+  push.mutable_sync()->set_step(step);
+  push.mutable_sync()->set_replica(replica);
+  const std::string bytes = Floats(1, gradient);
+  shard.table().Push(kWorker, push, {{ViewOf(bytes)}}, PendingResult().Done());
 }
 
 TEST(SynchronousTableTest, TwoWorkersMakeASpecStepTogether) {
@@ -277,7 +294,7 @@ TEST(SynchronousTableTest, RequestsToTablesAreChecked) {
   wire::RowPull pull;
   pull.set_rows(UINT32_MAX);
   PendingResult result;
-  shard.table().PullRows(kWorker, pull, {{ViewOf(ids)}}, result.Done());
+  shard.table().PullRows(pull, {{ViewOf(ids)}}, result.Done());
   EXPECT_THAT(result.Get().status(),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
@@ -296,49 +313,90 @@ TEST(SynchronousTableTest, AbandoningEndsEveryWait) {
   }
 }
 
+absl::StatusOr<ShardSnapshot> TakeSnapshotAt(
+    Shard& shard, int64_t updates,
+    std::function<bool()> is_cancelled = [] { return false; }) {
+  auto snapshot = shard.table().BeginSnapshotAt(updates);
+  if (!snapshot.ok()) return snapshot.status();
+  return (*snapshot)->Wait(Clock::Real(), is_cancelled);
+}
+
 TEST(SynchronousTableTest, ACutIsTakenAtExactlyItsUpdates) {
   Shard shard(1, 1);
   shard.Push(0, 0, {.v0 = 1});
-  std::optional<absl::StatusOr<ShardSnapshot>> snapshot;
-  {
-    std::jthread chief([&] {
-      snapshot =
-          shard.table().TakeSnapshotAt(3, Clock::Real(), absl::Minutes(1));
-    });
-    for (int step = 1; step < 6; ++step) {
-      shard.Push(step, 0, {.v0 = 1, .rows = {1}, .of_rows = {.5f}});
-    }
+  const auto snapshot = *shard.table().BeginSnapshotAt(3);
+  for (int step = 1; step < 6; ++step) {
+    EXPECT_EQ(snapshot->IsDone(), step >= 3);
+    shard.Push(step, 0, {.v0 = 1, .rows = {1}, .of_rows = {.5f}});
   }
-  // Armed before or after the third update.
-  if (!snapshot->ok()) {
-    EXPECT_THAT(snapshot->status(), StatusIs(absl::StatusCode::kAborted));
-    return;
-  }
-  EXPECT_EQ((*snapshot)->chunks[0].contents.updates, 3);
-  EXPECT_THAT((*snapshot)->chunks[0].contents.value.span(), ElementsAre(-6));
-  EXPECT_EQ((*snapshot)->tables[0].updates(), 3);
+  auto cut = snapshot->Wait(Clock::Real(), [] { return false; });
+  ASSERT_OK(cut);
+  EXPECT_EQ(cut->chunks[0].contents.updates, 3);
+  EXPECT_THAT(cut->chunks[0].contents.value.span(), ElementsAre(-6));
+  EXPECT_EQ(cut->tables[0].updates(), 3);
 }
 
 TEST(SynchronousTableTest, ACutNamesWhatIsPastItOrNotYetThere) {
   Shard shard(1, 1);
   shard.Push(0, 0, {.v0 = 1});
-  EXPECT_OK(
-      shard.table().TakeSnapshotAt(1, Clock::Real(), absl::ZeroDuration()));
-  EXPECT_THAT(shard.table()
-                  .TakeSnapshotAt(0, Clock::Real(), absl::ZeroDuration())
-                  .status(),
+  EXPECT_OK(TakeSnapshotAt(shard, 1));
+  EXPECT_THAT(TakeSnapshotAt(shard, 0).status(),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("\"v0\"")));
-  EXPECT_THAT(
-      shard.table()
-          .TakeSnapshotAt(2, Clock::Real(), absl::ZeroDuration())
-          .status(),
-      StatusIs(absl::StatusCode::kUnavailable,
-               HasSubstr("\"v0\" at element 0 has had 1 of the 2 updates")));
-  EXPECT_THAT(shard.table()
-                  .TakeSnapshotAt(2, Clock::Real(), absl::Minutes(1),
-                                  [] { return true; })
-                  .status(),
-              StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(TakeSnapshotAt(shard, 2, [] { return true; }).status(),
+              StatusIs(absl::StatusCode::kCancelled,
+                       HasSubstr("\"v0\" at element 0 has had 1")));
+}
+
+TEST(SynchronousTableTest, AHoldPutsOffWhatIsBeyondTheLargestNumberOfUpdates) {
+  Shard shard(2, 2);
+  shard.Push(0, 0, {.v0 = 1});
+  PushVariable(shard, 0, 1, /*variable=*/0, 2);
+  const auto updates = shard.table().Hold();
+  ASSERT_OK(updates);
+  EXPECT_EQ(updates->min, 0);
+  EXPECT_EQ(updates->max, 1);
+  shard.Push(0, 1, {.v0 = 2});
+  EXPECT_EQ(shard.Updates(), 1);
+  const auto first = shard.Push(1, 0, {.v0 = 1}),
+             second = shard.Push(1, 1, {.v0 = 3});
+  EXPECT_FALSE(first.is_done() || second.is_done());
+  EXPECT_EQ(shard.Updates(), 1);
+  const auto snapshot = *shard.table().BeginSnapshotAt(1);
+  ASSERT_TRUE(snapshot->IsDone());
+  EXPECT_OK(snapshot->Wait(Clock::Real(), [] { return false; }));
+  EXPECT_TRUE(first.is_done() && second.is_done());
+  EXPECT_THAT(shard.Values(), ElementsAre(-7, 1));
+}
+
+TEST(SynchronousTableTest, AGradientBeyondThoseOfAStepThatIsHeldIsStale) {
+  Shard shard(1, 2);
+  ASSERT_OK(shard.table().Hold());
+  const auto first = shard.Push(0, 0, {.v0 = 1}),
+             backup = shard.Push(0, 1, {.v0 = 100});
+  EXPECT_FALSE(first.is_done() || backup.is_done());
+  shard.table().EndHold();
+  ASSERT_TRUE(first.is_done() && backup.is_done());
+  EXPECT_FALSE(first.dense.Get()->stale);
+  EXPECT_TRUE(backup.dense.Get()->stale && backup.rows.Get()->stale);
+  EXPECT_THAT(shard.Values(), ElementsAre(-2, 1));
+}
+
+TEST(SynchronousTableTest, TheValuesOfAStepLastUntilAGradientOfTheNext) {
+  Shard shard(1, 1);
+  shard.Push(0, 0, {.v0 = 1, .rows = {5}, .of_rows = {1}});
+  const PendingResult before = shard.Pull(0), after = shard.Pull(1),
+                      rows_before = shard.PullRows({5, 6}, 0),
+                      rows_after = shard.PullRows({5, 6}, 1);
+  EXPECT_THAT(FloatsOf(before.Get()->payloads), ElementsAre(0, 1));
+  EXPECT_EQ(before.Get()->max_updates, 0);
+  EXPECT_THAT(FloatsOf(after.Get()->payloads), ElementsAre(-2, 1));
+  EXPECT_EQ(after.Get()->min_updates, 1);
+  EXPECT_THAT(FloatsOf(rows_before.Get()->payloads), ElementsAre(4, 4));
+  EXPECT_EQ(rows_before.Get()->max_updates, 0);
+  EXPECT_THAT(FloatsOf(rows_after.Get()->payloads), ElementsAre(2, 4));
+  shard.Push(1, 0, {.v0 = 1});
+  EXPECT_EQ(shard.Pull(0).Get()->min_updates, 1);
+  EXPECT_EQ(shard.PullRows({5}, 0).Get()->min_updates, 1);
 }
 
 // Gradients whose sum depends on the order of addition.
@@ -416,14 +474,13 @@ void Work(Shard& shard, int replica, int steps) {
     wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
     pull.set_min_updates(step);
     ASSERT_TRUE(Comes(
-        step,
-        [&](OperationDone done) { table.Pull(worker, pull, std::move(done)); }))
+        step, [&](OperationDone done) { table.Pull(pull, std::move(done)); }))
         << "replica " << replica << " at step " << step;
     wire::RowPull row_pull;
     row_pull.set_min_updates(step);
     ASSERT_TRUE(Comes(step,
                       [&](OperationDone done) {
-                        table.PullRows(worker, row_pull, {{PayloadView()}},
+                        table.PullRows(row_pull, {{PayloadView()}},
                                        std::move(done));
                       }))
         << "replica " << replica << " at step " << step;

@@ -82,39 +82,66 @@ StepEntries SparseTable::Contribute(const StepPush& push,
                                     Released& released) {
   StepEntries entries;
   absl::MutexLock lock(&mu_);
-  const StepState::Entry entry = state_.Enter(push, released);
+  const StepState::Entry entry =
+      state_.Enter(push, rules_.replicas_to_aggregate);
   entries.Include(entry);
   state_.NotifyWhenComplete(push, std::move(latch), released);
   if (entry != StepState::Entry::kNew) return entries;
-  // What it had collected before it jumped.
-  if (state_.collected() == 1) sums_.Clear();
+  previous_.reset();
   sums_.Add(push.replica, gradients.ids(), gradients.gradients(),
             gradients.count());
-  if (state_.collected() != rules_.replicas_to_aggregate) return entries;
+  CompleteIfDue(released);
+  return entries;
+}
+
+void SparseTable::CompleteIfDue(Released& released) {
+  if (!state_.IsDue(rules_.replicas_to_aggregate)) return;
   const absl::Status applied = ApplyMeans();
   if (applied.ok()) {
     state_.Complete(released);
   } else {
     state_.Abandon(applied, released);
   }
-  return entries;
 }
 
 absl::Status SparseTable::ApplyMeans() {
   const RowGradients means = sums_.TakeMeans();
+  const auto* const ids = reinterpret_cast<const std::byte*>(means.ids.data());
+  std::vector<float> before(means.values.size());
+  RETURN_IF_ERROR(rows_->Pull(ids, means.ids.size(), before.data()))
+      << "table \"" << name() << "\"";
   rows_->AdvanceTo(state_.updates());
   RETURN_IF_ERROR(
-      rows_->Push(reinterpret_cast<const std::byte*>(means.ids.data()),
-                  reinterpret_cast<const std::byte*>(means.values.data()),
+      rows_->Push(ids, reinterpret_cast<const std::byte*>(means.values.data()),
                   means.ids.size()))
       << "table \"" << name() << "\"";
+  previous_.emplace(means.ids, std::move(before), rows_->width());
   return absl::OkStatus();
 }
 
-void SparseTable::NotifyAt(int64_t updates, uint64_t worker_incarnation,
-                           std::shared_ptr<Latch> latch, Released& released) {
+void SparseTable::NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
+                           Released& released) {
   absl::MutexLock lock(&mu_);
-  state_.NotifyAt(updates, worker_incarnation, std::move(latch), released);
+  state_.NotifyAt(updates, std::move(latch), released);
+}
+
+void SparseTable::Hold(int64_t updates, Released& released) {
+  absl::MutexLock lock(&mu_);
+  state_.Hold(updates);
+  CompleteIfDue(released);
+}
+
+int64_t SparseTable::HoldNow() {
+  absl::MutexLock lock(&mu_);
+  state_.Hold(state_.updates());
+  return state_.updates();
+}
+
+void SparseTable::GoOnAt(int64_t updates, Released& released) {
+  absl::MutexLock lock(&mu_);
+  if (!state_.GoOnAt(updates, released)) return;
+  previous_.reset();
+  sums_.Clear();
 }
 
 void SparseTable::SnapshotAt(int64_t updates,
@@ -139,14 +166,13 @@ void SparseTable::Abandon(const absl::Status& status, Released& released) {
 }
 
 absl::StatusOr<SparseTable::Pulled> SparseTable::Pull(
-    const ReceivedRows& ids, job::Encoding encoding) const {
+    const ReceivedRows& ids, job::Encoding encoding,
+    int64_t min_updates) const {
   const size_t elements = ids.count() * rows_->width();
-  Pulled pulled{.updates = updates()};
+  Pulled pulled;
   auto values = std::make_shared_for_overwrite<float[]>(elements);
-  RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values.get()))
+  RETURN_IF_ERROR(ReadRows(ids, min_updates, values.get(), pulled.updates))
       << "table \"" << name() << "\"";
-  const UpdateBounds after = updates();
-  pulled.updates.Include(after.max);
   const size_t bytes = EncodedBytes(encoding, elements);
   if (encoding == job::FLOAT32) {
     pulled.payload = {.data = values.get(), .size = bytes, .owner = values};
@@ -156,6 +182,23 @@ absl::StatusOr<SparseTable::Pulled> SparseTable::Pull(
   Encode(encoding, absl::MakeConstSpan(values.get(), elements), encoded.get());
   pulled.payload = {.data = encoded.get(), .size = bytes, .owner = encoded};
   return pulled;
+}
+
+absl::Status SparseTable::ReadRows(const ReceivedRows& ids, int64_t min_updates,
+                                   float* values, UpdateBounds& updates) const {
+  if (rules_.replicas_to_aggregate == 0) {
+    updates.Include(rows_->updates());
+    RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values));
+    updates.Include(rows_->updates());
+    return absl::OkStatus();
+  }
+  // All rows are of one step: no update is made meanwhile.
+  absl::ReaderMutexLock lock(&mu_);
+  RETURN_IF_ERROR(rows_->Pull(ids.ids(), ids.count(), values));
+  const bool is_previous = previous_ && state_.updates() > min_updates;
+  if (is_previous) previous_->CopyTo(ids.ids(), ids.count(), values);
+  updates.Include(state_.updates() - is_previous);
+  return absl::OkStatus();
 }
 
 RowSnapshot SparseTable::TakeSnapshot() {

@@ -19,6 +19,7 @@
 #include "ps/operation/operation.h"
 #include "ps/sparse/received_rows.h"
 #include "ps/sparse/row_accumulator.h"
+#include "ps/sparse/row_values.h"
 #include "ps/step/latch.h"
 #include "ps/step/step_state.h"
 #include "ps/step/training_rules.h"
@@ -30,6 +31,9 @@ namespace parasol {
 //
 // A table is trained either asynchronously, with Apply(), or synchronously. In
 // the latter case it is one place, as a chunk is, with the functions of Chunk.
+// It keeps the values that the rows of its last update had before, as a chunk
+// keeps its value. Rows that only an optimizer's other_rows() touched (Adam's)
+// have no such values: they are given as they are.
 class SparseTable {
  public:
   SparseTable(std::unique_ptr<RowTable> rows, const TrainingRules& rules);
@@ -60,9 +64,11 @@ class SparseTable {
   StepEntries Contribute(const StepPush& push, const ReceivedRows& gradients,
                          std::shared_ptr<Latch> latch, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void NotifyAt(int64_t updates, uint64_t worker_incarnation,
-                std::shared_ptr<Latch> latch, Released& released)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
+                Released& released) ABSL_LOCKS_EXCLUDED(mu_);
+  void Hold(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t HoldNow() ABSL_LOCKS_EXCLUDED(mu_);
+  void GoOnAt(int64_t updates, Released& released) ABSL_LOCKS_EXCLUDED(mu_);
   void SnapshotAt(int64_t updates,
                   std::shared_ptr<std::optional<RowSnapshot>> out,
                   std::shared_ptr<Latch> latch, Released& released)
@@ -71,14 +77,17 @@ class SparseTable {
   void Abandon(const absl::Status& status, Released& released)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns the rows; makes those that are missing.
+  // Returns the rows; makes those that are missing. In synchronous training
+  // they are the oldest that the table has of those that have had
+  // `min_updates`; if it has none, those of now.
   //   ResourceExhausted  as Apply().
   struct Pulled {
     PayloadRef payload = {};
     UpdateBounds updates;
   };
-  absl::StatusOr<Pulled> Pull(const ReceivedRows& ids,
-                              job::Encoding encoding) const;
+  absl::StatusOr<Pulled> Pull(const ReceivedRows& ids, job::Encoding encoding,
+                              int64_t min_updates) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   RowSnapshot TakeSnapshot() ABSL_LOCKS_EXCLUDED(mu_);
   UpdateBounds updates() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -86,7 +95,15 @@ class SparseTable {
 
  private:
   absl::Status CheckFinite(const ReceivedRows& gradients) const;
+  // Makes the step's update if it is due. An update that fails abandons the
+  // table.
+  void CompleteIfDue(Released& released) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status ApplyMeans() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes the rows to `values` as Pull() returns them, and how many updates
+  // they have had to `updates`.
+  absl::Status ReadRows(const ReceivedRows& ids, int64_t min_updates,
+                        float* values, UpdateBounds& updates) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::unique_ptr<RowTable> rows_;
   const TrainingRules rules_;
@@ -94,6 +111,8 @@ class SparseTable {
   mutable absl::Mutex mu_;
   StepState state_ ABSL_GUARDED_BY(mu_);
   RowAccumulator sums_ ABSL_GUARDED_BY(mu_);
+  // The values before the last update; nullopt if they are not kept.
+  std::optional<RowValues> previous_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

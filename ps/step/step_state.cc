@@ -16,34 +16,33 @@ constexpr size_t kMaxWaiters = 16384;
 // A shard's places jump within the same moment.
 constexpr absl::Duration kJumpLogPeriod = absl::Seconds(10);
 
-// Limit on the workers remembered per step. A worker beyond it is not known to
-// have pushed to the step.
-constexpr size_t kMaxWorkers = 4096;
-
-template <typename T>
-bool Contains(const std::vector<T>& values, T value) {
+bool Contains(const std::vector<int>& values, int value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 }  // namespace
 
 absl::Status StepState::CheckNotAhead(int64_t step) const {
-  if (step <= updates_ || origin_ == Origin::kRestored) return abandoned_;
+  if (step <= updates_ || !abandoned_.ok()) return abandoned_;
+  if (origin_ == Origin::kRestored) {
+    return absl::UnavailableError(absl::StrCat(
+        "gradient of step ", step,
+        ", but what was restored is at "
+        "step ",
+        updates_, " and the chief has not said yet that it is over"));
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "gradient of step ", step, " while step ", updates_, " is not complete"));
 }
 
-StepState::Entry StepState::Enter(const StepPush& push, Released& released) {
-  if (push.step > updates_) JumpTo(push.step, released);
+StepState::Entry StepState::Enter(const StepPush& push, size_t wanted) {
   if (push.step < updates_) {
     const bool was_in =
         push.step == updates_ - 1 && Contains(last_replicas_, push.replica);
     return was_in ? Entry::kDuplicate : Entry::kStale;
   }
-  if (workers_.size() < kMaxWorkers && !HasPushed(push.worker_incarnation)) {
-    workers_.push_back(push.worker_incarnation);
-  }
   if (Contains(replicas_, push.replica)) return Entry::kDuplicate;
+  if (collected() >= wanted) return Entry::kStale;
   replicas_.push_back(push.replica);
   return Entry::kNew;
 }
@@ -53,13 +52,21 @@ void StepState::Complete(Released& released) {
   Advance(updates_ + 1, released);
 }
 
-void StepState::NotifyAt(int64_t updates, uint64_t worker_incarnation,
-                         std::shared_ptr<Latch> latch, Released& released) {
-  const bool expected =
-      updates == updates_ + 1 && HasPushed(worker_incarnation);
-  if (updates > updates_ && origin_ == Origin::kRestored && !expected) {
-    JumpTo(updates, released);
+bool StepState::GoOnAt(int64_t updates, Released& released) {
+  if (origin_ != Origin::kRestored || updates <= updates_) return false;
+  LOG_EVERY(WARNING, kJumpLogPeriod)
+      << "values restored at step " << updates_ << " go on at step " << updates
+      << ", where the workers are: the updates in between are lost";
+  for (const Waiter& waiter : waiters_) {
+    if (waiter.has_gradient) waiter.latch->MarkDropped();
   }
+  last_replicas_.clear();
+  Advance(updates, released);
+  return true;
+}
+
+void StepState::NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
+                         Released& released) {
   Wait({.updates = updates, .latch = std::move(latch)}, released);
 }
 
@@ -90,21 +97,9 @@ void StepState::Abandon(const absl::Status& status, Released& released) {
   }
 }
 
-void StepState::JumpTo(int64_t updates, Released& released) {
-  LOG_EVERY(WARNING, kJumpLogPeriod)
-      << "values restored at step " << updates_ << " go on at step " << updates
-      << ", where the workers are: the updates in between are lost";
-  for (const Waiter& waiter : waiters_) {
-    if (waiter.has_gradient) waiter.latch->MarkDropped();
-  }
-  last_replicas_.clear();
-  Advance(updates, released);
-}
-
 void StepState::Advance(int64_t updates, Released& released) {
   updates_ = updates;
   replicas_.clear();
-  workers_.clear();
   SnapshotIfDue(released);
   const auto waits = [this](const Waiter& waiter) {
     return waiter.updates > updates_;
@@ -146,10 +141,6 @@ void StepState::Wait(Waiter waiter, Released& released) {
             : abandoned_);
   }
   released.Add(std::move(waiter.latch));
-}
-
-bool StepState::HasPushed(uint64_t worker_incarnation) const {
-  return Contains(workers_, worker_incarnation);
 }
 
 }  // namespace parasol

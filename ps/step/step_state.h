@@ -12,13 +12,10 @@
 
 namespace parasol {
 
-// One gradient of a synchronous step.
+// One gradient of a synchronous step, whichever worker computed it.
 struct StepPush {
   int64_t step = 0;
   int replica = 0;
-  // The worker that computed the gradient; a replica may move from one worker
-  // to another.
-  uint64_t worker_incarnation = 0;
 };
 
 // The progress of a chunk or table that is trained synchronously: its step, the
@@ -29,8 +26,8 @@ struct StepPush {
 //
 // A restored state may be behind the workers: updates since the checkpoint are
 // lost, and workers whose pushes were acknowledged won't send them again. It
-// jumps, without updates, to the step of any worker that shows that it is
-// ahead.
+// jumps, without updates, to the step that the chief says the cluster has
+// completed. What a worker's request says does not move it.
 class StepState {
  public:
   enum class Origin { kInitial, kRestored };
@@ -42,28 +39,42 @@ class StepState {
   // Number of gradients of the current step that have come.
   size_t collected() const { return replicas_.size(); }
 
-  // Returns OK if Enter() may be called for `step`, now or later.
+  // Returns OK if Enter() may be called for `step`.
   //   InvalidArgument  the gradient is of a step that has not begun.
+  //   Unavailable      the same, of a restored state: the chief may not have
+  //                    told yet where the cluster is. Send the gradient again.
   // After Abandon(), its status.
   absl::Status CheckNotAhead(int64_t step) const;
 
   enum class Entry {
     kNew,        // a gradient of the current step, not seen before
     kDuplicate,  // seen before, in the current step or in the last one
-    kStale,      // too late: the step was completed without it
+    kStale,      // too late: the step has its gradients without it
   };
-  // Enters the gradient. Call CheckNotAhead() first. A restored state may jump,
-  // and drops the gradients that it has: `collected()` is then 1.
-  Entry Enter(const StepPush& push, Released& released);
+  // Enters the gradient of a step that takes `wanted` gradients. Call
+  // CheckNotAhead() first.
+  Entry Enter(const StepPush& push, size_t wanted);
+
+  // Returns true if the current step has the `wanted` gradients and may be
+  // completed now.
+  bool IsDue(size_t wanted) const {
+    return collected() == wanted && updates_ < limit_;
+  }
 
   // Completes the current step: its update was applied.
   void Complete(Released& released);
 
-  // Counts `latch` down at `updates`, for which `worker_incarnation` waits. A
-  // restored state jumps to `updates`, unless they are what the worker's own
-  // gradient of the current step leads to.
-  void NotifyAt(int64_t updates, uint64_t worker_incarnation,
-                std::shared_ptr<Latch> latch, Released& released);
+  // Lets no step be completed that makes more than `updates` updates, until
+  // another Hold(). INT64_MAX: no limit. Ask IsDue() again after a higher one.
+  void Hold(int64_t updates) { limit_ = updates; }
+
+  // Jumps to `updates` if this is a restored state that is behind. Returns true
+  // if it does: the gradients that it had are dropped.
+  bool GoOnAt(int64_t updates, Released& released);
+
+  // Counts `latch` down at `updates`.
+  void NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
+                Released& released);
 
   // Counts `latch` down when the step of `push` is complete. The gradient of
   // `push` must have been entered, in this or an earlier step.
@@ -92,20 +103,17 @@ class StepState {
     std::shared_ptr<Latch> latch = nullptr;
   };
 
-  void JumpTo(int64_t updates, Released& released);
   void Advance(int64_t updates, Released& released);
   void SnapshotIfDue(Released& released);
   void Wait(Waiter waiter, Released& released);
-  bool HasPushed(uint64_t worker_incarnation) const;
 
   int64_t updates_;
   const Origin origin_;
+  int64_t limit_ = INT64_MAX;
   // The replicas whose gradients the current step has, in the order of arrival,
   // and those that the last one had.
   std::vector<int> replicas_;
   std::vector<int> last_replicas_;
-  // The workers that pushed to the current step, duplicates included.
-  std::vector<uint64_t> workers_;
   std::vector<Waiter> waiters_;
   PendingSnapshot pending_snapshot_;  // none while its latch is null
   absl::Status abandoned_;

@@ -15,8 +15,7 @@ namespace {
 using Entry = StepState::Entry;
 using Origin = StepState::Origin;
 
-constexpr uint64_t kWorker = 7;
-constexpr uint64_t kOther = 8;
+constexpr size_t kWanted = 3;
 
 // Waits at one place.
 struct Waiting {
@@ -26,8 +25,7 @@ struct Waiting {
 };
 
 Entry Enter(StepState& state, const StepPush& push) {
-  Released released;
-  return state.Enter(push, released);
+  return state.Enter(push, kWanted);
 }
 
 void Complete(StepState& state) {
@@ -35,84 +33,100 @@ void Complete(StepState& state) {
   state.Complete(released);
 }
 
-void NotifyAt(StepState& state, int64_t updates, uint64_t worker,
-              Waiting& waiting) {
+void NotifyAt(StepState& state, int64_t updates, Waiting& waiting) {
   Released released;
-  state.NotifyAt(updates, worker, waiting.latch, released);
+  state.NotifyAt(updates, waiting.latch, released);
+}
+
+bool GoOnAt(StepState& state, int64_t updates) {
+  Released released;
+  return state.GoOnAt(updates, released);
 }
 
 void Push(StepState& state, const StepPush& push, Waiting& waiting) {
   Released released;
-  state.Enter(push, released);
+  state.Enter(push, kWanted);
   state.NotifyWhenComplete(push, waiting.latch, released);
 }
 
 TEST(StepStateTest, AGradientCountsOncePerReplicaWhoeverComputedIt) {
   StepState state(0, Origin::kInitial);
-  EXPECT_EQ(Enter(state, {0, 2, kWorker}), Entry::kNew);
-  EXPECT_EQ(Enter(state, {0, 2, kOther}), Entry::kDuplicate);
-  EXPECT_EQ(Enter(state, {0, 0, kWorker}), Entry::kNew);
+  EXPECT_EQ(Enter(state, {0, 2}), Entry::kNew);
+  EXPECT_EQ(Enter(state, {0, 2}), Entry::kDuplicate);
+  EXPECT_EQ(Enter(state, {0, 0}), Entry::kNew);
   EXPECT_EQ(state.collected(), 2u);
 }
 
 TEST(StepStateTest, AfterItsStepAGradientIsADuplicateOrStale) {
   StepState state(0, Origin::kInitial);
-  Enter(state, {0, 1, kWorker});
+  Enter(state, {0, 1});
   Complete(state);
-  EXPECT_EQ(Enter(state, {0, 1, kWorker}), Entry::kDuplicate);
-  EXPECT_EQ(Enter(state, {0, 0, kOther}), Entry::kStale);
+  EXPECT_EQ(Enter(state, {0, 1}), Entry::kDuplicate);
+  EXPECT_EQ(Enter(state, {0, 0}), Entry::kStale);
   Complete(state);
-  EXPECT_EQ(Enter(state, {0, 1, kWorker}), Entry::kStale);
+  EXPECT_EQ(Enter(state, {0, 1}), Entry::kStale);
 }
 
-TEST(StepStateTest, OnlyARestoredOneTakesAGradientOfALaterStep) {
+TEST(StepStateTest, AGradientOfALaterStepIsRefusedOrToBeSentAgain) {
   EXPECT_THAT(StepState(3, Origin::kInitial).CheckNotAhead(4),
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_OK(StepState(3, Origin::kInitial).CheckNotAhead(3));
-  EXPECT_OK(StepState(3, Origin::kRestored).CheckNotAhead(4));
+  EXPECT_THAT(StepState(3, Origin::kRestored).CheckNotAhead(4),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_OK(StepState(3, Origin::kRestored).CheckNotAhead(3));
 }
 
-TEST(StepStateTest, ARestoredOneJumpsAndDropsWhatItHas) {
+TEST(StepStateTest, ARestoredOneGoesOnWhereItIsToldAndDropsWhatItHas) {
   StepState state(3, Origin::kRestored);
-  Waiting early, late;
-  Push(state, {5, 0, kWorker}, early);
+  Waiting push, pull, later;
+  Push(state, {3, 0}, push);
+  NotifyAt(state, 5, pull);
+  NotifyAt(state, 6, later);
+  EXPECT_FALSE(GoOnAt(state, 3));
+  EXPECT_TRUE(GoOnAt(state, 5));
   EXPECT_EQ(state.updates(), 5);
-  Push(state, {6, 1, kOther}, late);
-  EXPECT_EQ(state.updates(), 6);
-  EXPECT_EQ(state.collected(), 1u);
-  ASSERT_TRUE(early.outcome.has_value());
-  EXPECT_TRUE(early.outcome->dropped);
-  EXPECT_FALSE(late.outcome.has_value());
-}
-
-TEST(StepStateTest, ARestoredOneJumpsToWhatAnAcknowledgedWorkerWaitsFor) {
-  StepState state(3, Origin::kRestored);
-  Waiting push, pull;
-  Push(state, {5, 0, kWorker}, push);
-  NotifyAt(state, 6, kOther, pull);
-  EXPECT_EQ(state.updates(), 6);
-  EXPECT_TRUE(pull.outcome.has_value());
+  EXPECT_EQ(state.collected(), 0u);
   EXPECT_TRUE(push.outcome.has_value() && push.outcome->dropped);
+  EXPECT_TRUE(pull.outcome.has_value());
+  EXPECT_FALSE(later.outcome.has_value());
 }
 
-TEST(StepStateTest, ARestoredOneWaitsForTheStepThatThePullerIsIn) {
+TEST(StepStateTest, NoRequestMovesARestoredOne) {
   StepState state(3, Origin::kRestored);
-  Waiting push, pull;
-  Push(state, {5, 0, kWorker}, push);
-  NotifyAt(state, 6, kWorker, pull);
-  EXPECT_EQ(state.updates(), 5);
+  Waiting pull;
+  NotifyAt(state, int64_t{1} << 40, pull);
+  EXPECT_FALSE(state.CheckNotAhead(int64_t{1} << 40).ok());
+  EXPECT_EQ(state.updates(), 3);
   EXPECT_FALSE(pull.outcome.has_value());
-  Complete(state);
-  EXPECT_TRUE(pull.outcome.has_value());
-  EXPECT_TRUE(push.outcome.has_value() && !push.outcome->dropped);
+}
+
+TEST(StepStateTest, OneThatWasNotRestoredGoesOnByItsUpdatesAlone) {
+  StepState state(3, Origin::kInitial);
+  EXPECT_FALSE(GoOnAt(state, 5));
+  EXPECT_EQ(state.updates(), 3);
+}
+
+TEST(StepStateTest, AStepIsDueWithItsGradientsUnlessItIsHeld) {
+  StepState state(0, Origin::kInitial);
+  Enter(state, {0, 1});
+  Enter(state, {0, 2});
+  EXPECT_FALSE(state.IsDue(kWanted));
+  Enter(state, {0, 0});
+  EXPECT_TRUE(state.IsDue(kWanted));
+  state.Hold(0);
+  EXPECT_FALSE(state.IsDue(kWanted));
+  EXPECT_EQ(Enter(state, {0, 3}), Entry::kStale);
+  EXPECT_EQ(Enter(state, {0, 2}), Entry::kDuplicate);
+  state.Hold(1);
+  EXPECT_TRUE(state.IsDue(kWanted));
 }
 
 TEST(StepStateTest, WaitersAreToldAtTheirUpdateAndNotBefore) {
   StepState state(0, Origin::kInitial);
   Waiting now, next, after;
-  NotifyAt(state, 0, kWorker, now);
-  NotifyAt(state, 1, kWorker, next);
-  NotifyAt(state, 2, kWorker, after);
+  NotifyAt(state, 0, now);
+  NotifyAt(state, 1, next);
+  NotifyAt(state, 2, after);
   EXPECT_TRUE(now.outcome.has_value());
   EXPECT_FALSE(next.outcome.has_value());
   Complete(state);
@@ -148,14 +162,14 @@ TEST(StepStateTest, ACaptureOfWhatIsOverIsAborted) {
     state.SnapshotAt(4, never, jumped.latch, released);
   }
   EXPECT_THAT(late.outcome->status, StatusIs(absl::StatusCode::kAborted));
-  Enter(state, {5, 0, kWorker});
+  GoOnAt(state, 5);
   EXPECT_THAT(jumped.outcome->status, StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST(StepStateTest, OnceItIsAbandonedNobodyWaits) {
   StepState state(0, Origin::kInitial);
   Waiting before, capture, after, late_capture;
-  NotifyAt(state, 1, kWorker, before);
+  NotifyAt(state, 1, before);
   {
     Released released;
     state.SnapshotAt(
@@ -164,7 +178,7 @@ TEST(StepStateTest, OnceItIsAbandonedNobodyWaits) {
     state.SnapshotAt(
         1, [] { FAIL(); }, late_capture.latch, released);
   }
-  NotifyAt(state, 1, kWorker, after);
+  NotifyAt(state, 1, after);
   for (const Waiting* waiting : {&before, &capture, &after, &late_capture}) {
     ASSERT_TRUE(waiting->outcome.has_value());
     EXPECT_THAT(waiting->outcome->status,

@@ -157,8 +157,7 @@ std::vector<float> Everything(LocalParameters& parameters) {
 
 std::vector<float> Everything(ParameterShard& ps) {
   PendingResult dense;
-  ps.Pull(kWorker,
-          MakePull({MakeRange(0, 0, kElements), MakeRange(1, 0, kElements)}),
+  ps.Pull(MakePull({MakeRange(0, 0, kElements), MakeRange(1, 0, kElements)}),
           dense.Done());
   std::vector<float> all = FloatsOf(dense.Get()->payloads);
   const std::string ids = BytesOf(kPulled);
@@ -167,7 +166,7 @@ std::vector<float> Everything(ParameterShard& ps) {
     pull.set_table(table);
     pull.set_rows(kPulled.size());
     PendingResult sparse;
-    ps.PullRows(kWorker, pull, {{ViewOf(ids)}}, sparse.Done());
+    ps.PullRows(pull, {{ViewOf(ids)}}, sparse.Done());
     const std::vector<float> rows = FloatsOf(sparse.Get()->payloads);
     all.insert(all.end(), rows.begin(), rows.end());
   }

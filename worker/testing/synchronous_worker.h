@@ -193,7 +193,10 @@ class FakeParameters : public ParameterClient {
   std::unique_ptr<Pending> Pull(PullRequest request) override {
     auto reply = std::make_unique<Reply>(*this, request.min_updates);
     reply->request = request;
-    if (!request.rows.empty()) {
+    for (const RowTarget& rows : request.rows) {
+      if (rows.ids.empty()) tables_asked.push_back(request.min_updates);
+    }
+    if (!request.rows.empty() && !request.rows[0].ids.empty()) {
       row_pulls.push_back(request.min_updates);
       return reply;
     }
@@ -224,6 +227,8 @@ class FakeParameters : public ParameterClient {
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
   std::vector<int64_t> row_pulls;  // the step of each pull of rows
+  // The step of each pull that asked a table how far it is.
+  std::vector<int64_t> tables_asked;
   bool stopped = false;
 
  private:

@@ -1,0 +1,31 @@
+#ifndef PARASOL_PS_SPARSE_ROW_VALUES_H_
+#define PARASOL_PS_SPARSE_ROW_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace parasol {
+
+// The values of some rows of a table at one moment. Immutable.
+class RowValues {
+ public:
+  // `values` has `width` elements for each of `ids`, which are distinct.
+  RowValues(const std::vector<uint64_t>& ids, std::vector<float> values,
+            size_t width);
+
+  // Replaces those of the `count` rows of `ids` that are here. `ids`: count
+  // uint64 at any alignment; `rows`: count x width elements.
+  void CopyTo(const std::byte* ids, size_t count, float* rows) const;
+
+ private:
+  const size_t width_;
+  const std::vector<float> values_;
+  absl::flat_hash_map<uint64_t, size_t> places_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SPARSE_ROW_VALUES_H_

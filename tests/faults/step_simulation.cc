@@ -1,0 +1,556 @@
+#include "tests/faults/step_simulation.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cluster/rows/row_table.h"
+#include "cluster/rpc/payload.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/chief.pb.h"
+#include "proto/job.pb.h"
+#include "proto/parameter.pb.h"
+#include "ps/dense/dense_parts.h"
+#include "ps/dense/part_layout.h"
+#include "ps/dense/part_optimizers.h"
+#include "ps/sparse/sparse_table.h"
+#include "ps/step/training_rules.h"
+
+namespace parasol {
+namespace {
+
+// A schedule that takes more does not end.
+constexpr int kEventsPerStep = 20000;
+constexpr int kIds = 9;
+
+template <typename T>
+PayloadView ViewOf(const std::vector<T>& values) {
+  return PayloadView(
+      {absl::string_view(reinterpret_cast<const char*>(values.data()),
+                         values.size() * sizeof(T))});
+}
+
+std::unique_ptr<const Optimizer> MakeSgd() {
+  job::Optimizer spec;
+  spec.mutable_sgd()->set_learning_rate(.3);
+  auto optimizer = MakeOptimizer(spec);
+  CHECK(optimizer.ok()) << optimizer.status();
+  return *std::move(optimizer);
+}
+
+PartLayout MakeLayout(int shard, int variables) {
+  google::protobuf::RepeatedPtrField<wire::PartSpec> parts;
+  for (int i = 0; i < variables; ++i) {
+    wire::PartSpec& part = *parts.Add();
+    part.set_id(i);
+    part.set_variable(absl::StrCat("v", shard, "/", i));
+    part.add_variable_shape(1);
+    part.set_elements(1);
+  }
+  auto layout = PartLayout::Create(parts, /*max_elements=*/UINT64_MAX);
+  CHECK(layout.ok()) << layout.status();
+  return *std::move(layout);
+}
+
+// Numbers of different sizes, whose sums depend on their order.
+float Noise(int64_t step, int replica, int place) {
+  std::mt19937 random(10007 * step + 101 * replica + place);
+  return std::ldexp(static_cast<float>(random() % 2000) - 1000.f,
+                    -static_cast<int>(random() % 20));
+}
+
+}  // namespace
+
+StepSimulation::StepSimulation(const Options& options)
+    : options_(options),
+      random_(options.seed),
+      plan_(options.replicas, /*first_version=*/1, /*resumed_step=*/0),
+      workers_(options.workers),
+      saved_(options.shards),
+      kills_left_(options.kills),
+      restores_left_(options.restores),
+      checkpoints_left_(options.checkpoints) {
+  plan_.SetEnd(options.steps);
+  shards_.resize(options.shards);
+  for (int shard = 0; shard < options.shards; ++shard) {
+    StartShard(shard, nullptr);
+    saved_[shard].values.assign(kVariables, 1);
+  }
+  for (int worker = 0; worker < options.workers; ++worker) Start(worker);
+}
+
+StepSimulation::~StepSimulation() {
+  snapshots_.clear();
+  for (const auto& shard : shards_) {
+    shard->Abandon(absl::CancelledError("the simulation ends"));
+  }
+}
+
+StepSimulation::Report StepSimulation::Run() {
+  const int64_t limit = kEventsPerStep * options_.steps;
+  for (int64_t event = 0; event < limit && refusal_.ok() && !report_.complete;
+       ++event) {
+    Step();
+    report_.complete = IsComplete();
+  }
+  if (report_.complete) {
+    report_.values = Values();
+  } else {
+    report_.stuck = Describe();
+  }
+  return report_;
+}
+
+void StepSimulation::Step() {
+  Worker& worker = workers_[Below(options_.workers)];
+  const int shard = Below(options_.shards);
+  const int dice = Below(1000);
+  if (dice < 3 && kills_left_ > 0 && HasStepsLeft()) {
+    --kills_left_;
+    Kill(Below(options_.workers));
+  } else if (dice < 6 && restores_left_ > 0 && HasStepsLeft()) {
+    --restores_left_;
+    Restore(shard);
+  } else if (dice < 40) {
+    AdvanceCheckpoint();
+  } else if (dice < 60) {
+    shards_[shard]->GoOnAt(plan_.global_step());
+  } else if (worker.incarnation == 0) {
+    if (dice < 100) Start(static_cast<int>(&worker - workers_.data()));
+  } else if (dice < 120) {
+    Claim(worker);
+  } else if (dice < 400) {
+    Act(worker);
+  } else if (dice < 700) {
+    Deliver(worker, shard);
+  } else {
+    Hear(worker);
+  }
+}
+
+void StepSimulation::Start(int index) {
+  Worker& worker = workers_[index];
+  worker = Worker();
+  worker.incarnation = next_incarnation_++;
+  worker.values.resize(options_.shards * kVariables);
+  worker.to_shard.resize(options_.shards);
+  plan_.Enter(worker.incarnation, 0);
+}
+
+// Its place is free at once, or when its lease ends or it comes back.
+void StepSimulation::Kill(int index) {
+  Worker& worker = workers_[index];
+  if (worker.incarnation == 0) return;
+  ++report_.kills;
+  plan_.Release(worker.incarnation);
+  const bool comes_back = Below(2) == 0;
+  worker = Worker();
+  if (comes_back) Start(index);
+}
+
+void StepSimulation::Claim(Worker& worker) {
+  plan_.Report(worker.incarnation, worker.completed);
+  wire::ClaimStepsResponse response;
+  plan_.Answer(worker.incarnation, 0, options_.workers, response);
+  worker.version = response.assignment_version();
+  worker.replicas.assign(response.replica().begin(), response.replica().end());
+  worker.completed = std::max(worker.completed, plan_.global_step());
+}
+
+void StepSimulation::Act(Worker& worker) {
+  switch (worker.state) {
+    case State::kIdle:
+      if (worker.replicas.empty() || worker.completed >= options_.steps) return;
+      worker.share = worker.replicas;
+      worker.share_version = worker.version;
+      return StartPull(worker, worker.completed);
+    case State::kPulling:
+      if (worker.unanswered.empty()) FinishPull(worker);
+      return;
+    case State::kComputing:
+      return Compute(worker);
+    case State::kPullingRows:
+      if (worker.rows.size() == IdsOf(worker.step, worker.replica).size()) {
+        PushGradients(worker);
+      }
+      return;
+    case State::kAwaiting:
+      if (worker.unanswered.empty()) return FinishStep(worker);
+      if (worker.version == worker.share_version) return;
+      worker.share = worker.replicas;
+      worker.share_version = worker.version;
+      worker.state = State::kComputing;
+      return;
+  }
+}
+
+void StepSimulation::StartPull(Worker& worker, int64_t min_step) {
+  worker.state = State::kPulling;
+  worker.step = min_step;
+  worker.pulled = UpdateBounds();
+  const bool asks_tables = min_step != worker.finished_steps &&
+                           options_.mutant != Mutant::kOnlyVariables;
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    for (int place = 0; place < kVariables + asks_tables; ++place) {
+      Send(worker, {.shard = shard, .place = place, .step = min_step});
+    }
+  }
+}
+
+void StepSimulation::FinishPull(Worker& worker) {
+  worker.completed = std::max(worker.completed, worker.pulled.max);
+  if (worker.pulled.min < worker.pulled.max) {
+    ++report_.mixed_pulls;
+    return StartPull(worker, worker.pulled.max);
+  }
+  worker.step = worker.pulled.max;
+  worker.computed.clear();
+  worker.state =
+      worker.step < options_.steps ? State::kComputing : State::kIdle;
+}
+
+void StepSimulation::Compute(Worker& worker) {
+  for (const int replica : worker.share) {
+    if (!worker.computed.insert(replica).second) continue;
+    worker.replica = replica;
+    worker.rows.clear();
+    worker.state = State::kPullingRows;
+    std::map<int, std::vector<uint64_t>> ids;
+    for (const uint64_t id : IdsOf(worker.step, replica)) {
+      ids[id % options_.shards].push_back(id);
+    }
+    for (auto& [shard, some] : ids) {
+      Send(worker, {.shard = shard,
+                    .place = kVariables,
+                    .step = worker.step,
+                    .ids = std::move(some)});
+    }
+    return;
+  }
+  worker.state = State::kAwaiting;
+}
+
+// Gradients depend on all values that were pulled.
+void StepSimulation::PushGradients(Worker& worker) {
+  const int64_t step = worker.step;
+  const int replica = worker.replica;
+  float sum = 0;
+  for (const float value : worker.values) sum = sum / 2 + value;
+  for (const auto& [id, value] : worker.rows) sum = sum / 2 + value;
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    Operation push{
+        .shard = shard, .is_push = true, .step = step, .replica = replica};
+    for (push.place = 0; push.place < kVariables; ++push.place) {
+      push.values = {sum / 64 + Noise(step, replica, push.place)};
+      Send(worker, push);
+    }
+    push.values.clear();
+    for (const auto& [id, value] : worker.rows) {
+      if (static_cast<int>(id % options_.shards) != shard) continue;
+      push.ids.push_back(id);
+      push.values.push_back(value / 7 + sum / 64 + Noise(step, replica, 50));
+    }
+    Send(worker, push);
+  }
+  worker.state = State::kComputing;
+}
+
+void StepSimulation::FinishStep(Worker& worker) {
+  worker.finished_steps = worker.step + 1;
+  worker.completed = std::max(worker.completed, worker.step + 1);
+  worker.state = State::kIdle;
+}
+
+void StepSimulation::Send(Worker& worker, Operation operation) {
+  operation.id = next_id_++;
+  worker.to_shard[operation.shard].push_back(operation.id);
+  worker.unanswered[operation.id] = std::move(operation);
+}
+
+void StepSimulation::Deliver(Worker& worker, int shard) {
+  std::deque<int64_t>& queue = worker.to_shard[shard];
+  if (queue.empty()) return;
+  const auto operation = worker.unanswered.find(queue.front());
+  queue.pop_front();
+  // One that was sent twice may have been answered.
+  if (operation == worker.unanswered.end()) return;
+  Execute(worker, operation->second);
+}
+
+void StepSimulation::Execute(Worker& worker, const Operation& operation) {
+  const OperationDone done =
+      [this, index = &worker - workers_.data(),
+       incarnation = worker.incarnation,
+       id = operation.id](absl::StatusOr<OperationResult> result) {
+        if (result.ok() && result->read != nullptr) result = result->read();
+        Worker& worker = workers_[index];
+        if (worker.incarnation != incarnation) return;
+        Answer answer{.id = id};
+        if (result.ok()) {
+          answer.result = *std::move(result);
+        } else {
+          CHECK(absl::IsUnavailable(result.status())) << result.status();
+          answer.unavailable = true;
+        }
+        worker.answers.push_back(std::move(answer));
+      };
+  ParameterShard& table = *shards_[operation.shard];
+  wire::SyncStep sync;
+  sync.set_step(operation.step);
+  sync.set_replica(operation.replica);
+  wire::TensorRange range;
+  range.set_part(operation.place);
+  range.set_count(1);
+  int64_t min_updates = operation.step;
+  if (options_.mutant == Mutant::kNoPreviousValues) {
+    min_updates =
+        std::max(min_updates, UpdatesOf(operation.shard, operation.place));
+  }
+  if (operation.place < kVariables && operation.is_push) {
+    wire::Push push;
+    *push.add_range() = range;
+    *push.mutable_sync() = sync;
+    table.Push(worker.incarnation, push, {{ViewOf(operation.values)}}, done);
+  } else if (operation.place < kVariables) {
+    wire::Pull pull;
+    *pull.add_range() = range;
+    pull.set_min_updates(min_updates);
+    table.Pull(pull, done);
+  } else if (operation.is_push) {
+    wire::RowPush push;
+    push.set_rows(operation.ids.size());
+    *push.mutable_sync() = sync;
+    table.PushRows(worker.incarnation, push,
+                   {{ViewOf(operation.ids), ViewOf(operation.values)}}, done);
+  } else {
+    wire::RowPull pull;
+    pull.set_rows(operation.ids.size());
+    pull.set_min_updates(min_updates);
+    table.PullRows(pull, {{ViewOf(operation.ids)}}, done);
+  }
+}
+
+void StepSimulation::Hear(Worker& worker) {
+  if (worker.answers.empty()) return;
+  const Answer answer = std::move(worker.answers.front());
+  worker.answers.pop_front();
+  const auto found = worker.unanswered.find(answer.id);
+  if (found == worker.unanswered.end()) return;  // it was sent twice
+  const Operation& operation = found->second;
+  if (answer.unavailable) {
+    worker.to_shard[operation.shard].push_back(operation.id);
+    return;
+  }
+  if (operation.is_push) {
+    report_.duplicates += answer.result.duplicate;
+  } else {
+    std::vector<float> values;
+    for (const PayloadRef& payload : answer.result.payloads) {
+      const auto* first = static_cast<const float*>(payload.data);
+      values.insert(values.end(), first, first + payload.size / sizeof(float));
+    }
+    if (operation.place < kVariables) {
+      worker.values[operation.shard * kVariables + operation.place] =
+          values.at(0);
+    }
+    for (size_t i = 0; i < operation.ids.size(); ++i) {
+      worker.rows[operation.ids[i]] = values.at(i);
+    }
+    worker.pulled.Include(answer.result.min_updates);
+    worker.pulled.Include(answer.result.max_updates);
+  }
+  worker.unanswered.erase(found);
+}
+
+void StepSimulation::StartShard(int shard, const Saved* saved) {
+  const TrainingRules rules{
+      .replicas_to_aggregate = static_cast<size_t>(options_.wanted),
+      .origin = saved == nullptr ? StepState::Origin::kInitial
+                                 : StepState::Origin::kRestored};
+  auto dense = DenseParts::Create(
+      MakeLayout(shard, kVariables), PartOptimizers(MakeSgd()), rules,
+      [&](const wire::PartSpec& part, int, int64_t,
+          absl::Span<float> out) -> absl::StatusOr<int64_t> {
+        out[0] = saved == nullptr ? 1 : saved->values[part.id()];
+        return saved == nullptr ? 0 : saved->updates;
+      });
+  CHECK(dense.ok()) << dense.status();
+  RowTable::Options table{.name = "t", .width = 1};
+  table.initializer.mutable_constant()->set_value(2);
+  auto rows = RowTable::Create(table, MakeSgd());
+  CHECK(rows.ok()) << rows.status();
+  if (saved != nullptr) {
+    const absl::Status inserted = (*rows)->Insert(
+        {.updates = saved->updates, .ids = saved->ids, .rows = saved->rows});
+    CHECK(inserted.ok()) << inserted;
+  }
+  std::vector<std::unique_ptr<SparseTable>> tables;
+  tables.push_back(std::make_unique<SparseTable>(*std::move(rows), rules));
+  wire::SyncSpec sync;
+  sync.set_replicas_to_aggregate(options_.wanted);
+  sync.set_total_replicas(options_.replicas);
+  shards_[shard] = std::make_unique<ParameterShard>(
+      *std::move(dense), std::move(tables), sync, DedupWindows());
+}
+
+// Workers send again what is not answered.
+void StepSimulation::Restore(int shard) {
+  ++report_.restores;
+  EndCheckpoint(/*is_complete=*/false);
+  shards_[shard]->Abandon(absl::UnavailableError("killed"));
+  StartShard(shard, &saved_[shard]);
+  for (Worker& worker : workers_) {
+    if (worker.incarnation == 0) continue;
+    const auto is_of_shard = [&](int64_t id) {
+      const auto operation = worker.unanswered.find(id);
+      return operation != worker.unanswered.end() &&
+             operation->second.shard == shard;
+    };
+    std::erase_if(worker.answers, [&](const Answer& answer) {
+      return is_of_shard(answer.id) && (answer.unavailable || Below(2) == 0);
+    });
+    std::deque<int64_t>& queue = worker.to_shard[shard];
+    queue.clear();
+    for (const auto& [id, operation] : worker.unanswered) {
+      if (operation.shard == shard) queue.push_back(id);
+    }
+  }
+}
+
+void StepSimulation::AdvanceCheckpoint() {
+  if (!holding_) {
+    if (checkpoints_left_ == 0 || !HasStepsLeft() || Below(20) > 0) return;
+    --checkpoints_left_;
+    holding_ = true;
+    held_.assign(options_.shards, -1);
+    snapshots_.resize(options_.shards);
+    return;
+  }
+  const int shard = Below(options_.shards);
+  if (cut_ < 0) {
+    if (held_[shard] < 0) held_[shard] = (*shards_[shard]->Hold()).max;
+    if (*std::min_element(held_.begin(), held_.end()) < 0) return;
+    cut_ = std::max(*std::max_element(held_.begin(), held_.end()),
+                    plan_.global_step());
+    if (options_.mutant == Mutant::kEarlyCut && cut_ > 0) --cut_;
+    return;
+  }
+  if (snapshots_[shard] == nullptr) {
+    snapshots_[shard] = *shards_[shard]->BeginSnapshotAt(cut_);
+    return;
+  }
+  for (const auto& snapshot : snapshots_) {
+    if (snapshot == nullptr || !snapshot->IsDone()) return;
+  }
+  EndCheckpoint(/*is_complete=*/true);
+}
+
+void StepSimulation::EndCheckpoint(bool is_complete) {
+  if (!holding_) return;
+  std::vector<Saved> saved(options_.shards);
+  for (int shard = 0; shard < options_.shards && is_complete; ++shard) {
+    auto snapshot =
+        snapshots_[shard]->Wait(Clock::Real(), [] { return false; });
+    if (!snapshot.ok()) {
+      CHECK(absl::IsAborted(snapshot.status())) << snapshot.status();
+      ++report_.missed_cuts;
+      is_complete = false;
+      break;
+    }
+    saved[shard].updates = cut_;
+    for (const ShardSnapshot::Chunk& chunk : snapshot->chunks) {
+      CHECK_EQ(chunk.contents.updates, cut_);
+      saved[shard].values.push_back(chunk.contents.value.span()[0]);
+    }
+    CHECK_EQ(snapshot->tables[0].updates(), cut_);
+    const absl::Status drained =
+        snapshot->tables[0].Drain([&](const RowBatch& batch) {
+          saved[shard].ids.insert(saved[shard].ids.end(), batch.ids.begin(),
+                                  batch.ids.end());
+          saved[shard].rows.insert(saved[shard].rows.end(), batch.rows.begin(),
+                                   batch.rows.end());
+          return absl::OkStatus();
+        });
+    CHECK(drained.ok()) << drained;
+  }
+  if (is_complete) {
+    saved_ = std::move(saved);
+    ++report_.checkpoints;
+  }
+  snapshots_.clear();
+  for (const auto& shard : shards_) shard->EndHold();
+  holding_ = false;
+  cut_ = -1;
+}
+
+bool StepSimulation::IsComplete() {
+  if (HasStepsLeft()) return false;
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    for (int place = 0; place < kPlaces; ++place) {
+      if (UpdatesOf(shard, place) < options_.steps) return false;
+    }
+  }
+  return true;
+}
+
+int64_t StepSimulation::UpdatesOf(int shard, int place) {
+  const ShardSnapshot snapshot = shards_[shard]->TakeSnapshot();
+  return place < kVariables ? snapshot.chunks[place].contents.updates
+                            : snapshot.tables[0].updates();
+}
+
+std::vector<uint32_t> StepSimulation::Values() {
+  std::vector<uint32_t> bits;
+  std::map<uint64_t, float> rows;
+  for (const auto& shard : shards_) {
+    ShardSnapshot snapshot = shard->TakeSnapshot();
+    for (const ShardSnapshot::Chunk& chunk : snapshot.chunks) {
+      bits.push_back(std::bit_cast<uint32_t>(chunk.contents.value.span()[0]));
+    }
+    const absl::Status drained =
+        snapshot.tables[0].Drain([&](const RowBatch& batch) {
+          for (size_t i = 0; i < batch.ids.size(); ++i) {
+            rows[batch.ids[i]] = batch.rows[i];
+          }
+          return absl::OkStatus();
+        });
+    CHECK(drained.ok()) << drained;
+  }
+  for (const auto& [id, value] : rows) {
+    bits.push_back(static_cast<uint32_t>(id));
+    bits.push_back(std::bit_cast<uint32_t>(value));
+  }
+  return bits;
+}
+
+std::string StepSimulation::Describe() {
+  std::string text = absl::StrCat("global step ", plan_.global_step());
+  if (!refusal_.ok()) absl::StrAppend(&text, "; ", refusal_.message());
+  for (int shard = 0; shard < options_.shards; ++shard) {
+    absl::StrAppend(&text, "; shard ", shard, " at");
+    for (int place = 0; place < kPlaces; ++place) {
+      absl::StrAppend(&text, " ", UpdatesOf(shard, place));
+    }
+  }
+  for (const Worker& worker : workers_) {
+    absl::StrAppend(&text, "; worker ", worker.incarnation, " in state ",
+                    static_cast<int>(worker.state), " of step ", worker.step,
+                    " with ", worker.share.size(), " replicas, ",
+                    worker.unanswered.size(), " unanswered");
+  }
+  return text;
+}
+
+std::vector<uint64_t> StepSimulation::IdsOf(int64_t step, int replica) const {
+  const uint64_t first = (7 * step + 3 * replica) % kIds;
+  if (replica % 2 == 0) return {first};
+  return {first, (first + 1 + step % 3) % kIds};
+}
+
+}  // namespace parasol

@@ -1,0 +1,197 @@
+#ifndef PARASOL_TESTS_FAULTS_STEP_SIMULATION_H_
+#define PARASOL_TESTS_FAULTS_STEP_SIMULATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "chief/replica_plan.h"
+#include "ps/operation/operation.h"
+#include "ps/shard/parameter_shard.h"
+#include "ps/shard/shard_snapshot.h"
+
+namespace parasol {
+
+// Simulates synchronous training, as one deterministic run of a random
+// schedule. The chief's ReplicaPlan and the ps's ParameterShards are real. The
+// workers do what SyncTrainingLoop does, one small action at a time, and the
+// network between them carries one operation for each variable and table. No
+// threads, no sockets, no time.
+//
+// The following may happen at any moment and in any order. A worker is killed
+// between two of its operations, and comes back at once or later. A ps is
+// replaced by one that is restored from the newest checkpoint. A checkpoint is
+// taken. Claims, answers and heartbeats take any time.
+class StepSimulation {
+ public:
+  // Ways to break the system on purpose, to test that the simulation notices.
+  enum class Mutant {
+    kNone,
+    // Workers don't ask the tables how far they are.
+    kOnlyVariables,
+    // Shards don't keep the values of the step before: a pull that asks for
+    // them is answered with those of now.
+    kNoPreviousValues,
+    // The chief cuts one step before the shards' largest number of updates.
+    kEarlyCut,
+  };
+  struct Options {
+    uint64_t seed = 0;
+    int workers = 3;
+    int shards = 2;
+    int replicas = 3;
+    // Number of gradients that make a step; fewer than `replicas` if some are
+    // backups.
+    int wanted = 3;
+    int64_t steps = 12;
+    // Number of times that each of these happens, while there are steps left.
+    int kills = 4;
+    int restores = 0;
+    int checkpoints = 2;
+    Mutant mutant = Mutant::kNone;
+  };
+
+  struct Report {
+    // True if every shard has had all steps before the limit of events.
+    bool complete = false;
+    // The state of training, in words, if it is not complete.
+    std::string stuck;
+    // Values of all variables, then of all rows, as their bits.
+    std::vector<uint32_t> values;
+    // Numbers of the events that the simulation is meant to test.
+    int kills = 0;
+    int restores = 0;
+    int duplicates = 0;
+    // Pulls that found values of two steps.
+    int mixed_pulls = 0;
+    int checkpoints = 0;
+    // Checkpoints whose cut some shard was past.
+    int missed_cuts = 0;
+  };
+
+  explicit StepSimulation(const Options& options);
+  ~StepSimulation();
+
+  // Runs the simulation. May be called once.
+  Report Run();
+
+ private:
+  static constexpr int kVariables = 2;  // of each shard
+  static constexpr int kPlaces = kVariables + 1;
+
+  // One operation at one variable or table of a shard.
+  struct Operation {
+    int64_t id = 0;
+    int shard = 0;
+    int place = 0;  // kVariables: the table
+    bool is_push = false;
+    int64_t step = 0;  // of a push, or min_updates
+    int replica = 0;
+    std::vector<uint64_t> ids = {};
+    std::vector<float> values = {};  // one for each id, or one
+  };
+  struct Answer {
+    int64_t id = 0;
+    OperationResult result = {};
+    bool unavailable = false;
+  };
+
+  enum class State { kIdle, kPulling, kComputing, kPullingRows, kAwaiting };
+  struct Worker {
+    uint64_t incarnation = 0;  // 0: not running
+    // What it knows from the chief.
+    int64_t version = 0;
+    std::vector<int> replicas = {};
+    int64_t completed = 0;
+
+    State state = State::kIdle;
+    int64_t step = 0;
+    int64_t finished_steps = -1;
+    int64_t share_version = 0;
+    std::vector<int> share = {};
+    std::set<int> computed = {};
+    int replica = 0;
+    // Values of all variables; those of the rows that were pulled last.
+    std::vector<float> values = {};
+    std::map<uint64_t, float> rows = {};
+    // Bounds of the updates that pulls in flight have been answered with.
+    UpdateBounds pulled = {};
+
+    // Operations that are not answered, by id; those of each shard that have
+    // not arrived; answers that have not.
+    std::map<int64_t, Operation> unanswered = {};
+    std::vector<std::deque<int64_t>> to_shard = {};
+    std::deque<Answer> answers = {};
+  };
+
+  // A checkpoint's part of one shard.
+  struct Saved {
+    int64_t updates = 0;
+    std::vector<float> values = {};
+    std::vector<uint64_t> ids = {};
+    std::vector<float> rows = {};
+  };
+
+  void Step();
+  void Start(int worker);
+  void Kill(int worker);
+  void Claim(Worker& worker);
+  void Act(Worker& worker);
+  void Deliver(Worker& worker, int shard);
+  void Hear(Worker& worker);
+  void StartPull(Worker& worker, int64_t min_step);
+  void FinishPull(Worker& worker);
+  void Compute(Worker& worker);
+  void PushGradients(Worker& worker);
+  void FinishStep(Worker& worker);
+  void Send(Worker& worker, Operation operation);
+  void Execute(Worker& worker, const Operation& operation);
+
+  void StartShard(int shard, const Saved* saved);
+  void Restore(int shard);
+  void AdvanceCheckpoint();
+  void EndCheckpoint(bool is_complete);
+
+  bool IsComplete();
+  bool HasStepsLeft() const { return plan_.global_step() < options_.steps; }
+  int64_t UpdatesOf(int shard, int place);
+  std::vector<uint32_t> Values();
+  std::string Describe();
+  std::vector<uint64_t> IdsOf(int64_t step, int replica) const;
+
+  // Returns a random number in [0, n).
+  int Below(int n) { return static_cast<int>(random_() % n); }
+
+  const Options options_;
+  std::mt19937_64 random_;
+  ReplicaPlan plan_;
+  std::vector<Worker> workers_;
+  uint64_t next_incarnation_ = 1;
+  int64_t next_id_ = 1;
+  std::vector<std::unique_ptr<ParameterShard>> shards_;
+  // The newest checkpoint, and the one that is being taken.
+  std::vector<Saved> saved_;
+  bool holding_ = false;
+  std::vector<int64_t> held_;  // each shard's updates; -1: not asked yet
+  int64_t cut_ = -1;           // -1: not known yet
+  std::vector<std::unique_ptr<StepSnapshot>> snapshots_;
+  // The error of an operation that no repetition mends.
+  absl::Status refusal_;
+  int kills_left_;
+  int restores_left_;
+  int checkpoints_left_;
+  Report report_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_TESTS_FAULTS_STEP_SIMULATION_H_
