@@ -76,13 +76,17 @@ absl::Status SyncTrainingLoop::RunSteps() {
 // had a gradient of a later step, for which its worker had the values of that
 // step from everywhere: nobody will need older ones, and everybody has them.
 absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
+  // A pull of nothing would say step 0. Rows wait for their own tables.
+  if (model_.variables().empty()) return min_step;
   const absl::Time start = clock_.Now();
-  ParameterClient::Pending::Outcome outcome{.min_updates = min_step,
-                                            .max_updates = min_step};
+  ParameterClient::Pending::Outcome outcome;
   int64_t step = min_step;
   do {
-    ParameterClient::PullRequest request = RequestOfValues(step);
-    if (request.targets.empty() && request.rows.empty()) break;
+    ParameterClient::PullRequest request;
+    for (size_t i = 0; i < model_.variables().size(); ++i) {
+      request.targets.push_back({i, model_.HostValue(i)});
+    }
+    request.min_updates = step;
     const auto pull = parameters_.Pull(std::move(request));
     RETURN_IF_ERROR(AwaitPull(*pull, step));
     outcome = pull->outcome();
@@ -95,20 +99,6 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
   return step;
-}
-
-ParameterClient::PullRequest SyncTrainingLoop::RequestOfValues(int64_t step) {
-  ParameterClient::PullRequest request;
-  for (size_t i = 0; i < model_.variables().size(); ++i) {
-    request.targets.push_back({i, model_.HostValue(i)});
-  }
-  request.min_updates = step;
-  if (step == finished_steps_) return request;
-  // Tables may be behind the variables; their rows are pulled later.
-  for (size_t table = 0; table < model_.tables().size(); ++table) {
-    request.rows.push_back({table, {}, {}});
-  }
-  return request;
 }
 
 absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
@@ -132,6 +122,7 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
                       entry.first) == 0;
   });
   std::set<int> computed;
+  pushed_moves_ = parameters_.moves();
   bool is_complete = false;
   while (!is_complete) {
     input_.Keep(share.replicas);
@@ -140,7 +131,7 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
       if (computed.insert(replica).second) replicas.push_back(replica);
     }
     RETURN_IF_ERROR(ComputeAll(step, replicas));
-    ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, share));
+    ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, computed, share));
   }
   return FinishStep(step);
 }
@@ -267,12 +258,13 @@ void SyncTrainingLoop::Push(int64_t step, int replica,
 }
 
 // True: the step is complete. False: `share` has become another one.
-absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
-                                                   ReplicaShare& share) {
+absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(
+    int64_t step, const std::set<int>& computed, ReplicaShare& share) {
   const absl::Time start = clock_.Now();
-  for (const Sent& sent : sent_) {
-    while (!sent.push->WaitFor(kWatchInterval)) {
+  for (size_t i = 0; i < sent_.size(); ++i) {
+    while (!sent_[i].push->WaitFor(kWatchInterval)) {
       RETURN_IF_ERROR(CheckWait(step, start));
+      if (pushed_moves_ != parameters_.moves()) PushAgain(step, computed);
       ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
       if (now.version == share.version) continue;
       share = std::move(now);
@@ -282,6 +274,23 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(int64_t step,
   }
   record_.Charge(metrics_.wait_push_seconds, start);
   return true;
+}
+
+// A shard that came in place of another may lack gradients that the other has
+// acknowledged. Shards that have them count them once.
+void SyncTrainingLoop::PushAgain(int64_t step, const std::set<int>& computed) {
+  pushed_moves_ = parameters_.moves();
+  for (const int replica : computed) {
+    const Gradients& kept = gradients_[replica];
+    ParameterClient::PushRequest request;
+    for (size_t i = 0; i < kept.variables.size(); ++i) {
+      request.gradients.push_back({i, kept.variables[i]});
+    }
+    for (size_t i = 0; i < kept.tables.size(); ++i) {
+      request.rows.push_back({i, kept.tables[i].ids, kept.tables[i].values});
+    }
+    Push(step, replica, std::move(request));
+  }
 }
 
 absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start) const {
@@ -314,7 +323,6 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
   }
   metrics_.stale_gradients.Add(stale.size());
   record_.AddStep();
-  finished_steps_ = step + 1;
   replicas_.Complete(step + 1);
   return absl::OkStatus();
 }

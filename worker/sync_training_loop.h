@@ -98,10 +98,9 @@ class SyncTrainingLoop {
   };
 
   absl::Status RunSteps();
-  // Pulls the values of one step, at least `min_step`, and returns which. It is
-  // the first one that some chunk or table may not have completed.
+  // Pulls the values of one step, at least `min_step`, and returns which. All
+  // steps before it are complete everywhere.
   absl::StatusOr<int64_t> PullValues(int64_t min_step);
-  ParameterClient::PullRequest RequestOfValues(int64_t step);
   absl::Status RunStep(int64_t step, ReplicaShare share);
   absl::Status ComputeAll(int64_t step, const std::vector<int>& replicas);
   absl::Status Stage(int64_t step, int replica, Staged& staged);
@@ -111,7 +110,9 @@ class SyncTrainingLoop {
   // awaits a push of every replica.
   void PushNothing(int64_t step, int replica);
   void Push(int64_t step, int replica, ParameterClient::PushRequest request);
-  absl::StatusOr<bool> AwaitPushes(int64_t step, ReplicaShare& share);
+  absl::StatusOr<bool> AwaitPushes(int64_t step, const std::set<int>& computed,
+                                   ReplicaShare& share);
+  void PushAgain(int64_t step, const std::set<int>& computed);
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
   absl::Status CheckWait(int64_t step, absl::Time start) const;
   absl::Status FinishStep(int64_t step);
@@ -131,9 +132,8 @@ class SyncTrainingLoop {
   std::map<int, Gradients> gradients_;  // key: replica
   // Pushes of the current step, in the order in which they were sent.
   std::vector<Sent> sent_;
-  // Number of steps that this worker knows to be complete in all chunks and
-  // tables because it took part in the last of them; -1: none.
-  int64_t finished_steps_ = -1;
+  // ParameterClient::moves() since which the step's pushes were sent.
+  int64_t pushed_moves_ = 0;
 };
 
 }  // namespace parasol

@@ -94,18 +94,6 @@ TEST(SyncTrainingLoop, RowsAreThoseOfTheStep) {
   EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(0, 0, 1, 1));
 }
 
-TEST(SyncTrainingLoop, TablesAreAskedForTheirStepOnlyByAWorkerThatComes) {
-  FakeShard shard(1);
-  for (int step = 0; step < 7; ++step) shard.Push(step, 0, 0);
-  Worker worker(shard, {0}, /*end=*/10, /*total_replicas=*/1);
-  worker.model.AddTable();
-  worker.replicas.Complete(5);
-  worker.parameters.pull_lag = 1;
-  ASSERT_OK(worker.loop.Run());
-  EXPECT_THAT(worker.parameters.tables_asked, ElementsAre(5, 7));
-  EXPECT_THAT(worker.parameters.row_pulls, ElementsAre(7, 8, 9));
-}
-
 TEST(SyncTrainingLoop, AModelOfTablesAloneIsTrainedToTheEnd) {
   FakeShard shard(2);
   Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2);
@@ -163,6 +151,20 @@ TEST(SyncTrainingLoop, AReplicaThatIsAssignedMeanwhileUsesTheStepsOwnValues) {
   thread.join();
   EXPECT_THAT(worker.model.computed, ElementsAre("x1 b100", "x1 b0"));
   EXPECT_EQ(shard.Read().second, 1);
+}
+
+TEST(SyncTrainingLoop, WhenAPsIsReplacedTheStepsGradientsArePushedAgain) {
+  FakeShard shard(3);
+  Worker worker(shard, {0, 1}, /*end=*/1, 3);
+  worker.model.AddTable();
+  std::thread thread([&] { EXPECT_OK(worker.loop.Run()); });
+  shard.AwaitPushes(2);
+  worker.parameters.moved = 1;
+  shard.AwaitPushes(4);
+  shard.Push(0, 2, 0);
+  thread.join();
+  EXPECT_EQ(worker.parameters.tables_pushed, 4u);
+  EXPECT_EQ(worker.model.computed.size(), 2u);
 }
 
 TEST(SyncTrainingLoop, OneThatJoinsGoesOnAtTheClustersStep) {

@@ -1,6 +1,7 @@
 #include "cluster/client/parameter_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <thread>
 #include <utility>
@@ -105,6 +106,7 @@ class ShardedParameterClient : public ParameterClient {
   std::unique_ptr<Pending> Push(PushRequest request) override;
   absl::Status Update(const wire::GetPlacementResponse& placement) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t moves() const override { return moves_; }
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:
@@ -133,6 +135,7 @@ class ShardedParameterClient : public ParameterClient {
   // Each polls the streams of some shards.
   std::deque<CompletionThread> threads_;
   std::vector<std::unique_ptr<ShardLink>> links_;
+  std::atomic<int64_t> moves_ = 0;
 
   mutable absl::Mutex mu_;
   wire::GetPlacementResponse placement_ ABSL_GUARDED_BY(mu_);
@@ -380,6 +383,7 @@ absl::Status ShardedParameterClient::Update(
     if (shard.address() != old.shard(i).address() ||
         shard.incarnation() != old.shard(i).incarnation()) {
       links_[i]->MoveTo(shard.address());
+      ++moves_;
     }
   }
   return absl::OkStatus();

@@ -73,8 +73,7 @@ class ParameterClient {
   };
 
   // Rows of a sparse table: ids.size() x width, in the order of the ids. Ids
-  // may be repeated; the shard sums the gradients of one row. A pull without
-  // ids asks every shard how many updates its part of the table has had.
+  // may be repeated; the shard sums the gradients of one row.
   struct RowTarget {
     size_t table = 0;
     absl::Span<const uint64_t> ids;
@@ -156,6 +155,10 @@ class ParameterClient {
   // Requests in flight to a shard that stays are not disturbed; requests to the
   // others are resent, under the same sequence numbers.
   virtual absl::Status Update(const wire::GetPlacementResponse& placement) = 0;
+
+  // Returns how many times Update() has named another process for a shard. A
+  // new process may lack what the one before it has acknowledged.
+  virtual int64_t moves() const { return 0; }
 
   // Ends all waits with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;

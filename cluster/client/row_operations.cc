@@ -108,9 +108,7 @@ void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
       std::max<size_t>(1, limits_.message_bytes / row_bytes);
   for (size_t shard = 0; shard < num_shards_; ++shard) {
     absl::Span<const uint32_t> left = partition.OfShard(shard);
-    bool is_asked = ids.empty();
-    while (is_asked || !left.empty()) {
-      is_asked = false;
+    while (!left.empty()) {
       const absl::Span<const uint32_t> some = left.subspan(0, max_rows);
       left.remove_prefix(some.size());
       ShardOperation::Rows rows;

@@ -55,8 +55,7 @@ class RowOperations {
   size_t width(size_t table) const { return tables_[table].width; }
 
   // Appends the operations of `call` that pull rows `ids` to `values`,
-  // ids.size() x width. Without ids each shard is asked for its number of
-  // updates.
+  // ids.size() x width.
   void AddPulls(const std::shared_ptr<const Call>& call, size_t table,
                 absl::Span<const uint64_t> ids, absl::Span<float> values,
                 std::vector<EncodedOperation>& operations) const;

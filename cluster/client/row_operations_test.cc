@@ -193,16 +193,5 @@ TEST(RowRequestsTest, ATableMustBeTheSameOnEveryShard) {
                        HasSubstr("table users is not on ps/1")));
 }
 
-TEST(RowOperations, APullWithoutIdsAsksEveryShard) {
-  Operations pulls;
-  Make(3).AddPulls(PullCall(), 0, {}, {}, pulls);
-  ASSERT_EQ(pulls.size(), 3u);
-  for (size_t shard = 0; shard < 3; ++shard) {
-    EXPECT_EQ(pulls[shard].asked.shard, shard);
-    EXPECT_EQ(pulls[shard].asked.rows().count, 0u);
-    EXPECT_EQ(pulls[shard].payloads, 1u);
-  }
-}
-
 }  // namespace
 }  // namespace parasol

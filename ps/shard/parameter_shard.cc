@@ -273,6 +273,7 @@ absl::StatusOr<UpdateBounds> ParameterShard::Hold() {
 void ParameterShard::EndHold() { HoldAt(INT64_MAX); }
 
 void ParameterShard::HoldAt(int64_t updates) {
+  if (!sync_.has_value()) return;
   Released released;
   dense_->Hold(updates, released);
   for (const std::unique_ptr<SparseTable>& table : tables_) {

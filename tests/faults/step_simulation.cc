@@ -26,7 +26,7 @@ namespace parasol {
 namespace {
 
 // A schedule that takes more does not end.
-constexpr int kEventsPerStep = 20000;
+constexpr int kEventsPerStep = 10000;
 constexpr int kIds = 9;
 
 template <typename T>
@@ -88,7 +88,7 @@ StepSimulation::StepSimulation(const Options& options)
 StepSimulation::~StepSimulation() {
   snapshots_.clear();
   for (const auto& shard : shards_) {
-    shard->Abandon(absl::CancelledError("the simulation ends"));
+    shard->Abandon(absl::UnavailableError("the simulation ends"));
   }
 }
 
@@ -182,6 +182,7 @@ void StepSimulation::Act(Worker& worker) {
       return;
     case State::kAwaiting:
       if (worker.unanswered.empty()) return FinishStep(worker);
+      if (worker.is_to_push_again) return PushAgain(worker);
       if (worker.version == worker.share_version) return;
       worker.share = worker.replicas;
       worker.share_version = worker.version;
@@ -194,10 +195,8 @@ void StepSimulation::StartPull(Worker& worker, int64_t min_step) {
   worker.state = State::kPulling;
   worker.step = min_step;
   worker.pulled = UpdateBounds();
-  const bool asks_tables = min_step != worker.finished_steps &&
-                           options_.mutant != Mutant::kOnlyVariables;
   for (int shard = 0; shard < options_.shards; ++shard) {
-    for (int place = 0; place < kVariables + asks_tables; ++place) {
+    for (int place = 0; place < kVariables; ++place) {
       Send(worker, {.shard = shard, .place = place, .step = min_step});
     }
   }
@@ -211,6 +210,8 @@ void StepSimulation::FinishPull(Worker& worker) {
   }
   worker.step = worker.pulled.max;
   worker.computed.clear();
+  worker.pushes.clear();
+  worker.is_to_push_again = false;
   worker.state =
       worker.step < options_.steps ? State::kComputing : State::kIdle;
 }
@@ -249,6 +250,7 @@ void StepSimulation::PushGradients(Worker& worker) {
     for (push.place = 0; push.place < kVariables; ++push.place) {
       push.values = {sum / 64 + Noise(step, replica, push.place)};
       Send(worker, push);
+      worker.pushes.push_back(push);
     }
     push.values.clear();
     for (const auto& [id, value] : worker.rows) {
@@ -257,12 +259,17 @@ void StepSimulation::PushGradients(Worker& worker) {
       push.values.push_back(value / 7 + sum / 64 + Noise(step, replica, 50));
     }
     Send(worker, push);
+    worker.pushes.push_back(push);
   }
   worker.state = State::kComputing;
 }
 
+void StepSimulation::PushAgain(Worker& worker) {
+  worker.is_to_push_again = false;
+  for (const Operation& push : worker.pushes) Send(worker, push);
+}
+
 void StepSimulation::FinishStep(Worker& worker) {
-  worker.finished_steps = worker.step + 1;
   worker.completed = std::max(worker.completed, worker.step + 1);
   worker.state = State::kIdle;
 }
@@ -295,8 +302,8 @@ void StepSimulation::Execute(Worker& worker, const Operation& operation) {
         if (result.ok()) {
           answer.result = *std::move(result);
         } else {
-          CHECK(absl::IsUnavailable(result.status())) << result.status();
           answer.unavailable = true;
+          if (!absl::IsUnavailable(result.status())) refusal_ = result.status();
         }
         worker.answers.push_back(std::move(answer));
       };
@@ -407,6 +414,7 @@ void StepSimulation::Restore(int shard) {
   StartShard(shard, &saved_[shard]);
   for (Worker& worker : workers_) {
     if (worker.incarnation == 0) continue;
+    worker.is_to_push_again = options_.mutant != Mutant::kNoSecondPush;
     const auto is_of_shard = [&](int64_t id) {
       const auto operation = worker.unanswered.find(id);
       return operation != worker.unanswered.end() &&

@@ -36,13 +36,14 @@ class StepSimulation {
   // Ways to break the system on purpose, to test that the simulation notices.
   enum class Mutant {
     kNone,
-    // Workers don't ask the tables how far they are.
-    kOnlyVariables,
     // Shards don't keep the values of the step before: a pull that asks for
     // them is answered with those of now.
     kNoPreviousValues,
     // The chief cuts one step before the shards' largest number of updates.
     kEarlyCut,
+    // Workers push nothing again to a ps that was replaced but what the one
+    // before it has not answered.
+    kNoSecondPush,
   };
   struct Options {
     uint64_t seed = 0;
@@ -115,7 +116,6 @@ class StepSimulation {
 
     State state = State::kIdle;
     int64_t step = 0;
-    int64_t finished_steps = -1;
     int64_t share_version = 0;
     std::vector<int> share = {};
     std::set<int> computed = {};
@@ -123,6 +123,9 @@ class StepSimulation {
     // Values of all variables; those of the rows that were pulled last.
     std::vector<float> values = {};
     std::map<uint64_t, float> rows = {};
+    // The pushes of the step, and whether a ps was replaced since.
+    std::vector<Operation> pushes = {};
+    bool is_to_push_again = false;
     // Bounds of the updates that pulls in flight have been answered with.
     UpdateBounds pulled = {};
 
@@ -152,6 +155,7 @@ class StepSimulation {
   void FinishPull(Worker& worker);
   void Compute(Worker& worker);
   void PushGradients(Worker& worker);
+  void PushAgain(Worker& worker);
   void FinishStep(Worker& worker);
   void Send(Worker& worker, Operation operation);
   void Execute(Worker& worker, const Operation& operation);

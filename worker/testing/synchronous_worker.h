@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_TESTING_SYNCHRONOUS_WORKER_H_
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -123,6 +124,7 @@ class FakeShard {
   bool Push(int64_t step, int replica, float gradient,
             const std::map<uint64_t, float>& rows = {}) {
     absl::MutexLock lock(&mu_);
+    ++pushes_;
     if (step < updates_) return false;
     EXPECT_EQ(step, updates_);
     held_[replica] = gradient;
@@ -149,6 +151,13 @@ class FakeShard {
       return held_.contains(replica);
     };
     mu_.Await(absl::Condition(&is_held));
+  }
+  void AwaitPushes(int count) {
+    absl::MutexLock lock(&mu_);
+    const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return pushes_ >= count;
+    };
+    mu_.Await(absl::Condition(&came));
   }
   float ReadRow(uint64_t id) {
     absl::MutexLock lock(&mu_);
@@ -181,6 +190,7 @@ class FakeShard {
   absl::Mutex mu_;
   float value_ ABSL_GUARDED_BY(mu_) = 1;
   int64_t updates_ ABSL_GUARDED_BY(mu_) = 0;
+  int pushes_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<int, float> held_ ABSL_GUARDED_BY(mu_);
   std::map<uint64_t, float> rows_ ABSL_GUARDED_BY(mu_);
   std::map<int, std::map<uint64_t, float>> held_rows_ ABSL_GUARDED_BY(mu_);
@@ -193,10 +203,7 @@ class FakeParameters : public ParameterClient {
   std::unique_ptr<Pending> Pull(PullRequest request) override {
     auto reply = std::make_unique<Reply>(*this, request.min_updates);
     reply->request = request;
-    for (const RowTarget& rows : request.rows) {
-      if (rows.ids.empty()) tables_asked.push_back(request.min_updates);
-    }
-    if (!request.rows.empty() && !request.rows[0].ids.empty()) {
+    if (!request.rows.empty()) {
       row_pulls.push_back(request.min_updates);
       return reply;
     }
@@ -221,14 +228,14 @@ class FakeParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse&) override {
     return absl::OkStatus();
   }
+  int64_t moves() const override { return moved; }
   void Stop() override { stopped = true; }
 
+  std::atomic<int64_t> moved = 0;
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
   std::vector<int64_t> row_pulls;  // the step of each pull of rows
-  // The step of each pull that asked a table how far it is.
-  std::vector<int64_t> tables_asked;
   bool stopped = false;
 
  private:
