@@ -1,6 +1,7 @@
 #include "chief/order_executor.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "chief/layout.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 
 namespace parasol {
@@ -32,36 +34,48 @@ bool IsUnreadable(const absl::Status& status) {
 
 }  // namespace
 
-OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
-                             const std::vector<ShardBoard::Shard>& shards,
+OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
                              std::vector<std::unique_ptr<PsClient>> clients,
-                             CheckpointStore store)
-    : run_id_(run_id),
-      max_to_keep_(job.checkpoint().max_to_keep()),
+                             CheckpointStore store, RecordPlaces record_places)
+    : run_id_(options.run_id),
+      layout_(options.layout),
+      chief_epoch_(options.chief_epoch),
+      max_to_keep_(options.job.checkpoint().max_to_keep()),
       clients_(std::move(clients)),
-      store_(std::move(store)) {
-  for (size_t i = 0; i < shards.size(); ++i) {
+      store_(std::move(store)),
+      record_places_(std::move(record_places)) {
+  const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
+  for (const ShardBoard::Shard& shard : options.shards) {
     wire::LoadRequest& request = load_requests_.emplace_back();
-    request.set_run_id(run_id);
-    request.set_seed(job.seed());
-    *request.mutable_optimizer() = job.optimizer();
-    request.mutable_part()->Assign(shards[i].parts.begin(),
-                                   shards[i].parts.end());
-    request.set_shard(i);
-    request.set_num_shards(shards.size());
-    request.mutable_table()->Assign(shards[i].tables.begin(),
-                                    shards[i].tables.end());
-    if (!job.parameter_server().has_synchronous()) continue;
-    const job::Synchronous& mode = job.parameter_server().synchronous();
-    wire::SyncSpec& sync = *request.mutable_sync();
-    sync.set_replicas_to_aggregate(mode.replicas_to_aggregate());
-    sync.set_total_replicas(mode.total_replicas());
+    request.set_run_id(run_id_);
+    request.set_seed(options.job.seed());
+    *request.mutable_optimizer() = options.job.optimizer();
+    request.mutable_part()->Assign(shard.parts.begin(), shard.parts.end());
+    request.set_shard(load_requests_.size() - 1);
+    request.set_num_shards(options.shards.size());
+    request.mutable_table()->Assign(shard.tables.begin(), shard.tables.end());
+    if (sync.has_value()) *request.mutable_sync() = *sync;
   }
+}
+
+wire::OrderHeader OrderExecutor::HeaderFor(uint64_t incarnation) const {
+  wire::OrderHeader header;
+  header.set_incarnation(incarnation);
+  header.set_chief_epoch(chief_epoch_);
+  header.set_layout(layout_);
+  return header;
 }
 
 std::vector<absl::Status> OrderExecutor::Load(
     const Coordinator::LoadOrder& order) {
   std::vector<absl::Status> results(order.targets.size());
+  if (record_places_ != nullptr) {
+    const absl::Status recorded = record_places_(order.ps_epochs);
+    if (!recorded.ok()) {
+      std::fill(results.begin(), results.end(), recorded);
+      return results;
+    }
+  }
   std::vector<std::string> sources = {""};  // initial values
   if (order.from_checkpoint) {
     absl::StatusOr<std::vector<std::string>> checkpoints = RunCheckpoints();
@@ -79,10 +93,11 @@ std::vector<absl::Status> OrderExecutor::Load(
   for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
   for (const std::string& source : sources) {
     ForEachAtOnce(pending.size(), [&](size_t i) {
-      const size_t shard = order.targets[pending[i]].shard;
-      wire::LoadRequest request = load_requests_[shard];
+      const Coordinator::LoadOrder::Target& target = order.targets[pending[i]];
+      wire::LoadRequest request = load_requests_[target.shard];
       request.set_checkpoint(source);
-      results[pending[i]] = clients_[shard]->Load(request).status();
+      *request.mutable_order() = HeaderFor(target.incarnation);
+      results[pending[i]] = clients_[target.shard]->Load(request).status();
     });
     std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
     for (size_t i : pending) {
@@ -114,14 +129,14 @@ absl::Status OrderExecutor::WriteCheckpoint(
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
   const auto snapshot = [&](const std::string& directory,
                             durable::CheckpointManifest& files) {
-    return SnapshotShards(files, directory, order.at_global_step);
+    return SnapshotShards(order, files, directory);
   };
   return StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
 }
 
 absl::Status OrderExecutor::SnapshotShards(
-    durable::CheckpointManifest& manifest, const std::string& directory,
-    bool at_global_step) {
+    const Coordinator::CheckpointOrder& order,
+    durable::CheckpointManifest& manifest, const std::string& directory) {
   std::vector<absl::Status> results(clients_.size());
   for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
   absl::Mutex mu;
@@ -135,7 +150,8 @@ absl::Status OrderExecutor::SnapshotShards(
     request.set_run_id(run_id_);
     request.set_directory(directory);
     request.set_file_name(file.name());
-    if (at_global_step) request.set_at_updates(manifest.global_step());
+    *request.mutable_order() = HeaderFor(order.incarnations[i]);
+    if (order.at_global_step) request.set_at_updates(manifest.global_step());
     auto response = clients_[i]->Snapshot(request);
     results[i] = response.status();
     if (response.ok()) {
@@ -146,7 +162,7 @@ absl::Status OrderExecutor::SnapshotShards(
     --unfinished;
     // The others may await a step that cannot come without this shard. A call
     // that is about to start is cancelled the next time.
-    while (at_global_step && !response.ok() && !all_finished()) {
+    while (order.at_global_step && !response.ok() && !all_finished()) {
       CancelAllCalls();
       mu.AwaitWithTimeout(absl::Condition(&all_finished), kCancelInterval);
     }
