@@ -125,6 +125,7 @@ class ShardedParameterClient : public ParameterClient {
 
   const OperationPlan plan_;
   const RowOperations rows_;
+  const uint64_t layout_;
   const std::vector<std::string> variables_;
   const std::vector<std::string> tables_;
   const Options options_;
@@ -176,6 +177,7 @@ ShardedParameterClient::ShardedParameterClient(
     MetricsRegistry& metrics)
     : plan_(std::move(plan)),
       rows_(std::move(rows)),
+      layout_(placement.layout()),
       variables_(std::move(variables)),
       tables_(std::move(tables)),
       options_(options),
@@ -194,6 +196,8 @@ ShardedParameterClient::ShardedParameterClient(
             .limits = {.message_bytes = options.message_bytes},
             .timeout = options.shard_timeout,
             .worker_incarnation = options.worker_incarnation,
+            .layout = placement.layout(),
+            .ps_incarnation = placement.shard(i).incarnation(),
             .shared_memory = options.shared_memory,
         },
         threads_[i % threads_.size()].queue(), clock, link_metrics, [this] {
@@ -364,7 +368,8 @@ absl::Status ShardedParameterClient::Update(
   ASSIGN_OR_RETURN(
       const RowOperations rows,
       RowOperations::Make(placement, tables_, RowLimits(options_)));
-  if (!plan.SameSharding(plan_) || !rows.SameTables(rows_)) {
+  if (placement.layout() != layout_ || !plan.SameSharding(plan_) ||
+      !rows.SameTables(rows_)) {
     return absl::InvalidArgumentError(
         "the chief's new placement splits the variables differently; start "
         "this worker again");
@@ -379,7 +384,7 @@ absl::Status ShardedParameterClient::Update(
     const wire::Shard& shard = placement.shard(i);
     if (shard.address() != old.shard(i).address() ||
         shard.incarnation() != old.shard(i).incarnation()) {
-      links_[i]->MoveTo(shard.address());
+      links_[i]->MoveTo(shard.address(), shard.incarnation());
     }
   }
   return absl::OkStatus();
