@@ -93,6 +93,7 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   if (request.run_id().empty()) {
     return absl::InvalidArgumentError("the load request names no run_id");
   }
+  RETURN_IF_ERROR(gate_.Admit(request.order()));
   ASSIGN_OR_RETURN(std::shared_ptr<Shard> held, BeginLoad(request.order()));
   absl::Cleanup end = [this] { EndLoad(); };
   const bool is_held =
@@ -149,7 +150,7 @@ ParameterServer::BeginLoad(const wire::OrderHeader& order) {
     return absl::UnavailableError(
         absl::StrCat(options_.task, " is still loading"));
   }
-  // Now: another chief may have come while this order waited.
+  // Again: another chief may have come while this order waited.
   RETURN_IF_ERROR(gate_.Admit(order));
   loading_ = true;
   return shard_;
