@@ -258,4 +258,11 @@ absl::Status ShardLoad::GiveRulesTo(ParameterShard& shard) {
   return shard.TakeRules(optimizers_, rows_);
 }
 
+absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
+    const wire::LoadRequest& request, const LoadLimits& limits) {
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(request, limits));
+  RETURN_IF_ERROR(load.Open());
+  return load.Run();
+}
+
 }  // namespace parasol

@@ -70,6 +70,10 @@ class ShardLoad {
   std::unique_ptr<CheckpointReader> checkpoint_;  // null: initial values
 };
 
+// Carries out a whole load: Create(), Open() and Run(), with their errors.
+absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
+    const wire::LoadRequest& request, const LoadLimits& limits);
+
 }  // namespace parasol
 
 #endif  // PARASOL_PS_SHARD_LOAD_SHARD_H_

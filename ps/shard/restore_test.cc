@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
@@ -26,13 +25,6 @@
 
 namespace parasol {
 namespace {
-
-absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
-    const wire::LoadRequest& request, const LoadLimits& limits) {
-  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(request, limits));
-  RETURN_IF_ERROR(load.Open());
-  return load.Run();
-}
 
 using google::protobuf::FieldDescriptor;
 
