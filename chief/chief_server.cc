@@ -47,18 +47,16 @@ void ChiefServer::Start() {
 
 absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     const wire::RegisterRequest& request) {
+  wire::RegisterResponse response;
   {
     absl::MutexLock lock(&mu_);
-    RETURN_IF_ERROR(coordinator_.Register(request, clock_.Now()));
+    ASSIGN_OR_RETURN(response, coordinator_.Register(request, clock_.Now()));
     Changed();
   }
   LOG(INFO) << TaskId::Of(request.task()).ToString() << " registered"
             << (request.run_id().empty()
                     ? ""
                     : absl::StrCat(", holding run ", request.run_id()));
-  wire::RegisterResponse response;
-  *response.mutable_job() = options_.coordinator.job;
-  response.set_run_id(options_.coordinator.run_id);
   *response.mutable_heartbeat_interval() = ToProto(options_.heartbeat_interval);
   *response.mutable_lease() = ToProto(options_.coordinator.lease);
   response.set_checkpoint_directory(executor_->store().directory());
@@ -187,8 +185,9 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
   for (const auto& target : order.targets) {
     LOG(INFO) << "loading ps/"
               << options_.coordinator.shards[target.shard].ps_index
-              << (order.from_checkpoint ? " from the newest checkpoint"
-                                        : " with initial values");
+              << (target.holds_shard      ? ", which keeps its values"
+                  : order.from_checkpoint ? " from the newest checkpoint"
+                                          : " with initial values");
   }
   {
     absl::MutexLock lock(&mu_);

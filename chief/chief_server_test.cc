@@ -70,10 +70,8 @@ class ChiefServerTest : public testing::Test {
     std::vector<std::unique_ptr<PsClient>> clients;
     clients.push_back(ps0_.NewClient());
     clients.push_back(ps1_.NewClient());
-    const Coordinator::Options& options = options_.coordinator;
-    auto executor =
-        std::make_unique<OrderExecutor>(options.job, kRun, options.shards,
-                                        std::move(clients), *std::move(store));
+    auto executor = std::make_unique<OrderExecutor>(
+        options_.coordinator, std::move(clients), *std::move(store));
     server_ = std::make_unique<ChiefServer>(options_, std::move(executor),
                                             clock_, metrics_);
     server_->Start();
@@ -102,6 +100,7 @@ class ChiefServerTest : public testing::Test {
       for (const wire::Task& task : alive) {
         wire::HeartbeatRequest request;
         *request.mutable_task() = task;
+        if (task.role() == "ps") request.set_run_id(kRun);
         server_->Heartbeat(request).IgnoreError();
       }
       never.WaitForNotificationWithTimeout(absl::Milliseconds(2));

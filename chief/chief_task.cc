@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "chief/same_sharding.h"
+#include "chief/layout.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/client/ps_client.h"
@@ -89,10 +89,6 @@ absl::Status ResumeFrom(const CheckpointStore& store,
   options.run_id = std::move(run.run_id);
   options.already_complete = run.is_complete;
   options.resumed = std::move(run.checkpoint);
-  if (options.resumed) {
-    options.same_sharding =
-        HasSameSharding(*options.resumed, options.job, options.shards.size());
-  }
   return absl::OkStatus();
 }
 
@@ -145,6 +141,8 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options.variables, options.job));
   ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, options.variables));
+  ASSIGN_OR_RETURN(coordinator.layout,
+                   LayoutOf(coordinator.job, coordinator.shards));
   ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
   ASSIGN_OR_RETURN(DirectoryLock directory_in_use,
                    DirectoryLock::Share(store.directory()));
@@ -156,8 +154,7 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
         PsClient::Create(shard.address, options.shard_call_deadline));
   }
   auto executor = std::make_unique<OrderExecutor>(
-      coordinator.job, coordinator.run_id, coordinator.shards,
-      std::move(clients), std::move(store));
+      coordinator, std::move(clients), std::move(store));
   std::unique_ptr<ChiefTask> task(
       new ChiefTask(std::move(server), std::move(executor), clock, metrics));
   task->directory_in_use_ = std::move(directory_in_use);

@@ -1,54 +1,19 @@
 #include "chief/coordinator.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "chief/replica_plan.h"
-#include "chief/step_ledger.h"
 
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kLoadRetry = absl::Seconds(1);
 // What finish_timeout shrinks to when the chief itself is told to go.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 // Names in one message or log line.
 constexpr size_t kMaxNamed = 16;
-
-std::vector<TaskId> Places(const std::map<TaskId, std::string>& tasks) {
-  std::vector<TaskId> places;
-  for (const auto& [id, address] : tasks) places.push_back(id);
-  return places;
-}
-
-// The task's place among those of its role, as indices may have gaps.
-int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
-  const auto first = tasks.lower_bound(TaskId{task.role(), 0});
-  return static_cast<int>(
-      std::distance(first, tasks.lower_bound(TaskId::Of(task))));
-}
-
-std::unique_ptr<StepPlan> PlanOf(const Coordinator::Options& options,
-                                 absl::Time now) {
-  const auto& resumed = options.resumed;
-  const job::ParameterServerStrategy& strategy = options.job.parameter_server();
-  if (strategy.has_synchronous()) {
-    return std::make_unique<ReplicaPlan>(
-        strategy.synchronous().total_replicas(), absl::ToUnixMicros(now),
-        resumed ? std::optional<int64_t>(resumed->global_step())
-                : std::nullopt);
-  }
-  std::optional<int64_t> bound;
-  if (strategy.has_bounded_staleness()) {
-    bound = strategy.bounded_staleness().bound();
-  }
-  return resumed ? std::make_unique<StepLedger>(*resumed, bound)
-                 : std::make_unique<StepLedger>(bound);
-}
 
 std::string NamesOf(const std::vector<TaskId>& tasks) {
   std::vector<std::string> names;
@@ -62,18 +27,11 @@ std::string NamesOf(const std::vector<TaskId>& tasks) {
   return absl::StrJoin(names, ", ");
 }
 
-// A load that failed like this will fail again.
-bool IsPermanent(const absl::Status& status) {
-  return absl::IsInvalidArgument(status) || absl::IsDataLoss(status) ||
-         absl::IsNotFound(status) || absl::IsResourceExhausted(status) ||
-         absl::IsFailedPrecondition(status);
-}
-
 }  // namespace
 
 Coordinator::Coordinator(Options options, absl::Time now)
     : options_(std::move(options)),
-      membership_(Places(options_.tasks), options_.lease, now),
+      membership_(MembershipOf(options_), now),
       board_(options_.shards, absl::ToUnixMicros(now)),
       plan_(PlanOf(options_, now)),
       end_(options_.job),
@@ -89,37 +47,60 @@ Coordinator::Coordinator(Options options, absl::Time now)
   if (options_.already_complete) Enter(wire::COMPLETE, now);
 }
 
-absl::Status Coordinator::Register(const wire::RegisterRequest& request,
-                                   absl::Time now) {
+absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
+    const wire::RegisterRequest& request, absl::Time now) {
   if (request.completed_steps() < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("completed_steps is ", request.completed_steps()));
   }
   const wire::Task& task = request.task();
+  wire::RegisterResponse response;
+  *response.mutable_job() = options_.job;
+  response.set_run_id(options_.run_id);
+  response.set_layout(options_.layout);
+  response.set_chief_epoch(options_.chief_epoch);
+  // A worker that has worked with others than these variables learns from the
+  // answer that it has to start again; its steps are not credited.
+  const bool is_ours = IsOurs(request.run_id(), request.layout());
+  if (task.role() == "worker" && request.layout() != 0 && !is_ours) {
+    return response;
+  }
   ASSIGN_OR_RETURN(const Membership::Registration registration,
-                   membership_.Register(task, request.metrics_address(), now));
+                   membership_.Register(task, request.place_epoch(),
+                                        request.metrics_address(), now));
+  response.set_place_epoch(registration.epoch);
   if (registration.replaced) {
     Depart(TaskId::Of(task), *registration.replaced, now);
   }
   if (task.role() == "ps") {
-    const bool holds_run =
-        options_.same_sharding && request.run_id() == options_.run_id;
-    board_.Arrived(task.index(), task.incarnation(), holds_run);
+    board_.Arrived(task.index(), task.incarnation(), is_ours);
   } else if (task.role() == "worker") {
     plan_->Enter(task.incarnation(), request.completed_steps());
     plan_->SetShardOf(task.incarnation(), RankOf(task, options_.tasks));
   }
   Advance(now);
-  return absl::OkStatus();
+  return response;
+}
+
+bool Coordinator::IsOurs(const std::string& run_id, uint64_t layout) const {
+  return run_id == options_.run_id && layout == options_.layout;
 }
 
 absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     const wire::HeartbeatRequest& request, absl::Time now) {
-  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
-  if (request.task().role() == "worker") reports_.Keep(request);
+  const wire::Task& task = request.task();
+  RETURN_IF_ERROR(membership_.Renew(task, now));
+  if (task.role() == "worker") reports_.Keep(request);
+  if (task.role() == "ps") {
+    board_.Heard(task.index(), task.incarnation(),
+                 IsOurs(request.run_id(), request.layout()));
+  }
   Advance(now);
   wire::HeartbeatResponse response;
   response.set_phase(phase_);
+  response.set_run_id(options_.run_id);
+  response.set_layout(options_.layout);
+  response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
   response.set_failure(failure_);
   response.set_run_id(options_.run_id);
@@ -131,7 +112,10 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
 }
 
 absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
-  return board_.Placement(options_.run_id);
+  ASSIGN_OR_RETURN(wire::GetPlacementResponse placement,
+                   board_.Placement(options_.run_id));
+  placement.set_layout(options_.layout);
+  return placement;
 }
 
 absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
@@ -356,14 +340,11 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
   if (stop_requested_) return NextStopOrder();
   if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
-  const std::vector<size_t> empty = board_.Empty();
-  if (!empty.empty() && now >= next_load_) {
-    LoadOrder order;
-    order.from_checkpoint = schedule_.newest_step().has_value();
-    for (size_t shard : empty) {
-      order.targets.push_back({shard, board_.incarnation(shard)});
-    }
-    return order;
+  std::vector<LoadOrder::Target> targets = loads_.Due(board_, now);
+  if (!targets.empty()) {
+    return LoadOrder{.targets = std::move(targets),
+                     .from_checkpoint = schedule_.newest_step().has_value(),
+                     .ps_epochs = PsEpochs()};
   }
   if (!board_.AllReady()) return std::nullopt;
   // In LOADING the first checkpoint of a new run, else Advance() had left it.
@@ -409,27 +390,35 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   const std::vector<durable::WorkerProgress> progress = plan_->Progress();
   manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
   manifest.set_final(phase_ == wire::FINISHING);
+  for (size_t shard = 0; shard < board_.size(); ++shard) {
+    order.incarnations.push_back(board_.incarnation(shard));
+  }
   return order;
+}
+
+std::map<int, int64_t> Coordinator::PsEpochs() const {
+  std::map<int, int64_t> epochs;
+  for (const auto& [id, member] : membership_.members()) {
+    if (id.role == "ps" && member.epoch > 0) epochs[id.index] = member.epoch;
+  }
+  return epochs;
 }
 
 void Coordinator::LoadDone(const LoadOrder::Target& target,
                            const absl::Status& status, absl::Time now) {
-  if (status.ok()) {
-    board_.Loaded(target.shard, target.incarnation);
-    load_failures_ = 0;
-    Advance(now);
-    return;
-  }
-  // Another process has come to its place, whose turn is next.
-  if (board_.incarnation(target.shard) != target.incarnation) return;
+  const ShardLoads::Verdict verdict = loads_.Done(target, status, board_, now);
   const std::string what = absl::StrCat(
       "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
-  next_load_ = now + kLoadRetry;
-  if (IsPermanent(status)) {
-    Fail(what, now);
-  } else if (++load_failures_ >= kMaxLoadFailures) {
-    gave_up_ = absl::UnavailableError(
-        absl::StrCat("loading failed ", load_failures_, " times: ", what));
+  switch (verdict) {
+    case ShardLoads::Verdict::kLoaded:
+      return Advance(now);
+    case ShardLoads::Verdict::kAgain:
+      return;
+    case ShardLoads::Verdict::kFailed:
+      return Fail(what, now);
+    case ShardLoads::Verdict::kGaveUp:
+      gave_up_ = absl::UnavailableError(
+          absl::StrCat("loading failed ", loads_.failures(), " times: ", what));
   }
 }
 

@@ -11,12 +11,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "chief/coordinator_options.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
+#include "chief/shard_loads.h"
 #include "chief/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/worker_reports.h"
-#include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/job/training_end.h"
 #include "proto/checkpoint.pb.h"
@@ -37,45 +38,24 @@ namespace parasol {
 class Coordinator {
  public:
   // Number of failures in a row of a load that end the job.
-  static constexpr int kMaxLoadFailures = 60;
+  static constexpr int kMaxLoadFailures = ShardLoads::kMaxFailures;
   // Time for which a job that was complete when the chief started stays, so
   // that tasks that start at the same time learn that there is nothing to do.
   static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
 
-  struct Options {
-    job::Job job;
-    std::string run_id;
-    // The checkpoint that the run is resumed from; nullopt in a new run.
-    std::optional<durable::CheckpointManifest> resumed;
-    // True if that checkpoint has the same parts on the same shards as now: a
-    // ps that holds the run can keep what it has.
-    bool same_sharding = true;
-    // True if that checkpoint is the last one of this job: nothing is left to
-    // do.
-    bool already_complete = false;
-    std::vector<ShardBoard::Shard> shards;
-    // The variables and tables in the manifests of checkpoints to be written.
-    CheckpointContents contents;
-    // The tasks of the cluster and their addresses, which may be empty.
-    std::map<TaskId, std::string> tasks;
-    absl::Duration lease = absl::Seconds(10);
-    // Time for which a missing ps, or the absence of all workers, is borne.
-    absl::Duration ps_timeout = absl::Minutes(5);
-    absl::Duration worker_timeout = absl::Minutes(5);
-    // Time that tasks have to leave when the job has ended.
-    absl::Duration finish_timeout = absl::Seconds(30);
-  };
+  using Options = CoordinatorOptions;
 
   // An order to bring these shards' variables to these processes.
   struct LoadOrder {
-    struct Target {
-      size_t shard = 0;
-      uint64_t incarnation = 0;
-    };
+    using Target = ShardLoads::Target;
     std::vector<Target> targets;
     // True: load the newest checkpoint of the run that can be read. False: draw
-    // the initial values.
+    // the initial values. A process that holds the shard keeps its values.
     bool from_checkpoint = false;
+    // The newest process at each ps's place, by index: its place epoch. To be
+    // recorded before variables are loaded, so that no later chief trusts the
+    // variables of an older process.
+    std::map<int, int64_t> ps_epochs = {};
   };
   // An order to snapshot all shards and commit `manifest`, which lacks only the
   // files and the time.
@@ -89,13 +69,17 @@ class Coordinator {
     // True if a shard that is behind the others will get there: a worker is
     // alive. Only with `at_one_step`.
     bool may_await = false;
+    // The process that each shard is on.
+    std::vector<uint64_t> incarnations = {};
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
   Coordinator(Options options, absl::Time now);
 
-  // The rpcs of proto/chief.proto, with their errors.
-  absl::Status Register(const wire::RegisterRequest& request, absl::Time now);
+  // The rpcs of proto/chief.proto, with their errors. Register()'s answer lacks
+  // the intervals and the directory.
+  absl::StatusOr<wire::RegisterResponse> Register(
+      const wire::RegisterRequest& request, absl::Time now);
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
       const wire::HeartbeatRequest& request, absl::Time now);
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
@@ -152,6 +136,9 @@ class Coordinator {
   void Fail(std::string failure, absl::Time now);
   bool HasEnded() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
+  // Returns true if these are the run and the layout of this chief.
+  bool IsOurs(const std::string& run_id, uint64_t layout) const;
+  std::map<int, int64_t> PsEpochs() const;
   bool MayGrant() const;
   bool AwaitsReturns() const;
   std::vector<std::string> AwaitedTasks() const;
@@ -163,6 +150,7 @@ class Coordinator {
   const Options options_;
   Membership membership_;
   ShardBoard board_;
+  ShardLoads loads_;
   const std::unique_ptr<StepPlan> plan_;
   TrainingEnd end_;
   CheckpointSchedule schedule_;
@@ -179,8 +167,6 @@ class Coordinator {
   // True if the checkpoint being written may await a step of workers.
   bool may_await_workers_ = false;
   bool stopped_ = false;
-  int load_failures_ = 0;
-  absl::Time next_load_ = absl::InfinitePast();
 };
 
 }  // namespace parasol

@@ -44,7 +44,7 @@ TEST_F(BoundedStalenessTest, AWorkerWhoseLeaseRanOutIsWaitedForNoMore) {
 
 TEST_F(BoundedStalenessTest, ARestartedChiefGrantsWhenAllWorkersAreBack) {
   Resume(50);
-  RegisterPs(coordinator_testing::kRun);
+  BringBackPs();
   ASSERT_OK(Register(worker0_, "", 10));
   ASSERT_EQ(phase(), wire::TRAINING);
   ASSERT_OK_AND_ASSIGN(auto early, Claim(worker0_, 10, 100));
@@ -57,7 +57,7 @@ TEST_F(BoundedStalenessTest, ARestartedChiefGrantsWhenAllWorkersAreBack) {
 TEST_F(BoundedStalenessTest,
        ARestartedChiefDoesNotAwaitAllForLongerThanALease) {
   Resume(50);
-  RegisterPs(coordinator_testing::kRun);
+  BringBackPs();
   ASSERT_OK(Register(worker0_, "", 10));
   Pass(options_.lease, {ps0_, ps1_, worker0_});
   ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 10, 100));
@@ -66,7 +66,7 @@ TEST_F(BoundedStalenessTest,
 
 TEST_F(BoundedStalenessTest, ARestartedChiefNamesTheWorkersItAwaits) {
   Resume(50);
-  RegisterPs(coordinator_testing::kRun);
+  BringBackPs();
   ASSERT_OK(Register(worker0_, "", 10));
   ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 10, 100));
   EXPECT_THAT(claim.awaited_task(), ElementsAre("worker/1"));

@@ -1,5 +1,7 @@
 #include "chief/coordinator.h"
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,6 +71,11 @@ TEST_F(CoordinatorTest, AResumedRunLoadsFromTheCheckpointAndTrainsOn) {
 TEST_F(CoordinatorTest, PsThatHoldTheRunKeepTheirValuesWhenTheChiefRestarts) {
   Resume(50);
   RegisterPs(kRun);
+  const auto load = NextLoad();
+  ASSERT_EQ(load.targets.size(), 2u);
+  EXPECT_TRUE(load.targets[0].holds_shard);
+  EXPECT_TRUE(load.targets[1].holds_shard);
+  FinishLoad(load);
   EXPECT_EQ(phase(), wire::TRAINING);
   EXPECT_FALSE(HasOrder());
 }
@@ -79,11 +86,13 @@ TEST_F(CoordinatorTest, PsThatHoldAnotherRunAreLoaded) {
   EXPECT_EQ(NextLoad().targets.size(), 2u);
 }
 
-TEST_F(CoordinatorTest, PsThatHoldTheRunInAnotherShardingAreLoaded) {
+TEST_F(CoordinatorTest, PsThatHoldTheRunInAnotherLayoutAreLoaded) {
   Resume(50);
-  options_.same_sharding = false;
+  layout_ = kLayout + 1;
   RegisterPs(kRun);
-  EXPECT_EQ(NextLoad().targets.size(), 2u);
+  const auto load = NextLoad();
+  ASSERT_EQ(load.targets.size(), 2u);
+  EXPECT_FALSE(load.targets[0].holds_shard);
 }
 
 TEST_F(CoordinatorTest, ARestartedChiefCreditsWorkersWithWhatTheyReport) {
@@ -91,9 +100,91 @@ TEST_F(CoordinatorTest, ARestartedChiefCreditsWorkersWithWhatTheyReport) {
   auto* progress = options_.resumed->add_worker_progress();
   progress->set_incarnation(worker0_.incarnation());
   progress->set_completed_steps(30);
-  RegisterPs(kRun);
+  BringBackPs();
   ASSERT_OK(Register(worker0_, "", 34));
   EXPECT_EQ(chief().Status().global_step(), 54);
+}
+
+TEST_F(CoordinatorTest, AWorkerOfOtherVariablesIsToldAndNotCredited) {
+  Resume(50);
+  BringBackPs();
+  struct Case {
+    std::string name;
+    std::string run;
+    uint64_t layout;
+    int64_t want;
+  };
+  const Case cases[] = {{"another run", "run-b", kLayout, 50},
+                        {"another layout", kRun, kLayout + 1, 50},
+                        {"these variables", kRun, kLayout, 84}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    wire::RegisterRequest request;
+    *request.mutable_task() = worker0_;
+    request.set_run_id(c.run);
+    request.set_layout(c.layout);
+    request.set_completed_steps(34);
+    ASSERT_OK_AND_ASSIGN(const auto response, chief().Register(request, now_));
+    EXPECT_EQ(response.run_id(), kRun);
+    EXPECT_EQ(response.layout(), kLayout);
+    EXPECT_EQ(chief().Status().global_step(), c.want);
+    EXPECT_EQ(Claim(worker0_, 34, 5).ok(), c.want > 50);
+  }
+}
+
+TEST_F(CoordinatorTest, ATaskKeepsItsPlaceEpochWithTheNextChief) {
+  options_.chief_epoch = 4;
+  wire::RegisterRequest request;
+  *request.mutable_task() = ps0_;
+  ASSERT_OK_AND_ASSIGN(const auto first, chief().Register(request, now_));
+  EXPECT_EQ(first.chief_epoch(), 4);
+  ASSERT_OK(Register(Task("ps", 0, 99)));
+  const std::map<int, int64_t> recorded = [&] {
+    EXPECT_OK(Register(ps1_));
+    return NextLoad().ps_epochs;
+  }();
+  ASSERT_EQ(recorded.size(), 2u);
+  EXPECT_GT(recorded.at(0), first.place_epoch());
+  // It was replaced, and comes to a chief that has only the record.
+  chief_.reset();
+  options_.chief_epoch = 5;
+  options_.ps_epochs = recorded;
+  Resume(50);
+  request.set_run_id(kRun);
+  request.set_layout(kLayout);
+  request.set_place_epoch(first.place_epoch());
+  EXPECT_THAT(chief().Register(request, now_),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(CoordinatorTest, APsThatIsTakenToBeLoadedAndIsNotIsLoadedAgain) {
+  StartTraining();
+  loaded_.erase(ps1_.incarnation());
+  ASSERT_OK(Heartbeat(ps1_));
+  EXPECT_FALSE(HasOrder()) << "sent before the load was answered";
+  ASSERT_OK(Heartbeat(ps1_));
+  const auto load = NextLoad();
+  ASSERT_EQ(load.targets.size(), 1u);
+  EXPECT_EQ(load.targets[0].incarnation, ps1_.incarnation());
+  EXPECT_FALSE(load.targets[0].holds_shard);
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
+TEST_F(CoordinatorTest, AnswersSayTheRunTheLayoutAndTheChief) {
+  options_.chief_epoch = 4;
+  StartTraining();
+  ASSERT_OK_AND_ASSIGN(const auto state, Heartbeat(worker0_));
+  EXPECT_EQ(state.run_id(), kRun);
+  EXPECT_EQ(state.layout(), kLayout);
+  EXPECT_EQ(state.chief_epoch(), 4);
+  ASSERT_OK_AND_ASSIGN(const auto placement, chief().GetPlacement());
+  EXPECT_EQ(placement.layout(), kLayout);
+}
+
+TEST_F(CoordinatorTest, ACheckpointNamesTheProcessesOfItsShards) {
+  StartTraining();
+  TrainTo(10);
+  EXPECT_THAT(NextCheckpoint().incarnations, ElementsAre(10, 11));
 }
 
 TEST_F(CoordinatorTest, AReturningPsAloneIsLoadedWhileTheOthersGoOn) {
@@ -134,6 +225,7 @@ TEST_F(CoordinatorTest, AFailedLoad) {
   const Case cases[] = {
       {"gone for now", absl::UnavailableError("x"), wire::LOADING},
       {"too slow", absl::DeadlineExceededError("x"), wire::LOADING},
+      {"another process", absl::FailedPreconditionError("x"), wire::LOADING},
       {"no checkpoint is left", absl::DataLossError("x"), wire::FAILED},
       {"too large", absl::ResourceExhaustedError("x"), wire::FAILED},
       {"not acceptable", absl::InvalidArgumentError("x"), wire::FAILED},

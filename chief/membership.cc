@@ -7,10 +7,26 @@
 
 namespace parasol {
 
-Membership::Membership(const std::vector<TaskId>& places, absl::Duration lease,
-                       absl::Time now)
-    : lease_(lease) {
-  for (const TaskId& id : places) members_[id].absent_since = now;
+namespace {
+
+// A chief gives the place epochs (chief_epoch << 32) + 1 and following.
+constexpr int kChiefShift = 32;
+
+absl::Status Replaced(const TaskId& id) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "another process has registered as ", id.ToString(),
+      " after this one; run one process for each task of TF_CONFIG"));
+}
+
+}  // namespace
+
+Membership::Membership(const Options& options, absl::Time now)
+    : lease_(options.lease), chief_epoch_(options.chief_epoch) {
+  for (const TaskId& id : options.places) members_[id].absent_since = now;
+  for (const auto& [id, epoch] : options.newest_epochs) {
+    const auto member = members_.find(id);
+    if (member != members_.end()) member->second.epoch = epoch;
+  }
 }
 
 absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
@@ -27,17 +43,42 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
   const std::deque<uint64_t>& replaced = it->second.replaced;
   if (std::find(replaced.begin(), replaced.end(), task.incarnation()) !=
       replaced.end()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "another process has registered as ", id.ToString(),
-        " after this one; run one process for each task of TF_CONFIG"));
+    return Replaced(id);
   }
   return &it->second;
 }
 
+absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
+                                            const Member& member,
+                                            int64_t epoch) const {
+  const TaskId id = TaskId::Of(task);
+  if (epoch < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(id.ToString(), " registers with the place epoch ", epoch));
+  }
+  if (epoch >> kChiefShift > chief_epoch_) {
+    return absl::UnavailableError(absl::StrCat(
+        id.ToString(), " has registered with chief ", epoch >> kChiefShift,
+        ": this one, chief ", chief_epoch_, ", has been replaced"));
+  }
+  if (member.incarnation == task.incarnation()) {
+    return std::max(member.epoch, epoch);
+  }
+  if (epoch == 0) {
+    return std::max(member.epoch, chief_epoch_ << kChiefShift) + 1;
+  }
+  // The newest process itself, with a chief that has restarted.
+  const bool is_newest = epoch == member.epoch && member.incarnation == 0;
+  if (epoch > member.epoch || is_newest) return epoch;
+  return Replaced(id);
+}
+
 absl::StatusOr<Membership::Registration> Membership::Register(
-    const wire::Task& task, absl::string_view metrics_address, absl::Time now) {
+    const wire::Task& task, int64_t epoch, absl::string_view metrics_address,
+    absl::Time now) {
   ASSIGN_OR_RETURN(Member * member, Find(task));
   Registration registration;
+  ASSIGN_OR_RETURN(registration.epoch, EpochOf(task, *member, epoch));
   if (member->incarnation == task.incarnation()) {
     registration.is_resend = member->alive;
   } else if (member->incarnation != 0) {
@@ -46,6 +87,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
     if (member->replaced.size() > kMaxReplaced) member->replaced.pop_front();
   }
   member->incarnation = task.incarnation();
+  member->epoch = registration.epoch;
   member->alive = true;
   member->lost = false;
   member->lease_end = now + lease_;

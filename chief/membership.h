@@ -20,15 +20,33 @@ namespace parasol {
 // The processes that hold the places in the cluster, and the times at which
 // their leases end. Pure: time is an argument.
 //
-// The incarnation that registers last holds the place. Earlier ones are refused
-// for good (the last kMaxReplaced of them are remembered).
+// Each process is given a place epoch when it first registers, larger than that
+// of every process that was at its place before, and presents it when it
+// registers again, also with another chief. The process with the largest epoch
+// holds the place, in whatever order they come; older ones are refused for
+// good. A chief's epochs are above those of every earlier chief, so that it
+// need not know these. (The last kMaxReplaced incarnations are remembered, too:
+// a process whose first answer was lost has no epoch to present.)
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
 
+  struct Options {
+    std::vector<TaskId> places;
+    absl::Duration lease;
+    // Number of this chief, from 1 to 2^30; larger than those of all earlier
+    // ones.
+    int64_t chief_epoch = 1;
+    // The newest place epochs that an earlier chief has recorded.
+    std::map<TaskId, int64_t> newest_epochs = {};
+  };
+
   struct Member {
     // The process that holds the place; 0 if none has held it yet.
     uint64_t incarnation = 0;
+    // The largest place epoch that is known; that of `incarnation`, if there is
+    // one.
+    int64_t epoch = 0;
     bool alive = false;
     // True if its lease ran out: the process may be gone, or stand still and
     // return.
@@ -46,6 +64,8 @@ class Membership {
     bool is_resend = false;
     // The incarnation whose place this one takes; it may have been lost before.
     std::optional<uint64_t> replaced;
+    // The process's place epoch.
+    int64_t epoch = 0;
   };
 
   struct Lost {
@@ -53,13 +73,16 @@ class Membership {
     uint64_t incarnation = 0;
   };
 
-  Membership(const std::vector<TaskId>& places, absl::Duration lease,
-             absl::Time now);
+  Membership(const Options& options, absl::Time now);
 
-  // Starts or renews a lease.
-  //   InvalidArgument     there is no such place, or no incarnation is given.
-  //   FailedPrecondition  a newer incarnation has taken the place.
-  absl::StatusOr<Registration> Register(const wire::Task& task,
+  // Starts or renews a lease. `epoch`: the place epoch that the process has
+  // been given before, by this chief or an earlier one; 0 if none.
+  //   InvalidArgument     there is no such place, no incarnation is given, or
+  //                       the epoch is negative.
+  //   FailedPrecondition  a newer process has taken the place.
+  //   Unavailable         the epoch comes from a newer chief: this one has been
+  //                       replaced.
+  absl::StatusOr<Registration> Register(const wire::Task& task, int64_t epoch,
                                         absl::string_view metrics_address,
                                         absl::Time now);
 
@@ -86,8 +109,13 @@ class Membership {
 
  private:
   absl::StatusOr<Member*> Find(const wire::Task& task);
+  // Returns the place epoch of a process that registers as `task` and presents
+  // `epoch`. Errors are those of Register().
+  absl::StatusOr<int64_t> EpochOf(const wire::Task& task, const Member& member,
+                                  int64_t epoch) const;
 
   const absl::Duration lease_;
+  const int64_t chief_epoch_;
   std::map<TaskId, Member> members_;
 };
 

@@ -12,6 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kLease = absl::Seconds(10);
+// The epoch of a process that has been given none.
+constexpr int64_t kNew = 0;
 
 absl::Time At(int seconds) { return absl::FromUnixSeconds(1000 + seconds); }
 
@@ -24,7 +26,27 @@ wire::Task Task(const std::string& role, int index, uint64_t incarnation) {
 }
 
 Membership TwoPsAndAWorker() {
-  return Membership({{"ps", 0}, {"ps", 1}, {"worker", 3}}, kLease, At(0));
+  return Membership(
+      {.places = {{"ps", 0}, {"ps", 1}, {"worker", 3}}, .lease = kLease},
+      At(0));
+}
+
+// As above, of the chief `chief_epoch`, which knows of ps/0 what others have
+// recorded.
+Membership OfChief(int64_t chief_epoch, int64_t newest_of_ps0 = 0) {
+  return Membership({.places = {{"ps", 0}, {"ps", 1}, {"worker", 3}},
+                     .lease = kLease,
+                     .chief_epoch = chief_epoch,
+                     .newest_epochs = {{{"ps", 0}, newest_of_ps0}}},
+                    At(0));
+}
+
+int64_t EpochOf(Membership& membership, uint64_t incarnation,
+                int64_t epoch = kNew) {
+  const auto registration =
+      membership.Register(Task("ps", 0, incarnation), epoch, "", At(0));
+  EXPECT_OK(registration);
+  return registration.ok() ? registration->epoch : -1;
 }
 
 TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
@@ -37,11 +59,11 @@ TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
     Code want;
   };
   auto registered = [](Membership& m) {
-    ASSERT_OK(m.Register(Task("ps", 1, 7), "", At(0)));
+    ASSERT_OK(m.Register(Task("ps", 1, 7), kNew, "", At(0)));
   };
   auto replaced = [&registered](Membership& m) {
     registered(m);
-    ASSERT_OK(m.Register(Task("ps", 1, 8), "", At(1)));
+    ASSERT_OK(m.Register(Task("ps", 1, 8), kNew, "", At(1)));
   };
   auto expired = [&registered](Membership& m) {
     registered(m);
@@ -75,7 +97,7 @@ TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
 
 TEST(Membership, LeaseLastsFromTheLastRenewal) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
   ASSERT_OK(membership.Renew(Task("ps", 0, 7), At(5)));
   EXPECT_TRUE(membership.Expire(At(14)).empty());
   const auto lost = membership.Expire(At(15));
@@ -87,38 +109,38 @@ TEST(Membership, LeaseLastsFromTheLastRenewal) {
 
 TEST(Membership, ALostIncarnationMayComeBack) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
   membership.Expire(At(20));
   ASSERT_OK_AND_ASSIGN(auto registration,
-                       membership.Register(Task("ps", 0, 7), "", At(21)));
+                       membership.Register(Task("ps", 0, 7), kNew, "", At(21)));
   EXPECT_FALSE(registration.is_resend);
   EXPECT_EQ(registration.replaced, std::nullopt);
 }
 
 TEST(Membership, ALostIncarnationThatWasReplacedMayNotComeBack) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
   membership.Expire(At(20));
   ASSERT_OK_AND_ASSIGN(auto registration,
-                       membership.Register(Task("ps", 0, 8), "", At(21)));
+                       membership.Register(Task("ps", 0, 8), kNew, "", At(21)));
   EXPECT_EQ(registration.replaced, 7u);
   EXPECT_THAT(
-      membership.Register(Task("ps", 0, 7), "", At(22)),
+      membership.Register(Task("ps", 0, 7), kNew, "", At(22)),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("ps/0")));
 }
 
 TEST(Membership, ARegistrationThatIsSentAgainIsAResend) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
   ASSERT_OK_AND_ASSIGN(auto again,
-                       membership.Register(Task("ps", 0, 7), "", At(1)));
+                       membership.Register(Task("ps", 0, 7), kNew, "", At(1)));
   EXPECT_TRUE(again.is_resend);
 }
 
 TEST(Membership, RemembersBoundedlyManyReplacedIncarnations) {
   Membership membership = TwoPsAndAWorker();
   for (uint64_t incarnation = 1; incarnation <= 1000; ++incarnation) {
-    ASSERT_OK(membership.Register(Task("ps", 0, incarnation), "", At(0)));
+    ASSERT_OK(membership.Register(Task("ps", 0, incarnation), kNew, "", At(0)));
   }
   EXPECT_EQ(membership.members().at({"ps", 0}).replaced.size(),
             Membership::kMaxReplaced);
@@ -126,7 +148,7 @@ TEST(Membership, RemembersBoundedlyManyReplacedIncarnations) {
 
 TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
   ASSERT_EQ(membership.Absent("ps").size(), 1u);
   EXPECT_EQ(membership.Absent("ps")[0].ToString(), "ps/1");
   EXPECT_EQ(membership.CountAlive("ps"), 1);
@@ -135,16 +157,86 @@ TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
 
 TEST(Membership, WhoseLeaseRanOutStaysUntilItLeavesOrIsReplaced) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(0)));
-  ASSERT_OK(membership.Register(Task("ps", 1, 8), "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 1, 8), kNew, "", At(0)));
   membership.Expire(At(10));
   EXPECT_EQ(membership.CountStaying(), 2);
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), "", At(11)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(11)));
   ASSERT_OK(membership.Leave(Task("ps", 0, 7), At(12)));
   EXPECT_EQ(membership.CountStaying(), 1);
-  ASSERT_OK(membership.Register(Task("ps", 1, 9), "", At(12)));
+  ASSERT_OK(membership.Register(Task("ps", 1, 9), kNew, "", At(12)));
   ASSERT_OK(membership.Leave(Task("ps", 1, 9), At(13)));
   EXPECT_EQ(membership.CountStaying(), 0);
+}
+
+TEST(Membership, EachProcessAtAPlaceHasALargerEpochOverAllChiefs) {
+  Membership first = OfChief(1);
+  const int64_t a = EpochOf(first, 7);
+  EXPECT_EQ(EpochOf(first, 7), a) << "sent again";
+  EXPECT_EQ(EpochOf(first, 7, a), a);
+  const int64_t b = EpochOf(first, 8);
+  EXPECT_GT(b, a);
+  Membership second = OfChief(2);
+  EXPECT_GT(EpochOf(second, 9), b);
+}
+
+TEST(Membership, TheOlderProcessLosesInWhateverOrderTheyCome) {
+  Membership first = OfChief(1);
+  const int64_t old = EpochOf(first, 7);
+  const int64_t young = EpochOf(first, 8);
+  {
+    SCOPED_TRACE("the older one comes first");
+    Membership second = OfChief(2);
+    EXPECT_EQ(EpochOf(second, 7, old), old);
+    ASSERT_OK_AND_ASSIGN(const auto registration,
+                         second.Register(Task("ps", 0, 8), young, "", At(1)));
+    EXPECT_EQ(registration.replaced, 7u);
+    EXPECT_THAT(second.Register(Task("ps", 0, 7), old, "", At(2)),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
+  {
+    SCOPED_TRACE("the younger one comes first");
+    Membership second = OfChief(2);
+    EXPECT_EQ(EpochOf(second, 8, young), young);
+    EXPECT_THAT(
+        second.Register(Task("ps", 0, 7), old, "", At(1)),
+        StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("ps/0")));
+    EXPECT_OK(second.Renew(Task("ps", 0, 8), At(2)));
+  }
+  {
+    SCOPED_TRACE("the younger one is new to every chief");
+    Membership second = OfChief(2);
+    EpochOf(second, 9);
+    EXPECT_THAT(second.Register(Task("ps", 0, 8), young, "", At(1)),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
+}
+
+TEST(Membership, ARecordedEpochRefusesThoseBeforeIt) {
+  Membership first = OfChief(1);
+  const int64_t old = EpochOf(first, 7);
+  const int64_t young = EpochOf(first, 8);
+  Membership second = OfChief(2, /*newest_of_ps0=*/young);
+  EXPECT_THAT(second.Register(Task("ps", 0, 7), old, "", At(1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(EpochOf(second, 8, young), young);
+}
+
+TEST(Membership, OfTwoProcessesWithOneEpochTheFirstStays) {
+  Membership membership = OfChief(1);
+  const int64_t epoch = EpochOf(membership, 7);
+  EXPECT_THAT(membership.Register(Task("ps", 0, 8), epoch, "", At(1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(Membership, AnOldChiefSendsTasksOfANewerOneAway) {
+  Membership second = OfChief(2);
+  const int64_t epoch = EpochOf(second, 7);
+  Membership first = OfChief(1);
+  EXPECT_THAT(first.Register(Task("ps", 0, 7), epoch, "", At(0)),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("chief 2")));
+  EXPECT_THAT(first.Register(Task("ps", 0, 7), -1, "", At(0)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 }  // namespace

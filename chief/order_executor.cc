@@ -1,6 +1,7 @@
 #include "chief/order_executor.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -8,8 +9,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "chief/layout.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 
 namespace parasol {
@@ -34,37 +37,49 @@ bool IsUnreadable(const absl::Status& status) {
 
 }  // namespace
 
-OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
-                             const std::vector<ShardBoard::Shard>& shards,
+OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
                              std::vector<std::unique_ptr<PsClient>> clients,
-                             CheckpointStore store)
-    : run_id_(run_id),
-      max_to_keep_(job.checkpoint().max_to_keep()),
+                             CheckpointStore store, RecordPlaces record_places)
+    : run_id_(options.run_id),
+      layout_(options.layout),
+      chief_epoch_(options.chief_epoch),
+      max_to_keep_(options.job.checkpoint().max_to_keep()),
       clients_(std::move(clients)),
-      store_(std::move(store)) {
-  for (size_t i = 0; i < shards.size(); ++i) {
-    names_.push_back(absl::StrCat("ps/", shards[i].ps_index));
+      store_(std::move(store)),
+      record_places_(std::move(record_places)) {
+  const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
+  for (const ShardBoard::Shard& shard : options.shards) {
+    names_.push_back(absl::StrCat("ps/", shard.ps_index));
     wire::LoadRequest& request = load_requests_.emplace_back();
-    request.set_run_id(run_id);
-    request.set_seed(job.seed());
-    *request.mutable_optimizer() = job.optimizer();
-    request.mutable_part()->Assign(shards[i].parts.begin(),
-                                   shards[i].parts.end());
-    request.set_shard(i);
-    request.set_num_shards(shards.size());
-    request.mutable_table()->Assign(shards[i].tables.begin(),
-                                    shards[i].tables.end());
-    if (!job.parameter_server().has_synchronous()) continue;
-    const job::Synchronous& mode = job.parameter_server().synchronous();
-    wire::SyncSpec& sync = *request.mutable_sync();
-    sync.set_replicas_to_aggregate(mode.replicas_to_aggregate());
-    sync.set_total_replicas(mode.total_replicas());
+    request.set_run_id(run_id_);
+    request.set_seed(options.job.seed());
+    *request.mutable_optimizer() = options.job.optimizer();
+    request.mutable_part()->Assign(shard.parts.begin(), shard.parts.end());
+    request.set_shard(load_requests_.size() - 1);
+    request.set_num_shards(options.shards.size());
+    request.mutable_table()->Assign(shard.tables.begin(), shard.tables.end());
+    if (sync.has_value()) *request.mutable_sync() = *sync;
   }
+}
+
+wire::OrderHeader OrderExecutor::HeaderFor(uint64_t incarnation) const {
+  wire::OrderHeader header;
+  header.set_incarnation(incarnation);
+  header.set_chief_epoch(chief_epoch_);
+  header.set_layout(layout_);
+  return header;
 }
 
 std::vector<absl::Status> OrderExecutor::Load(
     const Coordinator::LoadOrder& order) {
   std::vector<absl::Status> results(order.targets.size());
+  if (record_places_ != nullptr) {
+    const absl::Status recorded = record_places_(order.ps_epochs);
+    if (!recorded.ok()) {
+      std::fill(results.begin(), results.end(), recorded);
+      return results;
+    }
+  }
   std::vector<std::string> sources = {""};  // initial values
   if (order.from_checkpoint) {
     absl::StatusOr<std::vector<std::string>> checkpoints = RunCheckpoints();
@@ -82,10 +97,11 @@ std::vector<absl::Status> OrderExecutor::Load(
   for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
   for (const std::string& source : sources) {
     ForEachAtOnce(pending.size(), [&](size_t i) {
-      const size_t shard = order.targets[pending[i]].shard;
-      wire::LoadRequest request = load_requests_[shard];
+      const Coordinator::LoadOrder::Target& target = order.targets[pending[i]];
+      wire::LoadRequest request = load_requests_[target.shard];
       request.set_checkpoint(source);
-      results[pending[i]] = clients_[shard]->Load(request).status();
+      *request.mutable_order() = HeaderFor(target.incarnation);
+      results[pending[i]] = clients_[target.shard]->Load(request).status();
     });
     std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
     for (size_t i : pending) {
@@ -122,10 +138,10 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
       [&](const std::string& directory,
           durable::CheckpointManifest& files) -> absl::Status {
     if (order.at_one_step) {
-      RETURN_IF_ERROR(ChooseCut(order.may_await, files));
+      RETURN_IF_ERROR(ChooseCut(order, files));
       step = files.global_step();
     }
-    return SnapshotShards(files, directory, order.at_one_step);
+    return SnapshotShards(order, files, directory);
   };
   absl::Status written =
       StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
@@ -134,13 +150,14 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
   return step;
 }
 
-absl::Status OrderExecutor::ChooseCut(bool may_await,
+absl::Status OrderExecutor::ChooseCut(const Coordinator::CheckpointOrder& order,
                                       durable::CheckpointManifest& manifest) {
   std::vector<absl::StatusOr<wire::PrepareSnapshotResponse>> shards(
       clients_.size(), absl::UnknownError("not asked"));
   ForEachAtOnce(clients_.size(), [&](size_t i) {
     wire::PrepareSnapshotRequest request;
     request.set_run_id(run_id_);
+    *request.mutable_order() = HeaderFor(order.incarnations[i]);
     shards[i] = clients_[i]->PrepareSnapshot(request);
   });
   int64_t cut = manifest.global_step();
@@ -150,7 +167,7 @@ absl::Status OrderExecutor::ChooseCut(bool may_await,
   }
   const std::string behind =
       NamesOf([&](size_t i) { return shards[i]->min_updates() < cut; });
-  if (!behind.empty() && !may_await) {
+  if (!behind.empty() && !order.may_await) {
     return absl::UnavailableError(
         absl::StrCat("other shards have had ", cut, " steps, and ", behind,
                      " not all of them; no worker is there to complete them"));
@@ -161,8 +178,8 @@ absl::Status OrderExecutor::ChooseCut(bool may_await,
 }
 
 absl::Status OrderExecutor::SnapshotShards(
-    durable::CheckpointManifest& manifest, const std::string& directory,
-    bool at_one_step) {
+    const Coordinator::CheckpointOrder& order,
+    durable::CheckpointManifest& manifest, const std::string& directory) {
   std::vector<absl::Status> results(clients_.size());
   for (size_t i = 0; i < clients_.size(); ++i) manifest.add_file();
   absl::Mutex mu;
@@ -172,20 +189,20 @@ absl::Status OrderExecutor::SnapshotShards(
   };
   const std::jthread log([&] {
     absl::MutexLock lock(&mu);
-    while (!mu.AwaitWithTimeout(absl::Condition(&all_finished), kLogInterval)) {
+    while (!Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished), kLogInterval)) {
       LOG(INFO) << "checkpoint: waiting for "
                 << NamesOf([&](size_t i) { return !finished[i]; });
     }
   });
   ForEachAtOnce(clients_.size(), [&](size_t i) {
-    results[i] = SnapshotShard(i, directory, at_one_step, manifest);
+    results[i] = SnapshotShard(order, i, directory, manifest);
     absl::MutexLock lock(&mu);
     finished[i] = true;
     // The others may await a step that cannot come without this shard. A call
     // that is about to start is cancelled the next time.
-    while (at_one_step && !results[i].ok() && !all_finished()) {
+    while (order.at_one_step && !results[i].ok() && !all_finished()) {
       CancelAllCalls();
-      mu.AwaitWithTimeout(absl::Condition(&all_finished), kCancelInterval);
+      Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished), kCancelInterval);
     }
   });
   // What the others were cancelled for comes first.
@@ -198,8 +215,8 @@ absl::Status OrderExecutor::SnapshotShards(
 }
 
 absl::Status OrderExecutor::SnapshotShard(
-    size_t shard, const std::string& directory, bool at_one_step,
-    durable::CheckpointManifest& manifest) {
+    const Coordinator::CheckpointOrder& order, size_t shard,
+    const std::string& directory, durable::CheckpointManifest& manifest) {
   durable::CheckpointFile& file = *manifest.mutable_file(shard);
   file.set_name(
       absl::StrFormat("shard-%05d-of-%05d.sst", shard, clients_.size()));
@@ -207,7 +224,8 @@ absl::Status OrderExecutor::SnapshotShard(
   request.set_run_id(run_id_);
   request.set_directory(directory);
   request.set_file_name(file.name());
-  if (at_one_step) request.set_at_updates(manifest.global_step());
+  *request.mutable_order() = HeaderFor(order.incarnations[shard]);
+  if (order.at_one_step) request.set_at_updates(manifest.global_step());
   ASSIGN_OR_RETURN(const wire::SnapshotResponse response,
                    clients_[shard]->Snapshot(request));
   file.set_bytes(response.bytes());

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,9 +14,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/coordinator.h"
-#include "chief/shard_board.h"
+#include "chief/coordinator_options.h"
 #include "cluster/client/ps_client.h"
-#include "proto/job.pb.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/parameter.pb.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
@@ -24,11 +27,16 @@ namespace parasol {
 // takes. One order at a time; CancelCalls() may be called from any thread.
 class OrderExecutor {
  public:
-  // `clients` are the clients of `shards`, in the same order.
-  OrderExecutor(const job::Job& job, const std::string& run_id,
-                const std::vector<ShardBoard::Shard>& shards,
+  // Keeps the newest place epochs (LoadOrder) where a later chief finds them.
+  using RecordPlaces =
+      std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>;
+
+  // `options` are the coordinator's; `clients` are the clients of its shards,
+  // in the same order. `record_places` is called before variables are loaded,
+  // unless it is null; if it fails, nothing is loaded.
+  OrderExecutor(const CoordinatorOptions& options,
                 std::vector<std::unique_ptr<PsClient>> clients,
-                CheckpointStore store);
+                CheckpointStore store, RecordPlaces record_places = nullptr);
 
   // Returns the result of each target, in their order. If a ps can't read a
   // checkpoint, the one before it is tried.
@@ -57,17 +65,23 @@ class OrderExecutor {
   absl::StatusOr<std::vector<std::string>> RunCheckpoints() const;
   // Asks the shards how many updates they have had, and sets the manifest's
   // global_step to the cut.
-  absl::Status ChooseCut(bool may_await, durable::CheckpointManifest& manifest);
-  absl::Status SnapshotShards(durable::CheckpointManifest& manifest,
-                              const std::string& directory, bool at_one_step);
+  absl::Status ChooseCut(const Coordinator::CheckpointOrder& order,
+                         durable::CheckpointManifest& manifest);
+  absl::Status SnapshotShards(const Coordinator::CheckpointOrder& order,
+                              durable::CheckpointManifest& manifest,
+                              const std::string& directory);
   // Snapshots one shard and fills in its file of the manifest.
-  absl::Status SnapshotShard(size_t shard, const std::string& directory,
-                             bool at_one_step,
+  absl::Status SnapshotShard(const Coordinator::CheckpointOrder& order,
+                             size_t shard, const std::string& directory,
                              durable::CheckpointManifest& manifest);
   // Returns the names of the shards' ps for which `is_meant(shard)`.
   std::string NamesOf(absl::FunctionRef<bool(size_t shard)> is_meant) const;
+  // Returns the header of an order for the ps process `incarnation`.
+  wire::OrderHeader HeaderFor(uint64_t incarnation) const;
 
   const std::string run_id_;
+  const uint64_t layout_;
+  const int64_t chief_epoch_;
   const int max_to_keep_;
   const std::vector<std::unique_ptr<PsClient>> clients_;
   // The load request of each shard, without the checkpoint.
@@ -75,6 +89,7 @@ class OrderExecutor {
   std::vector<std::string> names_;  // of the shards' ps: "ps/1"
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
+  const RecordPlaces record_places_;
 };
 
 }  // namespace parasol

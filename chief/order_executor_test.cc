@@ -1,6 +1,8 @@
 #include "chief/order_executor.h"
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +18,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kRun[] = "run-a";
+constexpr uint64_t kLayout = 5;
+constexpr int64_t kChiefEpoch = 3;
 
 class OrderExecutorTest : public testing::Test {
  protected:
@@ -33,14 +37,24 @@ class OrderExecutorTest : public testing::Test {
     clients.push_back(ps1_.NewClient());
     auto store = CheckpointStore::OpenForWriting(directory_);
     EXPECT_OK(store);
-    return OrderExecutor(job_, kRun, {{0, "", {part}}, {1, "", {}}},
-                         std::move(clients), *std::move(store));
+    CoordinatorOptions options;
+    options.job = job_;
+    options.run_id = kRun;
+    options.shards = {{0, "", {part}}, {1, "", {}}};
+    options.layout = kLayout;
+    options.chief_epoch = kChiefEpoch;
+    return OrderExecutor(options, std::move(clients), *std::move(store),
+                         [this](const std::map<int, int64_t>& ps_epochs) {
+                           recorded_.push_back(ps_epochs);
+                           return record_result_;
+                         });
   }
 
   static Coordinator::CheckpointOrder CheckpointAt(int64_t step) {
     Coordinator::CheckpointOrder order;
     order.manifest.set_global_step(step);
     order.manifest.set_run_id(kRun);
+    order.incarnations = {10, 11};
     return order;
   }
   static Coordinator::LoadOrder LoadBoth(bool from_checkpoint) {
@@ -51,6 +65,8 @@ class OrderExecutorTest : public testing::Test {
   job::Job job_;
   FakePs ps0_;
   FakePs ps1_;
+  std::vector<std::map<int, int64_t>> recorded_;
+  absl::Status record_result_;
 };
 
 TEST_F(OrderExecutorTest, WritesACheckpointThatIsIntact) {
@@ -155,6 +171,32 @@ TEST_F(OrderExecutorTest, LoadsTheShardsOfTheOrderAlone) {
   EXPECT_THAT(executor.Load({{{1, 11}}, false}), ElementsAre(IsOk()));
   EXPECT_EQ(ps0_.loads().size(), 0u);
   EXPECT_EQ(ps1_.loads().size(), 1u);
+}
+
+TEST_F(OrderExecutorTest, AnOrderNamesItsSenderAndItsAddressee) {
+  OrderExecutor executor = NewExecutor();
+  executor.Load(LoadBoth(/*from_checkpoint=*/false));
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(7), absl::UnixEpoch()));
+  for (const wire::OrderHeader& header :
+       {ps1_.loads()[0].order(), ps1_.last_snapshot().order()}) {
+    EXPECT_EQ(header.incarnation(), 11u);
+    EXPECT_EQ(header.chief_epoch(), kChiefEpoch);
+    EXPECT_EQ(header.layout(), kLayout);
+  }
+}
+
+TEST_F(OrderExecutorTest, NothingIsLoadedBeforeThePlacesAreRecorded) {
+  OrderExecutor executor = NewExecutor();
+  Coordinator::LoadOrder order = LoadBoth(/*from_checkpoint=*/false);
+  order.ps_epochs = {{0, 21}, {1, 22}};
+  record_result_ = absl::UnavailableError("disk");
+  EXPECT_THAT(executor.Load(order),
+              ElementsAre(StatusIs(absl::StatusCode::kUnavailable),
+                          StatusIs(absl::StatusCode::kUnavailable)));
+  EXPECT_TRUE(ps0_.loads().empty());
+  record_result_ = absl::OkStatus();
+  EXPECT_THAT(executor.Load(order), ElementsAre(IsOk(), IsOk()));
+  EXPECT_THAT(recorded_, ElementsAre(order.ps_epochs, order.ps_epochs));
 }
 
 TEST_F(OrderExecutorTest, ADamagedCheckpointIsPassedOverForTheOneBefore) {

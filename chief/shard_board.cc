@@ -20,14 +20,30 @@ ShardBoard::Place* ShardBoard::Find(int ps_index) {
   return nullptr;
 }
 
-void ShardBoard::Arrived(int ps_index, uint64_t incarnation, bool holds_run) {
+void ShardBoard::Arrived(int ps_index, uint64_t incarnation, bool holds_shard) {
   Place* place = Find(ps_index);
   if (place == nullptr) return;
   const bool is_same = place->incarnation == incarnation;
   if (is_same && place->state != State::kAbsent) return;
   place->incarnation = incarnation;
-  place->state = holds_run ? State::kReady : State::kEmpty;
+  place->holds_shard = holds_shard;
+  place->was_loaded &= is_same;
+  place->state =
+      holds_shard && place->was_loaded ? State::kReady : State::kEmpty;
+  place->denials = 0;
   if (!is_same) ++version_;
+}
+
+bool ShardBoard::Heard(int ps_index, uint64_t incarnation, bool holds_shard) {
+  Place* place = Find(ps_index);
+  if (place == nullptr || place->incarnation != incarnation) return false;
+  if (place->state != State::kReady) return false;
+  place->denials = holds_shard ? 0 : place->denials + 1;
+  if (place->denials < kDenials) return false;
+  place->state = State::kEmpty;
+  place->holds_shard = false;
+  place->was_loaded = false;
+  return true;
 }
 
 void ShardBoard::Lost(int ps_index) {
@@ -38,6 +54,8 @@ void ShardBoard::Loaded(size_t shard, uint64_t incarnation) {
   Place& place = places_[shard];
   if (place.incarnation != incarnation || place.state != State::kEmpty) return;
   place.state = State::kReady;
+  place.was_loaded = true;
+  place.denials = 0;
   ++version_;
 }
 

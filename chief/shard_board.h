@@ -28,9 +28,18 @@ class ShardBoard {
   // compare versions across them.
   ShardBoard(std::vector<Shard> shards, int64_t first_version);
 
-  // Notes that a ps has registered; `holds_run` is true if it has this run's
-  // variables already. Changes nothing if the incarnation is here already.
-  void Arrived(int ps_index, uint64_t incarnation, bool holds_run);
+  // Number of heartbeats in a row that must say that a ready shard is empty
+  // before it is believed: one may have been sent before the load was answered.
+  static constexpr int kDenials = 2;
+
+  // Notes that a ps has registered; `holds_shard` is true if it says that it
+  // has this run's variables in this layout. It is ready at once only if it was
+  // loaded by this chief; otherwise it has yet to be given this chief's job.
+  // Changes nothing if the incarnation is here already.
+  void Arrived(int ps_index, uint64_t incarnation, bool holds_shard);
+  // Notes what a ps says in a heartbeat. Returns true if the shard, which was
+  // ready, has to be loaded again.
+  bool Heard(int ps_index, uint64_t incarnation, bool holds_shard);
   void Lost(int ps_index);
   // Notes that the shard's variables are on `incarnation` now. Ignored if that
   // process is not there any more.
@@ -38,8 +47,10 @@ class ShardBoard {
 
   bool AllPresent() const;
   bool AllReady() const;
-  // Returns the shards whose ps is present without variables.
+  // Returns the shards whose ps is present and has yet to be loaded.
   std::vector<size_t> Empty() const;
+  // Returns true if the ps said, when it registered, that it holds the shard.
+  bool HoldsShard(size_t shard) const { return places_[shard].holds_shard; }
 
   size_t size() const { return places_.size(); }
   const Shard& shard(size_t shard) const { return places_[shard].shard; }
@@ -65,6 +76,10 @@ class ShardBoard {
     Shard shard;
     State state = State::kAbsent;
     uint64_t incarnation = 0;
+    bool holds_shard = false;
+    // True if this chief has loaded the shard in this incarnation.
+    bool was_loaded = false;
+    int denials = 0;
   };
 
   Place* Find(int ps_index);

@@ -27,10 +27,11 @@ ShardBoard TwoShards() {
 
 TEST(ShardBoard, APsWithoutTheRunIsEmptyUntilItIsLoaded) {
   ShardBoard board = TwoShards();
-  board.Arrived(4, 7, /*holds_run=*/false);
+  board.Arrived(4, 7, /*holds_shard=*/false);
   EXPECT_THAT(board.Empty(), ElementsAre(1));
   EXPECT_FALSE(board.AllPresent());
-  board.Arrived(0, 8, /*holds_run=*/true);
+  board.Arrived(0, 8, /*holds_shard=*/false);
+  board.Loaded(0, 8);
   EXPECT_TRUE(board.AllPresent());
   EXPECT_FALSE(board.AllReady());
   board.Loaded(1, 7);
@@ -39,7 +40,7 @@ TEST(ShardBoard, APsWithoutTheRunIsEmptyUntilItIsLoaded) {
 
 TEST(ShardBoard, PlacementNamesWhoIsNotReady) {
   ShardBoard board = TwoShards();
-  board.Arrived(0, 7, /*holds_run=*/false);
+  board.Arrived(0, 7, /*holds_shard=*/false);
   EXPECT_THAT(board.Placement("run"),
               StatusIs(absl::StatusCode::kUnavailable,
                        AllOf(HasSubstr("ps/0 is being loaded"),
@@ -48,8 +49,10 @@ TEST(ShardBoard, PlacementNamesWhoIsNotReady) {
 
 TEST(ShardBoard, PlacementGivesAddressesIncarnationsAndParts) {
   ShardBoard board = TwoShards();
-  board.Arrived(0, 7, /*holds_run=*/true);
-  board.Arrived(4, 8, /*holds_run=*/true);
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  board.Arrived(4, 8, /*holds_shard=*/false);
+  board.Loaded(0, 7);
+  board.Loaded(1, 8);
   ASSERT_OK_AND_ASSIGN(auto placement, board.Placement("run"));
   EXPECT_EQ(placement.run_id(), "run");
   ASSERT_EQ(placement.shard_size(), 2);
@@ -60,37 +63,68 @@ TEST(ShardBoard, PlacementGivesAddressesIncarnationsAndParts) {
 
 TEST(ShardBoard, VersionGrowsWithANewProcessAndWithALoad) {
   ShardBoard board = TwoShards();
-  board.Arrived(0, 7, /*holds_run=*/false);
+  board.Arrived(0, 7, /*holds_shard=*/false);
   const int64_t arrived = board.version();
   EXPECT_GT(arrived, 100);
   board.Loaded(0, 7);
   EXPECT_GT(board.version(), arrived);
 }
 
+TEST(ShardBoard, AProcessThatHoldsTheShardOfAnEarlierChiefIsGivenThisJob) {
+  ShardBoard board = TwoShards();
+  board.Arrived(0, 7, /*holds_shard=*/true);
+  EXPECT_THAT(board.Empty(), ElementsAre(0));
+  EXPECT_TRUE(board.HoldsShard(0));
+}
+
 TEST(ShardBoard, AProcessThatComesBackWithItsVariablesKeepsTheVersion) {
   ShardBoard board = TwoShards();
-  board.Arrived(0, 7, /*holds_run=*/true);
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  board.Loaded(0, 7);
   const int64_t version = board.version();
   board.Lost(0);
   EXPECT_FALSE(board.AllPresent());
-  board.Arrived(0, 7, /*holds_run=*/true);
+  board.Arrived(0, 7, /*holds_shard=*/true);
   EXPECT_EQ(board.version(), version);
   EXPECT_TRUE(board.Empty().empty());
 }
 
 TEST(ShardBoard, ALateRegistrationOfALoadedProcessChangesNothing) {
   ShardBoard board = TwoShards();
-  board.Arrived(0, 7, /*holds_run=*/false);
+  board.Arrived(0, 7, /*holds_shard=*/false);
   board.Loaded(0, 7);
-  board.Arrived(0, 7, /*holds_run=*/false);
+  board.Arrived(0, 7, /*holds_shard=*/false);
   EXPECT_TRUE(board.Empty().empty());
 }
 
 TEST(ShardBoard, ALoadOfAReplacedProcessDoesNotCount) {
   ShardBoard board = TwoShards();
-  board.Arrived(0, 7, /*holds_run=*/false);
-  board.Arrived(0, 8, /*holds_run=*/false);
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  board.Arrived(0, 8, /*holds_shard=*/false);
   board.Loaded(0, 7);
+  EXPECT_THAT(board.Empty(), ElementsAre(0));
+}
+
+TEST(ShardBoard, AProcessThatComesBackWithoutThemIsLoadedAgain) {
+  ShardBoard board = TwoShards();
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  board.Loaded(0, 7);
+  board.Lost(0);
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  EXPECT_THAT(board.Empty(), ElementsAre(0));
+}
+
+TEST(ShardBoard, AReadyShardThatIsDeniedTwiceInARowIsLoadedAgain) {
+  ShardBoard board = TwoShards();
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  EXPECT_FALSE(board.Heard(0, 7, /*holds_shard=*/false)) << "being loaded";
+  board.Loaded(0, 7);
+  EXPECT_FALSE(board.Heard(0, 7, /*holds_shard=*/false)) << "sent before";
+  EXPECT_FALSE(board.Heard(0, 7, /*holds_shard=*/true));
+  EXPECT_FALSE(board.Heard(0, 7, /*holds_shard=*/false));
+  EXPECT_TRUE(board.Empty().empty());
+  EXPECT_FALSE(board.Heard(0, 8, /*holds_shard=*/false)) << "another process";
+  EXPECT_TRUE(board.Heard(0, 7, /*holds_shard=*/false));
   EXPECT_THAT(board.Empty(), ElementsAre(0));
 }
 

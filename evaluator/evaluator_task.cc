@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
 #include "cluster/client/chief_session.h"
+#include "cluster/client/same_job.h"
 #include "cluster/rpc/server.h"
 
 namespace parasol {
@@ -84,6 +85,7 @@ class Task : public EvaluatorTask {
     options.task = options_.task;
     options.metrics_address = options_.metrics_address;
     options.chief_timeout = options_.chief_timeout;
+    options.on_registered = CheckEvaluatorGoesOn;
     return ChiefSession::Join(
         ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
         std::move(options), clock_, registry_, [this] { return IsStopping(); });

@@ -45,6 +45,7 @@ PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
       metrics_registry_(metrics),
       metrics_(metrics),
       server_({.task = NameOf(options.task),
+               .incarnation = options.task.incarnation(),
                .memory_limit_bytes = options.memory_limit_bytes,
                .non_finite = options.non_finite},
               clock, metrics_),
@@ -99,7 +100,19 @@ absl::StatusOr<std::shared_ptr<ChiefSession>> PsTask::Join() {
   session.metrics_address = options_.metrics_address;
   session.chief_timeout = options_.chief_timeout;
   session.describe = [this](wire::RegisterRequest& request) {
-    request.set_run_id(server_.run_id());
+    const ParameterServer::Holding holding = server_.holding();
+    request.set_run_id(holding.run_id);
+    request.set_layout(holding.layout);
+  };
+  session.report = [this](wire::HeartbeatRequest& request) {
+    const ParameterServer::Holding holding = server_.holding();
+    request.set_run_id(holding.run_id);
+    request.set_layout(holding.layout);
+  };
+  session.on_registered = [this](const wire::RegisterResponse&,
+                                 const wire::RegisterResponse& answer) {
+    server_.Registered(answer.chief_epoch(), answer.checkpoint_directory());
+    return absl::OkStatus();
   };
   return ChiefSession::Join(
       ChiefClient::Create(options_.chief_address, kChiefCallDeadline),

@@ -56,24 +56,36 @@ class FakeChief : public wire::ChiefService::Service {
     absl::MutexLock lock(&mu_);
     return leaves_;
   }
+  // Waits for a heartbeat that says that the run is held in `layout`.
+  void AwaitHeldLayout(uint64_t layout) {
+    absl::MutexLock lock(&mu_);
+    auto is_held = [this, layout]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return held_layout_ == layout;
+    };
+    EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&is_held), kTestLimit));
+  }
 
   grpc::Status Register(grpc::ServerContext*,
                         const wire::RegisterRequest* request,
-                        wire::RegisterResponse*) override {
+                        wire::RegisterResponse* response) override {
     absl::MutexLock lock(&mu_);
     EXPECT_EQ(request->task().role(), "ps");
     EXPECT_EQ(request->task().index(), 3);
     forgotten_ = false;
     run_ids_.push_back(request->run_id());
+    response->set_chief_epoch(2);
     return grpc::Status::OK;
   }
-  grpc::Status Heartbeat(grpc::ServerContext*, const wire::HeartbeatRequest*,
+  grpc::Status Heartbeat(grpc::ServerContext*,
+                         const wire::HeartbeatRequest* request,
                          wire::HeartbeatResponse* response) override {
     absl::MutexLock lock(&mu_);
+    held_layout_ = request->run_id() == "run" ? request->layout() : 0;
     if (forgotten_) {
       return grpc::Status(grpc::StatusCode::NOT_FOUND, "who are you?");
     }
     *response = state_;
+    response->set_chief_epoch(2);
     return grpc::Status::OK;
   }
   grpc::Status Leave(grpc::ServerContext*, const wire::LeaveRequest*,
@@ -89,6 +101,7 @@ class FakeChief : public wire::ChiefService::Service {
   bool forgotten_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::string> run_ids_ ABSL_GUARDED_BY(mu_);
   int leaves_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t held_layout_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 class PsTaskTest : public testing::Test {
@@ -120,6 +133,9 @@ class PsTaskTest : public testing::Test {
 void Load(wire::ParameterService::Stub& stub) {
   wire::LoadRequest order;
   order.set_run_id("run");
+  order.mutable_order()->set_incarnation(77);
+  order.mutable_order()->set_chief_epoch(2);
+  order.mutable_order()->set_layout(5);
   order.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
   *order.add_part() = MakePart(0, "w", 5, 0, 5);
   order.set_num_shards(1);
@@ -149,6 +165,28 @@ TEST_F(PsTaskTest, AnnouncesTheRunThatItHoldsToARestartedChief) {
   Load(*StubFor(*task));
   chief_.Forget();
   EXPECT_THAT(chief_.AwaitRegistrations(2), ElementsAre("", "run"));
+}
+
+TEST_F(PsTaskTest, HeartbeatsSayWhatItHolds) {
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  chief_.AwaitHeldLayout(0);
+  Load(*StubFor(*task));
+  chief_.AwaitHeldLayout(5);
+}
+
+TEST_F(PsTaskTest, ObeysTheChiefThatItHasRegisteredWithAndNoEarlierOne) {
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  chief_.AwaitHeldLayout(0);
+  wire::LoadRequest order;
+  order.set_run_id("run");
+  order.mutable_order()->set_incarnation(77);
+  order.mutable_order()->set_chief_epoch(1);
+  grpc::ClientContext context;
+  wire::LoadResponse response;
+  EXPECT_EQ(StubFor(*task)->Load(&context, order, &response).error_code(),
+            grpc::StatusCode::FAILED_PRECONDITION);
 }
 
 TEST_F(PsTaskTest, StopEndsOpenStreamsAndLeaves) {

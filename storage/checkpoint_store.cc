@@ -120,6 +120,11 @@ absl::StatusOr<std::string> Publish(const std::string& working,
 CheckpointStore::CheckpointStore(std::string directory)
     : directory_(std::move(directory)) {}
 
+bool CheckpointStore::IsWorkingName(absl::string_view name) {
+  return absl::ConsumePrefix(&name, kWorkingPrefix) && !name.empty() &&
+         name.find_first_not_of("0123456789abcdef-") == name.npos;
+}
+
 absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
     const std::string& directory) {
   std::error_code error;

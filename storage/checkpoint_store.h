@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/checkpoint.pb.h"
 
 namespace parasol {
@@ -32,6 +33,9 @@ class CheckpointStore {
       const std::string& directory);
   // Creates a store for reading; the directory need not exist yet.
   explicit CheckpointStore(std::string directory);
+
+  // Returns true if `name` is that of a directory that Begin() makes.
+  static bool IsWorkingName(absl::string_view name);
 
   const std::string& directory() const { return directory_; }
 

@@ -5,12 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/client/same_job.h"
 
 namespace parasol {
 namespace {
 
 constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// Some heartbeats: a chief that has restarted may be heard after its shards.
+constexpr absl::Duration kRefusalWait = absl::Seconds(15);
 
 }  // namespace
 
@@ -37,17 +40,21 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
   return placement;
 }
 
-bool IsAnotherRun(ChiefSession& session) {
-  const absl::StatusOr<wire::GetPlacementResponse> placement =
-      session.chief().GetPlacement();
-  return placement.ok() &&
-         placement->run_id() != session.registration().run_id();
-}
-
-absl::Status AnotherRunError() {
-  return absl::UnavailableError(
-      "the variables were initialised anew while this worker trained: it has "
-      "to start again");
+absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal) {
+  absl::Status others;
+  const absl::Status waited = session.Await(
+      [&](const wire::HeartbeatResponse& state) {
+        others = CheckVariables(session.registration(), state.run_id(),
+                                state.layout());
+        return HasEnded(state) || !others.ok();
+      },
+      kRefusalWait);
+  if (!others.ok()) return others;
+  if (waited.ok()) return refusal;
+  if (!absl::IsDeadlineExceeded(waited)) return waited;
+  return absl::UnavailableError(absl::StrCat(
+      refusal.message(), "; the chief knows of no others after ",
+      absl::FormatDuration(kRefusalWait), ": this worker has to start again"));
 }
 
 PlacementFollower::PlacementFollower(Options options, ChiefSession& session,
@@ -87,17 +94,23 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
         absl::StrCat("the job has failed: ", state.failure())));
     return false;
   }
+  const absl::Status same =
+      CheckVariables(session_.registration(), state.run_id(), state.layout());
+  if (!same.ok()) {
+    options_.on_lost(same);
+    return false;
+  }
   if (state.placement_version() == known_version_) return true;
   const absl::StatusOr<wire::GetPlacementResponse> placement =
       session_.chief().GetPlacement();
   if (!placement.ok()) return true;  // not loaded yet: the next poll asks again
-  if (options_.is_synchronous &&
-      placement->run_id() != session_.registration().run_id()) {
-    options_.on_lost(AnotherRunError());
+  absl::Status updated = CheckVariables(
+      session_.registration(), placement->run_id(), placement->layout());
+  if (updated.ok()) updated = parameters_.Update(*placement);
+  if (!updated.ok()) {
+    options_.on_lost(absl::UnavailableError(updated.message()));
     return false;
   }
-  const absl::Status updated = parameters_.Update(*placement);
-  if (!updated.ok()) LOG(ERROR) << "new placement: " << updated.message();
   known_version_ = state.placement_version();
   return true;
 }

@@ -28,10 +28,11 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
     ChiefSession& session, absl::Duration limit,
     const std::function<bool()>& is_stopping);
 
-// Returns true if the variables are of another run than the one that the
-// session joined. The worker must then start again, with AnotherRunError().
-bool IsAnotherRun(ChiefSession& session);
-absl::Status AnotherRunError();
+// Returns why a shard has refused the worker's variables as others: Unavailable
+// if the chief's variables are not those that the session joined any more, and
+// the worker has to start again; otherwise, if the job has ended, `refusal`.
+// Waits for the chief's next answers until one of the two is so, for a while.
+absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal);
 
 inline bool HasEnded(const wire::HeartbeatResponse& state) {
   return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
@@ -46,14 +47,12 @@ class PlacementFollower {
     // The session's placement_version(), read before the placement that
     // `parameters` has was requested, so that no change in between is missed.
     int64_t known_version = 0;
-    // True if the training loop can't go on with another run's variables,
-    // because its step numbers are those of the run that it joined.
-    bool is_synchronous = false;
     // The job is complete. Either on_complete or on_lost is called, at most
     // once.
     std::function<void()> on_complete;
     // The loop can't go on: FailedPrecondition, the job has failed, or
-    // AnotherRunError().
+    // Unavailable, the variables are of another run or placed in another way
+    // and the worker has to start again.
     std::function<void(absl::Status)> on_lost;
   };
 

@@ -3,18 +3,24 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "worker/testing/fake_chief.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::HasSubstr;
 
 class PlacedChief : public FakeChief {
  public:
@@ -23,7 +29,10 @@ class PlacedChief : public FakeChief {
     return absl::UnimplementedError("fake");
   }
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
-    return wire::GetPlacementResponse();
+    wire::GetPlacementResponse placement;
+    placement.set_run_id("run-a");
+    placement.set_layout(5);
+    return placement;
   }
 };
 
@@ -31,17 +40,25 @@ class PlacedChief : public FakeChief {
 class FakeSession : public ChiefSession {
  public:
   explicit FakeSession(int64_t placement_version) {
+    registration_.set_run_id("run-a");
+    registration_.set_layout(5);
     state_.set_phase(wire::TRAINING);
     state_.set_placement_version(placement_version);
+    state_.set_run_id("run-a");
+    state_.set_layout(5);
   }
+  // The next answers to heartbeats.
+  wire::HeartbeatResponse& next_state() { return state_; }
   const wire::RegisterResponse& registration() const override {
     return registration_;
   }
   ChiefClient& chief() override { return chief_; }
   wire::HeartbeatResponse state() const override { return state_; }
-  absl::Status Await(std::function<bool(const wire::HeartbeatResponse&)>,
-                     absl::Duration) override {
-    return absl::UnimplementedError("fake");
+  absl::Status Await(
+      std::function<bool(const wire::HeartbeatResponse&)> predicate,
+      absl::Duration) override {
+    return predicate(state_) ? absl::OkStatus()
+                             : absl::DeadlineExceededError("waited");
   }
   void OnLost(std::function<void(absl::Status)>) override {}
   void Leave(int64_t) override {}
@@ -60,9 +77,14 @@ class CountingParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse&) override {
     absl::MutexLock lock(&mu_);
     ++updates_;
-    return absl::OkStatus();
+    return update_result_;
   }
   void Stop() override {}
+
+  void FailUpdates(absl::Status why) {
+    absl::MutexLock lock(&mu_);
+    update_result_ = std::move(why);
+  }
 
   bool AwaitUpdates(int updates, absl::Duration limit) {
     absl::MutexLock lock(&mu_);
@@ -75,11 +97,11 @@ class CountingParameters : public ParameterClient {
  private:
   absl::Mutex mu_;
   int updates_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status update_result_ ABSL_GUARDED_BY(mu_);
 };
 
 PlacementFollower::Options Knowing(int64_t version) {
   return {.known_version = version,
-          .is_synchronous = false,
           .on_complete = [] { ADD_FAILURE() << "complete"; },
           .on_lost = [](absl::Status why) { ADD_FAILURE() << why; }};
 }
@@ -103,6 +125,78 @@ TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {
   CountingParameters parameters;
   PlacementFollower follower(Knowing(4), session, parameters, Clock::Real());
   EXPECT_FALSE(parameters.AwaitUpdates(1, absl::Seconds(1)));
+}
+
+// Follows until the loop can't go on, and returns why.
+absl::Status WhyLost(FakeSession& session, CountingParameters& parameters) {
+  absl::Notification lost;
+  absl::Status why;
+  PlacementFollower follower({.known_version = 3,
+                              .on_complete = [] { ADD_FAILURE(); },
+                              .on_lost =
+                                  [&](absl::Status status) {
+                                    why = std::move(status);
+                                    lost.Notify();
+                                  }},
+                             session, parameters, Clock::Real());
+  lost.WaitForNotification();
+  return why;
+}
+
+TEST(PlacementFollowerTest, AWorkerDoesNotGoOnWithOtherVariables) {
+  CountingParameters parameters;
+  {
+    SCOPED_TRACE("another run");
+    FakeSession session(/*placement_version=*/3);
+    session.next_state().set_run_id("run-b");
+    EXPECT_THAT(WhyLost(session, parameters),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("initialised anew")));
+  }
+  {
+    SCOPED_TRACE("another layout");
+    FakeSession session(/*placement_version=*/3);
+    session.next_state().set_layout(6);
+    EXPECT_THAT(WhyLost(session, parameters),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr("placed the variables in another way")));
+  }
+  EXPECT_FALSE(parameters.AwaitUpdates(1, absl::ZeroDuration()));
+}
+
+TEST(PlacementFollowerTest, APlacementThatTheClientRefusesEndsTheWorker) {
+  FakeSession session(/*placement_version=*/4);
+  CountingParameters parameters;
+  parameters.FailUpdates(absl::InvalidArgumentError("split differently"));
+  EXPECT_THAT(
+      WhyLost(session, parameters),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("split differently")));
+}
+
+TEST(WhyRefusedTest, SaysWhatTheWorkerIsToDo) {
+  const absl::Status refusal =
+      absl::FailedPreconditionError("ps/0 holds run run-b, not run-a");
+  {
+    SCOPED_TRACE("other variables");
+    FakeSession session(3);
+    session.next_state().set_layout(6);
+    EXPECT_THAT(
+        WhyRefused(session, refusal),
+        StatusIs(absl::StatusCode::kUnavailable, HasSubstr("start again")));
+  }
+  {
+    SCOPED_TRACE("the job has failed");
+    FakeSession session(3);
+    session.next_state().set_phase(wire::FAILED);
+    EXPECT_EQ(WhyRefused(session, refusal), refusal);
+  }
+  {
+    SCOPED_TRACE("the chief does not know why");
+    FakeSession session(3);
+    EXPECT_THAT(
+        WhyRefused(session, refusal),
+        StatusIs(absl::StatusCode::kUnavailable, HasSubstr("holds run run-b")));
+  }
 }
 
 }  // namespace

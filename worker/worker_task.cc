@@ -13,6 +13,7 @@
 #include "base/thread_priority.h"
 #include "cluster/client/chief_session.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/client/same_job.h"
 #include "cluster/rpc/server.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
@@ -142,6 +143,11 @@ class Task : public WorkerTask {
   TrainingReporter reporter_;
   std::unique_ptr<RpcServer> server_;
 
+  // What the worker has joined; used by the session's thread, and by Join()
+  // before that.
+  std::string joined_run_;
+  uint64_t joined_layout_ = 0;
+
   // Used by the task's thread alone, in the order in which they are made.
   // `parameters_` sends from the model's memory: it goes first.
   job::Job job_;
@@ -195,7 +201,15 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.task = options_.task;
   options.metrics_address = options_.metrics_address;
   options.chief_timeout = options_.chief_timeout;
+  options.on_registered = [this](const wire::RegisterResponse& first,
+                                 const wire::RegisterResponse& answer) {
+    joined_run_ = first.run_id();
+    joined_layout_ = first.layout();
+    return CheckWorkerGoesOn(first, answer);
+  };
   options.describe = [this](wire::RegisterRequest& request) {
+    request.set_run_id(joined_run_);
+    request.set_layout(joined_layout_);
     absl::MutexLock lock(&mu_);
     if (claims_ != nullptr) {
       request.set_completed_steps(claims_->completed_steps());
@@ -330,15 +344,12 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
   {
     PlacementFollower follower(
         {.known_version = placement_version,
-         .is_synchronous = IsSynchronous(),
          .on_complete = [this] { OnComplete(); },
          .on_lost = [this](absl::Status why) { OnLost(std::move(why)); }},
         session, *parameters, clock_);
     result = RunLoop(*parameters);
   }
-  if (absl::IsFailedPrecondition(result) && IsAnotherRun(session)) {
-    return AnotherRunError();
-  }
+  if (absl::IsFailedPrecondition(result)) return WhyRefused(session, result);
   // An error that only this worker has met ends the job, if it is one that
   // starting this worker again would not mend.
   if (!result.ok() && !absl::IsCancelled(result) &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +16,7 @@
 namespace parasol::coordinator_testing {
 
 inline constexpr char kRun[] = "run-a";
+inline constexpr uint64_t kLayout = 5;
 
 inline wire::Task Task(const std::string& role, int index,
                        uint64_t incarnation) {
@@ -34,6 +36,7 @@ class CoordinatorTest : public testing::Test {
     job.mutable_end()->set_steps(100);
     job.mutable_checkpoint()->set_every_steps(10);
     options_.run_id = kRun;
+    options_.layout = kLayout;
     options_.shards = {{0, "p0:1", {}}, {1, "p1:1", {}}};
     options_.tasks = {{{"ps", 0}, "p0:1"},
                       {{"ps", 1}, "p1:1"},
@@ -58,12 +61,17 @@ class CoordinatorTest : public testing::Test {
     wire::RegisterRequest request;
     *request.mutable_task() = task;
     request.set_run_id(run);
+    if (!run.empty()) request.set_layout(layout_);
     request.set_completed_steps(completed);
-    return chief().Register(request, now_);
+    return chief().Register(request, now_).status();
   }
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(const wire::Task& task) {
     wire::HeartbeatRequest request;
     *request.mutable_task() = task;
+    if (loaded_.contains(task.incarnation())) {
+      request.set_run_id(kRun);
+      request.set_layout(kLayout);
+    }
     return chief().Heartbeat(request, now_);
   }
   absl::StatusOr<wire::ClaimStepsResponse> Claim(const wire::Task& worker,
@@ -122,8 +130,14 @@ class CoordinatorTest : public testing::Test {
 
   void FinishLoad(const Coordinator::LoadOrder& order) {
     for (const auto& target : order.targets) {
+      loaded_.insert(target.incarnation);
       chief().LoadDone(target, absl::OkStatus(), now_);
     }
+  }
+  // Registers ps that hold their shards, as with a chief that has restarted.
+  void BringBackPs() {
+    RegisterPs(kRun);
+    FinishLoad(NextLoad());
   }
   // Carries out what a new run needs before it trains.
   void StartTraining() {
@@ -152,6 +166,10 @@ class CoordinatorTest : public testing::Test {
   const wire::Task worker0_ = Task("worker", 0, 20);
   const wire::Task worker1_ = Task("worker", 1, 21);
   const std::vector<wire::Task> everyone_ = {ps0_, ps1_, worker0_, worker1_};
+  // The layout that those who register with a run say.
+  uint64_t layout_ = kLayout;
+  // The ps incarnations that say in heartbeats that they hold their shards.
+  std::set<uint64_t> loaded_;
   Coordinator::Options options_;
   absl::Time now_ = absl::FromUnixSeconds(1000000);
   std::optional<Coordinator> chief_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/job/changed_fields.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/util/message_differencer.h"
 
@@ -64,12 +65,6 @@ std::string KindOf(const job::Optimizer& optimizer) {
                          : absl::StrCat("optimizer ", kind->name());
 }
 
-bool HasSameField(const job::Job& a, const job::Job& b,
-                  const FieldDescriptor* field) {
-  MessageDifferencer differencer;
-  return differencer.CompareWithFields(a, b, {field}, {field});
-}
-
 std::string NewRunId() {
   absl::BitGen random;
   return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
@@ -94,9 +89,8 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
   run.is_complete = IsComplete(checkpoint, job);
   LOG(INFO) << "resuming at step " << checkpoint.global_step() << " of run "
             << run.run_id << " from " << path;
-  const std::string changed = ChangedFields(checkpoint, job);
-  if (!changed.empty()) {
-    LOG(INFO) << "the job differs from the checkpoint's in: " << changed;
+  for (const std::string& changed : ChangedFields(checkpoint.job(), job)) {
+    LOG(INFO) << "the job has changed since the checkpoint: " << changed;
   }
   return run;
 }
@@ -133,19 +127,6 @@ bool IsComplete(const durable::CheckpointManifest& checkpoint,
   // How many steps an epoch has is not known here: it ended as it would now.
   return MessageDifferencer::Equals(checkpoint.job().end(), job.end()) &&
          checkpoint.job().train().batch_size() == job.train().batch_size();
-}
-
-std::string ChangedFields(const durable::CheckpointManifest& checkpoint,
-                          const job::Job& job) {
-  std::vector<std::string> changed;
-  const auto* descriptor = job::Job::descriptor();
-  for (int i = 0; i < descriptor->field_count(); ++i) {
-    const FieldDescriptor* field = descriptor->field(i);
-    if (!HasSameField(checkpoint.job(), job, field)) {
-      changed.push_back(field->name());
-    }
-  }
-  return absl::StrJoin(changed, ", ");
 }
 
 }  // namespace parasol

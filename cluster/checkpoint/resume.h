@@ -51,11 +51,6 @@ absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
 bool IsComplete(const durable::CheckpointManifest& checkpoint,
                 const job::Job& job);
 
-// Returns the top-level fields of the job that differ from the checkpoint's,
-// for the log: "end, optimizer". Empty if the jobs are the same.
-std::string ChangedFields(const durable::CheckpointManifest& checkpoint,
-                          const job::Job& job);
-
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_CHECKPOINT_RESUME_H_

@@ -55,7 +55,6 @@ TEST(Resume, TheSameModelIsResumableWithAnotherLearningRateAndEnd) {
   job.mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
   job.mutable_end()->set_steps(1000);
   EXPECT_OK(CheckResumable(AdamCheckpoint(), job, {AdamVariables(), {}}));
-  EXPECT_EQ(ChangedFields(AdamCheckpoint(), job), "optimizer, end");
 }
 
 TEST(Resume, AnotherModelIsRefusedByItsFirstDifference) {

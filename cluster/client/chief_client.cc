@@ -5,7 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/proto_duration.h"
@@ -22,9 +24,8 @@ class GrpcChiefClient : public ChiefClient {
  public:
   GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
       : peer_(absl::StrCat("chief at ", address)),
-        call_deadline_(call_deadline),
-        channel_(MakeControlChannel(address)),
-        stub_(wire::ChiefService::NewStub(channel_)) {}
+        address_(address),
+        call_deadline_(call_deadline) {}
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
@@ -54,7 +55,27 @@ class GrpcChiefClient : public ChiefClient {
     return Call(&wire::ChiefService::Stub::GetStatus, wire::GetStatusRequest());
   }
 
+  void DropConnection() override {
+    absl::MutexLock lock(&mu_);
+    connection_ = nullptr;
+  }
+
  private:
+  struct Connection {
+    std::shared_ptr<grpc::Channel> channel;
+    std::unique_ptr<wire::ChiefService::Stub> stub;
+  };
+
+  std::shared_ptr<Connection> NewestConnection() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    if (connection_ == nullptr) {
+      connection_ = std::make_shared<Connection>();
+      connection_->channel = MakeControlChannel(address_);
+      connection_->stub = wire::ChiefService::NewStub(connection_->channel);
+    }
+    return connection_;
+  }
+
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(
       grpc::Status (wire::ChiefService::Stub::*rpc)(grpc::ClientContext*,
@@ -63,26 +84,32 @@ class GrpcChiefClient : public ChiefClient {
     grpc::ClientContext context;
     context.set_deadline(
         absl::ToChronoTime(Clock::Real().Now() + wait + call_deadline_));
+    const std::shared_ptr<Connection> connection = NewestConnection();
     Response response;
-    grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
+    grpc::Status status =
+        (connection->stub.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) Reconnect();
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      Reconnect(*connection->channel);
+    }
     return FromGrpcStatus(status, peer_);
   }
 
   // A connection is completed by threads that wait for something of gRPC's. In
   // a process without a server there may be none but this one: a caller that
   // gave up at once and asked again later would never be connected.
-  void Reconnect() {
-    ReconnectNow(*channel_);
-    channel_->WaitForConnected(absl::ToChronoTime(
+  void Reconnect(grpc::Channel& channel) {
+    ReconnectNow(channel);
+    channel.WaitForConnected(absl::ToChronoTime(
         Clock::Real().Now() + std::min(call_deadline_, kConnectWait)));
   }
 
   const std::string peer_;
+  const std::string address_;
   const absl::Duration call_deadline_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<wire::ChiefService::Stub> stub_;
+
+  absl::Mutex mu_;
+  std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace

@@ -32,6 +32,10 @@ class ChiefClient {
       const wire::ReportFailureRequest& request) = 0;
   virtual absl::Status Leave(const wire::LeaveRequest& request) = 0;
   virtual absl::StatusOr<wire::JobStatus> GetStatus() = 0;
+
+  // Makes later calls go over a new connection, to whichever process is at the
+  // address then.
+  virtual void DropConnection() {}
 };
 
 }  // namespace parasol

@@ -176,6 +176,8 @@ class HeartbeatingSession : public ChiefSession {
   absl::StatusOr<bool> TryRegister();
   absl::StatusOr<bool> TryHeartbeat();
   absl::StatusOr<bool> AfterFailure(const absl::Status& error);
+  // Returns OK if the answer comes from the newest chief that is known.
+  absl::Status CheckChief(int64_t chief_epoch);
   void KeepState(wire::HeartbeatResponse response);
   absl::Duration HeartbeatInterval() const;
 
@@ -203,6 +205,9 @@ class HeartbeatingSession : public ChiefSession {
   ChiefOutage outage_;
   wire::RegisterResponse registration_;
   bool registered_before_ = false;
+  int64_t place_epoch_ = 0;
+  // The newest chief that has answered.
+  int64_t chief_epoch_ = 0;
   absl::Duration heartbeat_interval_ = kDefaultHeartbeatInterval;
 
   mutable absl::Mutex mu_;
@@ -239,7 +244,8 @@ void HeartbeatingSession::RunUntilLost() {
   while (!stopping()) {
     absl::StatusOr<bool> answered = TryHeartbeat();
     if (!answered.ok()) {
-      LOG(ERROR) << "lost the chief: " << answered.status().message();
+      LOG(ERROR) << "the session with the chief is over: "
+                 << answered.status().message();
       absl::MutexLock lock(&mu_);
       lost_ = answered.status();
       return;
@@ -252,12 +258,21 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   wire::RegisterRequest request;
   *request.mutable_task() = options_.task;
   request.set_metrics_address(options_.metrics_address);
+  request.set_place_epoch(place_epoch_);
   if (options_.describe) options_.describe(request);
   absl::StatusOr<wire::RegisterResponse> response = client_->Register(request);
   if (!response.ok()) return AfterFailure(response.status());
+  absl::Status answered = CheckChief(response->chief_epoch());
+  if (!answered.ok()) return AfterFailure(answered);
   outage_.Answered(clock_.Now());
   metrics_.chief_reachable.Set(1);
   metrics_.registrations_total.Add();
+  place_epoch_ = std::max(place_epoch_, response->place_epoch());
+  if (options_.on_registered) {
+    answered = options_.on_registered(
+        registered_before_ ? registration_ : *response, *response);
+  }
+  if (!answered.ok()) return answered;
   const absl::Duration interval = FromProto(response->heartbeat_interval());
   heartbeat_interval_ =
       interval > absl::ZeroDuration() ? interval : kDefaultHeartbeatInterval;
@@ -277,9 +292,22 @@ absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
     return TryRegister();
   }
   if (!response.ok()) return AfterFailure(response.status());
+  const absl::Status answered = CheckChief(response->chief_epoch());
+  if (!answered.ok()) return AfterFailure(answered);
   outage_.Answered(clock_.Now());
   KeepState(*std::move(response));
   return true;
+}
+
+absl::Status HeartbeatingSession::CheckChief(int64_t chief_epoch) {
+  if (chief_epoch >= chief_epoch_) {
+    chief_epoch_ = chief_epoch;
+    return absl::OkStatus();
+  }
+  client_->DropConnection();
+  return absl::UnavailableError(absl::StrCat("the answer is that of chief ",
+                                             chief_epoch, ", which chief ",
+                                             chief_epoch_, " has replaced"));
 }
 
 absl::StatusOr<bool> HeartbeatingSession::AfterFailure(

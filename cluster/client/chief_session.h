@@ -17,8 +17,9 @@ namespace parasol {
 
 // A task's membership in the cluster, the same for ps, worker and evaluator. It
 // registers, sends heartbeats on a thread of its own, registers again when the
-// chief has restarted, and reports when the chief is lost for good.
-// Thread-safe.
+// chief has restarted, and reports when the chief is lost for good. It presents
+// the place epoch that it was given, also to another chief. An answer of a
+// chief that has been replaced by a newer one counts as none. Thread-safe.
 //
 // Shutdown: Leave() (good order) or Stop(), then destroy the session. Both stop
 // and join the heartbeat thread; both may be called twice.
@@ -30,11 +31,16 @@ class ChiefSession {
     // Time after which a chief that does not answer is given up: the session is
     // lost. Until then the log names the chief every 10 s.
     absl::Duration chief_timeout = absl::Minutes(5);
-    // Functions that fill in each Register (run_id, completed_steps) and each
-    // Heartbeat (loss, examples_per_second); may be null. Called on the
-    // session's thread.
+    // Functions that fill in each Register (run_id, layout, completed_steps)
+    // and each Heartbeat (loss, examples_per_second, or what a ps holds); may
+    // be null. Called on the session's thread, as is `on_registered`.
     std::function<void(wire::RegisterRequest&)> describe;
     std::function<void(wire::HeartbeatRequest&)> report;
+    // Called with every answer to a registration, that of Join() included, and
+    // with the first one. An error ends the session. May be null.
+    std::function<absl::Status(const wire::RegisterResponse& first,
+                               const wire::RegisterResponse& answer)>
+        on_registered;
   };
 
   // Blocks until the chief has answered the registration.
@@ -42,6 +48,7 @@ class ChiefSession {
   //                       address.
   //   FailedPrecondition  another process has taken this task's place.
   //   InvalidArgument     the task is not in the chief's cluster.
+  //   any other           `on_registered` returned it.
   //   Cancelled           `cancelled` returned true; it is polled.
   static absl::StatusOr<std::unique_ptr<ChiefSession>> Join(
       std::unique_ptr<ChiefClient> client, Options options, Clock& clock,

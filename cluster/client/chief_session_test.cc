@@ -60,6 +60,15 @@ class FakeChief {
     absl::MutexLock lock(&mu_);
     registered_ = false;
   }
+  // Sets what the answers to registrations say from now on.
+  void AnswerRegistrations(const wire::RegisterResponse& answer) {
+    absl::MutexLock lock(&mu_);
+    answer_ = answer;
+  }
+  int dropped_connections() {
+    absl::MutexLock lock(&mu_);
+    return dropped_connections_;
+  }
   // Answers every call with this from now on.
   void Refuse(absl::Status refusal) {
     absl::MutexLock lock(&mu_);
@@ -105,7 +114,7 @@ class FakeChief {
       if (!status.ok()) return status;
       chief_.registered_ = true;
       chief_.last_registration_ = request;
-      wire::RegisterResponse response;
+      wire::RegisterResponse response = chief_.answer_;
       response.set_run_id(absl::StrCat("run-", ++chief_.registrations_));
       response.mutable_heartbeat_interval()->set_seconds(1);
       return response;
@@ -117,6 +126,10 @@ class FakeChief {
       if (!status.ok()) return status;
       if (!chief_.registered_) return absl::NotFoundError("worker/1");
       return chief_.state_;
+    }
+    void DropConnection() override {
+      absl::MutexLock lock(&chief_.mu_);
+      ++chief_.dropped_connections_;
     }
     absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
       return absl::UnimplementedError("fake");
@@ -152,6 +165,8 @@ class FakeChief {
   bool reachable_ ABSL_GUARDED_BY(mu_) = true;
   bool registered_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mu_);
+  wire::RegisterResponse answer_ ABSL_GUARDED_BY(mu_);
+  int dropped_connections_ ABSL_GUARDED_BY(mu_) = 0;
   wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
   int registrations_ ABSL_GUARDED_BY(mu_) = 0;
   wire::RegisterRequest last_registration_ ABSL_GUARDED_BY(mu_);
@@ -256,6 +271,50 @@ TEST_F(ChiefSessionTest, RegistersAgainWithARestartedChief) {
   EXPECT_EQ(chief_.last_registration().completed_steps(), 6);
   EXPECT_EQ(chief_.last_registration().task().incarnation(), 77);
   EXPECT_EQ(session->registration().run_id(), "run-1");
+}
+
+TEST_F(ChiefSessionTest, PresentsThePlaceEpochToTheNextChief) {
+  wire::RegisterResponse answer;
+  answer.set_place_epoch(41);
+  chief_.AnswerRegistrations(answer);
+  auto session = MustJoin();
+  EXPECT_EQ(chief_.last_registration().place_epoch(), 0);
+  chief_.Restart();
+  chief_.AwaitRegistrations(2);
+  EXPECT_EQ(chief_.last_registration().place_epoch(), 41);
+}
+
+TEST_F(ChiefSessionTest, TheAnswerOfAReplacedChiefCountsAsNone) {
+  wire::HeartbeatResponse state = State(wire::WAITING_FOR_PS);
+  state.set_chief_epoch(3);
+  chief_.SetState(state);
+  auto session = MustJoin();
+  ASSERT_OK(session->Await([](const auto&) { return true; },
+                           absl::InfiniteDuration()));
+  state = State(wire::FAILED);
+  state.set_chief_epoch(2);
+  chief_.SetState(state);
+  EXPECT_THAT(session->Await(
+                  [](const auto& seen) { return seen.phase() == wire::FAILED; },
+                  absl::InfiniteDuration()),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("chief 2, which chief 3 has replaced")));
+  EXPECT_GT(chief_.dropped_connections(), 0);
+}
+
+TEST_F(ChiefSessionTest, AnAnswerThatTheTaskCantGoOnWithEndsTheSession) {
+  options_.on_registered = [](const wire::RegisterResponse& first,
+                              const wire::RegisterResponse& answer) {
+    return answer.run_id() == first.run_id()
+               ? absl::OkStatus()
+               : absl::UnavailableError("start again");
+  };
+  auto session = MustJoin();
+  chief_.Restart();
+  EXPECT_THAT(
+      session->Await([](const auto&) { return false; },
+                     absl::InfiniteDuration()),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("start again")));
 }
 
 TEST_F(ChiefSessionTest, SurvivesAChiefThatIsAwayForLessThanTheTimeout) {

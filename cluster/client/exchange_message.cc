@@ -195,13 +195,15 @@ OutgoingMessage::~OutgoingMessage() {
 
 grpc::ByteBuffer EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
-    uint64_t worker_incarnation, SharedPayloads* shared) {
+    const MessageAddress& address, SharedPayloads* shared) {
   google::protobuf::Arena arena;
   auto& header =
       *google::protobuf::Arena::CreateMessage<wire::RequestHeader>(&arena);
   const ShardOutbox::Message& operations = message->operations();
   header.set_run_id(*operations.front().operation->call().run_id);
-  header.set_worker_incarnation(worker_incarnation);
+  header.set_worker_incarnation(address.worker_incarnation);
+  header.set_layout(address.layout);
+  header.set_ps_incarnation(address.ps_incarnation);
   std::vector<PayloadRef> payloads;
   payloads.reserve(operations.size());
   PayloadWriter writer(message, payloads);

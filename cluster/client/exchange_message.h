@@ -34,12 +34,19 @@ class OutgoingMessage {
   const ShardOutbox::Message operations_;
 };
 
+// The sender and the addressee of a message (wire::RequestHeader).
+struct MessageAddress {
+  uint64_t worker_incarnation = 0;
+  uint64_t layout = 0;
+  uint64_t ps_incarnation = 0;
+};
+
 // Returns the encoded message. `message` has at least one operation; all are of
 // one run. `shared`: the shared memory that large payloads go to, or null if
 // the stream has none.
 grpc::ByteBuffer EncodeMessage(
     const std::shared_ptr<const OutgoingMessage>& message,
-    uint64_t worker_incarnation, SharedPayloads* shared);
+    const MessageAddress& address, SharedPayloads* shared);
 
 // A reader of the bytes of a response's payloads in order, however the ps has
 // cut them.

@@ -127,6 +127,7 @@ class ShardedParameterClient : public ParameterClient {
 
   const OperationPlan plan_;
   const RowOperations rows_;
+  const uint64_t layout_;
   const std::vector<std::string> variables_;
   const std::vector<std::string> tables_;
   const Options options_;
@@ -179,6 +180,7 @@ ShardedParameterClient::ShardedParameterClient(
     MetricsRegistry& metrics)
     : plan_(std::move(plan)),
       rows_(std::move(rows)),
+      layout_(placement.layout()),
       variables_(std::move(variables)),
       tables_(std::move(tables)),
       options_(options),
@@ -197,6 +199,8 @@ ShardedParameterClient::ShardedParameterClient(
             .limits = {.message_bytes = options.message_bytes},
             .timeout = options.shard_timeout,
             .worker_incarnation = options.worker_incarnation,
+            .layout = placement.layout(),
+            .ps_incarnation = placement.shard(i).incarnation(),
             .shared_memory = options.shared_memory,
         },
         threads_[i % threads_.size()].queue(), clock, link_metrics, [this] {
@@ -367,7 +371,8 @@ absl::Status ShardedParameterClient::Update(
   ASSIGN_OR_RETURN(
       const RowOperations rows,
       RowOperations::Make(placement, tables_, RowLimits(options_)));
-  if (!plan.SameSharding(plan_) || !rows.SameTables(rows_)) {
+  if (placement.layout() != layout_ || !plan.SameSharding(plan_) ||
+      !rows.SameTables(rows_)) {
     return absl::InvalidArgumentError(
         "the chief's new placement splits the variables differently; start "
         "this worker again");
@@ -382,7 +387,7 @@ absl::Status ShardedParameterClient::Update(
     const wire::Shard& shard = placement.shard(i);
     if (shard.address() != old.shard(i).address() ||
         shard.incarnation() != old.shard(i).incarnation()) {
-      links_[i]->MoveTo(shard.address());
+      links_[i]->MoveTo(shard.address(), shard.incarnation());
       ++moves_;
     }
   }

@@ -120,8 +120,8 @@ class ParameterClient {
     //                       call, start again as another incarnation. (A shard
     //                       that restarts in time is resent to without an
     //                       error.)
-    //   FailedPrecondition  the shard holds another run; a new placement tells
-    //                       which.
+    //   FailedPrecondition  the shard holds another run or layout; a new
+    //                       placement tells which.
     //   InvalidArgument     our request was wrong: a bug or another version.
     //   Cancelled           Stop() was called.
     virtual absl::Status Wait() = 0;
@@ -154,6 +154,8 @@ class ParameterClient {
   // Takes another placement of the same variables (a shard restarted or moved).
   // Requests in flight to a shard that stays are not disturbed; requests to the
   // others are resent, under the same sequence numbers.
+  //   InvalidArgument  the placement has another layout: this client can't go
+  //                    on.
   virtual absl::Status Update(const wire::GetPlacementResponse& placement) = 0;
 
   // Returns how many times Update() has named another process for a shard. A

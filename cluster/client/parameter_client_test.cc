@@ -28,6 +28,8 @@ using Fault = FakeParameterService::Fault;
 TEST_F(ParameterClientTest, ValuesGoRoundOverThreeShardsWithSplitParts) {
   constexpr int64_t kBig = 1000 * 1000;
   AddShards(3);
+  placement_.set_layout(5);
+  placement_.mutable_shard(0)->set_incarnation(0x77);
   names_ = {"big"};
   AddPart(0, "big", kBig, 0, 300 * 1000);
   AddPart(2, "big", kBig, 300 * 1000, 300 * 1000);
@@ -48,6 +50,8 @@ TEST_F(ParameterClientTest, ValuesGoRoundOverThreeShardsWithSplitParts) {
   EXPECT_EQ(got_scalar, Negative(scalar));
   EXPECT_THAT(fakes_[0].Incarnations(), ElementsAre(kIncarnation));
   EXPECT_THAT(fakes_[0].RunIds(), ElementsAre("run-1"));
+  EXPECT_THAT(fakes_[0].Layouts(), ElementsAre(5));
+  EXPECT_THAT(fakes_[0].PsIncarnations(), ElementsAre(0x77));
   EXPECT_EQ(Metric("parasol_worker_push_bytes_total"), "4000016");
   EXPECT_EQ(Metric("parasol_worker_pull_bytes_total"), "4000016");
 }
@@ -143,6 +147,7 @@ TEST_F(ParameterClientTest, AShardThatMovedIsFoundByTheNewPlacement) {
   fakes_[1].AddPart(0, 3);
   wire::Shard moved = placement_.shard(0);
   moved.set_address(placement_.shard(1).address());
+  moved.set_incarnation(0x78);
   placement_.mutable_shard()->RemoveLast();
   const auto client = Connect();
   const std::vector<float> gradient = Ramp(3);
@@ -152,12 +157,18 @@ TEST_F(ParameterClientTest, AShardThatMovedIsFoundByTheNewPlacement) {
   ASSERT_OK(client->Update(placement_));
   ASSERT_OK(push->Wait());
   EXPECT_EQ(fakes_[1].Values(0), Negative(gradient));
+  EXPECT_THAT(fakes_[1].PsIncarnations(), ElementsAre(0x78));
 }
 
 TEST_F(ParameterClientTest, AnotherShardingIsNoUpdate) {
   AddShards(1);
   AddVariable(0, "v", 3);
   const auto client = Connect();
+  placement_.set_layout(6);
+  EXPECT_THAT(client->Update(placement_),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  placement_.set_layout(0);
+  EXPECT_OK(client->Update(placement_));
   placement_.mutable_shard(0)->mutable_part(0)->set_id(4);
   EXPECT_THAT(client->Update(placement_),
               StatusIs(absl::StatusCode::kInvalidArgument));

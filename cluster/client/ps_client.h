@@ -11,8 +11,10 @@
 namespace parasol {
 
 // The chief's calls to one ps, one attempt each. They block for as long as it
-// takes to read or write the shard's file. Thread-safe. Errors are the
-// service's (proto/parameter.proto), and
+// takes to read or write the shard's file. Calls for another incarnation than
+// the last ones, or after one that the ps refused, go over a new connection: a
+// process that was replaced may still have its old ones. Thread-safe. Errors
+// are the service's (proto/parameter.proto), and
 //   Unavailable, DeadlineExceeded  the ps does not answer.
 //   Cancelled                      CancelCalls().
 class PsClient {

@@ -62,6 +62,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       attention_(std::move(attention)),
       offers_memory_(options.shared_memory),
       address_(options.address),
+      ps_incarnation_(options.ps_incarnation),
       lanes_(options.lanes),
       outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
@@ -115,7 +116,8 @@ ShardLink::Departures ShardLink::TakeDepartures() {
   Departures departures;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (std::shared_ptr<const OutgoingMessage> message = TakeMessage(i)) {
-      departures.push_back({lanes_[i].stream, std::move(message)});
+      departures.push_back(
+          {lanes_[i].stream, std::move(message), ps_incarnation_});
     }
   }
   return departures;
@@ -149,9 +151,12 @@ absl::Time ShardLink::Lane::FirstSent(uint64_t id) const {
 // A stream that is no longer its lane's does nothing with it.
 void ShardLink::Write(const Departures& departures) {
   for (const Departure& departure : departures) {
-    departure.stream->Write(EncodeMessage(departure.message,
-                                          options_.worker_incarnation,
-                                          departure.stream->shared_payloads()));
+    departure.stream->Write(
+        EncodeMessage(departure.message,
+                      {.worker_incarnation = options_.worker_incarnation,
+                       .layout = options_.layout,
+                       .ps_incarnation = departure.ps_incarnation},
+                      departure.stream->shared_payloads()));
   }
 }
 
@@ -309,9 +314,10 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
   if (outbox_.HasWaiting(index)) attention_();
 }
 
-void ShardLink::MoveTo(const std::string& address) {
+void ShardLink::MoveTo(const std::string& address, uint64_t ps_incarnation) {
   absl::MutexLock lock(&mu_);
   address_ = address;
+  ps_incarnation_ = ps_incarnation;
   offers_memory_ = options_.shared_memory;
   waiting_since_ = clock_.Now();
   DropStreams();

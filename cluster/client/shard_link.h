@@ -65,6 +65,9 @@ class ShardLink : private ShardStream::Observer {
     // operation that it holds until other workers have sent theirs is not owed.
     absl::Duration timeout;
     uint64_t worker_incarnation = 0;
+    // The layout and the ps process that the shard is expected in.
+    uint64_t layout = 0;
+    uint64_t ps_incarnation = 0;
     // True if memory for large payloads is offered to a shard on the same
     // machine.
     bool shared_memory = true;
@@ -81,9 +84,10 @@ class ShardLink : private ShardStream::Observer {
   // block.
   void Send(absl::Span<const OperationPtr> operations) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Notes that the shard is at `address` now, perhaps in a new process.
+  // Notes that the shard is at `address` now, in the process `ps_incarnation`.
   // Requests in flight are sent again.
-  void MoveTo(const std::string& address) ABSL_LOCKS_EXCLUDED(mu_);
+  void MoveTo(const std::string& address, uint64_t ps_incarnation)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Starts streams whose time has come, names a shard that is late in the log,
   // and fails operations that are out of time. Returns the latest time for the
@@ -121,6 +125,7 @@ class ShardLink : private ShardStream::Observer {
   struct Departure {
     std::shared_ptr<ShardStream> stream;
     std::shared_ptr<const OutgoingMessage> message;
+    uint64_t ps_incarnation = 0;
   };
   using Departures = absl::InlinedVector<Departure, 4>;
 
@@ -191,6 +196,7 @@ class ShardLink : private ShardStream::Observer {
 
   absl::Mutex mu_;
   std::string address_ ABSL_GUARDED_BY(mu_);
+  uint64_t ps_incarnation_ ABSL_GUARDED_BY(mu_);
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);
   ShardOutbox outbox_ ABSL_GUARDED_BY(mu_);
   // The time of the last good answer, or of the first operation that the shard

@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cluster/placement/row_shard.h"
-#include "proto/checkpoint.pb.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -43,11 +42,19 @@ class RowsOfShard {
   std::vector<float> rows_;
 };
 
+}  // namespace
+
+absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer) {
+  const std::string table = snapshot.name();
+  return snapshot.Drain(
+      [&](const RowBatch& batch) { return writer.AddRows(table, batch); });
+}
+
 absl::Status CheckTable(const durable::CheckpointManifest& manifest,
                         const RowTable& table) {
   for (const durable::CheckpointTable& saved : manifest.table()) {
     if (saved.name() != table.name()) continue;
-    const std::vector<std::string>& slots = table.optimizer().slot_names();
+    const std::vector<std::string>& slots = table.slot_names();
     if (saved.width() == table.width() &&
         std::equal(saved.slot().begin(), saved.slot().end(), slots.begin(),
                    slots.end())) {
@@ -60,14 +67,6 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
   }
   return absl::NotFoundError(
       absl::StrCat("has no table \"", table.name(), "\""));
-}
-
-}  // namespace
-
-absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer) {
-  const std::string table = snapshot.name();
-  return snapshot.Drain(
-      [&](const RowBatch& batch) { return writer.AddRows(table, batch); });
 }
 
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
+#include "proto/checkpoint.pb.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
 
@@ -15,6 +16,11 @@ namespace parasol {
 // written. Errors are ShardWriter's: tables must come in ascending order of
 // their names.
 absl::Status WriteRows(RowSnapshot snapshot, ShardWriter& writer);
+
+// Returns OK if the checkpoint of this manifest has the table with the same
+// rows: the first two errors of ReadRows().
+absl::Status CheckTable(const durable::CheckpointManifest& manifest,
+                        const RowTable& table);
 
 // Adds to `table`, which must be without rows, the rows of the table of its
 // name in the checkpoint that belong to shard `shard` of `num_shards`, whatever

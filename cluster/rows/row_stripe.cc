@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -26,21 +27,26 @@ void PrefetchRow(const float* row, size_t bytes) {
 
 }  // namespace
 
+void RowStripe::UseRules(std::shared_ptr<const RowRules> rules) {
+  absl::MutexLock lock(&mu_);
+  rules_ = std::move(rules);
+}
+
 float* RowStripe::Row(uint32_t number) const {
-  const RowLayout& layout = rules_.layout;
+  const RowLayout& layout = rules_->layout;
   return blocks_[number >> layout.block_shift].row(
       number & (layout.rows_per_block() - 1), layout);
 }
 
 float* RowStripe::WritableRow(uint32_t number) {
-  const size_t block = number >> rules_.layout.block_shift;
+  const size_t block = number >> rules_->layout.block_shift;
   if (shared_[block]) MakeUnique(block);
   return Row(number);
 }
 
 void RowStripe::MakeUnique(size_t block) {
   if (!blocks_[block].IsUnique()) {
-    blocks_[block] = blocks_[block].Copy(rules_.layout);
+    blocks_[block] = blocks_[block].Copy(rules_->layout);
   }
   shared_[block] = false;
 }
@@ -48,24 +54,25 @@ void RowStripe::MakeUnique(size_t block) {
 uint32_t RowStripe::MakeRow(uint64_t hash, uint64_t id) {
   const uint32_t number = AddRow(hash, id);
   float* const row = Row(number);
-  rules_.initializer.Fill(id, row);
-  const size_t width = rules_.layout.width;
-  for (size_t slot = 0; (1 + slot) * width < rules_.layout.floats; ++slot) {
+  rules_->initializer.Fill(id, row);
+  const size_t width = rules_->layout.width;
+  for (size_t slot = 0; (1 + slot) * width < rules_->layout.floats; ++slot) {
     std::fill_n(row + (1 + slot) * width, width,
-                rules_.optimizer->InitialSlotValue(slot));
+                rules_->optimizer->InitialSlotValue(slot));
   }
   return number;
 }
 
 uint32_t RowStripe::AddRow(uint64_t hash, uint64_t id) {
-  const RowLayout& layout = rules_.layout;
+  const RowLayout& layout = rules_->layout;
   const size_t number = index_.size();
   CHECK_LT(number, RowIndex::kNone) << "rows of one stripe";
   const size_t block = number >> layout.block_shift;
   if (block == blocks_.size()) {
     blocks_.push_back(RowBlock::Allocate(arena_, layout));
     shared_.push_back(false);
-    rules_.memory->Take(layout.rows_per_block() * rules_.bytes_per_row());
+    rules_->memory->Take(layout.rows_per_block() *
+                         RowRules::BytesPerRow(layout));
   } else if (shared_[block]) {
     MakeUnique(block);
   }
@@ -91,17 +98,17 @@ void RowStripe::Locate(const StripedIds::Run& run, const std::byte* ids,
       number = MakeRow(run.hashes[i], LoadId(ids, run.positions[i]));
     }
     rows[i] = kAccess == Access::kWrite ? WritableRow(number) : Row(number);
-    PrefetchRow(rows[i], (kAccess == Access::kWrite ? rules_.layout.floats
-                                                    : rules_.layout.width) *
+    PrefetchRow(rows[i], (kAccess == Access::kWrite ? rules_->layout.floats
+                                                    : rules_->layout.width) *
                              sizeof(float));
   }
 }
 
 void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
                      float* out) {
-  const size_t width = rules_.layout.width;
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
+  const size_t width = rules_->layout.width;
   for (size_t first = 0; first < run.size(); first += kGroup) {
     const StripedIds::Run group = run.subrun(first, kGroup);
     Locate<Access::kRead>(group, ids, rows.data());
@@ -114,20 +121,20 @@ void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
 
 void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
                      const std::byte* ids, const float* gradients) {
-  const size_t width = rules_.layout.width;
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
+  const size_t width = rules_->layout.width;
   for (size_t first = 0; first < run.size(); first += kGroup) {
     const StripedIds::Run group = run.subrun(first, kGroup);
     Locate<Access::kWrite>(group, ids, rows.data());
-    rules_.optimizer->ApplyRows(
+    rules_->optimizer->ApplyRows(
         iterations, {.count = group.size(),
                      .width = width,
                      .gradients = reinterpret_cast<const std::byte*>(
                          gradients + first * width),
                      .rows = rows.data()});
   }
-  if (rules_.optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {
+  if (rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {
     UpdateOtherRows(iterations, run);
   }
 }
@@ -144,16 +151,16 @@ void RowStripe::UpdateOtherRows(int64_t iterations,
     for (; count < kGroup && number < is_touched.size(); ++number) {
       if (!is_touched[number]) rows[count++] = WritableRow(number);
     }
-    rules_.optimizer->ApplyOtherRows(
+    rules_->optimizer->ApplyOtherRows(
         iterations,
-        {.count = count, .width = rules_.layout.width, .rows = rows.data()});
+        {.count = count, .width = rules_->layout.width, .rows = rows.data()});
   }
 }
 
 absl::Status RowStripe::Insert(const StripedIds::Run& run, const std::byte* ids,
                                const float* rows) {
-  const size_t floats = rules_.layout.floats;
   absl::MutexLock lock(&mu_);
+  const size_t floats = rules_->layout.floats;
   for (size_t i = 0; i < run.size(); ++i) {
     const uint64_t id = LoadId(ids, run.positions[i]);
     if (index_.Find(run.hashes[i]) != RowIndex::kNone) {
@@ -177,7 +184,7 @@ size_t RowStripe::CountMissing(const StripedIds::Run& run) const {
 
 void RowStripe::AddTo(std::vector<Piece>& pieces) {
   absl::MutexLock lock(&mu_);
-  const RowLayout& layout = rules_.layout;
+  const RowLayout& layout = rules_->layout;
   size_t left = index_.size();
   for (const RowBlock& block : blocks_) {
     const size_t rows = std::min(left, layout.rows_per_block());

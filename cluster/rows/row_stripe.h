@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -21,18 +22,20 @@
 namespace parasol {
 
 // The layout, initializer, optimizer and memory limit that all rows of a table
-// share.
+// share. A table may be given others of the same layout and memory.
 struct RowRules {
   RowLayout layout;
   RowInitializer initializer;
-  std::unique_ptr<const Optimizer> optimizer;
+  std::shared_ptr<const Optimizer> optimizer;
   std::shared_ptr<RowMemory> memory;
 
   // Bytes per id that an index takes, on average: 17 to 52. The indexes of a
   // table don't grow together.
   static constexpr size_t kIndexBytes = 35;
   // Bytes per row that are counted against the memory limit.
-  size_t bytes_per_row() const { return layout.bytes_per_row() + kIndexBytes; }
+  static size_t BytesPerRow(const RowLayout& layout) {
+    return layout.bytes_per_row() + kIndexBytes;
+  }
 };
 
 // The rows whose hashes begin with the same bits: the unit of locking. Rows are
@@ -46,10 +49,13 @@ class RowStripe {
     uint32_t rows = 0;
   };
 
-  // `max_load` is the index's (RowIndex). `rules` and `arena` must outlive the
-  // stripe.
-  RowStripe(const RowRules& rules, RowArena& arena, double max_load)
-      : rules_(rules), arena_(arena), index_(arena, max_load) {}
+  // `max_load` is the index's (RowIndex). `arena` must outlive the stripe.
+  RowStripe(std::shared_ptr<const RowRules> rules, RowArena& arena,
+            double max_load)
+      : arena_(arena), rules_(std::move(rules)), index_(arena, max_load) {}
+
+  // Goes on with other rules, which have the same layout and memory.
+  void UseRules(std::shared_ptr<const RowRules> rules) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Copies the values of the run's rows to `out`; makes the rows that are
   // missing. `ids` and `out` are the whole request's; the run knows its
@@ -100,10 +106,10 @@ class RowStripe {
   void UpdateOtherRows(int64_t iterations, const StripedIds::Run& touched)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const RowRules& rules_;
   RowArena& arena_;
   std::atomic<size_t> size_ = 0;
   mutable absl::Mutex mu_;
+  std::shared_ptr<const RowRules> rules_ ABSL_GUARDED_BY(mu_);
   RowIndex index_ ABSL_GUARDED_BY(mu_);
   std::vector<RowBlock> blocks_ ABSL_GUARDED_BY(mu_);
   // True if a snapshot may refer to the block. The block's own count would cost

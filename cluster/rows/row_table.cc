@@ -68,8 +68,10 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
 
 RowTable::RowTable(Options options, RowRules rules)
     : options_(std::move(options)),
-      rules_(std::move(rules)),
-      arena_(std::make_shared<RowArena>()) {
+      layout_(rules.layout),
+      slot_names_(rules.optimizer->slot_names()),
+      arena_(std::make_shared<RowArena>()),
+      rules_(std::make_shared<const RowRules>(std::move(rules))) {
   for (size_t s = 0; s < kRowStripes; ++s) {
     const double load =
         kMinIndexLoad + (kMaxIndexLoad - kMinIndexLoad) * s / kRowStripes;
@@ -93,9 +95,9 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
                             size_t count) {
   ScratchLease scratch(count);
   RETURN_IF_ERROR(Sort(ids, count, scratch->ids));
-  const bool all_stripes =
-      optimizer().other_rows() != Optimizer::OtherRows::kUntouched;
   absl::ReaderMutexLock lock(&snapshot_mu_);
+  const bool all_stripes =
+      rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched;
   const int64_t iterations = updates_.fetch_add(1);
   const size_t first = FirstStripe();
   for (size_t i = 0; i < kRowStripes; ++i) {
@@ -110,7 +112,7 @@ absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
 }
 
 absl::Status RowTable::Insert(const RowBatch& batch) {
-  const size_t floats = rules_.layout.floats;
+  const size_t floats = layout_.floats;
   if (batch.rows.size() != batch.ids.size() * floats) {
     return absl::InvalidArgumentError(absl::StrCat(
         "table ", name(), ": ", batch.ids.size(), " rows of ", floats,
@@ -128,13 +130,36 @@ absl::Status RowTable::Insert(const RowBatch& batch) {
   return absl::OkStatus();
 }
 
+absl::Status RowTable::TakeRulesOf(const RowTable& other) {
+  if (other.width() != width() || other.slot_names() != slot_names()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", name(), " has rows of width ", width(), " with ",
+                     slot_names().size(), " slots, the new one of width ",
+                     other.width(), " with ", other.slot_names().size()));
+  }
+  const std::shared_ptr<const RowRules> others = other.rules();
+  const auto rules = std::make_shared<const RowRules>(
+      RowRules{.layout = layout_,
+               .initializer = others->initializer,
+               .optimizer = others->optimizer,
+               .memory = options_.memory});
+  absl::MutexLock no_push(&snapshot_mu_);
+  rules_ = rules;
+  for (const auto& stripe : stripes_) stripe->UseRules(rules);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const RowRules> RowTable::rules() const {
+  absl::ReaderMutexLock lock(&snapshot_mu_);
+  return rules_;
+}
+
 RowSnapshot RowTable::TakeSnapshot() const {
   std::vector<RowSnapshot::Piece> pieces;
-  pieces.reserve(rows() / rules_.layout.rows_per_block() + 2 * kRowStripes);
+  pieces.reserve(rows() / layout_.rows_per_block() + 2 * kRowStripes);
   absl::MutexLock lock(&snapshot_mu_);
   for (const auto& stripe : stripes_) stripe->AddTo(pieces);
-  return RowSnapshot(name(), updates(), rules_.layout, arena_,
-                     std::move(pieces));
+  return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
 }
 
 void RowTable::AdvanceTo(int64_t updates) {
@@ -156,8 +181,9 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
         "table ", name(), ": ", count, " ids are too many for one request"));
   }
   sorted.Assign(ids, count);
-  const size_t row_bytes = rules_.bytes_per_row();
-  const size_t free = rules_.memory->free_bytes();
+  const size_t row_bytes = RowRules::BytesPerRow(layout_);
+  const RowMemory& memory = *options_.memory;
+  const size_t free = memory.free_bytes();
   // Ids that come twice count twice: near the limit, that is.
   if (count <= free / row_bytes) return absl::OkStatus();
   size_t missing = 0;
@@ -165,11 +191,11 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
     missing += stripes_[s]->CountMissing(sorted.run(s));
   }
   if (missing <= free / row_bytes) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "table ", name(), ": ", missing, " more rows of ", row_bytes,
-      " bytes don't fit: all tables have ", rules_.memory->taken_bytes(),
-      " of ", rules_.memory->limit_bytes(),
-      " bytes; use more ps, or raise --memory_limit_bytes"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("table ", name(), ": ", missing, " more rows of ", row_bytes,
+                   " bytes don't fit: all tables have ", memory.taken_bytes(),
+                   " of ", memory.limit_bytes(),
+                   " bytes; use more ps, or raise --memory_limit_bytes"));
 }
 
 size_t RowTable::FirstStripe() const {

@@ -68,6 +68,13 @@ class RowTable {
   //   ResourceExhausted  the rows exceed the memory limit.
   absl::Status Insert(const RowBatch& batch);
 
+  // Goes on with the initializer, the seed and the optimizer of `other`. Later
+  // pushes and rows go by them; each push goes by one or the other.
+  //   InvalidArgument  `other` has another width or other slots; nothing has
+  //                    changed.
+  absl::Status TakeRulesOf(const RowTable& other)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
   // Waits for the pushes that are being applied, and holds up others while it
   // refers to all blocks: 30 ns for each 16 KiB of rows.
   RowSnapshot TakeSnapshot() const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
@@ -79,7 +86,7 @@ class RowTable {
 
   const std::string& name() const { return options_.name; }
   size_t width() const { return options_.width; }
-  const Optimizer& optimizer() const { return *rules_.optimizer; }
+  const std::vector<std::string>& slot_names() const { return slot_names_; }
   size_t rows() const;
   // Bytes of rows and indexes, with those that snapshots hold and those that
   // are kept for reuse.
@@ -87,6 +94,8 @@ class RowTable {
 
  private:
   RowTable(Options options, RowRules rules);
+  std::shared_ptr<const RowRules> rules() const
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // Sorts `ids` by stripe. Errors are those of Pull().
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
@@ -96,7 +105,8 @@ class RowTable {
   size_t FirstStripe() const;
 
   const Options options_;
-  const RowRules rules_;
+  const RowLayout layout_;
+  const std::vector<std::string> slot_names_;
   const std::shared_ptr<RowArena> arena_;
   std::vector<std::unique_ptr<RowStripe>> stripes_;
   std::atomic<int64_t> updates_ = 0;
@@ -105,6 +115,7 @@ class RowTable {
   // Held shared while a push is being applied, exclusively while there must be
   // none. Taken before a stripe's lock.
   mutable absl::Mutex snapshot_mu_;
+  std::shared_ptr<const RowRules> rules_ ABSL_GUARDED_BY(snapshot_mu_);
 };
 
 }  // namespace parasol

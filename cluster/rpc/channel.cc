@@ -29,6 +29,7 @@ grpc::ChannelArguments CommonArguments() {
   // meant for them.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // Our callers repeat calls, and know what may be repeated.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   return arguments;
@@ -49,7 +50,6 @@ std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address) {
 
 std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address) {
   grpc::ChannelArguments arguments = CommonArguments();
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   for (const auto& [name, value] : TensorArguments()) {
     arguments.SetInt(name, value);
   }

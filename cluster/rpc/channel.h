@@ -11,8 +11,9 @@ namespace parasol {
 // Channels with our limits and keepalive. They reconnect by themselves, at
 // most a second after the peer is back at its address.
 
-// Makes a channel for calls of ordinary size; channels to one address share a
-// connection.
+// Makes a channel for calls of ordinary size, with a connection of its own: a
+// new channel reaches whichever process is at the address now, also if a former
+// one still has its connections.
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address);
 
 // Makes a channel for tensors: a connection of its own, large frames and

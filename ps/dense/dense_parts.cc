@@ -44,12 +44,23 @@ PayloadRef EncodedCopy(const ArrayRef& value, job::Encoding encoding) {
   return {.data = data, .size = bytes, .owner = std::move(copy)};
 }
 
+uint64_t SlotBytesOf(const PartLayout& layout,
+                     const PartOptimizers& optimizers) {
+  uint64_t bytes = 0;
+  for (const wire::PartSpec& part : layout.parts()) {
+    bytes += part.elements() * sizeof(float) *
+             optimizers.of(part.id()).slot_names().size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 DenseParts::DenseParts(PartLayout layout, PartOptimizers optimizers,
                        const TrainingRules& rules)
     : layout_(std::move(layout)),
       optimizers_(std::move(optimizers)),
+      slot_bytes_(SlotBytesOf(layout_, optimizers_)),
       rules_(rules),
       pool_(ArrayPool::Create(kChunkElements, kMaxIdleArrays)) {}
 
@@ -129,13 +140,17 @@ ChunkUpdater DenseParts::UpdaterOf(size_t chunk) const {
           .replicas_to_aggregate = rules_.replicas_to_aggregate};
 }
 
-uint64_t DenseParts::slot_bytes() const {
-  uint64_t bytes = 0;
+absl::Status DenseParts::UseOptimizers(PartOptimizers optimizers) {
   for (const wire::PartSpec& part : layout_.parts()) {
-    bytes += part.elements() * sizeof(float) *
-             optimizers_.of(part.id()).slot_names().size();
+    if (optimizers.of(part.id()).slot_names() ==
+        optimizers_.of(part.id()).slot_names()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", part.variable(), "\" would have other slots than it has"));
   }
-  return bytes;
+  optimizers_ = std::move(optimizers);
+  return absl::OkStatus();
 }
 
 UpdateBounds DenseParts::Apply(const Gradients& gradients) {

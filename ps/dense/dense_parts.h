@@ -55,6 +55,10 @@ class DenseParts {
   absl::StatusOr<Gradients> Parse(const wire::Push& push,
                                   absl::Span<const PayloadView> payloads) const;
 
+  // Goes on with other optimizers. No push may be being applied.
+  //   InvalidArgument  a part's slots would change; nothing has changed.
+  absl::Status UseOptimizers(PartOptimizers optimizers);
+
   // Makes one update of each chunk; asynchronous training only.
   UpdateBounds Apply(const Gradients& gradients);
 
@@ -92,7 +96,7 @@ class DenseParts {
   const PartLayout& layout() const { return layout_; }
 
   uint64_t value_bytes() const { return layout_.elements() * sizeof(float); }
-  uint64_t slot_bytes() const;
+  uint64_t slot_bytes() const { return slot_bytes_; }
 
  private:
   DenseParts(PartLayout layout, PartOptimizers optimizers,
@@ -103,7 +107,8 @@ class DenseParts {
                            const PartLayout::ChunkRange& range) const;
 
   const PartLayout layout_;
-  const PartOptimizers optimizers_;
+  PartOptimizers optimizers_;
+  const uint64_t slot_bytes_;
   const TrainingRules rules_;
   const std::shared_ptr<ArrayPool> pool_;
   std::vector<std::unique_ptr<Chunk>> chunks_;  // index: the number in layout_

@@ -31,6 +31,9 @@ class ReceivedMessage {
 
   const std::string& run_id() const { return header_.run_id(); }
   uint64_t worker_incarnation() const { return header_.worker_incarnation(); }
+  // The layout and the ps process that the message is meant for; 0: any.
+  uint64_t layout() const { return header_.layout(); }
+  uint64_t ps_incarnation() const { return header_.ps_incarnation(); }
 
   size_t size() const { return header_.operation_size(); }
   const wire::Operation& operation(size_t i) const {

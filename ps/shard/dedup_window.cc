@@ -19,6 +19,13 @@ absl::Status Damaged(absl::string_view what) {
 
 }  // namespace
 
+bool DedupWindow::IsJump(uint64_t sequence) const {
+  if (sequence <= floor_ || sequence - floor_ <= kDedupWindow) return false;
+  size_t marked = kDedupWindow;
+  while (marked > 0 && !beyond_.test(marked - 1)) --marked;
+  return sequence - floor_ - marked > kDedupWindow;
+}
+
 Claim DedupWindow::Mark(uint64_t sequence) {
   if (sequence <= floor_) return Claim::kDuplicate;
   if (sequence - floor_ > kDedupWindow) {
@@ -91,10 +98,16 @@ absl::StatusOr<Claim> DedupIndex::Mark(uint64_t incarnation,
     return absl::InvalidArgumentError("the push has no sequence");
   }
   if (under_way_.contains({incarnation, sequence})) return Claim::kUnderWay;
-  if (!workers_.contains(incarnation) && workers_.size() >= max_workers_) {
-    ForgetIdlest();
+  const auto known = workers_.find(incarnation);
+  if (known == workers_.end()) {
+    if (workers_.size() >= max_workers_) ForgetIdlest();
+  } else if (known->second.has_come && known->second.window.IsJump(sequence)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "push ", sequence, " is more than ", kDedupWindow,
+        " ahead of the newest one of its worker: sequences have no gaps"));
   }
   Worker& worker = workers_[incarnation];
+  worker.has_come = true;
   worker.last_claim = ++claims_;
   const Claim claim = worker.window.Mark(sequence);
   if (claim == Claim::kNew) under_way_.emplace(incarnation, sequence);

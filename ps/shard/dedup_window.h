@@ -26,10 +26,14 @@ enum class Claim {
 //
 // A sequence further ahead moves the floor up to kDedupWindow below itself. Its
 // sender has nothing older in flight (proto/parameter.proto): the skipped
-// sequences have been acknowledged, perhaps by a lost process that had this
-// shard.
+// sequences have been acknowledged, by a lost process that had this shard. So
+// only the first sequence after the shard was loaded may be IsJump().
 class DedupWindow {
  public:
+  // Returns true if `sequence` is more than kDedupWindow ahead of the newest
+  // one that has been marked. A sender never gets that far ahead of what this
+  // window has: sequences have no gaps.
+  bool IsJump(uint64_t sequence) const;
   // Marks `sequence` (from 1) as applied and returns kNew, or kDuplicate if it
   // had been applied.
   Claim Mark(uint64_t sequence);
@@ -66,7 +70,9 @@ class DedupIndex {
 
   // Claims `sequence` for the caller. A claim that is kNew is under way until
   // Confirm(), or until Unmark() if the push has not been applied after all.
-  //   InvalidArgument  incarnation or sequence is 0.
+  //   InvalidArgument  incarnation or sequence is 0, or the sequence is a jump
+  //                    and not the worker's first one here; nothing has
+  //                    changed.
   absl::StatusOr<Claim> Mark(uint64_t incarnation, uint64_t sequence);
   void Confirm(uint64_t incarnation, uint64_t sequence);
   void Unmark(uint64_t incarnation, uint64_t sequence);
@@ -80,11 +86,10 @@ class DedupIndex {
   struct Worker {
     DedupWindow window;
     uint64_t last_claim = 0;
+    // True if it has claimed a sequence since the shard was loaded.
+    bool has_come = false;
   };
 
-  // Returns the window of `incarnation` and notes that this worker has just
-  // pushed.
-  DedupWindow& Touch(uint64_t incarnation);
   void ForgetIdlest();
 
   const size_t max_workers_;

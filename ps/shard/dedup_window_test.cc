@@ -45,6 +45,18 @@ TEST(DedupWindowTest, AJumpAheadKeepsTheNewestWindowAndDropsTheRest) {
   EXPECT_EQ(window.Mark(100), Claim::kDuplicate);
 }
 
+TEST(DedupWindowTest, AJumpIsMoreThanAWindowAheadOfTheNewest) {
+  DedupWindow window;
+  EXPECT_FALSE(window.IsJump(kDedupWindow));
+  EXPECT_TRUE(window.IsJump(kDedupWindow + 1));
+  window.Mark(1);
+  window.Mark(100);
+  EXPECT_FALSE(window.IsJump(1)) << "old";
+  EXPECT_FALSE(window.IsJump(100 + kDedupWindow));
+  EXPECT_TRUE(window.IsJump(101 + kDedupWindow));
+  EXPECT_TRUE(window.IsJump(UINT64_MAX));
+}
+
 TEST(DedupWindowTest, ReachesTheLastSequence) {
   DedupWindow window;
   EXPECT_EQ(window.Mark(UINT64_MAX), Claim::kNew);
@@ -126,6 +138,48 @@ TEST(DedupIndexTest, AClaimThatMayYetFailIsNoDuplicate) {
   ASSERT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kNew));
   index.Confirm(7, 1);
   EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
+}
+
+TEST(DedupIndexTest, AWindowDoesNotJumpWhileItsWorkerPushes) {
+  DedupIndex index;
+  ASSERT_OK(index.Mark(7, 1));
+  index.Confirm(7, 1);
+  for (const uint64_t lie : {kDedupWindow + 2, uint64_t{1} << 63, UINT64_MAX}) {
+    EXPECT_THAT(index.Mark(7, lie),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
+  for (uint64_t sequence = 2; sequence < 3000; ++sequence) {
+    ASSERT_THAT(index.Mark(7, sequence), IsOkAndHolds(Claim::kNew));
+    index.Confirm(7, sequence);
+  }
+}
+
+TEST(DedupIndexTest, ARefusedJumpDisplacesNobody) {
+  DedupIndex index(/*max_workers=*/2);
+  ASSERT_OK(index.Mark(7, 1));
+  ASSERT_OK(index.Mark(8, 1));
+  index.Confirm(7, 1);
+  index.Confirm(8, 1);
+  ASSERT_FALSE(index.Mark(8, 5000).ok());
+  const DedupWindows windows = index.Windows();
+  EXPECT_EQ(windows.size(), 2u);
+  EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));
+}
+
+// The process before it had acknowledged what the checkpoint lacks.
+TEST(DedupIndexTest, TheFirstSequenceAfterARestoreMayJump) {
+  DedupIndex before;
+  ASSERT_OK(before.Mark(7, 1));
+  before.Confirm(7, 1);
+  DedupIndex after;
+  after.Restore(before.Windows());
+  EXPECT_THAT(after.Mark(7, 5000), IsOkAndHolds(Claim::kNew));
+  EXPECT_THAT(after.Mark(7, 4500), IsOkAndHolds(Claim::kNew))
+      << "of another lane";
+  EXPECT_THAT(after.Mark(7, 5001 + kDedupWindow),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(after.Mark(9, 70000), IsOkAndHolds(Claim::kNew))
+      << "a worker that the checkpoint does not know";
 }
 
 TEST(DedupIndexTest, RestoredWindowsStillKnowTheirDuplicates) {

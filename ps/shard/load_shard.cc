@@ -109,10 +109,8 @@ absl::StatusOr<DedupWindows> ReadWindows(const CheckpointReader& checkpoint,
 }
 
 absl::StatusOr<std::unique_ptr<DenseParts>> RestoredDense(
-    const CheckpointReader& checkpoint, const wire::LoadRequest& request,
-    PartLayout layout, const PartOptimizers& optimizers,
-    const TrainingRules& rules) {
-  RETURN_IF_ERROR(CheckManifest(checkpoint.manifest(), request, optimizers));
+    const CheckpointReader& checkpoint, PartLayout layout,
+    const PartOptimizers& optimizers, const TrainingRules& rules) {
   return DenseParts::Create(
       std::move(layout), optimizers, rules,
       [&checkpoint](const wire::PartSpec& part, int array, int64_t first,
@@ -162,6 +160,17 @@ absl::Status CheckSync(const wire::LoadRequest& request) {
                    " of ", sync.total_replicas(), " replicas"));
 }
 
+// Checks what Initialize() would refuse, without its arrays.
+absl::Status CheckInitializers(const wire::LoadRequest& request) {
+  if (!request.checkpoint().empty()) return absl::OkStatus();
+  for (const wire::PartSpec& part : request.part()) {
+    RETURN_IF_ERROR(Initialize(part.initializer(), request.seed(),
+                               part.variable(), part.variable_shape(),
+                               /*first=*/0, /*out=*/{}));
+  }
+  return absl::OkStatus();
+}
+
 std::optional<wire::SyncSpec> SyncOf(const wire::LoadRequest& request) {
   if (!request.has_sync()) return std::nullopt;
   return request.sync();
@@ -169,9 +178,20 @@ std::optional<wire::SyncSpec> SyncOf(const wire::LoadRequest& request) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
-    const wire::LoadRequest& request, const LoadLimits& limits) {
+ShardLoad::ShardLoad(const wire::LoadRequest& request,
+                     const TrainingRules& rules, PartLayout layout,
+                     PartOptimizers optimizers,
+                     std::vector<std::unique_ptr<RowTable>> rows)
+    : request_(request),
+      rules_(rules),
+      layout_(std::move(layout)),
+      optimizers_(std::move(optimizers)),
+      rows_(std::move(rows)) {}
+
+absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
+                                            const LoadLimits& limits) {
   RETURN_IF_ERROR(CheckSync(request));
+  RETURN_IF_ERROR(CheckInitializers(request));
   const TrainingRules rules{
       .replicas_to_aggregate =
           static_cast<size_t>(request.sync().replicas_to_aggregate()),
@@ -182,38 +202,67 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
       PartLayout layout,
       PartLayout::Create(request.part(), limits.memory_bytes / sizeof(float)),
       _ << "memory limit of " << limits.memory_bytes << " bytes");
-  ASSIGN_OR_RETURN(const PartOptimizers optimizers,
+  ASSIGN_OR_RETURN(PartOptimizers optimizers,
                    PartOptimizers::Create(request.optimizer(), layout));
   ASSIGN_OR_RETURN(const uint64_t dense_bytes,
                    optimizers.CountBytes(layout, limits.memory_bytes));
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
                    EmptyTables(request, limits.memory_bytes - dense_bytes));
-  std::unique_ptr<DenseParts> dense;
+  return ShardLoad(request, rules, std::move(layout), std::move(optimizers),
+                   std::move(rows));
+}
+
+absl::Status ShardLoad::Open() {
+  if (request_.checkpoint().empty()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(checkpoint_, CheckpointReader::Open(request_.checkpoint()));
+  RETURN_IF_ERROR(CheckManifest(checkpoint_->manifest(), request_, optimizers_))
+      << "checkpoint " << request_.checkpoint();
+  for (const std::unique_ptr<RowTable>& table : rows_) {
+    RETURN_IF_ERROR(CheckTable(checkpoint_->manifest(), *table))
+        << "checkpoint " << request_.checkpoint();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<DenseParts>> ShardLoad::LoadDense() {
+  if (checkpoint_ == nullptr) {
+    return InitialDense(request_, std::move(layout_), optimizers_, rules_);
+  }
+  return RestoredDense(*checkpoint_, std::move(layout_), optimizers_, rules_);
+}
+
+absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
+  const std::string source =
+      checkpoint_ == nullptr
+          ? "initial values"
+          : absl::StrCat("checkpoint ", request_.checkpoint());
+  ASSIGN_OR_RETURN(std::unique_ptr<DenseParts> dense, LoadDense(), _ << source);
   DedupWindows windows;
-  if (request.checkpoint().empty()) {
-    ASSIGN_OR_RETURN(
-        dense, InitialDense(request, std::move(layout), optimizers, rules));
-  } else {
-    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                     CheckpointReader::Open(request.checkpoint()));
-    ASSIGN_OR_RETURN(dense,
-                     RestoredDense(*checkpoint, request, std::move(layout),
-                                   optimizers, rules),
-                     _ << "checkpoint " << request.checkpoint());
-    for (const std::unique_ptr<RowTable>& table : rows) {
-      RETURN_IF_ERROR(
-          ReadRows(*checkpoint, request.shard(), request.num_shards(), *table))
-          << "checkpoint " << request.checkpoint();
+  if (checkpoint_ != nullptr) {
+    for (const std::unique_ptr<RowTable>& table : rows_) {
+      RETURN_IF_ERROR(ReadRows(*checkpoint_, request_.shard(),
+                               request_.num_shards(), *table))
+          << source;
     }
-    ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint, request),
-                     _ << "checkpoint " << request.checkpoint());
+    ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint_, request_), _ << source);
   }
   std::vector<std::unique_ptr<SparseTable>> tables;
-  for (std::unique_ptr<RowTable>& table : rows) {
-    tables.push_back(std::make_unique<SparseTable>(std::move(table), rules));
+  for (std::unique_ptr<RowTable>& table : rows_) {
+    tables.push_back(std::make_unique<SparseTable>(std::move(table), rules_));
   }
   return std::make_unique<ParameterShard>(std::move(dense), std::move(tables),
-                                          SyncOf(request), windows);
+                                          SyncOf(request_), windows);
+}
+
+absl::Status ShardLoad::GiveRulesTo(ParameterShard& shard) {
+  return shard.TakeRules(optimizers_, rows_);
+}
+
+absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
+    const wire::LoadRequest& request, const LoadLimits& limits) {
+  ASSIGN_OR_RETURN(ShardLoad load, ShardLoad::Create(request, limits));
+  RETURN_IF_ERROR(load.Open());
+  return load.Run();
 }
 
 }  // namespace parasol

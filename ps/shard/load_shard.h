@@ -3,11 +3,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cluster/rows/row_table.h"
 #include "proto/parameter.pb.h"
+#include "ps/dense/dense_parts.h"
+#include "ps/dense/part_layout.h"
+#include "ps/dense/part_optimizers.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/step/non_finite.h"
+#include "ps/step/training_rules.h"
+#include "storage/checkpoint_reader.h"
 
 namespace parasol {
 
@@ -18,14 +26,51 @@ struct LoadLimits {
   NonFinite non_finite = NonFinite::kReject;
 };
 
-// Returns the table that the chief orders. With `request.checkpoint()`: its
-// values, slots and update counts, and its dedup windows if the same sharding
-// wrote it. Without a checkpoint: initial values.
-//   InvalidArgument    the optimizer, a part or the numbers of replicas are not
-//                      acceptable, or the checkpoint is of another run, model
-//                      or optimizer.
-//   NotFound, DataLoss the checkpoint can't be read; the message names it.
-//   ResourceExhausted  values and slots are more than `limits.memory_bytes`.
+// A load as the chief orders it, in steps: what can be wrong with it is found
+// before the shard that it is to replace is let go. Not thread-safe.
+class ShardLoad {
+ public:
+  // Checks the order. Allocates and reads nothing of the shard's size.
+  //   InvalidArgument    the optimizer, an initializer, a part, a table or the
+  //                      numbers of replicas are not acceptable.
+  //   ResourceExhausted  values and slots are more than `limits.memory_bytes`.
+  static absl::StatusOr<ShardLoad> Create(const wire::LoadRequest& request,
+                                          const LoadLimits& limits);
+
+  // Opens the checkpoint, if the order names one.
+  //   InvalidArgument    it is of another run, model or optimizer.
+  //   NotFound, DataLoss it can't be read; the message names it.
+  absl::Status Open();
+
+  // Returns the shard. With a checkpoint: its values, slots and update counts,
+  // and its dedup windows if the same sharding wrote it. Without: initial
+  // values. Call it once, after Open().
+  //   NotFound, DataLoss the checkpoint can't be read; the message names it.
+  //   ResourceExhausted  the rows are more than `limits.memory_bytes`, or the
+  //                      arrays don't fit in memory.
+  absl::StatusOr<std::unique_ptr<ParameterShard>> Run();
+
+  // Makes `shard` go on with the order's optimizers, initializers and seed,
+  // instead of Open() and Run(). Errors are those of
+  // ParameterShard::TakeRules().
+  absl::Status GiveRulesTo(ParameterShard& shard);
+
+ private:
+  ShardLoad(const wire::LoadRequest& request, const TrainingRules& rules,
+            PartLayout layout, PartOptimizers optimizers,
+            std::vector<std::unique_ptr<RowTable>> rows);
+  absl::StatusOr<std::unique_ptr<DenseParts>> LoadDense();
+
+  wire::LoadRequest request_;
+  TrainingRules rules_;
+  PartLayout layout_;
+  PartOptimizers optimizers_;
+  // The sparse tables, without rows.
+  std::vector<std::unique_ptr<RowTable>> rows_;
+  std::unique_ptr<CheckpointReader> checkpoint_;  // null: initial values
+};
+
+// Carries out a whole load: Create(), Open() and Run(), with their errors.
 absl::StatusOr<std::unique_ptr<ParameterShard>> LoadShard(
     const wire::LoadRequest& request, const LoadLimits& limits);
 

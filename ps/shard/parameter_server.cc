@@ -4,6 +4,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/log.h"
@@ -15,30 +16,34 @@
 namespace parasol {
 namespace {
 
+using ::google::protobuf::util::MessageDifferencer;
+
 // The chief has resent a Load that is still running.
 constexpr absl::Duration kLoadWait = absl::Minutes(10);
 
-// The same variables, wherever their values came from.
-bool IsSameShard(wire::LoadRequest a, wire::LoadRequest b) {
-  a.clear_checkpoint();
-  b.clear_checkpoint();
-  return google::protobuf::util::MessageDifferencer::Equals(a, b);
+// The order of which both chief and checkpoint may be others.
+wire::LoadRequest WithoutSource(wire::LoadRequest order) {
+  order.clear_checkpoint();
+  order.mutable_order()->clear_incarnation();
+  order.mutable_order()->clear_chief_epoch();
+  return order;
 }
 
-absl::Status CheckPath(const std::string& directory, const std::string& name) {
-  constexpr absl::string_view kSeparators("/\0", 2);
-  if (name.empty() || name[0] == '.' ||
-      absl::string_view(name).find_first_of(kSeparators) !=
-          absl::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", name,
-        "\" is not a file name: it is empty, begins with '.' or has a '/'"));
+// The order without what a shard can take over in place.
+wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
+  wire::LoadRequest form = WithoutSource(order);
+  form.clear_seed();
+  form.clear_optimizer();
+  for (wire::PartSpec& part : *form.mutable_part()) {
+    part.clear_initializer();
+    // That it has one of its own stays.
+    if (part.has_optimizer()) part.mutable_optimizer()->Clear();
   }
-  if (directory.empty()) {
-    return absl::InvalidArgumentError(
-        "the snapshot request names no directory");
+  for (wire::TableSpec& table : *form.mutable_table()) {
+    table.clear_initializer();
+    table.clear_optimizer();
   }
-  return absl::OkStatus();
+  return form;
 }
 
 uint64_t BytesOf(absl::Span<const PayloadView> payloads) {
@@ -67,25 +72,12 @@ ParameterServer::ParameterServer(Options options, Clock& clock,
     : options_(std::move(options)),
       clock_(clock),
       metrics_(metrics),
+      gate_(options_.task, options_.incarnation),
       cut_hold_(clock) {}
 
-ParameterServer::~ParameterServer() {
-  std::shared_ptr<Shard> shard;
-  {
-    absl::MutexLock lock(&mu_);
-    shard = std::move(shard_);
-  }
-  Abandon(std::move(shard));
-}
+ParameterServer::~ParameterServer() { Hold(nullptr); }
 
-void ParameterServer::EndWaits() const {
-  std::shared_ptr<Shard> shard;
-  {
-    absl::MutexLock lock(&mu_);
-    shard = shard_;
-  }
-  Abandon(std::move(shard));
-}
+void ParameterServer::EndWaits() const { Abandon(shard()); }
 
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
   if (shard == nullptr) return;
@@ -98,19 +90,44 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   if (request.run_id().empty()) {
     return absl::InvalidArgumentError("the load request names no run_id");
   }
-  ASSIGN_OR_RETURN(const std::shared_ptr<Shard> held, BeginLoad(request));
-  if (held != nullptr) return SizesOf(*held->table);
+  RETURN_IF_ERROR(gate_.Admit(request.order()));
+  ASSIGN_OR_RETURN(std::shared_ptr<Shard> held, BeginLoad(request.order()));
+  absl::Cleanup end = [this] { EndLoad(); };
+  const bool is_held =
+      held != nullptr && MessageDifferencer::Equals(WithoutSource(held->order),
+                                                    WithoutSource(request));
+  if (!is_held) {
+    RETURN_IF_ERROR(LoadAnew(request, std::move(held)));
+  }
+  return SizesOf(*shard()->table);
+}
 
-  std::shared_ptr<Shard> loaded;
-  absl::Cleanup end = [this, &loaded] { EndLoad(loaded); };
+absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
+                                       std::shared_ptr<Shard> held) {
   const absl::Time start = clock_.Now();
   ASSIGN_OR_RETURN(
-      std::unique_ptr<ParameterShard> table,
-      LoadShard(request, {.memory_bytes = options_.memory_limit_bytes,
-                          .non_finite = options_.non_finite}),
+      ShardLoad load,
+      ShardLoad::Create(request, {.memory_bytes = options_.memory_limit_bytes,
+                                  .non_finite = options_.non_finite}),
       _ << options_.task);
-  loaded = std::make_shared<Shard>(
-      Shard{.order = request, .table = std::move(table)});
+  const bool has_form =
+      held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),
+                                                    WithoutRules(request));
+  if (has_form && load.GiveRulesTo(*held->table).ok()) {
+    Hold(
+        std::make_shared<Shard>(Shard{.order = request, .table = held->table}));
+    LOG(INFO) << "keeps the values of run " << request.run_id()
+              << ", and goes on with the chief's new job";
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(load.Open()) << options_.task;
+  // There may not be memory for both.
+  held.reset();
+  Hold(nullptr);
+  ASSIGN_OR_RETURN(std::shared_ptr<ParameterShard> table, load.Run(),
+                   _ << options_.task);
+  Hold(std::make_shared<Shard>(
+      Shard{.order = request, .table = std::move(table)}));
   const absl::Duration duration = clock_.Now() - start;
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
   LOG(INFO) << "loaded " << request.part_size() << " parts of run "
@@ -118,14 +135,11 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
             << (request.checkpoint().empty() ? "initial values"
                                              : request.checkpoint())
             << " in " << absl::FormatDuration(duration);
-  return SizesOf(*loaded->table);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
-ParameterServer::BeginLoad(const wire::LoadRequest& order) {
-  std::shared_ptr<Shard> replaced;
-  // Outside the lock.
-  absl::Cleanup abandon = [this, &replaced] { Abandon(std::move(replaced)); };
+ParameterServer::BeginLoad(const wire::OrderHeader& order) {
   absl::MutexLock lock(&mu_);
   auto is_idle = [this]()
                      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return !loading_; };
@@ -133,39 +147,51 @@ ParameterServer::BeginLoad(const wire::LoadRequest& order) {
     return absl::UnavailableError(
         absl::StrCat(options_.task, " is still loading"));
   }
-  if (shard_ != nullptr && IsSameShard(shard_->order, order)) return shard_;
-  replaced = std::move(shard_);
-  shard_ = nullptr;
+  // Again: another chief may have come while this order waited.
+  RETURN_IF_ERROR(gate_.Admit(order));
   loading_ = true;
-  return nullptr;
+  return shard_;
 }
 
-void ParameterServer::EndLoad(std::shared_ptr<Shard> loaded) {
+void ParameterServer::Hold(std::shared_ptr<Shard> shard) {
+  std::shared_ptr<Shard> replaced;
+  {
+    absl::MutexLock lock(&mu_);
+    replaced = std::exchange(shard_, shard);
+    // Nothing waits for what has just been loaded.
+    const bool is_new =
+        shard != nullptr &&
+        (replaced == nullptr || replaced->table != shard->table);
+    if (is_new && shard->order.run_id() == told_run_) {
+      shard->table->GoOnAt(told_steps_);
+    }
+  }
+  if (replaced == nullptr) return;
+  if (shard != nullptr && shard->table == replaced->table) return;
+  Abandon(std::move(replaced));
+}
+
+void ParameterServer::EndLoad() {
+  const std::shared_ptr<Shard> held = shard();
   const wire::LoadResponse sizes =
-      loaded == nullptr ? wire::LoadResponse() : SizesOf(*loaded->table);
+      held == nullptr ? wire::LoadResponse() : SizesOf(*held->table);
   metrics_.value_bytes.Set(sizes.value_bytes());
   metrics_.slot_bytes.Set(sizes.slot_bytes());
-  metrics_.row_bytes.Set(loaded == nullptr ? 0 : loaded->table->row_bytes());
+  metrics_.row_bytes.Set(held == nullptr ? 0 : held->table->row_bytes());
   absl::MutexLock lock(&mu_);
   loading_ = false;
-  // Nothing waits for what is loaded.
-  if (loaded != nullptr && loaded->order.run_id() == told_run_) {
-    loaded->table->GoOnAt(told_steps_);
-  }
-  shard_ = std::move(loaded);
 }
 
 absl::StatusOr<wire::PrepareSnapshotResponse> ParameterServer::PrepareSnapshot(
     const wire::PrepareSnapshotRequest& request) {
+  RETURN_IF_ERROR(gate_.Admit(request.order()));
   const absl::StatusOr<std::shared_ptr<Shard>> shard =
-      ShardOf(request.run_id());
+      ShardOf(request.run_id(), request.order().layout());
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
   ASSIGN_OR_RETURN(const UpdateBounds updates,
-                   cut_hold_.Hold(std::shared_ptr<ParameterShard>(
-                       *shard, (*shard)->table.get())),
-                   _ << options_.task);
+                   cut_hold_.Hold((*shard)->table), _ << options_.task);
   wire::PrepareSnapshotResponse response;
   response.set_min_updates(updates.min);
   response.set_max_updates(updates.max);
@@ -188,7 +214,9 @@ void ParameterServer::GoOnAt(absl::string_view run_id, int64_t steps) {
 absl::StatusOr<wire::SnapshotResponse> ParameterServer::Snapshot(
     const wire::SnapshotRequest& request,
     const std::function<bool()>& is_cancelled) {
-  RETURN_IF_ERROR(CheckPath(request.directory(), request.file_name()));
+  RETURN_IF_ERROR(gate_.Admit(request.order()));
+  RETURN_IF_ERROR(
+      gate_.CheckSnapshotFile(request.directory(), request.file_name()));
   RETURN_IF_ERROR(BeginSnapshot(request.file_name()));
   absl::Cleanup end = [this] {
     absl::MutexLock lock(&mu_);
@@ -230,7 +258,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
     const wire::SnapshotRequest& request,
     const std::function<bool()>& is_cancelled) {
   const absl::StatusOr<std::shared_ptr<Shard>> shard =
-      ShardOf(request.run_id());
+      ShardOf(request.run_id(), request.order().layout());
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
@@ -252,8 +280,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
 
 void ParameterServer::Execute(const ReceivedMessage& request, size_t operation,
                               OperationDone done) {
-  const absl::StatusOr<std::shared_ptr<Shard>> shard =
-      ShardOf(request.run_id());
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = ShardFor(request);
   if (!shard.ok()) return Reject(shard.status(), done);
   ParameterShard& table = *(*shard)->table;
   const uint64_t worker = request.worker_incarnation();
@@ -280,13 +307,31 @@ void ParameterServer::Execute(const ReceivedMessage& request, size_t operation,
   Reject(absl::InvalidArgumentError("neither a push nor a pull"), done);
 }
 
-std::string ParameterServer::run_id() const {
-  absl::MutexLock lock(&mu_);
-  return shard_ == nullptr ? "" : shard_->order.run_id();
+ParameterServer::Holding ParameterServer::holding() const {
+  const std::shared_ptr<Shard> held = shard();
+  if (held == nullptr) return {};
+  return {.run_id = held->order.run_id(),
+          .layout = held->order.order().layout()};
+}
+
+std::shared_ptr<ParameterServer::Shard> ParameterServer::shard() const {
+  absl::ReaderMutexLock lock(&mu_);
+  return shard_;
 }
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
-ParameterServer::ShardOf(absl::string_view run_id) const {
+ParameterServer::ShardFor(const ReceivedMessage& request) const {
+  if (request.ps_incarnation() != 0 &&
+      request.ps_incarnation() != options_.incarnation) {
+    return absl::UnavailableError(absl::StrFormat(
+        "the request is meant for process %016x, but %s is process %016x",
+        request.ps_incarnation(), options_.task, options_.incarnation));
+  }
+  return ShardOf(request.run_id(), request.layout());
+}
+
+absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
+ParameterServer::ShardOf(absl::string_view run_id, uint64_t layout) const {
   absl::ReaderMutexLock lock(&mu_);
   if (shard_ == nullptr) {
     return absl::UnavailableError(
@@ -294,10 +339,15 @@ ParameterServer::ShardOf(absl::string_view run_id) const {
                      loading_ ? "it is loading them"
                               : "waiting for the chief's load order"));
   }
-  if (shard_->order.run_id() != run_id) {
+  const wire::LoadRequest& held = shard_->order;
+  if (held.run_id() != run_id) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        options_.task, " holds run ", held.run_id(), ", not ", run_id));
+  }
+  if (layout != 0 && held.order().layout() != layout) {
     return absl::FailedPreconditionError(
-        absl::StrCat(options_.task, " holds run ", shard_->order.run_id(),
-                     ", not ", run_id));
+        absl::StrFormat("%s holds run %s in layout %016x, not %016x",
+                        options_.task, run_id, held.order().layout(), layout));
   }
   return shard_;
 }

@@ -19,6 +19,7 @@
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/cut_hold.h"
+#include "ps/shard/order_gate.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/ps_metrics.h"
 #include "ps/shard/shard_snapshot.h"
@@ -35,6 +36,9 @@ class ParameterServer {
   struct Options {
     // Name of the ps in errors: "ps/1".
     std::string task;
+    // The process, as the chief knows it: orders and operations for another one
+    // are refused.
+    uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
   };
@@ -43,14 +47,29 @@ class ParameterServer {
   ParameterServer(Options options, Clock& clock, PsMetrics& metrics);
   ~ParameterServer();
 
-  // Waits first for a Load that is still running:
-  //   Unavailable  it takes too long.
+  // Notes the chief with which the ps has registered: orders of earlier chiefs
+  // are refused, and snapshots written in its checkpoint directory only.
+  void Registered(int64_t chief_epoch,
+                  const std::string& checkpoint_directory) {
+    gate_.Registered(chief_epoch, checkpoint_directory);
+  }
+
+  // A ps that holds the run in the order's layout keeps its values, and goes on
+  // with the order's optimizers, initializers and seed. Otherwise it lets its
+  // variables go, once the order has been found acceptable and the checkpoint
+  // there: an order that is refused changes nothing, and old and new variables
+  // are never in memory together. Waits first for a Load that is still running:
+  //   Unavailable         it takes too long.
+  //   FailedPrecondition  the order is meant for another process, or comes from
+  //                       a chief that was replaced.
   absl::StatusOr<wire::LoadResponse> Load(const wire::LoadRequest& request)
       ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Writes the snapshot. One at a time:
-  //   Unavailable      another one is being written.
-  //   InvalidArgument  the file's name is not plain.
+  // Writes the snapshot to a new file. One at a time:
+  //   Unavailable         another one is being written.
+  //   InvalidArgument     the file is not in a working directory of the chief's
+  //                       checkpoint directory, or its name is not plain.
+  //   FailedPrecondition  as for Load(), or the shard has another layout.
   // In synchronous training it waits for the update, without a limit:
   //   Cancelled        `is_cancelled`, which is asked now and then.
   absl::StatusOr<wire::SnapshotResponse> Snapshot(
@@ -78,26 +97,44 @@ class ParameterServer {
   // gradients, now and later, with Unavailable. A ps that leaves calls it.
   void EndWaits() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // The run whose variables the ps holds; empty if it holds none.
-  std::string run_id() const ABSL_LOCKS_EXCLUDED(mu_);
+  // The run and the layout whose variables the ps holds; empty and 0 if it
+  // holds none.
+  struct Holding {
+    std::string run_id;
+    uint64_t layout = 0;
+  };
+  Holding holding() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
+  // Immutable, but for the contents of the table.
   struct Shard {
     wire::LoadRequest order;
-    std::unique_ptr<ParameterShard> table;
+    std::shared_ptr<ParameterShard> table;
   };
 
-  // Marks the server as loading and returns null. If the server already holds
-  // what `order` asks for, returns that instead.
+  // Marks the server as loading and returns the shard that it holds, or null.
   absl::StatusOr<std::shared_ptr<Shard>> BeginLoad(
-      const wire::LoadRequest& order) ABSL_LOCKS_EXCLUDED(mu_);
-  void EndLoad(std::shared_ptr<Shard> loaded) ABSL_LOCKS_EXCLUDED(mu_);
+      const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
+  // Makes `shard`, which may be null, the one that the server holds, and ends
+  // the waits of operations of the one before, unless it is the same table.
+  void Hold(std::shared_ptr<Shard> shard) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndLoad() ABSL_LOCKS_EXCLUDED(mu_);
+  // Loads what `held` does not have.
+  absl::Status LoadAnew(const wire::LoadRequest& request,
+                        std::shared_ptr<Shard> held);
 
   // Ends the waits of all operations and snapshots of `shard`.
   void Abandon(std::shared_ptr<Shard> shard) const;
 
-  absl::StatusOr<std::shared_ptr<Shard>> ShardOf(absl::string_view run_id) const
+  std::shared_ptr<Shard> shard() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the shard if it has this run, and this layout unless that is 0.
+  //   Unavailable         there are no variables yet.
+  //   FailedPrecondition  they are others; the message names both.
+  absl::StatusOr<std::shared_ptr<Shard>> ShardOf(absl::string_view run_id,
+                                                 uint64_t layout) const
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::shared_ptr<Shard>> ShardFor(
+      const ReceivedMessage& request) const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status BeginSnapshot(const std::string& file_name)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ShardSnapshot> TakeSnapshot(
@@ -118,6 +155,7 @@ class ParameterServer {
   const Options options_;
   Clock& clock_;
   PsMetrics& metrics_;
+  OrderGate gate_;
   CutHold cut_hold_;
 
   mutable absl::Mutex mu_;

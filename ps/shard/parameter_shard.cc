@@ -231,6 +231,26 @@ absl::StatusOr<SparseTable*> ParameterShard::TableNumber(uint32_t table) const {
                    tables_.size()));
 }
 
+absl::Status ParameterShard::TakeRules(
+    PartOptimizers optimizers,
+    const std::vector<std::unique_ptr<RowTable>>& rows) {
+  if (rows.size() != tables_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        rows.size(), " sparse tables, but the shard has ", tables_.size()));
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i]->slot_names() == tables_[i]->rows().slot_names()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "table \"", rows[i]->name(), "\" would have other slots than it has"));
+  }
+  absl::WriterMutexLock no_push(&snapshot_mu_);
+  RETURN_IF_ERROR(dense_->UseOptimizers(std::move(optimizers)));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    RETURN_IF_ERROR(tables_[i]->rows().TakeRulesOf(*rows[i]));
+  }
+  return absl::OkStatus();
+}
+
 ShardSnapshot ParameterShard::TakeSnapshot() {
   std::vector<ChunkContents> contents;
   contents.reserve(dense_->chunks().size());

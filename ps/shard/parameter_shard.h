@@ -17,9 +17,11 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "cluster/rows/row_table.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 #include "ps/dense/dense_parts.h"
+#include "ps/dense/part_optimizers.h"
 #include "ps/operation/operation.h"
 #include "ps/shard/dedup_window.h"
 #include "ps/shard/shard_snapshot.h"
@@ -58,6 +60,14 @@ class ParameterShard {
       ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   void PullRows(const wire::RowPull& pull,
                 absl::Span<const PayloadView> payloads, OperationDone done);
+
+  // Goes on with the optimizers, and with the initializers and seeds of `rows`,
+  // which are in the order of the tables. Every push goes by the old ones or by
+  // the new ones, in asynchronous training at all of its places.
+  //   InvalidArgument  the slots or tables are others; nothing has changed.
+  absl::Status TakeRules(PartOptimizers optimizers,
+                         const std::vector<std::unique_ptr<RowTable>>& rows)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Waits for the pushes that are being applied, then holds up others while it
   // copies references to the arrays and blocks.

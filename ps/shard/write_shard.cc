@@ -1,5 +1,7 @@
 #include "ps/shard/write_shard.h"
 
+#include <fcntl.h>
+
 #include <memory>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "cluster/rows/row_snapshot.h"
 #include "ps/dense/array_pool.h"
 #include "ps/shard/dedup_window.h"
+#include "storage/durable_file.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_writer.h"
 
@@ -51,6 +54,10 @@ absl::StatusOr<durable::CheckpointFile> WriteShard(ShardSnapshot snapshot,
                                                    uint32_t shard,
                                                    uint32_t num_shards,
                                                    const std::string& path) {
+  // A file that is there is another's.
+  RETURN_IF_ERROR(
+      FileDescriptor::Open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
+          .status());
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   RETURN_IF_ERROR(WriteVariables(snapshot, *writer));

@@ -39,6 +39,8 @@ class SparseTable {
   SparseTable(std::unique_ptr<RowTable> rows, const TrainingRules& rules);
 
   const std::string& name() const { return rows_->name(); }
+  // Returns the rows, to be given the rules of other ones.
+  RowTable& rows() { return *rows_; }
 
   // Returns the rows and gradients that may be applied; they point into the
   // payloads.

@@ -44,6 +44,9 @@ class TestCluster {
   // Starts all tasks.
   absl::Status Start();
 
+  // Sets the job of chiefs that are started from now on.
+  void SetJob(job::Job job) { job_ = std::move(job); }
+
   // Sets the data directory of workers and evaluators that are started from now
   // on; QuadrantsDirectory() by default.
   void SetDataDirectory(std::string directory) {
@@ -83,7 +86,7 @@ class TestCluster {
       const std::string& what,
       const std::function<bool(const wire::JobStatus&)>& reached);
 
-  const job::Job job_;
+  job::Job job_;
   const int num_ps_;
   const int num_workers_;
   const std::string checkpoint_directory_;

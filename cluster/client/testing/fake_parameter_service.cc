@@ -243,6 +243,16 @@ std::set<std::string> FakeParameterService::RunIds() {
   return run_ids_;
 }
 
+std::set<uint64_t> FakeParameterService::Layouts() {
+  absl::MutexLock lock(&mu_);
+  return layouts_;
+}
+
+std::set<uint64_t> FakeParameterService::PsIncarnations() {
+  absl::MutexLock lock(&mu_);
+  return ps_incarnations_;
+}
+
 uint64_t FakeParameterService::MaxAhead() {
   absl::MutexLock lock(&mu_);
   return max_ahead_;
@@ -394,6 +404,8 @@ FakeParameterService::Outcome FakeParameterService::Handle(
   absl::MutexLock lock(&mu_);
   run_ids_.insert(request.header().run_id());
   incarnations_.insert(request.header().worker_incarnation());
+  layouts_.insert(request.header().layout());
+  ps_incarnations_.insert(request.header().ps_incarnation());
   message_sizes_.push_back(request.header().operation_size());
   for (const wire::Operation& operation : request.header().operation()) {
     if (!Do(operation, payload, response)) {

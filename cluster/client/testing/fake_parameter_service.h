@@ -73,6 +73,9 @@ class FakeParameterService {
   std::map<uint64_t, int> Sequences() ABSL_LOCKS_EXCLUDED(mu_);
   std::set<uint64_t> Incarnations() ABSL_LOCKS_EXCLUDED(mu_);
   std::set<std::string> RunIds() ABSL_LOCKS_EXCLUDED(mu_);
+  // The layouts and ps incarnations that messages have named.
+  std::set<uint64_t> Layouts() ABSL_LOCKS_EXCLUDED(mu_);
+  std::set<uint64_t> PsIncarnations() ABSL_LOCKS_EXCLUDED(mu_);
   // The furthest that a push's sequence has been ahead of the oldest unanswered
   // one.
   uint64_t MaxAhead() ABSL_LOCKS_EXCLUDED(mu_);
@@ -129,6 +132,8 @@ class FakeParameterService {
   uint64_t max_ahead_ ABSL_GUARDED_BY(mu_) = 0;
   std::set<uint64_t> incarnations_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> run_ids_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> layouts_ ABSL_GUARDED_BY(mu_);
+  std::set<uint64_t> ps_incarnations_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace parasol

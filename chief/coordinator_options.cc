@@ -1,0 +1,47 @@
+#include "chief/coordinator_options.h"
+
+#include <iterator>
+
+#include "chief/replica_plan.h"
+#include "chief/step_ledger.h"
+
+namespace parasol {
+
+Membership::Options MembershipOf(const CoordinatorOptions& options) {
+  Membership::Options membership;
+  membership.lease = options.lease;
+  membership.chief_epoch = options.chief_epoch;
+  for (const auto& [id, address] : options.tasks) {
+    membership.places.push_back(id);
+  }
+  for (const auto& [index, epoch] : options.ps_epochs) {
+    membership.newest_epochs[{"ps", index}] = epoch;
+  }
+  return membership;
+}
+
+int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
+  const auto first = tasks.lower_bound(TaskId{task.role(), 0});
+  return static_cast<int>(
+      std::distance(first, tasks.lower_bound(TaskId::Of(task))));
+}
+
+std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
+                                 absl::Time now) {
+  const auto& resumed = options.resumed;
+  const job::ParameterServerStrategy& strategy = options.job.parameter_server();
+  if (strategy.has_synchronous()) {
+    return std::make_unique<ReplicaPlan>(
+        strategy.synchronous().total_replicas(), absl::ToUnixMicros(now),
+        resumed ? std::optional<int64_t>(resumed->global_step())
+                : std::nullopt);
+  }
+  std::optional<int64_t> bound;
+  if (strategy.has_bounded_staleness()) {
+    bound = strategy.bounded_staleness().bound();
+  }
+  return resumed ? std::make_unique<StepLedger>(*resumed, bound)
+                 : std::make_unique<StepLedger>(bound);
+}
+
+}  // namespace parasol

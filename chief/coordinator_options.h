@@ -1,0 +1,63 @@
+#ifndef PARASOL_CHIEF_COORDINATOR_OPTIONS_H_
+#define PARASOL_CHIEF_COORDINATOR_OPTIONS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/membership.h"
+#include "chief/shard_board.h"
+#include "chief/step_plan.h"
+#include "chief/task_id.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// The job, the cluster and the run of a Coordinator.
+struct CoordinatorOptions {
+  job::Job job;
+  std::string run_id;
+  // The checkpoint that the run is resumed from; nullopt in a new run.
+  std::optional<durable::CheckpointManifest> resumed;
+  // True if that checkpoint is the last one of this job: nothing is left to
+  // do.
+  bool already_complete = false;
+  std::vector<ShardBoard::Shard> shards;
+  // The layout of the job over these shards (chief/layout.h). A ps that holds
+  // the run in this layout keeps its values.
+  uint64_t layout = 0;
+  // Number of this chief, larger than those of all chiefs before it.
+  int64_t chief_epoch = 1;
+  // The newest process at each ps's place, by index, as an earlier chief has
+  // recorded it: its place epoch.
+  std::map<int, int64_t> ps_epochs;
+  // The variables and tables in the manifests of checkpoints to be written.
+  CheckpointContents contents;
+  // The tasks of the cluster and their addresses, which may be empty.
+  std::map<TaskId, std::string> tasks;
+  absl::Duration lease = absl::Seconds(10);
+  // Time for which a missing ps, or the absence of all workers, is borne.
+  absl::Duration ps_timeout = absl::Minutes(5);
+  absl::Duration worker_timeout = absl::Minutes(5);
+  // Time that tasks have to leave when the job has ended.
+  absl::Duration finish_timeout = absl::Seconds(30);
+};
+
+// Returns the membership's options, and the plan of the job's mode.
+Membership::Options MembershipOf(const CoordinatorOptions& options);
+std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
+                                 absl::Time now);
+
+// Returns the task's position among those of its role, as indices may have
+// gaps.
+int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_COORDINATOR_OPTIONS_H_

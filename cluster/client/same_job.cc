@@ -1,0 +1,87 @@
+#include "cluster/client/same_job.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cluster/job/changed_fields.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+// Of an optimizer, workers clip gradients; the rest is the ps's.
+void KeepClipping(job::Optimizer& optimizer) {
+  job::Optimizer kept;
+  if (optimizer.has_clipvalue()) kept.set_clipvalue(optimizer.clipvalue());
+  if (optimizer.has_clipnorm()) kept.set_clipnorm(optimizer.clipnorm());
+  if (optimizer.has_global_clipnorm()) {
+    kept.set_global_clipnorm(optimizer.global_clipnorm());
+  }
+  optimizer = kept;
+}
+
+job::Job WhatAWorkerGoesBy(job::Job job) {
+  job.clear_name();
+  job.clear_end();
+  job.clear_checkpoint();
+  job.clear_eval();
+  job.mutable_model()->clear_metric();
+  KeepClipping(*job.mutable_optimizer());
+  for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
+    table.clear_initializer();
+    if (table.has_optimizer()) KeepClipping(*table.mutable_optimizer());
+  }
+  return job;
+}
+
+job::Job WhatAnEvaluatorGoesBy(const job::Job& job) {
+  job::Job kept;
+  *kept.mutable_model() = job.model();
+  if (job.has_eval()) *kept.mutable_eval() = job.eval();
+  return kept;
+}
+
+absl::Status StartAgain(const job::Job& joined, const job::Job& now) {
+  const std::vector<std::string> changed = ChangedFields(joined, now);
+  if (changed.empty()) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("the chief has restarted with another job (",
+                   absl::StrJoin(changed, "; "),
+                   "): this task has to start "
+                   "again"));
+}
+
+}  // namespace
+
+absl::Status CheckWorkerGoesOn(const wire::RegisterResponse& joined,
+                               const wire::RegisterResponse& now) {
+  RETURN_IF_ERROR(CheckVariables(joined, now.run_id(), now.layout()));
+  return StartAgain(WhatAWorkerGoesBy(joined.job()),
+                    WhatAWorkerGoesBy(now.job()));
+}
+
+absl::Status CheckEvaluatorGoesOn(const wire::RegisterResponse& joined,
+                                  const wire::RegisterResponse& now) {
+  return StartAgain(WhatAnEvaluatorGoesBy(joined.job()),
+                    WhatAnEvaluatorGoesBy(now.job()));
+}
+
+absl::Status CheckVariables(const wire::RegisterResponse& joined,
+                            const std::string& run_id, uint64_t layout) {
+  if (!run_id.empty() && run_id != joined.run_id()) {
+    return absl::UnavailableError(
+        absl::StrCat("the variables were initialised anew, as run ", run_id,
+                     ", while this worker trained run ", joined.run_id(),
+                     ": it has to start again"));
+  }
+  if (layout != 0 && layout != joined.layout()) {
+    return absl::UnavailableError(
+        "the chief has placed the variables in another way while this worker "
+        "trained: it has to start again");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

@@ -1,0 +1,69 @@
+// A table that goes on with the rules of another one.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "cluster/rows/row_table.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+
+// A table of width 1 whose rows begin at `value`.
+std::unique_ptr<RowTable> MakeTable(float value, double rate,
+                                    double momentum = 0, size_t width = 1) {
+  RowTable::Options options = {.name = "items", .width = width, .seed = 3};
+  options.initializer.mutable_constant()->set_value(value);
+  job::Optimizer optimizer;
+  optimizer.mutable_sgd()->set_learning_rate(rate);
+  optimizer.mutable_sgd()->set_momentum(momentum);
+  return *RowTable::Create(std::move(options), *MakeOptimizer(optimizer));
+}
+
+const std::byte* Bytes(const void* memory) {
+  return static_cast<const std::byte*>(memory);
+}
+
+std::vector<float> Pull(RowTable& table, const std::vector<uint64_t>& ids) {
+  std::vector<float> values(ids.size() * table.width());
+  EXPECT_OK(table.Pull(Bytes(ids.data()), ids.size(), values.data()));
+  return values;
+}
+
+void PushOnes(RowTable& table, const std::vector<uint64_t>& ids) {
+  const std::vector<float> ones(ids.size() * table.width(), 1);
+  EXPECT_OK(table.Push(Bytes(ids.data()), Bytes(ones.data()), ids.size()));
+}
+
+TEST(RowRules, LaterPushesAndRowsGoByThem) {
+  const auto table = MakeTable(/*value=*/1, /*rate=*/0.5);
+  PushOnes(*table, {7});
+  EXPECT_THAT(Pull(*table, {7}), ElementsAre(0.5));
+  ASSERT_OK(table->TakeRulesOf(*MakeTable(/*value=*/10, /*rate=*/2)));
+  EXPECT_THAT(Pull(*table, {7, 8}), ElementsAre(0.5, 10));
+  PushOnes(*table, {7, 9});
+  EXPECT_THAT(Pull(*table, {7, 9}), ElementsAre(-1.5, 8));
+  EXPECT_EQ(table->updates(), 2);
+}
+
+TEST(RowRules, RowsOfAnotherFormAreRefused) {
+  const auto table = MakeTable(/*value=*/1, /*rate=*/0.5);
+  EXPECT_THAT(table->TakeRulesOf(*MakeTable(1, 0.5, /*momentum=*/0.9)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(
+      table->TakeRulesOf(*MakeTable(1, 0.5, /*momentum=*/0, /*width=*/2)),
+      StatusIs(absl::StatusCode::kInvalidArgument));
+  PushOnes(*table, {7});
+  EXPECT_THAT(Pull(*table, {7}), ElementsAre(0.5));
+}
+
+}  // namespace
+}  // namespace parasol

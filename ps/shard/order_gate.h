@@ -1,0 +1,53 @@
+#ifndef PARASOL_PS_SHARD_ORDER_GATE_H_
+#define PARASOL_PS_SHARD_ORDER_GATE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "proto/parameter.pb.h"
+
+namespace parasol {
+
+// The checks on a chief's orders before a ps carries them out: that they are
+// meant for this process, come from the newest chief that it knows of, and let
+// it write only where checkpoints are being made. Thread-safe.
+class OrderGate {
+ public:
+  // `task` is the name of the ps, "ps/1", and `incarnation` its process.
+  OrderGate(std::string task, uint64_t incarnation);
+
+  // Notes the chief with which the ps has registered, and its checkpoint
+  // directory. A chief that a newer one has replaced changes nothing.
+  void Registered(int64_t chief_epoch, const std::string& checkpoint_directory)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns OK if the order may be carried out, and notes its chief.
+  //   FailedPrecondition  the order is meant for another process, or comes from
+  //                       a chief that another one has replaced; the message
+  //                       names both.
+  absl::Status Admit(const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns OK if a snapshot may be written to the file `name` in `directory`:
+  // a checkpoint's working directory in the chief's checkpoint directory.
+  //   InvalidArgument     the directory is another one, or the name is not
+  //                       plain.
+  //   FailedPrecondition  the ps has yet to register.
+  absl::Status CheckSnapshotFile(const std::string& directory,
+                                 const std::string& name) const
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  const std::string task_;
+  const uint64_t incarnation_;
+
+  mutable absl::Mutex mu_;
+  int64_t chief_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  std::string checkpoint_directory_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_PS_SHARD_ORDER_GATE_H_

@@ -1,0 +1,93 @@
+#include "ps/shard/order_gate.h"
+
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kIncarnation = 0x77;
+constexpr char kDirectory[] = "/checkpoints";
+constexpr char kWorking[] = "/checkpoints/.tmp-ckpt-000000000010-0123abcd";
+
+wire::OrderHeader Order(uint64_t incarnation, int64_t chief_epoch) {
+  wire::OrderHeader order;
+  order.set_incarnation(incarnation);
+  order.set_chief_epoch(chief_epoch);
+  return order;
+}
+
+TEST(OrderGate, AnOrderForAnotherProcessIsRefused) {
+  OrderGate gate("ps/1", kIncarnation);
+  EXPECT_OK(gate.Admit(Order(kIncarnation, 1)));
+  EXPECT_THAT(gate.Admit(Order(0x78, 1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("process 0000000000000078"),
+                             HasSubstr("ps/1 is process 0000000000000077"))));
+  EXPECT_THAT(gate.Admit(wire::OrderHeader()),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(OrderGate, AChiefThatWasReplacedIsRefused) {
+  OrderGate gate("ps/1", kIncarnation);
+  EXPECT_OK(gate.Admit(Order(kIncarnation, 2)));
+  EXPECT_OK(gate.Admit(Order(kIncarnation, 3)));
+  EXPECT_THAT(gate.Admit(Order(kIncarnation, 2)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("chief 2"), HasSubstr("chief 3"))));
+  EXPECT_OK(gate.Admit(Order(kIncarnation, 3)));
+}
+
+TEST(OrderGate, AChiefIsReplacedOnceThePsHasRegisteredWithTheNext) {
+  OrderGate gate("ps/1", kIncarnation);
+  gate.Registered(4, kDirectory);
+  gate.Registered(3, "/elsewhere");
+  EXPECT_THAT(gate.Admit(Order(kIncarnation, 3)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(gate.CheckSnapshotFile(kWorking, "shard.sst"));
+}
+
+// An order that is refused must not make its chief the newest.
+TEST(OrderGate, ARefusedOrderChangesNothing) {
+  OrderGate gate("ps/1", kIncarnation);
+  EXPECT_FALSE(gate.Admit(Order(0x78, INT64_MAX)).ok());
+  EXPECT_OK(gate.Admit(Order(kIncarnation, 1)));
+}
+
+TEST(OrderGate, SnapshotsGoOnlyWhereACheckpointIsBeingWritten) {
+  OrderGate gate("ps/1", kIncarnation);
+  EXPECT_THAT(gate.CheckSnapshotFile(kWorking, "shard.sst"),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  gate.Registered(1, kDirectory);
+  EXPECT_OK(gate.CheckSnapshotFile(kWorking, "shard.sst"));
+  const std::string working = kWorking;
+  for (const std::string& directory :
+       {std::string(), std::string("/"), std::string("/etc"),
+        std::string(kDirectory), std::string("/checkpoints/ckpt-000000000010"),
+        std::string("/checkpoints/.tmp-ckpt-"), working + "/below",
+        working + "/..", working + "/",
+        std::string("/checkpoints/.tmp-ckpt-0/../../etc"),
+        std::string("/checkpoints.tmp-ckpt-000000000010-0"),
+        "/elsewhere" + working}) {
+    EXPECT_THAT(gate.CheckSnapshotFile(directory, "shard.sst"),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << directory;
+  }
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+        std::string("/etc/passwd"), std::string(".MANIFEST"),
+        std::string("a\0b", 3)}) {
+    EXPECT_THAT(gate.CheckSnapshotFile(working, name),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << name;
+  }
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,132 @@
+// A chief that restarts with another job while its tasks live: one job and one
+// layout at a time in the whole cluster.
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
+#include "tests/cluster/test_cluster.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kLong = 1000000;
+
+class ChangedJobTest : public testing::Test {
+ protected:
+  ChangedJobTest()
+      : checkpoints_(
+            fs::path(getenv("TEST_TMPDIR")) /
+            testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+
+  // The values of both layers' kernels, which are on two shards.
+  std::vector<float> NewestKernels() const {
+    const CheckpointStore store(checkpoints_);
+    const auto checkpoint =
+        CheckpointReader::Open(store.PathOf(store.ListSteps()->back()));
+    EXPECT_OK(checkpoint);
+    std::vector<float> values(64 * 32 + 32 * 4);
+    EXPECT_OK((*checkpoint)
+                  ->ReadElements("hidden/kernel", kValueArray, 0,
+                                 absl::MakeSpan(values).first(64 * 32)));
+    EXPECT_OK((*checkpoint)
+                  ->ReadElements("logits/kernel", kValueArray, 0,
+                                 absl::MakeSpan(values).subspan(64 * 32)));
+    return values;
+  }
+
+  double LastAccuracy() const {
+    std::ifstream in(checkpoints_ / "evaluations.jsonl");
+    std::string line, last;
+    while (std::getline(in, line)) last = line;
+    return nlohmann::json::parse(last)["accuracy"].get<double>();
+  }
+
+  static double Distance(const std::vector<float>& a,
+                         const std::vector<float>& b) {
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+    return sum;
+  }
+
+  // Ends the chief and starts one with `job`; returns the step in between.
+  static int64_t RestartChief(TestCluster& cluster, const job::Job& job) {
+    const auto before = cluster.Status();
+    EXPECT_OK(before);
+    EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
+    cluster.SetJob(job);
+    EXPECT_OK(cluster.StartChief());
+    return before->global_step();
+  }
+
+  const fs::path checkpoints_;
+};
+
+// With a rate of next to nothing, values that still change show a ps with the
+// old one.
+TEST_F(ChangedJobTest, EveryPsKeepsItsValuesAndTakesOverTheRate) {
+  job::Job job = QuadrantsJob(kLong);
+  TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/1, checkpoints_);
+  ASSERT_OK(cluster.Start());
+  ASSERT_OK(cluster.AwaitPhase(wire::TRAINING));
+  const std::vector<float> initial = NewestKernels();
+  ASSERT_OK(cluster.AwaitStep(300));
+  job.mutable_optimizer()->mutable_adam()->set_learning_rate(1e-30);
+  const int64_t step = RestartChief(cluster, job);
+  const std::vector<float> trained = NewestKernels();
+  ASSERT_OK(cluster.AwaitStep(step + 300));
+  const std::vector<float> early = NewestKernels();
+  ASSERT_OK(cluster.AwaitStep(step + 700));
+  EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(NewestKernels(), early);
+  EXPECT_LT(Distance(early, trained), Distance(trained, initial) / 2);
+}
+
+TEST_F(ChangedJobTest, AWorkerDoesNotTrainOnInAnotherLayout) {
+  job::Job job = QuadrantsJob(kLong);
+  TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/1, checkpoints_);
+  ASSERT_OK(cluster.Start());
+  ASSERT_OK(cluster.AwaitStep(1000));
+  job.mutable_parameter_server()->mutable_fixed_shards()->set_shards(2);
+  job.mutable_end()->set_steps(4000);
+  RestartChief(cluster, job);
+  EXPECT_THAT(cluster.WaitForWorker(0),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("placed the variables in another way")));
+  ASSERT_OK(cluster.StartWorker(0));
+  EXPECT_OK(cluster.WaitForChief());
+  EXPECT_OK(cluster.WaitForWorker(0));
+  EXPECT_OK(cluster.WaitForEvaluator());
+  EXPECT_GT(LastAccuracy(), 0.95);
+}
+
+TEST_F(ChangedJobTest, AWorkerOfAnotherBatchSizeStartsAgain) {
+  job::Job job = QuadrantsJob(kLong);
+  TestCluster cluster(job, /*num_ps=*/1, /*num_workers=*/1, checkpoints_);
+  ASSERT_OK(cluster.Start());
+  ASSERT_OK(cluster.AwaitStep(100));
+  job.mutable_train()->set_batch_size(32);
+  RestartChief(cluster, job);
+  EXPECT_THAT(cluster.WaitForWorker(0),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("train.batch_size: 16 -> 32")));
+  ASSERT_OK(cluster.StartWorker(0));
+  ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, cluster.Status());
+  ASSERT_OK(cluster.AwaitStep(status.global_step() + 100));
+}
+
+}  // namespace
+}  // namespace parasol
