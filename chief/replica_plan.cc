@@ -21,8 +21,9 @@ void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
 
 void ReplicaPlan::Release(uint64_t worker) { assignment_.Lose(worker); }
 
-void ReplicaPlan::Answer(uint64_t worker, int64_t want, int workers,
-                         wire::ClaimStepsResponse& response) {
+void ReplicaPlan::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
+                         int workers, wire::ClaimStepsResponse& response) {
+  const uint64_t worker = claim.task().incarnation();
   for (const int replica : assignment_.ReplicasOf(worker)) {
     response.add_replica(replica);
   }

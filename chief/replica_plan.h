@@ -34,8 +34,11 @@ class ReplicaPlan : public StepPlan {
   void Enter(uint64_t worker, int64_t completed) override;
   void Report(uint64_t worker, int64_t completed) override;
   void Release(uint64_t worker) override;
-  void Answer(uint64_t worker, int64_t want, int workers,
+  void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
               wire::ClaimStepsResponse& response) override;
+  int64_t news() const override {
+    return assignment_.version() + (end_step_ ? 1 : 0);
+  }
 
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override { return {}; }
