@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "chief/replica_plan.h"
-#include "chief/step_ledger.h"
+#include "chief/steps/step_ledger.h"
 
 namespace parasol {
 namespace {

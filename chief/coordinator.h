@@ -13,7 +13,7 @@
 #include "absl/time/time.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
-#include "chief/step_plan.h"
+#include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/worker_reports.h"
 #include "cluster/checkpoint/checkpoint_contents.h"

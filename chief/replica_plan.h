@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "chief/replica_assignment.h"
-#include "chief/step_plan.h"
+#include "chief/steps/step_plan.h"
 
 namespace parasol {
 

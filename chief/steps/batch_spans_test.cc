@@ -1,4 +1,4 @@
-#include "chief/batch_spans.h"
+#include "chief/steps/batch_spans.h"
 
 #include <random>
 #include <set>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_DEPARTED_WORKERS_H_
-#define PARASOL_CHIEF_DEPARTED_WORKERS_H_
+#ifndef PARASOL_CHIEF_STEPS_DEPARTED_WORKERS_H_
+#define PARASOL_CHIEF_STEPS_DEPARTED_WORKERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -53,4 +53,4 @@ class DepartedWorkers {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_DEPARTED_WORKERS_H_
+#endif  // PARASOL_CHIEF_STEPS_DEPARTED_WORKERS_H_

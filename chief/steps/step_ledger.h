@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_STEP_LEDGER_H_
-#define PARASOL_CHIEF_STEP_LEDGER_H_
+#ifndef PARASOL_CHIEF_STEPS_STEP_LEDGER_H_
+#define PARASOL_CHIEF_STEPS_STEP_LEDGER_H_
 
 #include <cstdint>
 #include <deque>
@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "chief/batch_pool.h"
-#include "chief/departed_workers.h"
-#include "chief/step_plan.h"
+#include "chief/steps/batch_pool.h"
+#include "chief/steps/departed_workers.h"
+#include "chief/steps/step_plan.h"
 #include "proto/checkpoint.pb.h"
 
 namespace parasol {
@@ -230,4 +230,4 @@ class StepLedger : public StepPlan {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_STEP_LEDGER_H_
+#endif  // PARASOL_CHIEF_STEPS_STEP_LEDGER_H_

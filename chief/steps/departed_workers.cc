@@ -1,4 +1,4 @@
-#include "chief/departed_workers.h"
+#include "chief/steps/departed_workers.h"
 
 namespace parasol {
 

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_BATCH_SPANS_H_
-#define PARASOL_CHIEF_BATCH_SPANS_H_
+#ifndef PARASOL_CHIEF_STEPS_BATCH_SPANS_H_
+#define PARASOL_CHIEF_STEPS_BATCH_SPANS_H_
 
 #include <cstdint>
 #include <map>
@@ -36,4 +36,4 @@ class BatchSpans {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_BATCH_SPANS_H_
+#endif  // PARASOL_CHIEF_STEPS_BATCH_SPANS_H_

@@ -1,4 +1,4 @@
-#include "chief/batch_pool.h"
+#include "chief/steps/batch_pool.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,4 +1,4 @@
-#include "chief/step_ledger.h"
+#include "chief/steps/step_ledger.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,11 +1,11 @@
-#ifndef PARASOL_CHIEF_BATCH_POOL_H_
-#define PARASOL_CHIEF_BATCH_POOL_H_
+#ifndef PARASOL_CHIEF_STEPS_BATCH_POOL_H_
+#define PARASOL_CHIEF_STEPS_BATCH_POOL_H_
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "chief/batch_spans.h"
+#include "chief/steps/batch_spans.h"
 
 namespace parasol {
 
@@ -59,4 +59,4 @@ class BatchPool {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_BATCH_POOL_H_
+#endif  // PARASOL_CHIEF_STEPS_BATCH_POOL_H_

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_STEP_PLAN_H_
-#define PARASOL_CHIEF_STEP_PLAN_H_
+#ifndef PARASOL_CHIEF_STEPS_STEP_PLAN_H_
+#define PARASOL_CHIEF_STEPS_STEP_PLAN_H_
 
 #include <cstdint>
 #include <optional>
@@ -79,4 +79,4 @@ class StepPlan {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_STEP_PLAN_H_
+#endif  // PARASOL_CHIEF_STEPS_STEP_PLAN_H_
