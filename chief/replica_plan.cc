@@ -2,7 +2,22 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace parasol {
+
+absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
+                                int64_t) const {
+  const bool is_stranger =
+      strangers_.contains(worker) || (is_new_run_ && !known_.contains(worker));
+  if (completed >= 0 &&
+      (is_stranger || !end_step_ || completed <= *end_step_)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "completed_steps is ", completed, ", but the job ends at step ",
+      end_step_.value_or(0), "; start this process again"));
+}
 
 void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
   const bool is_first = known_.insert(worker).second;

@@ -31,6 +31,8 @@ class ReplicaPlan : public StepPlan {
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
   std::optional<int64_t> end_step() const override { return end_step_; }
 
+  absl::Status Check(uint64_t worker, int64_t completed,
+                     int64_t started) const override;
   void Enter(uint64_t worker, int64_t completed) override;
   void Report(uint64_t worker, int64_t completed) override;
   void Release(uint64_t worker) override;

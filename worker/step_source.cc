@@ -91,7 +91,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     asked_in_vain_ = steps_.held() == 0 && !is_awaited;
     if (MayWait() && !response.awaited_task().empty()) {
       LOG_EVERY(INFO, kLogInterval)
-          << "bounded staleness: waiting for the steps of "
+          << "waiting for the steps of "
           << absl::StrJoin(response.awaited_task(), ", ");
     }
   }
