@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "chief/replica_plan.h"
-#include "chief/step_ledger.h"
+#include "chief/steps/step_ledger.h"
 
 namespace parasol {
 
@@ -36,12 +36,13 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
         resumed ? std::optional<int64_t>(resumed->global_step())
                 : std::nullopt);
   }
-  std::optional<int64_t> bound;
+  StepLedger::Options ledger;
+  ledger.first_version = absl::ToUnixMicros(now);
   if (strategy.has_bounded_staleness()) {
-    bound = strategy.bounded_staleness().bound();
+    ledger.bound = strategy.bounded_staleness().bound();
   }
-  return resumed ? std::make_unique<StepLedger>(*resumed, bound)
-                 : std::make_unique<StepLedger>(bound);
+  return resumed ? std::make_unique<StepLedger>(*resumed, ledger)
+                 : std::make_unique<StepLedger>(ledger);
 }
 
 }  // namespace parasol

@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
-#include "chief/step_plan.h"
+#include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "proto/checkpoint.pb.h"
@@ -42,7 +42,8 @@ struct CoordinatorOptions {
   // The tasks of the cluster and their addresses, which may be empty.
   std::map<TaskId, std::string> tasks;
   absl::Duration lease = absl::Seconds(10);
-  // Time for which a missing ps, or the absence of all workers, is borne.
+  // Time for which a missing ps, or the absence of all workers, is borne, or
+  // a live worker that completes none of its steps.
   absl::Duration ps_timeout = absl::Minutes(5);
   absl::Duration worker_timeout = absl::Minutes(5);
   // Time that tasks have to leave when the job has ended.

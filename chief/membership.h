@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -103,6 +104,7 @@ class Membership {
   const std::map<TaskId, Member>& members() const { return members_; }
   // Number of members that have neither left nor been replaced: alive or lost.
   int CountStaying() const;
+  // Takes no time that grows with the number of members.
   int CountAlive(absl::string_view role) const;
   // The tasks of `role` that are not alive, in order.
   std::vector<TaskId> Absent(absl::string_view role) const;
@@ -113,10 +115,12 @@ class Membership {
   // `epoch`. Errors are those of Register().
   absl::StatusOr<int64_t> EpochOf(const wire::Task& task, const Member& member,
                                   int64_t epoch) const;
+  void SetAlive(const TaskId& id, Member& member, bool alive);
 
   const absl::Duration lease_;
   const int64_t chief_epoch_;
   std::map<TaskId, Member> members_;
+  std::map<std::string, int, std::less<>> alive_;  // key: role
 };
 
 }  // namespace parasol
