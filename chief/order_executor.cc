@@ -61,29 +61,25 @@ OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
 
 std::vector<absl::Status> OrderExecutor::Load(
     const Coordinator::LoadOrder& order) {
-  std::vector<absl::Status> results(order.targets.size());
-  std::vector<std::string> sources = {""};  // initial values
-  if (order.from_checkpoint) {
-    absl::StatusOr<std::vector<std::string>> checkpoints = RunCheckpoints();
-    if (!checkpoints.ok()) {
-      std::fill(results.begin(), results.end(), checkpoints.status());
-      return results;
-    }
-    sources = *std::move(checkpoints);
-    std::fill(results.begin(), results.end(),
-              absl::DataLossError(absl::StrCat("no checkpoint of run ", run_id_,
-                                               " in ", store_.directory(),
-                                               " can be read")));
+  if (!order.from_checkpoint) return LoadFrom(/*checkpoint=*/"", order.targets);
+  const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
+  if (!steps.ok()) {
+    return std::vector<absl::Status>(order.targets.size(), steps.status());
   }
+  std::vector<absl::Status> results(
+      order.targets.size(),
+      absl::DataLossError(absl::StrCat("no checkpoint of run ", run_id_, " in ",
+                                       store_.directory(), " can be read")));
   std::vector<size_t> pending(order.targets.size());
   for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
-  for (const std::string& source : sources) {
-    ForEachAtOnce(pending.size(), [&](size_t i) {
-      const size_t shard = order.targets[pending[i]].shard;
-      wire::LoadRequest request = load_requests_[shard];
-      request.set_checkpoint(source);
-      results[pending[i]] = clients_[shard]->Load(request).status();
-    });
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    std::vector<Coordinator::LoadOrder::Target> targets;
+    for (size_t i : pending) targets.push_back(order.targets[i]);
+    const std::vector<absl::Status> tried =
+        LoadFrom(store_.PathOf(*step), targets);
+    for (size_t i = 0; i < pending.size(); ++i) {
+      results[pending[i]] = CheckLost(*step, tried[i]);
+    }
     std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
     for (size_t i : pending) {
       LOG(WARNING) << "passing over a checkpoint: " << results[i].message();
@@ -92,20 +88,45 @@ std::vector<absl::Status> OrderExecutor::Load(
   return results;
 }
 
-absl::StatusOr<std::vector<std::string>> OrderExecutor::RunCheckpoints() const {
-  ASSIGN_OR_RETURN(std::vector<int64_t> steps, store_.ListSteps());
-  std::reverse(steps.begin(), steps.end());
-  std::vector<std::string> directories;
-  for (int64_t step : steps) {
-    auto manifest = store_.ReadManifest(step);
-    if (!manifest.ok()) {
+std::vector<absl::Status> OrderExecutor::LoadFrom(
+    const std::string& checkpoint,
+    const std::vector<Coordinator::LoadOrder::Target>& targets) {
+  std::vector<absl::Status> results(targets.size());
+  ForEachAtOnce(targets.size(), [&](size_t i) {
+    const size_t shard = targets[i].shard;
+    wire::LoadRequest request = load_requests_[shard];
+    request.set_checkpoint(checkpoint);
+    results[i] = clients_[shard]->Load(request).status();
+  });
+  return results;
+}
+
+absl::Status OrderExecutor::CheckLost(int64_t step,
+                                      const absl::Status& loaded) const {
+  if (!absl::IsNotFound(loaded)) return loaded;
+  const absl::Status here = store_.CheckComplete(step);
+  if (absl::IsDataLoss(here) || absl::IsNotFound(here)) return loaded;
+  if (!here.ok()) return here;
+  return absl::UnavailableError(absl::StrCat(
+      loaded.message(), "; the chief sees it: is the checkpoint directory's "
+                        "volume mounted on the ps at the same path?"));
+}
+
+absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store_.ListSteps());
+  std::vector<int64_t> of_run;
+  for (const int64_t step : steps) {
+    const auto manifest = store_.ReadManifest(step);
+    if (IsUnreadable(manifest.status())) {
       LOG(WARNING) << "passing over a checkpoint: "
                    << manifest.status().message();
-    } else if (manifest->run_id() == run_id_) {
-      directories.push_back(store_.PathOf(step));
+      continue;
     }
+    // It may be intact: to go back to an older one would lose steps.
+    RETURN_IF_ERROR(manifest.status());
+    if (manifest->run_id() == run_id_) of_run.push_back(step);
   }
-  return directories;
+  return of_run;
 }
 
 absl::Status OrderExecutor::WriteCheckpoint(

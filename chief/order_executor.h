@@ -27,9 +27,11 @@ class OrderExecutor {
                 std::vector<std::unique_ptr<PsClient>> clients,
                 CheckpointStore store);
 
-  // Returns the result of each target, in their order. If a ps can't read a
-  // checkpoint, the one before it is tried.
-  //   DataLoss  no checkpoint of this run is left to try.
+  // Returns the result of each target, in their order. If a ps finds a
+  // checkpoint damaged or gone, the one before it is tried.
+  //   DataLoss     no checkpoint of this run is left to try.
+  //   Unavailable  the disk, or a ps, can't be read now: nothing older was
+  //                tried, because an intact checkpoint may be there.
   std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
 
   // Writes the checkpoint. After an error nothing is left of it.
@@ -43,8 +45,16 @@ class OrderExecutor {
   const CheckpointStore& store() const { return store_; }
 
  private:
-  // Returns the directories of this run's checkpoints, newest first.
-  absl::StatusOr<std::vector<std::string>> RunCheckpoints() const;
+  // Returns the steps of this run's checkpoints, ascending.
+  //   Unavailable  a manifest can't be read, but need not be damaged.
+  absl::StatusOr<std::vector<int64_t>> RunCheckpoints() const;
+  // Orders each target to load `checkpoint`; empty: initial values.
+  std::vector<absl::Status> LoadFrom(
+      const std::string& checkpoint,
+      const std::vector<Coordinator::LoadOrder::Target>& targets);
+  // Returns `loaded`, the result of a ps that was to load the checkpoint of
+  // `step`; Unavailable instead of NotFound if the checkpoint is there.
+  absl::Status CheckLost(int64_t step, const absl::Status& loaded) const;
   absl::Status SnapshotShards(durable::CheckpointManifest& manifest,
                               const std::string& directory,
                               bool at_global_step);

@@ -7,6 +7,7 @@
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "storage/byte_order.h"
+#include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -85,6 +86,14 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
 absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory) {
   return ReadFile(absl::StrCat(directory, "/", kManifestName),
                   kMaxPayloadBytes + kPrefixBytes + kCrcBytes);
+}
+
+absl::StatusOr<durable::CheckpointManifest> DecodeManifestIn(
+    const std::string& directory, absl::string_view bytes) {
+  ASSIGN_OR_RETURN(durable::CheckpointManifest manifest, DecodeManifest(bytes),
+                   _ << directory << "/" << kManifestName);
+  RETURN_IF_ERROR(CheckStepOfName(directory, manifest.global_step()));
+  return manifest;
 }
 
 }  // namespace parasol
