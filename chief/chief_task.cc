@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "chief/same_sharding.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
+#include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
@@ -50,7 +51,7 @@ absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
   const std::string absolute = std::filesystem::absolute(directory, error);
   absl::StatusOr<CheckpointStore> store =
       CheckpointStore::OpenForWriting(error ? directory : absolute);
-  if (store.ok()) return store;
+  if (store.ok() || MayPass(store.status())) return store;
   return absl::InvalidArgumentError(store.status().message());
 }
 
@@ -129,53 +130,75 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
         absl::StrCat("the cluster has ", options.ps.size(), " ps and ",
                      options.workers.size(), " workers"));
   }
+  std::unique_ptr<ChiefTask> task(new ChiefTask(options, clock, metrics));
+  ASSIGN_OR_RETURN(task->rpc_server_,
+                   RpcServer::Start(options.listen_address, {&task->service_}));
+  LOG(INFO) << "listening on port " << task->port();
+  RETURN_IF_ERROR(task->Open());
+  task->rpc_server_->SetServing(true);
+  return task;
+}
+
+absl::Status ChiefTask::Open() {
   ChiefServer::Options server;
-  server.heartbeat_interval = options.heartbeat_interval;
-  server.address = options.address;
-  server.metrics_address = options.metrics_address;
+  server.heartbeat_interval = options_.heartbeat_interval;
+  server.address = options_.address;
+  server.metrics_address = options_.metrics_address;
   Coordinator::Options& coordinator = server.coordinator;
-  coordinator.job = options.job;
+  coordinator.job = options_.job;
   FillClusterDefaults(coordinator.job,
-                      static_cast<int>(options.workers.size()));
-  coordinator.tasks = Tasks(options);
-  coordinator.lease = options.lease;
-  coordinator.ps_timeout = options.ps_timeout;
-  coordinator.worker_timeout = options.worker_timeout;
-  coordinator.finish_timeout = options.finish_timeout;
+                      static_cast<int>(options_.workers.size()));
+  coordinator.tasks = Tasks(options_);
+  coordinator.lease = options_.lease;
+  coordinator.ps_timeout = options_.ps_timeout;
+  coordinator.worker_timeout = options_.worker_timeout;
+  coordinator.finish_timeout = options_.finish_timeout;
   ASSIGN_OR_RETURN(coordinator.contents,
-                   ContentsOf(options.variables, options.job));
-  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, options.variables));
-  ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
-  ASSIGN_OR_RETURN(DirectoryLock directory_in_use,
-                   DirectoryLock::Share(store.directory()));
-  RETURN_IF_ERROR(ResumeFrom(store, coordinator));
+                   ContentsOf(options_.variables, options_.job));
+  ASSIGN_OR_RETURN(coordinator.shards,
+                   PlaceShards(options_, options_.variables));
+  DiskPatience patience({.cancelled = options_.cancelled,
+                         .on_trouble =
+                             [this](absl::string_view trouble) {
+                               gate_.SetTrouble(std::string(trouble));
+                             }},
+                        clock_);
+  absl::StatusOr<CheckpointStore> store = TryResume(coordinator);
+  while (!store.ok()) {
+    RETURN_IF_ERROR(patience.Failed(store.status()));
+    store = TryResume(coordinator);
+  }
 
   std::vector<std::unique_ptr<PsClient>> clients;
   for (const ShardBoard::Shard& shard : coordinator.shards) {
     clients.push_back(
-        PsClient::Create(shard.address, options.shard_call_deadline));
+        PsClient::Create(shard.address, options_.shard_call_deadline));
   }
   auto executor = std::make_unique<OrderExecutor>(
       coordinator.job, coordinator.run_id, coordinator.shards,
-      std::move(clients), std::move(store));
-  std::unique_ptr<ChiefTask> task(
-      new ChiefTask(std::move(server), std::move(executor), clock, metrics));
-  task->directory_in_use_ = std::move(directory_in_use);
-  ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, {&task->service_}));
-  task->server_.Start();
-  task->rpc_server_->SetServing(true);
-  LOG(INFO) << "listening on port " << task->port();
-  return task;
+      std::move(clients), *std::move(store));
+  server_ = std::make_unique<ChiefServer>(
+      std::move(server), std::move(executor), clock_, metrics_);
+  server_->Start();
+  gate_.Open(*server_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
+    Coordinator::Options& coordinator) {
+  ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options_));
+  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(store.directory()));
+  RETURN_IF_ERROR(ResumeFrom(store, coordinator));
+  return store;
 }
 
 ChiefTask::~ChiefTask() {
-  server_.EndWaits();
+  if (server_ != nullptr) server_->EndWaits();
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
 }
 
 absl::Status ChiefTask::Wait() {
-  const absl::Status outcome = server_.Wait();
+  const absl::Status outcome = server_->Wait();
   rpc_server_->Stop(kRpcGrace);
   return outcome;
 }

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_CHIEF_TASK_H_
 #define PARASOL_CHIEF_CHIEF_TASK_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,12 +13,14 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "chief/chief_gate.h"
 #include "chief/chief_server.h"
 #include "chief/chief_service.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/rpc/server.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
+#include "storage/checkpoint_store.h"
 #include "storage/directory_lock.h"
 
 namespace parasol {
@@ -53,6 +56,8 @@ struct ChiefTaskOptions {
   absl::Duration shard_call_deadline = absl::Minutes(30);
   absl::Duration lease = absl::Seconds(10);
   absl::Duration heartbeat_interval = absl::Seconds(1);
+  // Function that ends the waits of ChiefTask::Start(); it is polled.
+  std::function<bool()> cancelled = [] { return false; };
 };
 
 // The chief of a cluster, on threads of its own. Started by the binary's main
@@ -61,12 +66,16 @@ struct ChiefTaskOptions {
 // Shutdown: Stop() or the job's end, then Wait(), then destroy the task.
 class ChiefTask {
  public:
-  // Finds the checkpoint to resume from, if any, and listens; does not wait for
-  // other tasks. `clock` and `metrics` must outlive the task.
+  // Listens, then finds the checkpoint to resume from, if any; does not wait
+  // for other tasks. Tries again while the checkpoint directory can't be read,
+  // and tells the tasks so meanwhile. `clock` and `metrics` must outlive the
+  // task.
   //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
   //                    the address is of no use, or the checkpoint in the
   //                    directory is another model's; the message says which.
   //   DataLoss         no checkpoint in the directory is intact.
+  //   Unavailable      the directory could not be read for five minutes.
+  //   Cancelled        `options.cancelled` returned true.
   static absl::StatusOr<std::unique_ptr<ChiefTask>> Start(
       const ChiefTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   ~ChiefTask();
@@ -83,19 +92,27 @@ class ChiefTask {
 
   // Writes a last checkpoint and ends; the tasks wait for the next chief. May
   // be called twice, from any thread.
-  void Stop() { server_.RequestStop(); }
+  void Stop() { server_->RequestStop(); }
 
  private:
-  ChiefTask(ChiefServer::Options options,
-            std::unique_ptr<OrderExecutor> executor, Clock& clock,
+  ChiefTask(const ChiefTaskOptions& options, Clock& clock,
             MetricsRegistry& metrics)
-      : server_(std::move(options), std::move(executor), clock, metrics),
-        service_(server_) {}
+      : options_(options), clock_(clock), metrics_(metrics), service_(gate_) {}
 
+  // Finds the checkpoint to resume from, and starts the server.
+  absl::Status Open();
+  // Makes one attempt to find it; fills in what is known of the run. Returns
+  // the store.
+  absl::StatusOr<CheckpointStore> TryResume(Coordinator::Options& coordinator);
+
+  const ChiefTaskOptions options_;
+  Clock& clock_;
+  MetricsRegistry& metrics_;
+  ChiefGate gate_;
+  ChiefService service_;
   // Keeps the launcher from removing the checkpoints as those of an old run.
   std::optional<DirectoryLock> directory_in_use_;
-  ChiefServer server_;
-  ChiefService service_;
+  std::unique_ptr<ChiefServer> server_;
   std::unique_ptr<RpcServer> rpc_server_;
 };
 

@@ -151,6 +151,49 @@ TEST_F(ChiefTaskTest, ACheckpointOfAnotherModelIsBadConfiguration) {
                                       HasSubstr("dense/kernel [4, 3]"))));
 }
 
+TEST_F(ChiefTaskTest, WhileItsCheckpointCantBeReadItListensAndTellsSo) {
+  WriteCheckpoint(FinalManifest());
+  const std::string manifest =
+      CheckpointStore(directory_).PathOf(10) + "/MANIFEST";
+  std::filesystem::rename(manifest, directory_ + "/kept");
+  std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
+  // The port is known before the chief listens.
+  const auto port = *RpcServer::Start("127.0.0.1:0", {});
+  options_.listen_address = absl::StrCat("127.0.0.1:", port->port());
+  port->Stop(absl::ZeroDuration());
+  auto client = ChiefClient::Create(options_.listen_address, absl::Seconds(10));
+  bool was_told = false;
+  options_.cancelled = [&] {
+    const auto status = client->GetStatus();
+    if (was_told || !status.ok()) return false;
+    was_told = true;
+    EXPECT_EQ(status->phase(), wire::WAITING_FOR_PS);
+    EXPECT_THAT(status->trouble(), HasSubstr(manifest));
+    wire::RegisterRequest request;
+    request.mutable_task()->set_role("worker");
+    EXPECT_THAT(client->Register(request),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(manifest)));
+    std::filesystem::rename(directory_ + "/kept", manifest);
+    return false;
+  };
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  EXPECT_TRUE(was_told);
+  EXPECT_EQ(client->GetStatus()->phase(), wire::COMPLETE);
+  EXPECT_EQ(client->GetStatus()->global_step(), 10);
+  EXPECT_OK(task->Wait());
+}
+
+TEST_F(ChiefTaskTest, AStopEndsTheWaitForADisk) {
+  WriteCheckpoint(FinalManifest());
+  const std::string manifest =
+      CheckpointStore(directory_).PathOf(10) + "/MANIFEST";
+  std::filesystem::remove(manifest);
+  std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
+  options_.cancelled = [] { return true; };
+  EXPECT_THAT(Start(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr(manifest)));
+}
+
 TEST_F(ChiefTaskTest, AJobThatIsCompleteAlreadyEndsWithSuccess) {
   WriteCheckpoint(FinalManifest());
   ASSERT_OK_AND_ASSIGN(auto task, Start());

@@ -122,6 +122,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_phase(phase_);
   response.set_placement_version(board_.version());
   response.set_failure(failure_);
+  response.set_trouble(trouble_);
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
   }
@@ -210,6 +211,7 @@ wire::JobStatus Coordinator::Status() const {
     status.add_missing_task(std::move(task));
   }
   status.set_failure(failure_);
+  status.set_trouble(trouble_);
   status.set_placement_skew(board_.Skew());
   for (std::string& task : AwaitedTasks()) {
     status.add_awaited_task(std::move(task));
@@ -416,6 +418,7 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   if (status.ok()) {
     board_.Loaded(target.shard, target.incarnation);
     load_failures_ = 0;
+    trouble_.clear();
     Advance(now);
     return;
   }
@@ -423,10 +426,12 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   if (board_.incarnation(target.shard) != target.incarnation) return;
   const std::string what = absl::StrCat(
       "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
+  trouble_ = absl::StrCat("can't load ", what);
+  if (now >= next_load_) ++load_failures_;  // once for an order's targets
   next_load_ = now + kLoadRetry;
   if (IsPermanent(status)) {
     Fail(what, now);
-  } else if (++load_failures_ >= kMaxLoadFailures) {
+  } else if (load_failures_ >= kMaxLoadFailures) {
     gave_up_ = absl::UnavailableError(
         absl::StrCat("loading failed ", load_failures_, " times: ", what));
   }

@@ -175,6 +175,8 @@ class Coordinator {
   bool snapshot_needs_workers_ = false;
   bool stopped_ = false;
   int load_failures_ = 0;
+  // The reason why the last load failed; empty once one has succeeded.
+  std::string trouble_;
   absl::Time next_load_ = absl::InfinitePast();
 };
 

@@ -107,9 +107,10 @@ absl::Status OrderExecutor::CheckLost(int64_t step,
   const absl::Status here = store_.CheckComplete(step);
   if (absl::IsDataLoss(here) || absl::IsNotFound(here)) return loaded;
   if (!here.ok()) return here;
-  return absl::UnavailableError(absl::StrCat(
-      loaded.message(), "; the chief sees it: is the checkpoint directory's "
-                        "volume mounted on the ps at the same path?"));
+  return absl::UnavailableError(
+      absl::StrCat(loaded.message(),
+                   "; the chief sees it: is the checkpoint directory's "
+                   "volume mounted on the ps at the same path?"));
 }
 
 absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {

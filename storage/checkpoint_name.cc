@@ -32,8 +32,8 @@ std::optional<int64_t> StepOfName(absl::string_view name) {
 
 absl::Status CheckStepOfName(absl::string_view directory, int64_t global_step) {
   const absl::string_view name =
-      absl::StripSuffix(directory, "/").substr(
-          absl::StripSuffix(directory, "/").rfind('/') + 1);
+      absl::StripSuffix(directory, "/")
+          .substr(absl::StripSuffix(directory, "/").rfind('/') + 1);
   const std::optional<int64_t> step = StepOfName(name);
   if (!step || *step == global_step) return absl::OkStatus();
   return absl::DataLossError(absl::StrCat(

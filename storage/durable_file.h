@@ -49,8 +49,8 @@ class FileDescriptor {
   int descriptor_;
 };
 
-// Returns the error for `code`, the errno of doing `action` to `path`, which was
-// to be read. Its codes are those of FileDescriptor::OpenForReading().
+// Returns the error for `code`, the errno of doing `action` to `path`, which
+// was to be read. Its codes are those of FileDescriptor::OpenForReading().
 absl::Status ReadError(int code, absl::string_view action,
                        absl::string_view path);
 

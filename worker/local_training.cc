@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
@@ -119,21 +120,34 @@ absl::Status LocalTraining::Prepare() {
 }
 
 absl::Status LocalTraining::Resume() {
-  const job::CheckpointPolicy& policy = options_.job.checkpoint();
-  ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(policy.directory()));
-  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(policy.directory()));
+  DiskPatience patience({.cancelled = [this] { return stopping(); }}, clock_);
+  while (true) {
+    const absl::Status resumed = TryResume();
+    if (resumed.ok()) break;
+    RETURN_IF_ERROR(patience.Failed(resumed));
+    // A part may have been restored.
+    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model_->variables(),
+                                                          options_.job));
+  }
+  schedule_.emplace(
+      options_.job.checkpoint(),
+      run_.checkpoint ? std::optional<int64_t>(step_) : std::nullopt,
+      clock_.Now());
+  return absl::OkStatus();
+}
+
+absl::Status LocalTraining::TryResume() {
+  const std::string& directory = options_.job.checkpoint().directory();
+  ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
+  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(directory));
   ASSIGN_OR_RETURN(run_,
                    ResumeRun(*store_, options_.job, parameters_->contents()));
-  std::optional<int64_t> newest;
-  if (run_.checkpoint) {
-    step_ = run_.checkpoint->global_step();
-    newest = step_;
-    const std::string path = store_->PathOf(step_);
-    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                     CheckpointReader::Open(path));
-    RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << path;
-  }
-  schedule_.emplace(policy, newest, clock_.Now());
+  if (!run_.checkpoint) return absl::OkStatus();
+  step_ = run_.checkpoint->global_step();
+  const std::string path = store_->PathOf(step_);
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(path));
+  RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << path;
   return absl::OkStatus();
 }
 

@@ -62,6 +62,8 @@ class LocalTraining {
  private:
   absl::Status Prepare();
   absl::Status Resume();
+  // Makes one attempt at Resume().
+  absl::Status TryResume();
   absl::Status Train();
   // Trains until a checkpoint is due, the job's last step `end`, or Stop().
   absl::Status TrainUntilDue(int64_t end);
