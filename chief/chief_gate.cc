@@ -1,7 +1,5 @@
 #include "chief/chief_gate.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 
 namespace parasol {
@@ -21,9 +19,9 @@ void ChiefGate::Close() {
   mu_.Await(absl::Condition(&is_empty));
 }
 
-void ChiefGate::SetTrouble(std::string trouble) {
+void ChiefGate::SetTrouble(absl::string_view trouble) {
   absl::MutexLock lock(&mu_);
-  trouble_ = std::move(trouble);
+  trouble_ = std::string(trouble);
 }
 
 absl::StatusOr<wire::JobStatus> ChiefGate::GetStatus(

@@ -6,6 +6,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "chief/chief_server.h"
 #include "proto/chief.pb.h"
@@ -23,7 +24,7 @@ class ChiefGate {
   // its waits first. The server may then be destroyed.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
   // Sets what callers are told while the gate is closed.
-  void SetTrouble(std::string trouble) ABSL_LOCKS_EXCLUDED(mu_);
+  void SetTrouble(absl::string_view trouble) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Makes the call, if the gate is open.
   //   Unavailable  it is closed; the message has the trouble.

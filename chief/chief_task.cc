@@ -37,7 +37,8 @@ std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
   return specs;
 }
 
-absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
+absl::StatusOr<std::string> CheckpointDirectory(
+    const ChiefTaskOptions& options) {
   const std::string& directory = options.checkpoint_directory.empty()
                                      ? options.job.checkpoint().directory()
                                      : options.checkpoint_directory;
@@ -49,10 +50,15 @@ absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
   // A ps may have another working directory.
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
-  absl::StatusOr<CheckpointStore> store =
-      CheckpointStore::OpenForWriting(error ? directory : absolute);
-  if (store.ok() || MayPass(store.status())) return store;
-  return absl::InvalidArgumentError(store.status().message());
+  return error ? directory : absolute;
+}
+
+// A directory that can't be used is bad configuration.
+absl::Status AsConfiguration(const absl::Status& status) {
+  if (status.ok() || MayPass(status) || absl::IsCancelled(status)) {
+    return status;
+  }
+  return absl::InvalidArgumentError(status.message());
 }
 
 absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
@@ -176,25 +182,44 @@ absl::Status ChiefTask::Open() {
   }
   auto executor = std::make_unique<OrderExecutor>(
       coordinator.job, coordinator.run_id, coordinator.shards,
-      std::move(clients), *std::move(store));
+      std::move(clients), *std::move(store),
+      [this] { return ownership_->Check(); });
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
   server_->Start();
+  ownership_->OnLost(
+      [this](absl::Status lost) { server_->End(std::move(lost)); });
   gate_.Open(*server_);
   return absl::OkStatus();
 }
 
 absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
     Coordinator::Options& coordinator) {
-  ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options_));
-  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(store.directory()));
-  RETURN_IF_ERROR(ResumeFrom(store, coordinator));
+  ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(options_));
+  if (ownership_ == nullptr) {
+    auto taken = DirectoryOwnership::Take(
+        {.directory = directory,
+         .job_name = options_.job.name(),
+         .lease = options_.directory_lease,
+         .cancelled = options_.cancelled,
+         .on_wait = [this](absl::string_view wait) { gate_.SetTrouble(wait); }},
+        clock_);
+    RETURN_IF_ERROR(AsConfiguration(taken.status()));
+    ownership_ = *std::move(taken);
+  }
+  absl::StatusOr<CheckpointStore> store =
+      CheckpointStore::OpenForWriting(directory);
+  RETURN_IF_ERROR(AsConfiguration(store.status()));
+  RETURN_IF_ERROR(ResumeFrom(*store, coordinator));
   return store;
 }
 
 ChiefTask::~ChiefTask() {
   if (server_ != nullptr) server_->EndWaits();
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
+  if (ownership_ != nullptr) ownership_->StopRenewal();
+  // It may be writing a checkpoint: the directory is another's only then.
+  server_.reset();
 }
 
 absl::Status ChiefTask::Wait() {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,7 @@
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
-#include "storage/directory_lock.h"
+#include "storage/directory_ownership.h"
 
 namespace parasol {
 
@@ -56,6 +55,9 @@ struct ChiefTaskOptions {
   absl::Duration shard_call_deadline = absl::Minutes(30);
   absl::Duration lease = absl::Seconds(10);
   absl::Duration heartbeat_interval = absl::Seconds(1);
+  // Time in silence after which the checkpoint directory's owner counts as
+  // dead, if that can't be known otherwise.
+  absl::Duration directory_lease = DirectoryOwnership::kLease;
   // Function that ends the waits of ChiefTask::Start(); it is polled.
   std::function<bool()> cancelled = [] { return false; };
 };
@@ -66,13 +68,15 @@ struct ChiefTaskOptions {
 // Shutdown: Stop() or the job's end, then Wait(), then destroy the task.
 class ChiefTask {
  public:
-  // Listens, then finds the checkpoint to resume from, if any; does not wait
-  // for other tasks. Tries again while the checkpoint directory can't be read,
+  // Listens, takes the checkpoint directory, and finds the checkpoint to resume
+  // from, if any; does not wait for other tasks. Tries again while the
+  // directory can't be read, or waits until its owner is known to have ended,
   // and tells the tasks so meanwhile. `clock` and `metrics` must outlive the
   // task.
   //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
   //                    the address is of no use, or the checkpoint in the
-  //                    directory is another model's; the message says which.
+  //                    directory is another model's, or the directory belongs
+  //                    to another chief; the message says which.
   //   DataLoss         no checkpoint in the directory is intact.
   //   Unavailable      the directory could not be read for five minutes.
   //   Cancelled        `options.cancelled` returned true.
@@ -85,7 +89,7 @@ class ChiefTask {
   // Blocks until the chief has ended.
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed; the message names the task and its
-  //                       error.
+  //                       error. Or the checkpoint directory has another owner.
   //   Unavailable         a ps, or all workers, stayed away too long.
   //   Cancelled           stopped.
   absl::Status Wait();
@@ -110,9 +114,9 @@ class ChiefTask {
   MetricsRegistry& metrics_;
   ChiefGate gate_;
   ChiefService service_;
-  // Keeps the launcher from removing the checkpoints as those of an old run.
-  std::optional<DirectoryLock> directory_in_use_;
   std::unique_ptr<ChiefServer> server_;
+  // Destroyed before the server, which it may end.
+  std::unique_ptr<DirectoryOwnership> ownership_;
   std::unique_ptr<RpcServer> rpc_server_;
 };
 

@@ -1,5 +1,7 @@
 #include "chief/chief_task.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,7 +11,10 @@
 #include "base/process.h"
 #include "base/status_matchers.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/rpc/server.h"
 #include "ml/model/graph.h"
+#include "storage/directory_lock.h"
+#include "storage/directory_owner.h"
 
 namespace parasol {
 namespace {
@@ -118,6 +123,40 @@ TEST_F(ChiefTaskTest, ItsCheckpointDirectoryIsInUseAsLongAsItLives) {
     EXPECT_FALSE(DirectoryLock::TryExclude(directory_).has_value());
   }
   EXPECT_TRUE(DirectoryLock::TryExclude(directory_).has_value());
+}
+
+TEST_F(ChiefTaskTest, ASecondChiefOfADirectoryIsToldTheFirst) {
+  options_.job.set_name("line");
+  options_.directory_lease = absl::Milliseconds(500);
+  ASSERT_OK_AND_ASSIGN(auto first, Start());
+  options_.directory_lease = absl::Minutes(1);
+  const absl::Status second = Start().status();
+  EXPECT_EQ(ExitCodeFor(second), ExitCode::kBadConfiguration);
+  EXPECT_THAT(std::string(second.message()),
+              AllOf(HasSubstr(directory_),
+                    HasSubstr(absl::StrCat("process ", getpid(), " on ")),
+                    HasSubstr("job line, since 20")));
+  first.reset();
+  EXPECT_OK(Start());
+}
+
+TEST_F(ChiefTaskTest, AChiefWhoseDirectoryIsAnothersEndsAndTouchesNothing) {
+  options_.directory_lease = absl::Milliseconds(500);
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  ASSERT_OK_AND_ASSIGN(OwnerSight sight, LookAtOwner(directory_));
+  durable::DirectoryOwner& owner = *sight.owner;
+  owner.set_chief_epoch(owner.chief_epoch() + 1);
+  owner.set_host("node-b/kernel-2");
+  owner.set_process_id(17);
+  ASSERT_OK(WriteOwner(directory_, owner));
+  const absl::Status ended = task->Wait();
+  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              HasSubstr("process 17 on node-b")));
+  EXPECT_EQ(ExitCodeFor(ended), ExitCode::kPermanentFailure);
+  task.reset();
+  ASSERT_OK_AND_ASSIGN(sight, LookAtOwner(directory_));
+  EXPECT_EQ(sight.owner->process_id(), 17);
+  EXPECT_FALSE(sight.owner->released());
 }
 
 TEST_F(ChiefTaskTest, APortInUseIsBadConfiguration) {

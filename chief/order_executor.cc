@@ -35,11 +35,13 @@ bool IsUnreadable(const absl::Status& status) {
 OrderExecutor::OrderExecutor(const job::Job& job, const std::string& run_id,
                              const std::vector<ShardBoard::Shard>& shards,
                              std::vector<std::unique_ptr<PsClient>> clients,
-                             CheckpointStore store)
+                             CheckpointStore store,
+                             std::function<absl::Status()> check_owner)
     : run_id_(run_id),
       max_to_keep_(job.checkpoint().max_to_keep()),
       clients_(std::move(clients)),
-      store_(std::move(store)) {
+      store_(std::move(store)),
+      check_owner_(std::move(check_owner)) {
   for (size_t i = 0; i < shards.size(); ++i) {
     wire::LoadRequest& request = load_requests_.emplace_back();
     request.set_run_id(run_id);
@@ -138,7 +140,8 @@ absl::Status OrderExecutor::WriteCheckpoint(
                             durable::CheckpointManifest& files) {
     return SnapshotShards(files, directory, order.at_global_step);
   };
-  return StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
+  return StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot,
+                         check_owner_);
 }
 
 absl::Status OrderExecutor::SnapshotShards(

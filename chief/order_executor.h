@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_ORDER_EXECUTOR_H_
 #define PARASOL_CHIEF_ORDER_EXECUTOR_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,11 +22,15 @@ namespace parasol {
 // takes. One order at a time; CancelCalls() may be called from any thread.
 class OrderExecutor {
  public:
-  // `clients` are the clients of `shards`, in the same order.
-  OrderExecutor(const job::Job& job, const std::string& run_id,
-                const std::vector<ShardBoard::Shard>& shards,
-                std::vector<std::unique_ptr<PsClient>> clients,
-                CheckpointStore store);
+  // `clients` are the clients of `shards`, in the same order. `check_owner`
+  // checks that the chief still owns the store's directory.
+  OrderExecutor(
+      const job::Job& job, const std::string& run_id,
+      const std::vector<ShardBoard::Shard>& shards,
+      std::vector<std::unique_ptr<PsClient>> clients, CheckpointStore store,
+      std::function<absl::Status()> check_owner = [] {
+        return absl::OkStatus();
+      });
 
   // Returns the result of each target, in their order. If a ps finds a
   // checkpoint damaged or gone, the one before it is tried.
@@ -34,7 +39,8 @@ class OrderExecutor {
   //                tried, because an intact checkpoint may be there.
   std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
 
-  // Writes the checkpoint. After an error nothing is left of it.
+  // Writes the checkpoint. After an error nothing is left of it. Errors are
+  // those of StoreCheckpoint().
   absl::Status WriteCheckpoint(const Coordinator::CheckpointOrder& order,
                                absl::Time now);
 
@@ -65,6 +71,7 @@ class OrderExecutor {
   // The load request of each shard, without the checkpoint.
   std::vector<wire::LoadRequest> load_requests_;
   CheckpointStore store_;
+  const std::function<absl::Status()> check_owner_;
 };
 
 }  // namespace parasol

@@ -138,8 +138,16 @@ absl::Status LocalTraining::Resume() {
 
 absl::Status LocalTraining::TryResume() {
   const std::string& directory = options_.job.checkpoint().directory();
+  if (ownership_ == nullptr) {
+    // The owner's lease is real time, whatever the training's clock.
+    ASSIGN_OR_RETURN(
+        ownership_,
+        DirectoryOwnership::Take({.directory = directory,
+                                  .job_name = options_.job.name(),
+                                  .cancelled = [this] { return stopping(); }},
+                                 Clock::Real()));
+  }
   ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
-  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(directory));
   ASSIGN_OR_RETURN(run_,
                    ResumeRun(*store_, options_.job, parameters_->contents()));
   if (!run_.checkpoint) return absl::OkStatus();
@@ -166,9 +174,12 @@ absl::Status LocalTraining::Train() {
     RETURN_IF_ERROR(WriteNeededCheckpoint(/*final=*/false));
   }
   while (step_ < end && !stopping()) {
-    // The last attempt's failure is no reason to end: it was logged.
-    if (schedule_->IsDue(step_, clock_.Now())) {
-      TryCheckpoint(/*final=*/false).IgnoreError();
+    // The last attempt's failure is no reason to end: it was logged. A new
+    // owner is.
+    if (schedule_->IsDue(step_, clock_.Now()) &&
+        !TryCheckpoint(/*final=*/false).ok()) {
+      const absl::Status owner = ownership_->Check();
+      if (absl::IsFailedPrecondition(owner)) return owner;
     }
     RETURN_IF_ERROR(TrainUntilDue(end));
   }
@@ -219,9 +230,9 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
     ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
     return absl::OkStatus();
   };
-  const absl::Status status =
-      StoreCheckpoint(*store_, std::move(manifest),
-                      options_.job.checkpoint().max_to_keep(), save);
+  const absl::Status status = StoreCheckpoint(
+      *store_, std::move(manifest), options_.job.checkpoint().max_to_keep(),
+      save, [this] { return ownership_->Check(); });
   if (status.ok()) {
     LOG(INFO) << "checkpoint " << store_->PathOf(step_);
     schedule_->Written(step_, clock_.Now());
@@ -241,6 +252,8 @@ absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
         schedule_->failures() + 1 >= CheckpointSchedule::kMaxFailures;
     const absl::Status status = TryCheckpoint(final);
     if (status.ok()) return status;
+    const absl::Status owner = ownership_->Check();
+    if (absl::IsFailedPrecondition(owner)) return owner;
     if (is_last_attempt) {
       return absl::FailedPreconditionError(
           absl::StrCat("no checkpoint of step ", step_,
