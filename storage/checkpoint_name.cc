@@ -24,7 +24,7 @@ std::string CheckpointName(int64_t step) {
 std::optional<int64_t> StepOfName(absl::string_view name) {
   int64_t step = 0;
   if (!absl::ConsumePrefix(&name, kPrefix) || name.size() < kStepDigits ||
-      !absl::SimpleAtoi(name, &step) || StepDigits(step) != name) {
+      !absl::SimpleAtoi(name, &step) || step < 0 || StepDigits(step) != name) {
     return std::nullopt;
   }
   return step;
