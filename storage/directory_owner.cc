@@ -16,6 +16,7 @@ namespace parasol {
 namespace {
 
 constexpr absl::string_view kMagic = "PARASOLC";
+constexpr int64_t kYear2026 = 1767225600;  // Unix time
 
 std::string PathIn(const std::string& directory) {
   return absl::StrCat(directory, "/CHIEF");
@@ -80,9 +81,9 @@ absl::Status TouchOwner(const std::string& directory,
 durable::DirectoryOwner NextOwner(const OwnerSight& sight,
                                   const std::string& job_name, absl::Time now) {
   durable::DirectoryOwner owner;
-  owner.set_chief_epoch(sight.owner
-                            ? sight.owner->chief_epoch() + 1
-                            : std::max<int64_t>(1, absl::ToUnixSeconds(now)));
+  owner.set_chief_epoch(
+      sight.owner ? sight.owner->chief_epoch() + 1
+                  : std::max<int64_t>(1, absl::ToUnixSeconds(now) - kYear2026));
   owner.set_host(ThisMachine());
   owner.set_process_id(getpid());
   owner.set_job_name(job_name);
