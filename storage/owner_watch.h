@@ -12,8 +12,8 @@ namespace parasol {
 // The state of a directory's lock, as the process that wants the directory
 // finds it.
 enum class OwnerLock {
-  kHeld,         // by the process that looks
-  kBusy,         // by another process
+  kHeld,         // the process that looks holds it
+  kBusy,         // another process holds it
   kUnsupported,  // the file system has no locks
 };
 
