@@ -40,6 +40,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
       MetricsServer::Start(absl::GetFlag(FLAGS_metrics_address), registry));
   options.metrics_address = WithPort(options.address, metrics->port());
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
+  options.cancelled = [&signal] { return signal.signal() != 0; };
   ASSIGN_OR_RETURN(const auto task,
                    ChiefTask::Start(options, Clock::Real(), registry));
   signal.OnSignal([&task] { task->Stop(); });

@@ -219,6 +219,14 @@ void ChiefServer::RequestStop() {
   Changed();
 }
 
+void ChiefServer::End(absl::Status outcome) {
+  absl::MutexLock lock(&mu_);
+  if (!outcome_) outcome_ = std::move(outcome);
+  waits_ended_ = true;
+  executor_->CancelAllCalls();
+  Changed();
+}
+
 void ChiefServer::RunOrders() {
   CarryOutOrders();
   orders_ended_.Notify();

@@ -76,6 +76,10 @@ class ChiefServer {
   // return. Cuts loads in progress short. May be called twice.
   void RequestStop();
 
+  // Lets Wait() return `outcome` without a last checkpoint: the chief is not to
+  // do anything more. Ends the calls in progress.
+  void End(absl::Status outcome);
+
  private:
   // A ClaimSteps() that waits for news.
   class ClaimWait;

@@ -1,15 +1,16 @@
 #ifndef PARASOL_CHIEF_CHIEF_SERVICE_H_
 #define PARASOL_CHIEF_CHIEF_SERVICE_H_
 
-#include "chief/chief_server.h"
+#include "chief/chief_gate.h"
 #include "proto/chief.grpc.pb.h"
 
 namespace parasol {
 
-// The gRPC service in front of a ChiefServer, which must outlive it.
+// The gRPC service in front of a ChiefServer. The gate to the server must
+// outlive the service.
 class ChiefService : public wire::ChiefService::Service {
  public:
-  explicit ChiefService(ChiefServer& server) : server_(server) {}
+  explicit ChiefService(ChiefGate& gate) : gate_(gate) {}
 
   grpc::Status Register(grpc::ServerContext* context,
                         const wire::RegisterRequest* request,
@@ -34,7 +35,7 @@ class ChiefService : public wire::ChiefService::Service {
                          wire::JobStatus* response) override;
 
  private:
-  ChiefServer& server_;
+  ChiefGate& gate_;
 };
 
 }  // namespace parasol

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "chief/layout.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
+#include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
@@ -36,7 +37,8 @@ std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
   return specs;
 }
 
-absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
+absl::StatusOr<std::string> CheckpointDirectory(
+    const ChiefTaskOptions& options) {
   const std::string& directory = options.checkpoint_directory.empty()
                                      ? options.job.checkpoint().directory()
                                      : options.checkpoint_directory;
@@ -48,10 +50,15 @@ absl::StatusOr<CheckpointStore> OpenStore(const ChiefTaskOptions& options) {
   // A ps may have another working directory.
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
-  absl::StatusOr<CheckpointStore> store =
-      CheckpointStore::OpenForWriting(error ? directory : absolute);
-  if (store.ok()) return store;
-  return absl::InvalidArgumentError(store.status().message());
+  return error ? directory : absolute;
+}
+
+// A directory that can't be used is bad configuration.
+absl::Status AsConfiguration(const absl::Status& status) {
+  if (status.ok() || MayPass(status) || absl::IsCancelled(status)) {
+    return status;
+  }
+  return absl::InvalidArgumentError(status.message());
 }
 
 absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
@@ -79,6 +86,17 @@ std::map<TaskId, std::string> Tasks(const ChiefTaskOptions& options) {
     tasks[{"worker", index}] = address;
   }
   return tasks;
+}
+
+std::vector<durable::PlaceEpoch> PlaceEpochs(
+    const std::map<int, int64_t>& ps_epochs) {
+  std::vector<durable::PlaceEpoch> places;
+  for (const auto& [index, epoch] : ps_epochs) {
+    durable::PlaceEpoch& place = places.emplace_back();
+    place.set_index(index);
+    place.set_place_epoch(epoch);
+  }
+  return places;
 }
 
 // What the checkpoints in the directory say about the run, if there are any.
@@ -125,54 +143,105 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
         absl::StrCat("the cluster has ", options.ps.size(), " ps and ",
                      options.workers.size(), " workers"));
   }
+  std::unique_ptr<ChiefTask> task(new ChiefTask(options, clock, metrics));
+  ASSIGN_OR_RETURN(task->rpc_server_,
+                   RpcServer::Start(options.listen_address, {&task->service_}));
+  LOG(INFO) << "listening on port " << task->port();
+  RETURN_IF_ERROR(task->Open());
+  task->rpc_server_->SetServing(true);
+  return task;
+}
+
+absl::Status ChiefTask::Open() {
   ChiefServer::Options server;
-  server.heartbeat_interval = options.heartbeat_interval;
-  server.address = options.address;
-  server.metrics_address = options.metrics_address;
+  server.heartbeat_interval = options_.heartbeat_interval;
+  server.address = options_.address;
+  server.metrics_address = options_.metrics_address;
   Coordinator::Options& coordinator = server.coordinator;
-  coordinator.job = options.job;
+  coordinator.job = options_.job;
   FillClusterDefaults(coordinator.job,
-                      static_cast<int>(options.workers.size()));
-  coordinator.tasks = Tasks(options);
-  coordinator.lease = options.lease;
-  coordinator.ps_timeout = options.ps_timeout;
-  coordinator.worker_timeout = options.worker_timeout;
-  coordinator.finish_timeout = options.finish_timeout;
+                      static_cast<int>(options_.workers.size()));
+  coordinator.tasks = Tasks(options_);
+  coordinator.lease = options_.lease;
+  coordinator.ps_timeout = options_.ps_timeout;
+  coordinator.worker_timeout = options_.worker_timeout;
+  coordinator.finish_timeout = options_.finish_timeout;
   ASSIGN_OR_RETURN(coordinator.contents,
-                   ContentsOf(options.variables, options.job));
-  ASSIGN_OR_RETURN(coordinator.shards, PlaceShards(options, options.variables));
+                   ContentsOf(options_.variables, options_.job));
+  ASSIGN_OR_RETURN(coordinator.shards,
+                   PlaceShards(options_, options_.variables));
   ASSIGN_OR_RETURN(coordinator.layout,
                    LayoutOf(coordinator.job, coordinator.shards));
-  ASSIGN_OR_RETURN(CheckpointStore store, OpenStore(options));
-  ASSIGN_OR_RETURN(DirectoryLock directory_in_use,
-                   DirectoryLock::Share(store.directory()));
-  RETURN_IF_ERROR(ResumeFrom(store, coordinator));
+  DiskPatience patience({.cancelled = options_.cancelled,
+                         .on_trouble =
+                             [this](absl::string_view trouble) {
+                               gate_.SetTrouble(std::string(trouble));
+                             }},
+                        clock_);
+  absl::StatusOr<CheckpointStore> store = TryResume(coordinator);
+  while (!store.ok()) {
+    RETURN_IF_ERROR(patience.Failed(store.status()));
+    store = TryResume(coordinator);
+  }
+  coordinator.chief_epoch = ownership_->chief_epoch();
+  for (const durable::PlaceEpoch& place : ownership_->ps_at_start()) {
+    coordinator.ps_epochs[place.index()] = place.place_epoch();
+  }
 
   std::vector<std::unique_ptr<PsClient>> clients;
   for (const ShardBoard::Shard& shard : coordinator.shards) {
     clients.push_back(
-        PsClient::Create(shard.address, options.shard_call_deadline));
+        PsClient::Create(shard.address, options_.shard_call_deadline));
   }
   auto executor = std::make_unique<OrderExecutor>(
-      coordinator, std::move(clients), std::move(store));
-  std::unique_ptr<ChiefTask> task(
-      new ChiefTask(std::move(server), std::move(executor), clock, metrics));
-  task->directory_in_use_ = std::move(directory_in_use);
-  ASSIGN_OR_RETURN(task->rpc_server_,
-                   RpcServer::Start(options.listen_address, {&task->service_}));
-  task->server_.Start();
-  task->rpc_server_->SetServing(true);
-  LOG(INFO) << "listening on port " << task->port();
-  return task;
+      coordinator, std::move(clients), *std::move(store),
+      OrderExecutor::Directory{
+          .check_owner = [this] { return ownership_->Check(); },
+          .record_places =
+              [this, run_id = coordinator.run_id](
+                  const std::map<int, int64_t>& ps_epochs) {
+                return ownership_->Record(run_id, PlaceEpochs(ps_epochs));
+              }});
+  server_ = std::make_unique<ChiefServer>(
+      std::move(server), std::move(executor), clock_, metrics_);
+  server_->Start();
+  ownership_->OnLost(
+      [this](absl::Status lost) { server_->End(std::move(lost)); });
+  gate_.Open(*server_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
+    Coordinator::Options& coordinator) {
+  ASSIGN_OR_RETURN(const std::string directory, CheckpointDirectory(options_));
+  if (ownership_ == nullptr) {
+    auto taken = DirectoryOwnership::Take(
+        {.directory = directory,
+         .job_name = options_.job.name(),
+         .lease = options_.directory_lease,
+         .cancelled = options_.cancelled,
+         .on_wait = [this](absl::string_view wait) { gate_.SetTrouble(wait); }},
+        clock_);
+    RETURN_IF_ERROR(AsConfiguration(taken.status()));
+    ownership_ = *std::move(taken);
+  }
+  absl::StatusOr<CheckpointStore> store =
+      CheckpointStore::OpenForWriting(directory);
+  RETURN_IF_ERROR(AsConfiguration(store.status()));
+  RETURN_IF_ERROR(ResumeFrom(*store, coordinator));
+  return store;
 }
 
 ChiefTask::~ChiefTask() {
-  server_.EndWaits();
+  if (server_ != nullptr) server_->EndWaits();
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
+  if (ownership_ != nullptr) ownership_->StopRenewal();
+  // It may be writing a checkpoint: the directory is another's only then.
+  server_.reset();
 }
 
 absl::Status ChiefTask::Wait() {
-  const absl::Status outcome = server_.Wait();
+  const absl::Status outcome = server_->Wait();
   rpc_server_->Stop(kRpcGrace);
   return outcome;
 }

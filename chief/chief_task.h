@@ -1,9 +1,9 @@
 #ifndef PARASOL_CHIEF_CHIEF_TASK_H_
 #define PARASOL_CHIEF_CHIEF_TASK_H_
 
+#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +12,15 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "chief/chief_gate.h"
 #include "chief/chief_server.h"
 #include "chief/chief_service.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/rpc/server.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
-#include "storage/directory_lock.h"
+#include "storage/checkpoint_store.h"
+#include "storage/directory_ownership.h"
 
 namespace parasol {
 
@@ -53,6 +55,11 @@ struct ChiefTaskOptions {
   absl::Duration shard_call_deadline = absl::Minutes(30);
   absl::Duration lease = absl::Seconds(10);
   absl::Duration heartbeat_interval = absl::Seconds(1);
+  // Time in silence after which the checkpoint directory's owner counts as
+  // dead, if that can't be known otherwise.
+  absl::Duration directory_lease = DirectoryOwnership::kLease;
+  // Function that ends the waits of ChiefTask::Start(); it is polled.
+  std::function<bool()> cancelled = [] { return false; };
 };
 
 // The chief of a cluster, on threads of its own. Started by the binary's main
@@ -61,12 +68,18 @@ struct ChiefTaskOptions {
 // Shutdown: Stop() or the job's end, then Wait(), then destroy the task.
 class ChiefTask {
  public:
-  // Finds the checkpoint to resume from, if any, and listens; does not wait for
-  // other tasks. `clock` and `metrics` must outlive the task.
+  // Listens, takes the checkpoint directory, and finds the checkpoint to resume
+  // from, if any; does not wait for other tasks. Tries again while the
+  // directory can't be read, or waits until its owner is known to have ended,
+  // and tells the tasks so meanwhile. `clock` and `metrics` must outlive the
+  // task.
   //   InvalidArgument, PermissionDenied  the job, the checkpoint directory or
   //                    the address is of no use, or the checkpoint in the
-  //                    directory is another model's; the message says which.
+  //                    directory is another model's, or the directory belongs
+  //                    to another chief; the message says which.
   //   DataLoss         no checkpoint in the directory is intact.
+  //   Unavailable      the directory could not be read for five minutes.
+  //   Cancelled        `options.cancelled` returned true.
   static absl::StatusOr<std::unique_ptr<ChiefTask>> Start(
       const ChiefTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   ~ChiefTask();
@@ -76,26 +89,34 @@ class ChiefTask {
   // Blocks until the chief has ended.
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed; the message names the task and its
-  //                       error.
+  //                       error. Or the checkpoint directory has another owner.
   //   Unavailable         a ps, or all workers, stayed away too long.
   //   Cancelled           stopped.
   absl::Status Wait();
 
   // Writes a last checkpoint and ends; the tasks wait for the next chief. May
   // be called twice, from any thread.
-  void Stop() { server_.RequestStop(); }
+  void Stop() { server_->RequestStop(); }
 
  private:
-  ChiefTask(ChiefServer::Options options,
-            std::unique_ptr<OrderExecutor> executor, Clock& clock,
+  ChiefTask(const ChiefTaskOptions& options, Clock& clock,
             MetricsRegistry& metrics)
-      : server_(std::move(options), std::move(executor), clock, metrics),
-        service_(server_) {}
+      : options_(options), clock_(clock), metrics_(metrics), service_(gate_) {}
 
-  // Keeps the launcher from removing the checkpoints as those of an old run.
-  std::optional<DirectoryLock> directory_in_use_;
-  ChiefServer server_;
+  // Finds the checkpoint to resume from, and starts the server.
+  absl::Status Open();
+  // Makes one attempt to find it; fills in what is known of the run. Returns
+  // the store.
+  absl::StatusOr<CheckpointStore> TryResume(Coordinator::Options& coordinator);
+
+  const ChiefTaskOptions options_;
+  Clock& clock_;
+  MetricsRegistry& metrics_;
+  ChiefGate gate_;
   ChiefService service_;
+  std::unique_ptr<ChiefServer> server_;
+  // Destroyed before the server, which it may end.
+  std::unique_ptr<DirectoryOwnership> ownership_;
   std::unique_ptr<RpcServer> rpc_server_;
 };
 

@@ -1,5 +1,7 @@
 #include "chief/chief_task.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -9,7 +11,10 @@
 #include "base/process.h"
 #include "base/status_matchers.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/rpc/server.h"
 #include "ml/model/graph.h"
+#include "storage/directory_lock.h"
+#include "storage/directory_owner.h"
 
 namespace parasol {
 namespace {
@@ -120,6 +125,40 @@ TEST_F(ChiefTaskTest, ItsCheckpointDirectoryIsInUseAsLongAsItLives) {
   EXPECT_TRUE(DirectoryLock::TryExclude(directory_).has_value());
 }
 
+TEST_F(ChiefTaskTest, ASecondChiefOfADirectoryIsToldTheFirst) {
+  options_.job.set_name("line");
+  options_.directory_lease = absl::Milliseconds(500);
+  ASSERT_OK_AND_ASSIGN(auto first, Start());
+  options_.directory_lease = absl::Minutes(1);
+  const absl::Status second = Start().status();
+  EXPECT_EQ(ExitCodeFor(second), ExitCode::kBadConfiguration);
+  EXPECT_THAT(std::string(second.message()),
+              AllOf(HasSubstr(directory_),
+                    HasSubstr(absl::StrCat("process ", getpid(), " on ")),
+                    HasSubstr("job line, since 20")));
+  first.reset();
+  EXPECT_OK(Start());
+}
+
+TEST_F(ChiefTaskTest, AChiefWhoseDirectoryIsAnothersEndsAndTouchesNothing) {
+  options_.directory_lease = absl::Milliseconds(500);
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  ASSERT_OK_AND_ASSIGN(OwnerSight sight, LookAtOwner(directory_));
+  durable::DirectoryOwner& owner = *sight.owner;
+  owner.set_chief_epoch(owner.chief_epoch() + 1);
+  owner.set_host("node-b/kernel-2");
+  owner.set_process_id(17);
+  ASSERT_OK(WriteOwner(directory_, owner));
+  const absl::Status ended = task->Wait();
+  EXPECT_THAT(ended, StatusIs(absl::StatusCode::kFailedPrecondition,
+                              HasSubstr("process 17 on node-b")));
+  EXPECT_EQ(ExitCodeFor(ended), ExitCode::kPermanentFailure);
+  task.reset();
+  ASSERT_OK_AND_ASSIGN(sight, LookAtOwner(directory_));
+  EXPECT_EQ(sight.owner->process_id(), 17);
+  EXPECT_FALSE(sight.owner->released());
+}
+
 TEST_F(ChiefTaskTest, APortInUseIsBadConfiguration) {
   ASSERT_OK_AND_ASSIGN(auto task, Start());
   options_.listen_address = absl::StrCat("127.0.0.1:", task->port());
@@ -149,6 +188,49 @@ TEST_F(ChiefTaskTest, ACheckpointOfAnotherModelIsBadConfiguration) {
   EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
                                 AllOf(HasSubstr("ckpt-000000000010"),
                                       HasSubstr("dense/kernel [4, 3]"))));
+}
+
+TEST_F(ChiefTaskTest, WhileItsCheckpointCantBeReadItListensAndTellsSo) {
+  WriteCheckpoint(FinalManifest());
+  const std::string manifest =
+      CheckpointStore(directory_).PathOf(10) + "/MANIFEST";
+  std::filesystem::rename(manifest, directory_ + "/kept");
+  std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
+  // The port is known before the chief listens.
+  const auto port = *RpcServer::Start("127.0.0.1:0", {});
+  options_.listen_address = absl::StrCat("127.0.0.1:", port->port());
+  port->Stop(absl::ZeroDuration());
+  auto client = ChiefClient::Create(options_.listen_address, absl::Seconds(10));
+  bool was_told = false;
+  options_.cancelled = [&] {
+    const auto status = client->GetStatus();
+    if (was_told || !status.ok()) return false;
+    was_told = true;
+    EXPECT_EQ(status->phase(), wire::WAITING_FOR_PS);
+    EXPECT_THAT(status->trouble(), HasSubstr(manifest));
+    wire::RegisterRequest request;
+    request.mutable_task()->set_role("worker");
+    EXPECT_THAT(client->Register(request),
+                StatusIs(absl::StatusCode::kUnavailable, HasSubstr(manifest)));
+    std::filesystem::rename(directory_ + "/kept", manifest);
+    return false;
+  };
+  ASSERT_OK_AND_ASSIGN(auto task, Start());
+  EXPECT_TRUE(was_told);
+  EXPECT_EQ(client->GetStatus()->phase(), wire::COMPLETE);
+  EXPECT_EQ(client->GetStatus()->global_step(), 10);
+  EXPECT_OK(task->Wait());
+}
+
+TEST_F(ChiefTaskTest, AStopEndsTheWaitForADisk) {
+  WriteCheckpoint(FinalManifest());
+  const std::string manifest =
+      CheckpointStore(directory_).PathOf(10) + "/MANIFEST";
+  std::filesystem::remove(manifest);
+  std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
+  options_.cancelled = [] { return true; };
+  EXPECT_THAT(Start(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr(manifest)));
 }
 
 TEST_F(ChiefTaskTest, AJobThatIsCompleteAlreadyEndsWithSuccess) {

@@ -130,7 +130,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_chief_epoch(options_.chief_epoch);
   response.set_placement_version(board_.version());
   response.set_failure(failure_);
-  response.set_run_id(options_.run_id);
+  response.set_trouble(trouble_);
   response.set_global_step(plan_->global_step());
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
@@ -192,6 +192,7 @@ wire::JobStatus Coordinator::Status() const {
     status.add_missing_task(std::move(task));
   }
   status.set_failure(failure_);
+  status.set_trouble(trouble_);
   status.set_placement_skew(board_.Skew());
   for (std::string& task : AwaitedTasks()) {
     status.add_awaited_task(std::move(task));
@@ -401,6 +402,9 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   const ShardLoads::Verdict verdict = loads_.Done(target, status, board_, now);
   const std::string what = absl::StrCat(
       "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
+  // Another process has come to its place, whose turn is next.
+  const bool is_moot = board_.incarnation(target.shard) != target.incarnation;
+  if (!is_moot) trouble_ = status.ok() ? "" : absl::StrCat("can't load ", what);
   switch (verdict) {
     case ShardLoads::Verdict::kLoaded:
       return Advance(now);

@@ -192,6 +192,8 @@ class Coordinator {
   // True if the checkpoint being written may await a step of workers.
   bool may_await_workers_ = false;
   bool stopped_ = false;
+  // The reason why the last load failed; empty once one has succeeded.
+  std::string trouble_;
 };
 
 }  // namespace parasol

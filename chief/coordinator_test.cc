@@ -244,11 +244,28 @@ TEST_F(CoordinatorTest, AFailedLoad) {
 
 TEST_F(CoordinatorTest, ALoadThatNeverSucceedsEndsTheChief) {
   RegisterPs();
-  for (int i = 0; i < Coordinator::kMaxLoadFailures; ++i) {
+  for (int i = 0; i < ShardLoads::kMaxFailures; ++i) {
+    EXPECT_FALSE(outcome().has_value());
+    // Both failures are of one order.
+    chief().LoadDone({0, 10}, absl::UnavailableError("no route"), now_);
     chief().LoadDone({1, 11}, absl::UnavailableError("no route"), now_);
+    now_ += absl::Seconds(1);
   }
-  EXPECT_THAT(outcome().value(), StatusIs(absl::StatusCode::kUnavailable,
-                                          HasSubstr("ps/1: no route")));
+  EXPECT_THAT(outcome().value(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no route")));
+}
+
+TEST_F(CoordinatorTest, ALoadThatFailedIsTheTroubleUntilOneSucceeds) {
+  RegisterPs();
+  const Coordinator::LoadOrder order = NextLoad();
+  chief().LoadDone({1, 11}, absl::UnavailableError("can't read /c: Stale"),
+                   now_);
+  EXPECT_EQ(chief().Status().trouble(),
+            "can't load ps/1: can't read /c: Stale");
+  EXPECT_EQ(Heartbeat(ps0_)->trouble(), chief().Status().trouble());
+  EXPECT_EQ(phase(), wire::LOADING);
+  FinishLoad(order);
+  EXPECT_EQ(chief().Status().trouble(), "");
 }
 
 TEST_F(CoordinatorTest, CheckpointsFollowTheSchedule) {

@@ -39,14 +39,14 @@ bool IsUnreadable(const absl::Status& status) {
 
 OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
                              std::vector<std::unique_ptr<PsClient>> clients,
-                             CheckpointStore store, RecordPlaces record_places)
+                             CheckpointStore store, Directory directory)
     : run_id_(options.run_id),
       layout_(options.layout),
       chief_epoch_(options.chief_epoch),
       max_to_keep_(options.job.checkpoint().max_to_keep()),
       clients_(std::move(clients)),
       store_(std::move(store)),
-      record_places_(std::move(record_places)) {
+      directory_(std::move(directory)) {
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
   for (const ShardBoard::Shard& shard : options.shards) {
     names_.push_back(absl::StrCat("ps/", shard.ps_index));
@@ -72,37 +72,29 @@ wire::OrderHeader OrderExecutor::HeaderFor(uint64_t incarnation) const {
 
 std::vector<absl::Status> OrderExecutor::Load(
     const Coordinator::LoadOrder& order) {
-  std::vector<absl::Status> results(order.targets.size());
-  if (record_places_ != nullptr) {
-    const absl::Status recorded = record_places_(order.ps_epochs);
-    if (!recorded.ok()) {
-      std::fill(results.begin(), results.end(), recorded);
-      return results;
-    }
+  const absl::Status recorded = directory_.record_places(order.ps_epochs);
+  if (!recorded.ok()) {
+    return std::vector<absl::Status>(order.targets.size(), recorded);
   }
-  std::vector<std::string> sources = {""};  // initial values
-  if (order.from_checkpoint) {
-    absl::StatusOr<std::vector<std::string>> checkpoints = RunCheckpoints();
-    if (!checkpoints.ok()) {
-      std::fill(results.begin(), results.end(), checkpoints.status());
-      return results;
-    }
-    sources = *std::move(checkpoints);
-    std::fill(results.begin(), results.end(),
-              absl::DataLossError(absl::StrCat("no checkpoint of run ", run_id_,
-                                               " in ", store_.directory(),
-                                               " can be read")));
+  if (!order.from_checkpoint) return LoadFrom(/*checkpoint=*/"", order.targets);
+  const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
+  if (!steps.ok()) {
+    return std::vector<absl::Status>(order.targets.size(), steps.status());
   }
+  std::vector<absl::Status> results(
+      order.targets.size(),
+      absl::DataLossError(absl::StrCat("no checkpoint of run ", run_id_, " in ",
+                                       store_.directory(), " can be read")));
   std::vector<size_t> pending(order.targets.size());
   for (size_t i = 0; i < pending.size(); ++i) pending[i] = i;
-  for (const std::string& source : sources) {
-    ForEachAtOnce(pending.size(), [&](size_t i) {
-      const Coordinator::LoadOrder::Target& target = order.targets[pending[i]];
-      wire::LoadRequest request = load_requests_[target.shard];
-      request.set_checkpoint(source);
-      *request.mutable_order() = HeaderFor(target.incarnation);
-      results[pending[i]] = clients_[target.shard]->Load(request).status();
-    });
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    std::vector<Coordinator::LoadOrder::Target> targets;
+    for (size_t i : pending) targets.push_back(order.targets[i]);
+    const std::vector<absl::Status> tried =
+        LoadFrom(store_.PathOf(*step), targets);
+    for (size_t i = 0; i < pending.size(); ++i) {
+      results[pending[i]] = CheckLost(*step, tried[i]);
+    }
     std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
     for (size_t i : pending) {
       LOG(WARNING) << "passing over a checkpoint: " << results[i].message();
@@ -111,20 +103,47 @@ std::vector<absl::Status> OrderExecutor::Load(
   return results;
 }
 
-absl::StatusOr<std::vector<std::string>> OrderExecutor::RunCheckpoints() const {
-  ASSIGN_OR_RETURN(std::vector<int64_t> steps, store_.ListSteps());
-  std::reverse(steps.begin(), steps.end());
-  std::vector<std::string> directories;
-  for (int64_t step : steps) {
-    auto manifest = store_.ReadManifest(step);
-    if (!manifest.ok()) {
+std::vector<absl::Status> OrderExecutor::LoadFrom(
+    const std::string& checkpoint,
+    const std::vector<Coordinator::LoadOrder::Target>& targets) {
+  std::vector<absl::Status> results(targets.size());
+  ForEachAtOnce(targets.size(), [&](size_t i) {
+    const size_t shard = targets[i].shard;
+    wire::LoadRequest request = load_requests_[shard];
+    request.set_checkpoint(checkpoint);
+    *request.mutable_order() = HeaderFor(targets[i].incarnation);
+    results[i] = clients_[shard]->Load(request).status();
+  });
+  return results;
+}
+
+absl::Status OrderExecutor::CheckLost(int64_t step,
+                                      const absl::Status& loaded) const {
+  if (!absl::IsNotFound(loaded)) return loaded;
+  const absl::Status here = store_.CheckComplete(step);
+  if (absl::IsDataLoss(here) || absl::IsNotFound(here)) return loaded;
+  if (!here.ok()) return here;
+  return absl::UnavailableError(
+      absl::StrCat(loaded.message(),
+                   "; the chief sees it: is the checkpoint directory's "
+                   "volume mounted on the ps at the same path?"));
+}
+
+absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store_.ListSteps());
+  std::vector<int64_t> of_run;
+  for (const int64_t step : steps) {
+    const auto manifest = store_.ReadManifest(step);
+    if (IsUnreadable(manifest.status())) {
       LOG(WARNING) << "passing over a checkpoint: "
                    << manifest.status().message();
-    } else if (manifest->run_id() == run_id_) {
-      directories.push_back(store_.PathOf(step));
+      continue;
     }
+    // It may be intact: to go back to an older one would lose steps.
+    RETURN_IF_ERROR(manifest.status());
+    if (manifest->run_id() == run_id_) of_run.push_back(step);
   }
-  return directories;
+  return of_run;
 }
 
 absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
@@ -144,7 +163,8 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
     return SnapshotShards(order, files, directory);
   };
   absl::Status written =
-      StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot);
+      StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot,
+                      directory_.check_owner);
   awaits_workers_ = false;
   RETURN_IF_ERROR(written);
   return step;

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -27,24 +28,37 @@ namespace parasol {
 // takes. One order at a time; CancelCalls() may be called from any thread.
 class OrderExecutor {
  public:
-  // Keeps the newest place epochs (LoadOrder) where a later chief finds them.
-  using RecordPlaces =
-      std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>;
+  // What the executor asks the owner of the checkpoint directory.
+  struct Directory {
+    // Checks that the chief still owns the store's directory.
+    std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
+    // Keeps the newest place epochs (LoadOrder) where a later chief finds them.
+    // Called before variables are loaded; if it fails, nothing is loaded.
+    std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>
+        record_places =
+            [](const std::map<int, int64_t>&) { return absl::OkStatus(); };
+  };
 
   // `options` are the coordinator's; `clients` are the clients of its shards,
-  // in the same order. `record_places` is called before variables are loaded,
-  // unless it is null; if it fails, nothing is loaded.
+  // in the same order.
   OrderExecutor(const CoordinatorOptions& options,
                 std::vector<std::unique_ptr<PsClient>> clients,
-                CheckpointStore store, RecordPlaces record_places = nullptr);
+                CheckpointStore store, Directory directory);
+  OrderExecutor(const CoordinatorOptions& options,
+                std::vector<std::unique_ptr<PsClient>> clients,
+                CheckpointStore store)
+      : OrderExecutor(options, std::move(clients), std::move(store),
+                      Directory()) {}
 
-  // Returns the result of each target, in their order. If a ps can't read a
-  // checkpoint, the one before it is tried.
-  //   DataLoss  no checkpoint of this run is left to try.
+  // Returns the result of each target, in their order. If a ps finds a
+  // checkpoint damaged or gone, the one before it is tried.
+  //   DataLoss     no checkpoint of this run is left to try.
+  //   Unavailable  the disk, or a ps, can't be read now: nothing older was
+  //                tried, because an intact checkpoint may be there.
   std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
 
   // Writes the checkpoint and returns its step. After an error nothing is left
-  // of it. Errors are those of the shards and of the store, and
+  // of it. Errors are those of the shards and of StoreCheckpoint(), and
   //   Aborted      a shard went past the cut: it was not told of it in time.
   //   Unavailable  a shard lacks a step that no worker is there to complete.
   absl::StatusOr<int64_t> WriteCheckpoint(
@@ -61,8 +75,16 @@ class OrderExecutor {
   const CheckpointStore& store() const { return store_; }
 
  private:
-  // Returns the directories of this run's checkpoints, newest first.
-  absl::StatusOr<std::vector<std::string>> RunCheckpoints() const;
+  // Returns the steps of this run's checkpoints, ascending.
+  //   Unavailable  a manifest can't be read, but need not be damaged.
+  absl::StatusOr<std::vector<int64_t>> RunCheckpoints() const;
+  // Orders each target to load `checkpoint`; empty: initial values.
+  std::vector<absl::Status> LoadFrom(
+      const std::string& checkpoint,
+      const std::vector<Coordinator::LoadOrder::Target>& targets);
+  // Returns `loaded`, the result of a ps that was to load the checkpoint of
+  // `step`; Unavailable instead of NotFound if the checkpoint is there.
+  absl::Status CheckLost(int64_t step, const absl::Status& loaded) const;
   // Asks the shards how many updates they have had, and sets the manifest's
   // global_step to the cut.
   absl::Status ChooseCut(const Coordinator::CheckpointOrder& order,
@@ -89,7 +111,7 @@ class OrderExecutor {
   std::vector<std::string> names_;  // of the shards' ps: "ps/1"
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
-  const RecordPlaces record_places_;
+  const Directory directory_;
 };
 
 }  // namespace parasol

@@ -43,11 +43,13 @@ class OrderExecutorTest : public testing::Test {
     options.shards = {{0, "", {part}}, {1, "", {}}};
     options.layout = kLayout;
     options.chief_epoch = kChiefEpoch;
+    OrderExecutor::Directory owner;
+    owner.record_places = [this](const std::map<int, int64_t>& ps_epochs) {
+      recorded_.push_back(ps_epochs);
+      return record_result_;
+    };
     return OrderExecutor(options, std::move(clients), *std::move(store),
-                         [this](const std::map<int, int64_t>& ps_epochs) {
-                           recorded_.push_back(ps_epochs);
-                           return record_result_;
-                         });
+                         std::move(owner));
   }
 
   static Coordinator::CheckpointOrder CheckpointAt(int64_t step) {
@@ -208,6 +210,41 @@ TEST_F(OrderExecutorTest, ADamagedCheckpointIsPassedOverForTheOneBefore) {
               ElementsAre(IsOk(), IsOk()));
   EXPECT_EQ(ps0_.loads().back().checkpoint(), executor.store().PathOf(2));
   EXPECT_EQ(ps0_.loads().size(), 1u);
+  EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(1));
+}
+
+TEST_F(OrderExecutorTest, AManifestThatCantBeReadNowIsNotPassedOver) {
+  OrderExecutor executor = NewExecutor();
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(1), absl::UnixEpoch()));
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(2), absl::UnixEpoch()));
+  const std::string manifest = executor.store().PathOf(2) + "/MANIFEST";
+  std::filesystem::rename(manifest, directory_ + "/kept");
+  std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
+  const auto unavailable =
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr(manifest));
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+              ElementsAre(unavailable, unavailable));
+  EXPECT_TRUE(ps0_.loads().empty());
+
+  std::filesystem::rename(directory_ + "/kept", manifest);
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+              ElementsAre(IsOk(), IsOk()));
+  EXPECT_EQ(ps0_.loads().back().checkpoint(), executor.store().PathOf(2));
+}
+
+TEST_F(OrderExecutorTest, ACheckpointThatOnlyThePsDoesNotSeeIsNotPassedOver) {
+  OrderExecutor executor = NewExecutor();
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(1), absl::UnixEpoch()));
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(2), absl::UnixEpoch()));
+  ps1_.Miss(executor.store().PathOf(2));
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+              ElementsAre(IsOk(), StatusIs(absl::StatusCode::kUnavailable,
+                                           HasSubstr("the chief sees it"))));
+  EXPECT_EQ(ps1_.loads().size(), 1u);
+
+  // Here it is gone for the chief, too.
+  ps1_.Vanish(executor.store().PathOf(2));
+  EXPECT_THAT(executor.Load({{{1, 11}}, true}), ElementsAre(IsOk()));
   EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(1));
 }
 

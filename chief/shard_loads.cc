@@ -38,9 +38,10 @@ ShardLoads::Verdict ShardLoads::Done(const Target& target,
   if (board.incarnation(target.shard) != target.incarnation) {
     return Verdict::kAgain;
   }
+  if (now >= next_) ++failures_;  // once for an order's targets
   next_ = now + kRetry;
   if (IsPermanent(status)) return Verdict::kFailed;
-  return ++failures_ < kMaxFailures ? Verdict::kAgain : Verdict::kGaveUp;
+  return failures_ < kMaxFailures ? Verdict::kAgain : Verdict::kGaveUp;
 }
 
 }  // namespace parasol

@@ -4,18 +4,15 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/crc32c.h"
 #include "base/status_macros.h"
-#include "storage/byte_order.h"
+#include "storage/checked_message.h"
+#include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
 
 constexpr absl::string_view kMagic = "PARASOLM";
-constexpr size_t kPrefixBytes = 16;  // magic, length
-constexpr size_t kCrcBytes = 4;
-constexpr size_t kMaxPayloadBytes = 64 << 20;
 
 bool IsPlainName(absl::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -41,32 +38,14 @@ absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
 }
 
 std::string EncodeManifest(const durable::CheckpointManifest& manifest) {
-  const std::string payload = manifest.SerializeAsString();
-  std::string bytes(kMagic);
-  AppendLittleEndian(bytes, static_cast<uint64_t>(payload.size()));
-  bytes += payload;
-  AppendLittleEndian(bytes, MaskCrc(Crc32cOf(bytes)));
-  return bytes;
+  return EncodeChecked(kMagic, manifest.SerializeAsString());
 }
 
 absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
     absl::string_view bytes) {
-  if (!absl::StartsWith(bytes, kMagic)) {
-    return absl::DataLossError("does not begin as a manifest does");
-  }
-  if (bytes.size() < kPrefixBytes + kCrcBytes ||
-      LoadLittleEndian<uint64_t>(bytes.data() + kMagic.size()) !=
-          bytes.size() - kPrefixBytes - kCrcBytes) {
-    return absl::DataLossError(
-        absl::StrCat("its length, ", bytes.size(), " bytes, is wrong"));
-  }
-  const absl::string_view checked = bytes.substr(0, bytes.size() - kCrcBytes);
-  if (LoadLittleEndian<uint32_t>(bytes.data() + checked.size()) !=
-      MaskCrc(Crc32cOf(checked))) {
-    return absl::DataLossError("its checksum is wrong");
-  }
+  ASSIGN_OR_RETURN(const absl::string_view payload,
+                   DecodeChecked(kMagic, bytes));
   durable::CheckpointManifest manifest;
-  const absl::string_view payload = checked.substr(kPrefixBytes);
   if (!manifest.ParseFromArray(payload.data(), payload.size())) {
     return absl::DataLossError("its message can't be parsed");
   }
@@ -84,7 +63,15 @@ absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
 
 absl::StatusOr<std::string> ReadManifestBytes(const std::string& directory) {
   return ReadFile(absl::StrCat(directory, "/", kManifestName),
-                  kMaxPayloadBytes + kPrefixBytes + kCrcBytes);
+                  kMaxCheckedBytes);
+}
+
+absl::StatusOr<durable::CheckpointManifest> DecodeManifestIn(
+    const std::string& directory, absl::string_view bytes) {
+  ASSIGN_OR_RETURN(durable::CheckpointManifest manifest, DecodeManifest(bytes),
+                   _ << directory << "/" << kManifestName);
+  RETURN_IF_ERROR(CheckStepOfName(directory, manifest.global_step()));
+  return manifest;
 }
 
 }  // namespace parasol

@@ -166,8 +166,7 @@ class ShardedCheckpointReader : public CheckpointReader {
 absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenVerified(
     const std::string& directory, absl::string_view manifest_bytes) {
   ASSIGN_OR_RETURN(durable::CheckpointManifest manifest,
-                   DecodeManifest(manifest_bytes),
-                   _ << directory << "/" << kManifestName);
+                   DecodeManifestIn(directory, manifest_bytes));
   auto reader = std::make_unique<ShardedCheckpointReader>(std::move(manifest));
   RETURN_IF_ERROR(reader->OpenFiles(directory));
   return reader;

@@ -9,37 +9,22 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/checkpoint_name.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kPrefix = "ckpt-";
 constexpr absl::string_view kWorkingPrefix = ".tmp-ckpt-";
 constexpr absl::string_view kPrunedPrefix = ".tmp-pruned-";
 constexpr absl::string_view kReplacedPrefix = ".old-ckpt-";
-constexpr size_t kStepDigits = 12;
-
-std::string StepDigits(int64_t step) { return absl::StrFormat("%012d", step); }
-
-// nullopt: not the name of a complete checkpoint.
-std::optional<int64_t> StepOf(absl::string_view name) {
-  int64_t step = 0;
-  if (!absl::ConsumePrefix(&name, kPrefix) || name.size() < kStepDigits ||
-      !absl::SimpleAtoi(name, &step) || StepDigits(step) != name) {
-    return std::nullopt;
-  }
-  return step;
-}
-
 std::string RandomDigits() {
   return absl::StrFormat("%016x", absl::Uniform<uint64_t>(absl::BitGen()));
 }
@@ -57,8 +42,22 @@ absl::Status RemoveAtOnce(const std::string& directory, int64_t step) {
   const std::string pruned = absl::StrCat(
       directory, "/", kPrunedPrefix, StepDigits(step), "-", RandomDigits());
   RETURN_IF_ERROR(
-      Rename(absl::StrCat(directory, "/", kPrefix, StepDigits(step)), pruned));
+      Rename(absl::StrCat(directory, "/", CheckpointName(step)), pruned));
   return RemoveTree(pruned);
+}
+
+// Removes what `final` has replaced. The name of `final` is made durable first:
+// until then a crash may bring back the old one.
+absl::Status RemoveReplaced(const std::string& replaced,
+                            const std::string& final) {
+  std::error_code error;
+  if (std::filesystem::symlink_status(replaced, error).type() ==
+      std::filesystem::file_type::not_found) {
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(
+      SyncDirectory(std::filesystem::path(final).parent_path().string()));
+  return RemoveTree(replaced);
 }
 
 // Completes replacements that were interrupted, or takes them back.
@@ -69,9 +68,9 @@ absl::Status RecoverReplaced(const std::string& directory) {
     if (!absl::StartsWith(name, kReplacedPrefix)) continue;
     const std::string replaced = absl::StrCat(directory, "/", name);
     const std::string successor = absl::StrCat(
-        directory, "/", kPrefix, absl::StripPrefix(name, kReplacedPrefix));
+        directory, "/ckpt-", absl::StripPrefix(name, kReplacedPrefix));
     if (IsDirectory(successor)) {
-      RETURN_IF_ERROR(RemoveTree(replaced));
+      RETURN_IF_ERROR(RemoveReplaced(replaced, successor));
     } else {
       RETURN_IF_ERROR(Rename(replaced, successor));
     }
@@ -97,22 +96,33 @@ absl::Status CheckFilesAreThere(const std::string& directory,
   return absl::OkStatus();
 }
 
-// Gives `working` the name `final`. Returns the directory that the name's
-// present owner has then, empty if there is none.
-absl::StatusOr<std::string> Publish(const std::string& working,
-                                    const std::string& final,
-                                    const std::string& replaced) {
-  if (!IsDirectory(final)) {
+// Gives `working` the name `final`, and what has that name now the name
+// `replaced`. After an error `working` has its name still. Returns true if
+// something was replaced.
+absl::StatusOr<bool> Publish(const std::string& working,
+                             const std::string& final,
+                             const std::string& replaced) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(final, error).type();
+  if (type == std::filesystem::file_type::not_found) {
     RETURN_IF_ERROR(Rename(working, final));
-    return "";
+    return false;
   }
+  RETURN_IF_ERROR(RemoveReplaced(replaced, final));
   const absl::Status exchanged = Exchange(working, final);
-  if (exchanged.ok()) return working;
+  if (exchanged.ok()) {
+    // Abandon() must not find the replaced one under the name of the new one.
+    const absl::Status renamed = Rename(working, replaced);
+    if (!renamed.ok()) LOG(WARNING) << renamed.message();
+    return true;
+  }
   if (!absl::IsUnimplemented(exchanged)) return exchanged;
-  RETURN_IF_ERROR(RemoveTree(replaced));
   RETURN_IF_ERROR(Rename(final, replaced));
-  RETURN_IF_ERROR(Rename(working, final));
-  return replaced;
+  const absl::Status renamed = Rename(working, final);
+  if (renamed.ok()) return true;
+  const absl::Status taken_back = Rename(replaced, final);
+  if (!taken_back.ok()) LOG(WARNING) << taken_back.message();
+  return renamed;
 }
 
 }  // namespace
@@ -127,12 +137,7 @@ bool CheckpointStore::IsWorkingName(absl::string_view name) {
 
 absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
     const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error && !IsDirectory(directory)) {
-    RETURN_IF_ERROR(FileError(error.value(), "make", directory))
-        << "checkpoint directory";
-  }
+  RETURN_IF_ERROR(MakeDirectories(directory)) << "checkpoint directory";
   RETURN_IF_ERROR(ProbeWriting(directory))
       << "checkpoint directory " << directory;
   RETURN_IF_ERROR(RecoverReplaced(directory))
@@ -147,7 +152,7 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::ListSteps() const {
   if (absl::IsNotFound(names.status())) return steps;
   RETURN_IF_ERROR(names.status());
   for (const std::string& name : *names) {
-    if (const std::optional<int64_t> step = StepOf(name)) {
+    if (const std::optional<int64_t> step = StepOfName(name)) {
       steps.push_back(*step);
     }
   }
@@ -156,15 +161,19 @@ absl::StatusOr<std::vector<int64_t>> CheckpointStore::ListSteps() const {
 }
 
 std::string CheckpointStore::PathOf(int64_t step) const {
-  return absl::StrCat(directory_, "/", kPrefix, StepDigits(step));
+  return absl::StrCat(directory_, "/", CheckpointName(step));
 }
 
 absl::StatusOr<durable::CheckpointManifest> CheckpointStore::ReadManifest(
     int64_t step) const {
   ASSIGN_OR_RETURN(const std::string bytes, ReadManifestBytes(PathOf(step)));
-  ASSIGN_OR_RETURN(durable::CheckpointManifest manifest, DecodeManifest(bytes),
-                   _ << PathOf(step) << "/" << kManifestName);
-  return manifest;
+  return DecodeManifestIn(PathOf(step), bytes);
+}
+
+absl::Status CheckpointStore::CheckComplete(int64_t step) const {
+  ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
+                   ReadManifest(step));
+  return CheckFilesAreThere(PathOf(step), manifest);
 }
 
 absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestIntact() const {
@@ -182,6 +191,11 @@ absl::StatusOr<std::string> CheckpointStore::Begin(int64_t step) {
   CHECK_GE(step, 0);
   const std::string working = absl::StrCat(
       directory_, "/", kWorkingPrefix, StepDigits(step), "-", RandomDigits());
+  if (absl::IsNotFound(ListDirectory(directory_).status())) {
+    LOG(WARNING) << "checkpoint directory " << directory_
+                 << " was removed while it was in use: making it again";
+    RETURN_IF_ERROR(MakeDirectories(directory_)) << "checkpoint directory";
+  }
   std::error_code error;
   std::filesystem::create_directory(working, error);
   if (error) return FileError(error.value(), "make", working);
@@ -206,13 +220,15 @@ absl::Status CheckpointStore::Commit(
                        EncodeManifest(stamped)));
   RETURN_IF_ERROR(SyncDirectory(working_directory));
   const int64_t step = manifest.global_step();
-  ASSIGN_OR_RETURN(const std::string obsolete,
-                   Publish(working_directory, PathOf(step),
-                           absl::StrCat(directory_, "/", kReplacedPrefix,
-                                        StepDigits(step))));
+  const std::string replaced =
+      absl::StrCat(directory_, "/", kReplacedPrefix, StepDigits(step));
+  ASSIGN_OR_RETURN(const bool has_replaced,
+                   Publish(working_directory, PathOf(step), replaced));
+  // Until the new name is durable, a crash may bring the old one back: if this
+  // fails both stay, and the next Prune() removes the old one.
   RETURN_IF_ERROR(SyncDirectory(directory_));
-  // Only now: until the new name is durable, a crash may bring the old back.
-  if (!obsolete.empty()) Abandon(obsolete);
+  if (!has_replaced) return absl::OkStatus();
+  Abandon(replaced);
   return absl::OkStatus();
 }
 

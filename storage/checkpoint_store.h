@@ -48,6 +48,10 @@ class CheckpointStore {
   // CheckpointReader::Open().
   absl::StatusOr<durable::CheckpointManifest> ReadManifest(int64_t step) const;
 
+  // Checks the manifest, and that its files are there with their sizes. Does
+  // not read the files. Errors as for CheckpointReader::Open().
+  absl::Status CheckComplete(int64_t step) const;
+
   // Returns the step of the newest checkpoint that passes the verification of
   // CheckpointReader::Open(), or nullopt if there is none. Logs and skips
   // damaged checkpoints.
@@ -56,13 +60,15 @@ class CheckpointStore {
   absl::StatusOr<std::optional<int64_t>> NewestIntact() const;
 
   // Makes a fresh directory for the shards' files of the checkpoint at `step`,
-  // and returns its path.
+  // and returns its path. Makes the store's directory again, with a warning, if
+  // it was removed.
   absl::StatusOr<std::string> Begin(int64_t step);
 
   // Commits a checkpoint: writes the manifest with its own checksum and
   // format_version, fsyncs it, renames `working_directory` to
   // PathOf(manifest.global_step()), and fsyncs the parent. Replaces an earlier
   // checkpoint of the same step; a crash at any point leaves one of the two.
+  // After an error both may be there, the earlier one under another name.
   //   InvalidArgument  `working_directory` is not one that Begin() made, or the
   //                    name of a file in the manifest is not plain.
   //   DataLoss         a file of the manifest is missing or has another size;
@@ -70,7 +76,8 @@ class CheckpointStore {
   absl::Status Commit(const std::string& working_directory,
                       const durable::CheckpointManifest& manifest);
 
-  // Removes the working directory of a checkpoint that failed.
+  // Removes the working directory of a checkpoint that failed, if it is still
+  // there. Removes no checkpoint, also after a Commit() that failed.
   void Abandon(const std::string& working_directory);
 
   // Removes the oldest checkpoints so that at most `max_to_keep` stay (0: keeps

@@ -1,5 +1,7 @@
 #include "storage/checkpoint_store.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "storage/durable_file.h"
 #include "storage/shard_writer.h"
 #include "storage/testing/checkpoint_fixture.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
@@ -131,6 +134,94 @@ TEST_F(CheckpointStoreTest, NewestIntactDoesNotGoBackBehindAnUnknownFormat) {
 
   EXPECT_THAT(store_.NewestIntact(),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST_F(CheckpointStoreTest, ANameOfAnotherStepIsDamage) {
+  Commit(10);
+  Commit(20);
+  ASSERT_OK(Rename(store_.PathOf(20), store_.PathOf(2000)));
+
+  EXPECT_THAT(store_.ReadManifest(2000),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of step 20")));
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+}
+
+TEST_F(CheckpointStoreTest, WhatIsNoCheckpointIsPassedOverAndNotWaitedFor) {
+  Commit(10);
+  for (const int64_t step : {20, 30, 40, 50}) Commit(step);
+  std::filesystem::remove_all(store_.PathOf(20));
+  ASSERT_OK(WriteFileDurably(store_.PathOf(20), "a file"));
+  const std::string manifest = store_.PathOf(30) + "/MANIFEST";
+  std::filesystem::remove(manifest);
+  ASSERT_EQ(mkfifo(manifest.c_str(), 0600), 0);
+  std::filesystem::remove(store_.PathOf(40) + "/0.sst");
+  std::filesystem::create_directory(store_.PathOf(40) + "/0.sst");
+  std::filesystem::remove(store_.PathOf(50) + "/0.sst");
+  ASSERT_EQ(mkfifo((store_.PathOf(50) + "/0.sst").c_str(), 0600), 0);
+
+  for (const int64_t step : {20, 30, 40, 50}) {
+    EXPECT_THAT(
+        CheckpointReader::Open(store_.PathOf(step)).status(),
+        StatusIs(absl::StatusCode::kDataLoss, HasSubstr(store_.PathOf(step))));
+    EXPECT_THAT(store_.CheckComplete(step),
+                StatusIs(absl::StatusCode::kDataLoss));
+  }
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+}
+
+TEST_F(CheckpointStoreTest, WhatCantBeReadNowIsNotPassedOver) {
+  Commit(10);
+  Commit(20, 2);
+  const std::string manifest = store_.PathOf(20) + "/MANIFEST";
+  ASSERT_OK(Rename(manifest, root() + "/kept"));
+  std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
+  EXPECT_THAT(store_.NewestIntact(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr(manifest)));
+
+  ASSERT_OK(Rename(root() + "/kept", manifest));
+  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(20)));
+}
+
+TEST_F(CheckpointStoreTest, ADirectoryThatWasRemovedIsMadeAgain) {
+  Commit(10);
+  std::filesystem::remove_all(root());
+  Commit(20);
+
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(20)));
+}
+
+TEST_F(CheckpointStoreTest, ACheckpointTakesThePlaceOfAFileOfItsName) {
+  ASSERT_OK(WriteFileDurably(store_.PathOf(10), "a file"));
+  Commit(10, 3);
+
+  EXPECT_THAT(ValueAt(10), IsOkAndHolds(3));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010")));
+}
+
+TEST_F(CheckpointStoreTest, ACommitWhoseLastFsyncFailsRemovesNoCheckpoint) {
+  Commit(10, 1);
+  const Unfinished second = Write(10, 2);
+  FailFsyncOf(std::filesystem::canonical(root()));
+  const absl::Status failed = store_.Commit(second.directory, second.manifest);
+  store_.Abandon(second.directory);
+  // Whichever of the two a crash would leave: both are whole.
+  const Unfinished third = Write(10, 3);
+  EXPECT_THAT(store_.Commit(third.directory, third.manifest),
+              StatusIs(absl::StatusCode::kUnavailable));
+  store_.Abandon(third.directory);
+  EXPECT_THAT(store_.Prune(1), StatusIs(absl::StatusCode::kUnavailable));
+  FailFsyncOf("");
+
+  EXPECT_THAT(failed, StatusIs(absl::StatusCode::kUnavailable,
+                               HasSubstr("can't fsync " + root())));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010",
+                                                ".old-ckpt-000000000010")));
+  EXPECT_THAT(ValueAt(10), IsOkAndHolds(2));
+  ASSERT_OK(Rename(root() + "/.old-ckpt-000000000010", store_.PathOf(11)));
+  EXPECT_TRUE(std::filesystem::exists(store_.PathOf(11) + "/0.sst"));
+  EXPECT_TRUE(std::filesystem::exists(store_.PathOf(11) + "/MANIFEST"));
 }
 
 TEST_F(CheckpointStoreTest, ACrashBeforeTheRenameLeavesTheOlderCheckpoints) {

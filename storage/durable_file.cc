@@ -42,6 +42,27 @@ absl::StatusCode CodeOf(int code) {
   }
 }
 
+absl::StatusCode CodeOfReading(int code) {
+  switch (code) {
+    case ENOENT:
+      return absl::StatusCode::kNotFound;
+    // Nothing that a writer of ours leaves, and nothing that passes.
+    case ENOTDIR:
+    case EISDIR:
+    case ELOOP:
+    case ENXIO:
+    case ENODEV:
+    case ENAMETOOLONG:
+      return absl::StatusCode::kDataLoss;
+    default:
+      return absl::StatusCode::kUnavailable;
+  }
+}
+
+absl::Status NotRegular(absl::string_view path) {
+  return absl::DataLossError(absl::StrCat(path, ": is not a regular file"));
+}
+
 absl::Status WriteAll(const FileDescriptor& file, const std::string& path,
                       absl::string_view bytes) {
   while (!bytes.empty()) {
@@ -61,11 +82,31 @@ absl::Status FileError(int code, absl::string_view action,
                                                  ": ", std::strerror(code)));
 }
 
+absl::Status ReadError(int code, absl::string_view action,
+                       absl::string_view path) {
+  return absl::Status(
+      CodeOfReading(code),
+      absl::StrCat("can't ", action, " ", path, ": ", std::strerror(code)));
+}
+
 absl::StatusOr<FileDescriptor> FileDescriptor::Open(const std::string& path,
                                                     int flags, int mode) {
   const int descriptor = open(path.c_str(), flags | O_CLOEXEC, mode);
   if (descriptor < 0) return FileError(errno, "open", path);
   return FileDescriptor(descriptor);
+}
+
+absl::StatusOr<FileDescriptor> FileDescriptor::OpenForReading(
+    const std::string& path) {
+  // To open a pipe would wait for its writer.
+  const int opened =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (opened < 0) return ReadError(errno, "open", path);
+  FileDescriptor file(opened);
+  struct stat info;
+  if (fstat(opened, &info) != 0) return ReadError(errno, "stat", path);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path);
+  return file;
 }
 
 FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
@@ -83,7 +124,7 @@ FileDescriptor::~FileDescriptor() {
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
   ASSIGN_OR_RETURN(const FileDescriptor file,
-                   FileDescriptor::Open(path, O_RDONLY));
+                   FileDescriptor::OpenForReading(path));
   constexpr size_t kStep = 64 << 10;
   std::string contents;
   while (contents.size() <= max_bytes) {
@@ -93,7 +134,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
     const ssize_t got = read(file.get(), contents.data() + old_size, want);
     contents.resize(old_size + std::max<ssize_t>(got, 0));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError(errno, "read", path);
+    if (got < 0) return ReadError(errno, "read", path);
     if (got == 0) break;
   }
   return contents;
@@ -106,6 +147,15 @@ absl::Status WriteFileDurably(const std::string& path,
   RETURN_IF_ERROR(WriteAll(file, path, contents));
   if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
   return absl::OkStatus();
+}
+
+absl::Status ReplaceFileDurably(const std::string& path,
+                                absl::string_view contents) {
+  const std::string written = absl::StrCat(path, ".new");
+  RETURN_IF_ERROR(WriteFileDurably(written, contents));
+  RETURN_IF_ERROR(Rename(written, path));
+  const std::string parent = std::filesystem::path(path).parent_path();
+  return SyncDirectory(parent.empty() ? "." : parent);
 }
 
 absl::Status AppendDurably(const std::string& path, absl::string_view bytes) {
@@ -126,6 +176,13 @@ absl::Status SyncDirectory(const std::string& path) {
   return absl::OkStatus();
 }
 
+absl::Status MakeDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error || IsDirectory(path)) return absl::OkStatus();
+  return FileError(error.value(), "make", path);
+}
+
 absl::StatusOr<std::vector<std::string>> ListDirectory(
     const std::string& path) {
   std::error_code error;
@@ -134,6 +191,10 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
   while (!error && entry != std::filesystem::directory_iterator()) {
     names.push_back(entry->path().filename().string());
     entry.increment(error);
+  }
+  if (error && error.value() != ENOENT && error.value() != ENOTDIR) {
+    return absl::UnavailableError(
+        absl::StrCat("can't list ", path, ": ", std::strerror(error.value())));
   }
   if (error) return FileError(error.value(), "list", path);
   return names;
@@ -148,7 +209,8 @@ absl::Status RemoveTree(const std::string& path) {
 
 absl::StatusOr<uint64_t> FileSize(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0) return FileError(errno, "stat", path);
+  if (stat(path.c_str(), &info) != 0) return ReadError(errno, "stat", path);
+  if (!S_ISREG(info.st_mode)) return NotRegular(path);
   return static_cast<uint64_t>(info.st_size);
 }
 

@@ -16,6 +16,8 @@
 //   ResourceExhausted  no space, quota or file descriptors left.
 //   InvalidArgument    a file where a directory belongs, or the reverse.
 //   Unavailable        any other error of the file system.
+// Functions that read files say less, so that a caller can tell damage from
+// trouble that passes: see OpenForReading().
 namespace parasol {
 
 // Returns the error for `code`, the errno of doing `action` ("write") to
@@ -30,6 +32,12 @@ class FileDescriptor {
   // O_CLOEXEC is added.
   static absl::StatusOr<FileDescriptor> Open(const std::string& path, int flags,
                                              int mode = 0644);
+  // Opens a regular file for reading. Never waits, whatever is at `path`.
+  //   NotFound     there is no such file.
+  //   DataLoss     something else than a regular file is there: a directory, a
+  //                pipe, a device, or a file where a parent directory belongs.
+  //   Unavailable  any other error; the file may be intact.
+  static absl::StatusOr<FileDescriptor> OpenForReading(const std::string& path);
   FileDescriptor(FileDescriptor&& other) noexcept;
   FileDescriptor& operator=(FileDescriptor&& other) noexcept;
   ~FileDescriptor();
@@ -41,14 +49,25 @@ class FileDescriptor {
   int descriptor_;
 };
 
+// Returns the error for `code`, the errno of doing `action` to `path`, which
+// was to be read. Its codes are those of FileDescriptor::OpenForReading().
+absl::Status ReadError(int code, absl::string_view action,
+                       absl::string_view path);
+
 // Returns the contents of the file, but at most `max_bytes` + 1 bytes, so that
-// the caller sees that the file is too large.
+// the caller sees that the file is too large. Errors are those of
+// FileDescriptor::OpenForReading().
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
 
 // Creates or replaces the file and fsyncs it, so that its bytes survive a
 // crash. The file's name survives only after SyncDirectory().
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents);
+
+// Replaces the file at once: a reader, also after a crash, finds the old bytes
+// or the new ones. Writes them to a file beside it, "<path>.new", first.
+absl::Status ReplaceFileDurably(const std::string& path,
+                                absl::string_view contents);
 
 // Appends `bytes` to the file with one write, so that no other writer's bytes
 // come between them, and fsyncs it. Creates the file if it is missing.
@@ -57,12 +76,20 @@ absl::Status AppendDurably(const std::string& path, absl::string_view bytes);
 // Makes the names in a directory survive a crash (fsync).
 absl::Status SyncDirectory(const std::string& path);
 
+// Makes a directory with its parents; it may be there.
+absl::Status MakeDirectories(const std::string& path);
+
 // Returns the names in a directory, unsorted, without "." and "..".
+//   NotFound         there is no such directory.
+//   InvalidArgument  it is not a directory.
+//   Unavailable      any other error; the names may be intact.
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
 // Removes a directory and everything in it. Returns OK if it does not exist.
 absl::Status RemoveTree(const std::string& path);
 
+// Returns the size of a regular file. Errors are those of
+// FileDescriptor::OpenForReading().
 absl::StatusOr<uint64_t> FileSize(const std::string& path);
 bool IsDirectory(const std::string& path);
 

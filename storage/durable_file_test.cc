@@ -1,5 +1,7 @@
 #include "storage/durable_file.h"
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <filesystem>
 #include <string>
@@ -59,6 +61,42 @@ TEST_F(DurableFileTest, ErrorsNameThePathAndSayWhatToDo) {
                        "can't write /x: No space left on device"));
   EXPECT_THAT(FileError(EROFS, "write", "/x"),
               StatusIs(absl::StatusCode::kPermissionDenied));
+}
+
+TEST_F(DurableFileTest, WhatIsNoRegularFileIsDamageAndNothingToWaitFor) {
+  std::filesystem::create_directories(root_ + "/directory");
+  ASSERT_EQ(mkfifo((root_ + "/pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/zero", root_ + "/device");
+  std::filesystem::create_symlink(root_ + "/loop", root_ + "/loop");
+  ASSERT_OK(WriteFileDurably(root_ + "/file", ""));
+  for (const char* name : {"directory", "pipe", "device", "loop", "file/x"}) {
+    const std::string path = root_ + "/" + name;
+    EXPECT_THAT(ReadFile(path, 9),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+    EXPECT_THAT(FileSize(path),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  }
+}
+
+TEST_F(DurableFileTest, OtherErrorsOfReadingMayPass) {
+  // Reading a process's memory at 0 is EIO.
+  std::filesystem::create_symlink("/proc/self/mem", root_ + "/f");
+  EXPECT_THAT(ReadFile(root_ + "/f", 9),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("/f: Input/output error")));
+  for (const int code : {EIO, ESTALE, EACCES, EPERM, EINTR, EMFILE, ENFILE,
+                         ENOMEM, ETIMEDOUT, EAGAIN}) {
+    EXPECT_THAT(ReadError(code, "read", "/x"),
+                StatusIs(absl::StatusCode::kUnavailable));
+  }
+}
+
+TEST_F(DurableFileTest, AFileIsReplacedAtOnce) {
+  ASSERT_OK(ReplaceFileDurably(root_ + "/f", "first, and longer"));
+  ASSERT_OK(ReplaceFileDurably(root_ + "/f", "second"));
+
+  EXPECT_THAT(ReadFile(root_ + "/f", 100), IsOkAndHolds("second"));
+  EXPECT_THAT(ListDirectory(root_), IsOkAndHolds(UnorderedElementsAre("f")));
 }
 
 TEST_F(DurableFileTest, RemovingATreeThatIsNotThereIsFine) {

@@ -34,7 +34,7 @@ absl::string_view AsView(const rocksdb::Slice& slice) {
 absl::Status VerifyBytes(const std::string& path,
                          const durable::CheckpointFile& file) {
   ASSIGN_OR_RETURN(const FileDescriptor descriptor,
-                   FileDescriptor::Open(path, O_RDONLY));
+                   FileDescriptor::OpenForReading(path));
   posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
   uint32_t crc = 0;
@@ -42,7 +42,7 @@ absl::Status VerifyBytes(const std::string& path,
   while (true) {
     const ssize_t got = read(descriptor.get(), buffer.get(), kReadBytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return FileError(errno, "read", path);
+    if (got < 0) return ReadError(errno, "read", path);
     if (got == 0) break;
     size += got;
     crc = ExtendCrc32c(crc, absl::string_view(buffer.get(), got));

@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
@@ -119,21 +120,42 @@ absl::Status LocalTraining::Prepare() {
 }
 
 absl::Status LocalTraining::Resume() {
-  const job::CheckpointPolicy& policy = options_.job.checkpoint();
-  ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(policy.directory()));
-  ASSIGN_OR_RETURN(directory_in_use_, DirectoryLock::Share(policy.directory()));
+  DiskPatience patience({.cancelled = [this] { return stopping(); }}, clock_);
+  while (true) {
+    const absl::Status resumed = TryResume();
+    if (resumed.ok()) break;
+    RETURN_IF_ERROR(patience.Failed(resumed));
+    // A part may have been restored.
+    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model_->variables(),
+                                                          options_.job));
+  }
+  schedule_.emplace(
+      options_.job.checkpoint(),
+      run_.checkpoint ? std::optional<int64_t>(step_) : std::nullopt,
+      clock_.Now());
+  return absl::OkStatus();
+}
+
+absl::Status LocalTraining::TryResume() {
+  const std::string& directory = options_.job.checkpoint().directory();
+  if (ownership_ == nullptr) {
+    // The owner's lease is real time, whatever the training's clock.
+    ASSIGN_OR_RETURN(
+        ownership_,
+        DirectoryOwnership::Take({.directory = directory,
+                                  .job_name = options_.job.name(),
+                                  .cancelled = [this] { return stopping(); }},
+                                 Clock::Real()));
+  }
+  ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
   ASSIGN_OR_RETURN(run_,
                    ResumeRun(*store_, options_.job, parameters_->contents()));
-  std::optional<int64_t> newest;
-  if (run_.checkpoint) {
-    step_ = run_.checkpoint->global_step();
-    newest = step_;
-    const std::string path = store_->PathOf(step_);
-    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                     CheckpointReader::Open(path));
-    RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << path;
-  }
-  schedule_.emplace(policy, newest, clock_.Now());
+  if (!run_.checkpoint) return absl::OkStatus();
+  step_ = run_.checkpoint->global_step();
+  const std::string path = store_->PathOf(step_);
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(path));
+  RETURN_IF_ERROR(parameters_->Restore(*checkpoint)) << path;
   return absl::OkStatus();
 }
 
@@ -152,9 +174,12 @@ absl::Status LocalTraining::Train() {
     RETURN_IF_ERROR(WriteNeededCheckpoint(/*final=*/false));
   }
   while (step_ < end && !stopping()) {
-    // The last attempt's failure is no reason to end: it was logged.
-    if (schedule_->IsDue(step_, clock_.Now())) {
-      TryCheckpoint(/*final=*/false).IgnoreError();
+    // The last attempt's failure is no reason to end: it was logged. A new
+    // owner is.
+    if (schedule_->IsDue(step_, clock_.Now()) &&
+        !TryCheckpoint(/*final=*/false).ok()) {
+      const absl::Status owner = ownership_->Check();
+      if (absl::IsFailedPrecondition(owner)) return owner;
     }
     RETURN_IF_ERROR(TrainUntilDue(end));
   }
@@ -205,9 +230,9 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
     ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
     return absl::OkStatus();
   };
-  const absl::Status status =
-      StoreCheckpoint(*store_, std::move(manifest),
-                      options_.job.checkpoint().max_to_keep(), save);
+  const absl::Status status = StoreCheckpoint(
+      *store_, std::move(manifest), options_.job.checkpoint().max_to_keep(),
+      save, [this] { return ownership_->Check(); });
   if (status.ok()) {
     LOG(INFO) << "checkpoint " << store_->PathOf(step_);
     schedule_->Written(step_, clock_.Now());
@@ -227,6 +252,8 @@ absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
         schedule_->failures() + 1 >= CheckpointSchedule::kMaxFailures;
     const absl::Status status = TryCheckpoint(final);
     if (status.ok()) return status;
+    const absl::Status owner = ownership_->Check();
+    if (absl::IsFailedPrecondition(owner)) return owner;
     if (is_last_attempt) {
       return absl::FailedPreconditionError(
           absl::StrCat("no checkpoint of step ", step_,

@@ -22,7 +22,7 @@
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
-#include "storage/directory_lock.h"
+#include "storage/directory_ownership.h"
 #include "worker/local_parameters.h"
 #include "worker/worker_metrics.h"
 
@@ -51,7 +51,10 @@ class LocalTraining {
   //   Cancelled           Stop() was called; a checkpoint of the last step is
   //                       written.
   //   FailedPrecondition  the first or the last checkpoint could not be written
-  //                       in CheckpointSchedule::kMaxFailures attempts.
+  //                       in CheckpointSchedule::kMaxFailures attempts, or the
+  //                       checkpoint directory has another owner now.
+  //   InvalidArgument     another process owns the directory; the message names
+  //                       it.
   //   any other           as in a cluster.
   absl::Status Run();
 
@@ -62,6 +65,8 @@ class LocalTraining {
  private:
   absl::Status Prepare();
   absl::Status Resume();
+  // Makes one attempt at Resume().
+  absl::Status TryResume();
   absl::Status Train();
   // Trains until a checkpoint is due, the job's last step `end`, or Stop().
   absl::Status TrainUntilDue(int64_t end);
@@ -88,7 +93,7 @@ class LocalTraining {
   std::unique_ptr<LocalParameters> parameters_;
   // Set by Resume().
   std::optional<CheckpointStore> store_;
-  std::optional<DirectoryLock> directory_in_use_;
+  std::unique_ptr<DirectoryOwnership> ownership_;
   ResumedRun run_;
   std::optional<CheckpointSchedule> schedule_;
 };

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -20,6 +21,7 @@
 #include "ml/model/graph.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
@@ -133,9 +135,13 @@ class LocalTrainingTest : public testing::Test {
     return *store_.ReadManifest(step);
   }
 
-  // Nothing can be written as the checkpoint of `step`: a file has its name.
+  ~LocalTrainingTest() override { FailFsyncOf(""); }
+
+  // The checkpoint of `step` can't be written until FailFsyncOf("").
   void BlockCheckpoint(int64_t step) const {
-    std::ofstream(store_.PathOf(step)) << "in the way";
+    FailFsyncOf(absl::StrFormat("%s/.tmp-ckpt-%012d-*",
+                                fs::canonical(store_.directory()).string(),
+                                step));
   }
 
   const std::string root_;
@@ -244,7 +250,6 @@ TEST_F(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
     BlockCheckpoint(500);
   };
   ASSERT_OK(Train(clock));
-  fs::remove(store_.PathOf(500));
   EXPECT_THAT(Steps(), ElementsAre(0, AllOf(Ge(501), Lt(600)), 1000));
   EXPECT_EQ(clock.waits, 0);
 }
@@ -252,7 +257,7 @@ TEST_F(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
 TEST_F(LocalTrainingTest, TheLastCheckpointIsTriedUntilItCanBeWritten) {
   PassingClock clock;
   clock.on_wait = [this, &clock] {
-    if (clock.waits == 3) fs::remove(store_.PathOf(20));
+    if (clock.waits == 3) FailFsyncOf("");
   };
   clock.on_now = [this, blocked = false]() mutable {
     if (blocked || !fs::exists(store_.PathOf(0))) return;
@@ -275,6 +280,21 @@ TEST_F(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("no checkpoint of step 0 could be written")));
   EXPECT_EQ(clock.waits, CheckpointSchedule::kMaxFailures - 1);
+}
+
+TEST_F(LocalTrainingTest, ACheckpointThatCantBeReadNowIsAwaited) {
+  ASSERT_OK(Train());
+  job_.mutable_end()->set_steps(30);
+  const std::string manifest = store_.PathOf(20) + "/MANIFEST";
+  const std::string kept = root_ + "/kept";
+  fs::rename(manifest, kept);
+  fs::create_symlink("/proc/self/mem", manifest);  // reading it is EIO
+  PassingClock clock;
+  clock.on_wait = [&] {
+    if (clock.waits == 3) fs::rename(kept, manifest);
+  };
+  ASSERT_OK(Train(clock));
+  EXPECT_THAT(Steps(), ElementsAre(0, 10, 20, 30));
 }
 
 TEST_F(LocalTrainingTest, AMissingEvalFileIsFoundBeforeTheFirstStep) {

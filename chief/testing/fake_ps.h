@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_TESTING_FAKE_PS_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -48,6 +49,16 @@ class FakePs {
     absl::MutexLock lock(&mu_);
     damaged_.insert(checkpoint);
   }
+  // Makes every later load from `checkpoint` end with NotFound.
+  void Miss(const std::string& checkpoint) {
+    absl::MutexLock lock(&mu_);
+    missed_.insert(checkpoint);
+  }
+  // The same; each such load removes the checkpoint.
+  void Vanish(const std::string& checkpoint) {
+    absl::MutexLock lock(&mu_);
+    vanishing_.insert(checkpoint);
+  }
   // Sets the numbers of updates with which it answers when a cut is chosen.
   void SetUpdates(int64_t min, int64_t max) {
     absl::MutexLock lock(&mu_);
@@ -73,6 +84,14 @@ class FakePs {
       if (ps_.damaged_.contains(request.checkpoint())) {
         return absl::DataLossError(
             absl::StrCat(request.checkpoint(), " is damaged"));
+      }
+      if (ps_.vanishing_.contains(request.checkpoint())) {
+        std::filesystem::remove_all(request.checkpoint());
+        return absl::NotFoundError(request.checkpoint());
+      }
+      if (ps_.missed_.contains(request.checkpoint())) {
+        return absl::NotFoundError(
+            absl::StrCat(request.checkpoint(), " is not here"));
       }
       return wire::LoadResponse();
     }
@@ -128,6 +147,8 @@ class FakePs {
   absl::Status snapshot_status_ ABSL_GUARDED_BY(mu_);
   wire::PrepareSnapshotResponse updates_ ABSL_GUARDED_BY(mu_);
   std::set<std::string> damaged_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> missed_ ABSL_GUARDED_BY(mu_);
+  std::set<std::string> vanishing_ ABSL_GUARDED_BY(mu_);
   bool hangs_ ABSL_GUARDED_BY(mu_) = false;
   int cancels_ ABSL_GUARDED_BY(mu_) = 0;
 };

@@ -14,14 +14,21 @@ namespace parasol {
 using WriteShardFiles = absl::FunctionRef<absl::Status(
     const std::string& directory, durable::CheckpointManifest& manifest)>;
 
+// Checks that this process is still the directory's owner, as
+// DirectoryOwnership::Check() does.
+using CheckOwner = absl::FunctionRef<absl::Status()>;
+
 // Writes one checkpoint: begins it, has `write_files` write its files, commits
 // it with `manifest`, which lacks only the files, and prunes the store to
-// `max_to_keep`. A failure to prune is logged: the checkpoint is there. Leaves
-// nothing of a checkpoint that failed. Errors are those of `write_files`,
-// CheckpointStore::Begin() and Commit().
+// `max_to_keep`. Calls `check_owner` before each of these changes. A failure to
+// prune is logged: the checkpoint is there. Leaves nothing of a checkpoint that
+// failed, unless the owner is another one now: then touches nothing more.
+// Errors are those of `check_owner`, `write_files`, CheckpointStore::Begin()
+// and Commit().
 absl::Status StoreCheckpoint(CheckpointStore& store,
                              durable::CheckpointManifest manifest,
-                             int max_to_keep, WriteShardFiles write_files);
+                             int max_to_keep, WriteShardFiles write_files,
+                             CheckOwner check_owner);
 
 }  // namespace parasol
 

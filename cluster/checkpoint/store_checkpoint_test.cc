@@ -1,5 +1,6 @@
 #include "cluster/checkpoint/store_checkpoint.h"
 
+#include <climits>
 #include <filesystem>
 
 #include "base/status_matchers.h"
@@ -23,8 +24,15 @@ class StoreCheckpointTest : public testing::Test {
                      WriteShardFiles write_files) {
     durable::CheckpointManifest manifest;
     manifest.set_global_step(step);
-    return StoreCheckpoint(store, manifest, /*max_to_keep=*/2, write_files);
+    return StoreCheckpoint(
+        store, manifest, /*max_to_keep=*/2, write_files,
+        [this] { return ++checks_ < lost_at_ ? absl::OkStatus() : lost_; });
   }
+
+  // The check, counted from 1, from which on the directory has another owner.
+  int lost_at_ = INT_MAX;
+  absl::Status lost_ = absl::FailedPreconditionError("another owner");
+  int checks_ = 0;
 
   const std::string directory_ = testing::TempDir() + "/store_checkpoint_test";
 };
@@ -49,6 +57,48 @@ TEST_F(StoreCheckpointTest, NothingIsLeftOfOneThatFailed) {
               return absl::ResourceExhaustedError("disk full");
             }),
       StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(StoreCheckpointTest, OneThatIsNoLongerTheOwnerTouchesNothing) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  for (const int64_t step : {1, 2}) ASSERT_OK(Write(store, step, NoFiles));
+
+  lost_at_ = 1;
+  checks_ = 0;
+  EXPECT_THAT(Write(store, 3, NoFiles),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(1, 2)));
+
+  // Lost while the shards write: what they wrote is not removed either.
+  lost_at_ = 2;
+  checks_ = 0;
+  std::string written;
+  EXPECT_THAT(
+      Write(store, 3,
+            [&](const std::string& directory, durable::CheckpointManifest&) {
+              written = directory;
+              return absl::UnavailableError("a ps is lost");
+            }),
+      StatusIs(absl::StatusCode::kFailedPrecondition, "another owner"));
+  EXPECT_TRUE(std::filesystem::exists(written));
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(1, 2)));
+
+  // Lost behind the commit: nothing is pruned.
+  lost_at_ = 3;
+  checks_ = 0;
+  ASSERT_OK(Write(store, 3, NoFiles));
+  EXPECT_THAT(store.ListSteps(), IsOkAndHolds(ElementsAre(1, 2, 3)));
+}
+
+TEST_F(StoreCheckpointTest, AnOwnerThatCantBeCheckedNowCommitsNothing) {
+  ASSERT_OK_AND_ASSIGN(CheckpointStore store,
+                       CheckpointStore::OpenForWriting(directory_));
+  lost_at_ = 2;
+  lost_ = absl::UnavailableError("can't read CHIEF: Stale");
+  EXPECT_THAT(Write(store, 3, NoFiles),
+              StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
 }
 

@@ -1,0 +1,57 @@
+#include "chief/chief_gate.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace parasol {
+
+void ChiefGate::Open(ChiefServer& server) {
+  absl::MutexLock lock(&mu_);
+  server_ = &server;
+  trouble_.clear();
+}
+
+void ChiefGate::Close() {
+  absl::MutexLock lock(&mu_);
+  server_ = nullptr;
+  auto is_empty = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return calls_ == 0;
+  };
+  mu_.Await(absl::Condition(&is_empty));
+}
+
+void ChiefGate::SetTrouble(absl::string_view trouble) {
+  absl::MutexLock lock(&mu_);
+  trouble_ = std::string(trouble);
+}
+
+absl::StatusOr<wire::JobStatus> ChiefGate::GetStatus(
+    const wire::GetStatusRequest& request) {
+  absl::StatusOr<wire::JobStatus> status =
+      Call(&ChiefServer::GetStatus, request);
+  if (status.ok()) return status;
+  wire::JobStatus waiting;
+  waiting.set_phase(wire::WAITING_FOR_PS);
+  absl::MutexLock lock(&mu_);
+  waiting.set_trouble(trouble_);
+  return waiting;
+}
+
+ChiefServer* ChiefGate::Enter() {
+  absl::MutexLock lock(&mu_);
+  if (server_ != nullptr) ++calls_;
+  return server_;
+}
+
+void ChiefGate::Leave() {
+  absl::MutexLock lock(&mu_);
+  --calls_;
+}
+
+absl::Status ChiefGate::NotOpenError() const {
+  absl::MutexLock lock(&mu_);
+  return absl::UnavailableError(
+      absl::StrCat("the chief looks for the checkpoint to go on from",
+                   trouble_.empty() ? "" : ": ", trouble_));
+}
+
+}  // namespace parasol

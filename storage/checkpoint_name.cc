@@ -1,0 +1,44 @@
+#include "storage/checkpoint_name.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kPrefix = "ckpt-";
+constexpr size_t kStepDigits = 12;
+
+}  // namespace
+
+std::string StepDigits(int64_t step) {
+  return absl::StrFormat("%0*d", static_cast<int>(kStepDigits), step);
+}
+
+std::string CheckpointName(int64_t step) {
+  return absl::StrCat(kPrefix, StepDigits(step));
+}
+
+std::optional<int64_t> StepOfName(absl::string_view name) {
+  int64_t step = 0;
+  if (!absl::ConsumePrefix(&name, kPrefix) || name.size() < kStepDigits ||
+      !absl::SimpleAtoi(name, &step) || step < 0 || StepDigits(step) != name) {
+    return std::nullopt;
+  }
+  return step;
+}
+
+absl::Status CheckStepOfName(absl::string_view directory, int64_t global_step) {
+  const absl::string_view name =
+      absl::StripSuffix(directory, "/")
+          .substr(absl::StripSuffix(directory, "/").rfind('/') + 1);
+  const std::optional<int64_t> step = StepOfName(name);
+  if (!step || *step == global_step) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(
+      directory, ": its manifest is of step ", global_step,
+      ", not of the step that its name says; was it renamed or copied?"));
+}
+
+}  // namespace parasol

@@ -1,0 +1,36 @@
+#include "storage/checkpoint_name.h"
+
+#include <optional>
+
+#include "base/status_matchers.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+TEST(CheckpointNameTest, AStepAndItsNameAreOneToOne) {
+  for (const int64_t step : {int64_t{0}, int64_t{1200}, INT64_MAX}) {
+    EXPECT_EQ(StepOfName(CheckpointName(step)), step);
+  }
+  EXPECT_EQ(CheckpointName(1200), "ckpt-000000001200");
+  for (const char* name :
+       {"ckpt-1200", "ckpt-00000000000x", "ckpt-0000000001200",
+        "ckpt--00000000012", "checkpoint", ""}) {
+    EXPECT_EQ(StepOfName(name), std::nullopt) << name;
+  }
+}
+
+TEST(CheckpointNameTest, ADirectoryOfAnotherStepIsDamage) {
+  EXPECT_OK(CheckStepOfName("/c/ckpt-000000000010", 10));
+  EXPECT_OK(CheckStepOfName("/c/.tmp-ckpt-000000000010-0", 11));
+  EXPECT_OK(CheckStepOfName("other", 11));
+  for (const char* directory :
+       {"/c/ckpt-000000000010", "/c/ckpt-000000000010/", "ckpt-000000000010"}) {
+    EXPECT_THAT(CheckStepOfName(directory, 11),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         testing::HasSubstr("of step 11")));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

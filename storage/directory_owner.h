@@ -1,0 +1,44 @@
+#ifndef PARASOL_STORAGE_DIRECTORY_OWNER_H_
+#define PARASOL_STORAGE_DIRECTORY_OWNER_H_
+
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/checkpoint.pb.h"
+#include "storage/owner_watch.h"
+
+// The file CHIEF of a checkpoint directory, which names its owner;
+// storage/FORMAT.md describes it.
+namespace parasol {
+
+// Returns what the file says, without the lock. A file that is damaged has a
+// stamp but no owner.
+//   Unavailable  the file can't be read now.
+absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory);
+
+// Replaces the file, durably.
+absl::Status WriteOwner(const std::string& directory,
+                        const durable::DirectoryOwner& owner);
+
+// Renews the owner's lease: changes the file's stamp if it still names `owner`.
+//   NotFound  there is no file, or it names another one.
+absl::Status TouchOwner(const std::string& directory,
+                        const durable::DirectoryOwner& owner);
+
+// Returns the record of this process as the owner after that of `sight`. Its
+// epoch is one larger. Without an owner before it, it is the time in seconds
+// since the year 2026, so that epochs grow even if the file is lost; they stay
+// below 2^30 for 30 years.
+durable::DirectoryOwner NextOwner(const OwnerSight& sight,
+                                  const std::string& job_name, absl::Time now);
+
+// Returns a text for messages: "process 17 on node-a, job mnist, since
+// 2026-11-22T06:00:00Z".
+std::string Describe(const std::optional<durable::DirectoryOwner>& owner);
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_DIRECTORY_OWNER_H_

@@ -1,0 +1,256 @@
+#include "storage/directory_ownership.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "storage/directory_owner.h"
+#include "storage/owner_watch.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kPoll = absl::Milliseconds(100);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+std::string LockPath(const std::string& directory) {
+  return absl::StrCat(directory, "/CHIEF.lock");
+}
+
+struct LockAttempt {
+  OwnerLock state = OwnerLock::kUnsupported;
+  std::optional<FileDescriptor> file;  // if it is held
+};
+
+absl::StatusOr<LockAttempt> TryLock(const std::string& directory) {
+  const std::string path = LockPath(directory);
+  ASSIGN_OR_RETURN(
+      FileDescriptor file,
+      FileDescriptor::Open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY));
+  LockAttempt attempt;
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) attempt.state = OwnerLock::kBusy;
+    return attempt;
+  }
+  // One who takes the directory from an owner that stands still makes a new
+  // file: see RemoveLock().
+  struct stat held, named;
+  if (fstat(file.get(), &held) != 0 || stat(path.c_str(), &named) != 0 ||
+      held.st_ino != named.st_ino || held.st_dev != named.st_dev) {
+    attempt.state = OwnerLock::kBusy;
+    return attempt;
+  }
+  attempt.state = OwnerLock::kHeld;
+  attempt.file = std::move(file);
+  return attempt;
+}
+
+// The owner that stands still keeps its lock, on a file without a name.
+absl::Status RemoveLock(const std::string& directory) {
+  const std::string path = LockPath(directory);
+  if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
+  return FileError(errno, "remove", path);
+}
+
+bool IsSame(const durable::DirectoryOwner& a,
+            const durable::DirectoryOwner& b) {
+  return a.chief_epoch() == b.chief_epoch() && a.host() == b.host() &&
+         a.process_id() == b.process_id() &&
+         a.taken_unix_micros() == b.taken_unix_micros();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DirectoryOwnership>> DirectoryOwnership::Take(
+    Options options, Clock& clock) {
+  std::unique_ptr<DirectoryOwnership> ownership(
+      new DirectoryOwnership(std::move(options), clock));
+  RETURN_IF_ERROR(ownership->TakeNow())
+      << "checkpoint directory " << ownership->options_.directory;
+  ownership->is_taken_ = true;
+  ownership->thread_ =
+      std::thread([ownership = ownership.get()] { ownership->Run(); });
+  return ownership;
+}
+
+DirectoryOwnership::DirectoryOwnership(Options options, Clock& clock)
+    : options_(std::move(options)), clock_(clock) {}
+
+DirectoryOwnership::~DirectoryOwnership() {
+  StopRenewal();
+  if (is_taken_) Release();
+}
+
+void DirectoryOwnership::StopRenewal() {
+  {
+    absl::MutexLock lock(&mu_);
+    ending_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+absl::Status DirectoryOwnership::TakeNow() {
+  const std::string& directory = options_.directory;
+  RETURN_IF_ERROR(MakeDirectories(directory));
+  absl::MutexLock disk(&disk_mu_);
+  ASSIGN_OR_RETURN(in_use_, DirectoryLock::Share(directory));
+  ASSIGN_OR_RETURN(const OwnerSight sight, AwaitTurn());
+  record_ = NextOwner(sight, options_.job_name, clock_.Now());
+  chief_epoch_ = record_.chief_epoch();
+  ps_at_start_.assign(record_.ps().begin(), record_.ps().end());
+  RETURN_IF_ERROR(WriteOwner(directory, record_));
+  if (sight.owner && !sight.owner->released()) {
+    LOG(INFO) << "taking checkpoint directory " << directory << " from "
+              << Describe(sight.owner) << ", which has ended";
+  }
+  // Another one may have taken it in the same moment.
+  return CheckNow();
+}
+
+absl::StatusOr<OwnerSight> DirectoryOwnership::AwaitTurn() {
+  const std::string& directory = options_.directory;
+  OwnerWatch watch(ThisMachine(), options_.lease);
+  absl::Time next_log = absl::InfinitePast();
+  while (true) {
+    ASSIGN_OR_RETURN(LockAttempt attempt, TryLock(directory));
+    ASSIGN_OR_RETURN(OwnerSight sight, LookAtOwner(directory));
+    sight.lock = attempt.state;
+    const absl::Time now = clock_.Now();
+    const OwnerWatch::Verdict verdict = watch.Look(sight, now);
+    if (verdict == OwnerWatch::Verdict::kRefuse) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("it belongs to ", Describe(sight.owner),
+                       ", which is alive: end that, or use another directory"));
+    }
+    if (verdict == OwnerWatch::Verdict::kTake) {
+      lock_ = std::move(attempt.file);
+      if (attempt.state != OwnerLock::kBusy) return sight;
+      RETURN_IF_ERROR(RemoveLock(directory));
+      continue;
+    }
+    const std::string wait = absl::StrCat(
+        "checkpoint directory ", directory, " belongs to ",
+        Describe(sight.owner), ": waiting up to ",
+        absl::FormatDuration(absl::Ceil(watch.end() - now, absl::Seconds(1))),
+        " for a sign of life before it is taken");
+    if (options_.cancelled()) {
+      return absl::CancelledError(absl::StrCat("stopped: ", wait));
+    }
+    options_.on_wait(wait);
+    if (now >= next_log) LOG(WARNING) << wait;
+    if (now >= next_log) next_log = now + kLogInterval;
+    absl::Mutex mu;
+    bool never = false;
+    absl::MutexLock lock(&mu);
+    clock_.AwaitWithTimeout(mu, absl::Condition(&never), kPoll);
+  }
+}
+
+absl::Status DirectoryOwnership::Check() {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!lost_.ok()) return lost_;
+  }
+  absl::MutexLock disk(&disk_mu_);
+  return CheckNow();
+}
+
+absl::Status DirectoryOwnership::CheckNow() {
+  ASSIGN_OR_RETURN(const OwnerSight sight, LookAtOwner(options_.directory));
+  if (sight.owner && IsSame(*sight.owner, record_)) return absl::OkStatus();
+  if (sight.owner) return Lost(*sight.owner);
+  // Removed, perhaps with the directory: who makes that again comes back here.
+  if (!IsDirectory(options_.directory)) return absl::OkStatus();
+  LOG(WARNING)
+      << "the file CHIEF in " << options_.directory
+      << " was removed or damaged while it was in use: writing it again";
+  ASSIGN_OR_RETURN(in_use_, DirectoryLock::Share(options_.directory));
+  lock_.reset();
+  ASSIGN_OR_RETURN(LockAttempt attempt, TryLock(options_.directory));
+  if (attempt.state == OwnerLock::kBusy) {
+    return absl::UnavailableError(absl::StrCat(
+        options_.directory, ": another process is taking this directory"));
+  }
+  lock_ = std::move(attempt.file);
+  return WriteOwner(options_.directory, record_);
+}
+
+absl::Status DirectoryOwnership::Lost(const durable::DirectoryOwner& now) {
+  absl::MutexLock lock(&mu_);
+  if (lost_.ok()) {
+    lost_ = absl::FailedPreconditionError(absl::StrCat(
+        "checkpoint directory ", options_.directory, " belongs to ",
+        Describe(now), " now, not to this process of epoch ", chief_epoch_,
+        ", which stood still or was cut off; it ends and touches nothing "
+        "more"));
+  }
+  return lost_;
+}
+
+absl::Status DirectoryOwnership::Record(
+    const std::string& run_id, const std::vector<durable::PlaceEpoch>& ps) {
+  RETURN_IF_ERROR(Check());
+  absl::MutexLock disk(&disk_mu_);
+  record_.set_run_id(run_id);
+  record_.mutable_ps()->Assign(ps.begin(), ps.end());
+  return WriteOwner(options_.directory, record_);
+}
+
+void DirectoryOwnership::OnLost(std::function<void(absl::Status)> callback) {
+  absl::MutexLock lock(&mu_);
+  on_lost_ = std::move(callback);
+}
+
+void DirectoryOwnership::Run() {
+  auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return ending_ || (!lost_.ok() && on_lost_ != nullptr);
+  };
+  while (true) {
+    std::function<void(absl::Status)> on_lost;
+    absl::Status lost;
+    {
+      absl::MutexLock lock(&mu_);
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news),
+                              options_.lease / 5);
+      if (ending_) return;
+      lost = lost_;
+      if (!lost.ok()) on_lost = std::exchange(on_lost_, nullptr);
+    }
+    if (on_lost) on_lost(lost);
+    if (lost.ok()) Renew();
+  }
+}
+
+void DirectoryOwnership::Renew() {
+  absl::Status renewed = Check();
+  if (absl::IsFailedPrecondition(renewed)) return;
+  if (renewed.ok()) {
+    absl::MutexLock disk(&disk_mu_);
+    renewed = TouchOwner(options_.directory, record_);
+  }
+  if (renewed.ok() || absl::IsNotFound(renewed)) return;
+  LOG_EVERY(WARNING, kLogInterval)
+      << "can't renew the lease of checkpoint directory " << options_.directory
+      << ": " << renewed.message();
+}
+
+void DirectoryOwnership::Release() {
+  const absl::Status status = Check();
+  absl::MutexLock disk(&disk_mu_);
+  if (status.ok() && IsDirectory(options_.directory)) {
+    record_.set_released(true);
+    const absl::Status written = WriteOwner(options_.directory, record_);
+    if (!written.ok()) LOG(WARNING) << written.message();
+  }
+  lock_.reset();
+}
+
+}  // namespace parasol

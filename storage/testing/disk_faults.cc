@@ -1,0 +1,92 @@
+#include "storage/testing/disk_faults.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+
+namespace parasol {
+namespace {
+
+struct Faults {
+  absl::Mutex mu;
+  std::string fsync_path ABSL_GUARDED_BY(mu);
+  std::string read_path ABSL_GUARDED_BY(mu);
+  int read_code ABSL_GUARDED_BY(mu) = 0;
+};
+
+Faults& TheFaults() {
+  static auto* const faults = new Faults;
+  return *faults;
+}
+
+bool IsOpenAt(int descriptor, const std::string& path) {
+  char target[PATH_MAX];
+  const ssize_t size =
+      readlink(absl::StrCat("/proc/self/fd/", descriptor).c_str(), target,
+               sizeof(target));
+  if (size <= 0) return false;
+  const absl::string_view open(target, size);
+  if (absl::EndsWith(path, "*")) {
+    return absl::StartsWith(open, absl::StripSuffix(path, "*"));
+  }
+  return open == path;
+}
+
+}  // namespace
+
+void FailFsyncOf(const std::string& path) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  faults.fsync_path = path;
+}
+
+void FailReadsOf(const std::string& path, int code) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  faults.read_path = path;
+  faults.read_code = code;
+}
+
+// The errno with which a call on the descriptor fails; 0 if it does not.
+int FsyncFault(int descriptor) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  return !faults.fsync_path.empty() && IsOpenAt(descriptor, faults.fsync_path)
+             ? EIO
+             : 0;
+}
+
+int ReadFault(int descriptor) {
+  Faults& faults = TheFaults();
+  absl::MutexLock lock(&faults.mu);
+  return !faults.read_path.empty() && IsOpenAt(descriptor, faults.read_path)
+             ? faults.read_code
+             : 0;
+}
+
+}  // namespace parasol
+
+// In place of the C library's.
+extern "C" int fsync(int descriptor) {
+  const int fault = parasol::FsyncFault(descriptor);
+  if (fault == 0) return static_cast<int>(syscall(SYS_fsync, descriptor));
+  errno = fault;
+  return -1;
+}
+
+extern "C" ssize_t pread(int descriptor, void* out, size_t count,
+                         off_t offset) {
+  const int fault = parasol::ReadFault(descriptor);
+  if (fault == 0) return syscall(SYS_pread64, descriptor, out, count, offset);
+  errno = fault;
+  return -1;
+}
