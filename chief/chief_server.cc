@@ -253,7 +253,10 @@ void ChiefServer::Tick(StatusLog& log) {
     }
     // Nothing is kept of a job that failed; a snapshot may await a step that
     // does not come any more.
-    if (status.phase() == wire::FAILED) executor_->CancelAllCalls();
+    if (status.phase() == wire::FAILED ||
+        coordinator_.IsCheckpointObsolete(now)) {
+      executor_->CancelAllCalls();
+    }
     if (outcome_) waits_ended_ = true;
     Changed();
   }

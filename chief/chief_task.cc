@@ -141,6 +141,7 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   coordinator.lease = options.lease;
   coordinator.ps_timeout = options.ps_timeout;
   coordinator.worker_timeout = options.worker_timeout;
+  coordinator.checkpoint_timeout = options.checkpoint_timeout;
   coordinator.finish_timeout = options.finish_timeout;
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options.variables, options.job));

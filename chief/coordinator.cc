@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "chief/replica_plan.h"
-#include "chief/step_ledger.h"
+#include "chief/absences.h"
+#include "chief/checkpoint_failure.h"
+#include "chief/new_step_plan.h"
 
 namespace parasol {
 namespace {
@@ -16,8 +16,6 @@ namespace {
 constexpr absl::Duration kLoadRetry = absl::Seconds(1);
 // What finish_timeout shrinks to when the chief itself is told to go.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
-// Names in one message or log line.
-constexpr size_t kMaxNamed = 16;
 
 std::vector<TaskId> Places(const std::map<TaskId, std::string>& tasks) {
   std::vector<TaskId> places;
@@ -30,36 +28,6 @@ int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
   const auto first = tasks.lower_bound(TaskId{task.role(), 0});
   return static_cast<int>(
       std::distance(first, tasks.lower_bound(TaskId::Of(task))));
-}
-
-std::unique_ptr<StepPlan> PlanOf(const Coordinator::Options& options,
-                                 absl::Time now) {
-  const auto& resumed = options.resumed;
-  const job::ParameterServerStrategy& strategy = options.job.parameter_server();
-  if (strategy.has_synchronous()) {
-    return std::make_unique<ReplicaPlan>(
-        strategy.synchronous().total_replicas(), absl::ToUnixMicros(now),
-        resumed ? std::optional<int64_t>(resumed->global_step())
-                : std::nullopt);
-  }
-  std::optional<int64_t> bound;
-  if (strategy.has_bounded_staleness()) {
-    bound = strategy.bounded_staleness().bound();
-  }
-  return resumed ? std::make_unique<StepLedger>(*resumed, bound)
-                 : std::make_unique<StepLedger>(bound);
-}
-
-std::string NamesOf(const std::vector<TaskId>& tasks) {
-  std::vector<std::string> names;
-  for (const TaskId& task : tasks) {
-    if (names.size() == kMaxNamed) {
-      names.push_back(absl::StrCat(tasks.size() - kMaxNamed, " more"));
-      break;
-    }
-    names.push_back(task.ToString());
-  }
-  return absl::StrJoin(names, ", ");
 }
 
 // A load that failed like this will fail again.
@@ -75,7 +43,7 @@ Coordinator::Coordinator(Options options, absl::Time now)
     : options_(std::move(options)),
       membership_(Places(options_.tasks), options_.lease, now),
       board_(options_.shards, absl::ToUnixMicros(now)),
-      plan_(PlanOf(options_, now)),
+      plan_(NewStepPlan(options_.job, options_.resumed, now)),
       end_(options_.job),
       schedule_(options_.job.checkpoint(),
                 options_.resumed
@@ -122,8 +90,15 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   response.set_phase(phase_);
   response.set_placement_version(board_.version());
   response.set_failure(failure_);
+  response.set_trouble(trouble_);
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
+  }
+  if (request.leaving() && request.task().role() == "ps") {
+    const uint64_t incarnation = request.task().incarnation();
+    leaving_.Ask(incarnation);
+    response.set_may_leave(leaving_.MayLeave(incarnation) || HasEnded() ||
+                           gave_up_ || stopped_);
   }
   return response;
 }
@@ -142,6 +117,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   if (end_.step()) plan_->SetEnd(*end_.step());
   const uint64_t incarnation = request.task().incarnation();
   plan_->Report(incarnation, request.completed_steps());
+  claimed_at_[incarnation] = request.completed_steps();
   Advance(now);
   wire::ClaimStepsResponse response;
   response.set_phase(phase_);
@@ -210,6 +186,7 @@ wire::JobStatus Coordinator::Status() const {
     status.add_missing_task(std::move(task));
   }
   status.set_failure(failure_);
+  status.set_trouble(trouble_);
   status.set_placement_skew(board_.Skew());
   for (std::string& task : AwaitedTasks()) {
     status.add_awaited_task(std::move(task));
@@ -236,15 +213,24 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
     lost.push_back(task.id);
   }
   Advance(now);
-  CheckAbsences(now);
+  if (!HasEnded() && !gave_up_) {
+    const absl::Status absences = CheckAbsences(
+        membership_, phase_, phase_since_,
+        {.ps = options_.ps_timeout, .workers = options_.worker_timeout}, now);
+    if (!absences.ok()) gave_up_ = absences;
+  }
   return lost;
 }
 
 void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
                          absl::Time now) {
-  if (id.role == "ps") board_.Lost(id.index);
+  if (id.role == "ps") {
+    board_.Lost(id.index);
+    leaving_.Forget(incarnation);
+  }
   if (id.role != "worker") return;
   plan_->Release(incarnation);
+  claimed_at_.erase(incarnation);
   reports_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
@@ -270,8 +256,9 @@ void Coordinator::Advance(absl::Time now) {
   }
   if (phase_ == wire::TRAINING && plan_->IsComplete()) {
     Enter(wire::FINISHING, now);
-    // A disk that was full while training has its tries at the end anew.
+    // A disk that was full while training has its time at the end anew.
     schedule_.StartOver();
+    trouble_.clear();
   }
 }
 
@@ -280,9 +267,11 @@ void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {
   phase_since_ = now;
 }
 
-void Coordinator::Fail(std::string failure, absl::Time now) {
+void Coordinator::Fail(std::string failure, absl::Time now,
+                       absl::StatusCode code) {
   if (HasEnded()) return;
   failure_ = std::move(failure);
+  failure_code_ = code;
   Enter(wire::FAILED, now);
 }
 
@@ -290,44 +279,12 @@ bool Coordinator::HasEnded() const {
   return phase_ == wire::COMPLETE || phase_ == wire::FAILED;
 }
 
-void Coordinator::CheckAbsences(absl::Time now) {
-  if (HasEnded() || gave_up_) return;
-  std::vector<TaskId> overdue;
-  for (const TaskId& ps : membership_.Absent("ps")) {
-    const Membership::Member& member = membership_.members().at(ps);
-    if (now - member.absent_since >= options_.ps_timeout) {
-      overdue.push_back(ps);
-    }
-  }
-  if (!overdue.empty()) {
-    gave_up_ = absl::UnavailableError(
-        absl::StrCat("waited ", absl::FormatDuration(options_.ps_timeout),
-                     " for ", NamesOf(overdue)));
-    return;
-  }
-  if (phase_ != wire::TRAINING || membership_.CountAlive("worker") > 0) return;
-  const std::vector<TaskId> workers = membership_.Absent("worker");
-  absl::Time since = phase_since_;
-  for (const TaskId& worker : workers) {
-    since = std::max(since, membership_.members().at(worker).absent_since);
-  }
-  if (now - since >= options_.worker_timeout) {
-    gave_up_ = absl::UnavailableError(
-        absl::StrCat("waited ", absl::FormatDuration(options_.worker_timeout),
-                     " for any of ", NamesOf(workers)));
-  }
-}
-
 std::vector<std::string> Coordinator::MissingTasks() const {
-  if (HasEnded()) return {};
-  std::vector<TaskId> missing = membership_.Absent("ps");
-  if (phase_ == wire::TRAINING && membership_.CountAlive("worker") == 0) {
-    for (TaskId& worker : membership_.Absent("worker")) {
-      missing.push_back(std::move(worker));
-    }
-  }
   std::vector<std::string> names;
-  for (const TaskId& task : missing) names.push_back(task.ToString());
+  if (HasEnded()) return names;
+  for (const TaskId& task : parasol::MissingTasks(membership_, phase_)) {
+    names.push_back(task.ToString());
+  }
   return names;
 }
 
@@ -363,26 +320,51 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
     }
     return order;
   }
-  if (!board_.AllReady()) return std::nullopt;
-  // In LOADING the first checkpoint of a new run, else Advance() had left it.
-  const bool due = phase_ == wire::TRAINING
-                       ? schedule_.IsDue(plan_->global_step(), now)
-                       : schedule_.MayTry(now);
-  if (!due) return std::nullopt;
+  if (!board_.AllReady() || !IsCheckpointDue(now)) return std::nullopt;
   return OrderCheckpoint();
+}
+
+bool Coordinator::IsCheckpointDue(absl::Time now) const {
+  if (!schedule_.MayTry(now)) return false;
+  if (phase_ == wire::TRAINING) {
+    return schedule_.IsDue(plan_->global_step(), now) ||
+           leaving_.NeedCheckpoint();
+  }
+  // In LOADING the first checkpoint of a new run, else Advance() had left it.
+  return !AwaitsLastReports(now);
+}
+
+// The step is done when one worker has seen it at every shard's variables.
+// Others' gradients of sparse tables may still be on their way.
+bool Coordinator::AwaitsLastReports(absl::Time now) const {
+  if (phase_ != wire::FINISHING ||
+      !options_.job.parameter_server().has_synchronous() ||
+      now - phase_since_ >= kLastReportLimit) {
+    return false;
+  }
+  return std::any_of(claimed_at_.begin(), claimed_at_.end(),
+                     [this](const auto& entry) {
+                       return entry.second < plan_->end_step().value_or(0);
+                     });
 }
 
 std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
   const bool has_news =
       phase_ == wire::FINISHING ||
       (phase_ == wire::TRAINING &&
-       plan_->global_step() > schedule_.newest_step().value_or(-1));
+       (plan_->global_step() > schedule_.newest_step().value_or(-1) ||
+        leaving_.NeedCheckpoint()));
   if (stop_ordered_ || !has_news || !board_.AllReady()) {
     stopped_ = true;
     return std::nullopt;
   }
   stop_ordered_ = true;
   return OrderCheckpoint();
+}
+
+bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
+  return phase_ == wire::FINISHING && snapshot_needs_workers_ &&
+         now - phase_since_ >= kLastReportLimit;
 }
 
 bool Coordinator::IsCutInVain() const {
@@ -401,7 +383,11 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
     if (snapshot) manifest.set_global_step(*snapshot);
     snapshot_needs_workers_ = snapshot.has_value() && workers > 0;
   }
-  order.at_global_step = options_.job.parameter_server().has_synchronous();
+  // At the end nothing is on its way any more, and a shard that was lost and
+  // restored since will have no more updates.
+  order.at_global_step = options_.job.parameter_server().has_synchronous() &&
+                         phase_ != wire::FINISHING;
+  leaving_.Ordered();
   manifest.set_run_id(options_.run_id);
   *manifest.mutable_job() = options_.job;
   options_.contents.AddTo(manifest);
@@ -416,6 +402,9 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   if (status.ok()) {
     board_.Loaded(target.shard, target.incarnation);
     load_failures_ = 0;
+    trouble_.clear();
+    // The last attempt may have failed for want of this shard.
+    schedule_.TryNow();
     Advance(now);
     return;
   }
@@ -424,6 +413,7 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   const std::string what = absl::StrCat(
       "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
   next_load_ = now + kLoadRetry;
+  trouble_ = what;
   if (IsPermanent(status)) {
     Fail(what, now);
   } else if (++load_failures_ >= kMaxLoadFailures) {
@@ -436,7 +426,9 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
                                  const absl::Status& status, absl::Time now) {
   const bool was_in_vain = IsCutInVain();
   snapshot_needs_workers_ = false;
+  leaving_.Done(status.ok());
   if (status.ok()) {
+    trouble_.clear();
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.final() && phase_ == wire::FINISHING) {
       Enter(wire::COMPLETE, now);
@@ -454,13 +446,26 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
     stop_ordered_ = false;
     return;
   }
+  // The final one follows at once.
+  if (phase_ == wire::FINISHING && !order.manifest.final()) return;
+  CheckpointFailed(order.manifest.global_step(), status, now);
+}
+
+void Coordinator::CheckpointFailed(int64_t step, const absl::Status& status,
+                                   absl::Time now) {
   schedule_.Failed(now);
+  trouble_ = DescribeFailure(step, schedule_.failures(), status);
   // While training the next one may succeed; the first and the last must.
-  if (phase_ != wire::TRAINING &&
-      schedule_.failures() >= CheckpointSchedule::kMaxFailures) {
-    Fail(absl::StrCat("no checkpoint of step ", order.manifest.global_step(),
-                      " could be written: ", status.message()),
-         now);
+  if (phase_ == wire::TRAINING ||
+      now - schedule_.failing_since() < options_.checkpoint_timeout) {
+    return;
+  }
+  const absl::Status end =
+      EndWithoutCheckpoint(step, options_.checkpoint_timeout, status);
+  if (absl::IsUnavailable(end)) {
+    gave_up_ = end;
+  } else {
+    Fail(std::string(end.message()), now, end.code());
   }
 }
 
@@ -483,7 +488,7 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
     const bool all_left = membership_.CountStaying() == 0 && waited >= linger;
     if (!all_left && waited < limit) return std::nullopt;
     if (phase_ == wire::COMPLETE) return absl::OkStatus();
-    return absl::FailedPreconditionError(failure_);
+    return absl::Status(failure_code_, failure_);
   }
   if (!stopped_) return std::nullopt;
   return absl::CancelledError(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "chief/leaving_ps.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
 #include "chief/step_plan.h"
@@ -41,6 +42,10 @@ class Coordinator {
   // Time for which a job that was complete when the chief started stays, so
   // that tasks that start at the same time learn that there is nothing to do.
   static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
+  // Longest time that the final checkpoint of synchronous training waits for
+  // the workers to say that all that they have sent is applied. A worker that
+  // has sent to a ps that was lost since never says so.
+  static constexpr absl::Duration kLastReportLimit = absl::Seconds(2);
 
   struct Options {
     job::Job job;
@@ -62,6 +67,8 @@ class Coordinator {
     // Time for which a missing ps, or the absence of all workers, is borne.
     absl::Duration ps_timeout = absl::Minutes(5);
     absl::Duration worker_timeout = absl::Minutes(5);
+    // Time for which the first and the last checkpoint are tried again.
+    absl::Duration checkpoint_timeout = absl::Minutes(10);
     // Time that tasks have to leave when the job has ended.
     absl::Duration finish_timeout = absl::Seconds(30);
   };
@@ -120,6 +127,12 @@ class Coordinator {
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
 
+  // Returns true if the checkpoint that is being written was ordered while the
+  // job trained and may await a step that does not come any more: the last one
+  // is done. Its calls are to be cancelled, so that the final checkpoint
+  // follows.
+  bool IsCheckpointObsolete(absl::Time now) const;
+
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
@@ -127,7 +140,10 @@ class Coordinator {
   // Returns how the chief ends; nullopt while it must not end.
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed.
-  //   Unavailable         a ps or all workers stayed away too long.
+  //   InvalidArgument     the job failed: its first or last checkpoint can't be
+  //                       written to the directory.
+  //   Unavailable         a ps or all workers stayed away too long, or a ps did
+  //                       not write its part of such a checkpoint.
   //   Cancelled           RequestStop().
   std::optional<absl::Status> Outcome(absl::Time now) const;
 
@@ -139,15 +155,21 @@ class Coordinator {
   // Enters the next phase if what has changed allows it.
   void Advance(absl::Time now);
   void Enter(wire::JobPhase phase, absl::Time now);
-  void Fail(std::string failure, absl::Time now);
+  void Fail(std::string failure, absl::Time now,
+            absl::StatusCode code = absl::StatusCode::kFailedPrecondition);
   bool HasEnded() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   bool MayGrant() const;
   bool AwaitsReturns() const;
   std::vector<std::string> AwaitedTasks() const;
-  void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
+  bool IsCheckpointDue(absl::Time now) const;
+  // Returns true if a worker of synchronous training may have sent gradients of
+  // the last step that are not applied yet.
+  bool AwaitsLastReports(absl::Time now) const;
   CheckpointOrder OrderCheckpoint();
+  void CheckpointFailed(int64_t step, const absl::Status& status,
+                        absl::Time now);
   // Returns true if the chief was told to end and the checkpoint being written
   // awaits a step of workers that have left. When the shards give up, another
   // checkpoint is taken at the step they reached.
@@ -161,12 +183,18 @@ class Coordinator {
   TrainingEnd end_;
   CheckpointSchedule schedule_;
   WorkerReports reports_;
+  LeavingPs leaving_;
+  // The steps that each live worker's last claim reported.
+  std::map<uint64_t, int64_t> claimed_at_;
 
   const absl::Time start_;
   absl::Time last_tick_;
   wire::JobPhase phase_ = wire::WAITING_FOR_PS;
   absl::Time phase_since_;
   std::string failure_;
+  absl::StatusCode failure_code_ = absl::StatusCode::kOk;
+  // As in JobStatus.
+  std::string trouble_;
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   bool stop_ordered_ = false;

@@ -43,6 +43,9 @@ class FakeSession : public ChiefSession {
                      absl::Duration) override {
     return absl::UnimplementedError("fake");
   }
+  absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
+    return absl::UnimplementedError("fake");
+  }
   void OnLost(std::function<void(absl::Status)>) override {}
   void Leave(int64_t) override {}
   void Stop() override {}

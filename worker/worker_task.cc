@@ -32,7 +32,8 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
+// Less than half of a lease: one call may go into a dead connection.
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "cluster/rpc/channel.h"
+#include "cluster/rpc/control_channel.h"
 #include "cluster/rpc/proto_duration.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
@@ -23,8 +24,7 @@ class GrpcChiefClient : public ChiefClient {
   GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
       : peer_(absl::StrCat("chief at ", address)),
         call_deadline_(call_deadline),
-        channel_(MakeControlChannel(address)),
-        stub_(wire::ChiefService::NewStub(channel_)) {}
+        channel_(address) {}
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
@@ -63,26 +63,31 @@ class GrpcChiefClient : public ChiefClient {
     grpc::ClientContext context;
     context.set_deadline(
         absl::ToChronoTime(Clock::Real().Now() + wait + call_deadline_));
+    const std::shared_ptr<grpc::Channel> channel = channel_.Get();
+    const auto stub = wire::ChiefService::NewStub(channel);
     Response response;
-    grpc::Status status = (stub_.get()->*rpc)(&context, request, &response);
+    const grpc::Status status =
+        (stub.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;
-    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) Reconnect();
+    channel_.NoteResult(channel, status);
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+      Reconnect(*channel);
+    }
     return FromGrpcStatus(status, peer_);
   }
 
   // A connection is completed by threads that wait for something of gRPC's. In
   // a process without a server there may be none but this one: a caller that
   // gave up at once and asked again later would never be connected.
-  void Reconnect() {
-    ReconnectNow(*channel_);
-    channel_->WaitForConnected(absl::ToChronoTime(
+  void Reconnect(grpc::Channel& channel) {
+    ReconnectNow(channel);
+    channel.WaitForConnected(absl::ToChronoTime(
         Clock::Real().Now() + std::min(call_deadline_, kConnectWait)));
   }
 
   const std::string peer_;
   const absl::Duration call_deadline_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<wire::ChiefService::Stub> stub_;
+  ControlChannel channel_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "cluster/rpc/channel.h"
+#include "cluster/rpc/control_channel.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
 #include "proto/parameter.grpc.pb.h"
@@ -19,8 +20,7 @@ class GrpcPsClient : public PsClient {
   GrpcPsClient(const std::string& address, absl::Duration call_deadline)
       : peer_(absl::StrCat("ps at ", address)),
         call_deadline_(call_deadline),
-        channel_(MakeControlChannel(address)),
-        stub_(wire::ParameterService::NewStub(channel_)) {}
+        channel_(address) {}
 
   absl::StatusOr<wire::LoadResponse> Load(
       const wire::LoadRequest& request) override {
@@ -46,15 +46,18 @@ class GrpcPsClient : public PsClient {
     grpc::ClientContext context;
     context.set_deadline(
         absl::ToChronoTime(Clock::Real().Now() + call_deadline_));
+    const std::shared_ptr<grpc::Channel> channel = channel_.Get();
+    const auto stub = wire::ParameterService::NewStub(channel);
     // It may have come back a moment ago.
-    ReconnectNow(*channel_);
+    ReconnectNow(*channel);
     {
       absl::MutexLock lock(&mu_);
       calls_.insert(&context);
     }
     Response response;
     const grpc::Status status =
-        (stub_.get()->*rpc)(&context, request, &response);
+        (stub.get()->*rpc)(&context, request, &response);
+    channel_.NoteResult(channel, status);
     {
       absl::MutexLock lock(&mu_);
       calls_.erase(&context);
@@ -65,8 +68,7 @@ class GrpcPsClient : public PsClient {
 
   const std::string peer_;
   const absl::Duration call_deadline_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::unique_ptr<wire::ParameterService::Stub> stub_;
+  ControlChannel channel_;
 
   absl::Mutex mu_;
   std::set<grpc::ClientContext*> calls_ ABSL_GUARDED_BY(mu_);

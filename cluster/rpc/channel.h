@@ -11,8 +11,8 @@ namespace parasol {
 // Channels with our limits and keepalive. They reconnect by themselves, at
 // most a second after the peer is back at its address.
 
-// Makes a channel for calls of ordinary size; channels to one address share a
-// connection.
+// Makes a channel for calls of ordinary size, with a connection of its own: a
+// new channel to the same address does not use a connection that is dead.
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address);
 
 // Makes a channel for tensors: a connection of its own, large frames and

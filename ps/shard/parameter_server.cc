@@ -88,6 +88,20 @@ void ParameterServer::EndWaits() const {
   Abandon(std::move(shard));
 }
 
+ParameterServer::Pushes ParameterServer::Seal() const {
+  std::shared_ptr<Shard> shard;
+  {
+    absl::MutexLock lock(&mu_);
+    shard = shard_;
+  }
+  if (shard == nullptr) return Pushes::kNone;
+  shard->table->Seal();
+  const int64_t pushes = shard->table->pushes();
+  if (pushes == 0) return Pushes::kNone;
+  return pushes == shard->saved_pushes.load() ? Pushes::kSaved
+                                              : Pushes::kUnsaved;
+}
+
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
   if (shard == nullptr) return;
   shard->table->Abandon(absl::UnavailableError(absl::StrCat(
@@ -110,8 +124,7 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
       LoadShard(request, {.memory_bytes = options_.memory_limit_bytes,
                           .non_finite = options_.non_finite}),
       _ << options_.task);
-  loaded = std::make_shared<Shard>(
-      Shard{.order = request, .table = std::move(table)});
+  loaded = std::make_shared<Shard>(request, std::move(table));
   const absl::Duration duration = clock_.Now() - start;
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
   LOG(INFO) << "loaded " << request.part_size() << " parts of run "
@@ -193,6 +206,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
     return absl::FailedPreconditionError(shard.status().message());
   }
   ParameterShard& table = *(*shard)->table;
+  const int64_t pushes = table.pushes();
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
                    request.has_at_updates()
                        ? table.TakeSnapshotAt(request.at_updates(), clock_,
@@ -205,6 +219,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
                  (*shard)->order.num_shards(),
                  absl::StrCat(request.directory(), "/", request.file_name())),
       _ << options_.task);
+  (*shard)->saved_pushes.store(pushes);
   wire::SnapshotResponse response;
   response.set_bytes(file.bytes());
   response.set_crc32c(file.crc32c());
