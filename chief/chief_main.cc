@@ -19,6 +19,8 @@ ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
           "How long to wait for a missing ps.");
 ABSL_FLAG(absl::Duration, worker_timeout, absl::Minutes(5),
           "How long to wait when no worker is there.");
+ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
+          "How long to try to write the first and the last checkpoint.");
 ABSL_FLAG(bool, beside_worker, false,
           "Run by worker 0 of a cluster whose TF_CONFIG lists no chief.");
 
@@ -34,6 +36,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);
   options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
+  options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(
       const auto metrics,

@@ -326,7 +326,10 @@ void ChiefServer::Tick(StatusLog& log) {
     }
     // Nothing is kept of a job that failed; a snapshot may await a step that
     // does not come any more.
-    if (status.phase() == wire::FAILED) executor_->CancelAllCalls();
+    if (status.phase() == wire::FAILED ||
+        coordinator_.IsCheckpointObsolete(now)) {
+      executor_->CancelAllCalls();
+    }
     if (outcome_ && !std::exchange(waits_ended_, true)) {
       for (ClaimWait* wait : claim_waits_) wait->Wake();
     }

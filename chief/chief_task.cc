@@ -165,6 +165,7 @@ absl::Status ChiefTask::Open() {
   coordinator.lease = options_.lease;
   coordinator.ps_timeout = options_.ps_timeout;
   coordinator.worker_timeout = options_.worker_timeout;
+  coordinator.checkpoint_timeout = options_.checkpoint_timeout;
   coordinator.finish_timeout = options_.finish_timeout;
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options_.variables, options_.job));

@@ -49,6 +49,8 @@ struct ChiefTaskOptions {
   // Time for which a missing ps, or the absence of all workers, is borne.
   absl::Duration ps_timeout = absl::Minutes(5);
   absl::Duration worker_timeout = absl::Minutes(5);
+  // Time for which the first and the last checkpoint are tried again.
+  absl::Duration checkpoint_timeout = absl::Minutes(10);
   // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
   // Time that a ps has to read or write its share of a checkpoint.
@@ -90,7 +92,10 @@ class ChiefTask {
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed; the message names the task and its
   //                       error. Or the checkpoint directory has another owner.
-  //   Unavailable         a ps, or all workers, stayed away too long.
+  //   InvalidArgument     the job failed: its first or last checkpoint could
+  //                       not be written to the directory.
+  //   Unavailable         a ps, or all workers, stayed away too long, or a ps
+  //                       did not write its part of such a checkpoint.
   //   Cancelled           stopped.
   absl::Status Wait();
 

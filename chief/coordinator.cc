@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "chief/absences.h"
+#include "chief/checkpoint_failure.h"
 #include "chief/task_message.h"
 
 namespace parasol {
@@ -13,21 +14,6 @@ namespace {
 
 // What finish_timeout shrinks to when the chief itself is told to go.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
-
-// Names in one message or log line.
-constexpr size_t kMaxNamed = 16;
-
-std::string NamesOf(const std::vector<TaskId>& tasks) {
-  std::vector<std::string> names;
-  for (const TaskId& task : tasks) {
-    if (names.size() == kMaxNamed) {
-      names.push_back(absl::StrCat(tasks.size() - kMaxNamed, " more"));
-      break;
-    }
-    names.push_back(task.ToString());
-  }
-  return absl::StrJoin(names, ", ");
-}
 
 // Refuses a process that names itself as one at another place: its steps would
 // be those of both.
@@ -135,6 +121,12 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
   }
+  if (request.leaving() && request.task().role() == "ps") {
+    const uint64_t incarnation = request.task().incarnation();
+    leaving_.Ask(incarnation);
+    response.set_may_leave(leaving_.MayLeave(incarnation) || HasEnded() ||
+                           gave_up_ || stopped_);
+  }
   return response;
 }
 
@@ -219,17 +211,26 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   }
   CheckProgress(now);
   Advance(now);
-  CheckAbsences(now);
+  if (!HasEnded() && !gave_up_) {
+    const absl::Status absences = CheckAbsences(
+        membership_, phase_, phase_since_,
+        {.ps = options_.ps_timeout, .workers = options_.worker_timeout}, now);
+    if (!absences.ok()) gave_up_ = absences;
+  }
   return lost;
 }
 
 void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
                          absl::Time now) {
-  if (id.role == "ps") board_.Lost(id.index);
+  if (id.role == "ps") {
+    board_.Lost(id.index);
+    leaving_.Forget(incarnation);
+  }
   if (id.role != "worker") return;
   plan_->Release(incarnation);
   watch_.Forget(incarnation);
   set_aside_.erase(incarnation);
+  claimed_at_.erase(incarnation);
   reports_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
@@ -255,8 +256,9 @@ void Coordinator::Advance(absl::Time now) {
   }
   if (phase_ == wire::TRAINING && plan_->IsComplete()) {
     Enter(wire::FINISHING, now);
-    // A disk that was full while training has its tries at the end anew.
+    // A disk that was full while training has its time at the end anew.
     schedule_.StartOver();
+    trouble_.clear();
   }
   if (MayGrant() != may_grant_) {
     may_grant_ = !may_grant_;
@@ -270,9 +272,11 @@ void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {
   ++claim_news_;
 }
 
-void Coordinator::Fail(std::string failure, absl::Time now) {
+void Coordinator::Fail(std::string failure, absl::Time now,
+                       absl::StatusCode code) {
   if (HasEnded()) return;
   failure_ = std::move(failure);
+  failure_code_ = code;
   Enter(wire::FAILED, now);
 }
 
@@ -280,49 +284,18 @@ bool Coordinator::HasEnded() const {
   return phase_ == wire::COMPLETE || phase_ == wire::FAILED;
 }
 
-void Coordinator::CheckAbsences(absl::Time now) {
-  if (HasEnded() || gave_up_) return;
-  std::vector<TaskId> overdue;
-  for (const TaskId& ps : membership_.Absent("ps")) {
-    const Membership::Member& member = membership_.members().at(ps);
-    if (now - member.absent_since >= options_.ps_timeout) {
-      overdue.push_back(ps);
-    }
-  }
-  if (!overdue.empty()) {
-    gave_up_ = absl::UnavailableError(
-        absl::StrCat("waited ", absl::FormatDuration(options_.ps_timeout),
-                     " for ", NamesOf(overdue)));
-    return;
-  }
-  if (phase_ != wire::TRAINING || membership_.CountAlive("worker") > 0) return;
-  const std::vector<TaskId> workers = membership_.Absent("worker");
-  absl::Time since = phase_since_;
-  for (const TaskId& worker : workers) {
-    since = std::max(since, membership_.members().at(worker).absent_since);
-  }
-  if (now - since >= options_.worker_timeout) {
-    gave_up_ = absl::UnavailableError(
-        absl::StrCat("waited ", absl::FormatDuration(options_.worker_timeout),
-                     " for any of ", NamesOf(workers)));
-  }
-}
-
 std::vector<std::string> Coordinator::MissingTasks() const {
-  if (HasEnded()) return {};
-  std::vector<TaskId> missing = membership_.Absent("ps");
-  if (phase_ == wire::TRAINING && membership_.CountAlive("worker") == 0) {
-    for (TaskId& worker : membership_.Absent("worker")) {
-      missing.push_back(std::move(worker));
-    }
-  }
   std::vector<std::string> names;
-  for (const TaskId& task : missing) names.push_back(task.ToString());
+  if (HasEnded()) return names;
+  for (const TaskId& task : parasol::MissingTasks(membership_, phase_)) {
+    names.push_back(task.ToString());
+  }
   return names;
 }
 
 bool Coordinator::MayHaveOrder(absl::Time now) const {
   return phase_ != wire::TRAINING || stop_requested_ ||
+         leaving_.NeedCheckpoint() ||
          schedule_.IsDue(plan_->global_step(), now);
 }
 
@@ -336,26 +309,51 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
                      .from_checkpoint = schedule_.newest_step().has_value(),
                      .ps_epochs = PsEpochs()};
   }
-  if (!board_.AllReady()) return std::nullopt;
-  // In LOADING the first checkpoint of a new run, else Advance() had left it.
-  const bool due = phase_ == wire::TRAINING
-                       ? schedule_.IsDue(plan_->global_step(), now)
-                       : schedule_.MayTry(now);
-  if (!due) return std::nullopt;
+  if (!board_.AllReady() || !IsCheckpointDue(now)) return std::nullopt;
   return OrderCheckpoint();
+}
+
+bool Coordinator::IsCheckpointDue(absl::Time now) const {
+  if (!schedule_.MayTry(now)) return false;
+  if (phase_ == wire::TRAINING) {
+    return schedule_.IsDue(plan_->global_step(), now) ||
+           leaving_.NeedCheckpoint();
+  }
+  // In LOADING the first checkpoint of a new run, else Advance() had left it.
+  return !AwaitsLastReports(now);
+}
+
+// The step is done when one worker has seen it at every shard's variables.
+// Others' gradients of sparse tables may still be on their way.
+bool Coordinator::AwaitsLastReports(absl::Time now) const {
+  if (phase_ != wire::FINISHING ||
+      !options_.job.parameter_server().has_synchronous() ||
+      now - phase_since_ >= kLastReportLimit) {
+    return false;
+  }
+  return std::any_of(claimed_at_.begin(), claimed_at_.end(),
+                     [this](const auto& entry) {
+                       return entry.second < plan_->end_step().value_or(0);
+                     });
 }
 
 std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
   const bool has_news =
       phase_ == wire::FINISHING ||
       (phase_ == wire::TRAINING &&
-       plan_->global_step() > schedule_.newest_step().value_or(-1));
+       (plan_->global_step() > schedule_.newest_step().value_or(-1) ||
+        leaving_.NeedCheckpoint()));
   if (stop_ordered_ || !has_news || !board_.AllReady()) {
     stopped_ = true;
     return std::nullopt;
   }
   stop_ordered_ = true;
   return OrderCheckpoint();
+}
+
+bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
+  return phase_ == wire::FINISHING && may_await_workers_ &&
+         now - phase_since_ >= kLastReportLimit;
 }
 
 bool Coordinator::AwaitsNobody() const {
@@ -374,6 +372,7 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   may_await_workers_ =
       order.at_one_step && is_training && membership_.CountAlive("worker") > 0;
   order.may_await = may_await_workers_ || !is_training;
+  leaving_.Ordered();
   manifest.set_run_id(options_.run_id);
   *manifest.mutable_job() = options_.job;
   options_.contents.AddTo(manifest);
@@ -407,6 +406,8 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   if (!is_moot) trouble_ = status.ok() ? "" : absl::StrCat("can't load ", what);
   switch (verdict) {
     case ShardLoads::Verdict::kLoaded:
+      // The last attempt may have failed for want of this shard.
+      schedule_.TryNow();
       return Advance(now);
     case ShardLoads::Verdict::kAgain:
       return;
@@ -422,7 +423,9 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
                                  const absl::Status& status, absl::Time now) {
   const bool awaited_nobody = AwaitsNobody();
   may_await_workers_ = false;
+  leaving_.Done(status.ok());
   if (status.ok()) {
+    trouble_.clear();
     schedule_.Written(order.manifest.global_step(), now);
     if (order.manifest.final() && phase_ == wire::FINISHING) {
       Enter(wire::COMPLETE, now);
@@ -432,13 +435,26 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   }
   // The next one awaits no worker, or takes another cut.
   if (awaited_nobody || absl::IsAborted(status)) stop_ordered_ = false;
+  // The final one follows at once.
+  if (phase_ == wire::FINISHING && !order.manifest.final()) return;
+  CheckpointFailed(order.manifest.global_step(), status, now);
+}
+
+void Coordinator::CheckpointFailed(int64_t step, const absl::Status& status,
+                                   absl::Time now) {
   schedule_.Failed(now);
+  trouble_ = DescribeFailure(step, schedule_.failures(), status);
   // While training the next one may succeed; the first and the last must.
-  if (phase_ != wire::TRAINING &&
-      schedule_.failures() >= CheckpointSchedule::kMaxFailures) {
-    Fail(absl::StrCat("no checkpoint of step ", order.manifest.global_step(),
-                      " could be written: ", status.message()),
-         now);
+  if (phase_ == wire::TRAINING ||
+      now - schedule_.failing_since() < options_.checkpoint_timeout) {
+    return;
+  }
+  const absl::Status end =
+      EndWithoutCheckpoint(step, options_.checkpoint_timeout, status);
+  if (absl::IsUnavailable(end)) {
+    gave_up_ = end;
+  } else {
+    Fail(std::string(end.message()), now, end.code());
   }
 }
 
@@ -461,7 +477,7 @@ std::optional<absl::Status> Coordinator::Outcome(absl::Time now) const {
     const bool all_left = membership_.CountStaying() == 0 && waited >= linger;
     if (!all_left && waited < limit) return std::nullopt;
     if (phase_ == wire::COMPLETE) return absl::OkStatus();
-    return absl::FailedPreconditionError(failure_);
+    return absl::Status(failure_code_, failure_);
   }
   if (!stopped_) return std::nullopt;
   return absl::CancelledError(absl::StrCat(

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/coordinator_options.h"
+#include "chief/leaving_ps.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
 #include "chief/shard_loads.h"
@@ -47,6 +48,10 @@ class Coordinator {
   // among the awaited tasks. After Options::worker_timeout others are granted
   // its steps.
   static constexpr absl::Duration kStillNamed = absl::Seconds(30);
+  // Longest time that the final checkpoint of synchronous training waits for
+  // the workers to say that all that they have sent is applied. A worker that
+  // has sent to a ps that was lost since never says so.
+  static constexpr absl::Duration kLastReportLimit = absl::Seconds(2);
 
   using Options = CoordinatorOptions;
 
@@ -128,6 +133,12 @@ class Coordinator {
   // left.
   bool AwaitsNobody() const;
 
+  // Returns true if the checkpoint that is being written was ordered while the
+  // job trained and may await a step that does not come any more: the last one
+  // is done. Its calls are to be cancelled, so that the final checkpoint
+  // follows.
+  bool IsCheckpointObsolete(absl::Time now) const;
+
   // Begins the end of the chief: grants no more steps, and orders one more
   // checkpoint if there is something to keep.
   void RequestStop(absl::Time now);
@@ -135,7 +146,10 @@ class Coordinator {
   // Returns how the chief ends; nullopt while it must not end.
   //   OK                  the job is complete and the tasks have left.
   //   FailedPrecondition  the job failed.
-  //   Unavailable         a ps or all workers stayed away too long.
+  //   InvalidArgument     the job failed: its first or last checkpoint can't be
+  //                       written to the directory.
+  //   Unavailable         a ps or all workers stayed away too long, or a ps did
+  //                       not write its part of such a checkpoint.
   //   Cancelled           RequestStop().
   std::optional<absl::Status> Outcome(absl::Time now) const;
 
@@ -147,7 +161,8 @@ class Coordinator {
   // Enters the next phase if what has changed allows it.
   void Advance(absl::Time now);
   void Enter(wire::JobPhase phase, absl::Time now);
-  void Fail(std::string failure, absl::Time now);
+  void Fail(std::string failure, absl::Time now,
+            absl::StatusCode code = absl::StatusCode::kFailedPrecondition);
   bool HasEnded() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   // Returns true if these are the run and the layout of this chief.
@@ -161,9 +176,14 @@ class Coordinator {
   // Takes back the steps of live workers that complete none.
   void CheckProgress(absl::Time now);
   std::vector<std::string> AwaitedTasks() const;
-  void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
+  bool IsCheckpointDue(absl::Time now) const;
+  // Returns true if a worker of synchronous training may have sent gradients of
+  // the last step that are not applied yet.
+  bool AwaitsLastReports(absl::Time now) const;
   CheckpointOrder OrderCheckpoint();
+  void CheckpointFailed(int64_t step, const absl::Status& status,
+                        absl::Time now);
   std::optional<Order> NextStopOrder();
 
   const Options options_;
@@ -180,20 +200,24 @@ class Coordinator {
   const int worker_places_;
   bool may_grant_ = false;
   int64_t claim_news_ = 0;
+  LeavingPs leaving_;
+  // The steps that each live worker's last claim reported.
+  std::map<uint64_t, int64_t> claimed_at_;
 
   const absl::Time start_;
   absl::Time last_tick_;
   wire::JobPhase phase_ = wire::WAITING_FOR_PS;
   absl::Time phase_since_;
   std::string failure_;
+  absl::StatusCode failure_code_ = absl::StatusCode::kOk;
+  // As in JobStatus.
+  std::string trouble_;
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   bool stop_ordered_ = false;
   // True if the checkpoint being written may await a step of workers.
   bool may_await_workers_ = false;
   bool stopped_ = false;
-  // The reason why the last load failed; empty once one has succeeded.
-  std::string trouble_;
 };
 
 }  // namespace parasol

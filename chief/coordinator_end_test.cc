@@ -5,13 +5,11 @@
 #include "base/status_matchers.h"
 #include "chief/coordinator.h"
 #include "chief/testing/coordinator_fixture.h"
-#include "cluster/checkpoint/checkpoint_schedule.h"
 #include "gmock/gmock.h"
 
 namespace parasol::coordinator_testing {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -37,20 +35,6 @@ TEST_F(CoordinatorTest, ACompleteJobWaitsBoundedlyForItsTasks) {
   EXPECT_EQ(outcome(), std::nullopt);
   Pass(absl::Seconds(1), everyone_);
   EXPECT_EQ(outcome(), absl::OkStatus());
-}
-
-TEST_F(CoordinatorTest, AFinalCheckpointThatNeverSucceedsFailsTheJob) {
-  StartTraining();
-  TrainTo(100);
-  for (int i = 0; i < CheckpointSchedule::kMaxFailures; ++i) {
-    chief().CheckpointDone(NextCheckpoint(),
-                           absl::UnavailableError("read-only"), now_);
-    Pass(absl::Seconds(35), everyone_);
-  }
-  EXPECT_EQ(phase(), wire::FAILED);
-  EXPECT_THAT(outcome().value(),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       AllOf(HasSubstr("step 100"), HasSubstr("read-only"))));
 }
 
 TEST_F(CoordinatorTest, AJobThatIsCompleteAlreadySaysSoAndLingers) {

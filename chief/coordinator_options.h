@@ -46,6 +46,8 @@ struct CoordinatorOptions {
   // a live worker that completes none of its steps.
   absl::Duration ps_timeout = absl::Minutes(5);
   absl::Duration worker_timeout = absl::Minutes(5);
+  // Time for which the first and the last checkpoint are tried again.
+  absl::Duration checkpoint_timeout = absl::Minutes(10);
   // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
 };

@@ -8,7 +8,6 @@
 
 #include "base/status_matchers.h"
 #include "chief/testing/coordinator_fixture.h"
-#include "cluster/checkpoint/checkpoint_schedule.h"
 #include "gmock/gmock.h"
 
 namespace parasol::coordinator_testing {
@@ -292,7 +291,8 @@ TEST_F(CoordinatorTest, NoCheckpointWhileAShardIsAway) {
 TEST_F(CoordinatorTest, TrainingGoesOnAfterAFailedCheckpoint) {
   StartTraining();
   TrainTo(10);
-  for (int i = 0; i < 2 * CheckpointSchedule::kMaxFailures; ++i) {
+  const absl::Time end = now_ + 2 * options_.checkpoint_timeout;
+  while (now_ < end) {
     chief().CheckpointDone(NextCheckpoint(),
                            absl::ResourceExhaustedError("disk full"), now_);
     EXPECT_FALSE(HasOrder());
@@ -305,12 +305,15 @@ TEST_F(CoordinatorTest, TrainingGoesOnAfterAFailedCheckpoint) {
 TEST_F(CoordinatorTest, TheFirstCheckpointMustSucceedInTheEnd) {
   RegisterPs();
   FinishLoad(NextLoad());
-  for (int i = 0; i < CheckpointSchedule::kMaxFailures; ++i) {
+  const absl::Time give_up = now_ + options_.checkpoint_timeout;
+  while (now_ < give_up) {
     EXPECT_EQ(phase(), wire::LOADING);
     chief().CheckpointDone(NextCheckpoint(),
                            absl::ResourceExhaustedError("disk full"), now_);
     Pass(absl::Seconds(35), {ps0_, ps1_});
   }
+  chief().CheckpointDone(NextCheckpoint(),
+                         absl::ResourceExhaustedError("disk full"), now_);
   EXPECT_EQ(phase(), wire::FAILED);
   EXPECT_THAT(chief().Status().failure(), HasSubstr("disk full"));
 }

@@ -26,6 +26,7 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
   std::vector<std::string> lines;
   if (status.phase() != phase_) {
     phase_ = status.phase();
+    since_ = now;
     lines.push_back(
         absl::StrCat(wire::JobPhase_Name(phase_), ", ", Progress(status)));
     if (!status.failure().empty()) {
@@ -41,6 +42,12 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
   if (!status.awaited_task().empty()) {
     lines.push_back(absl::StrCat("others wait for the steps of ",
                                  absl::StrJoin(status.awaited_task(), ", ")));
+  }
+  if (!status.trouble().empty()) lines.push_back(status.trouble());
+  if (phase_ == wire::LOADING || phase_ == wire::FINISHING) {
+    lines.push_back(absl::StrCat(
+        wire::JobPhase_Name(phase_), " since ",
+        absl::FormatDuration(absl::Floor(now - since_, absl::Seconds(1)))));
   }
   if (phase_ == wire::TRAINING) lines.push_back(Progress(status));
   return lines;

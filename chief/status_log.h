@@ -10,7 +10,8 @@
 namespace parasol {
 
 // The lines about the job in the chief's log: each change of its phase, and
-// every kInterval its progress or the tasks it waits for. Pure.
+// every kInterval its progress, or the tasks that it waits for and what keeps
+// it from going on. Pure.
 class StatusLog {
  public:
   static constexpr absl::Duration kInterval = absl::Seconds(10);
@@ -22,6 +23,7 @@ class StatusLog {
 
  private:
   wire::JobPhase phase_ = wire::JOB_PHASE_UNSPECIFIED;
+  absl::Time since_;
   absl::Time next_;
 };
 

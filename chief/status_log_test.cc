@@ -37,6 +37,17 @@ TEST(StatusLog, SaysHowFarTrainingIs) {
               ElementsAre("step 12/100, loss 0.2500, 1000 examples/s"));
 }
 
+TEST(StatusLog, SaysWhatKeepsTheLastCheckpointFromBeingWritten) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::FINISHING);
+  EXPECT_THAT(log.Lines(status, At(1)), ElementsAre("FINISHING, step 0"));
+  status.set_trouble("no checkpoint of step 0 in 3 attempts: disk full");
+  EXPECT_THAT(log.Lines(status, At(361)),
+              ElementsAre("no checkpoint of step 0 in 3 attempts: disk full",
+                          "FINISHING since 6m"));
+}
+
 TEST(StatusLog, SaysWhyAJobFailed) {
   StatusLog log(At(0));
   wire::JobStatus status;

@@ -14,7 +14,8 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
+// Less than half of a lease: one call may go into a dead connection.
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 
 class Task : public EvaluatorTask {
  public:
@@ -86,6 +87,7 @@ class Task : public EvaluatorTask {
     options.metrics_address = options_.metrics_address;
     options.chief_timeout = options_.chief_timeout;
     options.on_registered = CheckEvaluatorGoesOn;
+    options.checkpoint_directory = options_.evaluation.checkpoint_directory;
     return ChiefSession::Join(
         ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
         std::move(options), clock_, registry_, [this] { return IsStopping(); });

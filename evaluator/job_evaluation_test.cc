@@ -98,6 +98,9 @@ class FakeChief {
       if (stopped_) return absl::CancelledError("stopped");
       return chief_.lost_;
     }
+    absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
+      return absl::UnimplementedError("an evaluator holds no updates");
+    }
     void OnLost(std::function<void(absl::Status)>) override {}
     void Leave(int64_t) override {
       absl::MutexLock lock(&chief_.mu_);

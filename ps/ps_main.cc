@@ -35,6 +35,9 @@ ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
           "host:port of /metrics; port 0: chosen by the system, and logged.");
 ABSL_FLAG(absl::Duration, chief_timeout, absl::Minutes(5),
           "How long to wait for a chief that does not answer.");
+ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(40),
+          "How long a ps that is told to stop waits for a checkpoint that has "
+          "its updates.");
 ABSL_FLAG(uint64_t, memory_limit_bytes, uint64_t{1} << 40,
           "Refuse a share of the model whose values and slots are larger.");
 ABSL_FLAG(int64_t, buffer_bytes, parasol::ParameterService::kDefaultBufferBytes,
@@ -62,6 +65,7 @@ PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   options.chief_address = config.chief_address;
   options.metrics_address = WithPort(config.address, metrics_port);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
+  options.drain_timeout = absl::GetFlag(FLAGS_drain_timeout);
   options.memory_limit_bytes = absl::GetFlag(FLAGS_memory_limit_bytes);
   options.buffer_bytes = absl::GetFlag(FLAGS_buffer_bytes);
   options.non_finite = absl::GetFlag(FLAGS_nonfinite_gradients);

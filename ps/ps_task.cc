@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
 
@@ -13,7 +14,8 @@ namespace {
 // meant for those who send and don't let us read, not for busy workers.
 constexpr int64_t kTransportBuffers = 4;
 
-constexpr absl::Duration kChiefCallDeadline = absl::Seconds(10);
+// Less than half of a lease: one call may go into a dead connection.
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 
 std::string NameOf(const wire::Task& task) {
   return absl::StrCat(task.role(), "/", task.index());
@@ -51,7 +53,10 @@ PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
               clock, metrics_),
       service_(server_, metrics_, options.buffer_bytes) {}
 
-PsTask::~PsTask() { Stop(); }
+PsTask::~PsTask() {
+  const std::shared_ptr<ChiefSession> session = BeginStop();
+  if (session != nullptr) session->Stop();
+}
 
 absl::Status PsTask::Wait() {
   absl::MutexLock lock(&mu_);
@@ -63,13 +68,40 @@ absl::Status PsTask::Wait() {
 }
 
 void PsTask::Stop() {
-  std::shared_ptr<ChiefSession> session;
-  {
-    absl::MutexLock lock(&mu_);
-    stopping_ = true;
-    session = session_;
+  const std::shared_ptr<ChiefSession> session = BeginStop();
+  if (session == nullptr) return;
+  AwaitCheckpoint(*session);
+  session->Stop();
+}
+
+std::shared_ptr<ChiefSession> PsTask::BeginStop() {
+  absl::MutexLock lock(&mu_);
+  stopping_ = true;
+  return session_;
+}
+
+void PsTask::AwaitCheckpoint(ChiefSession& session) {
+  const ParameterServer::Pushes pushes = server_.Seal();
+  if (pushes == ParameterServer::Pushes::kNone) return;
+  LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
+            << absl::FormatDuration(options_.drain_timeout);
+  // Where they are saved, the chief may have ended after its last checkpoint.
+  const bool is_saved = pushes == ParameterServer::Pushes::kSaved;
+  const absl::Status status = session.AwaitLeave(
+      options_.drain_timeout,
+      is_saved ? absl::ZeroDuration() : options_.drain_silence);
+  if (status.ok()) {
+    LOG(INFO) << "leaving: a checkpoint has all updates";
+  } else if (is_saved) {
+    LOG(INFO) << "leaving: all updates are in a file that was written for a "
+                 "checkpoint ("
+              << status.message() << ")";
+  } else {
+    LOG(WARNING)
+        << "leaving without a checkpoint: the updates since the newest "
+           "one are lost: "
+        << status.message();
   }
-  if (session != nullptr) session->Stop();
 }
 
 void PsTask::Run() {
@@ -138,7 +170,7 @@ void PsTask::Drain() {
   rpc_server_->SetServing(false);
   server_.EndWaits();
   service_.Drain();
-  rpc_server_->Stop(options_.drain_timeout);
+  rpc_server_->Stop(options_.request_grace);
 }
 
 bool PsTask::stopping() const {

@@ -34,8 +34,12 @@ struct PsTaskOptions {
   // Address that is given to the chief, which shows it to operators.
   std::string metrics_address;
   absl::Duration chief_timeout = absl::Minutes(5);
+  // Longest wait of a ps that is stopped for a checkpoint that has its updates,
+  // and for a chief that does not answer meanwhile.
+  absl::Duration drain_timeout = absl::Seconds(40);
+  absl::Duration drain_silence = absl::Seconds(10);
   // Time that requests in progress have when the task ends.
-  absl::Duration drain_timeout = absl::Seconds(10);
+  absl::Duration request_grace = absl::Seconds(10);
   uint64_t memory_limit_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
   // Bytes that all workers' streams together may hold (BufferBudget).
@@ -67,8 +71,10 @@ class PsTask {
   //   Unavailable         the chief did not answer for chief_timeout.
   absl::Status Wait() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Ends in good order: answers the requests that were read and tells the
-  // chief. May be called twice, from any thread.
+  // Ends in good order: takes no more pushes of asynchronous training, waits
+  // for a checkpoint that has those it took, answers the requests that were
+  // read and tells the chief. Blocks for the first two. May be called twice,
+  // from any thread. The destructor waits for no checkpoint.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -80,6 +86,10 @@ class PsTask {
   absl::StatusOr<std::shared_ptr<ChiefSession>> Join();
   absl::Status AwaitEnd(ChiefSession& session);
   void Drain();
+  // Notes that the task is to end; returns its session, or null before there is
+  // one.
+  std::shared_ptr<ChiefSession> BeginStop() ABSL_LOCKS_EXCLUDED(mu_);
+  void AwaitCheckpoint(ChiefSession& session);
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
 
   const PsTaskOptions options_;

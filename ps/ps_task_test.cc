@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,16 @@ class FakeChief : public wire::ChiefService::Service {
     };
     EXPECT_TRUE(mu_.AwaitWithTimeout(absl::Condition(&is_held), kTestLimit));
   }
+  // Blocks until a heartbeat has said that the ps is leaving.
+  void AwaitLeaving() {
+    absl::MutexLock lock(&mu_);
+    EXPECT_TRUE(
+        mu_.AwaitWithTimeout(absl::Condition(&is_leaving_), kTestLimit));
+  }
+  void LetLeave() {
+    absl::MutexLock lock(&mu_);
+    state_.set_may_leave(true);
+  }
 
   grpc::Status Register(grpc::ServerContext*,
                         const wire::RegisterRequest* request,
@@ -84,6 +95,7 @@ class FakeChief : public wire::ChiefService::Service {
     if (forgotten_) {
       return grpc::Status(grpc::StatusCode::NOT_FOUND, "who are you?");
     }
+    is_leaving_ |= request->leaving();
     *response = state_;
     response->set_chief_epoch(2);
     return grpc::Status::OK;
@@ -98,6 +110,7 @@ class FakeChief : public wire::ChiefService::Service {
  private:
   absl::Mutex mu_;
   wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
+  bool is_leaving_ ABSL_GUARDED_BY(mu_) = false;
   bool forgotten_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::string> run_ids_ ABSL_GUARDED_BY(mu_);
   int leaves_ ABSL_GUARDED_BY(mu_) = 0;
@@ -143,6 +156,66 @@ void Load(wire::ParameterService::Stub& stub) {
   wire::LoadResponse response;
   const grpc::Status status = stub.Load(&context, order, &response);
   ASSERT_TRUE(status.ok()) << status.error_message();
+}
+
+// One push, acknowledged or refused.
+absl::StatusCode Push(wire::ParameterService::Stub& stub, uint64_t sequence) {
+  grpc::ClientContext context;
+  const auto stream = stub.Exchange(&context);
+  wire::ExchangeRequest request;
+  wire::RequestHeader& header = *request.mutable_header();
+  header.set_run_id("run");
+  header.set_worker_incarnation(9);
+  *header.add_operation()->mutable_push() =
+      MakePush(sequence, {MakeRange(0, 0, 5)});
+  request.add_payload(Floats(5, 1));
+  wire::ExchangeResponse response;
+  EXPECT_TRUE(stream->Write(request) && stream->Read(&response));
+  context.TryCancel();
+  if (response.header().result_size() != 1) return absl::StatusCode::kUnknown;
+  return static_cast<absl::StatusCode>(response.header().result(0).code());
+}
+
+TEST_F(PsTaskTest, StaysUntilACheckpointHasItsUpdatesWhenItIsStopped) {
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  const auto stub = StubFor(*task);
+  Load(*stub);
+  ASSERT_EQ(Push(*stub, 1), absl::StatusCode::kOk);
+  std::thread stopper([&task] { task->Stop(); });
+  chief_.AwaitLeaving();
+  EXPECT_EQ(Push(*stub, 2), absl::StatusCode::kUnavailable)
+      << "the next ps takes it";
+  EXPECT_EQ(chief_.leaves(), 0);
+  chief_.LetLeave();
+  stopper.join();
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(chief_.leaves(), 1);
+}
+
+TEST_F(PsTaskTest, LeavesWithoutACheckpointAtItsLimit) {
+  options_.drain_timeout = absl::Milliseconds(300);
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  const auto stub = StubFor(*task);
+  Load(*stub);
+  ASSERT_EQ(Push(*stub, 1), absl::StatusCode::kOk);
+  task->Stop();
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_EQ(chief_.leaves(), 1);
+}
+
+TEST_F(PsTaskTest, DoesNotWaitForACheckpointOfAChiefThatIsGone) {
+  options_.drain_timeout = absl::InfiniteDuration();
+  options_.drain_silence = absl::Milliseconds(300);
+  const auto task = Start();
+  chief_.AwaitRegistrations(1);
+  const auto stub = StubFor(*task);
+  Load(*stub);
+  ASSERT_EQ(Push(*stub, 1), absl::StatusCode::kOk);
+  chief_server_->Stop(absl::ZeroDuration());
+  task->Stop();
+  EXPECT_THAT(task->Wait(), StatusIs(absl::StatusCode::kCancelled));
 }
 
 TEST_F(PsTaskTest, LeavesWhenTheJobIsComplete) {

@@ -52,9 +52,9 @@ void ClaimLoop::Run() {
       absl::MutexLock lock(&mu_);
       // From one call to the next: one that has waited at the chief is repeated
       // at once.
-      clock_.AwaitWithTimeout(
-          mu_, absl::Condition(this, &ClaimLoop::ShouldCall),
-          last_call_ + options_.report_interval - clock_.Now());
+      clock_.AwaitWithTimeout(mu_,
+                              absl::Condition(this, &ClaimLoop::ShouldCall),
+                              last_call_ + Interval() - clock_.Now());
       if (ShouldEnd()) return;
       request = NextRequest();
     }
@@ -84,8 +84,8 @@ void ClaimLoop::Hear(const absl::StatusOr<wire::ClaimStepsResponse>& response) {
     return;
   }
   Take(*response);
-  no_more_ = response->phase() == wire::FINISHING ||
-             response->phase() == wire::COMPLETE;
+  is_finishing_ = response->phase() == wire::FINISHING;
+  no_more_ = response->phase() == wire::COMPLETE;
   if (response->phase() == wire::FAILED) {
     failure_ = absl::FailedPreconditionError("the job has failed");
   }

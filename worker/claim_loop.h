@@ -17,10 +17,13 @@
 namespace parasol {
 
 // Makes one ClaimSteps call after the other, on a thread of its own, until the
-// job has no more steps, the job has failed, or Stop() is called. A call that
-// fails is repeated as long as a repetition can succeed. The derived class
-// writes each request and uses each answer; its functions are called while
-// `mu_` is held.
+// job is complete, the job has failed, or Stop() is called. A call that fails
+// is repeated as long as a repetition can succeed. The derived class writes each
+// request and uses each answer; its functions are called while `mu_` is held.
+//
+// Calls go on while the chief writes the last checkpoint: from them a chief
+// that has restarted learns how far the job is. It may grant steps again that
+// were done by a worker that is gone.
 //
 // Shutdown: the derived class calls Begin() last in its constructor and End()
 // first in its destructor.
@@ -35,6 +38,8 @@ class ClaimLoop {
     absl::Duration report_interval = absl::Milliseconds(100);
     // Longest time that a call waits at the chief; End() waits for it.
     absl::Duration claim_wait = absl::Seconds(1);
+    // Time between two calls while the chief writes the last checkpoint.
+    absl::Duration finishing_interval = absl::Seconds(1);
   };
 
   ClaimLoop(const ClaimLoop&) = delete;
@@ -51,23 +56,28 @@ class ClaimLoop {
 
   void StopLoop() ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Returns OK while there is something to compute, and after the job's last
-  // step. Otherwise the reason for which the worker must stop:
+  // Returns OK while there is something to compute, and after the job's end.
+  // Otherwise the reason for which the worker must stop:
   //   Cancelled           StopLoop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.
   absl::Status Fault() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Returns true if Fault() is an error or the job has no more steps.
+  // Returns true if Fault() is an error or the job is complete.
   bool IsOver() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return stopped_ || !failure_.ok() || no_more_;
   }
   absl::Duration report_interval() const { return options_.report_interval; }
   bool no_more() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return no_more_; }
+  // Returns true while, by the chief's last answer, every step is done and no
+  // other may be started.
+  bool is_finishing() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return is_finishing_;
+  }
 
   mutable absl::Mutex mu_;
 
  private:
-  // Returns true if a job that has no more steps leaves nothing to report.
+  // Returns true if a job that is complete leaves nothing to report.
   virtual bool IsAllReported() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
   // Returns true if the next call should be made before report_interval is
   // over.
@@ -83,6 +93,10 @@ class ClaimLoop {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) = 0;
 
   bool ShouldEnd() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Duration Interval() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return is_finishing_ ? options_.finishing_interval
+                         : options_.report_interval;
+  }
   bool ShouldCall() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return ShouldEnd() || IsUrgent();
   }
@@ -95,6 +109,7 @@ class ClaimLoop {
   ChiefClient& chief_;
   Clock& clock_;
   bool no_more_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_finishing_ ABSL_GUARDED_BY(mu_) = false;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Time last_call_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();

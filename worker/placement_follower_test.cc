@@ -60,6 +60,9 @@ class FakeSession : public ChiefSession {
     return predicate(state_) ? absl::OkStatus()
                              : absl::DeadlineExceededError("waited");
   }
+  absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
+    return absl::UnimplementedError("fake");
+  }
   void OnLost(std::function<void(absl::Status)>) override {}
   void Leave(int64_t) override {}
   void Stop() override {}

@@ -53,7 +53,8 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     return share_.completed_steps < share_.end_step;
   }
   bool CanDecide() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return IsOver() || (!share_.replicas.empty() && HasStepsLeft());
+    return IsOver() ||
+           (!share_.replicas.empty() && HasStepsLeft() && !is_finishing());
   }
   bool MayWait() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return share_.replicas.empty() || !HasStepsLeft();

@@ -32,7 +32,8 @@ class ReplicaSource {
   virtual ~ReplicaSource() = default;
 
   // Blocks until there is a replica to compute and a step to do, and returns
-  // the worker's share. Returns nullopt when the job has no more steps.
+  // the worker's share. Returns nullopt when the job is complete, its last
+  // checkpoint written.
   //   Cancelled           Stop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.

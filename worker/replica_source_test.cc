@@ -66,6 +66,7 @@ class ChiefReplicaSourceTest : public testing::Test {
   std::unique_ptr<ChiefReplicaSource> MakeSource() {
     ChiefReplicaSource::Options options;
     options.report_interval = absl::Milliseconds(1);
+    options.finishing_interval = absl::Milliseconds(1);
     return ChiefReplicaSource::Create(options, chief_, Clock::Real());
   }
 
@@ -98,12 +99,27 @@ TEST_F(ChiefReplicaSourceTest, WhatIsCompletedIsReportedAndNeverFalls) {
   EXPECT_EQ(source->completed_steps(), 6);
 }
 
-TEST_F(ChiefReplicaSourceTest, NothingMoreIsToldWhenTheJobSaysSo) {
+TEST_F(ChiefReplicaSourceTest, NothingMoreIsToldWhenTheJobIsComplete) {
+  chief_.Answer(wire::TRAINING, 1, {0}, 0, 10);
+  auto source = MakeSource();
+  ASSERT_OK(source->Await());
+  source->Complete(10);
+  chief_.Answer(wire::COMPLETE, 1, {0}, 10, 10);
+  ASSERT_OK_AND_ASSIGN(const auto share, source->Await());
+  EXPECT_FALSE(share.has_value());
+}
+
+TEST_F(ChiefReplicaSourceTest, TheChiefHearsOfTheEndUntilTheJobIsComplete) {
   chief_.Answer(wire::TRAINING, 1, {0}, 0, 10);
   auto source = MakeSource();
   ASSERT_OK(source->Await());
   source->Complete(10);
   chief_.Answer(wire::FINISHING, 1, {0}, 10, 10);
+  EXPECT_EQ(chief_.NextRequest(5).completed_steps(), 10);
+  // A restarted chief knows no more than its checkpoint.
+  chief_.Answer(wire::TRAINING, 2, {0}, 4, 10);
+  EXPECT_EQ(chief_.NextRequest(5).completed_steps(), 10);
+  chief_.Answer(wire::COMPLETE, 2, {0}, 10, 10);
   ASSERT_OK_AND_ASSIGN(const auto share, source->Await());
   EXPECT_FALSE(share.has_value());
 }

@@ -59,7 +59,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
 
  private:
   bool CanDecide() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return IsOver() || steps_.held() > 0;
+    return IsOver() || (steps_.held() > 0 && !is_finishing());
   }
   // The loop can do nothing but wait for steps.
   bool MayWait() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

@@ -25,8 +25,8 @@ class StepSource {
   virtual bool CanStartNow() = 0;
 
   // Blocks until the loop may take another step, and returns the number of its
-  // batch, from 0 over all epochs; returns nullopt when the job has no more
-  // steps.
+  // batch, from 0 over all epochs; returns nullopt when the job is complete,
+  // its last checkpoint written.
   //   Cancelled           Stop() was called.
   //   FailedPrecondition  the job has failed elsewhere.
   //   any other           the chief refuses this worker for good.

@@ -38,13 +38,18 @@ class GrantingChief : public FakeChief {
     batches->set_first(100 + completed_);
     batches->set_count(granted_ + 2 - completed_);
     response.set_steps_before_batches(completed_);
-    response.set_phase(completed_ >= end_ ? wire::FINISHING : phase_);
+    response.set_phase(completed_ >= end_ ? end_phase_ : phase_);
     return response;
   }
 
   void set_end(int64_t end) {
     absl::MutexLock lock(&mu_);
     end_ = end;
+  }
+  // Sets the phase that the chief answers when the end is reached.
+  void set_end_phase(wire::JobPhase phase) {
+    absl::MutexLock lock(&mu_);
+    end_phase_ = phase;
   }
   void set_phase(wire::JobPhase phase) {
     absl::MutexLock lock(&mu_);
@@ -86,6 +91,7 @@ class GrantingChief : public FakeChief {
   int waiting_calls_ ABSL_GUARDED_BY(mu_) = 0;
   int calls_ ABSL_GUARDED_BY(mu_) = 0;
   wire::JobPhase phase_ ABSL_GUARDED_BY(mu_) = wire::TRAINING;
+  wire::JobPhase end_phase_ ABSL_GUARDED_BY(mu_) = wire::COMPLETE;
   std::vector<absl::Status> failures_ ABSL_GUARDED_BY(mu_);
 };
 
@@ -94,6 +100,7 @@ class ChiefStepSourceTest : public testing::Test {
   std::unique_ptr<ChiefStepSource> MakeSource() {
     ChiefStepSource::Options options;
     options.report_interval = absl::Milliseconds(1);
+    options.finishing_interval = absl::Milliseconds(1);
     return ChiefStepSource::Create(options, chief_, Clock::Real());
   }
 
@@ -112,6 +119,34 @@ TEST_F(ChiefStepSourceTest, EveryStepUpToTheEndIsStartedAndReported) {
   }
   EXPECT_EQ(started, 100);
   EXPECT_EQ(chief_.completed(), 100);
+}
+
+TEST_F(ChiefStepSourceTest, ARestartedChiefThatKnowsLessGrantsMoreAtTheEnd) {
+  chief_.set_end(1);
+  chief_.set_end_phase(wire::FINISHING);
+  auto source = MakeSource();
+  ASSERT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
+  source->Complete();
+  // The chief writes the last checkpoint: it hears of this worker meanwhile.
+  chief_.AwaitMoreCalls(5);
+  EXPECT_EQ(chief_.completed(), 1);
+  EXPECT_FALSE(source->CanStartNow());
+  // Its successor misses a step that a worker had done that is gone.
+  chief_.FailNext(absl::UnavailableError("connection refused"));
+  chief_.set_end(2);
+  EXPECT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
+  chief_.set_end_phase(wire::COMPLETE);
+  source->Complete();
+  EXPECT_THAT(source->Start(), IsOkAndHolds(std::nullopt));
+}
+
+TEST_F(ChiefStepSourceTest, NoStepIsStartedWhileTheLastCheckpointIsWritten) {
+  chief_.set_phase(wire::FINISHING);
+  auto source = MakeSource();
+  chief_.AwaitMoreCalls(3);
+  EXPECT_FALSE(source->CanStartNow());
+  chief_.set_phase(wire::TRAINING);
+  EXPECT_THAT(source->Start(), IsOkAndHolds(Optional(Ge(100))));
 }
 
 TEST_F(ChiefStepSourceTest, BatchesBeyondTheGrantAreUpcomingAndNotStarted) {

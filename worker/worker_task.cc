@@ -33,7 +33,8 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
+// Less than half of a lease: one call may go into a dead connection.
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 // Further tries to report a failure to a chief that does not know this task.
 constexpr int kFailureReports = 10;
 constexpr absl::Duration kFailureReportInterval = absl::Milliseconds(500);

@@ -25,8 +25,7 @@ bool CheckpointSchedule::IsDue(int64_t step, absl::Time now) const {
 void CheckpointSchedule::Written(int64_t step, absl::Time now) {
   newest_step_ = step;
   written_at_ = now;
-  next_try_ = absl::InfinitePast();
-  failures_ = 0;
+  StartOver();
 }
 
 void CheckpointSchedule::Failed(absl::Time now) {
@@ -34,11 +33,13 @@ void CheckpointSchedule::Failed(absl::Time now) {
       absl::Seconds(1) * (1 << std::min(failures_, 10));
   next_try_ = now + std::min(backoff, kMaxBackoff);
   ++failures_;
+  failing_since_ = std::min(failing_since_, now);
 }
 
 void CheckpointSchedule::StartOver() {
-  next_try_ = absl::InfinitePast();
+  TryNow();
   failures_ = 0;
+  failing_since_ = absl::InfiniteFuture();
 }
 
 }  // namespace parasol

@@ -16,7 +16,8 @@ class CheckpointSchedule {
   // s, … up to this.
   static constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
   // Number of failures in a row of a mandatory checkpoint, the first one or the
-  // last one of a run, that end the job.
+  // last one of a run, that end a worker without a cluster. A chief goes by the
+  // time since failing_since().
   static constexpr int kMaxFailures = 10;
 
   // `newest_step` is the step of the checkpoint that was resumed from, if any.
@@ -37,12 +38,18 @@ class CheckpointSchedule {
   void Failed(absl::Time now);
   // Forgets failed attempts, because another kind of checkpoint is wanted.
   void StartOver();
+  // Ends the wait after a failure, because what may have been its cause has
+  // changed.
+  void TryNow() { next_try_ = absl::InfinitePast(); }
 
   // The step of the newest checkpoint; nullopt if there is none yet.
   std::optional<int64_t> newest_step() const { return newest_step_; }
   // Number of failures since the last checkpoint that was written, or since
   // StartOver().
   int failures() const { return failures_; }
+  // The time of the first of these failures; the infinite future if there is
+  // none.
+  absl::Time failing_since() const { return failing_since_; }
 
  private:
   const int64_t every_steps_;
@@ -51,6 +58,7 @@ class CheckpointSchedule {
   absl::Time written_at_;
   absl::Time next_try_ = absl::InfinitePast();
   int failures_ = 0;
+  absl::Time failing_since_ = absl::InfiniteFuture();
 };
 
 }  // namespace parasol

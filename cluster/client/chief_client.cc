@@ -5,11 +5,10 @@
 #include <string>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "cluster/rpc/channel.h"
+#include "cluster/rpc/control_channel.h"
 #include "cluster/rpc/proto_duration.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
@@ -24,8 +23,8 @@ class GrpcChiefClient : public ChiefClient {
  public:
   GrpcChiefClient(const std::string& address, absl::Duration call_deadline)
       : peer_(absl::StrCat("chief at ", address)),
-        address_(address),
-        call_deadline_(call_deadline) {}
+        call_deadline_(call_deadline),
+        channel_(address) {}
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
@@ -55,27 +54,9 @@ class GrpcChiefClient : public ChiefClient {
     return Call(&wire::ChiefService::Stub::GetStatus, wire::GetStatusRequest());
   }
 
-  void DropConnection() override {
-    absl::MutexLock lock(&mu_);
-    connection_ = nullptr;
-  }
+  void DropConnection() override { channel_.Drop(); }
 
  private:
-  struct Connection {
-    std::shared_ptr<grpc::Channel> channel;
-    std::unique_ptr<wire::ChiefService::Stub> stub;
-  };
-
-  std::shared_ptr<Connection> NewestConnection() ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    if (connection_ == nullptr) {
-      connection_ = std::make_shared<Connection>();
-      connection_->channel = MakeControlChannel(address_);
-      connection_->stub = wire::ChiefService::NewStub(connection_->channel);
-    }
-    return connection_;
-  }
-
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(
       grpc::Status (wire::ChiefService::Stub::*rpc)(grpc::ClientContext*,
@@ -84,13 +65,15 @@ class GrpcChiefClient : public ChiefClient {
     grpc::ClientContext context;
     context.set_deadline(
         absl::ToChronoTime(Clock::Real().Now() + wait + call_deadline_));
-    const std::shared_ptr<Connection> connection = NewestConnection();
+    const std::shared_ptr<grpc::Channel> channel = channel_.Get();
+    const auto stub = wire::ChiefService::NewStub(channel);
     Response response;
-    grpc::Status status =
-        (connection->stub.get()->*rpc)(&context, request, &response);
+    const grpc::Status status =
+        (stub.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;
+    channel_.NoteResult(channel, status);
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
-      Reconnect(*connection->channel);
+      Reconnect(*channel);
     }
     return FromGrpcStatus(status, peer_);
   }
@@ -105,11 +88,8 @@ class GrpcChiefClient : public ChiefClient {
   }
 
   const std::string peer_;
-  const std::string address_;
   const absl::Duration call_deadline_;
-
-  absl::Mutex mu_;
-  std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mu_);
+  ControlChannel channel_;
 };
 
 }  // namespace

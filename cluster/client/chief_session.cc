@@ -9,9 +9,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/final_checkpoint.h"
+#include "cluster/client/wait_log.h"
 #include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
@@ -24,6 +26,8 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(200);
 constexpr absl::Duration kWaitingHeartbeatInterval = absl::Milliseconds(100);
 constexpr absl::Duration kDefaultHeartbeatInterval = absl::Seconds(1);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// Between looks for the job's last checkpoint while the chief does not answer.
+constexpr absl::Duration kLookInterval = absl::Seconds(2);
 
 // What no repetition of the call will change.
 bool IsPermanent(const absl::Status& status) {
@@ -136,7 +140,9 @@ class HeartbeatingSession : public ChiefSession {
 
   absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
-      absl::Duration timeout) override;
+      absl::Duration missing_limit) override;
+  absl::Status AwaitLeave(absl::Duration limit,
+                          absl::Duration silence_limit) override;
 
   void OnLost(std::function<void(absl::Status)> callback) override {
     absl::MutexLock lock(&mu_);
@@ -175,16 +181,24 @@ class HeartbeatingSession : public ChiefSession {
   // session is lost.
   absl::StatusOr<bool> TryRegister();
   absl::StatusOr<bool> TryHeartbeat();
+  void Answered(absl::Time now);
   absl::StatusOr<bool> AfterFailure(const absl::Status& error);
   // Returns OK if the answer comes from the newest chief that is known.
   absl::Status CheckChief(int64_t chief_epoch);
+  // Looks for the job's last checkpoint. If it is there, the job is complete.
+  bool FindsJobComplete();
   void KeepState(wire::HeartbeatResponse response);
   absl::Duration HeartbeatInterval() const;
 
-  // Waits on the clock; less when the session is told to stop.
+  // Waits on the clock; less when the session is told to stop, or has something
+  // to tell.
   void Pause(absl::Duration duration) {
     absl::MutexLock lock(&mu_);
-    clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), duration);
+    auto is_urgent = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return stopping_ || has_news_;
+    };
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&is_urgent), duration);
+    has_news_ = false;
   }
   bool stopping() const {
     absl::MutexLock lock(&mu_);
@@ -193,6 +207,12 @@ class HeartbeatingSession : public ChiefSession {
   absl::Status lost() const {
     absl::MutexLock lock(&mu_);
     return lost_;
+  }
+  // Returns why a wait has to end; OK if it need not.
+  absl::Status CheckAlive() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!lost_.ok() || !stopping_) return lost_;
+    return absl::CancelledError(
+        absl::StrCat(NameOf(options_.task), ": stopped while waiting"));
   }
 
   const std::unique_ptr<ChiefClient> client_;
@@ -208,10 +228,20 @@ class HeartbeatingSession : public ChiefSession {
   int64_t place_epoch_ = 0;
   // The newest chief that has answered.
   int64_t chief_epoch_ = 0;
+  // True once the job is known to be complete from its last checkpoint.
+  bool ended_without_chief_ = false;
+  absl::Time next_look_ = absl::InfinitePast();
+  WaitLog wait_log_;
   absl::Duration heartbeat_interval_ = kDefaultHeartbeatInterval;
 
   mutable absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  // True if the next heartbeat tells the chief what it does not know.
+  bool has_news_ ABSL_GUARDED_BY(mu_) = false;
+  bool leaving_ ABSL_GUARDED_BY(mu_) = false;
+  // The time of the chief's last answer, and whether the call since has failed.
+  absl::Time last_answer_ ABSL_GUARDED_BY(mu_);
+  bool is_silent_ ABSL_GUARDED_BY(mu_) = false;
   // OK while the session is alive.
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
@@ -250,6 +280,7 @@ void HeartbeatingSession::RunUntilLost() {
       lost_ = answered.status();
       return;
     }
+    if (ended_without_chief_) return;
     Pause(*answered ? HeartbeatInterval() : kRetryInterval);
   }
 }
@@ -264,8 +295,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   if (!response.ok()) return AfterFailure(response.status());
   absl::Status answered = CheckChief(response->chief_epoch());
   if (!answered.ok()) return AfterFailure(answered);
-  outage_.Answered(clock_.Now());
-  metrics_.chief_reachable.Set(1);
+  Answered(clock_.Now());
   metrics_.registrations_total.Add();
   place_epoch_ = std::max(place_epoch_, response->place_epoch());
   if (options_.on_registered) {
@@ -285,6 +315,10 @@ absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
   wire::HeartbeatRequest request;
   *request.mutable_task() = options_.task;
   if (options_.report) options_.report(request);
+  {
+    absl::MutexLock lock(&mu_);
+    request.set_leaving(leaving_);
+  }
   absl::StatusOr<wire::HeartbeatResponse> response =
       client_->Heartbeat(request);
   if (absl::IsNotFound(response.status())) {
@@ -294,7 +328,9 @@ absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
   if (!response.ok()) return AfterFailure(response.status());
   const absl::Status answered = CheckChief(response->chief_epoch());
   if (!answered.ok()) return AfterFailure(answered);
-  outage_.Answered(clock_.Now());
+  const absl::Time now = clock_.Now();
+  Answered(now);
+  if (const auto line = wait_log_.Line(*response, now)) LOG(INFO) << *line;
   KeepState(*std::move(response));
   return true;
 }
@@ -310,17 +346,51 @@ absl::Status HeartbeatingSession::CheckChief(int64_t chief_epoch) {
                                              chief_epoch_, " has replaced"));
 }
 
+void HeartbeatingSession::Answered(absl::Time now) {
+  outage_.Answered(now);
+  metrics_.chief_reachable.Set(1);
+  absl::MutexLock lock(&mu_);
+  last_answer_ = now;
+  is_silent_ = false;
+}
+
 absl::StatusOr<bool> HeartbeatingSession::AfterFailure(
     const absl::Status& error) {
   if (IsPermanent(error)) return error;
   metrics_.chief_reachable.Set(0);
+  {
+    absl::MutexLock lock(&mu_);
+    is_silent_ = true;
+  }
+  if (FindsJobComplete()) return true;
   absl::Status outage = outage_.Failed(error, clock_.Now());
   if (!outage.ok()) return outage;
   return false;
 }
 
+bool HeartbeatingSession::FindsJobComplete() {
+  const absl::Time now = clock_.Now();
+  if (!registered_before_ || now < next_look_) return false;
+  next_look_ = now + kLookInterval;
+  const std::string& directory = options_.checkpoint_directory.empty()
+                                     ? registration_.checkpoint_directory()
+                                     : options_.checkpoint_directory;
+  if (!HasFinalCheckpoint(directory, registration_.run_id(),
+                          registration_.job())) {
+    return false;
+  }
+  LOG(INFO) << "the chief does not answer, and the job's last checkpoint is in "
+            << directory << ": the job is complete";
+  ended_without_chief_ = true;
+  wire::HeartbeatResponse complete = state();
+  complete.clear_missing_task();
+  complete.clear_trouble();
+  complete.set_phase(wire::COMPLETE);
+  KeepState(std::move(complete));
+  return true;
+}
+
 void HeartbeatingSession::KeepState(wire::HeartbeatResponse response) {
-  metrics_.chief_reachable.Set(1);
   metrics_.missing_tasks.Set(response.missing_task_size());
   absl::MutexLock lock(&mu_);
   state_ = std::move(response);
@@ -335,9 +405,8 @@ absl::Duration HeartbeatingSession::HeartbeatInterval() const {
 
 absl::Status HeartbeatingSession::Await(
     std::function<bool(const wire::HeartbeatResponse&)> predicate,
-    absl::Duration timeout) {
-  const absl::Time deadline = clock_.Now() + timeout;
-  absl::Time next_log = clock_.Now() + kLogInterval;
+    absl::Duration missing_limit) {
+  absl::Time deadline = absl::InfiniteFuture();
   int64_t seen = 0;
   while (true) {
     wire::HeartbeatResponse state;
@@ -347,31 +416,55 @@ absl::Status HeartbeatingSession::Await(
         return state_number_ != seen || stopping_ || !lost_.ok();
       };
       clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news),
-                              std::min(next_log, deadline) - clock_.Now());
-      if (!lost_.ok()) return lost_;
-      if (stopping_) {
-        return absl::CancelledError(
-            absl::StrCat(NameOf(options_.task), ": stopped while waiting"));
-      }
+                              deadline - clock_.Now());
+      RETURN_IF_ERROR(CheckAlive());
       seen = state_number_;
       state = state_;
     }
     if (seen > 0 && predicate(state)) return absl::OkStatus();
-    const std::string missing = absl::StrJoin(state.missing_task(), ", ");
-    if (clock_.Now() >= deadline) {
+    if (state.missing_task().empty()) {
+      deadline = absl::InfiniteFuture();
+      continue;
+    }
+    const absl::Time now = clock_.Now();
+    deadline = std::min(deadline, now + missing_limit);
+    if (now < deadline) continue;
+    return absl::DeadlineExceededError(absl::StrCat(
+        "waited ", absl::FormatDuration(missing_limit), " in phase ",
+        wire::JobPhase_Name(state.phase()), " for ", MissingTasksOf(state)));
+  }
+}
+
+absl::Status HeartbeatingSession::AwaitLeave(absl::Duration limit,
+                                             absl::Duration silence_limit) {
+  const absl::Time deadline = clock_.Now() + limit;
+  absl::MutexLock lock(&mu_);
+  leaving_ = true;
+  has_news_ = true;
+  is_silent_ = false;
+  while (true) {
+    if (state_.may_leave() || state_.phase() == wire::COMPLETE ||
+        state_.phase() == wire::FAILED) {
+      return absl::OkStatus();
+    }
+    RETURN_IF_ERROR(CheckAlive());
+    const absl::Time now = clock_.Now();
+    if (is_silent_ && now >= last_answer_ + silence_limit) {
+      return absl::UnavailableError("the chief does not answer");
+    }
+    if (now >= deadline) {
       return absl::DeadlineExceededError(
-          absl::StrCat("waited ", absl::FormatDuration(timeout), " in phase ",
-                       wire::JobPhase_Name(state.phase()), " for ",
-                       missing.empty() ? "the chief" : missing));
+          absl::StrCat("there is none after ", absl::FormatDuration(limit)));
     }
-    // In training, a task that awaits the end waits for nobody in particular.
-    const bool named = !missing.empty() || state.phase() < wire::TRAINING;
-    if (clock_.Now() < next_log) continue;
-    next_log = clock_.Now() + kLogInterval;
-    if (named) {
-      LOG(INFO) << "waiting for " << (missing.empty() ? "the chief" : missing)
-                << " (" << wire::JobPhase_Name(state.phase()) << ")";
-    }
+    auto has_changed = [this, seen = state_number_, silent = is_silent_]()
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+                             return state_number_ != seen || stopping_ ||
+                                    !lost_.ok() || is_silent_ != silent;
+                           };
+    const absl::Time silent_until =
+        is_silent_ ? last_answer_ + silence_limit : absl::InfiniteFuture();
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&has_changed),
+                            std::min(deadline, silent_until) - now);
   }
 }
 

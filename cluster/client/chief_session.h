@@ -19,7 +19,13 @@ namespace parasol {
 // registers, sends heartbeats on a thread of its own, registers again when the
 // chief has restarted, and reports when the chief is lost for good. It presents
 // the place epoch that it was given, also to another chief. An answer of a
-// chief that has been replaced by a newer one counts as none. Thread-safe.
+// chief that has been replaced by a newer one counts as none. It names in the
+// log, every 10 s, what the job waits for.
+//
+// A chief that is gone for good may have completed the job while this task
+// stood still. So a chief that does not answer is the end of the job, in phase
+// COMPLETE, if the job's last checkpoint is in the checkpoint directory.
+// Thread-safe.
 //
 // Shutdown: Leave() (good order) or Stop(), then destroy the session. Both stop
 // and join the heartbeat thread; both may be called twice.
@@ -31,6 +37,9 @@ class ChiefSession {
     // Time after which a chief that does not answer is given up: the session is
     // lost. Until then the log names the chief every 10 s.
     absl::Duration chief_timeout = absl::Minutes(5);
+    // Directory in which to look for the job's last checkpoint when the chief
+    // does not answer. Empty: the one that the chief names.
+    std::string checkpoint_directory;
     // Functions that fill in each Register (run_id, layout, completed_steps)
     // and each Heartbeat (loss, examples_per_second, or what a ps holds); may
     // be null. Called on the session's thread, as is `on_registered`.
@@ -63,14 +72,26 @@ class ChiefSession {
   // The newest answer to a heartbeat.
   virtual wire::HeartbeatResponse state() const = 0;
 
-  // Blocks until the state satisfies `predicate`. Logs "waiting for ps/1, …"
-  // with the missing tasks every 10 s meanwhile.
+  // Blocks until the state satisfies `predicate`. A chief that answers and
+  // misses no task is waited for without a limit: loading and saving take as
+  // long as they take.
   //   Unavailable, FailedPrecondition, Cancelled  the session is lost, as for
   //   Join; Cancelled also after Stop().
-  //   DeadlineExceeded  `timeout` passed; the message names the missing tasks.
+  //   DeadlineExceeded  the chief has missed tasks for `missing_limit`; the
+  //                     message names them.
   virtual absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
-      absl::Duration timeout) = 0;
+      absl::Duration missing_limit) = 0;
+
+  // Tells the chief from now on that this task, a ps, is leaving and has
+  // updates that no checkpoint has. Blocks until it may leave, or the job has
+  // ended.
+  //   Unavailable       the chief has not answered for `silence_limit`, not
+  //                     even after this call.
+  //   DeadlineExceeded  `limit` passed.
+  //   any other         as for Await().
+  virtual absl::Status AwaitLeave(absl::Duration limit,
+                                  absl::Duration silence_limit) = 0;
 
   // Sets a callback that runs once, on the session's thread, when the session
   // is lost (also if it was lost before this call). The callback must not call

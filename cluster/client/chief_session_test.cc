@@ -1,5 +1,6 @@
 #include "cluster/client/chief_session.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/status_matchers.h"
+#include "storage/checkpoint_store.h"
 
 namespace parasol {
 namespace {
@@ -85,6 +87,15 @@ class FakeChief {
     };
     mu_.Await(absl::Condition(&reached));
   }
+  // Names this directory in each registration's answer.
+  void SetCheckpointDirectory(std::string directory) {
+    absl::MutexLock lock(&mu_);
+    checkpoint_directory_ = std::move(directory);
+  }
+  void AwaitLeaving() {
+    absl::MutexLock lock(&mu_);
+    mu_.Await(absl::Condition(&heard_leaving_));
+  }
   wire::RegisterRequest last_registration() {
     absl::MutexLock lock(&mu_);
     return last_registration_;
@@ -117,6 +128,8 @@ class FakeChief {
       wire::RegisterResponse response = chief_.answer_;
       response.set_run_id(absl::StrCat("run-", ++chief_.registrations_));
       response.mutable_heartbeat_interval()->set_seconds(1);
+      response.set_checkpoint_directory(chief_.checkpoint_directory_);
+      response.mutable_job()->mutable_end()->set_steps(100);
       return response;
     }
     absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
@@ -125,6 +138,7 @@ class FakeChief {
       absl::Status status = chief_.Answer();
       if (!status.ok()) return status;
       if (!chief_.registered_) return absl::NotFoundError("worker/1");
+      chief_.heard_leaving_ |= request.leaving();
       return chief_.state_;
     }
     void DropConnection() override {
@@ -170,6 +184,8 @@ class FakeChief {
   wire::HeartbeatResponse state_ ABSL_GUARDED_BY(mu_);
   int registrations_ ABSL_GUARDED_BY(mu_) = 0;
   wire::RegisterRequest last_registration_ ABSL_GUARDED_BY(mu_);
+  std::string checkpoint_directory_ ABSL_GUARDED_BY(mu_);
+  bool heard_leaving_ ABSL_GUARDED_BY(mu_) = false;
   int leaves_ ABSL_GUARDED_BY(mu_) = 0;
   wire::LeaveRequest last_leave_ ABSL_GUARDED_BY(mu_);
 };
@@ -206,6 +222,14 @@ class ChiefSessionTest : public testing::Test {
     return *std::move(session);
   }
 
+  // Returns when the simulated time has gone on by `duration`.
+  void AwaitTime(absl::Duration duration) {
+    absl::Mutex mu;
+    const bool never = false;
+    absl::MutexLock lock(&mu);
+    time_.clock().AwaitWithTimeout(mu, absl::Condition(&never), duration);
+  }
+
   RunningClock time_;
   FakeChief chief_;
   MetricsRegistry metrics_;
@@ -225,6 +249,86 @@ TEST_F(ChiefSessionTest, AwaitThatTimesOutNamesTheMissingTasks) {
   EXPECT_THAT(session->Await(IsTraining, absl::Seconds(25)),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        HasSubstr("for ps/1, ps/3")));
+}
+
+TEST_F(ChiefSessionTest, AChiefThatAnswersAndMissesNobodyIsAwaitedForever) {
+  chief_.SetState(State(wire::LOADING));
+  auto session = MustJoin();
+  std::thread chief([this] {
+    AwaitTime(absl::Minutes(10));
+    chief_.SetState(State(wire::TRAINING));
+  });
+  EXPECT_OK(session->Await(IsTraining, absl::Seconds(25)));
+  chief.join();
+}
+
+TEST_F(ChiefSessionTest, TasksThatAreMissedNowAndThenDoNotEndAWait) {
+  chief_.SetState(State(wire::WAITING_FOR_PS, {"ps/1"}));
+  auto session = MustJoin();
+  std::thread chief([this] {
+    AwaitTime(absl::Seconds(200));
+    chief_.SetState(State(wire::LOADING));
+    AwaitTime(absl::Seconds(200));
+    chief_.SetState(State(wire::WAITING_FOR_PS, {"ps/1"}));
+    AwaitTime(absl::Seconds(200));
+    chief_.SetState(State(wire::TRAINING));
+  });
+  EXPECT_OK(session->Await(IsTraining, absl::Seconds(300)));
+  chief.join();
+}
+
+TEST_F(ChiefSessionTest, ALeavingTaskWaitsUntilTheChiefLetsItGo) {
+  chief_.SetState(State(wire::TRAINING));
+  auto session = MustJoin();
+  std::thread chief([this] {
+    chief_.AwaitLeaving();
+    wire::HeartbeatResponse state = State(wire::TRAINING);
+    state.set_may_leave(true);
+    chief_.SetState(state);
+  });
+  EXPECT_OK(session->AwaitLeave(absl::Seconds(60), absl::Seconds(10)));
+  chief.join();
+}
+
+TEST_F(ChiefSessionTest, ALeavingTaskWaitsNoLongerThanItsLimit) {
+  chief_.SetState(State(wire::TRAINING));
+  auto session = MustJoin();
+  EXPECT_THAT(session->AwaitLeave(absl::Seconds(60), absl::Seconds(10)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("1m")));
+}
+
+TEST_F(ChiefSessionTest, ALeavingTaskDoesNotWaitForAChiefThatIsGone) {
+  chief_.SetState(State(wire::TRAINING));
+  auto session = MustJoin();
+  chief_.SetReachable(false);
+  EXPECT_THAT(session->AwaitLeave(absl::InfiniteDuration(), absl::Seconds(10)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(
+      session->AwaitLeave(absl::InfiniteDuration(), absl::ZeroDuration()),
+      StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(ChiefSessionTest, AChiefThatIsGoneAfterTheLastCheckpointIsTheEnd) {
+  const std::string directory = testing::TempDir() + "/session_end";
+  std::filesystem::remove_all(directory);
+  chief_.SetCheckpointDirectory(directory);
+  chief_.SetState(State(wire::FINISHING));
+  auto session = MustJoin();
+  ASSERT_OK_AND_ASSIGN(auto store, CheckpointStore::OpenForWriting(directory));
+  ASSERT_OK_AND_ASSIGN(const std::string working, store.Begin(100));
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(100);
+  manifest.set_run_id("run-1");
+  manifest.set_final(true);
+  ASSERT_OK(store.Commit(working, manifest));
+  chief_.SetReachable(false);
+  EXPECT_OK(session->Await(
+      [](const auto& state) { return state.phase() == wire::COMPLETE; },
+      absl::Seconds(25)));
+  absl::Notification lost;
+  session->OnLost([&](absl::Status) { lost.Notify(); });
+  session->Stop();
+  EXPECT_FALSE(lost.HasBeenNotified());
 }
 
 TEST_F(ChiefSessionTest, MissingTasksAreInAMetric) {
@@ -320,11 +424,7 @@ TEST_F(ChiefSessionTest, AnAnswerThatTheTaskCantGoOnWithEndsTheSession) {
 TEST_F(ChiefSessionTest, SurvivesAChiefThatIsAwayForLessThanTheTimeout) {
   auto session = MustJoin();
   chief_.SetReachable(false);
-  const absl::Time back = time_.clock().Now() + absl::Seconds(15);
-  EXPECT_THAT(
-      session->Await([](const auto&) { return false; }, absl::Seconds(15)),
-      StatusIs(absl::StatusCode::kDeadlineExceeded));
-  EXPECT_GE(time_.clock().Now(), back);
+  AwaitTime(absl::Seconds(15));
   chief_.Restart();
   chief_.SetReachable(true);
   chief_.SetState(State(wire::TRAINING));

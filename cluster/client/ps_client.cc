@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <set>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "cluster/rpc/channel.h"
+#include "cluster/rpc/control_channel.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
 #include "proto/parameter.grpc.pb.h"
@@ -21,9 +24,9 @@ constexpr absl::Duration kPrepareDeadline = absl::Seconds(2);
 class GrpcPsClient : public PsClient {
  public:
   GrpcPsClient(const std::string& address, absl::Duration call_deadline)
-      : address_(address),
-        peer_(absl::StrCat("ps at ", address)),
-        call_deadline_(call_deadline) {}
+      : peer_(absl::StrCat("ps at ", address)),
+        call_deadline_(call_deadline),
+        channel_(address) {}
 
   absl::StatusOr<wire::LoadResponse> Load(
       const wire::LoadRequest& request) override {
@@ -46,13 +49,6 @@ class GrpcPsClient : public PsClient {
   }
 
  private:
-  // The connection to one incarnation of the ps.
-  struct Connection {
-    uint64_t incarnation = 0;
-    std::shared_ptr<grpc::Channel> channel;
-    std::unique_ptr<wire::ParameterService::Stub> stub;
-  };
-
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(
       grpc::Status (wire::ParameterService::Stub::*rpc)(grpc::ClientContext*,
@@ -63,47 +59,49 @@ class GrpcPsClient : public PsClient {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(
         Clock::Real().Now() + std::min(deadline, call_deadline_)));
-    const std::shared_ptr<Connection> connection =
+    const std::shared_ptr<grpc::Channel> channel =
         Begin(request.order().incarnation(), context);
+    const auto stub = wire::ParameterService::NewStub(channel);
     // It may have come back a moment ago.
-    ReconnectNow(*connection->channel);
+    ReconnectNow(*channel);
     Response response;
     const grpc::Status status =
-        (connection->stub.get()->*rpc)(&context, request, &response);
-    End(connection, context, status);
+        (stub.get()->*rpc)(&context, request, &response);
+    End(channel, context, status);
     if (!status.ok()) return FromGrpcStatus(status, peer_);
     return response;
   }
 
-  std::shared_ptr<Connection> Begin(uint64_t incarnation,
-                                    grpc::ClientContext& call) {
+  // Each process of the ps gets a connection of its own: one that was replaced
+  // may still answer over the old one.
+  std::shared_ptr<grpc::Channel> Begin(uint64_t incarnation,
+                                       grpc::ClientContext& call) {
     absl::MutexLock lock(&mu_);
     calls_.insert(&call);
-    if (connection_ == nullptr || connection_->incarnation != incarnation) {
-      connection_ = std::make_shared<Connection>();
-      connection_->incarnation = incarnation;
-      connection_->channel = MakeControlChannel(address_);
-      connection_->stub = wire::ParameterService::NewStub(connection_->channel);
+    if (std::exchange(incarnation_, incarnation) != incarnation) {
+      channel_.Drop();
     }
-    return connection_;
+    return channel_.Get();
   }
 
-  void End(const std::shared_ptr<Connection>& connection,
+  void End(const std::shared_ptr<grpc::Channel>& channel,
            grpc::ClientContext& call, const grpc::Status& status) {
-    // Perhaps another process has answered.
-    const bool is_refused =
-        status.error_code() == grpc::StatusCode::FAILED_PRECONDITION;
+    channel_.NoteResult(channel, status);
     absl::MutexLock lock(&mu_);
     calls_.erase(&call);
-    if (is_refused && connection_ == connection) connection_ = nullptr;
+    // Perhaps another process has answered.
+    if (status.error_code() == grpc::StatusCode::FAILED_PRECONDITION) {
+      channel_.Drop();
+    }
   }
 
-  const std::string address_;
   const std::string peer_;
   const absl::Duration call_deadline_;
+  ControlChannel channel_;
 
   absl::Mutex mu_;
-  std::shared_ptr<Connection> connection_ ABSL_GUARDED_BY(mu_);
+  // The process that the channel was made for.
+  uint64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
   std::set<grpc::ClientContext*> calls_ ABSL_GUARDED_BY(mu_);
 };
 

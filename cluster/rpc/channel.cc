@@ -1,5 +1,7 @@
 #include "cluster/rpc/channel.h"
 
+#include "absl/time/time.h"
+#include "cluster/rpc/keepalive.h"
 #include "cluster/rpc/library_log.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/tensor_arguments.h"
@@ -14,9 +16,11 @@ namespace {
 grpc::ChannelArguments CommonArguments() {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  // A peer whose machine is gone is noticed within 30 s.
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
-  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+  // A peer whose machine is gone is noticed within a lease.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
+                   absl::ToInt64Milliseconds(kKeepaliveTime));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                   absl::ToInt64Milliseconds(kKeepaliveTimeout));
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
@@ -45,7 +49,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address) {
-  return MakeChannel(address, CommonArguments());
+  grpc::ChannelArguments arguments = CommonArguments();
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return MakeChannel(address, arguments);
 }
 
 std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address) {

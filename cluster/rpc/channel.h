@@ -13,7 +13,7 @@ namespace parasol {
 
 // Makes a channel for calls of ordinary size, with a connection of its own: a
 // new channel reaches whichever process is at the address now, also if a former
-// one still has its connections.
+// connection is dead or a former process still has its connections.
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address);
 
 // Makes a channel for tensors: a connection of its own, large frames and

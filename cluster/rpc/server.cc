@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/keepalive.h"
 #include "cluster/rpc/library_log.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/tensor_arguments.h"
@@ -54,14 +55,17 @@ void SetLimits(grpc::ServerBuilder& builder) {
   // Otherwise a second process on the same port gets half of the connections
   // instead of an error.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A peer whose machine is gone frees its streams within 30 s; clients may
+  // A peer whose machine is gone frees its streams within a lease; clients may
   // ping as often.
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20000);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             absl::ToInt64Milliseconds(kKeepaliveTime));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             absl::ToInt64Milliseconds(kKeepaliveTimeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      absl::ToInt64Milliseconds(kKeepaliveTime / 5));
 }
 
 gpr_timespec FromNow(absl::Duration duration) {

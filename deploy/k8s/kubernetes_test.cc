@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
@@ -165,6 +166,24 @@ TEST(RunTaskTest, TerminationIsPassedOnAndItsCodeReturned) {
                        "while :; do sleep 0.02; done"));
   EXPECT_EQ(completed.end.code(), 143);
   EXPECT_EQ(completed.standard_output, "drained\n");
+}
+
+// The ps waits for a checkpoint, then answers what it has read.
+TEST(GracePeriodTest, APsHasTimeForACheckpointBeforeItIsKilled) {
+  for (const char* path :
+       {"deploy/k8s/base/ps.yaml", "deploy/k8s/tfjob.yaml"}) {
+    std::ifstream file(path);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::vector<std::string> parts =
+        absl::StrSplit(text, "terminationGracePeriodSeconds: ");
+    ASSERT_GT(parts.size(), 1u) << path;
+    for (size_t i = 1; i < parts.size(); ++i) {
+      int seconds = 0;
+      ASSERT_TRUE(
+          absl::SimpleAtoi(parts[i].substr(0, parts[i].find('\n')), &seconds));
+      EXPECT_GT(seconds, 50) << path;
+    }
+  }
 }
 
 TEST(TfJobTest, EveryReplicaIsRestartedByItsExitCode) {

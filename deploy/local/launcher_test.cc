@@ -154,6 +154,20 @@ TEST_F(LauncherTest, FailureOfATaskEndsTheJobWithItsCodeAndWords) {
   EXPECT_THAT(launcher.standard_error, HasSubstr(result["error"]));
 }
 
+TEST_F(LauncherTest, TheCodeOfTheTaskThatKnowsTheReasonIsTheResult) {
+  SetRole("worker", "echo 'worker: the job has failed' >&2; exit 1");
+  SetRole("ps", kStays);
+  SetRole("chief",
+          "while ! grep -q failed $HERE/checkpoints/logs/worker-0.log; do "
+          "sleep 0.02; done\n"
+          "echo 'chief: no checkpoint: disk full' >&2; exit 2");
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(Launch(), kLimit));
+  EXPECT_EQ(launcher.end.code(), 2);
+  EXPECT_THAT(std::string(Result(launcher)["error"]),
+              HasSubstr("chief: no checkpoint: disk full"));
+}
+
 TEST_F(LauncherTest, SignalDrainsAllTasksAndLeavesNoneBehind) {
   SetRole("ps", absl::StrCat("echo $$ > $HERE/ps_pid; ", kStays));
   SetRole("worker",

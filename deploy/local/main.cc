@@ -41,6 +41,9 @@ ABSL_FLAG(int32_t, threads, 1,
           "evaluator.");
 ABSL_FLAG(std::string, log_dir, "",
           "One log file per task; empty: <checkpoint_dir>/logs.");
+ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
+          "How long the chief tries to write the first and the last "
+          "checkpoint.");
 ABSL_FLAG(std::string, bin_dir, "",
           "Where the roles' binaries are (ps/ps, worker/worker, …); empty: "
           "where this one was built.");
@@ -176,6 +179,8 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.has_evaluator = absl::GetFlag(FLAGS_evaluator);
   job.device = absl::GetFlag(FLAGS_device);
   job.overrides = absl::GetFlag(FLAGS_set).values;
+  job.checkpoint_timeout =
+      absl::FormatDuration(absl::GetFlag(FLAGS_checkpoint_timeout));
   // A mistake in the job is told before anything starts.
   ASSIGN_OR_RETURN(const LoadedJob loaded,
                    LoadJobFile(job.job_file, job.overrides));

@@ -16,9 +16,15 @@ constexpr absl::Duration kRateWindow = absl::Seconds(10);
 constexpr absl::Duration kStandstill = absl::Seconds(5);
 
 std::string Waiting(const wire::JobStatus& status, const std::string& what) {
-  if (status.missing_task().empty()) return what;
-  return absl::StrCat(what, ", waiting for ",
-                      absl::StrJoin(status.missing_task(), ", "));
+  std::string text = what;
+  if (!status.missing_task().empty()) {
+    absl::StrAppend(&text, ", waiting for ",
+                    absl::StrJoin(status.missing_task(), ", "));
+  }
+  if (!status.trouble().empty()) {
+    absl::StrAppend(&text, ": ", status.trouble());
+  }
+  return text;
 }
 
 std::string Left(absl::Duration left) {
@@ -75,6 +81,9 @@ std::string Training(const wire::JobStatus& status,
     absl::StrAppend(&line, "  ",
                     WithThousands(std::llround(status.examples_per_second())),
                     " examples/s");
+  }
+  if (status.phase() == wire::TRAINING && !status.trouble().empty()) {
+    absl::StrAppend(&line, "  ", status.trouble());
   }
   return line;
 }

@@ -68,6 +68,28 @@ TEST(ProgressLineTest, ARunBeyondTheJobsEndShowsNoShare) {
             "step 600, beyond the job's end at step 100  finishing");
 }
 
+TEST(ProgressLineTest, WhatKeepsTheLastCheckpointFromBeingWrittenIsNamed) {
+  wire::JobStatus status = Training();
+  status.set_phase(wire::FINISHING);
+  status.set_global_step(4000);
+  status.set_trouble("no checkpoint of step 4000 in 3 attempts: disk full");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "step 4,000/4,000 (100 %)  finishing: no checkpoint of step 4000 "
+            "in 3 attempts: disk full");
+  status.set_phase(wire::LOADING);
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "loading the variables: no checkpoint of step 4000 in 3 attempts: "
+            "disk full");
+}
+
+TEST(ProgressLineTest, ACheckpointThatFailsWhileTrainingIsNamedLast) {
+  wire::JobStatus status = Training();
+  status.set_trouble("no checkpoint of step 1000 in 3 attempts: disk full");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(601)),
+            "step 1,200/4,000 (30 %)  11 min left  no checkpoint of step 1000 "
+            "in 3 attempts: disk full");
+}
+
 TEST(ProgressLineTest, LongTimesAreInMinutes) {
   const wire::JobStatus status = Training();
   EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(601)),

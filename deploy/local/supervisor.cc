@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "base/process.h"
 #include "base/status_macros.h"
 #include "deploy/local/file_tail.h"
 #include "deploy/local/last_error.h"
@@ -14,6 +15,9 @@ namespace {
 
 // Enough for the last words of a task and the stack of a sanitizer.
 constexpr int64_t kLogTailBytes = 64 << 10;
+
+// The exit code also of a task that only repeats why the job has failed.
+constexpr int kPermanentFailure = static_cast<int>(ExitCode::kPermanentFailure);
 
 }  // namespace
 
@@ -51,9 +55,11 @@ absl::Status Supervisor::StartTask(Task& task) {
 
 Supervisor::State Supervisor::Poll() {
   for (Task& task : tasks_) {
-    if (state_ == State::kFailed) return state_;
     if (task.process == nullptr) {
-      if (state_ != State::kRunning || clock_.Now() < task.start_at) continue;
+      if (state_ != State::kRunning || clock_.Now() < task.start_at ||
+          failed_at_ != absl::InfiniteFuture()) {
+        continue;
+      }
       const absl::Status started = StartTask(task);
       if (!started.ok()) Fail(task, 1, std::string(started.message()));
       continue;
@@ -63,6 +69,7 @@ Supervisor::State Supervisor::Poll() {
     task.process.reset();
     HandleEnd(task, *end);
   }
+  if (IsFailureKnown()) state_ = State::kFailed;
   if (state_ == State::kFinishing) EndStragglers();
   const bool none_runs = absl::c_all_of(
       tasks_, [](const Task& task) { return task.process == nullptr; });
@@ -118,8 +125,20 @@ void Supervisor::HandleEnd(Task& task, const ProcessEnd& end) {
   }
 }
 
+bool Supervisor::IsFailureKnown() const {
+  if (failed_at_ == absl::InfiniteFuture()) return false;
+  const bool chief_runs = absl::c_any_of(tasks_, [](const Task& task) {
+    return task.plan.role == "chief" && task.process != nullptr;
+  });
+  return !chief_runs || clock_.Now() - failed_at_ >= kVerdictLimit;
+}
+
 void Supervisor::Fail(const Task& task, int exit_code, const std::string& how) {
-  state_ = State::kFailed;
+  const bool is_first = failed_at_ == absl::InfiniteFuture();
+  const bool says_more =
+      failure_.exit_code == kPermanentFailure && exit_code != kPermanentFailure;
+  if (!is_first && !says_more) return;
+  failed_at_ = std::min(failed_at_, clock_.Now());
   failure_ = {.task = task.plan.name,
               .exit_code = exit_code,
               .reason = absl::StrCat(task.plan.name, " ", how,

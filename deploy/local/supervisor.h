@@ -28,7 +28,9 @@ class Supervisor {
     // restarted. A task that has not ended after kFinishLimit is killed.
     kFinishing,
     kEnded,
-    // A task has failed for good: see failure().
+    // A task has failed for good: see failure(). If it is not the chief, the
+    // chief has had kVerdictLimit to end by itself: other tasks may only
+    // repeat, with exit code 1, why the job has failed.
     kFailed,
   };
 
@@ -45,6 +47,9 @@ class Supervisor {
   // already waited for its tasks to leave; a task that stood still all that
   // time would otherwise look for the chief for minutes.
   static constexpr absl::Duration kFinishLimit = absl::Seconds(20);
+
+  // Longest time for the chief to end after another task has failed.
+  static constexpr absl::Duration kVerdictLimit = absl::Seconds(2);
 
   // `tell` is called with one line for people whenever a task is restarted.
   Supervisor(std::vector<TaskPlan> plans, const RestartLimits& limits,
@@ -82,6 +87,8 @@ class Supervisor {
   void EndStragglers();
   void HandleEnd(Task& task, const ProcessEnd& end);
   void Fail(const Task& task, int exit_code, const std::string& how);
+  // Returns true if a task has failed and the chief has nothing to add.
+  bool IsFailureKnown() const;
   std::string Reason(const Task& task) const;
   // Terminates the processes of `roles` and waits for them.
   void Drain(const std::vector<std::string>& roles, absl::Time deadline);
@@ -91,6 +98,8 @@ class Supervisor {
   Clock& clock_;
   State state_ = State::kRunning;
   absl::Time finishing_since_ = absl::InfiniteFuture();
+  // The time of the first failure; `failure_` is set from then on.
+  absl::Time failed_at_ = absl::InfiniteFuture();
   Failure failure_;
 };
 

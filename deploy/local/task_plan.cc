@@ -26,6 +26,10 @@ std::vector<std::string> RoleFlags(const LocalJob& job,
   std::vector<std::string> flags = {
       absl::StrCat("--job=", job.job_file),
       absl::StrCat("--checkpoint_dir=", job.checkpoint_dir)};
+  if (!job.checkpoint_timeout.empty()) {
+    flags.push_back(
+        absl::StrCat("--checkpoint_timeout=", job.checkpoint_timeout));
+  }
   for (const std::string& assignment : job.overrides) {
     flags.push_back(absl::StrCat("--set=", assignment));
   }

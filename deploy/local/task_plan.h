@@ -31,6 +31,8 @@ struct LocalJob {
   // True if the job goes on after a loss that is not finite, so that the ps
   // must accept the gradients of such a step.
   bool applies_non_finite = false;
+  // The chief's --checkpoint_timeout; empty: its default.
+  std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.
   std::vector<std::string> overrides;
 };

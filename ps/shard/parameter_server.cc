@@ -79,6 +79,16 @@ ParameterServer::~ParameterServer() { Hold(nullptr); }
 
 void ParameterServer::EndWaits() const { Abandon(shard()); }
 
+ParameterServer::Pushes ParameterServer::Seal() const {
+  const std::shared_ptr<Shard> held = shard();
+  if (held == nullptr) return Pushes::kNone;
+  held->table->Seal();
+  const int64_t pushes = held->table->pushes();
+  if (pushes == 0) return Pushes::kNone;
+  return pushes == held->saved_pushes.load() ? Pushes::kSaved
+                                              : Pushes::kUnsaved;
+}
+
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
   if (shard == nullptr) return;
   shard->table->Abandon(absl::UnavailableError(absl::StrCat(
@@ -114,8 +124,7 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),
                                                     WithoutRules(request));
   if (has_form && load.GiveRulesTo(*held->table).ok()) {
-    Hold(
-        std::make_shared<Shard>(Shard{.order = request, .table = held->table}));
+    Hold(std::make_shared<Shard>(request, held->table, held->saved_pushes));
     LOG(INFO) << "keeps the values of run " << request.run_id()
               << ", and goes on with the chief's new job";
     return absl::OkStatus();
@@ -126,8 +135,7 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   Hold(nullptr);
   ASSIGN_OR_RETURN(std::shared_ptr<ParameterShard> table, load.Run(),
                    _ << options_.task);
-  Hold(std::make_shared<Shard>(
-      Shard{.order = request, .table = std::move(table)}));
+  Hold(std::make_shared<Shard>(request, std::move(table)));
   const absl::Duration duration = clock_.Now() - start;
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
   LOG(INFO) << "loaded " << request.part_size() << " parts of run "
@@ -263,6 +271,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
     return absl::FailedPreconditionError(shard.status().message());
   }
   ParameterShard& table = *(*shard)->table;
+  const int64_t pushes = table.pushes();
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
                    TakeSnapshot(table, request, is_cancelled),
                    _ << options_.task);
@@ -272,6 +281,7 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
                  (*shard)->order.num_shards(),
                  absl::StrCat(request.directory(), "/", request.file_name())),
       _ << options_.task);
+  (*shard)->saved_pushes.store(pushes);
   wire::SnapshotResponse response;
   response.set_bytes(file.bytes());
   response.set_crc32c(file.crc32c());

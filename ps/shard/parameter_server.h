@@ -1,11 +1,13 @@
 #ifndef PARASOL_PS_SHARD_PARAMETER_SERVER_H_
 #define PARASOL_PS_SHARD_PARAMETER_SERVER_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -97,6 +99,17 @@ class ParameterServer {
   // gradients, now and later, with Unavailable. A ps that leaves calls it.
   void EndWaits() const ABSL_LOCKS_EXCLUDED(mu_);
 
+  // What becomes of the pushes that a ps has taken if it ends.
+  enum class Pushes {
+    kNone,     // it has taken none
+    kSaved,    // all are in a snapshot that was written
+    kUnsaved,  // some would be lost
+  };
+  // Applies no more pushes of asynchronous training, so that a snapshot that
+  // follows has all that were acknowledged, and answers them with Unavailable:
+  // workers resend them to the next ps. A ps that leaves calls it.
+  Pushes Seal() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // The run and the layout whose variables the ps holds; empty and 0 if it
   // holds none.
   struct Holding {
@@ -108,8 +121,14 @@ class ParameterServer {
  private:
   // Immutable, but for the contents of the table.
   struct Shard {
-    wire::LoadRequest order;
-    std::shared_ptr<ParameterShard> table;
+    Shard(const wire::LoadRequest& order, std::shared_ptr<ParameterShard> table,
+          int64_t saved_pushes = 0)
+        : order(order), table(std::move(table)), saved_pushes(saved_pushes) {}
+
+    const wire::LoadRequest order;
+    const std::shared_ptr<ParameterShard> table;
+    // Number of pushes that are in a snapshot that was written.
+    std::atomic<int64_t> saved_pushes;
   };
 
   // Marks the server as loading and returns the shard that it holds, or null.

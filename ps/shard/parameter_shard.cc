@@ -159,6 +159,10 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
     uint64_t worker_incarnation, uint64_t sequence,
     absl::FunctionRef<absl::StatusOr<UpdateBounds>()> apply) {
   absl::ReaderMutexLock applying(&snapshot_mu_);
+  if (is_sealed_) {
+    return absl::UnavailableError(
+        "the ps is leaving: its successor takes the push");
+  }
   {
     absl::MutexLock lock(&dedup_mu_);
     ASSIGN_OR_RETURN(const Claim claim,
@@ -172,6 +176,7 @@ absl::StatusOr<OperationResult> ParameterShard::ApplyOnce(
     dedup_.Unmark(worker_incarnation, sequence);
     return updates.status();
   }
+  pushes_.fetch_add(1, std::memory_order_release);
   dedup_.Confirm(worker_incarnation, sequence);
   return ResultOf(*updates);
 }
@@ -194,6 +199,7 @@ void ParameterShard::ContributeStep(size_t places, Contribute contribute,
     Released released;
     absl::ReaderMutexLock applying(&snapshot_mu_);
     *entries = contribute(latch, released);
+    pushes_.fetch_add(1, std::memory_order_release);
   }
   latch->CountDown();
 }
@@ -319,6 +325,11 @@ absl::StatusOr<std::unique_ptr<StepSnapshot>> ParameterShard::BeginSnapshotAt(
   auto snapshot = std::make_unique<StepSnapshot>(*dense_, tables_, updates);
   EndHold();
   return snapshot;
+}
+
+void ParameterShard::Seal() {
+  absl::WriterMutexLock no_push(&snapshot_mu_);
+  is_sealed_ = true;
 }
 
 void ParameterShard::Abandon(const absl::Status& status) {

@@ -1,6 +1,7 @@
 #ifndef PARASOL_PS_SHARD_PARAMETER_SHARD_H_
 #define PARASOL_PS_SHARD_PARAMETER_SHARD_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -49,7 +50,8 @@ class ParameterShard {
   // to them is kept. Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
-  //   Unavailable        another thread is applying the same push right now.
+  //   Unavailable        another thread is applying the same push right now, or
+  //                      the shard is sealed.
   // and the status of Abandon().
   void Push(uint64_t worker_incarnation, const wire::Push& push,
             absl::Span<const PayloadView> payloads, OperationDone done)
@@ -91,6 +93,12 @@ class ParameterShard {
   absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(
       int64_t updates);
 
+  // Applies no more pushes of asynchronous training: returns when none is being
+  // applied, and answers later ones with Unavailable.
+  void Seal() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+  // Number of pushes that the shard has taken since it was made.
+  int64_t pushes() const { return pushes_.load(std::memory_order_acquire); }
+
   // Ends all waits, and those to come, with `status`. Call it before the table
   // is replaced: a callback may hold a reference to the table's owner.
   void Abandon(const absl::Status& status);
@@ -127,6 +135,8 @@ class ParameterShard {
   // there must be none. Taken before dedup_mu_ and before a chunk's or table's
   // lock.
   mutable absl::Mutex snapshot_mu_;
+  bool is_sealed_ ABSL_GUARDED_BY(snapshot_mu_) = false;
+  std::atomic<int64_t> pushes_ = 0;
   mutable absl::Mutex dedup_mu_ ABSL_ACQUIRED_AFTER(snapshot_mu_);
   DedupIndex dedup_ ABSL_GUARDED_BY(dedup_mu_);
 };

@@ -11,6 +11,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
@@ -154,6 +155,7 @@ absl::StatusOr<std::unique_ptr<LaunchedCluster>> LaunchedCluster::Start(
                                  : fs::path(options.checkpoint_dir);
   cluster->output_ = directory / "stdout";
   cluster->progress_ = directory / "stderr";
+  cluster->log_dir_ = directory / "logs";
   const fs::path job = directory / "job.textproto";
   std::ofstream(job) << options.job;
   SubprocessOptions launcher;
@@ -161,18 +163,29 @@ absl::StatusOr<std::unique_ptr<LaunchedCluster>> LaunchedCluster::Start(
                    absl::StrCat("--job=", job.string()),
                    absl::StrCat("--data_dir=", options.data_dir),
                    absl::StrCat("--checkpoint_dir=", cluster->checkpoint_dir_),
-                   absl::StrCat("--log_dir=", (directory / "logs").string()),
+                   absl::StrCat("--log_dir=", cluster->log_dir_),
                    absl::StrCat("--bin_dir=", fs::current_path().string()),
                    absl::StrCat("--ps=", options.num_ps),
                    absl::StrCat("--workers=", options.num_workers)};
   for (const std::string& value : options.overrides) {
     launcher.argv.push_back(absl::StrCat("--set=", value));
   }
+  for (const std::string& flag : options.flags) {
+    launcher.argv.push_back(flag);
+  }
   launcher.standard_output = OutputTo::File(cluster->output_);
   launcher.standard_error = OutputTo::File(cluster->progress_);
   ASSIGN_OR_RETURN(cluster->launcher_, Subprocess::Start(launcher));
   return cluster;
 }
+
+std::string LaunchedCluster::LogOf(const std::string& task) const {
+  return ReadFile(
+      fs::path(log_dir_) /
+      absl::StrCat(absl::StrReplaceAll(task, {{"/", "-"}}), ".log"));
+}
+
+std::string LaunchedCluster::Progress() const { return ReadFile(progress_); }
 
 std::map<std::string, pid_t> LaunchedCluster::Tasks() const {
   std::map<std::string, pid_t> tasks;

@@ -44,11 +44,17 @@ class LaunchedCluster {
     std::string data_dir = DigitsDirectory();
     std::string checkpoint_dir;  // default: a fresh one
     std::vector<std::string> overrides;
+    // Other flags of the launcher.
+    std::vector<std::string> flags;
   };
   static absl::StatusOr<std::unique_ptr<LaunchedCluster>> Start(
       Options options);
 
   const std::string& checkpoint_dir() const { return checkpoint_dir_; }
+  // Returns what a task, like "ps/0", has logged so far.
+  std::string LogOf(const std::string& task) const;
+  // Returns what the launcher has written to stderr so far.
+  std::string Progress() const;
 
   // Returns the launcher's children: process ids by task name, like "ps/0".
   std::map<std::string, pid_t> Tasks() const;
@@ -76,6 +82,7 @@ class LaunchedCluster {
   std::string checkpoint_dir_;
   std::string output_;
   std::string progress_;
+  std::string log_dir_;
   std::unique_ptr<Subprocess> launcher_;
 };
 

@@ -1,0 +1,67 @@
+#include "chief/absences.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace parasol {
+namespace {
+
+// Names in one message.
+constexpr size_t kMaxNamed = 16;
+
+std::string NamesOf(const std::vector<TaskId>& tasks) {
+  std::vector<std::string> names;
+  for (const TaskId& task : tasks) {
+    if (names.size() == kMaxNamed) {
+      names.push_back(absl::StrCat(tasks.size() - kMaxNamed, " more"));
+      break;
+    }
+    names.push_back(task.ToString());
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+absl::Status Waited(absl::Duration limit, const std::string& for_whom) {
+  return absl::UnavailableError(
+      absl::StrCat("waited ", absl::FormatDuration(limit), " for ", for_whom));
+}
+
+bool HasNoWorkers(const Membership& membership, wire::JobPhase phase) {
+  return phase == wire::TRAINING && membership.CountAlive("worker") == 0;
+}
+
+}  // namespace
+
+std::vector<TaskId> MissingTasks(const Membership& membership,
+                                 wire::JobPhase phase) {
+  std::vector<TaskId> missing = membership.Absent("ps");
+  if (HasNoWorkers(membership, phase)) {
+    for (TaskId& worker : membership.Absent("worker")) {
+      missing.push_back(std::move(worker));
+    }
+  }
+  return missing;
+}
+
+absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
+                           absl::Time phase_since, const AbsenceLimits& limits,
+                           absl::Time now) {
+  std::vector<TaskId> overdue;
+  for (const TaskId& ps : membership.Absent("ps")) {
+    const Membership::Member& member = membership.members().at(ps);
+    if (now - member.absent_since >= limits.ps) overdue.push_back(ps);
+  }
+  if (!overdue.empty()) return Waited(limits.ps, NamesOf(overdue));
+  if (!HasNoWorkers(membership, phase)) return absl::OkStatus();
+  const std::vector<TaskId> workers = membership.Absent("worker");
+  absl::Time since = phase_since;
+  for (const TaskId& worker : workers) {
+    since = std::max(since, membership.members().at(worker).absent_since);
+  }
+  if (now - since < limits.workers) return absl::OkStatus();
+  return Waited(limits.workers, absl::StrCat("any of ", NamesOf(workers)));
+}
+
+}  // namespace parasol

@@ -1,0 +1,36 @@
+#ifndef PARASOL_CHIEF_ABSENCES_H_
+#define PARASOL_CHIEF_ABSENCES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/membership.h"
+#include "chief/task_id.h"
+#include "proto/chief.pb.h"
+
+// The tasks that a job can't do without and that are not there. Pure.
+namespace parasol {
+
+struct AbsenceLimits {
+  // Time for which a missing ps, or the absence of all workers, is borne.
+  absl::Duration ps;
+  absl::Duration workers;
+};
+
+// Returns the tasks that a job in `phase` waits for: each ps that is not alive,
+// and in training all workers if none is alive.
+std::vector<TaskId> MissingTasks(const Membership& membership,
+                                 wire::JobPhase phase);
+
+// Returns OK while no absence has lasted longer than its limit. `phase_since`
+// is the time at which the phase began.
+//   Unavailable  the message names the tasks.
+absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
+                           absl::Time phase_since, const AbsenceLimits& limits,
+                           absl::Time now);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_ABSENCES_H_

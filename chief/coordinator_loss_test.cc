@@ -1,0 +1,259 @@
+// Losses at the end of a job, and checkpoints that can't be written.
+
+#include <optional>
+#include <string>
+
+#include "base/status_matchers.h"
+#include "chief/coordinator.h"
+#include "chief/testing/coordinator_fixture.h"
+#include "gmock/gmock.h"
+
+namespace parasol::coordinator_testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Optional;
+
+class EndTest : public CoordinatorTest {
+ protected:
+  // Lets each attempt at a checkpoint end with `status` until the job or the
+  // chief ends, or `limit` has passed.
+  void FailCheckpoints(const absl::Status& status, absl::Duration limit) {
+    const absl::Time end = now_ + limit;
+    while (now_ < end && phase() != wire::FAILED && !outcome()) {
+      if (auto order = chief().NextOrder(now_)) {
+        chief().CheckpointDone(std::get<Coordinator::CheckpointOrder>(*order),
+                               status, now_);
+      }
+      Pass(absl::Seconds(2), everyone_);
+    }
+  }
+  void FinishCheckpoint() {
+    chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  }
+  wire::HeartbeatResponse LeavingHeartbeat(const wire::Task& ps) {
+    wire::HeartbeatRequest request;
+    *request.mutable_task() = ps;
+    request.set_leaving(true);
+    return chief().Heartbeat(request, now_).value();
+  }
+};
+
+TEST_F(EndTest, AFinalCheckpointIsTriedForCheckpointTimeout) {
+  StartTraining();
+  TrainTo(100);
+  const absl::Status closed = absl::PermissionDeniedError("ps/1: closed");
+  FailCheckpoints(closed, absl::Minutes(10));
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_EQ(outcome(), std::nullopt);
+  FailCheckpoints(closed, absl::Minutes(1));
+  EXPECT_EQ(phase(), wire::FAILED);
+  for (const wire::Task& task : everyone_) EXPECT_OK(Leave(task));
+  EXPECT_THAT(outcome(),
+              Optional(StatusIs(absl::StatusCode::kInvalidArgument,
+                                AllOf(HasSubstr("step 100"), HasSubstr("10m"),
+                                      HasSubstr("ps/1: closed")))));
+}
+
+TEST_F(EndTest, APsThatNeverWritesItsPartEndsTheChiefToBeStartedAgain) {
+  options_.checkpoint_timeout = absl::Minutes(1);
+  StartTraining();
+  TrainTo(100);
+  FailCheckpoints(absl::UnavailableError("ps/1 is still writing"),
+                  absl::Minutes(2));
+  EXPECT_EQ(phase(), wire::FINISHING) << "the others wait for the next chief";
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kUnavailable,
+                                           HasSubstr("ps/1 is still"))));
+}
+
+TEST_F(EndTest, WhatKeepsACheckpointFromBeingWrittenIsNamed) {
+  StartTraining();
+  TrainTo(100);
+  chief().CheckpointDone(NextCheckpoint(),
+                         absl::ResourceExhaustedError("ps/0: disk full"), now_);
+  const std::string trouble =
+      "no checkpoint of step 100 in 1 attempt: ps/0: disk full";
+  EXPECT_EQ(Heartbeat(worker0_)->trouble(), trouble);
+  EXPECT_EQ(chief().Status().trouble(), trouble);
+  Pass(absl::Seconds(2), everyone_);
+  FinishCheckpoint();
+  EXPECT_THAT(Heartbeat(worker0_)->trouble(), IsEmpty());
+}
+
+TEST_F(EndTest, TroubleOfTrainingIsNotThatOfTheEnd) {
+  StartTraining();
+  TrainTo(10);
+  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  EXPECT_THAT(chief().Status().trouble(), HasSubstr("step 10"));
+  TrainTo(100);
+  ASSERT_EQ(phase(), wire::FINISHING);
+  EXPECT_THAT(chief().Status().trouble(), IsEmpty());
+}
+
+TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
+  StartTraining();
+  TrainTo(100);
+  // Before its loss is noticed the attempts fail, and come ever more seldom.
+  for (int i = 0; i < 5; ++i) {
+    while (!HasOrder()) Pass(absl::Seconds(2), everyone_);
+    chief().CheckpointDone(NextCheckpoint(),
+                           absl::UnavailableError("ps/1: refused"), now_);
+  }
+  EXPECT_FALSE(HasOrder());
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  const auto load = NextLoad();
+  EXPECT_TRUE(load.from_checkpoint);
+  FinishLoad(load);
+  const auto order = NextCheckpoint();
+  EXPECT_TRUE(order.manifest.final());
+  EXPECT_EQ(order.manifest.global_step(), 100);
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_EQ(phase(), wire::COMPLETE);
+}
+
+TEST_F(EndTest, ASynchronousShardThatIsRestoredAtTheEndGoesIntoTheCheckpoint) {
+  options_.job.mutable_parameter_server()
+      ->mutable_synchronous()
+      ->set_total_replicas(2);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 100, 0));
+  ASSERT_OK(Claim(worker1_, 100, 0));
+  ASSERT_EQ(phase(), wire::FINISHING);
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  FinishLoad(NextLoad());
+  const auto order = NextCheckpoint();
+  EXPECT_EQ(order.manifest.global_step(), 100);
+  EXPECT_FALSE(order.at_global_step) << "no update brings it there";
+}
+
+TEST_F(EndTest, TheLastGradientsOfASynchronousJobAreAwaited) {
+  options_.job.mutable_parameter_server()
+      ->mutable_synchronous()
+      ->set_total_replicas(2);
+  StartTraining();
+  ASSERT_OK(Claim(worker1_, 99, 0));
+  ASSERT_OK(Claim(worker0_, 100, 0));
+  ASSERT_EQ(phase(), wire::FINISHING);
+  EXPECT_FALSE(HasOrder());
+  ASSERT_OK(Claim(worker1_, 100, 0));
+  EXPECT_TRUE(NextCheckpoint().manifest.final());
+}
+
+TEST_F(EndTest, AWorkerThatHasLostItsLastGradientIsNotAwaitedForLong) {
+  options_.job.mutable_parameter_server()
+      ->mutable_synchronous()
+      ->set_total_replicas(2);
+  StartTraining();
+  ASSERT_OK(Claim(worker1_, 99, 0));
+  ASSERT_OK(Claim(worker0_, 100, 0));
+  EXPECT_FALSE(HasOrder());
+  Pass(Coordinator::kLastReportLimit, everyone_);
+  EXPECT_TRUE(NextCheckpoint().manifest.final());
+}
+
+TEST_F(EndTest, ACutThatNoWorkerReachesAnyMoreIsGivenUpForTheEnd) {
+  options_.job.mutable_parameter_server()
+      ->mutable_synchronous()
+      ->set_total_replicas(2);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 50, 0));
+  ASSERT_OK(Claim(worker1_, 50, 0));
+  const auto cut = NextCheckpoint();
+  ASSERT_FALSE(cut.manifest.final());
+  ASSERT_OK(Claim(worker0_, 100, 0));
+  ASSERT_OK(Claim(worker1_, 100, 0));
+  ASSERT_EQ(phase(), wire::FINISHING);
+  EXPECT_FALSE(chief().IsCheckpointObsolete(now_));
+  Pass(Coordinator::kLastReportLimit, everyone_);
+  EXPECT_TRUE(chief().IsCheckpointObsolete(now_));
+  chief().CheckpointDone(cut, absl::CancelledError("cancelled"), now_);
+  EXPECT_FALSE(chief().IsCheckpointObsolete(now_));
+  EXPECT_TRUE(NextCheckpoint().manifest.final());
+}
+
+TEST_F(EndTest, AChiefLostAtTheEndOfEpochsLearnsTheEndFromTheNextClaim) {
+  options_.job.mutable_end()->clear_steps();
+  options_.job.mutable_end()->set_epochs(2);
+  options_.job.mutable_train()->set_batch_size(10);
+  Resume(12);
+  RegisterPs(kRun);
+  ASSERT_OK(Register(worker0_, "", 20));
+  ASSERT_OK(Register(worker1_));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK_AND_ASSIGN(auto claim, Claim(worker0_, 20, 0, /*examples=*/100));
+  EXPECT_EQ(claim.phase(), wire::FINISHING);
+  FinishCheckpoint();
+  EXPECT_EQ(phase(), wire::COMPLETE);
+}
+
+TEST_F(EndTest, APsThatIsLeavingGetsACheckpointFirst) {
+  StartTraining();
+  TrainTo(5);
+  EXPECT_FALSE(HasOrder()) << "none is due";
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  const auto order = NextCheckpoint();
+  EXPECT_EQ(order.manifest.global_step(), 5);
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
+  EXPECT_FALSE(HasOrder()) << "one is enough";
+}
+
+TEST_F(EndTest, ALeavingPsIsGivenACheckpointOfAStepThatHasOne) {
+  StartTraining();
+  TrainTo(10);
+  FinishCheckpoint();
+  // Pushes of a step that is not complete came after it.
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  FinishCheckpoint();
+  EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
+}
+
+TEST_F(EndTest, ACheckpointThatFailsIsTriedAgainForALeavingPs) {
+  StartTraining();
+  TrainTo(5);
+  LeavingHeartbeat(ps0_);
+  chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
+  Pass(absl::Seconds(2), everyone_);
+  FinishCheckpoint();
+  EXPECT_TRUE(LeavingHeartbeat(ps0_).may_leave());
+}
+
+TEST_F(EndTest, APsThatHasLeftIsNotWaitedForWithACheckpoint) {
+  StartTraining();
+  TrainTo(5);
+  LeavingHeartbeat(ps1_);
+  ASSERT_OK(Leave(ps1_));
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  FinishLoad(NextLoad());
+  EXPECT_FALSE(HasOrder());
+}
+
+TEST_F(EndTest, AWholeClusterThatIsToldToStopWritesOneCheckpoint) {
+  StartTraining();
+  TrainTo(10);
+  FinishCheckpoint();
+  chief().RequestStop(now_);
+  EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  FinishCheckpoint();
+  EXPECT_FALSE(HasOrder());
+  EXPECT_TRUE(LeavingHeartbeat(ps0_).may_leave());
+  EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(EndTest, APsMayLeaveAJobThatHasEnded) {
+  StartTraining();
+  TrainTo(100);
+  EXPECT_FALSE(LeavingHeartbeat(ps0_).may_leave());
+  FinishCheckpoint();
+  EXPECT_TRUE(LeavingHeartbeat(ps0_).may_leave());
+}
+
+}  // namespace
+}  // namespace parasol::coordinator_testing

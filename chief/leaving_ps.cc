@@ -1,0 +1,30 @@
+#include "chief/leaving_ps.h"
+
+namespace parasol {
+
+bool LeavingPs::NeedCheckpoint() const {
+  for (const auto& [incarnation, wait] : waiting_) {
+    if (wait == Wait::kAsked) return true;
+  }
+  return false;
+}
+
+void LeavingPs::Ordered() {
+  for (auto& [incarnation, wait] : waiting_) {
+    if (wait == Wait::kAsked) wait = Wait::kOrdered;
+  }
+}
+
+void LeavingPs::Done(bool is_written) {
+  for (auto& [incarnation, wait] : waiting_) {
+    if (wait != Wait::kOrdered) continue;
+    wait = is_written ? Wait::kWritten : Wait::kAsked;
+  }
+}
+
+bool LeavingPs::MayLeave(uint64_t incarnation) const {
+  const auto it = waiting_.find(incarnation);
+  return it != waiting_.end() && it->second == Wait::kWritten;
+}
+
+}  // namespace parasol

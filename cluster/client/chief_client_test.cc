@@ -1,0 +1,53 @@
+#include "cluster/client/chief_client.h"
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/rpc/server.h"
+#include "cluster/rpc/testing/stalling_proxy.h"
+#include "gmock/gmock.h"
+#include "grpcpp/server_context.h"
+#include "gtest/gtest.h"
+#include "proto/chief.grpc.pb.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+class AnsweringChief : public wire::ChiefService::Service {
+ public:
+  grpc::Status GetStatus(grpc::ServerContext*, const wire::GetStatusRequest*,
+                         wire::JobStatus* response) override {
+    response->set_global_step(7);
+    return grpc::Status::OK;
+  }
+};
+
+class ChiefClientTest : public testing::Test {
+ protected:
+  AnsweringChief chief_;
+  std::unique_ptr<RpcServer> server_ =
+      RpcServer::Start("127.0.0.1:0", {&chief_}).value();
+  StallingProxy proxy_{server_->port()};
+};
+
+TEST_F(ChiefClientTest, ACallAfterOneInADeadConnectionIsAnswered) {
+  const auto client = ChiefClient::Create(proxy_.address(), absl::Seconds(2));
+  // The first call may find a machine that is busy; it makes the connection.
+  absl::StatusOr<wire::JobStatus> first;
+  do {
+    first = client->GetStatus();
+  } while (absl::IsDeadlineExceeded(first.status()));
+  ASSERT_OK(first);
+  proxy_.Stall();
+  EXPECT_THAT(client->GetStatus(), StatusIs(absl::StatusCode::kDeadlineExceeded,
+                                            HasSubstr(proxy_.address())));
+  // The old connection would keep every call until gRPC's keepalive closes it.
+  ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, client->GetStatus());
+  EXPECT_EQ(status.global_step(), 7);
+}
+
+}  // namespace
+}  // namespace parasol
