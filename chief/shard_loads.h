@@ -30,7 +30,7 @@ class ShardLoads {
   enum class Verdict {
     kLoaded,
     kAgain,   // later
-    kFailed,  // for good: the job fails
+    kFailed,  // permanently: the job fails
     kGaveUp,  // too often: the chief ends
   };
 

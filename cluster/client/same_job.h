@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "proto/chief.pb.h"
 
-// Whether a task can go on with what the chief says now, after a restart of the
-// chief with another job, placement or checkpoint directory.
+// Checks that a task can go on with what the chief says now, after a restart of
+// the chief with another job, placement or checkpoint directory.
 namespace parasol {
 
 // Returns OK if a worker that has joined with the answer `joined` to its first

@@ -55,7 +55,7 @@ struct Ps {
   ParameterServer server;
 };
 
-// The whole variable "w" on one shard, zeros; w -= gradient.
+// The order of the whole variable "w" on one shard, zeros; w -= gradient.
 inline wire::LoadRequest LoadOrder(const std::string& run_id = "run-a") {
   wire::LoadRequest order;
   order.set_run_id(run_id);
@@ -67,7 +67,7 @@ inline wire::LoadRequest LoadOrder(const std::string& run_id = "run-a") {
   return order;
 }
 
-// Its first two chunks, or the rest, as one of two shards holds them.
+// The first two chunks, or the rest, as one of two shards holds them.
 inline wire::LoadRequest HalfOrder(uint32_t shard) {
   wire::LoadRequest order = LoadOrder();
   order.mutable_order()->set_layout(kLayout + 1);
@@ -137,7 +137,7 @@ inline absl::StatusOr<OperationResult> Push(Ps& ps, uint64_t sequence,
   return Execute(ps, PushRequest(sequence, kWorker, elements), {ViewOf(bytes)});
 }
 
-// Whether the push had been applied before.
+// Returns true if the push had been applied before.
 inline bool IsDuplicate(const absl::StatusOr<OperationResult>& push) {
   EXPECT_OK(push);
   return push.ok() && push->duplicate;
