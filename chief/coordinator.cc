@@ -144,6 +144,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   if (end_.step()) plan_->SetEnd(*end_.step());
   const uint64_t incarnation = request.task().incarnation();
   plan_->Report(incarnation, request.completed_steps());
+  plan_->ReportPushed(incarnation, request.pushed_steps());
   Advance(now);
   wire::ClaimStepsResponse response;
   response.set_phase(phase_);
