@@ -66,8 +66,9 @@ wire::LoadRequest MakeOrder(int replicas_to_aggregate, int total_replicas) {
 // A table, and what is asked of it.
 class Shard {
  public:
-  explicit Shard(const wire::LoadRequest& order)
-      : table_(*LoadShard(order, {})) {}
+  explicit Shard(const wire::LoadRequest& order,
+                 uint64_t memory_bytes = UINT64_MAX)
+      : table_(*LoadShard(order, {.memory_bytes = memory_bytes})) {}
   Shard(int replicas_to_aggregate, int total_replicas)
       : Shard(MakeOrder(replicas_to_aggregate, total_replicas)) {}
 
@@ -397,6 +398,32 @@ TEST(SynchronousTableTest, TheValuesOfAStepLastUntilAGradientOfTheNext) {
   shard.Push(1, 0, {.v0 = 1});
   EXPECT_EQ(shard.Pull(0).Get()->min_updates, 1);
   EXPECT_EQ(shard.PullRows({5}, 0).Get()->min_updates, 1);
+}
+
+// Values, a step's sums, and room for the gradients of one replica.
+constexpr uint64_t kTightMemory = 3 * 2 * sizeof(float);
+
+TEST(SynchronousTableTest, AGradientThatHasNoRoomIsToBeSentAgain) {
+  Shard shard(MakeOrder(3, 3), kTightMemory);
+  const auto held = shard.Push(0, 2, {.v0 = 1});
+  EXPECT_FALSE(held.dense.is_done());
+  const auto refused = shard.Push(0, 1, {.v0 = 2});
+  ASSERT_TRUE(refused.dense.is_done());
+  EXPECT_THAT(refused.dense.Get().status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("--memory_limit_bytes")));
+  EXPECT_FALSE(shard.Push(0, 0, {.v0 = 6}).dense.is_done());
+  const auto again = shard.Push(0, 1, {.v0 = 2});
+  ASSERT_TRUE(again.dense.is_done() && held.dense.is_done());
+  EXPECT_OK(again.dense.Get());
+  EXPECT_THAT(shard.Values(), ElementsAre(-6, 1));
+}
+
+TEST(SynchronousTableTest, TheGradientsOfAStepCountInTheMemoryLimit) {
+  EXPECT_OK(LoadShard(MakeOrder(3, 3), {.memory_bytes = 16}));
+  EXPECT_THAT(LoadShard(MakeOrder(3, 3), {.memory_bytes = 15}),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("a synchronous step, of 8 bytes")));
 }
 
 // Gradients whose sum depends on the order of addition.

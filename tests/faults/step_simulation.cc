@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_table.h"
 #include "cluster/rpc/payload.h"
 #include "ml/optimizer/optimizer.h"
@@ -351,6 +352,7 @@ void StepSimulation::Hear(Worker& worker) {
   if (found == worker.unanswered.end()) return;  // it was sent twice
   const Operation& operation = found->second;
   if (answer.unavailable) {
+    ++report_.refusals;
     worker.to_shard[operation.shard].push_back(operation.id);
     return;
   }
@@ -379,7 +381,8 @@ void StepSimulation::StartShard(int shard, const Saved* saved) {
   const TrainingRules rules{
       .replicas_to_aggregate = static_cast<size_t>(options_.wanted),
       .origin = saved == nullptr ? StepState::Origin::kInitial
-                                 : StepState::Origin::kRestored};
+                                 : StepState::Origin::kRestored,
+      .memory = std::make_shared<RowMemory>(options_.memory_bytes)};
   auto dense = DenseParts::Create(
       MakeLayout(shard, kVariables), PartOptimizers(MakeSgd()), rules,
       [&](const wire::PartSpec& part, int, int64_t,

@@ -58,6 +58,8 @@ class StepSimulation {
     int kills = 4;
     int restores = 0;
     int checkpoints = 2;
+    // Memory of each shard for gradients that wait for those of lower replicas.
+    uint64_t memory_bytes = UINT64_MAX;
     Mutant mutant = Mutant::kNone;
   };
 
@@ -72,6 +74,8 @@ class StepSimulation {
     int kills = 0;
     int restores = 0;
     int duplicates = 0;
+    // Gradients that had to be sent again for want of memory, and others.
+    int refusals = 0;
     // Pulls that found values of two steps.
     int mixed_pulls = 0;
     int checkpoints = 0;
