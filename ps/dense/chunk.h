@@ -39,7 +39,7 @@ struct ChunkUpdater {
   ArrayPool& pool;
   // Number of gradients that make an update; synchronous training only.
   size_t replicas_to_aggregate = 0;
-  // As in TrainingRules.
+  // The same as in TrainingRules.
   const std::shared_ptr<RowMemory>& memory;
 };
 

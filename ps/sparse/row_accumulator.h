@@ -26,7 +26,8 @@ struct RowGradients {
 // thread-safe.
 class RowAccumulator {
  public:
-  // What is held and the sums are counted in `memory`, which may be null.
+  // Counts the sums, and the gradients that are held, in `memory`, which may be
+  // null.
   RowAccumulator(size_t width, std::shared_ptr<RowMemory> memory);
 
   // Returns true if there is memory for the gradients of `count` rows, or if

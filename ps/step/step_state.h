@@ -50,7 +50,7 @@ class StepState {
     kNew,        // a gradient of the current step, not seen before
     kDuplicate,  // seen before, in the current step or in the last one
     kStale,      // too late: the step has its gradients without it
-    kNoRoom,     // not entered: there is no memory for it now
+    kNoRoom,     // no memory for it now: not entered
   };
   // Returns true if Enter() would return kNew.
   bool IsNew(const StepPush& push, size_t wanted) const;

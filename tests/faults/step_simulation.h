@@ -18,6 +18,8 @@
 #include "ps/operation/operation.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/shard_snapshot.h"
+#include "ps/step/step_state.h"
+#include "tests/faults/simulated_shard.h"
 
 namespace parasol {
 
@@ -90,7 +92,8 @@ class StepSimulation {
   Report Run();
 
  private:
-  static constexpr int kVariables = 2;  // of each shard
+  // Number of variables of each shard.
+  static constexpr int kVariables = 2;
   static constexpr int kPlaces = kVariables + 1;
 
   // One operation at one variable or table of a shard.
@@ -99,7 +102,8 @@ class StepSimulation {
     int shard = 0;
     int place = 0;  // kVariables: the table
     bool is_push = false;
-    int64_t step = 0;  // of a push, or min_updates
+    // The step of a push, or min_updates of a pull.
+    int64_t step = 0;
     int replica = 0;
     std::vector<uint64_t> ids = {};
     std::vector<float> values = {};  // one for each id, or one
@@ -113,7 +117,7 @@ class StepSimulation {
   enum class State { kIdle, kPulling, kComputing, kPullingRows, kAwaiting };
   struct Worker {
     uint64_t incarnation = 0;  // 0: not running
-    // What it knows from the chief.
+    // The last answer of the chief.
     int64_t version = 0;
     std::vector<int> replicas = {};
     int64_t completed = 0;
@@ -140,14 +144,6 @@ class StepSimulation {
     std::deque<Answer> answers = {};
   };
 
-  // A checkpoint's part of one shard.
-  struct Saved {
-    int64_t updates = 0;
-    std::vector<float> values = {};
-    std::vector<uint64_t> ids = {};
-    std::vector<float> rows = {};
-  };
-
   void Step();
   void Start(int worker);
   void Kill(int worker);
@@ -164,7 +160,9 @@ class StepSimulation {
   void Send(Worker& worker, Operation operation);
   void Execute(Worker& worker, const Operation& operation);
 
-  void StartShard(int shard, const Saved* saved);
+  // Returns the shard as the newest checkpoint has it.
+  std::unique_ptr<ParameterShard> MakeShard(int shard,
+                                            StepState::Origin origin) const;
   void Restore(int shard);
   void AdvanceCheckpoint();
   void EndCheckpoint(bool is_complete);
@@ -187,7 +185,7 @@ class StepSimulation {
   int64_t next_id_ = 1;
   std::vector<std::unique_ptr<ParameterShard>> shards_;
   // The newest checkpoint, and the one that is being taken.
-  std::vector<Saved> saved_;
+  std::vector<SavedShard> saved_;
   bool holding_ = false;
   std::vector<int64_t> held_;  // each shard's updates; -1: not asked yet
   int64_t cut_ = -1;           // -1: not known yet
