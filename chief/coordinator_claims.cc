@@ -34,6 +34,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
                                request.started_steps()))
       << TaskId::Of(request.task()).ToString();
   plan_->Report(incarnation, request.completed_steps());
+  plan_->ReportPushed(incarnation, request.pushed_steps());
   claimed_at_[incarnation] = request.completed_steps();
   ResumeWorker(request, now);
   Advance(now);

@@ -143,6 +143,18 @@ TEST_F(SynchronousTest, ACheckpointIsAtTheStepOfItsCut) {
   EXPECT_EQ(chief().newest_checkpoint(), 12);
 }
 
+TEST_F(SynchronousTest, TheWorkerWhoseGradientsOthersAwaitIsNamed) {
+  StartTraining();
+  wire::ClaimStepsRequest claim;
+  *claim.mutable_task() = worker0_;
+  claim.set_completed_steps(10);
+  claim.set_pushed_steps(11);
+  for (int i = 0; i < 20; ++i) ASSERT_OK(chief().ClaimSteps(claim, now_));
+  ASSERT_OK_AND_ASSIGN(const auto answer, chief().ClaimSteps(claim, now_));
+  EXPECT_THAT(answer.awaited_task(), ElementsAre("worker/1"));
+  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/1"));
+}
+
 TEST_F(SynchronousTest, PsHearWhereTheClusterIs) {
   StartTraining();
   ASSERT_OK(Claim(worker0_, 10, 0));

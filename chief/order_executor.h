@@ -108,7 +108,8 @@ class OrderExecutor {
   const std::vector<std::unique_ptr<PsClient>> clients_;
   // The load request of each shard, without the checkpoint.
   std::vector<wire::LoadRequest> load_requests_;
-  std::vector<std::string> names_;  // of the shards' ps: "ps/1"
+  // The names of the shards' ps: "ps/1".
+  std::vector<std::string> names_;
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
   const Directory directory_;

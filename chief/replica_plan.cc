@@ -24,6 +24,7 @@ void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
   if (is_new_run_ && is_first && completed > 0) strangers_.insert(worker);
   if (strangers_.contains(worker)) return;
   assignment_.Join(worker);
+  pushed_.try_emplace(worker);
   Report(worker, completed);
 }
 
@@ -32,7 +33,33 @@ void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
   global_step_ = completed;
 }
 
-void ReplicaPlan::Release(uint64_t worker) { assignment_.Lose(worker); }
+void ReplicaPlan::ReportPushed(uint64_t worker, int64_t pushed) {
+  const auto found = pushed_.find(worker);
+  if (found == pushed_.end()) return;
+  Pushed& known = found->second;
+  known.steps = pushed;
+  if (pushed <= global_step_) return;
+  if (known.waits_in != global_step_) known.waits = 0;
+  known.waits_in = global_step_;
+  if (++known.waits >= kPatience) late_step_ = global_step_;
+}
+
+void ReplicaPlan::Release(uint64_t worker) {
+  assignment_.Lose(worker);
+  pushed_.erase(worker);
+}
+
+std::vector<uint64_t> ReplicaPlan::Awaited() const {
+  std::vector<uint64_t> awaited;
+  if (late_step_ != global_step_) return awaited;
+  for (const auto& [worker, pushed] : pushed_) {
+    if (pushed.steps <= global_step_ &&
+        !assignment_.ReplicasOf(worker).empty()) {
+      awaited.push_back(worker);
+    }
+  }
+  return awaited;
+}
 
 void ReplicaPlan::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
                          int workers, wire::ClaimStepsResponse& response) {

@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_REPLICA_PLAN_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <vector>
@@ -35,6 +36,7 @@ class ReplicaPlan : public StepPlan {
                      int64_t started) const override;
   void Enter(uint64_t worker, int64_t completed) override;
   void Report(uint64_t worker, int64_t completed) override;
+  void ReportPushed(uint64_t worker, int64_t pushed) override;
   void Release(uint64_t worker) override;
   void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
               wire::ClaimStepsResponse& response) override;
@@ -44,10 +46,23 @@ class ReplicaPlan : public StepPlan {
 
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override { return {}; }
-  // Returns nothing: only the shards know which workers have not pushed.
-  std::vector<uint64_t> Awaited() const override { return {}; }
+  // Returns the workers with replicas that have not pushed to the current step,
+  // once another one has said often enough that it waits: reports are older
+  // than steps are long.
+  std::vector<uint64_t> Awaited() const override;
 
  private:
+  // Number of reports in one step with which a worker says that it waits: it
+  // makes ten in a second.
+  static constexpr int kPatience = 10;
+
+  struct Pushed {
+    int64_t steps = 0;
+    // The step that the worker has last said it waits in, and how often.
+    int64_t waits_in = -1;
+    int waits = 0;
+  };
+
   ReplicaAssignment assignment_;
   const bool is_new_run_;
   // All worker processes of the run, and those of them that had trained another
@@ -56,6 +71,9 @@ class ReplicaPlan : public StepPlan {
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
   int64_t global_step_;
+  std::map<uint64_t, Pushed> pushed_;  // key: worker, of those that take part
+  // The step in which a worker has last waited kPatience reports long.
+  int64_t late_step_ = -1;
 };
 
 }  // namespace parasol

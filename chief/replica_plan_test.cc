@@ -10,8 +10,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 wire::ClaimStepsResponse AnswerOf(ReplicaPlan& plan, uint64_t worker) {
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(worker);
   wire::ClaimStepsResponse response;
-  plan.Answer(worker, 0, 1, response);
+  plan.Answer(claim, 0, 1, response);
   return response;
 }
 
@@ -59,6 +61,36 @@ TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   plan.Release(8);
   plan.Enter(8, 3);
   EXPECT_EQ(plan.global_step(), 3) << "of this run, though unheard";
+}
+
+TEST(ReplicaPlan, AWorkerThatIsBehindIsNamedOnceAnotherOneHasWaited) {
+  ReplicaPlan plan(2, 1, std::nullopt);
+  for (const uint64_t worker : {7, 8, 9}) plan.Enter(worker, 0);
+  plan.Report(7, 5);
+  // 9 has no replica, and 8 is not behind but reported before 7 did.
+  plan.ReportPushed(8, 4);
+  plan.ReportPushed(7, 6);
+  EXPECT_THAT(plan.Awaited(), IsEmpty());
+  for (int i = 0; i < 20; ++i) plan.ReportPushed(7, 6);
+  EXPECT_THAT(plan.Awaited(), ElementsAre(8));
+  plan.ReportPushed(8, 6);
+  EXPECT_THAT(plan.Awaited(), IsEmpty());
+  plan.ReportPushed(8, 5);
+  EXPECT_THAT(plan.Awaited(), ElementsAre(8)) << "it was given another replica";
+  plan.Report(8, 6);
+  EXPECT_THAT(plan.Awaited(), IsEmpty());
+}
+
+TEST(ReplicaPlan, OneThatIsGoneIsNotAwaited) {
+  ReplicaPlan plan(2, 1, std::nullopt);
+  plan.Enter(7, 0);
+  plan.Enter(8, 0);
+  for (int i = 0; i < 20; ++i) plan.ReportPushed(7, 1);
+  EXPECT_THAT(plan.Awaited(), ElementsAre(8));
+  plan.Release(8);
+  EXPECT_THAT(plan.Awaited(), IsEmpty());
+  plan.ReportPushed(8, 0);
+  EXPECT_THAT(plan.Awaited(), IsEmpty());
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ ABSL_FLAG(absl::Duration, drain_timeout, absl::Seconds(40),
           "How long a ps that is told to stop waits for a checkpoint that has "
           "its updates.");
 ABSL_FLAG(uint64_t, memory_limit_bytes, uint64_t{1} << 40,
-          "Refuse a share of the model whose values and slots are larger.");
+          "Refuse a share of the model whose values and slots, and in "
+          "synchronous training a step's gradients, are larger. Gradients that "
+          "wait for others take what is left of it.");
 ABSL_FLAG(int64_t, buffer_bytes, parasol::ParameterService::kDefaultBufferBytes,
           "What all workers' streams together may hold in requests that are "
           "being served and responses that are not sent yet. A stream that has "

@@ -41,6 +41,11 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     share_.completed_steps = std::max(share_.completed_steps, steps);
   }
 
+  void Pushed(int64_t steps) override {
+    absl::MutexLock lock(&mu_);
+    pushed_ = steps;
+  }
+
   void Stop() override { StopLoop(); }
 
   int64_t completed_steps() const override {
@@ -74,6 +79,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     reported_ = share_.completed_steps;
     request.set_completed_steps(share_.completed_steps);
     request.set_assignment_version(share_.version);
+    request.set_pushed_steps(pushed_);
   }
 
   void Take(const wire::ClaimStepsResponse& response) override
@@ -82,6 +88,8 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     share_.replicas.assign(response.replica().begin(),
                            response.replica().end());
     share_.end_step = response.end_step();
+    share_.awaited.assign(response.awaited_task().begin(),
+                          response.awaited_task().end());
     share_.completed_steps =
         std::max(share_.completed_steps, response.global_step());
     if (share_.replicas.empty() && response.phase() == wire::TRAINING) {
@@ -93,6 +101,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
 
   ReplicaShare share_ ABSL_GUARDED_BY(mu_);
   int64_t reported_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t pushed_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,8 @@ struct ReplicaShare {
   // total number of steps.
   int64_t completed_steps = 0;
   int64_t end_step = 0;
+  // Names of the workers for whose gradients others wait: "worker/2".
+  std::vector<std::string> awaited;
 };
 
 // Source of the replicas whose gradients a training loop computes.
@@ -46,6 +49,11 @@ class ReplicaSource {
   // Records that the cluster is known to have completed `steps` steps. Never
   // blocks.
   virtual void Complete(int64_t steps) = 0;
+
+  // Records that this worker has pushed the gradients of all its replicas to
+  // each of `steps` steps of the cluster. The number falls when it is given
+  // another replica. Never blocks.
+  virtual void Pushed(int64_t steps) = 0;
 
   // Ends Await() with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "worker/pass_seed.h"
@@ -106,7 +107,7 @@ absl::Status SyncTrainingLoop::AwaitPull(ParameterClient::Pending& pull,
   const absl::Time start = clock_.Now();
   absl::Status failure;
   while (failure.ok() && !pull.WaitFor(kWatchInterval)) {
-    failure = CheckWait(step, start);
+    failure = CheckWait(step, start, /*has_pushed=*/false);
     // Its targets are the model's: it ends before this call does.
     if (!failure.ok()) parameters_.Stop();
   }
@@ -130,7 +131,9 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
     for (const int replica : share.replicas) {
       if (computed.insert(replica).second) replicas.push_back(replica);
     }
+    replicas_.Pushed(step);
     RETURN_IF_ERROR(ComputeAll(step, replicas));
+    replicas_.Pushed(step + 1);
     ASSIGN_OR_RETURN(is_complete, AwaitPushes(step, computed, share));
   }
   return FinishStep(step);
@@ -263,7 +266,7 @@ absl::StatusOr<bool> SyncTrainingLoop::AwaitPushes(
   const absl::Time start = clock_.Now();
   for (size_t i = 0; i < sent_.size(); ++i) {
     while (!sent_[i].push->WaitFor(kWatchInterval)) {
-      RETURN_IF_ERROR(CheckWait(step, start));
+      RETURN_IF_ERROR(CheckWait(step, start, /*has_pushed=*/true));
       if (pushed_moves_ != parameters_.moves()) PushAgain(step, computed);
       ASSIGN_OR_RETURN(ReplicaShare now, replicas_.Now());
       if (now.version == share.version) continue;
@@ -293,22 +296,26 @@ void SyncTrainingLoop::PushAgain(int64_t step, const std::set<int>& computed) {
   }
 }
 
-absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start) const {
-  RETURN_IF_ERROR(replicas_.Now().status());
+absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
+                                         bool has_pushed) const {
+  ASSIGN_OR_RETURN(const ReplicaShare share, replicas_.Now());
   const absl::Duration waited = clock_.Now() - start;
+  if (waited < kLogInterval && waited < options_.step_timeout) {
+    return absl::OkStatus();
+  }
+  // A pull waits for ps alone.
+  const bool is_for_workers = has_pushed && !share.awaited.empty();
+  const std::string what = absl::StrCat(
+      is_for_workers ? "the gradients of " : "the answer of ",
+      absl::StrJoin(is_for_workers ? share.awaited : parameters_.Unanswered(),
+                    ", "));
   if (waited >= options_.step_timeout) {
-    return absl::UnavailableError(
-        absl::StrCat("step ", step, " was not complete in ",
-                     absl::FormatDuration(options_.step_timeout),
-                     ": the gradient of another worker, or the answer of a "
-                     "ps, is missing; the chief's log names the lost task"));
+    return absl::UnavailableError(absl::StrCat(
+        "step ", step, " was not complete in ",
+        absl::FormatDuration(options_.step_timeout), ": waited for ", what));
   }
-  if (waited >= kLogInterval) {
-    LOG_EVERY(INFO, kLogInterval)
-        << "waiting for step " << step
-        << " to be complete: for the gradient of another worker, or for the "
-           "answer of a ps";
-  }
+  LOG_EVERY(INFO, kLogInterval)
+      << "waiting for step " << step << " to be complete: for " << what;
   return absl::OkStatus();
 }
 

@@ -69,7 +69,7 @@ class SyncTrainingLoop {
   // model, the parameters and the replicas, and
   //   OutOfRange   the loss is not finite and the job says to stop.
   //   Unavailable  a step was not complete within step_timeout; the message
-  //                names it.
+  //                names it and the tasks that it waited for.
   absl::Status Run();
 
  private:
@@ -114,7 +114,8 @@ class SyncTrainingLoop {
                                    ReplicaShare& share);
   void PushAgain(int64_t step, const std::set<int>& computed);
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
-  absl::Status CheckWait(int64_t step, absl::Time start) const;
+  // Ends a wait for too long, and names whom it is for in the log.
+  absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed) const;
   absl::Status FinishStep(int64_t step);
   void Abandon();
 

@@ -207,14 +207,17 @@ TEST(SyncTrainingLoop, StopEndsAStepThatOthersDoNotComplete) {
   EXPECT_TRUE(worker.parameters.stopped);
 }
 
-TEST(SyncTrainingLoop, AStepThatOthersDoNotCompleteEndsAtTheLimitByItsNumber) {
+// Returns the message with which the worker gives up a step that another one
+// does not complete.
+std::string MessageOfALateStep(const std::vector<std::string>& awaited) {
   FakeShard shard(2);
   SimulatedClock clock;
   Worker worker(shard, {0}, 1, 2, clock);
+  worker.replicas.SetAwaited(awaited);
   absl::Notification ended;
+  absl::Status result;
   std::thread thread([&] {
-    EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kUnavailable,
-                                            HasSubstr("step 0 was not")));
+    result = worker.loop.Run();
     ended.Notify();
   });
   // Its wait may begin after the first 20 seconds have passed.
@@ -222,6 +225,26 @@ TEST(SyncTrainingLoop, AStepThatOthersDoNotCompleteEndsAtTheLimitByItsNumber) {
     clock.Advance(absl::Seconds(20));
   } while (!ended.WaitForNotificationWithTimeout(absl::Milliseconds(10)));
   thread.join();
+  EXPECT_THAT(result, StatusIs(absl::StatusCode::kUnavailable));
+  return std::string(result.message());
+}
+
+TEST(SyncTrainingLoop, AStepThatIsNotCompleteEndsAtTheLimitNamingWhoIsBehind) {
+  EXPECT_EQ(MessageOfALateStep({"worker/2"}),
+            "step 0 was not complete in 20s: waited for the gradients of "
+            "worker/2");
+  EXPECT_EQ(MessageOfALateStep({}),
+            "step 0 was not complete in 20s: waited for the answer of ps/3");
+}
+
+TEST(SyncTrainingLoop, TheChiefHearsOfThePushesOfAllReplicas) {
+  FakeShard shard(2);
+  Worker worker(shard, {1}, /*end=*/1, 2);
+  std::thread thread([&] { EXPECT_OK(worker.loop.Run()); });
+  shard.AwaitHeld(1);
+  worker.replicas.Assign({0, 1});
+  thread.join();
+  EXPECT_THAT(worker.replicas.pushed(), ElementsAre(0, 1, 0, 1));
 }
 
 TEST(SyncTrainingLoop, ALossThatIsNotFiniteEndsTheJob) {

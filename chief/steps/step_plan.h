@@ -40,6 +40,9 @@ class StepPlan {
   // Takes a worker's total. A smaller total than before is a late message and
   // ignored.
   virtual void Report(uint64_t worker, int64_t completed) = 0;
+  // Takes the number of steps to which a worker has pushed all its gradients,
+  // in a plan whose steps are made by several workers.
+  virtual void ReportPushed(uint64_t worker, int64_t pushed) {}
   // Removes a worker that is gone; other workers do its unfinished steps.
   virtual void Release(uint64_t worker) = 0;
   // Notes that a worker that is gone will not come back: it has left, or

@@ -107,6 +107,7 @@ class ShardedParameterClient : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse& placement) override
       ABSL_LOCKS_EXCLUDED(mu_);
   int64_t moves() const override { return moves_; }
+  std::vector<std::string> Unanswered() const override;
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
  private:
@@ -392,6 +393,14 @@ absl::Status ShardedParameterClient::Update(
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<std::string> ShardedParameterClient::Unanswered() const {
+  std::vector<std::string> names;
+  for (const auto& link : links_) {
+    if (link->HasUnanswered()) names.push_back(link->name());
+  }
+  return names;
 }
 
 void ShardedParameterClient::Stop() {

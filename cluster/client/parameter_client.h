@@ -162,6 +162,9 @@ class ParameterClient {
   // new process may lack what the one before it has acknowledged.
   virtual int64_t moves() const { return 0; }
 
+  // Returns the names of the shards that have not answered everything.
+  virtual std::vector<std::string> Unanswered() const { return {}; }
+
   // Ends all waits with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;
 };

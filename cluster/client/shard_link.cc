@@ -387,6 +387,11 @@ void ShardLink::SetNamed(bool named) {
   metrics_.shards_waiting.Add(named ? 1 : -1);
 }
 
+bool ShardLink::HasUnanswered() const {
+  absl::MutexLock lock(&mu_);
+  return outbox_.unanswered() > 0;
+}
+
 void ShardLink::Stop() {
   ShardOutbox::Message all;
   {

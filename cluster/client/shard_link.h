@@ -94,6 +94,9 @@ class ShardLink : private ShardStream::Observer {
   // next call.
   absl::Time Attend() ABSL_LOCKS_EXCLUDED(mu_);
 
+  const std::string& name() const { return options_.name; }
+  bool HasUnanswered() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // Fails all operations with Cancelled, now and later. May be called twice.
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -194,7 +197,7 @@ class ShardLink : private ShardStream::Observer {
   // True while the shard may be on this machine.
   std::atomic<bool> offers_memory_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   std::string address_ ABSL_GUARDED_BY(mu_);
   uint64_t ps_incarnation_ ABSL_GUARDED_BY(mu_);
   std::vector<Lane> lanes_ ABSL_GUARDED_BY(mu_);

@@ -8,10 +8,11 @@
 
 namespace parasol {
 
-// The limit on the memory that the rows of all sparse tables of a shard take
-// together, and the bytes that they take now. Not counted are copies that a
-// snapshot makes necessary and freed memory that is kept for reuse: a
-// checkpoint never makes a table full. Thread-safe.
+// The limit on the memory that the rows of all sparse tables of a shard, and
+// the gradients that wait for their synchronous step, take together, and the
+// bytes that they take now. Not counted are copies that a snapshot makes
+// necessary and freed memory that is kept for reuse: a checkpoint never makes a
+// table full. Thread-safe.
 class RowMemory {
  public:
   explicit RowMemory(size_t limit_bytes = SIZE_MAX)
@@ -20,6 +21,11 @@ class RowMemory {
   // Adds `bytes`, even beyond the limit.
   void Take(size_t bytes) {
     taken_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+
+  // Takes `bytes` back that Take() has added.
+  void Return(size_t bytes) {
+    taken_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
   }
 
   size_t limit_bytes() const { return limit_bytes_; }

@@ -32,6 +32,12 @@ StepState::Entry Chunk::Contribute(const ChunkUpdater& updater,
                                    std::shared_ptr<Latch> latch,
                                    Released& released) {
   absl::MutexLock lock(&mu_);
+  if (state_.IsNew(push, updater.replicas_to_aggregate) &&
+      !sum_.HasRoom(push.replica, size_, updater.memory.get())) {
+    gradient.Skip(size_);
+    released.Add(std::move(latch));
+    return StepState::Entry::kNoRoom;
+  }
   const StepState::Entry entry =
       state_.Enter(push, updater.replicas_to_aggregate);
   state_.NotifyWhenComplete(push, std::move(latch), released);
@@ -40,7 +46,7 @@ StepState::Entry Chunk::Contribute(const ChunkUpdater& updater,
     return entry;
   }
   previous_ = ArrayRef();
-  sum_.Add(push.replica, size_, gradient, updater.pool);
+  sum_.Add(push.replica, size_, gradient, updater.pool, updater.memory);
   CompleteIfDue(updater, released);
   return entry;
 }

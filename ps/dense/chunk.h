@@ -12,6 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "cluster/rows/row_memory.h"
 #include "ml/optimizer/optimizer.h"
 #include "ps/dense/array_pool.h"
 #include "ps/dense/element_runs.h"
@@ -38,6 +39,8 @@ struct ChunkUpdater {
   ArrayPool& pool;
   // Number of gradients that make an update; synchronous training only.
   size_t replicas_to_aggregate = 0;
+  // The same as in TrainingRules.
+  const std::shared_ptr<RowMemory>& memory;
 };
 
 // Up to kChunkElements consecutive elements of a part: the unit of locking and
@@ -64,8 +67,8 @@ class Chunk {
   absl::Status CheckNotAhead(int64_t step) const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Takes the next size() elements of `gradient`; the last gradient of the step
-  // makes the update. Counts `latch` down when the step is complete. Call
-  // CheckNotAhead() first.
+  // makes the update. Counts `latch` down when the step is complete, or at once
+  // if it returns kNoRoom. Call CheckNotAhead() first.
   StepState::Entry Contribute(const ChunkUpdater& updater, const StepPush& push,
                               GradientReader& gradient,
                               std::shared_ptr<Latch> latch, Released& released)

@@ -137,7 +137,8 @@ absl::Status DenseParts::CheckFinite(
 ChunkUpdater DenseParts::UpdaterOf(size_t chunk) const {
   return {.optimizer = optimizers_.of(layout_.chunks()[chunk].part),
           .pool = *pool_,
-          .replicas_to_aggregate = rules_.replicas_to_aggregate};
+          .replicas_to_aggregate = rules_.replicas_to_aggregate,
+          .memory = rules_.memory};
 }
 
 absl::Status DenseParts::UseOptimizers(PartOptimizers optimizers) {

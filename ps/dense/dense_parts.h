@@ -70,7 +70,7 @@ class DenseParts {
                          Released& released);
   void NotifyAt(const Ranges& ranges, int64_t updates,
                 const std::shared_ptr<Latch>& latch, Released& released);
-  // These three are for all chunks.
+  // The same functions of all chunks.
   void HoldNow(UpdateBounds& updates);
   void Hold(int64_t updates, Released& released);
   void GoOnAt(int64_t updates, Released& released);

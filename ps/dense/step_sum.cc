@@ -30,11 +30,17 @@ ArrayRef Copy(GradientReader& gradient, size_t size, ArrayPool& pool) {
 
 }  // namespace
 
+bool StepSum::HasRoom(int replica, size_t size, const RowMemory* memory) const {
+  return replica == next_replica_ || memory == nullptr ||
+         size * sizeof(float) <= memory->free_bytes();
+}
+
 void StepSum::Add(int replica, size_t size, GradientReader& gradient,
-                  ArrayPool& pool) {
+                  ArrayPool& pool, const std::shared_ptr<RowMemory>& memory) {
   ++count_;
   if (replica != next_replica_) {
-    held_[replica] = Copy(gradient, size, pool);
+    held_[replica] = {.gradient = Copy(gradient, size, pool),
+                      .memory = HeldMemory(memory, size * sizeof(float))};
     return;
   }
   if (!sum_) {
@@ -46,14 +52,14 @@ void StepSum::Add(int replica, size_t size, GradientReader& gradient,
   }
   ++next_replica_;
   while (!held_.empty() && held_.begin()->first == next_replica_) {
-    AddHeld(held_.begin()->second);
+    AddHeld(held_.begin()->second.gradient);
     held_.erase(held_.begin());
     ++next_replica_;
   }
 }
 
 ArrayRef StepSum::TakeMean() {
-  for (const auto& [replica, gradient] : held_) AddHeld(gradient);
+  for (const auto& [replica, held] : held_) AddHeld(held.gradient);
   DivideBy(sum_.span(), static_cast<float>(count_));
   ArrayRef mean = std::move(sum_);
   Clear();

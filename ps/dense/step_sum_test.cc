@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/rows/row_memory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ps/dense/array_pool.h"
@@ -50,7 +51,7 @@ class StepSumTest : public testing::Test {
     const auto gradient =
         ReceivedGradient::Create(payload, bytes.size() / sizeof(float), {});
     GradientReader reader(*gradient);
-    sum_.Add(replica, gradient->elements(), reader, *pool_);
+    sum_.Add(replica, gradient->elements(), reader, *pool_, memory_);
   }
 
   std::vector<float> Mean() {
@@ -59,6 +60,7 @@ class StepSumTest : public testing::Test {
   }
 
   const std::shared_ptr<ArrayPool> pool_ = ArrayPool::Create(kSize, 8);
+  const std::shared_ptr<RowMemory> memory_ = std::make_shared<RowMemory>(20);
   StepSum sum_;
 };
 
@@ -83,6 +85,22 @@ TEST_F(StepSumTest, WhatWasClearedIsNotInTheNextMean) {
   sum_.Clear();
   Add(2, BytesOf({7}));
   EXPECT_THAT(Mean(), ElementsAre(7));
+}
+
+TEST_F(StepSumTest, WhatIsHeldIsCountedAndTheNextInOrderAlwaysHasRoom) {
+  Add(2, BytesOf({1, 2}));
+  EXPECT_EQ(memory_->taken_bytes(), 8u);
+  EXPECT_TRUE(sum_.HasRoom(3, 3, memory_.get()));
+  EXPECT_FALSE(sum_.HasRoom(3, 4, memory_.get()));
+  EXPECT_TRUE(sum_.HasRoom(0, 1000, memory_.get()));
+  Add(0, BytesOf({1, 2}));
+  EXPECT_EQ(memory_->taken_bytes(), 8u);
+  Add(1, BytesOf({1, 2}));
+  EXPECT_EQ(memory_->taken_bytes(), 0u);
+  Add(5, BytesOf({1, 2}));
+  EXPECT_EQ(memory_->taken_bytes(), 8u);
+  Mean();
+  EXPECT_EQ(memory_->taken_bytes(), 0u);
 }
 
 TEST_F(StepSumTest, HasTheSameBitsInEveryOrderOfArrival) {

@@ -81,7 +81,8 @@ void ExchangeStream::OpenSharedMemory() {
 void ExchangeStream::OnRead(bool ok) {
   if (ok) {
     received_.emplace();
-    received_->Swap(&incoming_);
+    received_->bytes.Swap(&incoming_);
+    received_->hold = environment_.budget->Take(received_->bytes.Length());
   }
   bool serve;
   {
@@ -162,8 +163,8 @@ bool ExchangeStream::ServeMessages() {
   while (message_.has_value() || received_.has_value()) {
     const bool is_new = !message_.has_value();
     if (is_new) {
-      absl::StatusOr<Message> message = Parse(*received_);
-      received_.reset();
+      absl::StatusOr<Message> message =
+          Parse(*std::exchange(received_, std::nullopt));
       if (!message.ok()) {
         environment_.metrics.malformed_requests_total.Add();
         absl::MutexLock lock(&mu_);
@@ -187,10 +188,11 @@ bool ExchangeStream::ServeMessages() {
 }
 
 absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
-    const grpc::ByteBuffer& bytes) {
+    Received received) {
   wire::RequestHeader header;
-  ASSIGN_OR_RETURN(ReceivedFrame frame,
-                   ReceivedFrame::Parse(bytes, kMaxRangesPerMessage, &header));
+  ASSIGN_OR_RETURN(
+      ReceivedFrame frame,
+      ReceivedFrame::Parse(received.bytes, kMaxRangesPerMessage, &header));
   std::vector<PayloadView> payloads = frame.TakePayloads();
   SharedPayloads::Hold shared;
   if (shared_payloads_ != nullptr) {
@@ -201,11 +203,12 @@ absl::StatusOr<ExchangeStream::Message> ExchangeStream::Parse(
   ASSIGN_OR_RETURN(
       ReceivedMessage request,
       ReceivedMessage::Create(std::move(header), std::move(payloads)));
-  return Message{
-      .hold = environment_.budget->Take(bytes.Length() + shared.bytes()),
-      .frame = std::move(frame),
-      .shared = std::move(shared),
-      .request = std::move(request)};
+  BufferBudget::Hold shared_hold = environment_.budget->Take(shared.bytes());
+  return Message{.hold = std::move(received.hold),
+                 .shared_hold = std::move(shared_hold),
+                 .frame = std::move(frame),
+                 .shared = std::move(shared),
+                 .request = std::move(request)};
 }
 
 bool ExchangeStream::Serve(Message& message) {
@@ -220,14 +223,7 @@ bool ExchangeStream::Serve(Message& message) {
     }
     switch (admission) {
       case StreamFlow::Admission::kServe:
-        environment_.server.Execute(
-            message.request, i,
-            [weak = weak_from_this(),
-             operation](absl::StatusOr<OperationResult> result) {
-              if (const auto stream = weak.lock()) {
-                stream->Deliver(operation, std::move(result));
-              }
-            });
+        environment_.server.Execute(message.request, i, DoneWith(operation));
         break;
       case StreamFlow::Admission::kRefuse:
         Deliver(operation,
@@ -242,6 +238,24 @@ bool ExchangeStream::Serve(Message& message) {
     }
   }
   return true;
+}
+
+// Keeps count of the operation's ids until its result has been read.
+OperationDone ExchangeStream::DoneWith(const StreamFlow::Operation& operation) {
+  std::shared_ptr<const BufferBudget::Hold> kept;
+  if (operation.kept_bytes > 0) {
+    kept = std::make_shared<const BufferBudget::Hold>(
+        environment_.budget->Take(operation.kept_bytes));
+  }
+  return [weak = weak_from_this(), operation,
+          kept](absl::StatusOr<OperationResult> result) {
+    if (kept != nullptr && result.ok() && result->read != nullptr) {
+      result->read = [kept, read = std::move(result->read)] { return read(); };
+    }
+    if (const auto stream = weak.lock()) {
+      stream->Deliver(operation, std::move(result));
+    }
+  };
 }
 
 void ExchangeStream::Deliver(const StreamFlow::Operation& operation,

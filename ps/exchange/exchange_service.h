@@ -78,9 +78,15 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
  private:
   using Tag = MemberTag<ExchangeStream>;
 
+  // A message that was read, not parsed yet.
+  struct Received {
+    grpc::ByteBuffer bytes;
+    BufferBudget::Hold hold;
+  };
   // A message whose operations are being carried out.
   struct Message {
     BufferBudget::Hold hold;
+    BufferBudget::Hold shared_hold;
     ReceivedFrame frame;
     SharedPayloads::Hold shared;
     ReceivedMessage request;
@@ -106,11 +112,13 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   // Carries out the messages that were read. Returns false if the stream paused
   // before the last operation.
   bool ServeMessages() ABSL_LOCKS_EXCLUDED(mu_);
-  absl::StatusOr<Message> Parse(const grpc::ByteBuffer& bytes);
+  absl::StatusOr<Message> Parse(Received received);
   // Carries out the message's operations. Returns false if the stream paused
   // before the last one.
   bool Serve(Message& message) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns the callback that takes the operation's result.
+  OperationDone DoneWith(const StreamFlow::Operation& operation);
   // Takes the result of an operation. Any thread may call it.
   void Deliver(const StreamFlow::Operation& operation,
                absl::StatusOr<OperationResult> result) ABSL_LOCKS_EXCLUDED(mu_);
@@ -148,7 +156,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
 
   // The following are used by the queue's thread only.
   grpc::ByteBuffer incoming_;  // filled by a read under way
-  std::optional<grpc::ByteBuffer> received_;
+  std::optional<Received> received_;
   std::optional<Message> message_;
 
   absl::Mutex mu_;

@@ -172,6 +172,9 @@ class SynchronousServiceTest : public ParameterServiceTest {
     wire::LoadRequest order;
     order.mutable_sync()->set_replicas_to_aggregate(2);
     order.mutable_sync()->set_total_replicas(3);
+    wire::TableSpec& table = *order.add_table();
+    table.set_name("t");
+    table.set_width(1);
     Load(order);
   }
 
@@ -193,6 +196,27 @@ wire::ExchangeRequest StepPushOf(int replica, float gradient) {
   return request;
 }
 
+// Returns a pull of no rows.
+wire::ExchangeRequest NoRowsOf(uint64_t id) {
+  wire::ExchangeRequest request;
+  request.mutable_header()->set_run_id("run");
+  wire::Operation& operation = *request.mutable_header()->add_operation();
+  operation.set_id(id);
+  operation.mutable_row_pull();
+  request.add_payload("");
+  return request;
+}
+
+// Returns the pull of what step 0 has made.
+wire::ExchangeRequest PullAfterStep(uint64_t id) {
+  wire::ExchangeRequest request = PullOf(id);
+  request.mutable_header()
+      ->mutable_operation(0)
+      ->mutable_pull()
+      ->set_min_updates(1);
+  return request;
+}
+
 TEST_F(SynchronousServiceTest, APushIsAnsweredWhenAnotherStreamCompletesIt) {
   ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
   // What comes after it does not wait for it.
@@ -203,7 +227,7 @@ TEST_F(SynchronousServiceTest, APushIsAnsweredWhenAnotherStreamCompletesIt) {
   ASSERT_EQ(response.header().result_size(), 1);
   EXPECT_EQ(response.header().result(0).id(), 0u);
   EXPECT_EQ(response.header().result(0).code(), 0);
-  EXPECT_EQ(BytesOf(Ask(*stream_, PullOf(8))), Floats(kElements, 2));
+  EXPECT_EQ(BytesOf(Ask(*stream_, PullAfterStep(8))), Floats(kElements, 2));
 }
 
 TEST_F(SynchronousServiceTest, APushAfterItsStepIsStaleAndCountedAsThat) {
@@ -217,10 +241,7 @@ TEST_F(SynchronousServiceTest, APushAfterItsStepIsStaleAndCountedAsThat) {
 }
 
 TEST_F(SynchronousServiceTest, AStreamThatIsAllWrittenEndsAfterWhatWaits) {
-  wire::ExchangeRequest pull = PullOf(5);
-  pull.mutable_header()->mutable_operation(0)->mutable_pull()->set_min_updates(
-      1);
-  ASSERT_TRUE(stream_->Write(pull));
+  ASSERT_TRUE(stream_->Write(PullAfterStep(5)));
   stream_->WritesDone();
   ASSERT_TRUE(other_->Write(StepPushOf(0, -1)));
   EXPECT_EQ(CodeOf(Ask(*other_, PullOf(9))), 0);
@@ -253,7 +274,7 @@ TEST_F(SynchronousServiceTest, PullsThatHaveWaitedAreReadAsTheirWorkerReads) {
     ASSERT_TRUE(other_->Read(&response));
     pushes += response.header().result_size();
   }
-  EXPECT_EQ(BytesOf(Ask(*other_, PullOf(0))), Floats(kElements, 2));
+  EXPECT_EQ(BytesOf(Ask(*other_, PullAfterStep(0))), Floats(kElements, 2));
   EXPECT_LE(metrics_.buffered_bytes.value(), kBufferBytes + 4 * kVariableBytes);
   std::string bytes;
   for (int pulls = 0; pulls < kPulls;) {
@@ -264,13 +285,29 @@ TEST_F(SynchronousServiceTest, PullsThatHaveWaitedAreReadAsTheirWorkerReads) {
   }
 }
 
+TEST_F(SynchronousServiceTest, IdsThatAreKeptCountInTheBuffers) {
+  constexpr int kIds = 100000;
+  wire::ExchangeRequest pull;
+  pull.mutable_header()->set_run_id("run");
+  wire::RowPull& rows =
+      *pull.mutable_header()->add_operation()->mutable_row_pull();
+  rows.set_rows(kIds);
+  rows.set_min_updates(1);
+  pull.add_payload(std::string(kIds * sizeof(uint64_t), 'i'));
+  ASSERT_TRUE(stream_->Write(pull));
+  // Its message has been carried out when the next one is.
+  EXPECT_EQ(CodeOf(Ask(*stream_, NoRowsOf(7))), 0);
+  EXPECT_EQ(CodeOf(Ask(*stream_, NoRowsOf(8))), 0);
+  EXPECT_GE(metrics_.buffered_bytes.value(), kIds * sizeof(uint64_t));
+}
+
 TEST_F(SynchronousServiceTest, WhatWaitsOutlivesItsStream) {
   ASSERT_TRUE(stream_->Write(StepPushOf(0, -1)));
   EXPECT_EQ(CodeOf(Ask(*stream_, PullOf(7))), 0);
   context_.TryCancel();
   EXPECT_EQ(stream_->Finish().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(CodeOf(Ask(*other_, StepPushOf(1, -3))), 0);
-  EXPECT_EQ(BytesOf(Ask(*other_, PullOf(8))), Floats(kElements, 2));
+  EXPECT_EQ(BytesOf(Ask(*other_, PullAfterStep(8))), Floats(kElements, 2));
 }
 
 TEST_F(SynchronousServiceTest, DrainingDoesNotWaitForOthers) {

@@ -121,8 +121,8 @@ absl::StatusOr<std::unique_ptr<DenseParts>> RestoredDense(
 
 // The sparse tables without their rows.
 absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
-    const wire::LoadRequest& request, uint64_t memory_bytes) {
-  const auto memory = std::make_shared<RowMemory>(memory_bytes);
+    const wire::LoadRequest& request,
+    const std::shared_ptr<RowMemory>& memory) {
   std::vector<std::unique_ptr<RowTable>> tables;
   std::set<std::string> names;
   for (const wire::TableSpec& spec : request.table()) {
@@ -171,6 +171,23 @@ absl::Status CheckInitializers(const wire::LoadRequest& request) {
   return absl::OkStatus();
 }
 
+// Returns the bytes of the chunks in use: their values and slots, and in
+// synchronous training the sum of a step's gradients, or the values before it.
+absl::StatusOr<uint64_t> DenseBytes(const wire::LoadRequest& request,
+                                    const PartLayout& layout,
+                                    const PartOptimizers& optimizers,
+                                    uint64_t limit) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, optimizers.CountBytes(layout, limit));
+  if (!request.has_sync()) return bytes;
+  const uint64_t of_step = layout.elements() * sizeof(float);
+  if (of_step <= limit - bytes) return bytes + of_step;
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "values and slots of ", bytes,
+      " bytes and the gradients of "
+      "a synchronous step, of ",
+      of_step, " bytes, are more than the memory limit of ", limit));
+}
+
 std::optional<wire::SyncSpec> SyncOf(const wire::LoadRequest& request) {
   if (!request.has_sync()) return std::nullopt;
   return request.sync();
@@ -192,22 +209,26 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
                                             const LoadLimits& limits) {
   RETURN_IF_ERROR(CheckSync(request));
   RETURN_IF_ERROR(CheckInitializers(request));
-  const TrainingRules rules{
-      .replicas_to_aggregate =
-          static_cast<size_t>(request.sync().replicas_to_aggregate()),
-      .origin = request.checkpoint().empty() ? StepState::Origin::kInitial
-                                             : StepState::Origin::kRestored,
-      .non_finite = limits.non_finite};
   ASSIGN_OR_RETURN(
       PartLayout layout,
       PartLayout::Create(request.part(), limits.memory_bytes / sizeof(float)),
       _ << "memory limit of " << limits.memory_bytes << " bytes");
   ASSIGN_OR_RETURN(PartOptimizers optimizers,
                    PartOptimizers::Create(request.optimizer(), layout));
-  ASSIGN_OR_RETURN(const uint64_t dense_bytes,
-                   optimizers.CountBytes(layout, limits.memory_bytes));
+  ASSIGN_OR_RETURN(
+      const uint64_t dense_bytes,
+      DenseBytes(request, layout, optimizers, limits.memory_bytes));
+  const auto memory =
+      std::make_shared<RowMemory>(limits.memory_bytes - dense_bytes);
+  const TrainingRules rules{
+      .replicas_to_aggregate =
+          static_cast<size_t>(request.sync().replicas_to_aggregate()),
+      .origin = request.checkpoint().empty() ? StepState::Origin::kInitial
+                                             : StepState::Origin::kRestored,
+      .non_finite = limits.non_finite,
+      .memory = memory};
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
-                   EmptyTables(request, limits.memory_bytes - dense_bytes));
+                   EmptyTables(request, memory));
   return ShardLoad(request, rules, std::move(layout), std::move(optimizers),
                    std::move(rows));
 }

@@ -21,7 +21,7 @@ namespace parasol {
 
 struct LoadLimits {
   // Limit on the bytes of all values and slots together, rows of sparse tables
-  // included.
+  // included, and of the gradients of a synchronous step.
   uint64_t memory_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
 };

@@ -182,7 +182,7 @@ class ParameterServer {
   // The shard; null while there are no variables. Requests in progress keep a
   // reference to the shard they began with.
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mu_);
-  // What GoOnAt() was last told.
+  // The last arguments of GoOnAt().
   std::string told_run_ ABSL_GUARDED_BY(mu_);
   int64_t told_steps_ ABSL_GUARDED_BY(mu_) = 0;
   // The snapshot's file that is being written; empty if there is none.

@@ -247,55 +247,5 @@ TEST(RestoreTest, ASnapshotDuringPushesHoldsEachWithItsSequenceOrNeither) {
   } while (running > 0);
 }
 
-wire::LoadRequest SynchronousOrder() {
-  wire::LoadRequest order = LoadOrder();
-  order.mutable_sync()->set_replicas_to_aggregate(1);
-  order.mutable_sync()->set_total_replicas(1);
-  return order;
-}
-
-// The number of updates of all chunks.
-int64_t Updates(Ps& ps) {
-  wire::PrepareSnapshotRequest request;
-  request.set_run_id("run-a");
-  *request.mutable_order() = LoadOrder().order();
-  const auto response = ps.server.PrepareSnapshot(request);
-  EXPECT_OK(response);
-  if (!response.ok()) return -1;
-  EXPECT_EQ(response->min_updates(), response->max_updates());
-  return response->max_updates();
-}
-
-TEST(ParameterServerTest, RestoredVariablesGoOnWhereTheirRunIs) {
-  Ps ps;
-  ASSERT_OK(ps.server.Load(SynchronousOrder()));
-  ps.server.GoOnAt("run-a", 5);
-  EXPECT_EQ(Updates(ps), 0) << "it was not restored";
-  Checkpoints checkpoints;
-  const std::string checkpoint = checkpoints.Write({&ps}, {});
-  Ps restored;
-  restored.server.GoOnAt("run-a", 5);
-  ASSERT_OK(restored.server.Load(From(SynchronousOrder(), checkpoint)));
-  EXPECT_EQ(Updates(restored), 5);
-  restored.server.GoOnAt("run-b", 9);
-  EXPECT_EQ(Updates(restored), 5);
-  restored.server.GoOnAt("run-a", 7);
-  EXPECT_EQ(Updates(restored), 7);
-}
-
-TEST(ParameterServerTest, ACutIsOfTheRunThatItHolds) {
-  Ps ps;
-  wire::PrepareSnapshotRequest request;
-  request.set_run_id("run-a");
-  *request.mutable_order() = LoadOrder().order();
-  EXPECT_THAT(ps.server.PrepareSnapshot(request),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
-  ASSERT_OK(ps.server.Load(SynchronousOrder()));
-  EXPECT_OK(ps.server.PrepareSnapshot(request));
-  request.set_run_id("run-b");
-  EXPECT_THAT(ps.server.PrepareSnapshot(request),
-              StatusIs(absl::StatusCode::kFailedPrecondition));
-}
-
 }  // namespace
 }  // namespace parasol::parameter_server_testing

@@ -37,6 +37,13 @@ absl::Status BeingApplied(uint64_t sequence) {
       "push ", sequence, " came on another stream and is being applied"));
 }
 
+// Those of lower replicas always have room: a resend ends.
+absl::Status NoRoom() {
+  return absl::UnavailableError(
+      "no memory is left for gradients that wait for those of lower replicas: "
+      "send this one again, or raise --memory_limit_bytes");
+}
+
 }  // namespace
 
 ParameterShard::ParameterShard(std::unique_ptr<DenseParts> dense,
@@ -185,15 +192,17 @@ void ParameterShard::ContributeStep(size_t places, Contribute contribute,
                                     std::function<UpdateBounds()> updates,
                                     OperationDone done) {
   const auto entries = std::make_shared<StepEntries>();
+  const auto answer = std::make_shared<const OperationDone>(std::move(done));
   // One more than the places: `entries` are complete before it calls back.
   const auto latch = std::make_shared<Latch>(
       places + 1, [entries, places, updates = std::move(updates),
-                   done = std::move(done)](const Latch::Outcome& outcome) {
-        if (!outcome.status.ok()) return done(outcome.status);
+                   answer](const Latch::Outcome& outcome) {
+        if (entries->no_room > 0) return;  // it was answered below
+        if (!outcome.status.ok()) return (*answer)(outcome.status);
         OperationResult result = ResultOf(updates());
         result.duplicate = entries->duplicates == places;
         result.stale = entries->stale > 0 || outcome.dropped;
-        done(std::move(result));
+        (*answer)(std::move(result));
       });
   {
     Released released;
@@ -201,6 +210,7 @@ void ParameterShard::ContributeStep(size_t places, Contribute contribute,
     *entries = contribute(latch, released);
     pushes_.fetch_add(1, std::memory_order_release);
   }
+  if (entries->no_room > 0) (*answer)(NoRoom());
   latch->CountDown();
 }
 

@@ -50,8 +50,9 @@ class ParameterShard {
   // to them is kept. Errors, after which nothing has been changed:
   //   InvalidArgument    the message, a payload's size or an element is wrong.
   //   ResourceExhausted  a sparse table can't make the rows.
-  //   Unavailable        another thread is applying the same push right now, or
-  //                      the shard is sealed.
+  //   Unavailable        another thread is applying the same push right now; or
+  //                      the shard is sealed; or a synchronous gradient has to
+  //                      be sent again, of which a part may have been taken.
   // and the status of Abandon().
   void Push(uint64_t worker_incarnation, const wire::Push& push,
             absl::Span<const PayloadView> payloads, OperationDone done)

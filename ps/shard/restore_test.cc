@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
@@ -17,7 +20,9 @@
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/shard/load_shard.h"
+#include "ps/shard/parameter_server.h"
 #include "ps/shard/parameter_shard.h"
+#include "ps/shard/ps_metrics.h"
 #include "ps/shard/shard_snapshot.h"
 #include "ps/shard/write_shard.h"
 #include "ps/testing/requests.h"
@@ -246,6 +251,60 @@ TEST(PartOptimizerTest, WhatIsNotTrainedTakesNoMemoryForSlots) {
   EXPECT_OK(LoadShard(order, {.memory_bytes = bytes}));
   EXPECT_THAT(LoadShard(order, {.memory_bytes = bytes - 1}),
               StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// The number of updates of all chunks and tables of the run.
+int64_t Updates(ParameterServer& server) {
+  wire::PrepareSnapshotRequest request;
+  request.set_run_id(kRun);
+  const auto response = server.PrepareSnapshot(request);
+  EXPECT_OK(response);
+  if (!response.ok()) return -1;
+  EXPECT_EQ(response->min_updates(), response->max_updates());
+  return response->max_updates();
+}
+
+TEST(SynchronousRestoreTest, RestoredVariablesGoOnWhereTheirRunIs) {
+  SimulatedClock clock;
+  MetricsRegistry registry;
+  PsMetrics metrics(registry);
+  wire::LoadRequest order = MakeOrder(AllOptimizers()[0]);
+  order.mutable_sync()->set_replicas_to_aggregate(1);
+  order.mutable_sync()->set_total_replicas(1);
+  ParameterServer fresh({.task = "ps/1"}, clock, metrics);
+  ASSERT_OK(fresh.Load(order));
+  fresh.GoOnAt(kRun, 5);
+  EXPECT_EQ(Updates(fresh), 0) << "it was not restored";
+  auto table = LoadShard(order, {});
+  ASSERT_OK(table);
+  order.set_checkpoint(Dump(**table, order));
+  ParameterServer restored({.task = "ps/1"}, clock, metrics);
+  restored.GoOnAt(kRun, 5);
+  ASSERT_OK(restored.Load(order));
+  EXPECT_EQ(Updates(restored), 5);
+  restored.GoOnAt("another", 9);
+  EXPECT_EQ(Updates(restored), 5);
+  restored.GoOnAt(kRun, 7);
+  EXPECT_EQ(Updates(restored), 7);
+}
+
+TEST(SynchronousRestoreTest, ACutIsOfTheRunThatThePsHolds) {
+  SimulatedClock clock;
+  MetricsRegistry registry;
+  PsMetrics metrics(registry);
+  ParameterServer server({.task = "ps/1"}, clock, metrics);
+  wire::PrepareSnapshotRequest request;
+  request.set_run_id(kRun);
+  EXPECT_THAT(server.PrepareSnapshot(request),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  wire::LoadRequest order = MakeOrder(AllOptimizers()[0]);
+  order.mutable_sync()->set_replicas_to_aggregate(1);
+  order.mutable_sync()->set_total_replicas(1);
+  ASSERT_OK(server.Load(order));
+  EXPECT_OK(server.PrepareSnapshot(request));
+  request.set_run_id("another");
+  EXPECT_THAT(server.PrepareSnapshot(request),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, RestoreTest,

@@ -25,6 +25,7 @@
 #include "ps/shard/load_shard.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/testing/requests.h"
+#include "ps/testing/synchronous_shard.h"
 
 namespace parasol {
 namespace {
@@ -34,109 +35,11 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
+using Gradient = StepGradient;
+using Shard = SynchronousShard;
+
 constexpr uint64_t kWorker = 7;
 constexpr uint64_t kOther = 8;
-
-// What a step trains: variables "v0" and "v1" of one element, and the table "t"
-// of one element a row.
-struct Gradient {
-  float v0 = 0;
-  float v1 = 0;
-  std::vector<uint64_t> rows = {};
-  std::vector<float> of_rows = {};
-};
-
-wire::LoadRequest MakeOrder(int replicas_to_aggregate, int total_replicas) {
-  wire::LoadRequest order;
-  order.set_run_id("run");
-  order.mutable_optimizer()->mutable_sgd()->set_learning_rate(2);
-  *order.add_part() = MakePart(0, "v0", 1, 0, 1);
-  *order.add_part() = MakePart(1, "v1", 1, 0, 1);
-  order.mutable_part(1)->mutable_initializer()->mutable_constant()->set_value(
-      1);
-  wire::TableSpec& table = *order.add_table();
-  table.set_name("t");
-  table.set_width(1);
-  table.mutable_initializer()->mutable_constant()->set_value(4);
-  order.mutable_sync()->set_replicas_to_aggregate(replicas_to_aggregate);
-  order.mutable_sync()->set_total_replicas(total_replicas);
-  return order;
-}
-
-// A table, and what is asked of it.
-class Shard {
- public:
-  explicit Shard(const wire::LoadRequest& order)
-      : table_(*LoadShard(order, {})) {}
-  Shard(int replicas_to_aggregate, int total_replicas)
-      : Shard(MakeOrder(replicas_to_aggregate, total_replicas)) {}
-
-  ParameterShard& table() { return *table_; }
-
-  struct Pushed {
-    PendingResult dense, rows;
-    bool is_done() const { return dense.is_done() && rows.is_done(); }
-  };
-
-  Pushed Push(int64_t step, int replica, const Gradient& gradient,
-              uint64_t worker = kWorker) {
-    Pushed pushed;
-    wire::Push push = MakePush(0, {MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
-    push.mutable_sync()->set_step(step);
-    push.mutable_sync()->set_replica(replica);
-    const std::string v0 = Floats(1, gradient.v0), v1 = Floats(1, gradient.v1);
-    table_->Push(worker, push, {{ViewOf(v0), ViewOf(v1)}}, pushed.dense.Done());
-    wire::RowPush row_push;
-    row_push.set_rows(gradient.rows.size());
-    *row_push.mutable_sync() = push.sync();
-    const std::string ids = BytesOf(gradient.rows),
-                      of_rows = BytesOf(gradient.of_rows);
-    table_->PushRows(worker, row_push, {{ViewOf(ids), ViewOf(of_rows)}},
-                     pushed.rows.Done());
-    return pushed;
-  }
-
-  PendingResult Pull(int64_t min_updates) {
-    PendingResult pulled;
-    wire::Pull pull = MakePull({MakeRange(0, 0, 1), MakeRange(1, 0, 1)});
-    pull.set_min_updates(min_updates);
-    table_->Pull(pull, pulled.Done());
-    return pulled;
-  }
-
-  // Those of now, not of the step before.
-  std::vector<float> Values() {
-    return FloatsOf(Pull(Updates()).Get()->payloads);
-  }
-
-  PendingResult PullRows(const std::vector<uint64_t>& rows,
-                         int64_t min_updates = 0) {
-    PendingResult pulled;
-    wire::RowPull pull;
-    pull.set_rows(rows.size());
-    pull.set_min_updates(min_updates);
-    const std::string ids = BytesOf(rows);
-    table_->PullRows(pull, {{ViewOf(ids)}}, pulled.Done());
-    return pulled;
-  }
-
-  std::vector<float> Rows(const std::vector<uint64_t>& rows) {
-    return FloatsOf(PullRows(rows, Updates()).Get()->payloads);
-  }
-
-  int64_t Updates() {
-    return table_->TakeSnapshot().chunks[0].contents.updates;
-  }
-
- private:
-  template <typename T>
-  static std::string BytesOf(const std::vector<T>& values) {
-    return std::string(reinterpret_cast<const char*>(values.data()),
-                       values.size() * sizeof(T));
-  }
-
-  std::unique_ptr<ParameterShard> table_;
-};
 
 // What the spec's worker w pushes.
 Gradient OfWorker(int w) {
@@ -148,16 +51,6 @@ Gradient OfWorker(int w) {
 
 auto IsNear(std::vector<float> want) {
   return Pointwise(FloatNear(1e-6), std::move(want));
-}
-
-// Pushes the gradient of v0 or v1 alone.
-void PushVariable(Shard& shard, int64_t step, int replica, int variable,
-                  float gradient) {
-  wire::Push push = MakePush(0, {MakeRange(variable, 0, 1)});
-  push.mutable_sync()->set_step(step);
-  push.mutable_sync()->set_replica(replica);
-  const std::string bytes = Floats(1, gradient);
-  shard.table().Push(kWorker, push, {{ViewOf(bytes)}}, PendingResult().Done());
 }
 
 TEST(SynchronousTableTest, TwoWorkersMakeASpecStepTogether) {
@@ -311,74 +204,6 @@ TEST(SynchronousTableTest, AbandoningEndsEveryWait) {
     EXPECT_THAT(result->Get().status(),
                 StatusIs(absl::StatusCode::kUnavailable));
   }
-}
-
-absl::StatusOr<ShardSnapshot> TakeSnapshotAt(
-    Shard& shard, int64_t updates,
-    std::function<bool()> is_cancelled = [] { return false; }) {
-  auto snapshot = shard.table().BeginSnapshotAt(updates);
-  if (!snapshot.ok()) return snapshot.status();
-  return (*snapshot)->Wait(Clock::Real(), is_cancelled);
-}
-
-TEST(SynchronousTableTest, ACutIsTakenAtExactlyItsUpdates) {
-  Shard shard(1, 1);
-  shard.Push(0, 0, {.v0 = 1});
-  const auto snapshot = *shard.table().BeginSnapshotAt(3);
-  for (int step = 1; step < 6; ++step) {
-    EXPECT_EQ(snapshot->IsDone(), step >= 3);
-    shard.Push(step, 0, {.v0 = 1, .rows = {1}, .of_rows = {.5f}});
-  }
-  auto cut = snapshot->Wait(Clock::Real(), [] { return false; });
-  ASSERT_OK(cut);
-  EXPECT_EQ(cut->chunks[0].contents.updates, 3);
-  EXPECT_THAT(cut->chunks[0].contents.value.span(), ElementsAre(-6));
-  EXPECT_EQ(cut->tables[0].updates(), 3);
-}
-
-TEST(SynchronousTableTest, ACutNamesWhatIsPastItOrNotYetThere) {
-  Shard shard(1, 1);
-  shard.Push(0, 0, {.v0 = 1});
-  EXPECT_OK(TakeSnapshotAt(shard, 1));
-  EXPECT_THAT(TakeSnapshotAt(shard, 0).status(),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("\"v0\"")));
-  EXPECT_THAT(TakeSnapshotAt(shard, 2, [] { return true; }).status(),
-              StatusIs(absl::StatusCode::kCancelled,
-                       HasSubstr("\"v0\" at element 0 has had 1")));
-}
-
-TEST(SynchronousTableTest, AHoldPutsOffWhatIsBeyondTheLargestNumberOfUpdates) {
-  Shard shard(2, 2);
-  shard.Push(0, 0, {.v0 = 1});
-  PushVariable(shard, 0, 1, /*variable=*/0, 2);
-  const auto updates = shard.table().Hold();
-  ASSERT_OK(updates);
-  EXPECT_EQ(updates->min, 0);
-  EXPECT_EQ(updates->max, 1);
-  shard.Push(0, 1, {.v0 = 2});
-  EXPECT_EQ(shard.Updates(), 1);
-  const auto first = shard.Push(1, 0, {.v0 = 1}),
-             second = shard.Push(1, 1, {.v0 = 3});
-  EXPECT_FALSE(first.is_done() || second.is_done());
-  EXPECT_EQ(shard.Updates(), 1);
-  const auto snapshot = *shard.table().BeginSnapshotAt(1);
-  ASSERT_TRUE(snapshot->IsDone());
-  EXPECT_OK(snapshot->Wait(Clock::Real(), [] { return false; }));
-  EXPECT_TRUE(first.is_done() && second.is_done());
-  EXPECT_THAT(shard.Values(), ElementsAre(-7, 1));
-}
-
-TEST(SynchronousTableTest, AGradientBeyondThoseOfAStepThatIsHeldIsStale) {
-  Shard shard(1, 2);
-  ASSERT_OK(shard.table().Hold());
-  const auto first = shard.Push(0, 0, {.v0 = 1}),
-             backup = shard.Push(0, 1, {.v0 = 100});
-  EXPECT_FALSE(first.is_done() || backup.is_done());
-  shard.table().EndHold();
-  ASSERT_TRUE(first.is_done() && backup.is_done());
-  EXPECT_FALSE(first.dense.Get()->stale);
-  EXPECT_TRUE(backup.dense.Get()->stale && backup.rows.Get()->stale);
-  EXPECT_THAT(shard.Values(), ElementsAre(-2, 1));
 }
 
 TEST(SynchronousTableTest, TheValuesOfAStepLastUntilAGradientOfTheNext) {

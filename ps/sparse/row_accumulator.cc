@@ -10,7 +10,7 @@
 namespace parasol {
 namespace {
 
-// Rows by id, in the order of their first addition.
+// Rows of one replica by id, in the order of their first addition.
 class RowSums {
  public:
   RowSums(size_t width, size_t rows) : width_(width) {
@@ -19,8 +19,7 @@ class RowSums {
     sums_.values.reserve(rows * width);
   }
 
-  // The row's place among all rows.
-  size_t Add(uint64_t id, const std::byte* gradient) {
+  void Add(uint64_t id, const std::byte* gradient) {
     const auto [place, is_first] = places_.try_emplace(id, sums_.ids.size());
     if (is_first) {
       sums_.ids.push_back(id);
@@ -29,22 +28,29 @@ class RowSums {
     } else {
       AddTo(Row(place->second), gradient);
     }
-    return place->second;
-  }
-
-  absl::Span<float> Row(size_t place) {
-    return {sums_.values.data() + place * width_, width_};
   }
 
   RowGradients Take() && { return std::move(sums_); }
 
  private:
+  absl::Span<float> Row(size_t place) {
+    return {sums_.values.data() + place * width_, width_};
+  }
+
   const size_t width_;
   absl::flat_hash_map<uint64_t, size_t> places_;
   RowGradients sums_;
 };
 
 }  // namespace
+
+RowAccumulator::RowAccumulator(size_t width, std::shared_ptr<RowMemory> memory)
+    : width_(width), memory_(std::move(memory)) {}
+
+bool RowAccumulator::HasRoom(int replica, size_t count) const {
+  return replica == next_replica_ || memory_ == nullptr ||
+         BytesOf(count) <= memory_->free_bytes();
+}
 
 void RowAccumulator::Add(int replica, const std::byte* ids,
                          const std::byte* gradients, size_t count) {
@@ -54,26 +60,62 @@ void RowAccumulator::Add(int replica, const std::byte* ids,
     std::memcpy(&id, ids + i * sizeof(id), sizeof(id));
     sums.Add(id, gradients + i * width_ * sizeof(float));
   }
-  held_[replica] = std::move(sums).Take();
+  RowGradients distinct = std::move(sums).Take();
+  if (replica != next_replica_) {
+    const size_t bytes = BytesOf(distinct.ids.size());
+    held_[replica] = {.gradients = std::move(distinct),
+                      .memory = HeldMemory(memory_, bytes)};
+    return;
+  }
+  AddToSums(distinct);
+  ++next_replica_;
+  while (!held_.empty() && held_.begin()->first == next_replica_) {
+    AddToSums(held_.begin()->second.gradients);
+    held_.erase(held_.begin());
+    ++next_replica_;
+  }
+}
+
+size_t RowAccumulator::AddRow(uint64_t id, const float* gradient) {
+  const auto [found, is_first] = places_.try_emplace(id, sums_.ids.size());
+  const size_t place = found->second;
+  if (is_first) {
+    sums_.ids.push_back(id);
+    sums_.values.insert(sums_.values.end(), gradient, gradient + width_);
+    touched_.push_back(0);
+  } else {
+    AddTo(absl::MakeSpan(sums_.values.data() + place * width_, width_),
+          reinterpret_cast<const std::byte*>(gradient));
+  }
+  return place;
+}
+
+void RowAccumulator::AddToSums(const RowGradients& gradients) {
+  for (size_t i = 0; i < gradients.ids.size(); ++i) {
+    ++touched_[AddRow(gradients.ids[i], gradients.values.data() + i * width_)];
+  }
+  sums_memory_ = HeldMemory();
+  sums_memory_ = HeldMemory(memory_, BytesOf(sums_.ids.size()));
 }
 
 RowGradients RowAccumulator::TakeMeans() {
-  size_t rows = 0;
-  for (const auto& [replica, gradients] : held_) rows += gradients.ids.size();
-  RowSums sums(width_, rows);
-  std::vector<uint32_t> touched(rows);
-  for (const auto& [replica, gradients] : held_) {
-    for (size_t i = 0; i < gradients.ids.size(); ++i) {
-      const float* gradient = gradients.values.data() + i * width_;
-      ++touched[sums.Add(gradients.ids[i],
-                         reinterpret_cast<const std::byte*>(gradient))];
-    }
+  for (const auto& [replica, held] : held_) AddToSums(held.gradients);
+  for (size_t place = 0; place < touched_.size(); ++place) {
+    DivideBy(absl::MakeSpan(sums_.values.data() + place * width_, width_),
+             static_cast<float>(touched_[place]));
   }
-  for (size_t place = 0; place < rows && touched[place] > 0; ++place) {
-    DivideBy(sums.Row(place), static_cast<float>(touched[place]));
-  }
+  RowGradients means = std::move(sums_);
   Clear();
-  return std::move(sums).Take();
+  return means;
+}
+
+void RowAccumulator::Clear() {
+  sums_ = RowGradients();
+  places_.clear();
+  touched_.clear();
+  sums_memory_ = HeldMemory();
+  next_replica_ = 0;
+  held_.clear();
 }
 
 }  // namespace parasol

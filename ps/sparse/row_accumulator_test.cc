@@ -1,9 +1,11 @@
 #include "ps/sparse/row_accumulator.h"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
+#include "cluster/rows/row_memory.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -20,7 +22,7 @@ void Add(RowAccumulator& sums, int replica, const std::vector<uint64_t>& ids,
 }
 
 TEST(RowAccumulatorTest, ARowIsDividedByTheReplicasThatTouchIt) {
-  RowAccumulator sums(2);
+  RowAccumulator sums(2, nullptr);
   Add(sums, 0, {7, 9}, {1, 2, 3, 4});
   Add(sums, 1, {9}, {5, 6});
   Add(sums, 2, {}, {});
@@ -30,7 +32,7 @@ TEST(RowAccumulatorTest, ARowIsDividedByTheReplicasThatTouchIt) {
 }
 
 TEST(RowAccumulatorTest, DuplicatesOfOneReplicaAreSummedAndCountOnce) {
-  RowAccumulator sums(1);
+  RowAccumulator sums(1, nullptr);
   Add(sums, 0, {5, 5, 5}, {1, 2, 3});
   Add(sums, 1, {5}, {2});
   const RowGradients means = sums.TakeMeans();
@@ -38,8 +40,23 @@ TEST(RowAccumulatorTest, DuplicatesOfOneReplicaAreSummedAndCountOnce) {
   EXPECT_THAT(means.values, ElementsAre(4));
 }
 
+TEST(RowAccumulatorTest, WhatItHoldsIsCountedAndTheNextInOrderAlwaysHasRoom) {
+  constexpr size_t kRow = sizeof(uint64_t) + sizeof(float);
+  const auto memory = std::make_shared<RowMemory>(3 * kRow);
+  RowAccumulator sums(1, memory);
+  Add(sums, 1, {5, 6, 5}, {1, 1, 1});
+  EXPECT_EQ(memory->taken_bytes(), 2 * kRow);
+  EXPECT_TRUE(sums.HasRoom(2, 1));
+  EXPECT_FALSE(sums.HasRoom(2, 2));
+  EXPECT_TRUE(sums.HasRoom(0, 1000));
+  Add(sums, 0, {6}, {3});
+  EXPECT_EQ(memory->taken_bytes(), 2 * kRow) << "rows 6 and 5";
+  EXPECT_THAT(sums.TakeMeans().ids, ElementsAre(6, 5));
+  EXPECT_EQ(memory->taken_bytes(), 0u);
+}
+
 TEST(RowAccumulatorTest, IsEmptyAfterwards) {
-  RowAccumulator sums(1);
+  RowAccumulator sums(1, nullptr);
   Add(sums, 0, {5}, {1});
   sums.TakeMeans();
   EXPECT_THAT(sums.TakeMeans().ids, IsEmpty());
@@ -53,7 +70,7 @@ TEST(RowAccumulatorTest, HasTheSameBitsInEveryOrderOfArrival) {
   std::iota(order.begin(), order.end(), 0);
   RowGradients first;
   do {
-    RowAccumulator sums(1);
+    RowAccumulator sums(1, nullptr);
     for (const int replica : order) {
       Add(sums, replica, {replica % 2 == 0 ? 3u : 4u, 4u}, gradients[replica]);
     }

@@ -7,8 +7,8 @@
 namespace parasol {
 
 RowValues::RowValues(const std::vector<uint64_t>& ids,
-                     std::vector<float> values, size_t width)
-    : width_(width), values_(std::move(values)) {
+                     std::vector<float> values, size_t width, HeldMemory memory)
+    : width_(width), values_(std::move(values)), memory_(std::move(memory)) {
   places_.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) places_.emplace(ids[i], i);
 }

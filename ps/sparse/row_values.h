@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ps/step/held_memory.h"
 
 namespace parasol {
 
@@ -13,8 +14,9 @@ namespace parasol {
 class RowValues {
  public:
   // `values` has `width` elements for each of `ids`, which are distinct.
+  // `memory` is what they take.
   RowValues(const std::vector<uint64_t>& ids, std::vector<float> values,
-            size_t width);
+            size_t width, HeldMemory memory);
 
   // Replaces those of the `count` rows of `ids` that are here. `ids`: count
   // uint64 at any alignment; `rows`: count x width elements.
@@ -24,6 +26,7 @@ class RowValues {
   const size_t width_;
   const std::vector<float> values_;
   absl::flat_hash_map<uint64_t, size_t> places_;
+  const HeldMemory memory_;
 };
 
 }  // namespace parasol

@@ -26,7 +26,7 @@ SparseTable::SparseTable(std::unique_ptr<RowTable> rows,
     : rows_(std::move(rows)),
       rules_(rules),
       state_(rows_->updates(), rules.origin),
-      sums_(rows_->width()) {}
+      sums_(rows_->width(), rules.memory) {}
 
 absl::StatusOr<ReceivedRows> SparseTable::Parse(
     const wire::RowPush& push, absl::Span<const PayloadView> payloads) const {
@@ -82,6 +82,12 @@ StepEntries SparseTable::Contribute(const StepPush& push,
                                     Released& released) {
   StepEntries entries;
   absl::MutexLock lock(&mu_);
+  if (state_.IsNew(push, rules_.replicas_to_aggregate) &&
+      !sums_.HasRoom(push.replica, gradients.count())) {
+    entries.Include(StepState::Entry::kNoRoom);
+    released.Add(std::move(latch));
+    return entries;
+  }
   const StepState::Entry entry =
       state_.Enter(push, rules_.replicas_to_aggregate);
   entries.Include(entry);
@@ -115,7 +121,10 @@ absl::Status SparseTable::ApplyMeans() {
       rows_->Push(ids, reinterpret_cast<const std::byte*>(means.values.data()),
                   means.ids.size()))
       << "table \"" << name() << "\"";
-  previous_.emplace(means.ids, std::move(before), rows_->width());
+  const size_t bytes =
+      means.ids.size() * sizeof(uint64_t) + before.size() * sizeof(float);
+  previous_.emplace(means.ids, std::move(before), rows_->width(),
+                    HeldMemory(rules_.memory, bytes));
   return absl::OkStatus();
 }
 

@@ -35,6 +35,11 @@ absl::Status StepState::CheckNotAhead(int64_t step) const {
       "gradient of step ", step, " while step ", updates_, " is not complete"));
 }
 
+bool StepState::IsNew(const StepPush& push, size_t wanted) const {
+  return push.step == updates_ && !Contains(replicas_, push.replica) &&
+         collected() < wanted;
+}
+
 StepState::Entry StepState::Enter(const StepPush& push, size_t wanted) {
   if (push.step < updates_) {
     const bool was_in =

@@ -50,7 +50,10 @@ class StepState {
     kNew,        // a gradient of the current step, not seen before
     kDuplicate,  // seen before, in the current step or in the last one
     kStale,      // too late: the step has its gradients without it
+    kNoRoom,     // no memory for it now: not entered
   };
+  // Returns true if Enter() would return kNew.
+  bool IsNew(const StepPush& push, size_t wanted) const;
   // Enters the gradient of a step that takes `wanted` gradients. Call
   // CheckNotAhead() first.
   Entry Enter(const StepPush& push, size_t wanted);
@@ -123,10 +126,12 @@ class StepState {
 struct StepEntries {
   size_t duplicates = 0;
   size_t stale = 0;
+  size_t no_room = 0;
 
   void Include(StepState::Entry entry) {
     duplicates += entry == StepState::Entry::kDuplicate;
     stale += entry == StepState::Entry::kStale;
+    no_room += entry == StepState::Entry::kNoRoom;
   }
 };
 

@@ -2,7 +2,9 @@
 #define PARASOL_PS_STEP_TRAINING_RULES_H_
 
 #include <cstddef>
+#include <memory>
 
+#include "cluster/rows/row_memory.h"
 #include "ps/step/non_finite.h"
 #include "ps/step/step_state.h"
 
@@ -14,6 +16,9 @@ struct TrainingRules {
   size_t replicas_to_aggregate = 0;
   StepState::Origin origin = StepState::Origin::kInitial;
   NonFinite non_finite = NonFinite::kReject;
+  // The memory that gradients take while they wait for those of lower replicas;
+  // null: no limit.
+  std::shared_ptr<RowMemory> memory = nullptr;
 };
 
 }  // namespace parasol

@@ -10,17 +10,9 @@
 #include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "cluster/rows/row_table.h"
 #include "cluster/rpc/payload.h"
-#include "ml/optimizer/optimizer.h"
 #include "proto/chief.pb.h"
-#include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
-#include "ps/dense/dense_parts.h"
-#include "ps/dense/part_layout.h"
-#include "ps/dense/part_optimizers.h"
-#include "ps/sparse/sparse_table.h"
-#include "ps/step/training_rules.h"
 
 namespace parasol {
 namespace {
@@ -34,28 +26,6 @@ PayloadView ViewOf(const std::vector<T>& values) {
   return PayloadView(
       {absl::string_view(reinterpret_cast<const char*>(values.data()),
                          values.size() * sizeof(T))});
-}
-
-std::unique_ptr<const Optimizer> MakeSgd() {
-  job::Optimizer spec;
-  spec.mutable_sgd()->set_learning_rate(.3);
-  auto optimizer = MakeOptimizer(spec);
-  CHECK(optimizer.ok()) << optimizer.status();
-  return *std::move(optimizer);
-}
-
-PartLayout MakeLayout(int shard, int variables) {
-  google::protobuf::RepeatedPtrField<wire::PartSpec> parts;
-  for (int i = 0; i < variables; ++i) {
-    wire::PartSpec& part = *parts.Add();
-    part.set_id(i);
-    part.set_variable(absl::StrCat("v", shard, "/", i));
-    part.add_variable_shape(1);
-    part.set_elements(1);
-  }
-  auto layout = PartLayout::Create(parts, /*max_elements=*/UINT64_MAX);
-  CHECK(layout.ok()) << layout.status();
-  return *std::move(layout);
 }
 
 // Numbers of different sizes, whose sums depend on their order.
@@ -79,8 +49,8 @@ StepSimulation::StepSimulation(const Options& options)
   plan_.SetEnd(options.steps);
   shards_.resize(options.shards);
   for (int shard = 0; shard < options.shards; ++shard) {
-    StartShard(shard, nullptr);
     saved_[shard].values.assign(kVariables, 1);
+    shards_[shard] = MakeShard(shard, StepState::Origin::kInitial);
   }
   for (int worker = 0; worker < options.workers; ++worker) Start(worker);
 }
@@ -156,8 +126,10 @@ void StepSimulation::Kill(int index) {
 
 void StepSimulation::Claim(Worker& worker) {
   plan_.Report(worker.incarnation, worker.completed);
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(worker.incarnation);
   wire::ClaimStepsResponse response;
-  plan_.Answer(worker.incarnation, 0, options_.workers, response);
+  plan_.Answer(claim, 0, options_.workers, response);
   worker.version = response.assignment_version();
   worker.replicas.assign(response.replica().begin(), response.replica().end());
   worker.completed = std::max(worker.completed, plan_.global_step());
@@ -351,6 +323,7 @@ void StepSimulation::Hear(Worker& worker) {
   if (found == worker.unanswered.end()) return;  // it was sent twice
   const Operation& operation = found->second;
   if (answer.unavailable) {
+    ++report_.refusals;
     worker.to_shard[operation.shard].push_back(operation.id);
     return;
   }
@@ -375,35 +348,13 @@ void StepSimulation::Hear(Worker& worker) {
   worker.unanswered.erase(found);
 }
 
-void StepSimulation::StartShard(int shard, const Saved* saved) {
-  const TrainingRules rules{
-      .replicas_to_aggregate = static_cast<size_t>(options_.wanted),
-      .origin = saved == nullptr ? StepState::Origin::kInitial
-                                 : StepState::Origin::kRestored};
-  auto dense = DenseParts::Create(
-      MakeLayout(shard, kVariables), PartOptimizers(MakeSgd()), rules,
-      [&](const wire::PartSpec& part, int, int64_t,
-          absl::Span<float> out) -> absl::StatusOr<int64_t> {
-        out[0] = saved == nullptr ? 1 : saved->values[part.id()];
-        return saved == nullptr ? 0 : saved->updates;
-      });
-  CHECK(dense.ok()) << dense.status();
-  RowTable::Options table{.name = "t", .width = 1};
-  table.initializer.mutable_constant()->set_value(2);
-  auto rows = RowTable::Create(table, MakeSgd());
-  CHECK(rows.ok()) << rows.status();
-  if (saved != nullptr) {
-    const absl::Status inserted = (*rows)->Insert(
-        {.updates = saved->updates, .ids = saved->ids, .rows = saved->rows});
-    CHECK(inserted.ok()) << inserted;
-  }
-  std::vector<std::unique_ptr<SparseTable>> tables;
-  tables.push_back(std::make_unique<SparseTable>(*std::move(rows), rules));
+std::unique_ptr<ParameterShard> StepSimulation::MakeShard(
+    int shard, StepState::Origin origin) const {
   wire::SyncSpec sync;
   sync.set_replicas_to_aggregate(options_.wanted);
   sync.set_total_replicas(options_.replicas);
-  shards_[shard] = std::make_unique<ParameterShard>(
-      *std::move(dense), std::move(tables), sync, DedupWindows());
+  return MakeSimulatedShard(shard, sync, options_.memory_bytes, saved_[shard],
+                            origin);
 }
 
 // Workers send again what is not answered.
@@ -411,7 +362,7 @@ void StepSimulation::Restore(int shard) {
   ++report_.restores;
   EndCheckpoint(/*is_complete=*/false);
   shards_[shard]->Abandon(absl::UnavailableError("killed"));
-  StartShard(shard, &saved_[shard]);
+  shards_[shard] = MakeShard(shard, StepState::Origin::kRestored);
   for (Worker& worker : workers_) {
     if (worker.incarnation == 0) continue;
     worker.is_to_push_again = options_.mutant != Mutant::kNoSecondPush;
@@ -461,7 +412,7 @@ void StepSimulation::AdvanceCheckpoint() {
 
 void StepSimulation::EndCheckpoint(bool is_complete) {
   if (!holding_) return;
-  std::vector<Saved> saved(options_.shards);
+  std::vector<SavedShard> saved(options_.shards);
   for (int shard = 0; shard < options_.shards && is_complete; ++shard) {
     auto snapshot =
         snapshots_[shard]->Wait(Clock::Real(), [] { return false; });
@@ -471,21 +422,8 @@ void StepSimulation::EndCheckpoint(bool is_complete) {
       is_complete = false;
       break;
     }
-    saved[shard].updates = cut_;
-    for (const ShardSnapshot::Chunk& chunk : snapshot->chunks) {
-      CHECK_EQ(chunk.contents.updates, cut_);
-      saved[shard].values.push_back(chunk.contents.value.span()[0]);
-    }
-    CHECK_EQ(snapshot->tables[0].updates(), cut_);
-    const absl::Status drained =
-        snapshot->tables[0].Drain([&](const RowBatch& batch) {
-          saved[shard].ids.insert(saved[shard].ids.end(), batch.ids.begin(),
-                                  batch.ids.end());
-          saved[shard].rows.insert(saved[shard].rows.end(), batch.rows.begin(),
-                                   batch.rows.end());
-          return absl::OkStatus();
-        });
-    CHECK(drained.ok()) << drained;
+    saved[shard] = SaveShard(*snapshot);
+    CHECK_EQ(saved[shard].updates, cut_);
   }
   if (is_complete) {
     saved_ = std::move(saved);
@@ -518,17 +456,13 @@ std::vector<uint32_t> StepSimulation::Values() {
   std::map<uint64_t, float> rows;
   for (const auto& shard : shards_) {
     ShardSnapshot snapshot = shard->TakeSnapshot();
-    for (const ShardSnapshot::Chunk& chunk : snapshot.chunks) {
-      bits.push_back(std::bit_cast<uint32_t>(chunk.contents.value.span()[0]));
+    const SavedShard saved = SaveShard(snapshot);
+    for (const float value : saved.values) {
+      bits.push_back(std::bit_cast<uint32_t>(value));
     }
-    const absl::Status drained =
-        snapshot.tables[0].Drain([&](const RowBatch& batch) {
-          for (size_t i = 0; i < batch.ids.size(); ++i) {
-            rows[batch.ids[i]] = batch.rows[i];
-          }
-          return absl::OkStatus();
-        });
-    CHECK(drained.ok()) << drained;
+    for (size_t i = 0; i < saved.ids.size(); ++i) {
+      rows[saved.ids[i]] = saved.rows[i];
+    }
   }
   for (const auto& [id, value] : rows) {
     bits.push_back(static_cast<uint32_t>(id));

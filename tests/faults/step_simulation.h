@@ -18,6 +18,8 @@
 #include "ps/operation/operation.h"
 #include "ps/shard/parameter_shard.h"
 #include "ps/shard/shard_snapshot.h"
+#include "ps/step/step_state.h"
+#include "tests/faults/simulated_shard.h"
 
 namespace parasol {
 
@@ -58,6 +60,8 @@ class StepSimulation {
     int kills = 4;
     int restores = 0;
     int checkpoints = 2;
+    // Memory of each shard for gradients that wait for those of lower replicas.
+    uint64_t memory_bytes = UINT64_MAX;
     Mutant mutant = Mutant::kNone;
   };
 
@@ -72,6 +76,8 @@ class StepSimulation {
     int kills = 0;
     int restores = 0;
     int duplicates = 0;
+    // Gradients that had to be sent again for want of memory, and others.
+    int refusals = 0;
     // Pulls that found values of two steps.
     int mixed_pulls = 0;
     int checkpoints = 0;
@@ -86,7 +92,8 @@ class StepSimulation {
   Report Run();
 
  private:
-  static constexpr int kVariables = 2;  // of each shard
+  // Number of variables of each shard.
+  static constexpr int kVariables = 2;
   static constexpr int kPlaces = kVariables + 1;
 
   // One operation at one variable or table of a shard.
@@ -95,7 +102,8 @@ class StepSimulation {
     int shard = 0;
     int place = 0;  // kVariables: the table
     bool is_push = false;
-    int64_t step = 0;  // of a push, or min_updates
+    // The step of a push, or min_updates of a pull.
+    int64_t step = 0;
     int replica = 0;
     std::vector<uint64_t> ids = {};
     std::vector<float> values = {};  // one for each id, or one
@@ -109,7 +117,7 @@ class StepSimulation {
   enum class State { kIdle, kPulling, kComputing, kPullingRows, kAwaiting };
   struct Worker {
     uint64_t incarnation = 0;  // 0: not running
-    // What it knows from the chief.
+    // The last answer of the chief.
     int64_t version = 0;
     std::vector<int> replicas = {};
     int64_t completed = 0;
@@ -136,14 +144,6 @@ class StepSimulation {
     std::deque<Answer> answers = {};
   };
 
-  // A checkpoint's part of one shard.
-  struct Saved {
-    int64_t updates = 0;
-    std::vector<float> values = {};
-    std::vector<uint64_t> ids = {};
-    std::vector<float> rows = {};
-  };
-
   void Step();
   void Start(int worker);
   void Kill(int worker);
@@ -160,7 +160,9 @@ class StepSimulation {
   void Send(Worker& worker, Operation operation);
   void Execute(Worker& worker, const Operation& operation);
 
-  void StartShard(int shard, const Saved* saved);
+  // Returns the shard as the newest checkpoint has it.
+  std::unique_ptr<ParameterShard> MakeShard(int shard,
+                                            StepState::Origin origin) const;
   void Restore(int shard);
   void AdvanceCheckpoint();
   void EndCheckpoint(bool is_complete);
@@ -183,7 +185,7 @@ class StepSimulation {
   int64_t next_id_ = 1;
   std::vector<std::unique_ptr<ParameterShard>> shards_;
   // The newest checkpoint, and the one that is being taken.
-  std::vector<Saved> saved_;
+  std::vector<SavedShard> saved_;
   bool holding_ = false;
   std::vector<int64_t> held_;  // each shard's updates; -1: not asked yet
   int64_t cut_ = -1;           // -1: not known yet

@@ -37,6 +37,7 @@ Options ShapedBy(uint64_t seed) {
   options.wanted = options.replicas;
   options.kills = 3 + seed % 7;
   options.steps = 8;
+  if (seed % 3 == 0) options.memory_bytes = 10;
   return options;
 }
 
@@ -70,6 +71,7 @@ TEST(SynchronousStepsTest, LostWorkersChangeNoBitAndNoCutIsMissed) {
     ASSERT_EQ(report.missed_cuts, 0);
     all.kills += report.kills;
     all.duplicates += report.duplicates;
+    all.refusals += report.refusals;
     all.mixed_pulls += report.mixed_pulls;
     all.checkpoints += report.checkpoints;
   });
@@ -77,6 +79,7 @@ TEST(SynchronousStepsTest, LostWorkersChangeNoBitAndNoCutIsMissed) {
   const int schedules = static_cast<int>(absl::GetFlag(FLAGS_schedules));
   EXPECT_GT(all.kills, schedules);
   EXPECT_GT(all.duplicates, schedules);
+  EXPECT_GT(all.refusals, schedules);
   EXPECT_GT(all.mixed_pulls, 0);
   EXPECT_GT(all.checkpoints, schedules / 2);
 }

@@ -229,6 +229,7 @@ class FakeParameters : public ParameterClient {
     return absl::OkStatus();
   }
   int64_t moves() const override { return moved; }
+  std::vector<std::string> Unanswered() const override { return {"ps/3"}; }
   void Stop() override { stopped = true; }
 
   std::atomic<int64_t> moved = 0;
@@ -311,15 +312,29 @@ class FakeReplicas : public ReplicaSource {
     absl::MutexLock lock(&mu_);
     share_.completed_steps = std::max(share_.completed_steps, steps);
   }
+  void Pushed(int64_t steps) override {
+    absl::MutexLock lock(&mu_);
+    pushed_.push_back(steps);
+  }
   void Stop() override {
     absl::MutexLock lock(&mu_);
     stopped_ = true;
+  }
+  // Names the workers that the chief says are awaited.
+  void SetAwaited(std::vector<std::string> awaited) {
+    absl::MutexLock lock(&mu_);
+    share_.awaited = std::move(awaited);
+  }
+  std::vector<int64_t> pushed() {
+    absl::MutexLock lock(&mu_);
+    return pushed_;
   }
 
  private:
   absl::Mutex mu_;
   ReplicaShare share_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+  std::vector<int64_t> pushed_ ABSL_GUARDED_BY(mu_);
 };
 
 // A worker with all that it needs but the cluster.
