@@ -139,6 +139,7 @@ TEST_F(CoordinatorTest, ATaskKeepsItsPlaceEpochWithTheNextChief) {
   ASSERT_OK_AND_ASSIGN(const auto first, chief().Register(request, now_));
   EXPECT_EQ(first.chief_epoch(), 4);
   ASSERT_OK(Register(Task("ps", 0, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 0, 99)));
   const std::map<int, int64_t> recorded = [&] {
     EXPECT_OK(Register(ps1_));
     return NextLoad().ps_epochs;
@@ -155,6 +156,23 @@ TEST_F(CoordinatorTest, ATaskKeepsItsPlaceEpochWithTheNextChief) {
   request.set_place_epoch(first.place_epoch());
   EXPECT_THAT(chief().Register(request, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// A registration of a killed process that was on its way.
+TEST_F(CoordinatorTest, ALivePsHasItsPlaceAgainFromADeadOne) {
+  StartTraining();
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  EXPECT_FALSE(HasOrder()) << "it may be dead";
+  EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kUnavailable));
+  Pass(options_.lease, {ps0_, worker0_, worker1_});
+  EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK(Register(ps1_, kRun));
+  const auto load = NextLoad();
+  ASSERT_EQ(load.targets.size(), 1u);
+  EXPECT_EQ(load.targets[0].incarnation, ps1_.incarnation());
+  EXPECT_TRUE(load.targets[0].holds_shard);
+  FinishLoad(load);
+  EXPECT_EQ(phase(), wire::TRAINING);
 }
 
 TEST_F(CoordinatorTest, APsThatIsTakenToBeLoadedAndIsNotIsLoadedAgain) {
@@ -210,6 +228,7 @@ TEST_F(CoordinatorTest, APsThatWasReplacedDuringItsLoadIsLoadedAgain) {
   RegisterPs();
   const auto load = NextLoad();
   ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
   chief().LoadDone(load.targets[0], absl::OkStatus(), now_);
   chief().LoadDone(load.targets[1], absl::InvalidArgumentError("x"), now_);
   EXPECT_EQ(phase(), wire::LOADING);
