@@ -166,13 +166,11 @@ TEST_F(CoordinatorTest, ALivePsHasItsPlaceAgainFromADeadOne) {
   EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kUnavailable));
   Pass(options_.lease, {ps0_, worker0_, worker1_});
   EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(chief().GetPlacement(), StatusIs(absl::StatusCode::kUnavailable));
   ASSERT_OK(Register(ps1_, kRun));
-  const auto load = NextLoad();
-  ASSERT_EQ(load.targets.size(), 1u);
-  EXPECT_EQ(load.targets[0].incarnation, ps1_.incarnation());
-  EXPECT_TRUE(load.targets[0].holds_shard);
-  FinishLoad(load);
-  EXPECT_EQ(phase(), wire::TRAINING);
+  EXPECT_FALSE(HasOrder()) << "it has its values";
+  ASSERT_OK_AND_ASSIGN(const auto placement, chief().GetPlacement());
+  EXPECT_EQ(placement.shard(1).incarnation(), ps1_.incarnation());
 }
 
 TEST_F(CoordinatorTest, APsThatIsTakenToBeLoadedAndIsNotIsLoadedAgain) {
