@@ -84,7 +84,10 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     plan_->Retire(*registration.replaced);
   }
   if (task.role() == "ps") {
-    board_.Arrived(task.index(), task.incarnation(), is_ours);
+    // Nothing is loaded to a process that may be dead already.
+    if (membership_.IsSettled(TaskId::Of(task))) {
+      board_.Arrived(task.index(), task.incarnation(), is_ours);
+    }
   } else if (task.role() == "worker") {
     set_aside_.erase(task.incarnation());
     plan_->Enter(task.incarnation(), request.completed_steps());
@@ -105,8 +108,9 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   RETURN_IF_ERROR(membership_.Renew(task, now));
   if (task.role() == "worker") reports_.Keep(request);
   if (task.role() == "ps") {
-    board_.Heard(task.index(), task.incarnation(),
-                 IsOurs(request.run_id(), request.layout()));
+    const bool is_ours = IsOurs(request.run_id(), request.layout());
+    board_.Arrived(task.index(), task.incarnation(), is_ours);
+    board_.Heard(task.index(), task.incarnation(), is_ours);
   }
   Advance(now);
   wire::HeartbeatResponse response;
@@ -391,7 +395,9 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
 std::map<int, int64_t> Coordinator::PsEpochs() const {
   std::map<int, int64_t> epochs;
   for (const auto& [id, member] : membership_.members()) {
-    if (id.role == "ps" && member.epoch > 0) epochs[id.index] = member.epoch;
+    const int64_t epoch =
+        member.predecessor == 0 ? member.epoch : member.predecessor_epoch;
+    if (id.role == "ps" && epoch > 0) epochs[id.index] = epoch;
   }
   return epochs;
 }

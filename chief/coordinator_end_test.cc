@@ -74,6 +74,7 @@ TEST_F(CoordinatorTest, AReportedFailureFailsTheJobWithTheTasksName) {
 TEST_F(CoordinatorTest, ALeftoverProcessCannotFailTheJob) {
   StartTraining();
   ASSERT_OK(Register(Task("worker", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("worker", 1, 99)));
   wire::ReportFailureRequest request;
   *request.mutable_task() = worker1_;
   EXPECT_THAT(chief().ReportFailure(request, now_),

@@ -138,6 +138,7 @@ TEST_F(CoordinatorTest, ATaskKeepsItsPlaceEpochWithTheNextChief) {
   ASSERT_OK_AND_ASSIGN(const auto first, chief().Register(request, now_));
   EXPECT_EQ(first.chief_epoch(), 4);
   ASSERT_OK(Register(Task("ps", 0, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 0, 99)));
   const std::map<int, int64_t> recorded = [&] {
     EXPECT_OK(Register(ps1_));
     return NextLoad().ps_epochs;
@@ -154,6 +155,21 @@ TEST_F(CoordinatorTest, ATaskKeepsItsPlaceEpochWithTheNextChief) {
   request.set_place_epoch(first.place_epoch());
   EXPECT_THAT(chief().Register(request, now_),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// A registration of a killed process that was on its way.
+TEST_F(CoordinatorTest, ALivePsHasItsPlaceAgainFromADeadOne) {
+  StartTraining();
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  EXPECT_FALSE(HasOrder()) << "it may be dead";
+  EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kUnavailable));
+  Pass(options_.lease, {ps0_, worker0_, worker1_});
+  EXPECT_THAT(Heartbeat(ps1_), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(chief().GetPlacement(), StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_OK(Register(ps1_, kRun));
+  EXPECT_FALSE(HasOrder()) << "it has its values";
+  ASSERT_OK_AND_ASSIGN(const auto placement, chief().GetPlacement());
+  EXPECT_EQ(placement.shard(1).incarnation(), ps1_.incarnation());
 }
 
 TEST_F(CoordinatorTest, APsThatIsTakenToBeLoadedAndIsNotIsLoadedAgain) {
@@ -209,6 +225,7 @@ TEST_F(CoordinatorTest, APsThatWasReplacedDuringItsLoadIsLoadedAgain) {
   RegisterPs();
   const auto load = NextLoad();
   ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
   chief().LoadDone(load.targets[0], absl::OkStatus(), now_);
   chief().LoadDone(load.targets[1], absl::InvalidArgumentError("x"), now_);
   EXPECT_EQ(phase(), wire::LOADING);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -46,7 +47,17 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
       replaced.end()) {
     return Replaced(id);
   }
+  if (it->second.predecessor == task.incarnation()) {
+    return absl::UnavailableError(
+        absl::StrCat("another process has registered as ", id.ToString(),
+                     " after this one, and is yet to be heard again"));
+  }
   return &it->second;
+}
+
+void Membership::Replace(Member& member, uint64_t incarnation) {
+  member.replaced.push_back(incarnation);
+  if (member.replaced.size() > kMaxReplaced) member.replaced.pop_front();
 }
 
 absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
@@ -84,8 +95,12 @@ absl::StatusOr<Membership::Registration> Membership::Register(
     registration.is_resend = member->alive;
   } else if (member->incarnation != 0) {
     registration.replaced = member->incarnation;
-    member->replaced.push_back(member->incarnation);
-    if (member->replaced.size() > kMaxReplaced) member->replaced.pop_front();
+    if (member->alive && member->predecessor == 0) {
+      member->predecessor = member->incarnation;
+      member->predecessor_epoch = member->epoch;
+    } else {
+      Replace(*member, member->incarnation);
+    }
   }
   member->incarnation = task.incarnation();
   member->epoch = registration.epoch;
@@ -103,6 +118,9 @@ absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
         absl::StrCat(TaskId::Of(task).ToString(), " is not registered"));
   }
   member->lease_end = now + lease_;
+  if (member->predecessor != 0) {
+    Replace(*member, std::exchange(member->predecessor, 0));
+  }
   return absl::OkStatus();
 }
 
@@ -123,6 +141,11 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
     member.lost = true;
     member.absent_since = now;
     lost.push_back({id, member.incarnation});
+    if (member.predecessor == 0) continue;
+    Replace(member, member.incarnation);
+    member.incarnation = std::exchange(member.predecessor, 0);
+    // Its predecessor is to have the larger one, wherever both come.
+    ++member.epoch;
   }
   return lost;
 }

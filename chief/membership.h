@@ -28,6 +28,11 @@ namespace parasol {
 // good. A chief's epochs are above those of every earlier chief, so that it
 // need not know these. (The last kMaxReplaced incarnations are remembered, too:
 // a process whose first answer was lost has no epoch to present.)
+//
+// A registration may come late, from a process that is dead by then. So one
+// that takes the place of a live process holds it for good only with its next
+// message. Until then the one before it is put off, and has the place again if
+// the newcomer's lease ends without another message.
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
@@ -58,6 +63,10 @@ class Membership {
     absl::Time absent_since;
     std::string metrics_address;
     std::deque<uint64_t> replaced;
+    // The live process whose place a newcomer has taken that has not been heard
+    // again, and its place epoch; 0 if there is none.
+    uint64_t predecessor = 0;
+    int64_t predecessor_epoch = 0;
   };
 
   struct Registration {
@@ -82,26 +91,34 @@ class Membership {
   //                       the epoch is negative.
   //   FailedPrecondition  a newer process has taken the place.
   //   Unavailable         the epoch comes from a newer chief: this one has been
-  //                       replaced.
+  //                       replaced. Or another process has registered, and is
+  //                       yet to be heard again.
   absl::StatusOr<Registration> Register(const wire::Task& task, int64_t epoch,
                                         absl::string_view metrics_address,
                                         absl::Time now);
 
   //   NotFound            the incarnation is not alive here and has to
   //                       register.
-  //   InvalidArgument, FailedPrecondition  as for Register.
+  //   InvalidArgument, FailedPrecondition, Unavailable  as for Register.
   absl::Status Renew(const wire::Task& task, absl::Time now);
 
   // Ends the lease. Errors are those of Renew().
   absl::Status Leave(const wire::Task& task, absl::Time now);
 
-  // Ends the leases that have run out by `now`, and returns their tasks.
+  // Ends the leases that have run out by `now`, and returns their tasks. The
+  // place of a newcomer that was not heard again is its predecessor's, who may
+  // register again.
   std::vector<Lost> Expire(absl::Time now);
 
   // Extends every lease by `time`.
   void Extend(absl::Duration time);
 
   const std::map<TaskId, Member>& members() const { return members_; }
+  // Returns true if no live predecessor of the process at the place may have it
+  // again.
+  bool IsSettled(const TaskId& id) const {
+    return members_.at(id).predecessor == 0;
+  }
   // Number of members that have neither left nor been replaced: alive or lost.
   int CountStaying() const;
   // Takes no time that grows with the number of members.
@@ -116,6 +133,8 @@ class Membership {
   absl::StatusOr<int64_t> EpochOf(const wire::Task& task, const Member& member,
                                   int64_t epoch) const;
   void SetAlive(const TaskId& id, Member& member, bool alive);
+  // Refuses `incarnation` at this place from now on.
+  static void Replace(Member& member, uint64_t incarnation);
 
   const absl::Duration lease_;
   const int64_t chief_epoch_;

@@ -64,6 +64,11 @@ TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
   auto replaced = [&registered](Membership& m) {
     registered(m);
     ASSERT_OK(m.Register(Task("ps", 1, 8), kNew, "", At(1)));
+    ASSERT_OK(m.Renew(Task("ps", 1, 8), At(1)));
+  };
+  auto taken = [&registered](Membership& m) {
+    registered(m);
+    ASSERT_OK(m.Register(Task("ps", 1, 8), kNew, "", At(1)));
   };
   auto expired = [&registered](Membership& m) {
     registered(m);
@@ -79,6 +84,7 @@ TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
       {"registered", registered, Task("ps", 1, 7), 1, Code::kOk},
       {"other incarnation", registered, Task("ps", 1, 9), 1, Code::kNotFound},
       {"replaced", replaced, Task("ps", 1, 7), 1, Code::kFailedPrecondition},
+      {"put off", taken, Task("ps", 1, 7), 1, Code::kUnavailable},
       {"the replacing one", replaced, Task("ps", 1, 8), 1, Code::kOk},
       {"expired", expired, Task("ps", 1, 7), 11, Code::kNotFound},
       {"left", left, Task("ps", 1, 7), 2, Code::kNotFound},
@@ -191,6 +197,7 @@ TEST(Membership, TheOlderProcessLosesInWhateverOrderTheyCome) {
     ASSERT_OK_AND_ASSIGN(const auto registration,
                          second.Register(Task("ps", 0, 8), young, "", At(1)));
     EXPECT_EQ(registration.replaced, 7u);
+    ASSERT_OK(second.Renew(Task("ps", 0, 8), At(1)));
     EXPECT_THAT(second.Register(Task("ps", 0, 7), old, "", At(2)),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
@@ -226,6 +233,37 @@ TEST(Membership, OfTwoProcessesWithOneEpochTheFirstStays) {
   Membership membership = OfChief(1);
   const int64_t epoch = EpochOf(membership, 7);
   EXPECT_THAT(membership.Register(Task("ps", 0, 8), epoch, "", At(1)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// A registration of a process that was killed, behind that of its successor.
+TEST(Membership, ADeadProcessWhoseRegistrationComesLateGivesThePlaceBack) {
+  Membership membership = OfChief(1);
+  const int64_t living = EpochOf(membership, 8);
+  ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(1)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(2)));
+  EXPECT_FALSE(membership.IsSettled({"ps", 0}));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(3)),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/0")));
+  ASSERT_EQ(membership.Expire(At(12)).size(), 1u);
+  EXPECT_TRUE(membership.IsSettled({"ps", 0}));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(13)),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_GT(EpochOf(membership, 8, living), living + 1) << "above the other's";
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), kNew, "", At(14)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(Membership, ANewcomerThatIsHeardAgainHoldsThePlace) {
+  Membership membership = OfChief(1);
+  const int64_t old = EpochOf(membership, 7);
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), kNew, "", At(2)));
+  ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(3)));
+  EXPECT_TRUE(membership.IsSettled({"ps", 0}));
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), old, "", At(4)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  membership.Expire(At(20));
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), old, "", At(21)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 

@@ -40,18 +40,23 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
   return placement;
 }
 
-absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal) {
+absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
+                        Clock& clock) {
+  // A session may wait for as long as its chief answers.
+  const absl::Time give_up = clock.Now() + kRefusalWait;
   absl::Status others;
+  bool has_ended = false;
   const absl::Status waited = session.Await(
       [&](const wire::HeartbeatResponse& state) {
         others = CheckVariables(session.registration(), state.run_id(),
                                 state.layout());
-        return HasEnded(state) || !others.ok();
+        has_ended = HasEnded(state);
+        return has_ended || !others.ok() || clock.Now() >= give_up;
       },
       kRefusalWait);
   if (!others.ok()) return others;
-  if (waited.ok()) return refusal;
-  if (!absl::IsDeadlineExceeded(waited)) return waited;
+  if (has_ended) return refusal;
+  if (!waited.ok() && !absl::IsDeadlineExceeded(waited)) return waited;
   return absl::UnavailableError(absl::StrCat(
       refusal.message(), "; the chief knows of no others after ",
       absl::FormatDuration(kRefusalWait), ": this worker has to start again"));

@@ -32,7 +32,8 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
 // if the chief's variables are not those that the session joined any more, and
 // the worker has to start again; otherwise, if the job has ended, `refusal`.
 // Waits for the chief's next answers until one of the two is so, for a while.
-absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal);
+absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
+                        Clock& clock);
 
 inline bool HasEnded(const wire::HeartbeatResponse& state) {
   return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;

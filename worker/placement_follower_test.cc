@@ -57,18 +57,21 @@ class FakeSession : public ChiefSession {
   absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
       absl::Duration) override {
-    return predicate(state_) ? absl::OkStatus()
-                             : absl::DeadlineExceededError("waited");
+    // As long as the chief answers.
+    while (!predicate(state_)) clock_.Advance(absl::Seconds(1));
+    return absl::OkStatus();
   }
   absl::Status AwaitLeave(absl::Duration, absl::Duration) override {
     return absl::UnimplementedError("fake");
   }
+  SimulatedClock& clock() { return clock_; }
   void OnLost(std::function<void(absl::Status)>) override {}
   void Leave(int64_t) override {}
   void Stop() override {}
 
  private:
   PlacedChief chief_;
+  SimulatedClock clock_;
   wire::RegisterResponse registration_;
   wire::HeartbeatResponse state_;
 };
@@ -184,20 +187,20 @@ TEST(WhyRefusedTest, SaysWhatTheWorkerIsToDo) {
     FakeSession session(3);
     session.next_state().set_layout(6);
     EXPECT_THAT(
-        WhyRefused(session, refusal),
+        WhyRefused(session, refusal, session.clock()),
         StatusIs(absl::StatusCode::kUnavailable, HasSubstr("start again")));
   }
   {
     SCOPED_TRACE("the job has failed");
     FakeSession session(3);
     session.next_state().set_phase(wire::FAILED);
-    EXPECT_EQ(WhyRefused(session, refusal), refusal);
+    EXPECT_EQ(WhyRefused(session, refusal, session.clock()), refusal);
   }
   {
     SCOPED_TRACE("the chief does not know why");
     FakeSession session(3);
     EXPECT_THAT(
-        WhyRefused(session, refusal),
+        WhyRefused(session, refusal, session.clock()),
         StatusIs(absl::StatusCode::kUnavailable, HasSubstr("holds run run-b")));
   }
 }

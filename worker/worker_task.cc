@@ -353,7 +353,9 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
         session, *parameters, clock_);
     result = RunLoop(*parameters);
   }
-  if (absl::IsFailedPrecondition(result)) return WhyRefused(session, result);
+  if (absl::IsFailedPrecondition(result)) {
+    return WhyRefused(session, result, clock_);
+  }
   // An error that only this worker has met ends the job, if it is one that
   // starting this worker again would not mend.
   if (!result.ok() && !absl::IsCancelled(result) &&

@@ -106,6 +106,7 @@ TEST_F(ChangedJobTest, AWorkerDoesNotTrainOnInAnotherLayout) {
   EXPECT_THAT(cluster.WaitForWorker(0),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("placed the variables in another way")));
+  cluster.StopWorker(0).IgnoreError();
   ASSERT_OK(cluster.StartWorker(0));
   EXPECT_OK(cluster.WaitForChief());
   EXPECT_OK(cluster.WaitForWorker(0));
@@ -123,6 +124,7 @@ TEST_F(ChangedJobTest, AWorkerOfAnotherBatchSizeStartsAgain) {
   EXPECT_THAT(cluster.WaitForWorker(0),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("train.batch_size: 16 -> 32")));
+  cluster.StopWorker(0).IgnoreError();
   ASSERT_OK(cluster.StartWorker(0));
   ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, cluster.Status());
   ASSERT_OK(cluster.AwaitStep(status.global_step() + 100));
