@@ -77,20 +77,75 @@ absl::StatusOr<wire::GetPlacementResponse> ChiefServer::GetPlacement(
   return coordinator_.GetPlacement();
 }
 
+// Each wait has a mutex of its own: of a thousand that wait with one mutex, all
+// conditions would be looked at whenever it is released.
+class ChiefServer::ClaimWait {
+ public:
+  explicit ClaimWait(absl::Time deadline) : deadline_(deadline) {}
+
+  absl::Time deadline() const { return deadline_; }
+
+  // Begins and ends the wait; called under the server's lock.
+  void Begin() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    state_ = kWaiting;
+  }
+  void Wake() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    state_ = kWoken;
+  }
+
+  // Returns when the wait has ended, or was not begun, or at the deadline.
+  // Returns false if it was not begun.
+  bool Await(Clock& clock) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    if (state_ == kIdle) return false;
+    auto is_woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return state_ == kWoken;
+    };
+    clock.AwaitWithTimeout(mu_, absl::Condition(&is_woken),
+                           deadline_ - clock.Now());
+    state_ = kIdle;
+    return true;
+  }
+
+ private:
+  enum State { kIdle, kWaiting, kWoken };
+
+  const absl::Time deadline_;
+  absl::Mutex mu_;
+  State state_ ABSL_GUARDED_BY(mu_) = kIdle;
+};
+
 absl::StatusOr<wire::ClaimStepsResponse> ChiefServer::ClaimSteps(
     const wire::ClaimStepsRequest& request) {
-  absl::MutexLock lock(&mu_);
   const absl::Time deadline =
       clock_.Now() + std::min(FromProto(request.wait()), kMaxClaimWait);
-  auto response = coordinator_.ClaimSteps(request, clock_.Now());
-  Changed();
-  while (response.ok() && !Coordinator::IsNews(request, *response) &&
-         !waits_ended_ && clock_.Now() < deadline) {
-    auto has_changed = [this, seen = changes_]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(
-                           mu_) { return changes_ != seen || waits_ended_; };
-    clock_.AwaitWithTimeout(mu_, absl::Condition(&has_changed),
-                            deadline - clock_.Now());
-    response = coordinator_.ClaimSteps(request, clock_.Now());
+  ClaimWait wait(deadline);
+  absl::StatusOr<wire::ClaimStepsResponse> response;
+  do {
+    response = TryClaim(request, wait);
+  } while (wait.Await(clock_));
+  return response;
+}
+
+absl::StatusOr<wire::ClaimStepsResponse> ChiefServer::TryClaim(
+    const wire::ClaimStepsRequest& request, ClaimWait& wait) {
+  absl::MutexLock lock(&mu_);
+  claim_waits_.erase(&wait);
+  const absl::Time now = clock_.Now();
+  absl::StatusOr<wire::ClaimStepsResponse> response =
+      coordinator_.ClaimSteps(request, now);
+  has_news_ |= coordinator_.MayHaveOrder(now);
+  WakeClaims();
+  if (!response.ok() || Coordinator::IsNews(request, *response)) {
+    return response;
+  }
+  if (!waits_ended_ && now < wait.deadline()) {
+    wait.Begin();
+    claim_waits_.insert(&wait);
+  } else if (request.has_wait()) {
+    coordinator_.NameAwaited(*response);
   }
   return response;
 }
@@ -143,12 +198,19 @@ absl::Status ChiefServer::Wait() {
 
 void ChiefServer::Changed() {
   has_news_ = true;
-  ++changes_;
+  WakeClaims();
+}
+
+void ChiefServer::WakeClaims() {
+  if (coordinator_.claim_news() == claim_news_) return;
+  claim_news_ = coordinator_.claim_news();
+  for (ClaimWait* wait : claim_waits_) wait->Wake();
 }
 
 void ChiefServer::EndWaits() {
   absl::MutexLock lock(&mu_);
   waits_ended_ = true;
+  for (ClaimWait* wait : claim_waits_) wait->Wake();
 }
 
 void ChiefServer::RequestStop() {
@@ -254,7 +316,9 @@ void ChiefServer::Tick(StatusLog& log) {
     // Nothing is kept of a job that failed; a snapshot may await a step that
     // does not come any more.
     if (status.phase() == wire::FAILED) executor_->CancelAllCalls();
-    if (outcome_) waits_ended_ = true;
+    if (outcome_ && !std::exchange(waits_ended_, true)) {
+      for (ClaimWait* wait : claim_waits_) wait->Wake();
+    }
     Changed();
   }
   metrics_.Show(status);

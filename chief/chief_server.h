@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -76,6 +77,12 @@ class ChiefServer {
   void RequestStop();
 
  private:
+  // A ClaimSteps() that waits for news.
+  class ClaimWait;
+
+  // Answers a claim. If it has to wait for news, `wait` is begun.
+  absl::StatusOr<wire::ClaimStepsResponse> TryClaim(
+      const wire::ClaimStepsRequest& request, ClaimWait& wait);
   void RunOrders();
   void CarryOutOrders();
   void CarryOut(const Coordinator::LoadOrder& order);
@@ -86,6 +93,8 @@ class ChiefServer {
   // Notes that something has changed: there may be an order to carry out, or an
   // answer to a call that waits.
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Wakes the claims that wait if they may be answered with news.
+  void WakeClaims() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const std::unique_ptr<OrderExecutor> executor_;
@@ -96,7 +105,9 @@ class ChiefServer {
   Coordinator coordinator_ ABSL_GUARDED_BY(mu_);
   // True if there may be an order to carry out.
   bool has_news_ ABSL_GUARDED_BY(mu_) = true;
-  int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::set<ClaimWait*> claim_waits_ ABSL_GUARDED_BY(mu_);
+  // Coordinator::claim_news() when the claims that wait were woken last.
+  int64_t claim_news_ ABSL_GUARDED_BY(mu_) = 0;
   bool waits_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
   // True if a load order is being carried out.

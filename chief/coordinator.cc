@@ -8,7 +8,8 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "chief/replica_plan.h"
-#include "chief/step_ledger.h"
+#include "chief/steps/step_ledger.h"
+#include "chief/task_message.h"
 
 namespace parasol {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr absl::Duration kLoadRetry = absl::Seconds(1);
 // What finish_timeout shrinks to when the chief itself is told to go.
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
+
 // Names in one message or log line.
 constexpr size_t kMaxNamed = 16;
 
@@ -42,12 +44,13 @@ std::unique_ptr<StepPlan> PlanOf(const Coordinator::Options& options,
         resumed ? std::optional<int64_t>(resumed->global_step())
                 : std::nullopt);
   }
-  std::optional<int64_t> bound;
+  StepLedger::Options ledger;
+  ledger.first_version = absl::ToUnixMicros(now);
   if (strategy.has_bounded_staleness()) {
-    bound = strategy.bounded_staleness().bound();
+    ledger.bound = strategy.bounded_staleness().bound();
   }
-  return resumed ? std::make_unique<StepLedger>(*resumed, bound)
-                 : std::make_unique<StepLedger>(bound);
+  return resumed ? std::make_unique<StepLedger>(*resumed, ledger)
+                 : std::make_unique<StepLedger>(ledger);
 }
 
 std::string NamesOf(const std::vector<TaskId>& tasks) {
@@ -60,6 +63,22 @@ std::string NamesOf(const std::vector<TaskId>& tasks) {
     names.push_back(task.ToString());
   }
   return absl::StrJoin(names, ", ");
+}
+
+// Refuses a process that names itself as one at another place: its steps would
+// be those of both.
+absl::Status CheckIncarnation(
+    const wire::Task& task,
+    const std::map<TaskId, Membership::Member>& members) {
+  for (const auto& [id, member] : members) {
+    if (member.incarnation == task.incarnation() && id != TaskId::Of(task) &&
+        task.incarnation() != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(TaskId::Of(task).ToString(), " has the incarnation of ",
+                       id.ToString(), "; start it again"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // A load that failed like this will fail again.
@@ -82,6 +101,9 @@ Coordinator::Coordinator(Options options, absl::Time now)
                     ? std::optional<int64_t>(options_.resumed->global_step())
                     : std::nullopt,
                 now),
+      worker_places_(std::count_if(
+          options_.tasks.begin(), options_.tasks.end(),
+          [](const auto& task) { return task.first.role == "worker"; })),
       start_(now),
       last_tick_(now),
       phase_since_(now) {
@@ -91,21 +113,26 @@ Coordinator::Coordinator(Options options, absl::Time now)
 
 absl::Status Coordinator::Register(const wire::RegisterRequest& request,
                                    absl::Time now) {
-  if (request.completed_steps() < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("completed_steps is ", request.completed_steps()));
-  }
+  RETURN_IF_ERROR(CheckMessage(request));
   const wire::Task& task = request.task();
+  RETURN_IF_ERROR(CheckIncarnation(task, membership_.members()));
+  if (task.role() == "worker") {
+    RETURN_IF_ERROR(plan_->Check(task.incarnation(), request.completed_steps(),
+                                 request.completed_steps()))
+        << TaskId::Of(task).ToString();
+  }
   ASSIGN_OR_RETURN(const Membership::Registration registration,
                    membership_.Register(task, request.metrics_address(), now));
   if (registration.replaced) {
     Depart(TaskId::Of(task), *registration.replaced, now);
+    if (task.role() == "worker") plan_->Retire(*registration.replaced);
   }
   if (task.role() == "ps") {
     const bool holds_run =
         options_.same_sharding && request.run_id() == options_.run_id;
     board_.Arrived(task.index(), task.incarnation(), holds_run);
   } else if (task.role() == "worker") {
+    set_aside_.erase(task.incarnation());
     plan_->Enter(task.incarnation(), request.completed_steps());
     plan_->SetShardOf(task.incarnation(), RankOf(task, options_.tasks));
   }
@@ -115,6 +142,7 @@ absl::Status Coordinator::Register(const wire::RegisterRequest& request,
 
 absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     const wire::HeartbeatRequest& request, absl::Time now) {
+  RETURN_IF_ERROR(CheckTask(request.task()));
   RETURN_IF_ERROR(membership_.Renew(request.task(), now));
   if (request.task().role() == "worker") reports_.Keep(request);
   Advance(now);
@@ -132,68 +160,37 @@ absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
   return board_.Placement(options_.run_id);
 }
 
-absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
-    const wire::ClaimStepsRequest& request, absl::Time now) {
-  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
-  RETURN_IF_ERROR(end_.ObserveExamples(
-      request.train_examples(),
-      {request.shard_examples().begin(), request.shard_examples().end()}));
-  plan_->SetShards(end_.ShardBatches());
-  if (end_.step()) plan_->SetEnd(*end_.step());
-  const uint64_t incarnation = request.task().incarnation();
-  plan_->Report(incarnation, request.completed_steps());
-  Advance(now);
-  wire::ClaimStepsResponse response;
-  response.set_phase(phase_);
-  plan_->Answer(incarnation, MayGrant() ? request.want() : 0,
-                membership_.CountAlive("worker"), response);
-  response.set_global_step(plan_->global_step());
-  for (std::string& task : AwaitedTasks()) {
-    response.add_awaited_task(std::move(task));
-  }
-  return response;
-}
-
-bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
-                         const wire::ClaimStepsResponse& response) {
-  return response.phase() >= wire::FINISHING ||
-         response.granted_steps() > request.granted_steps() ||
-         response.assignment_version() != request.assignment_version();
-}
-
-bool Coordinator::MayGrant() const {
-  return phase_ == wire::TRAINING && !stop_requested_ && !AwaitsReturns();
-}
-
-// A chief that has restarted knows how far a worker is when that has registered
-// again, and bounded staleness goes by the slowest one. Whoever is not back
-// within a lease would have lost it.
-bool Coordinator::AwaitsReturns() const {
-  return phase_ == wire::TRAINING && options_.resumed &&
-         options_.job.parameter_server().has_bounded_staleness() &&
-         last_tick_ - start_ < options_.lease &&
-         !membership_.Absent("worker").empty();
-}
-
 absl::Status Coordinator::ReportFailure(
     const wire::ReportFailureRequest& request, absl::Time now) {
-  absl::Status status = membership_.Renew(request.task(), now);
-  // A lease that has just run out does not mend what the task has met.
-  if (!status.ok() && !absl::IsNotFound(status)) return status;
+  RETURN_IF_ERROR(CheckTask(request.task()));
+  const absl::Status status = membership_.Renew(request.task(), now);
+  if (!status.ok()) {
+    // A lease that has just run out does not mend what the task has met.
+    const auto it = membership_.members().find(TaskId::Of(request.task()));
+    const bool is_lost = it != membership_.members().end() && it->second.lost &&
+                         it->second.incarnation == request.task().incarnation();
+    if (!absl::IsNotFound(status) || !is_lost) return status;
+  }
   Fail(absl::StrCat(TaskId::Of(request.task()).ToString(), ": ",
-                    request.message()),
+                    FailureLine(request.message())),
        now);
   return absl::OkStatus();
 }
 
 absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
                                 absl::Time now) {
-  RETURN_IF_ERROR(membership_.Leave(request.task(), now));
+  RETURN_IF_ERROR(CheckTask(request.task()));
   const uint64_t incarnation = request.task().incarnation();
-  if (request.task().role() == "worker") {
-    plan_->Report(incarnation, request.completed_steps());
+  const bool is_worker = request.task().role() == "worker";
+  if (is_worker) {
+    RETURN_IF_ERROR(plan_->Check(incarnation, request.completed_steps(),
+                                 request.completed_steps()))
+        << TaskId::Of(request.task()).ToString();
   }
+  RETURN_IF_ERROR(membership_.Leave(request.task(), now));
+  if (is_worker) plan_->Report(incarnation, request.completed_steps());
   Depart(TaskId::Of(request.task()), incarnation, now);
+  if (is_worker) plan_->Retire(incarnation);
   Advance(now);
   return absl::OkStatus();
 }
@@ -218,7 +215,6 @@ wire::JobStatus Coordinator::Status() const {
     wire::TaskStatus* task = status.add_task();
     task->mutable_task()->set_role(id.role);
     task->mutable_task()->set_index(id.index);
-    task->mutable_task()->set_incarnation(member.incarnation);
     task->set_address(options_.tasks.at(id));
     task->set_metrics_address(member.metrics_address);
     task->set_alive(member.alive);
@@ -235,6 +231,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
     Depart(task.id, task.incarnation, now);
     lost.push_back(task.id);
   }
+  CheckProgress(now);
   Advance(now);
   CheckAbsences(now);
   return lost;
@@ -245,6 +242,8 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   if (id.role == "ps") board_.Lost(id.index);
   if (id.role != "worker") return;
   plan_->Release(incarnation);
+  watch_.Forget(incarnation);
+  set_aside_.erase(incarnation);
   reports_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
@@ -273,11 +272,16 @@ void Coordinator::Advance(absl::Time now) {
     // A disk that was full while training has its tries at the end anew.
     schedule_.StartOver();
   }
+  if (MayGrant() != may_grant_) {
+    may_grant_ = !may_grant_;
+    ++claim_news_;
+  }
 }
 
 void Coordinator::Enter(wire::JobPhase phase, absl::Time now) {
   phase_ = phase;
   phase_since_ = now;
+  ++claim_news_;
 }
 
 void Coordinator::Fail(std::string failure, absl::Time now) {
@@ -331,23 +335,9 @@ std::vector<std::string> Coordinator::MissingTasks() const {
   return names;
 }
 
-std::vector<std::string> Coordinator::AwaitedTasks() const {
-  std::vector<std::string> names;
-  if (HasEnded()) return names;
-  if (AwaitsReturns()) {
-    for (const TaskId& id : membership_.Absent("worker")) {
-      names.push_back(id.ToString());
-    }
-    return names;
-  }
-  const std::vector<uint64_t> awaited = plan_->Awaited();
-  for (const auto& [id, member] : membership_.members()) {
-    if (id.role == "worker" &&
-        std::count(awaited.begin(), awaited.end(), member.incarnation) > 0) {
-      names.push_back(id.ToString());
-    }
-  }
-  return names;
+bool Coordinator::MayHaveOrder(absl::Time now) const {
+  return phase_ != wire::TRAINING || stop_requested_ ||
+         schedule_.IsDue(plan_->global_step(), now);
 }
 
 std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
@@ -407,6 +397,9 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   options_.contents.AddTo(manifest);
   const std::vector<durable::WorkerProgress> progress = plan_->Progress();
   manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
+  const std::vector<durable::BatchSpan> unfinished = plan_->Unfinished();
+  manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
+                                              unfinished.end());
   manifest.set_final(phase_ == wire::FINISHING);
   return order;
 }

@@ -13,7 +13,8 @@
 #include "absl/time/time.h"
 #include "chief/membership.h"
 #include "chief/shard_board.h"
-#include "chief/step_plan.h"
+#include "chief/steps/progress_watch.h"
+#include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "chief/worker_reports.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
@@ -41,6 +42,10 @@ class Coordinator {
   // Time for which a job that was complete when the chief started stays, so
   // that tasks that start at the same time learn that there is nothing to do.
   static constexpr absl::Duration kCompleteLinger = absl::Seconds(5);
+  // Time after which a live worker that holds steps and completes none is named
+  // among the awaited tasks. After Options::worker_timeout others are granted
+  // its steps.
+  static constexpr absl::Duration kStillNamed = absl::Seconds(30);
 
   struct Options {
     job::Job job;
@@ -59,7 +64,8 @@ class Coordinator {
     // The tasks of the cluster and their addresses, which may be empty.
     std::map<TaskId, std::string> tasks;
     absl::Duration lease = absl::Seconds(10);
-    // Time for which a missing ps, or the absence of all workers, is borne.
+    // Time for which a missing ps, or the absence of all workers, is borne, or
+    // a live worker that completes none of its steps.
     absl::Duration ps_timeout = absl::Minutes(5);
     absl::Duration worker_timeout = absl::Minutes(5);
     // Time that tasks have to leave when the job has ended.
@@ -95,12 +101,21 @@ class Coordinator {
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
       const wire::HeartbeatRequest& request, absl::Time now);
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() const;
+  // Names the awaited tasks in the answer only if the request does not wait: at
+  // the end of a wait, NameAwaited() does.
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request, absl::Time now);
   // Returns true if the answer says something that the worker does not know; it
   // then ends the request's wait.
   static bool IsNews(const wire::ClaimStepsRequest& request,
                      const wire::ClaimStepsResponse& response);
+  // Returns a number that changes whenever a claim whose answer was no news may
+  // be answered with news. A claim that waits need not be asked again before.
+  int64_t claim_news() const { return claim_news_ + plan_->news(); }
+  // Names the tasks that a worker awaits that is granted nothing.
+  void NameAwaited(wire::ClaimStepsResponse& response) const;
+  // Returns true if there may be an order to carry out.
+  bool MayHaveOrder(absl::Time now) const;
   absl::Status ReportFailure(const wire::ReportFailureRequest& request,
                              absl::Time now);
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
@@ -144,6 +159,11 @@ class Coordinator {
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   bool MayGrant() const;
   bool AwaitsReturns() const;
+  // Enters a worker anew whose steps were taken back while it was alive, once
+  // it has made progress or holds none of them any more.
+  void ResumeWorker(const wire::ClaimStepsRequest& request, absl::Time now);
+  // Takes back the steps of live workers that complete none.
+  void CheckProgress(absl::Time now);
   std::vector<std::string> AwaitedTasks() const;
   void CheckAbsences(absl::Time now);
   std::vector<std::string> MissingTasks() const;
@@ -161,6 +181,12 @@ class Coordinator {
   TrainingEnd end_;
   CheckpointSchedule schedule_;
   WorkerReports reports_;
+  ProgressWatch watch_;
+  // Live workers whose steps were taken back, and the times since then.
+  std::map<uint64_t, absl::Time> set_aside_;
+  const int worker_places_;
+  bool may_grant_ = false;
+  int64_t claim_news_ = 0;
 
   const absl::Time start_;
   absl::Time last_tick_;

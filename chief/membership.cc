@@ -1,6 +1,7 @@
 #include "chief/membership.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -46,7 +47,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
     if (member->replaced.size() > kMaxReplaced) member->replaced.pop_front();
   }
   member->incarnation = task.incarnation();
-  member->alive = true;
+  SetAlive(TaskId::Of(task), *member, true);
   member->lost = false;
   member->lease_end = now + lease_;
   member->metrics_address = std::string(metrics_address);
@@ -66,7 +67,7 @@ absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
 absl::Status Membership::Leave(const wire::Task& task, absl::Time now) {
   RETURN_IF_ERROR(Renew(task, now));
   Member& member = members_[TaskId::Of(task)];
-  member.alive = false;
+  SetAlive(TaskId::Of(task), member, false);
   member.lost = false;
   member.absent_since = now;
   return absl::OkStatus();
@@ -76,7 +77,7 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
   std::vector<Lost> lost;
   for (auto& [id, member] : members_) {
     if (!member.alive || now < member.lease_end) continue;
-    member.alive = false;
+    SetAlive(id, member, false);
     member.lost = true;
     member.absent_since = now;
     lost.push_back({id, member.incarnation});
@@ -95,16 +96,20 @@ int Membership::CountStaying() const {
 }
 
 int Membership::CountAlive(absl::string_view role) const {
-  return std::count_if(members_.begin(), members_.end(),
-                       [role](const auto& entry) {
-                         return entry.first.role == role && entry.second.alive;
-                       });
+  const auto it = alive_.find(role);
+  return it == alive_.end() ? 0 : it->second;
+}
+
+void Membership::SetAlive(const TaskId& id, Member& member, bool alive) {
+  alive_[id.role] += static_cast<int>(alive) - static_cast<int>(member.alive);
+  member.alive = alive;
 }
 
 std::vector<TaskId> Membership::Absent(absl::string_view role) const {
   std::vector<TaskId> absent;
-  for (const auto& [id, member] : members_) {
-    if (id.role == role && !member.alive) absent.push_back(id);
+  for (auto it = members_.lower_bound(TaskId{std::string(role), INT_MIN});
+       it != members_.end() && it->first.role == role; ++it) {
+    if (!it->second.alive) absent.push_back(it->first);
   }
   return absent;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -80,15 +81,18 @@ class Membership {
   const std::map<TaskId, Member>& members() const { return members_; }
   // Number of members that have neither left nor been replaced: alive or lost.
   int CountStaying() const;
+  // Takes no time that grows with the number of members.
   int CountAlive(absl::string_view role) const;
   // The tasks of `role` that are not alive, in order.
   std::vector<TaskId> Absent(absl::string_view role) const;
 
  private:
   absl::StatusOr<Member*> Find(const wire::Task& task);
+  void SetAlive(const TaskId& id, Member& member, bool alive);
 
   const absl::Duration lease_;
   std::map<TaskId, Member> members_;
+  std::map<std::string, int, std::less<>> alive_;  // key: role
 };
 
 }  // namespace parasol

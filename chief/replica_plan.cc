@@ -2,14 +2,30 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace parasol {
+
+absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
+                                int64_t) const {
+  const bool is_stranger =
+      strangers_.contains(worker) || (is_new_run_ && !known_.contains(worker));
+  if (completed >= 0 &&
+      (is_stranger || !end_step_ || completed <= *end_step_)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "completed_steps is ", completed, ", but the job ends at step ",
+      end_step_.value_or(0), "; start this process again"));
+}
 
 void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
   const bool is_first = known_.insert(worker).second;
   if (is_new_run_ && is_first && completed > 0) strangers_.insert(worker);
   if (strangers_.contains(worker)) return;
   assignment_.Join(worker);
-  Report(worker, completed);
+  // Without the end it can't be checked; the next claim tells it again.
+  if (end_step_) Report(worker, completed);
 }
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
@@ -21,8 +37,9 @@ void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
 
 void ReplicaPlan::Release(uint64_t worker) { assignment_.Lose(worker); }
 
-void ReplicaPlan::Answer(uint64_t worker, int64_t want, int workers,
-                         wire::ClaimStepsResponse& response) {
+void ReplicaPlan::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
+                         int workers, wire::ClaimStepsResponse& response) {
+  const uint64_t worker = claim.task().incarnation();
   for (const int replica : assignment_.ReplicasOf(worker)) {
     response.add_replica(replica);
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "chief/replica_assignment.h"
-#include "chief/step_plan.h"
+#include "chief/steps/step_plan.h"
 
 namespace parasol {
 
@@ -31,11 +31,16 @@ class ReplicaPlan : public StepPlan {
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
   std::optional<int64_t> end_step() const override { return end_step_; }
 
+  absl::Status Check(uint64_t worker, int64_t completed,
+                     int64_t started) const override;
   void Enter(uint64_t worker, int64_t completed) override;
   void Report(uint64_t worker, int64_t completed) override;
   void Release(uint64_t worker) override;
-  void Answer(uint64_t worker, int64_t want, int workers,
+  void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
               wire::ClaimStepsResponse& response) override;
+  int64_t news() const override {
+    return assignment_.version() + (end_step_ ? 1 : 0);
+  }
 
   int64_t global_step() const override { return global_step_; }
   std::vector<durable::WorkerProgress> Progress() const override { return {}; }

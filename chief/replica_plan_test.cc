@@ -1,5 +1,6 @@
 #include "chief/replica_plan.h"
 
+#include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -10,8 +11,10 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 wire::ClaimStepsResponse AnswerOf(ReplicaPlan& plan, uint64_t worker) {
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(worker);
   wire::ClaimStepsResponse response;
-  plan.Answer(worker, 0, 1, response);
+  plan.Answer(claim, 0, 1, response);
   return response;
 }
 
@@ -44,13 +47,27 @@ TEST(ReplicaPlan, AnAnswerTellsReplicasTheirVersionAndTheEnd) {
 
 TEST(ReplicaPlan, AResumedRunStartsAtItsCheckpointAndHearsWhatWasDoneSince) {
   ReplicaPlan plan(2, 1, 50);
-  EXPECT_EQ(plan.global_step(), 50);
+  plan.Enter(7, 1000000);
+  EXPECT_EQ(plan.global_step(), 50) << "the end is not known";
+  plan.SetEnd(100);
   plan.Enter(7, 57);
   EXPECT_EQ(plan.global_step(), 57);
 }
 
+TEST(ReplicaPlan, AReportBeyondTheEndIsRefused) {
+  ReplicaPlan plan(2, 1, 50);
+  plan.SetEnd(100);
+  plan.Enter(7, 57);
+  EXPECT_OK(plan.Check(7, 100, 0));
+  EXPECT_THAT(plan.Check(7, 101, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(plan.Check(7, -1, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(1000);
   plan.Enter(7, 500);
   plan.Report(7, 501);
   EXPECT_EQ(plan.global_step(), 0);

@@ -39,7 +39,7 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
                                  absl::StrJoin(status.missing_task(), ", ")));
   }
   if (!status.awaited_task().empty()) {
-    lines.push_back(absl::StrCat("bounded staleness: others wait for ",
+    lines.push_back(absl::StrCat("others wait for the steps of ",
                                  absl::StrJoin(status.awaited_task(), ", ")));
   }
   if (phase_ == wire::TRAINING) lines.push_back(Progress(status));

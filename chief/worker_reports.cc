@@ -1,12 +1,18 @@
 #include "chief/worker_reports.h"
 
+#include <cmath>
+
 namespace parasol {
 
 void WorkerReports::Keep(const wire::HeartbeatRequest& heartbeat) {
   Report& report = reports_[heartbeat.task().index()];
-  if (heartbeat.has_loss()) report.loss = heartbeat.loss();
-  if (heartbeat.has_examples_per_second()) {
-    report.examples_per_second = heartbeat.examples_per_second();
+  if (std::isfinite(heartbeat.loss()) && heartbeat.has_loss()) {
+    report.loss = heartbeat.loss();
+  }
+  const double speed = heartbeat.examples_per_second();
+  if (heartbeat.has_examples_per_second() && speed >= 0 &&
+      std::isfinite(speed)) {
+    report.examples_per_second = speed;
   }
 }
 

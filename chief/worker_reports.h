@@ -11,7 +11,8 @@ namespace parasol {
 // The last report of each live worker about its training. Pure.
 class WorkerReports {
  public:
-  // Keeps the values of a heartbeat. Values that it lacks stay as they are.
+  // Keeps the values of a heartbeat. Values that it lacks, or that are
+  // not finite, stay as they are.
   void Keep(const wire::HeartbeatRequest& heartbeat);
   void Forget(int worker);
 

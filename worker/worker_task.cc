@@ -33,6 +33,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(5);
+// Further tries to report a failure to a chief that does not know this task.
+constexpr int kFailureReports = 10;
+constexpr absl::Duration kFailureReportInterval = absl::Milliseconds(500);
 
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
@@ -397,7 +400,17 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
   *request.mutable_task() = options_.task;
   request.set_code(static_cast<int>(failure.code()));
   request.set_message(std::string(failure.message()));
-  const absl::Status reported = session.chief().ReportFailure(request);
+  absl::Status reported = session.chief().ReportFailure(request);
+  // A chief that has just been started again knows this task after its next
+  // heartbeat.
+  for (int i = 0; i < kFailureReports && absl::IsNotFound(reported); ++i) {
+    {
+      absl::MutexLock lock(&mu_);
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_),
+                              kFailureReportInterval);
+    }
+    reported = session.chief().ReportFailure(request);
+  }
   if (!reported.ok()) {
     LOG(WARNING) << "the chief was not told of the failure: "
                  << reported.message();

@@ -2,6 +2,7 @@
 #define PARASOL_CHIEF_TESTING_COORDINATOR_FIXTURE_H_
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -66,6 +67,8 @@ class CoordinatorTest : public testing::Test {
     *request.mutable_task() = task;
     return chief().Heartbeat(request, now_);
   }
+  // Claims as a worker with no step in flight does that has heard of the
+  // version of its grants.
   absl::StatusOr<wire::ClaimStepsResponse> Claim(const wire::Task& worker,
                                                  int64_t completed,
                                                  int64_t want,
@@ -74,8 +77,20 @@ class CoordinatorTest : public testing::Test {
     *request.mutable_task() = worker;
     request.set_completed_steps(completed);
     request.set_want(want);
+    request.set_started_steps(completed);
+    request.set_granted_steps(completed);
     request.set_train_examples(examples);
-    return chief().ClaimSteps(request, now_);
+    int64_t& version = versions_[worker.incarnation()];
+    while (true) {
+      request.set_assignment_version(version);
+      auto response = chief().ClaimSteps(request, now_);
+      if (!response.ok() || response->assignment_version() == version ||
+          response->granted_steps() > completed) {
+        if (response.ok()) version = response->assignment_version();
+        return response;
+      }
+      version = response->assignment_version();
+    }
   }
   absl::Status Leave(const wire::Task& task, int64_t completed = 0) {
     wire::LeaveRequest request;
@@ -155,6 +170,7 @@ class CoordinatorTest : public testing::Test {
   Coordinator::Options options_;
   absl::Time now_ = absl::FromUnixSeconds(1000000);
   std::optional<Coordinator> chief_;
+  std::map<uint64_t, int64_t> versions_;  // key: worker incarnation
 };
 
 }  // namespace parasol::coordinator_testing

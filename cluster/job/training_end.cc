@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
-#include <utility>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "ml/input/epoch_batches.h"
 
 namespace parasol {
@@ -15,6 +16,17 @@ namespace {
 // Limits of what a worker may report: sums of them do not overflow.
 constexpr int64_t kMaxExamples = int64_t{1} << 40;
 constexpr size_t kMaxShards = 1 << 16;
+// Number of shards that a message names.
+constexpr size_t kMaxNamed = 16;
+
+std::string ListOf(absl::Span<const int64_t> shard_examples) {
+  const bool is_long = shard_examples.size() > kMaxNamed;
+  return absl::StrCat(
+      absl::StrJoin(shard_examples.subspan(0, kMaxNamed), ", "),
+      is_long
+          ? absl::StrCat(" and ", shard_examples.size() - kMaxNamed, " more")
+          : "");
+}
 
 }  // namespace
 
@@ -24,9 +36,34 @@ TrainingEnd::TrainingEnd(const job::Job& job)
       total_replicas_(job.parameter_server().synchronous().total_replicas()),
       has_whole_shards_(job.train().auto_shard() == job::Dataset::OFF) {}
 
-absl::Status TrainingEnd::ObserveExamples(int64_t train_examples,
-                                          std::vector<int64_t> shard_examples) {
-  if (train_examples > kMaxExamples || shard_examples.size() > kMaxShards) {
+absl::Status TrainingEnd::ObserveExamples(
+    int64_t train_examples, absl::Span<const int64_t> shard_examples) {
+  if (!train_examples_) {
+    RETURN_IF_ERROR(CheckExamples(train_examples, shard_examples));
+    train_examples_ = train_examples;
+    shard_examples_.assign(shard_examples.begin(), shard_examples.end());
+    return absl::OkStatus();
+  }
+  if (*train_examples_ != train_examples) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("this worker's training set has ", train_examples,
+                     " examples, but other workers' has ", *train_examples_,
+                     "; give all workers the same files in --data_dir"));
+  }
+  if (shard_examples != absl::MakeConstSpan(shard_examples_)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this worker's training set has shards of ", ListOf(shard_examples),
+        " examples, another worker's of ", ListOf(shard_examples_),
+        "; give all workers the same files in --data_dir, and the same "
+        "TF_CONFIG"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingEnd::CheckExamples(
+    int64_t train_examples, absl::Span<const int64_t> shard_examples) const {
+  if (train_examples < 0 || train_examples > kMaxExamples ||
+      shard_examples.size() > kMaxShards) {
     return absl::InvalidArgumentError(
         absl::StrCat("the training set has ", train_examples, " examples in ",
                      shard_examples.size(), " shards, of at most ",
@@ -43,21 +80,6 @@ absl::Status TrainingEnd::ObserveExamples(int64_t train_examples,
         "the job ends after ", end_.epochs(), " epochs, but there are ",
         train_examples, " training examples"));
   }
-  const bool is_first = !end_.has_epochs() || !train_examples_;
-  if (!is_first && *train_examples_ != train_examples) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("this worker's training set has ", train_examples,
-                     " examples, but other workers' has ", *train_examples_,
-                     "; give all workers the same files in --data_dir"));
-  }
-  if (!is_first && shard_examples_ != shard_examples) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "this worker's training set has shards of ",
-        absl::StrJoin(shard_examples, ", "), " examples, another worker's of ",
-        absl::StrJoin(shard_examples_, ", ")));
-  }
-  train_examples_ = train_examples;
-  shard_examples_ = std::move(shard_examples);
   return absl::OkStatus();
 }
 

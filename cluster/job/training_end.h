@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -23,10 +24,13 @@ class TrainingEnd {
 
   // Takes a worker's count of the examples of the whole training set, and of
   // each of its shards; without shards, they are as even as can be.
-  //   InvalidArgument  another worker has counted differently, or there are
+  //   InvalidArgument  another worker has counted differently: batches are
+  //                    numbers in one set, which all workers have; or there are
   //                    none and the end depends on them; or a shard has none.
   absl::Status ObserveExamples(int64_t train_examples,
-                               std::vector<int64_t> shard_examples = {});
+                               absl::Span<const int64_t> shard_examples = {});
+  // Returns true if a worker has counted.
+  bool has_examples() const { return train_examples_.has_value(); }
 
   // Returns the number of batches of an epoch in each shard; empty while no
   // worker has reported shards.
@@ -37,6 +41,8 @@ class TrainingEnd {
   std::optional<int64_t> step() const;
 
  private:
+  absl::Status CheckExamples(int64_t train_examples,
+                             absl::Span<const int64_t> shard_examples) const;
   int64_t StepsPerEpoch() const;
 
   const job::TrainingEnd end_;

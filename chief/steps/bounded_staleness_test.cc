@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "chief/step_ledger.h"
+#include "chief/steps/step_ledger.h"
+#include "chief/testing/ledger_claims.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 StepLedger Ledger(int64_t bound, int64_t end) {
-  StepLedger ledger(bound);
+  StepLedger ledger({.bound = bound});
   ledger.SetEnd(end);
   return ledger;
 }
@@ -30,47 +31,47 @@ TEST(BoundedStaleness, AWorkerIsGrantedTheBoundAndOneAboveTheSlowest) {
   StepLedger ledger = Ledger(/*bound=*/2, 1000);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 3);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 3);
   ledger.Report(1, 3);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 3);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 3);
   ledger.Report(2, 1);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 4);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 4);
 }
 
 TEST(BoundedStaleness, ABoundOfZeroIsLockstep) {
   StepLedger ledger = Ledger(0, 1000);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 1);
-  EXPECT_EQ(ledger.Grant(2, 100, 2), 1);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 1);
+  EXPECT_EQ(Claim(ledger, 2, 100, 2), 1);
   ledger.Report(1, 1);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 1);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 1);
   ledger.Report(2, 1);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 2);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 2);
 }
 
 TEST(BoundedStaleness, ALostWorkerHoldsUpNobody) {
   StepLedger ledger = Ledger(0, 1000);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 1, 2);
+  Claim(ledger, 1, 1, 2);
   ledger.Report(1, 1);
-  ASSERT_EQ(ledger.Grant(1, 1, 2), 1);
+  ASSERT_EQ(Claim(ledger, 1, 1, 2), 1);
   ledger.Release(2);
-  EXPECT_EQ(ledger.Grant(1, 1, 1), 2);
+  EXPECT_EQ(Claim(ledger, 1, 1, 1), 2);
 }
 
 TEST(BoundedStaleness, OneThatJoinsStartsBesideTheSlowest) {
   StepLedger ledger = Ledger(1, 1000);
   ledger.Enter(1, 0);
   for (int64_t done = 1; done <= 50; ++done) {
-    ledger.Grant(1, 1, 1);
+    Claim(ledger, 1, 1, 1);
     ledger.Report(1, done);
   }
   ledger.Enter(2, 0);
   EXPECT_EQ(ledger.ClockOf(2), 50);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 52) << "is not held up by its 0 steps";
-  EXPECT_EQ(ledger.Grant(2, 100, 2), 2) << "nor runs ahead";
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 52) << "is not held up by its 0 steps";
+  EXPECT_EQ(Claim(ledger, 2, 100, 2), 2) << "nor runs ahead";
 }
 
 TEST(BoundedStaleness, OneThatReturnsIsRaisedToTheSlowest) {
@@ -79,7 +80,7 @@ TEST(BoundedStaleness, OneThatReturnsIsRaisedToTheSlowest) {
   ledger.Enter(2, 0);
   ledger.Release(2);
   for (int64_t done = 1; done <= 50; ++done) {
-    ledger.Grant(1, 1, 1);
+    Claim(ledger, 1, 1, 1);
     ledger.Report(1, done);
   }
   ledger.Enter(2, 0);
@@ -90,7 +91,7 @@ TEST(BoundedStaleness, TheSlowestIsNamedWhileItHoldsUpAnother) {
   StepLedger ledger = Ledger(1, 1000);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 10, 2);
+  Claim(ledger, 1, 10, 2);
   ledger.Report(1, 1);
   EXPECT_THAT(ledger.Awaited(), IsEmpty());
   ledger.Report(1, 2);
@@ -101,14 +102,14 @@ TEST(BoundedStaleness, ARestartedChiefGoesOnFromTheClocksOfItsCheckpoint) {
   StepLedger ledger = Ledger(3, 1000);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 3, 2);
+  Claim(ledger, 1, 3, 2);
   ledger.Report(1, 3);
   durable::CheckpointManifest manifest;
   manifest.set_global_step(ledger.global_step());
   for (const auto& progress : ledger.Progress()) {
     *manifest.add_worker_progress() = progress;
   }
-  StepLedger restored(manifest, 3);
+  StepLedger restored(manifest, {.bound = 3});
   restored.SetEnd(1000);
   restored.Enter(1, 4);
   restored.Enter(9, 0);  // a new process
@@ -127,11 +128,11 @@ TEST(BoundedStaleness,
   for (const auto& progress : ledger.Progress()) {
     *manifest.add_worker_progress() = progress;
   }
-  StepLedger restored(manifest, 1);
+  StepLedger restored(manifest, {.bound = 1});
   restored.SetEnd(1000);
   restored.Enter(9, 30);  // joined the chief before this one
   restored.Enter(1, 100);
-  EXPECT_EQ(restored.Grant(1, 10, 2), 102) << "does not await 100 steps of 9";
+  EXPECT_EQ(Claim(restored, 1, 10, 2), 102) << "does not await 100 steps of 9";
   EXPECT_EQ(restored.ClockOf(9), 100);
   EXPECT_EQ(restored.global_step(), 130);
 }
@@ -143,7 +144,7 @@ class Simulation {
   explicit Simulation(uint32_t seed)
       : random_(seed),
         bound_(UpTo(5)),
-        ledger_(bound_),
+        ledger_({.bound = bound_}),
         worst_delay_(1 + UpTo(50)) {
     ledger_.SetEnd(20 + UpTo(150));
   }
@@ -177,6 +178,8 @@ class Simulation {
     Kind kind = Kind::kFate;
     uint64_t worker = 0;
     int64_t total = 0;  // reported, or granted
+    int64_t version = 0;
+    int64_t started = 0;
     bool operator<(const Event& other) const {
       return std::tie(other.time, other.order) < std::tie(time, order);
     }
@@ -184,6 +187,7 @@ class Simulation {
   struct Worker {
     int64_t done = 0;
     int64_t granted = 0;
+    int64_t version = 0;
     int64_t lead = 0;  // clock - done, as the ledger said when it entered
     int slowness = 1;
     bool computes = false;
@@ -193,8 +197,15 @@ class Simulation {
   };
 
   int UpTo(int n) { return static_cast<int>(random_() % n); }
-  void Schedule(int64_t delay, Kind kind, uint64_t worker, int64_t total = 0) {
-    events_.push({now_ + delay, order_++, kind, worker, total});
+  void Schedule(int64_t delay, Kind kind, uint64_t worker, int64_t total = 0,
+                int64_t version = 0, int64_t started = 0) {
+    events_.push(
+        {now_ + delay, order_++, kind, worker, total, version, started});
+  }
+  void ScheduleAsk(int64_t delay, Kind kind, uint64_t id) {
+    const Worker& worker = workers_[id];
+    Schedule(delay, kind, id, worker.done, worker.version,
+             worker.done + (worker.computes ? 1 : 0));
   }
   void Enter(uint64_t id) {
     Worker& worker = workers_[id];
@@ -224,19 +235,19 @@ class Simulation {
       case Kind::kAskArrives:
         Answer(event);
         // Whether an answer comes or is lost, it asks again.
-        Schedule(1 + UpTo(2 * worst_delay_) + worst_delay_, Kind::kAskArrives,
-                 event.worker, worker.done);
+        ScheduleAsk(1 + UpTo(2 * worst_delay_) + worst_delay_,
+                    Kind::kAskArrives, event.worker);
         return;
       case Kind::kAnswerArrives:
         if (UpTo(10) == 0) return;  // lost
-        worker.granted = std::max(worker.granted, event.total);
+        worker.granted = event.total;
+        worker.version = event.version;
         return MaybeBegin(event.worker);
       case Kind::kStepDone:
         worker.computes = false;
         ++worker.done;
         if (UpTo(2) == 0) {
-          Schedule(UpTo(worst_delay_), Kind::kExtraAskArrives, event.worker,
-                   worker.done);
+          ScheduleAsk(UpTo(worst_delay_), Kind::kExtraAskArrives, event.worker);
         }
         return MaybeBegin(event.worker);
       case Kind::kFate:
@@ -246,9 +257,16 @@ class Simulation {
 
   void Answer(const Event& ask) {
     if (!workers_[ask.worker].live) return;
+    ASSERT_TRUE(ledger_.Check(ask.worker, ask.total, ask.started).ok());
     ledger_.Report(ask.worker, ask.total);
+    wire::ClaimStepsRequest claim;
+    claim.mutable_task()->set_incarnation(ask.worker);
+    claim.set_assignment_version(ask.version);
+    claim.set_started_steps(ask.started);
+    wire::ClaimStepsResponse answer;
+    ledger_.Answer(claim, 1 + UpTo(20), CountLive(), answer);
     Schedule(UpTo(worst_delay_), Kind::kAnswerArrives, ask.worker,
-             ledger_.Grant(ask.worker, 1 + UpTo(20), CountLive()));
+             answer.granted_steps(), answer.assignment_version());
   }
 
   void MaybeBegin(uint64_t id) {

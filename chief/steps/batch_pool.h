@@ -1,9 +1,11 @@
-#ifndef PARASOL_CHIEF_BATCH_POOL_H_
-#define PARASOL_CHIEF_BATCH_POOL_H_
+#ifndef PARASOL_CHIEF_STEPS_BATCH_POOL_H_
+#define PARASOL_CHIEF_STEPS_BATCH_POOL_H_
 
 #include <cstdint>
-#include <set>
+#include <utility>
 #include <vector>
+
+#include "chief/steps/batch_spans.h"
 
 namespace parasol {
 
@@ -12,9 +14,11 @@ namespace parasol {
 // on. No batch of an epoch is taken before all of the epoch before it. Pure.
 class BatchPool {
  public:
-  // The pool of all batches but the first `taken`, in the order in which a
-  // worker of shard 0 takes them.
-  explicit BatchPool(int64_t taken = 0) : taken_(taken) {}
+  // The pool of a run of which `done` batches are done, and none of
+  // `unfinished`. Without those, the first `done` are taken as done, in the
+  // order in which a worker of shard 0 takes them.
+  explicit BatchPool(int64_t done = 0, BatchSpans unfinished = {})
+      : taken_(done + unfinished.size()), returned_(std::move(unfinished)) {}
 
   // Sets the number of batches that each shard has in an epoch; all are at
   // least 1. Until then, and with one shard, batches are taken in their order.
@@ -25,10 +29,18 @@ class BatchPool {
   // else the next one of `shard`, or, if the epoch has none of it left, of the
   // shard that has most left.
   int64_t Take(int shard);
+  // Removes the batches of the next `count` calls of Take(), in a time that
+  // does not grow with the number of epochs.
+  void TakeMany(int shard, int64_t count);
   // Puts back a batch that has been taken.
-  void Return(int64_t batch) { returned_.insert(batch); }
+  void Return(int64_t batch) { returned_.Add(batch); }
   // Removes a batch that has been returned. Returns false if it is not there.
-  bool Remove(int64_t batch) { return returned_.erase(batch) > 0; }
+  bool Remove(int64_t batch) { return returned_.Remove(batch); }
+
+  // Returns the batches that are left of those that have been begun upon: all
+  // batches behind them are left, too. A pool of as many batches done, and
+  // these unfinished, goes on in the same way.
+  BatchSpans Left() const;
 
  private:
   struct Shard {
@@ -42,9 +54,9 @@ class BatchPool {
   int64_t taken_;  // number of batches of all epochs that were taken
   int64_t batches_per_epoch_ = 0;
   std::vector<Shard> shards_;  // empty: batches are taken in their order
-  std::set<int64_t> returned_;
+  BatchSpans returned_;
 };
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_BATCH_POOL_H_
+#endif  // PARASOL_CHIEF_STEPS_BATCH_POOL_H_

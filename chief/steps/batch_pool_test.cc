@@ -1,4 +1,4 @@
-#include "chief/batch_pool.h"
+#include "chief/steps/batch_pool.h"
 
 #include <vector>
 
@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 
 std::vector<int64_t> TakeFrom(BatchPool& pool, const std::vector<int>& shards) {
   std::vector<int64_t> batches;
@@ -71,6 +72,57 @@ TEST(BatchPool, AResumedRunOfSeveralShardsEndsItsEpoch) {
     }
     EXPECT_GE(pool.Take(2), 7) << taken;
   }
+}
+
+std::vector<int64_t> TakeAllBefore(BatchPool& pool, int64_t end) {
+  std::vector<int64_t> batches;
+  for (int64_t batch = pool.Take(0); batch < end; batch = pool.Take(0)) {
+    batches.push_back(batch);
+  }
+  return batches;
+}
+
+TEST(BatchPool, WhatIsLeftMakesAPoolThatGoesOnInTheSameWay) {
+  for (int taken = 0; taken <= 14; ++taken) {
+    for (const bool is_known_first : {false, true}) {
+      SCOPED_TRACE(testing::Message() << taken << ", " << is_known_first);
+      BatchPool pool;
+      pool.SetShards({1, 2, 4});
+      std::vector<int64_t> batches;
+      for (int i = 0; i < taken; ++i) batches.push_back(pool.Take(i % 3));
+      int64_t done = taken;
+      if (taken > 2) {
+        pool.Return(batches[1]);
+        --done;
+      }
+      BatchPool resumed(done, pool.Left());
+      if (is_known_first) resumed.SetShards({1, 2, 4});
+      resumed.SetShards({1, 2, 4});
+      EXPECT_THAT(TakeAllBefore(resumed, 14),
+                  UnorderedElementsAreArray(TakeAllBefore(pool, 14)));
+    }
+  }
+}
+
+TEST(BatchPool, ManyAreTakenAsOneByOne) {
+  for (const int64_t count : {0, 3, 7, 20, 70}) {
+    SCOPED_TRACE(count);
+    BatchPool one;
+    BatchPool many;
+    for (BatchPool* pool : {&one, &many}) {
+      pool->SetShards({1, 2, 4});
+      TakeFrom(*pool, {1, 2});
+      pool->Return(1);
+    }
+    for (int64_t i = 0; i < count; ++i) one.Take(1);
+    many.TakeMany(1, count);
+    EXPECT_EQ(many.Take(1), one.Take(1));
+    EXPECT_EQ(many.Take(0), one.Take(0));
+  }
+  BatchPool pool;
+  pool.SetShards({1, 2, 4});
+  pool.TakeMany(0, int64_t{7} << 50);
+  EXPECT_EQ(pool.Take(0), int64_t{7} << 50);
 }
 
 }  // namespace

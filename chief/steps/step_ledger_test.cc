@@ -1,10 +1,14 @@
-#include "chief/step_ledger.h"
+#include "chief/steps/step_ledger.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
 #include <set>
+#include <vector>
 
+#include "base/status_matchers.h"
+#include "chief/testing/ledger_claims.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -12,6 +16,8 @@ namespace parasol {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 StepLedger LedgerTo(int64_t end_step) {
   StepLedger ledger;
@@ -19,55 +25,45 @@ StepLedger LedgerTo(int64_t end_step) {
   return ledger;
 }
 
-durable::CheckpointManifest Manifest(int64_t step, uint64_t incarnation,
-                                     int64_t completed) {
-  durable::CheckpointManifest manifest;
-  manifest.set_global_step(step);
-  durable::WorkerProgress* progress = manifest.add_worker_progress();
-  progress->set_incarnation(incarnation);
-  progress->set_completed_steps(completed);
-  return manifest;
-}
-
 TEST(StepLedger, GrantsNothingUntilTheEndIsKnown) {
   StepLedger ledger;
   ledger.Enter(1, 0);
-  EXPECT_EQ(ledger.Grant(1, 8, 1), 0);
+  EXPECT_EQ(Claim(ledger, 1, 8, 1), 0);
   ledger.SetEnd(100);
-  EXPECT_EQ(ledger.Grant(1, 8, 1), 8);
+  EXPECT_EQ(Claim(ledger, 1, 8, 1), 8);
 }
 
 TEST(StepLedger, GrantsNoMoreThanIsWanted) {
   StepLedger ledger = LedgerTo(1000);
   ledger.Enter(1, 0);
-  EXPECT_EQ(ledger.Grant(1, 5, 1), 5);
+  EXPECT_EQ(Claim(ledger, 1, 5, 1), 5);
 }
 
 TEST(StepLedger, WorkersHoldHalfOfAFairShareAtMost) {
   StepLedger ledger = LedgerTo(40);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 10);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 10) << "asked again, holding all of it";
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 10);
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 10) << "asked again, holding all of it";
   ledger.Report(1, 10);
-  EXPECT_EQ(ledger.Grant(1, 100, 2), 17) << "30 left: 7 more";
+  EXPECT_EQ(Claim(ledger, 1, 100, 2), 17) << "30 left: 7 more";
 }
 
 TEST(StepLedger, TheLastStepIsGrantedOnce) {
   StepLedger ledger = LedgerTo(1);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  EXPECT_EQ(ledger.Grant(1, 8, 2), 1);
-  EXPECT_EQ(ledger.Grant(2, 8, 2), 0);
+  EXPECT_EQ(Claim(ledger, 1, 8, 2), 1);
+  EXPECT_EQ(Claim(ledger, 2, 8, 2), 0);
   ledger.Report(1, 1);
   EXPECT_TRUE(ledger.IsComplete());
-  EXPECT_EQ(ledger.Grant(2, 8, 2), 0);
+  EXPECT_EQ(Claim(ledger, 2, 8, 2), 0);
 }
 
 TEST(StepLedger, AReportThatIsSentTwiceOrLateCountsOnce) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
-  ledger.Grant(1, 8, 1);
+  Claim(ledger, 1, 8, 1);
   ledger.Report(1, 5);
   ledger.Report(1, 5);
   ledger.Report(1, 3);
@@ -78,18 +74,18 @@ TEST(StepLedger, UnfinishedStepsOfALostWorkerAreGrantedAgain) {
   StepLedger ledger = LedgerTo(2);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ASSERT_EQ(ledger.Grant(1, 1, 2), 1);
-  ASSERT_EQ(ledger.Grant(2, 1, 2), 1);
+  ASSERT_EQ(Claim(ledger, 1, 1, 2), 1);
+  ASSERT_EQ(Claim(ledger, 2, 1, 2), 1);
   ledger.Report(2, 1);
-  ASSERT_EQ(ledger.Grant(2, 1, 2), 1) << "the other one holds the last step";
+  ASSERT_EQ(Claim(ledger, 2, 1, 2), 1) << "the other one holds the last step";
   ledger.Release(1);
-  EXPECT_EQ(ledger.Grant(2, 1, 1), 2);
+  EXPECT_EQ(Claim(ledger, 2, 1, 1), 2);
 }
 
 TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatItDidMeanwhile) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
-  ledger.Grant(1, 8, 1);
+  Claim(ledger, 1, 8, 1);
   ledger.Report(1, 2);
   ledger.Release(1);
   ledger.Enter(1, 6);
@@ -99,21 +95,10 @@ TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatItDidMeanwhile) {
 TEST(StepLedger, AGoneWorkerIsGrantedNothing) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
-  ledger.Grant(1, 8, 1);
+  Claim(ledger, 1, 8, 1);
   ledger.Report(1, 2);
   ledger.Release(1);
-  EXPECT_EQ(ledger.Grant(1, 8, 1), 2);
-}
-
-TEST(StepLedger, ARestartedChiefCreditsWhatWasDoneSinceTheCheckpoint) {
-  StepLedger ledger(Manifest(/*step=*/50, /*incarnation=*/1,
-                             /*completed=*/20));
-  ledger.SetEnd(100);
-  ledger.Enter(1, 27);
-  EXPECT_EQ(ledger.global_step(), 57);
-  ledger.Enter(2, 3);
-  EXPECT_EQ(ledger.global_step(), 60) << "started after the checkpoint";
-  EXPECT_EQ(ledger.Grant(1, 4, 2), 31) << "beyond its own total";
+  EXPECT_EQ(Claim(ledger, 1, 8, 1), 2);
 }
 
 TEST(StepLedger, ANewRunDoesNotCountWhatWasDoneForAnother) {
@@ -121,39 +106,28 @@ TEST(StepLedger, ANewRunDoesNotCountWhatWasDoneForAnother) {
   ledger.Enter(1, 500);
   EXPECT_EQ(ledger.global_step(), 0);
   ledger.Report(1, 503);
+  EXPECT_EQ(ledger.global_step(), 0) << "in flight when it came";
+  ASSERT_EQ(Claim(ledger, 1, 3, 1), 506);
+  ledger.Report(1, 506);
   EXPECT_EQ(ledger.global_step(), 3);
 }
 
-TEST(StepLedger, ProgressRestoresTheSameLedger) {
+TEST(StepLedger, RemembersBoundedlyManyThatAreGoneForGood) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Grant(1, 8, 1);
-  ledger.Report(1, 5);
-  durable::CheckpointManifest manifest;
-  manifest.set_global_step(ledger.global_step());
-  for (const auto& progress : ledger.Progress()) {
-    *manifest.add_worker_progress() = progress;
+  for (uint64_t worker = 1; worker <= DepartedWorkers::kMax + 99; ++worker) {
+    ledger.Enter(worker, 0);
+    ledger.Release(worker);
+    ledger.Retire(worker);
   }
-  StepLedger restored(manifest);
-  restored.Enter(1, 7);
-  EXPECT_EQ(restored.global_step(), 7);
-}
-
-TEST(StepLedger, RemembersBoundedlyManyThatAreGone) {
-  StepLedger ledger = LedgerTo(100);
-  for (uint64_t incarnation = 1; incarnation <= 5000; ++incarnation) {
-    ledger.Enter(incarnation, 0);
-    ledger.Release(incarnation);
-  }
-  EXPECT_EQ(ledger.Progress().size(), StepLedger::kMaxGone);
+  EXPECT_EQ(ledger.Progress().size(), DepartedWorkers::kMax);
 }
 
 TEST(StepLedger, WorkersAreGrantedDifferentBatches) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 2, 2);
-  ledger.Grant(2, 2, 2);
+  Claim(ledger, 1, 2, 2);
+  Claim(ledger, 2, 2, 2);
   EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3, 4, 5))
       << "four are told in advance";
   EXPECT_THAT(ledger.BatchesOf(2), ElementsAre(6, 7, 8, 9, 10, 11));
@@ -165,10 +139,10 @@ TEST(StepLedger, UnfinishedBatchesOfALostWorkerAreGrantedAgain) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 2, 2);
+  Claim(ledger, 1, 2, 2);
   ledger.Report(1, 1);
   ledger.Release(1);
-  ledger.Grant(2, 2, 1);
+  Claim(ledger, 2, 2, 1);
   EXPECT_THAT(ledger.BatchesOf(2), ElementsAre(1, 2, 3, 4, 5, 6));
 }
 
@@ -176,9 +150,9 @@ TEST(StepLedger, TheLastBatchIsTakenBackFromAWorkerThatMayNotStartIt) {
   StepLedger ledger = LedgerTo(4);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ASSERT_EQ(ledger.Grant(1, 1, 2), 1);
+  ASSERT_EQ(Claim(ledger, 1, 1, 2), 1);
   EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3));
-  ASSERT_EQ(ledger.Grant(2, 1, 2), 1);
+  ASSERT_EQ(Claim(ledger, 2, 1, 2), 1);
   EXPECT_THAT(ledger.BatchesOf(2), ElementsAre(3));
   EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2));
 }
@@ -187,21 +161,21 @@ TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatNoOtherHas) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 3, 2);
+  Claim(ledger, 1, 3, 2);
   ledger.Release(1);
-  ledger.Grant(2, 1, 1);  // batch 0, and four in advance
+  Claim(ledger, 2, 1, 1);  // batch 0, and four in advance
   ledger.Enter(1, 3);
   EXPECT_EQ(ledger.global_step(), 0) << "another one has these batches";
-  EXPECT_GT(ledger.Grant(1, 1, 2), 3);
+  EXPECT_GT(Claim(ledger, 1, 1, 2, /*started=*/3), 3);
 }
 
 TEST(StepLedger, AWorkerThatIsLostTwiceIsCreditedOnce) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 2, 2);
+  Claim(ledger, 1, 2, 2);
   ledger.Release(1);
-  ledger.Grant(2, 6, 1);
+  Claim(ledger, 2, 6, 1);
   ledger.Report(2, 2);
   ASSERT_EQ(ledger.global_step(), 2);
   ledger.Enter(1, 0);
@@ -210,22 +184,20 @@ TEST(StepLedger, AWorkerThatIsLostTwiceIsCreditedOnce) {
   EXPECT_EQ(ledger.global_step(), 2) << "the batches that another has done";
 }
 
-TEST(StepLedger, AnAbsurdReportDoesNotKeepTheChiefBusy) {
-  StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Report(1, INT64_MAX);
-  EXPECT_LE(ledger.global_step(), 1 << 24);
-}
-
 TEST(StepLedger, AnAnswerTellsTheBatchesInRanges) {
   StepLedger ledger = LedgerTo(100);
   ledger.Enter(1, 0);
   ledger.Enter(2, 0);
-  ledger.Grant(1, 1, 2);
-  ledger.Grant(2, 1, 2);
+  Claim(ledger, 1, 1, 2);
+  Claim(ledger, 2, 1, 2);
   ledger.Report(1, 1);
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(1);
   wire::ClaimStepsResponse response;
-  ledger.Answer(1, /*want=*/2, /*workers=*/2, response);
+  ledger.Answer(claim, /*want=*/0, /*workers=*/2, response);
+  claim.set_assignment_version(response.assignment_version());
+  response.Clear();
+  ledger.Answer(claim, /*want=*/2, /*workers=*/2, response);
   EXPECT_EQ(response.granted_steps(), 3);
   EXPECT_EQ(response.steps_before_batches(), 1);
   ASSERT_EQ(response.batch_size(), 2);
@@ -235,12 +207,86 @@ TEST(StepLedger, AnAnswerTellsTheBatchesInRanges) {
   EXPECT_EQ(response.batch(1).count(), 2);
 }
 
-TEST(StepLedger, AResumedRunGoesOnWithTheNextBatches) {
-  StepLedger ledger(Manifest(/*step=*/50, /*incarnation=*/1, /*completed=*/20));
-  ledger.SetEnd(100);
-  ledger.Enter(1, 22);
-  ledger.Grant(1, 1, 1);
-  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(52, 53, 54, 55, 56));
+TEST(StepLedger, MoreThanWasGrantedIsRefused) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  ASSERT_EQ(Claim(ledger, 1, 8, 1), 8);
+  EXPECT_OK(ledger.Check(1, 8, 8));
+  for (const int64_t total : {int64_t{9}, int64_t{1000000}, INT64_MAX}) {
+    EXPECT_THAT(ledger.Check(1, total, 0),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("can have completed 0 to 8 steps")));
+    EXPECT_THAT(ledger.Check(1, 0, total),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+    ledger.Report(1, total);
+    EXPECT_EQ(ledger.global_step(), 8) << "a report that was not checked";
+  }
+  EXPECT_THAT(ledger.Check(1, -1, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(StepLedger, AWorkerThatComesBackIsGrantedNothingUntilItHasToldItsSteps) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(1);
+  wire::ClaimStepsResponse first;
+  ledger.Answer(claim, /*want=*/4, /*workers=*/2, first);
+  ASSERT_EQ(first.granted_steps(), 4);
+  claim.set_assignment_version(first.assignment_version());
+  claim.set_started_steps(2);
+  ledger.Release(1);
+  ledger.Enter(1, 0);
+  wire::ClaimStepsResponse second;
+  ledger.Answer(claim, 4, 2, second);
+  EXPECT_NE(second.assignment_version(), first.assignment_version());
+  EXPECT_EQ(second.granted_steps(), 0);
+  EXPECT_EQ(second.batch_size(), 0);
+  claim.set_assignment_version(second.assignment_version());
+  claim.set_started_steps(3);
+  wire::ClaimStepsResponse third;
+  ledger.Answer(claim, 1, 2, third);
+  EXPECT_EQ(third.granted_steps(), 4) << "three in flight, and one";
+  EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  ledger.Report(1, 3);
+  EXPECT_EQ(ledger.global_step(), 3);
+}
+
+TEST(StepLedger, ALateClaimOfAnOldGrantIsGrantedNothing) {
+  StepLedger ledger = LedgerTo(100);
+  ledger.Enter(1, 0);
+  wire::ClaimStepsRequest late;
+  late.mutable_task()->set_incarnation(1);
+  ASSERT_EQ(Claim(ledger, 1, 4, 2), 4);
+  ledger.Release(1);
+  ledger.Enter(1, 0);
+  wire::ClaimStepsResponse answer;
+  ledger.Answer(late, /*want=*/4, /*workers=*/2, answer);
+  EXPECT_EQ(answer.granted_steps(), 0);
+}
+
+TEST(StepLedger, WhoHoldsTheLastStepsIsNamed) {
+  StepLedger ledger = LedgerTo(2);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  Claim(ledger, 1, 1, 2);
+  EXPECT_THAT(ledger.Awaited(), IsEmpty()) << "a step is left for others";
+  Claim(ledger, 2, 1, 2);
+  ledger.Report(2, 1);
+  EXPECT_THAT(ledger.Awaited(), ElementsAre(1));
+}
+
+TEST(StepLedger, NewsComesWithAStepThatIsFreeAgain) {
+  StepLedger ledger = LedgerTo(2);
+  ledger.Enter(1, 0);
+  ledger.Enter(2, 0);
+  Claim(ledger, 1, 1, 2);
+  Claim(ledger, 2, 1, 2);
+  const int64_t before = ledger.news();
+  ledger.Report(2, 1);
+  EXPECT_EQ(ledger.news(), before);
+  ledger.Release(1);
+  EXPECT_NE(ledger.news(), before);
 }
 
 // Workers that do nothing but what they were granted, in any interleaving and
@@ -270,7 +316,7 @@ TEST(StepLedger, RandomInterleavingsEndExactlyAtTheEnd) {
       }
       for (int sends = 1 + upto(2); sends > 0; --sends) {
         ledger.Report(w, worker.completed);
-        worker.granted = ledger.Grant(w, upto(20), workers);
+        worker.granted = Claim(ledger, w, upto(20), workers);
       }
       int64_t granted = 0;
       for (const auto& [incarnation, t] : totals) granted += t.granted;
@@ -303,7 +349,7 @@ TEST(StepLedger, RandomLossesNeverStallOrOvershootWhatIsReported) {
         w = next++;
         ledger.Enter(w, 0);
       }
-      if (ledger.Grant(w, 1 + upto(10), 3) > completed[w]) {
+      if (Claim(ledger, w, 1 + upto(10), 3) > completed[w]) {
         EXPECT_TRUE(reported.insert(ledger.BatchesOf(w).front()).second);
         ++completed[w];
       }

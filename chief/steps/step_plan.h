@@ -1,10 +1,11 @@
-#ifndef PARASOL_CHIEF_STEP_PLAN_H_
-#define PARASOL_CHIEF_STEP_PLAN_H_
+#ifndef PARASOL_CHIEF_STEPS_STEP_PLAN_H_
+#define PARASOL_CHIEF_STEPS_STEP_PLAN_H_
 
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
 
@@ -28,6 +29,12 @@ class StepPlan {
   // Sets the shard whose batches a worker is granted first.
   virtual void SetShardOf(uint64_t worker, int shard) {}
 
+  // Returns InvalidArgument if a worker can't have completed, or started, this
+  // many steps. Totals are taken only if this returns OK.
+  virtual absl::Status Check(uint64_t worker, int64_t completed,
+                             int64_t started) const {
+    return absl::OkStatus();
+  }
   // Lets a worker take part (again); `completed` is as in ClaimStepsRequest.
   virtual void Enter(uint64_t worker, int64_t completed) = 0;
   // Takes a worker's total. A smaller total than before is a late message and
@@ -35,17 +42,29 @@ class StepPlan {
   virtual void Report(uint64_t worker, int64_t completed) = 0;
   // Removes a worker that is gone; other workers do its unfinished steps.
   virtual void Release(uint64_t worker) = 0;
+  // Notes that a worker that is gone will not come back: it has left, or
+  // another process has its place.
+  virtual void Retire(uint64_t worker) {}
 
-  // Fills in what the asking worker may do. It wants `want` further steps;
-  // `workers` workers are alive.
-  virtual void Answer(uint64_t worker, int64_t want, int workers,
-                      wire::ClaimStepsResponse& response) = 0;
+  // Fills in what the worker may do that makes the claim. It is granted up to
+  // `want` further steps; `workers` workers are alive.
+  virtual void Answer(const wire::ClaimStepsRequest& claim, int64_t want,
+                      int workers, wire::ClaimStepsResponse& response) = 0;
+  // Returns a number that changes whenever a claim whose answer said nothing
+  // new may be answered with something new.
+  virtual int64_t news() const = 0;
 
   virtual int64_t global_step() const = 0;
   bool IsComplete() const { return end_step() && global_step() >= *end_step(); }
   // Returns the progress entries of a checkpoint's manifest.
   virtual std::vector<durable::WorkerProgress> Progress() const = 0;
 
+  // Returns the batches that were begun upon and are not completed, for the
+  // manifest.
+  virtual std::vector<durable::BatchSpan> Unfinished() const { return {}; }
+
+  // Returns true if a live worker holds steps that it has not completed.
+  virtual bool HoldsSteps(uint64_t worker) const { return false; }
   // Returns the live workers for whose steps another one has to wait, in order.
   virtual std::vector<uint64_t> Awaited() const = 0;
 
@@ -60,4 +79,4 @@ class StepPlan {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_STEP_PLAN_H_
+#endif  // PARASOL_CHIEF_STEPS_STEP_PLAN_H_

@@ -1,0 +1,129 @@
+// The part of the coordinator that answers claims of steps.
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "chief/coordinator.h"
+#include "chief/task_message.h"
+
+namespace parasol {
+namespace {
+
+// Number of names in one answer.
+constexpr size_t kMaxNamed = 16;
+// Largest number of steps that a claim is granted.
+constexpr int64_t kMaxWant = 1024;
+// Time for which a live worker whose steps were taken back is granted none.
+constexpr absl::Duration kSetAside = absl::Seconds(1);
+
+}  // namespace
+
+absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
+    const wire::ClaimStepsRequest& request, absl::Time now) {
+  RETURN_IF_ERROR(CheckMessage(request));
+  RETURN_IF_ERROR(membership_.Renew(request.task(), now));
+  const bool was_counted = end_.has_examples();
+  RETURN_IF_ERROR(
+      end_.ObserveExamples(request.train_examples(), request.shard_examples()))
+      << TaskId::Of(request.task()).ToString();
+  if (!was_counted) {
+    plan_->SetShards(end_.ShardBatches());
+    if (end_.step()) plan_->SetEnd(*end_.step());
+  }
+  const uint64_t incarnation = request.task().incarnation();
+  RETURN_IF_ERROR(plan_->Check(incarnation, request.completed_steps(),
+                               request.started_steps()))
+      << TaskId::Of(request.task()).ToString();
+  plan_->Report(incarnation, request.completed_steps());
+  ResumeWorker(request, now);
+  Advance(now);
+  wire::ClaimStepsResponse response;
+  response.set_phase(phase_);
+  const int64_t want = std::clamp(request.want(), int64_t{0}, kMaxWant);
+  plan_->Answer(request, MayGrant() ? want : 0,
+                membership_.CountAlive("worker"), response);
+  response.set_global_step(plan_->global_step());
+  watch_.Report(incarnation, request.completed_steps(),
+                plan_->HoldsSteps(incarnation), now);
+  const bool is_idle = request.started_steps() <= request.completed_steps();
+  if (is_idle && !request.has_wait() && !IsNews(request, response)) {
+    NameAwaited(response);
+  }
+  return response;
+}
+
+void Coordinator::NameAwaited(wire::ClaimStepsResponse& response) const {
+  for (std::string& task : AwaitedTasks()) {
+    response.add_awaited_task(std::move(task));
+  }
+}
+
+void Coordinator::ResumeWorker(const wire::ClaimStepsRequest& request,
+                               absl::Time now) {
+  const auto it = set_aside_.find(request.task().incarnation());
+  if (it == set_aside_.end()) return;
+  const bool holds_none =
+      request.granted_steps() <= request.completed_steps() &&
+      request.started_steps() <= request.completed_steps();
+  // Others come first.
+  if (!holds_none || now - it->second < kSetAside) return;
+  set_aside_.erase(it);
+  plan_->Enter(request.task().incarnation(), request.completed_steps());
+}
+
+void Coordinator::CheckProgress(absl::Time now) {
+  if (phase_ != wire::TRAINING || !board_.AllReady()) watch_.StartOver(now);
+  for (const uint64_t worker : watch_.Still(options_.worker_timeout, now)) {
+    plan_->Release(worker);
+    watch_.Forget(worker);
+    set_aside_[worker] = now;
+  }
+}
+
+bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
+                         const wire::ClaimStepsResponse& response) {
+  return response.phase() >= wire::FINISHING ||
+         response.granted_steps() > request.granted_steps() ||
+         response.assignment_version() != request.assignment_version();
+}
+
+bool Coordinator::MayGrant() const {
+  return phase_ == wire::TRAINING && !stop_requested_ && !AwaitsReturns();
+}
+
+// A chief that has restarted knows how far a worker is when that has registered
+// again, and bounded staleness goes by the slowest one. Whoever is not back
+// within a lease would have lost it.
+bool Coordinator::AwaitsReturns() const {
+  return phase_ == wire::TRAINING && options_.resumed &&
+         options_.job.parameter_server().has_bounded_staleness() &&
+         last_tick_ - start_ < options_.lease &&
+         membership_.CountAlive("worker") < worker_places_;
+}
+
+std::vector<std::string> Coordinator::AwaitedTasks() const {
+  std::vector<std::string> names;
+  if (HasEnded()) return names;
+  if (AwaitsReturns()) {
+    for (const TaskId& id : membership_.Absent("worker")) {
+      names.push_back(id.ToString());
+    }
+    return names;
+  }
+  std::vector<uint64_t> awaited = plan_->Awaited();
+  const std::vector<uint64_t> still = watch_.Still(kStillNamed, last_tick_);
+  awaited.insert(awaited.end(), still.begin(), still.end());
+  for (const auto& [worker, since] : set_aside_) awaited.push_back(worker);
+  std::sort(awaited.begin(), awaited.end());
+  for (const auto& [id, member] : membership_.members()) {
+    if (names.size() == kMaxNamed) break;
+    if (id.role == "worker" &&
+        std::binary_search(awaited.begin(), awaited.end(),
+                           member.incarnation)) {
+      names.push_back(id.ToString());
+    }
+  }
+  return names;
+}
+
+}  // namespace parasol

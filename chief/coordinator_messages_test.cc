@@ -1,0 +1,239 @@
+// Random messages, valid in form, at the real coordinator: in every phase and
+// mode the job stays right, whatever a task says.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "chief/coordinator.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+constexpr int kSchedules = 340;
+constexpr int kMessages = 300;
+constexpr int64_t kEnd = 50;
+
+enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous };
+
+class Attack {
+ public:
+  Attack(Mode mode, bool is_resumed, uint32_t seed)
+      : mode_(mode),
+        is_resumed_(is_resumed),
+        random_(seed),
+        chief_(OptionsOf(), now_) {}
+
+  void Run() {
+    for (int message = 0; message < kMessages; ++message) {
+      now_ += absl::Milliseconds(UpTo(1000));
+      Send();
+      Check();
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+
+ private:
+  int UpTo(int n) { return static_cast<int>(random_() % n); }
+  template <typename T>
+  T OneOf(std::vector<T> values) {
+    return values[UpTo(static_cast<int>(values.size()))];
+  }
+  // Returns a total that may be right, late, absurd, or anything.
+  int64_t Total() {
+    return OneOf<int64_t>({0, 1, 2, UpTo(5), UpTo(60), kEnd, kEnd + 1, 1000000,
+                           -1, INT64_MAX, INT64_MIN, int64_t{1} << 40});
+  }
+
+  Coordinator::Options OptionsOf() {
+    Coordinator::Options options;
+    job::Job& job = options.job;
+    if (UpTo(2) == 0) {
+      job.mutable_end()->set_steps(kEnd);
+    } else {
+      job.mutable_end()->set_epochs(1);
+      job.mutable_train()->set_batch_size(1);
+    }
+    job.mutable_checkpoint()->set_every_steps(10);
+    job::ParameterServerStrategy& strategy = *job.mutable_parameter_server();
+    if (mode_ == Mode::kBoundedStaleness) {
+      strategy.mutable_bounded_staleness()->set_bound(UpTo(3));
+    }
+    if (mode_ == Mode::kSynchronous) {
+      strategy.mutable_synchronous()->set_total_replicas(2);
+      strategy.mutable_synchronous()->set_replicas_to_aggregate(2);
+    }
+    options.run_id = "run-a";
+    options.shards = {{0, "p0:1", {}}};
+    options.tasks = {{{"ps", 0}, "p0:1"},
+                     {{"worker", 0}, "w0:1"},
+                     {{"worker", 1}, "w1:1"},
+                     {{"evaluator", 0}, ""}};
+    if (is_resumed_) {
+      options.resumed.emplace();
+      options.resumed->set_global_step(20);
+      options.resumed->set_run_id("run-a");
+      durable::WorkerProgress* progress =
+          options.resumed->add_worker_progress();
+      progress->set_incarnation(3);
+      progress->set_completed_steps(10);
+    }
+    return options;
+  }
+
+  wire::Task Task() {
+    wire::Task task;
+    task.set_role(OneOf<std::string>(
+        {"worker", "worker", "worker", "ps", "evaluator", "", "chief"}));
+    task.set_index(UpTo(20) == 0 ? OneOf<int>({-1, 7, INT32_MAX}) : UpTo(2));
+    // An incarnation belongs to one place, most of the time.
+    task.set_incarnation(UpTo(30) == 0 ? UpTo(9)
+                                       : 10 * task.index() + UpTo(4) +
+                                             (task.role() == "ps" ? 100 : 0));
+    return task;
+  }
+
+  void Send() {
+    switch (UpTo(10)) {
+      case 0:
+      case 1:
+        return Register();
+      case 2:
+        return Heartbeat();
+      case 3:
+        return CarryOut();
+      case 4:
+        chief_.Tick(now_);
+        return;
+      case 5:
+        if (UpTo(20) == 0) chief_.RequestStop(now_);
+        return LeaveOrFail();
+      default:
+        return Claim();
+    }
+  }
+  void Register() {
+    wire::RegisterRequest request;
+    *request.mutable_task() = Task();
+    request.set_run_id(
+        OneOf<std::string>({"", "run-a", "run-b", std::string(5000, 'r')}));
+    request.set_completed_steps(UpTo(2) == 0 ? 0 : Total());
+    request.set_metrics_address(
+        OneOf<std::string>({"", "a:1", std::string(5000, 'm')}));
+    chief_.Register(request, now_).IgnoreError();
+  }
+  void Heartbeat() {
+    wire::HeartbeatRequest request;
+    *request.mutable_task() = Task();
+    request.set_loss(OneOf<double>({1, -1, NAN, INFINITY}));
+    request.set_examples_per_second(OneOf<double>({1, -1, NAN, INFINITY}));
+    chief_.Heartbeat(request, now_).IgnoreError();
+  }
+  void LeaveOrFail() {
+    if (UpTo(40) == 0) {
+      wire::ReportFailureRequest request;
+      *request.mutable_task() = Task();
+      request.set_message(std::string(UpTo(5000), '\n'));
+      chief_.ReportFailure(request, now_).IgnoreError();
+      return;
+    }
+    wire::LeaveRequest request;
+    *request.mutable_task() = Task();
+    request.set_completed_steps(Total());
+    if (UpTo(4) == 0) chief_.Leave(request, now_).IgnoreError();
+  }
+  void Claim() {
+    wire::ClaimStepsRequest request;
+    *request.mutable_task() = Task();
+    const uint64_t id = request.task().incarnation();
+    request.set_completed_steps(UpTo(2) == 0 ? granted_[id] : Total());
+    request.set_started_steps(UpTo(2) == 0 ? request.completed_steps()
+                                           : Total());
+    request.set_granted_steps(Total());
+    request.set_want(Total());
+    request.set_assignment_version(UpTo(4) == 0 ? Total() : versions_[id]);
+    request.set_train_examples(UpTo(20) == 0 ? Total() : kEnd);
+    request.add_shard_examples(UpTo(20) == 0 ? Total() : kEnd);
+    const auto response = chief_.ClaimSteps(request, now_);
+    if (!response.ok()) return;
+    versions_[id] = response->assignment_version();
+    granted_[id] = response->granted_steps();
+    most_granted_[id] = std::max(most_granted_[id], response->granted_steps());
+  }
+  void CarryOut() {
+    const auto order = chief_.NextOrder(now_);
+    if (!order) return;
+    const absl::Status result =
+        UpTo(4) == 0 ? absl::UnavailableError("gone") : absl::OkStatus();
+    if (const auto* load = std::get_if<Coordinator::LoadOrder>(&*order)) {
+      for (const auto& target : load->targets) {
+        chief_.LoadDone(target, result, now_);
+      }
+      return;
+    }
+    const auto& checkpoint = std::get<Coordinator::CheckpointOrder>(*order);
+    EXPECT_GE(checkpoint.manifest.global_step(), 0);
+    chief_.CheckpointDone(checkpoint, result, now_);
+  }
+
+  void Check() {
+    const wire::JobStatus status = chief_.Status();
+    const int64_t first = is_resumed_ ? 20 : 0;
+    EXPECT_GE(status.global_step(), first);
+    // Without an end nothing counts that this chief has not granted.
+    EXPECT_LE(status.global_step(), std::max(first, status.end_step()));
+    if (phase_ >= wire::COMPLETE) {
+      EXPECT_EQ(status.phase(), phase_);
+    }
+    phase_ = status.phase();
+    if (phase_ == wire::COMPLETE) {
+      EXPECT_GE(status.global_step(), status.end_step());
+    }
+    EXPECT_LE(status.ByteSizeLong(), size_t{1} << 14);
+    for (const wire::TaskStatus& task : status.task()) {
+      EXPECT_EQ(task.task().incarnation(), 0u) << "is the process's secret";
+    }
+    EXPECT_TRUE(status.examples_per_second() >= 0);
+    if (mode_ == Mode::kSynchronous || is_resumed_) return;
+    int64_t granted = 0;
+    for (const auto& [id, steps] : most_granted_) granted += steps;
+    EXPECT_LE(status.global_step(), granted) << "more than was granted";
+  }
+
+  const Mode mode_;
+  const bool is_resumed_;
+  std::mt19937 random_;
+  absl::Time now_ = absl::FromUnixSeconds(1000000);
+  Coordinator chief_;
+  wire::JobPhase phase_ = wire::WAITING_FOR_PS;
+  std::map<uint64_t, int64_t> versions_;
+  std::map<uint64_t, int64_t> granted_;
+  std::map<uint64_t, int64_t> most_granted_;
+};
+
+class CoordinatorMessagesTest : public testing::TestWithParam<Mode> {};
+
+TEST_P(CoordinatorMessagesTest, LeaveTheJobRight) {
+  for (const bool is_resumed : {false, true}) {
+    for (uint32_t seed = 0; seed < kSchedules / 2; ++seed) {
+      SCOPED_TRACE(testing::Message()
+                   << "resumed " << is_resumed << ", seed " << seed);
+      Attack(GetParam(), is_resumed, seed).Run();
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, CoordinatorMessagesTest,
+                         testing::Values(Mode::kAsynchronous,
+                                         Mode::kBoundedStaleness));
+
+}  // namespace
+}  // namespace parasol

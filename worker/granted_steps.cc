@@ -1,0 +1,54 @@
+#include "worker/granted_steps.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace parasol {
+namespace {
+
+// Largest number of batches that are taken from one answer.
+constexpr size_t kMaxListed = 1 << 16;
+
+}  // namespace
+
+std::optional<int64_t> GrantedSteps::TryStart() {
+  if (!steps_.TryStart()) return std::nullopt;
+  const int64_t batch = batches_.front();
+  batches_.pop_front();
+  return batch;
+}
+
+void GrantedSteps::Tell(wire::ClaimStepsRequest& request) const {
+  request.set_completed_steps(steps_.completed());
+  request.set_started_steps(steps_.started());
+  request.set_granted_steps(steps_.granted());
+  request.set_assignment_version(version_);
+}
+
+// The chief names the batches of all steps that it does not know to be
+// completed; the first of them may have been started here.
+bool GrantedSteps::Take(const wire::ClaimStepsResponse& response) {
+  const bool is_new =
+      std::exchange(version_, response.assignment_version()) != version_;
+  int64_t started = steps_.started() - response.steps_before_batches();
+  batches_.clear();
+  for (const wire::BatchRange& range : response.batch()) {
+    const int64_t skipped = std::clamp<int64_t>(started, 0, range.count());
+    started -= skipped;
+    for (int64_t i = skipped; i < range.count() && batches_.size() < kMaxListed;
+         ++i) {
+      batches_.push_back(range.first() + i);
+    }
+  }
+  // A step without a batch is none.
+  const auto listed = static_cast<int64_t>(batches_.size());
+  steps_.Grant(std::min(response.granted_steps(), steps_.started() + listed));
+  return is_new && steps_.held() == 0;
+}
+
+std::vector<int64_t> GrantedSteps::Upcoming(size_t limit) const {
+  const size_t upcoming = std::min(batches_.size(), limit);
+  return {batches_.begin(), batches_.begin() + upcoming};
+}
+
+}  // namespace parasol

@@ -1,0 +1,56 @@
+#ifndef PARASOL_WORKER_GRANTED_STEPS_H_
+#define PARASOL_WORKER_GRANTED_STEPS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "proto/chief.pb.h"
+#include "worker/step_grant.h"
+
+namespace parasol {
+
+// The steps that the chief has granted to this worker, each with its batch:
+// what a claim tells the chief, and what the answer changes. Pure; not
+// thread-safe.
+//
+// A chief numbers its grants to a worker with a version, and begins a new one
+// when it took the worker's unfinished steps back: its lease had run out, or
+// the chief is another one. The first answer of a version grants nothing, so
+// the worker starts no more of the old steps; its next claim has the new
+// version, and says how many of them it has started for good.
+class GrantedSteps {
+ public:
+  // Takes the next step and returns its batch; nullopt if the grant is used up.
+  std::optional<int64_t> TryStart();
+  // Counts one started step as completed: every shard has acknowledged its
+  // gradients.
+  void Complete() { steps_.Complete(); }
+
+  // Writes the totals into a claim.
+  void Tell(wire::ClaimStepsRequest& request) const;
+  // Takes the answer to the newest claim. Returns true if the chief waits for
+  // a claim of the answer's version before it grants anything.
+  bool Take(const wire::ClaimStepsResponse& response);
+
+  // Returns the batches that TryStart() will probably return next, in order;
+  // `limit` of them at most.
+  std::vector<int64_t> Upcoming(size_t limit) const;
+
+  int64_t started() const { return steps_.started(); }
+  int64_t completed() const { return steps_.completed(); }
+  // Returns the number of steps that can be started now.
+  int64_t held() const { return steps_.held(); }
+
+ private:
+  StepGrant steps_;
+  int64_t version_ = 0;
+  // Batches of the next steps, granted ones first.
+  std::deque<int64_t> batches_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_GRANTED_STEPS_H_
