@@ -233,7 +233,8 @@ TEST_P(CoordinatorMessagesTest, LeaveTheJobRight) {
 
 INSTANTIATE_TEST_SUITE_P(Modes, CoordinatorMessagesTest,
                          testing::Values(Mode::kAsynchronous,
-                                         Mode::kBoundedStaleness));
+                                         Mode::kBoundedStaleness,
+                                         Mode::kSynchronous));
 
 }  // namespace
 }  // namespace parasol

@@ -24,12 +24,13 @@ void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
   if (is_new_run_ && is_first && completed > 0) strangers_.insert(worker);
   if (strangers_.contains(worker)) return;
   assignment_.Join(worker);
-  // Without the end it can't be checked; the next claim tells it again.
-  if (end_step_) Report(worker, completed);
+  Report(worker, completed);
 }
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
   if (strangers_.contains(worker) || completed <= global_step_) return;
+  // Without the end it can't be checked; the next claim tells it again.
+  if (!end_step_) return;
   last_advance_ = completed - global_step_;
   global_step_ = completed;
   unheard_ = 0;

@@ -92,6 +92,7 @@ TEST(ReplicaPlan, AMissedSnapshotIsTriedFurtherAheadButNotBehindTheEnd) {
 
 TEST(ReplicaPlan, TheFasterTheReportsAdvanceTheFurtherAheadIsTheSnapshot) {
   ReplicaPlan plan(1, 1, std::nullopt);
+  plan.SetEnd(1000);
   plan.Enter(7, 0);
   plan.Report(7, 100);
   EXPECT_GE(*plan.SnapshotStep(1), 200);
