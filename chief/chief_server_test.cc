@@ -280,7 +280,9 @@ class ClaimWaitTest : public ChiefServerTest {
     wire::ClaimStepsRequest request;
     *request.mutable_task() = worker;
     request.set_completed_steps(completed);
+    request.set_started_steps(completed);
     request.set_granted_steps(completed);
+    request.set_assignment_version(versions_[worker.index()]);
     request.set_want(1);
     request.mutable_wait()->set_seconds(60);
     return request;
@@ -292,8 +294,10 @@ class ClaimWaitTest : public ChiefServerTest {
     ASSERT_OK_AND_ASSIGN(auto first,
                          server_->ClaimSteps(WaitingClaim(worker_, 0)));
     ASSERT_EQ(first.granted_steps(), 1);
+    versions_[0] = first.assignment_version();
   }
 
+  int64_t versions_[2] = {};
   const wire::Task other_ = Task("worker", 21, 1);
 };
 

@@ -81,7 +81,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
   response.set_place_epoch(registration.epoch);
   if (registration.replaced) {
     Depart(TaskId::Of(task), *registration.replaced, now);
-    plan_->Retire(*registration.replaced);
+    if (task.role() == "worker") plan_->Retire(*registration.replaced);
   }
   if (task.role() == "ps") {
     // Nothing is loaded to a process that may be dead already.
@@ -171,7 +171,7 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
   RETURN_IF_ERROR(membership_.Leave(request.task(), now));
   if (is_worker) plan_->Report(incarnation, request.completed_steps());
   Depart(TaskId::Of(request.task()), incarnation, now);
-  plan_->Retire(incarnation);
+  if (is_worker) plan_->Retire(incarnation);
   Advance(now);
   return absl::OkStatus();
 }

@@ -22,10 +22,11 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     const wire::ClaimStepsRequest& request, absl::Time now) {
   RETURN_IF_ERROR(CheckMessage(request));
   RETURN_IF_ERROR(membership_.Renew(request.task(), now));
+  const bool was_counted = end_.has_examples();
   RETURN_IF_ERROR(
       end_.ObserveExamples(request.train_examples(), request.shard_examples()))
       << TaskId::Of(request.task()).ToString();
-  if (!plan_->end_step()) {
+  if (!was_counted) {
     plan_->SetShards(end_.ShardBatches());
     if (end_.step()) plan_->SetEnd(*end_.step());
   }

@@ -30,6 +30,8 @@ void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
   if (strangers_.contains(worker) || completed <= global_step_) return;
+  // Without the end it can't be checked; the next claim tells it again.
+  if (!end_step_) return;
   global_step_ = completed;
 }
 

@@ -1,5 +1,6 @@
 #include "chief/replica_plan.h"
 
+#include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -46,13 +47,27 @@ TEST(ReplicaPlan, AnAnswerTellsReplicasTheirVersionAndTheEnd) {
 
 TEST(ReplicaPlan, AResumedRunStartsAtItsCheckpointAndHearsWhatWasDoneSince) {
   ReplicaPlan plan(2, 1, 50);
-  EXPECT_EQ(plan.global_step(), 50);
+  plan.Enter(7, 1000000);
+  EXPECT_EQ(plan.global_step(), 50) << "the end is not known";
+  plan.SetEnd(100);
   plan.Enter(7, 57);
   EXPECT_EQ(plan.global_step(), 57);
 }
 
+TEST(ReplicaPlan, AReportBeyondTheEndIsRefused) {
+  ReplicaPlan plan(2, 1, 50);
+  plan.SetEnd(100);
+  plan.Enter(7, 57);
+  EXPECT_OK(plan.Check(7, 100, 0));
+  EXPECT_THAT(plan.Check(7, 101, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(plan.Check(7, -1, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
 TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(1000);
   plan.Enter(7, 500);
   plan.Report(7, 501);
   EXPECT_EQ(plan.global_step(), 0);
@@ -83,6 +98,7 @@ TEST(ReplicaPlan, AWorkerThatIsBehindIsNamedOnceAnotherOneHasWaited) {
 
 TEST(ReplicaPlan, OneThatIsGoneIsNotAwaited) {
   ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(1000);
   plan.Enter(7, 0);
   plan.Enter(8, 0);
   for (int i = 0; i < 20; ++i) plan.ReportPushed(7, 1);

@@ -24,7 +24,7 @@ class DepartedWorkers {
     // Largest number of steps that it can have started; nullopt if it may have
     // been granted steps since the checkpoint.
     std::optional<int64_t> limit = std::nullopt;
-    // Its clock at the checkpoint, if it was alive then.
+    // The clock at the checkpoint, if the worker was alive then.
     std::optional<int64_t> clock = std::nullopt;
   };
 

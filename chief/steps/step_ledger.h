@@ -220,7 +220,8 @@ class StepLedger : public StepPlan {
   BatchPool pool_;
   // Workers that are live, or gone and may come back.
   std::map<uint64_t, Account> accounts_;
-  std::multiset<int64_t> clocks_;  // of live workers, in bounded staleness
+  // Clocks of live workers, in bounded staleness.
+  std::multiset<int64_t> clocks_;
   DepartedWorkers departed_;
 };
 
