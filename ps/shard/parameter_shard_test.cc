@@ -14,8 +14,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/protocol_limits.h"
@@ -68,7 +66,7 @@ absl::StatusOr<Claim> Push(ParameterShard& table, uint64_t worker,
 absl::StatusOr<std::vector<PayloadRef>> Pull(ParameterShard& table,
                                              const wire::Pull& pull) {
   PendingResult pending;
-  table.Pull(kWorker, pull, pending.Done());
+  table.Pull(pull, pending.Done());
   RETURN_IF_ERROR(pending.Get().status());
   return pending.Get()->payloads;
 }
@@ -241,7 +239,7 @@ TEST(ParameterShardTest, AResultTellsHowManyUpdatesThereHaveBeen) {
               {{ViewOf(small), ViewOf(big)}}, push.Done());
   EXPECT_EQ(push.Get()->min_updates, 1);
   EXPECT_EQ(push.Get()->max_updates, 2);
-  table->Pull(kWorker, MakePull({kSmall, kBig}), pull.Done());
+  table->Pull(MakePull({kSmall, kBig}), pull.Done());
   EXPECT_EQ(pull.Get()->min_updates, 1);
   EXPECT_EQ(pull.Get()->max_updates, 2);
 }
@@ -256,9 +254,8 @@ TEST(ParameterShardTest, NothingSynchronousIsTakenByAnAsynchronousTable) {
   wire::Pull pull = MakePull({kSmall});
   pull.set_min_updates(1);
   EXPECT_THAT(Pull(*table, pull), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(
-      table->TakeSnapshotAt(1, Clock::Real(), absl::ZeroDuration()).status(),
-      StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(table->BeginSnapshotAt(1).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(ParameterShardTest, WhatWasPulledStaysWhatItWas) {
