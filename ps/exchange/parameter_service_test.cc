@@ -175,6 +175,7 @@ class SynchronousServiceTest : public ParameterServiceTest {
     wire::TableSpec& table = *order.add_table();
     table.set_name("t");
     table.set_width(1);
+    table.mutable_initializer()->mutable_zeros();
     Load(order);
   }
 

@@ -14,8 +14,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
-#include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/protocol_limits.h"
