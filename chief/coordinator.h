@@ -210,7 +210,7 @@ class Coordinator {
   absl::Time phase_since_;
   std::string failure_;
   absl::StatusCode failure_code_ = absl::StatusCode::kOk;
-  // As in JobStatus.
+  // JobStatus's.
   std::string trouble_;
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;

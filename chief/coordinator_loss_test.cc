@@ -179,6 +179,9 @@ TEST_F(EndTest, AChiefLostAtTheEndOfEpochsLearnsTheEndFromTheNextClaim) {
   options_.job.mutable_end()->set_epochs(2);
   options_.job.mutable_train()->set_batch_size(10);
   Resume(12);
+  durable::WorkerProgress& progress = *options_.resumed->add_worker_progress();
+  progress.set_incarnation(worker0_.incarnation());
+  progress.set_completed_steps(12);
   RegisterPs(kRun);
   ASSERT_OK(Register(worker0_, "", 20));
   ASSERT_OK(Register(worker1_));

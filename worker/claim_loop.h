@@ -18,8 +18,9 @@ namespace parasol {
 
 // Makes one ClaimSteps call after the other, on a thread of its own, until the
 // job is complete, the job has failed, or Stop() is called. A call that fails
-// is repeated as long as a repetition can succeed. The derived class writes each
-// request and uses each answer; its functions are called while `mu_` is held.
+// is repeated as long as a repetition can succeed. The derived class writes
+// each request and uses each answer; its functions are called while `mu_` is
+// held.
 //
 // Calls go on while the chief writes the last checkpoint: from them a chief
 // that has restarted learns how far the job is. It may grant steps again that

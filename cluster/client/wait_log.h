@@ -23,7 +23,7 @@ class WaitLog {
                                   absl::Time now);
 
  private:
-  // What is waited for; empty: nothing.
+  // The tasks or the work that the job waits for; empty: nothing.
   std::string what_;
   absl::Time since_;
   absl::Time next_;

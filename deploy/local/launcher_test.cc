@@ -165,7 +165,7 @@ TEST_F(LauncherTest, TheCodeOfTheTaskThatKnowsTheReasonIsTheResult) {
                        RunSubprocess(Launch(), kLimit));
   EXPECT_EQ(launcher.end.code(), 2);
   EXPECT_THAT(std::string(Result(launcher)["error"]),
-              HasSubstr("chief: no checkpoint: disk full"));
+              HasSubstr("exit code 2: no checkpoint: disk full"));
 }
 
 TEST_F(LauncherTest, SignalDrainsAllTasksAndLeavesNoneBehind) {

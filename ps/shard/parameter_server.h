@@ -99,11 +99,11 @@ class ParameterServer {
   // gradients, now and later, with Unavailable. A ps that leaves calls it.
   void EndWaits() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  // What becomes of the pushes that a ps has taken if it ends.
+  // The safety of the pushes that a ps has taken.
   enum class Pushes {
-    kNone,     // it has taken none
+    kNone,     // there are none
     kSaved,    // all are in a snapshot that was written
-    kUnsaved,  // some would be lost
+    kUnsaved,  // some would be lost if it ended
   };
   // Applies no more pushes of asynchronous training, so that a snapshot that
   // follows has all that were acknowledged, and answers them with Unavailable:

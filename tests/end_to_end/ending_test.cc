@@ -27,7 +27,7 @@ constexpr char kSynchronous[] =
 
 LaunchedCluster::Options ShortJob() {
   LaunchedCluster::Options options;
-  options.overrides = {"end.steps=1000", "checkpoint.every_steps=100"};
+  options.overrides = {"end.steps=4000", "checkpoint.every_steps=500"};
   // It would not bear a file in the place of the checkpoints.
   options.flags = {"--evaluator=false"};
   return options;
@@ -77,7 +77,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Loss{"chief", "chief/0", "seed=7"},
                     Loss{"synchronous_ps", "ps/1", kSynchronous},
                     Loss{"synchronous_chief", "chief/0", kSynchronous},
-                    Loss{"chief_of_epochs", "chief/0", "end.epochs=8"}),
+                    Loss{"chief_of_epochs", "chief/0", "end.epochs=32"}),
     [](const auto& info) { return info.param.name; });
 
 // The last checkpoint is held up; the task is killed in the moment in which it
@@ -86,7 +86,7 @@ TEST_P(LossAtTheEndTest, TheJobIsCompleteAllTheSame) {
   LaunchedCluster::Options options = ShortJob();
   options.overrides.push_back(GetParam().override);
   ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
-  ASSERT_OK(cluster->AwaitStep(150));
+  ASSERT_OK(cluster->AwaitStep(300));
   ClosedDirectory closed(cluster->checkpoint_dir());
   ASSERT_OK(AwaitTrouble(*cluster));
   closed.Open();
@@ -96,20 +96,20 @@ TEST_P(LossAtTheEndTest, TheJobIsCompleteAllTheSame) {
   ASSERT_EQ(result.exit_code, 0) << result.progress;
   const auto json = nlohmann::json::parse(result.json);
   EXPECT_EQ(json["status"], "succeeded");
-  EXPECT_GE(json["global_step"].get<int64_t>(), 1000);
+  EXPECT_GE(json["global_step"].get<int64_t>(), 4000);
 }
 
 TEST(LastCheckpointTest, OneThatCantBeWrittenIsNamedAndEndsTheJob) {
   LaunchedCluster::Options options = ShortJob();
   options.flags.push_back("--checkpoint_timeout=8s");
   ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
-  ASSERT_OK(cluster->AwaitStep(150));
+  ASSERT_OK(cluster->AwaitStep(300));
   const ClosedDirectory closed(cluster->checkpoint_dir());
   ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
   EXPECT_EQ(result.exit_code, 2) << result.progress;
   EXPECT_THAT(result.progress,
-              HasSubstr("finishing: no checkpoint of step 1000 in "));
-  EXPECT_THAT(result.json, AllOf(HasSubstr("no checkpoint of step 1000 could"),
+              HasSubstr("finishing: no checkpoint of step 4000 in "));
+  EXPECT_THAT(result.json, AllOf(HasSubstr("no checkpoint of step 4000 could"),
                                  HasSubstr(cluster->checkpoint_dir())));
 }
 
