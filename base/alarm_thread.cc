@@ -8,12 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
-#include <vector>
 
 namespace parasol {
 namespace {
 
 constexpr int64_t kNanosPerSecond = 1'000'000'000;
+// Time after which an alarm rings that found its mutex taken.
+constexpr int64_t kRetryNanos = 500'000;
 
 int OpenTimer() {
   const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -49,8 +50,7 @@ bool AlarmThread::AwaitUntil(absl::Mutex& mu, const absl::Condition& condition,
     return alarm.rung || condition.Eval();
   };
   mu.Await(absl::Condition(&is_over));
-  // The thread still uses an alarm that it is about to ring.
-  if (!Cancel(alarm)) mu.Await(absl::Condition(&alarm.rung));
+  Cancel(alarm);
   return condition.Eval();
 }
 
@@ -64,22 +64,22 @@ void AlarmThread::Run() {
 }
 
 void AlarmThread::Ring() {
-  std::vector<Alarm*> due;
-  {
-    absl::MutexLock lock(&mu_);
-    const auto end = alarms_.upper_bound(MonotonicNanos());
-    for (auto it = alarms_.begin(); it != end; ++it) {
-      it->second->is_set = false;
-      due.push_back(it->second);
+  absl::MutexLock lock(&mu_);
+  const int64_t now = MonotonicNanos();
+  while (!alarms_.empty() && alarms_.begin()->first <= now) {
+    Alarm& alarm = *alarms_.begin()->second;
+    alarms_.erase(alarms_.begin());
+    // The mutex's holder may itself wait for an alarm: this thread never waits
+    // for a mutex of a wait.
+    if (alarm.mu.TryLock()) {
+      alarm.is_set = false;
+      alarm.rung = true;
+      alarm.mu.Unlock();
+    } else {
+      alarm.place = alarms_.emplace(now + kRetryNanos, &alarm);
     }
-    alarms_.erase(alarms_.begin(), end);
-    Arm();
   }
-  for (Alarm* const alarm : due) {
-    // The alarm is gone once its mutex is free.
-    absl::MutexLock lock(&alarm->mu);
-    alarm->rung = true;
-  }
+  Arm();
 }
 
 void AlarmThread::Set(int64_t deadline_nanos, Alarm& alarm) {
@@ -89,12 +89,10 @@ void AlarmThread::Set(int64_t deadline_nanos, Alarm& alarm) {
   if (alarm.place == alarms_.begin()) Arm();
 }
 
-bool AlarmThread::Cancel(Alarm& alarm) {
+void AlarmThread::Cancel(Alarm& alarm) {
   absl::MutexLock lock(&mu_);
-  if (!alarm.is_set) return false;
   // The thread may wake for it all the same, and finds nothing due.
-  alarms_.erase(alarm.place);
-  return true;
+  if (alarm.is_set) alarms_.erase(alarm.place);
 }
 
 void AlarmThread::Arm() {

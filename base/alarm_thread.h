@@ -45,13 +45,13 @@ class AlarmThread {
   // Rings the alarms whose deadlines have passed.
   void Ring();
   void Set(int64_t deadline_nanos, Alarm& alarm);
-  // Returns false if the alarm is about to ring or has rung.
-  bool Cancel(Alarm& alarm);
+  // Ends the thread's use of the alarm.
+  void Cancel(Alarm& alarm);
   // Lets the thread wake for the first alarm.
   void Arm() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const int timer_;  // a timerfd
-  // Taken with the mutex of a wait held; no mutex of a wait is taken under it.
+  // Taken with the mutex of a wait held; under it, such a mutex is only tried.
   absl::Mutex mu_;
   Alarms alarms_ ABSL_GUARDED_BY(mu_);
 };

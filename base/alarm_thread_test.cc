@@ -65,6 +65,23 @@ TEST_F(AlarmThreadTest, AnEarlierDeadlineIsNotHeldUpByALaterOne) {
   patient.join();
 }
 
+// The thread that holds the mutex of one wait waits for an alarm itself.
+TEST_F(AlarmThreadTest, AWaitWhoseMutexIsHeldForLongHoldsUpNoOther) {
+  const bool never = false;
+  absl::Mutex inner;
+  bool is_held = false;
+  std::thread waiter([&] { AwaitUntil(is_held, MonotonicNanos() + kMilli); });
+  {
+    absl::MutexLock lock(&mu_);
+    is_held = true;
+    absl::MutexLock inner_lock(&inner);
+    // The waiter's alarm comes meanwhile.
+    EXPECT_FALSE(AlarmThread::Get().AwaitUntil(inner, absl::Condition(&never),
+                                               MonotonicNanos() + 20 * kMilli));
+  }
+  waiter.join();
+}
+
 // Deadlines and conditions race with one another: each wait ends, and a mutex
 // that is destroyed after its wait is not used any more.
 TEST_F(AlarmThreadTest, ThousandsOfWaitsThatRaceWithTheirConditionsEnd) {

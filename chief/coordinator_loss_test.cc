@@ -104,6 +104,7 @@ TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
   }
   EXPECT_FALSE(HasOrder());
   ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
   const auto load = NextLoad();
   EXPECT_TRUE(load.from_checkpoint);
   FinishLoad(load);
@@ -123,10 +124,12 @@ TEST_F(EndTest, ASynchronousShardThatIsRestoredAtTheEndGoesIntoTheCheckpoint) {
   ASSERT_OK(Claim(worker1_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
   ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
   FinishLoad(NextLoad());
   const auto order = NextCheckpoint();
   EXPECT_EQ(order.manifest.global_step(), 100);
-  EXPECT_FALSE(order.at_global_step) << "no update brings it there";
+  EXPECT_TRUE(order.at_one_step);
+  EXPECT_TRUE(order.may_await) << "the restored shard hears of its step";
 }
 
 TEST_F(EndTest, TheLastGradientsOfASynchronousJobAreAwaited) {
@@ -179,9 +182,6 @@ TEST_F(EndTest, AChiefLostAtTheEndOfEpochsLearnsTheEndFromTheNextClaim) {
   options_.job.mutable_end()->set_epochs(2);
   options_.job.mutable_train()->set_batch_size(10);
   Resume(12);
-  durable::WorkerProgress& progress = *options_.resumed->add_worker_progress();
-  progress.set_incarnation(worker0_.incarnation());
-  progress.set_completed_steps(12);
   RegisterPs(kRun);
   ASSERT_OK(Register(worker0_, "", 20));
   ASSERT_OK(Register(worker1_));
@@ -232,6 +232,7 @@ TEST_F(EndTest, APsThatHasLeftIsNotWaitedForWithACheckpoint) {
   LeavingHeartbeat(ps1_);
   ASSERT_OK(Leave(ps1_));
   ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
   FinishLoad(NextLoad());
   EXPECT_FALSE(HasOrder());
 }
