@@ -93,6 +93,7 @@ TEST_F(ChiefTaskTest, AnswersItsTasksOverGrpc) {
   EXPECT_EQ(status.phase(), wire::WAITING_FOR_PS);
   EXPECT_EQ(status.missing_task(0), "ps/0");
   request.mutable_task()->set_index(5);
+  request.mutable_task()->set_incarnation(8);
   EXPECT_THAT(client->Register(request),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("chief at 127.0.0.1:"),

@@ -149,7 +149,10 @@ TEST_F(SynchronousTest, TheWorkerWhoseGradientsOthersAwaitIsNamed) {
   *claim.mutable_task() = worker0_;
   claim.set_completed_steps(10);
   claim.set_pushed_steps(11);
-  for (int i = 0; i < 20; ++i) ASSERT_OK(chief().ClaimSteps(claim, now_));
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK_AND_ASSIGN(const auto earlier, chief().ClaimSteps(claim, now_));
+    claim.set_assignment_version(earlier.assignment_version());
+  }
   ASSERT_OK_AND_ASSIGN(const auto answer, chief().ClaimSteps(claim, now_));
   EXPECT_THAT(answer.awaited_task(), ElementsAre("worker/1"));
   EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/1"));

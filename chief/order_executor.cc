@@ -209,7 +209,8 @@ absl::Status OrderExecutor::SnapshotShards(
   };
   const std::jthread log([&] {
     absl::MutexLock lock(&mu);
-    while (!Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished), kLogInterval)) {
+    while (!Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished),
+                                           kLogInterval)) {
       LOG(INFO) << "checkpoint: waiting for "
                 << NamesOf([&](size_t i) { return !finished[i]; });
     }
@@ -222,7 +223,8 @@ absl::Status OrderExecutor::SnapshotShards(
     // that is about to start is cancelled the next time.
     while (order.at_one_step && !results[i].ok() && !all_finished()) {
       CancelAllCalls();
-      Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished), kCancelInterval);
+      Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished),
+                                     kCancelInterval);
     }
   });
   // What the others were cancelled for comes first.

@@ -28,7 +28,7 @@ namespace parasol {
 // takes. One order at a time; CancelCalls() may be called from any thread.
 class OrderExecutor {
  public:
-  // What the executor asks the owner of the checkpoint directory.
+  // Calls of the executor to the owner of the checkpoint directory.
   struct Directory {
     // Checks that the chief still owns the store's directory.
     std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };

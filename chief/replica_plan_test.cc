@@ -80,6 +80,7 @@ TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
 
 TEST(ReplicaPlan, AWorkerThatIsBehindIsNamedOnceAnotherOneHasWaited) {
   ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(1000);
   for (const uint64_t worker : {7, 8, 9}) plan.Enter(worker, 0);
   plan.Report(7, 5);
   // 9 has no replica, and 8 is not behind but reported before 7 did.

@@ -86,7 +86,7 @@ ParameterServer::Pushes ParameterServer::Seal() const {
   const int64_t pushes = held->table->pushes();
   if (pushes == 0) return Pushes::kNone;
   return pushes == held->saved_pushes.load() ? Pushes::kSaved
-                                              : Pushes::kUnsaved;
+                                             : Pushes::kUnsaved;
 }
 
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
@@ -167,9 +167,8 @@ void ParameterServer::Hold(std::shared_ptr<Shard> shard) {
     absl::MutexLock lock(&mu_);
     replaced = std::exchange(shard_, shard);
     // Nothing waits for what has just been loaded.
-    const bool is_new =
-        shard != nullptr &&
-        (replaced == nullptr || replaced->table != shard->table);
+    const bool is_new = shard != nullptr && (replaced == nullptr ||
+                                             replaced->table != shard->table);
     if (is_new && shard->order.run_id() == told_run_) {
       shard->table->GoOnAt(told_steps_);
     }
@@ -198,8 +197,8 @@ absl::StatusOr<wire::PrepareSnapshotResponse> ParameterServer::PrepareSnapshot(
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
-  ASSIGN_OR_RETURN(const UpdateBounds updates,
-                   cut_hold_.Hold((*shard)->table), _ << options_.task);
+  ASSIGN_OR_RETURN(const UpdateBounds updates, cut_hold_.Hold((*shard)->table),
+                   _ << options_.task);
   wire::PrepareSnapshotResponse response;
   response.set_min_updates(updates.min);
   response.set_max_updates(updates.max);
