@@ -193,7 +193,8 @@ TEST_F(ClaimsTest, AddressesHaveALimitAndTheStatusHasNoIncarnations) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("metrics_address has 52428800 bytes")));
   RegisterWorkers();
-  for (const wire::TaskStatus& task : chief().Status().task()) {
+  const wire::JobStatus status = chief().Status();
+  for (const wire::TaskStatus& task : status.task()) {
     EXPECT_EQ(task.task().incarnation(), 0u);
   }
 }

@@ -37,6 +37,8 @@ class EndTest : public CoordinatorTest {
   wire::HeartbeatResponse LeavingHeartbeat(const wire::Task& ps) {
     wire::HeartbeatRequest request;
     *request.mutable_task() = ps;
+    request.set_run_id(kRun);
+    request.set_layout(kLayout);
     request.set_leaving(true);
     return chief().Heartbeat(request, now_).value();
   }
@@ -182,7 +184,7 @@ TEST_F(EndTest, AChiefLostAtTheEndOfEpochsLearnsTheEndFromTheNextClaim) {
   options_.job.mutable_end()->set_epochs(2);
   options_.job.mutable_train()->set_batch_size(10);
   Resume(12);
-  RegisterPs(kRun);
+  BringBackPs();
   ASSERT_OK(Register(worker0_, "", 20));
   ASSERT_OK(Register(worker1_));
   EXPECT_EQ(phase(), wire::TRAINING);

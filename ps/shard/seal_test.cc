@@ -29,7 +29,10 @@ constexpr int64_t kElements = 5;
 
 class SealTest : public testing::Test {
  protected:
-  SealTest() { std::filesystem::remove_all(directory_); }
+  SealTest() {
+    std::filesystem::remove_all(directory_);
+    server_.Registered(/*chief_epoch=*/1, directory_);
+  }
 
   void Load(bool is_synchronous = false) {
     wire::LoadRequest order;
