@@ -31,7 +31,7 @@ class SealTest : public testing::Test {
  protected:
   SealTest() {
     std::filesystem::remove_all(directory_);
-    server_.Registered(/*chief_epoch=*/1, directory_);
+    server_.Registered(/*chief_epoch=*/0, directory_);
   }
 
   void Load(bool is_synchronous = false) {
