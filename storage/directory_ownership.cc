@@ -164,7 +164,14 @@ absl::Status DirectoryOwnership::Check() {
 }
 
 absl::Status DirectoryOwnership::CheckNow() {
-  ASSIGN_OR_RETURN(const OwnerSight sight, LookAtOwner(options_.directory));
+  const absl::StatusOr<OwnerSight> seen = LookAtOwner(options_.directory);
+  if (absl::IsDataLoss(seen.status()) && !IsDirectory(options_.directory)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("checkpoint directory ", options_.directory,
+                     ": is not a directory any more"));
+  }
+  RETURN_IF_ERROR(seen.status());
+  const OwnerSight& sight = *seen;
   if (sight.owner && IsSame(*sight.owner, record_)) return absl::OkStatus();
   if (sight.owner) return Lost(*sight.owner);
   // Removed, perhaps with the directory: who makes that again comes back here.
