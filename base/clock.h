@@ -22,7 +22,8 @@ class Clock {
                                 absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu) = 0;
 
-  // Returns the machine's clock, which lives as long as the process.
+  // Returns the machine's monotonic clock, counted from the time of day at its
+  // first use: a clock that is set moves nothing. Lives as long as the process.
   static Clock& Real();
 };
 

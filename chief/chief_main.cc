@@ -18,7 +18,8 @@ ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
 ABSL_FLAG(absl::Duration, ps_timeout, absl::Minutes(5),
           "How long to wait for a missing ps.");
 ABSL_FLAG(absl::Duration, worker_timeout, absl::Minutes(5),
-          "How long to wait when no worker is there.");
+          "How long to wait when no worker is there, or for one that "
+          "completes none of its steps.");
 ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
           "How long to try to write the first and the last checkpoint.");
 ABSL_FLAG(bool, beside_worker, false,

@@ -85,7 +85,7 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
   if (pushes == ParameterServer::Pushes::kNone) return;
   LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
             << absl::FormatDuration(options_.drain_timeout);
-  // Where they are saved, the chief may have ended after its last checkpoint.
+  // If they are saved, the chief may have ended after its last checkpoint.
   const bool is_saved = pushes == ParameterServer::Pushes::kSaved;
   const absl::Status status = session.AwaitLeave(
       options_.drain_timeout,

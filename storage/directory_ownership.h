@@ -70,6 +70,7 @@ class DirectoryOwnership {
   // changes anything there. Writes the file CHIEF again if it was removed.
   //   FailedPrecondition  it has another one: this process must touch nothing
   //                       more. It stays so.
+  //   InvalidArgument     the path is not a directory any more.
   //   any other           it can't be read now.
   absl::Status Check() ABSL_LOCKS_EXCLUDED(disk_mu_, mu_);
 

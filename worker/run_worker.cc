@@ -41,7 +41,7 @@ std::string ChiefFlag(const RunWorkerOptions& options) {
   return "";
 }
 
-// Where TF_CONFIG lists no chief, all workers may have the chief's flags: an
+// If TF_CONFIG lists no chief, all workers may have the chief's flags: an
 // operator starts them from one template, and only worker 0 uses the flags.
 absl::Status CheckChiefFlags(const TaskConfig& config,
                              const RunWorkerOptions& options) {

@@ -41,7 +41,7 @@ namespace parasol {
 // algorithms for itself.
 //
 // A worker may be lost when its gradients of a step have come to some chunks
-// and tables and not to others. Those that have completed the step keep the
+// and tables and not to others. The ones that have completed it keep the
 // step's values until no one needs them (Chunk), so the worker that takes over
 // the replica, even one that has just started, computes the same gradients
 // again. One exception: rows of a table whose optimizer touches all rows in

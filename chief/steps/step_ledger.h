@@ -68,8 +68,8 @@ class StepLedger : public StepPlan {
   struct Options {
     // Asynchronous if there is no bound.
     std::optional<int64_t> bound;
-    // The versions of this chief's grants are larger. Those of another chief
-    // must be others, and none is 0.
+    // The versions of this chief's grants are larger. Another chief's must
+    // be others, and none is 0.
     int64_t first_version = 0;
   };
 

@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-// Of an optimizer, workers clip gradients; the rest is the ps's.
+// Workers use an optimizer's clipping alone; the rest is the ps's.
 void KeepClipping(job::Optimizer& optimizer) {
   job::Optimizer kept;
   if (optimizer.has_clipvalue()) kept.set_clipvalue(optimizer.clipvalue());

@@ -15,7 +15,7 @@ using ::google::protobuf::Reflection;
 using ::google::protobuf::TextFormat;
 using ::google::protobuf::util::MessageDifferencer;
 
-// Of one value in a line.
+// Bytes of one value in a line.
 constexpr size_t kMaxValueBytes = 80;
 
 // The difference of two messages, field by field.

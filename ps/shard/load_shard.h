@@ -39,13 +39,14 @@ class ShardLoad {
 
   // Opens the checkpoint, if the order names one.
   //   InvalidArgument    it is of another run, model or optimizer.
-  //   NotFound, DataLoss it can't be read; the message names it.
+  //   NotFound, DataLoss it is gone or damaged; the message names it.
+  //   Unavailable        it can't be read now.
   absl::Status Open();
 
   // Returns the shard. With a checkpoint: its values, slots and update counts,
   // and its dedup windows if the same sharding wrote it. Without: initial
   // values. Call it once, after Open().
-  //   NotFound, DataLoss the checkpoint can't be read; the message names it.
+  //   NotFound, DataLoss, Unavailable  as for Open().
   //   ResourceExhausted  the rows are more than `limits.memory_bytes`, or the
   //                      arrays don't fit in memory.
   absl::StatusOr<std::unique_ptr<ParameterShard>> Run();

@@ -36,7 +36,7 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
   form.clear_optimizer();
   for (wire::PartSpec& part : *form.mutable_part()) {
     part.clear_initializer();
-    // That it has one of its own stays.
+    // Whether it has one of its own stays.
     if (part.has_optimizer()) part.mutable_optimizer()->Clear();
   }
   for (wire::TableSpec& table : *form.mutable_table()) {

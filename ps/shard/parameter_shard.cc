@@ -37,7 +37,7 @@ absl::Status BeingApplied(uint64_t sequence) {
       "push ", sequence, " came on another stream and is being applied"));
 }
 
-// Those of lower replicas always have room: a resend ends.
+// Gradients of lower replicas always have room: a resend ends.
 absl::Status NoRoom() {
   return absl::UnavailableError(
       "no memory is left for gradients that wait for those of lower replicas: "
