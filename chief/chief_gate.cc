@@ -10,15 +10,6 @@ void ChiefGate::Open(ChiefServer& server) {
   trouble_.clear();
 }
 
-void ChiefGate::Close() {
-  absl::MutexLock lock(&mu_);
-  server_ = nullptr;
-  auto is_empty = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return calls_ == 0;
-  };
-  mu_.Await(absl::Condition(&is_empty));
-}
-
 void ChiefGate::SetTrouble(absl::string_view trouble) {
   absl::MutexLock lock(&mu_);
   trouble_ = std::string(trouble);
@@ -36,15 +27,9 @@ absl::StatusOr<wire::JobStatus> ChiefGate::GetStatus(
   return waiting;
 }
 
-ChiefServer* ChiefGate::Enter() {
+ChiefServer* ChiefGate::Server() const {
   absl::MutexLock lock(&mu_);
-  if (server_ != nullptr) ++calls_;
   return server_;
-}
-
-void ChiefGate::Leave() {
-  absl::MutexLock lock(&mu_);
-  --calls_;
 }
 
 absl::Status ChiefGate::NotOpenError() const {

@@ -18,11 +18,8 @@ namespace parasol {
 // and GetStatus with what the chief waits for. Thread-safe.
 class ChiefGate {
  public:
-  // Lets calls through to `server` until Close().
+  // Lets calls through to `server`, which must outlive the rpcs.
   void Open(ChiefServer& server) ABSL_LOCKS_EXCLUDED(mu_);
-  // Lets no call through any more, and blocks until none is in the server; end
-  // its waits first. The server may then be destroyed.
-  void Close() ABSL_LOCKS_EXCLUDED(mu_);
   // Sets what callers are told while the gate is closed.
   void SetTrouble(absl::string_view trouble) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -32,11 +29,9 @@ class ChiefGate {
   absl::StatusOr<Response> Call(
       absl::StatusOr<Response> (ChiefServer::*rpc)(const Request&),
       const Request& request) {
-    ChiefServer* const server = Enter();
+    ChiefServer* const server = Server();
     if (server == nullptr) return NotOpenError();
-    absl::StatusOr<Response> response = (server->*rpc)(request);
-    Leave();
-    return response;
+    return (server->*rpc)(request);
   }
 
   // Returns the server's answer, or that of a chief that waits.
@@ -45,13 +40,11 @@ class ChiefGate {
 
  private:
   // Returns the server; null if there is none.
-  ChiefServer* Enter() ABSL_LOCKS_EXCLUDED(mu_);
-  void Leave() ABSL_LOCKS_EXCLUDED(mu_);
+  ChiefServer* Server() const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status NotOpenError() const ABSL_LOCKS_EXCLUDED(mu_);
 
   mutable absl::Mutex mu_;
   ChiefServer* server_ ABSL_GUARDED_BY(mu_) = nullptr;
-  int calls_ ABSL_GUARDED_BY(mu_) = 0;
   std::string trouble_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -53,10 +53,16 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     ASSIGN_OR_RETURN(response, coordinator_.Register(request, clock_.Now()));
     Changed();
   }
-  LOG(INFO) << TaskId::Of(request.task()).ToString() << " registered"
-            << (request.run_id().empty()
-                    ? ""
-                    : absl::StrCat(", holding run ", request.run_id()));
+  const std::string task = TaskId::Of(request.task()).ToString();
+  if (response.place_epoch() == 0) {
+    LOG(INFO) << task << " works with run " << request.run_id()
+              << ", another one or in another layout: it has to start again";
+  } else {
+    LOG(INFO) << task << " registered"
+              << (request.run_id().empty()
+                      ? ""
+                      : absl::StrCat(", holding run ", request.run_id()));
+  }
   *response.mutable_heartbeat_interval() = ToProto(options_.heartbeat_interval);
   *response.mutable_lease() = ToProto(options_.coordinator.lease);
   response.set_checkpoint_directory(executor_->store().directory());

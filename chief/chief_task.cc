@@ -225,6 +225,7 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
         clock_);
     RETURN_IF_ERROR(AsConfiguration(taken.status()));
     ownership_ = *std::move(taken);
+    gate_.SetTrouble("");
   }
   absl::StatusOr<CheckpointStore> store =
       CheckpointStore::OpenForWriting(directory);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "chief/absences.h"
@@ -297,12 +298,6 @@ std::vector<std::string> Coordinator::MissingTasks() const {
   return names;
 }
 
-bool Coordinator::MayHaveOrder(absl::Time now) const {
-  return phase_ != wire::TRAINING || stop_requested_ ||
-         leaving_.NeedCheckpoint() ||
-         schedule_.IsDue(plan_->global_step(), now);
-}
-
 std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
   if (stop_requested_) return NextStopOrder();
@@ -347,7 +342,11 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
       (phase_ == wire::TRAINING &&
        (plan_->global_step() > schedule_.newest_step().value_or(-1) ||
         leaving_.NeedCheckpoint()));
-  if (stop_ordered_ || !has_news || !board_.AllReady()) {
+  // A ps that asked after the last one was ordered has updates that it lacks.
+  // One that failed is not tried again.
+  const bool is_lacking =
+      leaving_.NeedCheckpoint() && schedule_.failures() == 0;
+  if ((stop_ordered_ && !is_lacking) || !has_news || !board_.AllReady()) {
     stopped_ = true;
     return std::nullopt;
   }
@@ -409,7 +408,10 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
       "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
   // Another process has come to its place, whose turn is next.
   const bool is_moot = board_.incarnation(target.shard) != target.incarnation;
-  if (!is_moot) trouble_ = status.ok() ? "" : absl::StrCat("can't load ", what);
+  const std::string trouble = absl::StrCat("can't load ", what);
+  if (!status.ok() && !is_moot) trouble_ = trouble;
+  // Other shards may still have theirs.
+  if (status.ok() && absl::StartsWith(trouble_, trouble)) trouble_.clear();
   switch (verdict) {
     case ShardLoads::Verdict::kLoaded:
       // The last attempt may have failed for want of this shard.

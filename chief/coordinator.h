@@ -171,7 +171,7 @@ class Coordinator {
   bool MayGrant() const;
   bool AwaitsReturns() const;
   // Enters a worker anew whose steps were taken back while it was alive, once
-  // it has made progress or holds none of them any more.
+  // it has completed those that it has started.
   void ResumeWorker(const wire::ClaimStepsRequest& request, absl::Time now);
   // Takes back the steps of live workers that complete none.
   void CheckProgress(absl::Time now);
@@ -210,7 +210,7 @@ class Coordinator {
   absl::Time phase_since_;
   std::string failure_;
   absl::StatusCode failure_code_ = absl::StatusCode::kOk;
-  // JobStatus's.
+  // The value of JobStatus.trouble.
   std::string trouble_;
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;

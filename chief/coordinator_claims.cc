@@ -89,6 +89,12 @@ bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
          response.assignment_version() != request.assignment_version();
 }
 
+bool Coordinator::MayHaveOrder(absl::Time now) const {
+  return phase_ != wire::TRAINING || stop_requested_ ||
+         leaving_.NeedCheckpoint() ||
+         schedule_.IsDue(plan_->global_step(), now);
+}
+
 bool Coordinator::MayGrant() const {
   return phase_ == wire::TRAINING && !stop_requested_ && !AwaitsReturns();
 }

@@ -253,6 +253,47 @@ TEST_F(EndTest, AWholeClusterThatIsToldToStopWritesOneCheckpoint) {
   EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
 }
 
+TEST_F(EndTest, APsThatAsksAfterTheLastOrderOfAStopGetsOneMore) {
+  StartTraining();
+  TrainTo(5);
+  chief().RequestStop(now_);
+  const auto order = NextCheckpoint();
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave());
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_FALSE(LeavingHeartbeat(ps1_).may_leave()) << "it has newer updates";
+  FinishCheckpoint();
+  EXPECT_TRUE(LeavingHeartbeat(ps1_).may_leave());
+  EXPECT_FALSE(HasOrder());
+  EXPECT_THAT(outcome(), Optional(StatusIs(absl::StatusCode::kCancelled)));
+}
+
+TEST_F(EndTest, AWorkerPastTheEndOfAChiefWithAnEarlierOneEndsTheJob) {
+  for (const bool is_synchronous : {false, true}) {
+    SCOPED_TRACE(is_synchronous);
+    chief_.reset();
+    if (is_synchronous) {
+      options_.job.mutable_parameter_server()
+          ->mutable_synchronous()
+          ->set_total_replicas(2);
+    }
+    options_.job.mutable_end()->set_steps(100000);
+    Resume(12);
+    *options_.resumed->mutable_job() = options_.job;
+    options_.job.mutable_end()->set_steps(50);
+    BringBackPs();
+    ASSERT_OK(Register(worker0_, "", 70000));
+    EXPECT_EQ(phase(), wire::FINISHING);
+  }
+}
+
+TEST_F(EndTest, OneShardsLoadDoesNotHideTheTroubleOfAnother) {
+  RegisterPs();
+  const auto load = NextLoad();
+  chief().LoadDone(load.targets[0], absl::UnavailableError("Stale"), now_);
+  chief().LoadDone(load.targets[1], absl::OkStatus(), now_);
+  EXPECT_EQ(chief().Status().trouble(), "can't load ps/0: Stale");
+}
+
 TEST_F(EndTest, APsMayLeaveAJobThatHasEnded) {
   StartTraining();
   TrainTo(100);

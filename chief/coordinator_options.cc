@@ -4,8 +4,26 @@
 
 #include "chief/replica_plan.h"
 #include "chief/steps/step_ledger.h"
+#include "cluster/job/training_end.h"
+#include "google/protobuf/util/message_differencer.h"
 
 namespace parasol {
+namespace {
+
+// Returns the largest total that an earlier chief, whose job had another end,
+// can have let the run reach; 0 if the end is the same.
+int64_t EarlierEnd(const CoordinatorOptions& options) {
+  if (!options.resumed || !options.resumed->job().has_end() ||
+      google::protobuf::util::MessageDifferencer::Equals(
+          options.resumed->job().end(), options.job.end())) {
+    return 0;
+  }
+  return TrainingEnd(options.resumed->job())
+      .step()
+      .value_or(StepLedger::kMaxTotal);
+}
+
+}  // namespace
 
 Membership::Options MembershipOf(const CoordinatorOptions& options) {
   Membership::Options membership;
@@ -33,11 +51,12 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
   if (strategy.has_synchronous()) {
     return std::make_unique<ReplicaPlan>(
         strategy.synchronous().total_replicas(), absl::ToUnixMicros(now),
-        resumed ? std::optional<int64_t>(resumed->global_step())
-                : std::nullopt);
+        resumed ? std::optional<int64_t>(resumed->global_step()) : std::nullopt,
+        EarlierEnd(options));
   }
   StepLedger::Options ledger;
   ledger.first_version = absl::ToUnixMicros(now);
+  ledger.earlier_end = EarlierEnd(options);
   if (strategy.has_bounded_staleness()) {
     ledger.bound = strategy.bounded_staleness().bound();
   }

@@ -74,7 +74,13 @@ std::vector<absl::Status> OrderExecutor::Load(
     const Coordinator::LoadOrder& order) {
   const absl::Status recorded = directory_.record_places(order.ps_epochs);
   if (!recorded.ok()) {
-    return std::vector<absl::Status>(order.targets.size(), recorded);
+    // Nothing is wrong with the shards: the disk may be full, or the directory
+    // gone, for a while.
+    const bool may_pass =
+        absl::IsResourceExhausted(recorded) || absl::IsNotFound(recorded);
+    return std::vector<absl::Status>(
+        order.targets.size(),
+        may_pass ? absl::UnavailableError(recorded.message()) : recorded);
   }
   if (!order.from_checkpoint) return LoadFrom(/*checkpoint=*/"", order.targets);
   const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();

@@ -14,6 +14,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -199,6 +200,18 @@ TEST_F(OrderExecutorTest, NothingIsLoadedBeforeThePlacesAreRecorded) {
   record_result_ = absl::OkStatus();
   EXPECT_THAT(executor.Load(order), ElementsAre(IsOk(), IsOk()));
   EXPECT_THAT(recorded_, ElementsAre(order.ps_epochs, order.ps_epochs));
+}
+
+TEST_F(OrderExecutorTest, AFullOrMissingDirectoryDoesNotFailALoadForGood) {
+  OrderExecutor executor = NewExecutor();
+  for (const absl::Status& recorded :
+       {absl::ResourceExhaustedError("disk full"),
+        absl::NotFoundError("no directory")}) {
+    record_result_ = recorded;
+    EXPECT_THAT(
+        executor.Load(LoadBoth(/*from_checkpoint=*/false)),
+        Each(StatusIs(absl::StatusCode::kUnavailable, recorded.message())));
+  }
 }
 
 TEST_F(OrderExecutorTest, ADamagedCheckpointIsPassedOverForTheOneBefore) {

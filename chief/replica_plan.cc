@@ -10,8 +10,8 @@ absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
                                 int64_t) const {
   const bool is_stranger =
       strangers_.contains(worker) || (is_new_run_ && !known_.contains(worker));
-  if (completed >= 0 &&
-      (is_stranger || !end_step_ || completed <= *end_step_)) {
+  if (completed >= 0 && (is_stranger || !end_step_ ||
+                         completed <= std::max(*end_step_, earlier_end_))) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(

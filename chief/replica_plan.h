@@ -22,11 +22,13 @@ class ReplicaPlan : public StepPlan {
   // `first_version` is ReplicaAssignment's. `resumed_step` is the step of the
   // checkpoint that the run is resumed from. It is nullopt in a new run: there
   // a worker that enters with completed steps did them for another run, and its
-  // reports are ignored.
+  // reports are ignored. `earlier_end` is the step up to which an earlier chief
+  // may have let workers go, if its job had another end.
   ReplicaPlan(int total_replicas, int64_t first_version,
-              std::optional<int64_t> resumed_step)
+              std::optional<int64_t> resumed_step, int64_t earlier_end = 0)
       : assignment_(total_replicas, first_version),
         is_new_run_(!resumed_step),
+        earlier_end_(earlier_end),
         global_step_(resumed_step.value_or(0)) {}
 
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
@@ -65,6 +67,7 @@ class ReplicaPlan : public StepPlan {
 
   ReplicaAssignment assignment_;
   const bool is_new_run_;
+  const int64_t earlier_end_;
   // All worker processes of the run, and those of them that had trained another
   // run before.
   std::set<uint64_t> known_;

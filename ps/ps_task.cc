@@ -91,7 +91,9 @@ void PsTask::AwaitCheckpoint(ChiefSession& session) {
       options_.drain_timeout,
       is_saved ? absl::ZeroDuration() : options_.drain_silence);
   if (status.ok()) {
-    LOG(INFO) << "leaving: a checkpoint has all updates";
+    LOG(INFO) << (session.state().may_leave()
+                      ? "leaving: the checkpoint is complete"
+                      : "leaving: the job has ended");
   } else if (is_saved) {
     LOG(INFO) << "leaving: all updates are in a file that was written for a "
                  "checkpoint ("

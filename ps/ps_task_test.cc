@@ -114,7 +114,7 @@ class FakeChief : public wire::ChiefService::Service {
   bool forgotten_ ABSL_GUARDED_BY(mu_) = false;
   std::vector<std::string> run_ids_ ABSL_GUARDED_BY(mu_);
   int leaves_ ABSL_GUARDED_BY(mu_) = 0;
-  uint64_t held_layout_ ABSL_GUARDED_BY(mu_) = 0;
+  uint64_t held_layout_ ABSL_GUARDED_BY(mu_) = UINT64_MAX;  // none was said
 };
 
 class PsTaskTest : public testing::Test {

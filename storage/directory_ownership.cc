@@ -208,6 +208,8 @@ absl::Status DirectoryOwnership::Record(
   absl::MutexLock disk(&disk_mu_);
   record_.set_run_id(run_id);
   record_.mutable_ps()->Assign(ps.begin(), ps.end());
+  // It may have been removed.
+  RETURN_IF_ERROR(MakeDirectories(options_.directory));
   return WriteOwner(options_.directory, record_);
 }
 

@@ -41,7 +41,8 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
 }
 
 absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
-                        Clock& clock) {
+                        Clock& clock,
+                        const std::function<bool()>& is_stopping) {
   // A session may wait for as long as its chief answers.
   const absl::Time give_up = clock.Now() + kRefusalWait;
   absl::Status others;
@@ -51,11 +52,13 @@ absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
         others = CheckVariables(session.registration(), state.run_id(),
                                 state.layout());
         has_ended = HasEnded(state);
-        return has_ended || !others.ok() || clock.Now() >= give_up;
+        return has_ended || !others.ok() || is_stopping() ||
+               clock.Now() >= give_up;
       },
       kRefusalWait);
   if (!others.ok()) return others;
   if (has_ended) return refusal;
+  if (is_stopping()) return absl::CancelledError("stopped");
   if (!waited.ok() && !absl::IsDeadlineExceeded(waited)) return waited;
   return absl::UnavailableError(absl::StrCat(
       refusal.message(), "; the chief knows of no others after ",

@@ -31,9 +31,10 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
 // Returns why a shard has refused the worker's variables as others: Unavailable
 // if the chief's variables are not those that the session joined any more, and
 // the worker has to start again; otherwise, if the job has ended, `refusal`.
-// Waits for the chief's next answers until one of the two is so, for a while.
+// Waits for the chief's next answers until one of the two is so, for a while;
+// Cancelled once `is_stopping` returns true, which is asked with each answer.
 absl::Status WhyRefused(ChiefSession& session, const absl::Status& refusal,
-                        Clock& clock);
+                        Clock& clock, const std::function<bool()>& is_stopping);
 
 inline bool HasEnded(const wire::HeartbeatResponse& state) {
   return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;

@@ -187,20 +187,29 @@ TEST(WhyRefusedTest, SaysWhatTheWorkerIsToDo) {
     FakeSession session(3);
     session.next_state().set_layout(6);
     EXPECT_THAT(
-        WhyRefused(session, refusal, session.clock()),
+        WhyRefused(session, refusal, session.clock(), [] { return false; }),
         StatusIs(absl::StatusCode::kUnavailable, HasSubstr("start again")));
   }
   {
     SCOPED_TRACE("the job has failed");
     FakeSession session(3);
     session.next_state().set_phase(wire::FAILED);
-    EXPECT_EQ(WhyRefused(session, refusal, session.clock()), refusal);
+    EXPECT_EQ(
+        WhyRefused(session, refusal, session.clock(), [] { return false; }),
+        refusal);
+  }
+  {
+    SCOPED_TRACE("the worker is told to stop");
+    FakeSession session(3);
+    EXPECT_THAT(
+        WhyRefused(session, refusal, session.clock(), [] { return true; }),
+        StatusIs(absl::StatusCode::kCancelled));
   }
   {
     SCOPED_TRACE("the chief does not know why");
     FakeSession session(3);
     EXPECT_THAT(
-        WhyRefused(session, refusal, session.clock()),
+        WhyRefused(session, refusal, session.clock(), [] { return false; }),
         StatusIs(absl::StatusCode::kUnavailable, HasSubstr("holds run run-b")));
   }
 }

@@ -305,10 +305,12 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
   }
   // A pull waits for ps alone.
   const bool is_for_workers = has_pushed && !share.awaited.empty();
-  const std::string what = absl::StrCat(
-      is_for_workers ? "the gradients of " : "the answer of ",
-      absl::StrJoin(is_for_workers ? share.awaited : parameters_.Unanswered(),
-                    ", "));
+  const std::vector<std::string> names =
+      is_for_workers ? share.awaited : parameters_.Unanswered();
+  const std::string what =
+      absl::StrCat(is_for_workers ? "the gradients of " : "the answer of ",
+                   names.empty() ? "a ps that has just answered"
+                                 : absl::StrJoin(names, ", "));
   if (waited >= options_.step_timeout) {
     return absl::UnavailableError(absl::StrCat(
         "step ", step, " was not complete in ",

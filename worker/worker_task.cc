@@ -354,7 +354,7 @@ absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
     result = RunLoop(*parameters);
   }
   if (absl::IsFailedPrecondition(result)) {
-    return WhyRefused(session, result, clock_);
+    return WhyRefused(session, result, clock_, [this] { return IsStopping(); });
   }
   // An error that only this worker has met ends the job, if it is one that
   // starting this worker again would not mend.

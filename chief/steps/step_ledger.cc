@@ -93,8 +93,8 @@ void StepLedger::SetShardOf(uint64_t worker, int shard) {
 
 int64_t StepLedger::MayBeUncounted() const {
   if (!end_step_) return kMaxTotal;
-  return std::clamp<int64_t>(*end_step_ - global_step_, 0, kMaxTotal) +
-         kMaxUnfinished;
+  const int64_t end = std::max(*end_step_, options_.earlier_end);
+  return std::clamp<int64_t>(end - global_step_, 0, kMaxTotal) + kMaxUnfinished;
 }
 
 int64_t StepLedger::LimitOfStranger(uint64_t worker) const {
@@ -375,7 +375,9 @@ std::vector<durable::WorkerProgress> StepLedger::Progress() const {
     durable::WorkerProgress& entry = progress.emplace_back();
     entry.set_incarnation(incarnation);
     entry.set_completed_steps(account.completed - account.uncounted);
-    if (options_.bound && !account.gone) entry.set_clock(account.clock());
+    if (options_.bound && !account.gone) {
+      entry.set_clock(account.clock() - account.uncounted);
+    }
   }
   return progress;
 }

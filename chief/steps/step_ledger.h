@@ -71,6 +71,9 @@ class StepLedger : public StepPlan {
     // The versions of this chief's grants are larger. Another chief's must
     // be others, and none is 0.
     int64_t first_version = 0;
+    // Step up to which an earlier chief may have let workers go, if its job had
+    // another end.
+    int64_t earlier_end = 0;
   };
 
   // Starts a new run.

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/control_channel.h"
+#include "cluster/rpc/deadline.h"
 #include "cluster/rpc/proto_duration.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
@@ -63,8 +63,7 @@ class GrpcChiefClient : public ChiefClient {
                                                     const Request&, Response*),
       const Request& request, absl::Duration wait = absl::ZeroDuration()) {
     grpc::ClientContext context;
-    context.set_deadline(
-        absl::ToChronoTime(Clock::Real().Now() + wait + call_deadline_));
+    context.set_deadline(DeadlineIn(wait + call_deadline_));
     const std::shared_ptr<grpc::Channel> channel = channel_.Get();
     const auto stub = wire::ChiefService::NewStub(channel);
     Response response;
@@ -83,8 +82,8 @@ class GrpcChiefClient : public ChiefClient {
   // gave up at once and asked again later would never be connected.
   void Reconnect(grpc::Channel& channel) {
     ReconnectNow(channel);
-    channel.WaitForConnected(absl::ToChronoTime(
-        Clock::Real().Now() + std::min(call_deadline_, kConnectWait)));
+    channel.WaitForConnected(
+        DeadlineIn(std::min(call_deadline_, kConnectWait)));
   }
 
   const std::string peer_;

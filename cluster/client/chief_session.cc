@@ -224,6 +224,7 @@ class HeartbeatingSession : public ChiefSession {
   // them (`registration_` stays as it is).
   ChiefOutage outage_;
   wire::RegisterResponse registration_;
+  wire::RegisterResponse newest_registration_;
   bool registered_before_ = false;
   int64_t place_epoch_ = 0;
   // The newest chief that has answered.
@@ -306,6 +307,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   const absl::Duration interval = FromProto(response->heartbeat_interval());
   heartbeat_interval_ =
       interval > absl::ZeroDuration() ? interval : kDefaultHeartbeatInterval;
+  newest_registration_ = *response;
   if (!registered_before_) registration_ = *std::move(response);
   registered_before_ = true;
   return true;
@@ -372,11 +374,13 @@ bool HeartbeatingSession::FindsJobComplete() {
   const absl::Time now = clock_.Now();
   if (!registered_before_ || now < next_look_) return false;
   next_look_ = now + kLookInterval;
-  const std::string& directory = options_.checkpoint_directory.empty()
-                                     ? registration_.checkpoint_directory()
-                                     : options_.checkpoint_directory;
-  if (!HasFinalCheckpoint(directory, registration_.run_id(),
-                          registration_.job())) {
+  const std::string& directory =
+      options_.checkpoint_directory.empty()
+          ? newest_registration_.checkpoint_directory()
+          : options_.checkpoint_directory;
+  // A chief that has restarted may have another end.
+  if (!HasFinalCheckpoint(directory, newest_registration_.run_id(),
+                          newest_registration_.job())) {
     return false;
   }
   LOG(INFO) << "the chief does not answer, and the job's last checkpoint is in "

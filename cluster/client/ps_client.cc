@@ -9,9 +9,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "base/clock.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/control_channel.h"
+#include "cluster/rpc/deadline.h"
 #include "cluster/rpc/status.h"
 #include "grpcpp/client_context.h"
 #include "proto/parameter.grpc.pb.h"
@@ -57,8 +57,7 @@ class GrpcPsClient : public PsClient {
       const Request& request,
       absl::Duration deadline = absl::InfiniteDuration()) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(
-        Clock::Real().Now() + std::min(deadline, call_deadline_)));
+    context.set_deadline(DeadlineIn(std::min(deadline, call_deadline_)));
     const std::shared_ptr<grpc::Channel> channel =
         Begin(request.order().incarnation(), context);
     const auto stub = wire::ParameterService::NewStub(channel);

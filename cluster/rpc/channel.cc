@@ -49,9 +49,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeControlChannel(const std::string& address) {
-  grpc::ChannelArguments arguments = CommonArguments();
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return MakeChannel(address, arguments);
+  return MakeChannel(address, CommonArguments());
 }
 
 std::shared_ptr<grpc::Channel> MakeTensorChannel(const std::string& address) {

@@ -9,12 +9,12 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/completion_thread.h"
+#include "cluster/rpc/deadline.h"
 #include "cluster/rpc/keepalive.h"
 #include "cluster/rpc/library_log.h"
 #include "cluster/rpc/protocol_limits.h"
 #include "cluster/rpc/tensor_arguments.h"
 #include "grpc/grpc.h"
-#include "grpc/support/time.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/health_check_service_interface.h"
 #include "grpcpp/resource_quota.h"
@@ -66,14 +66,6 @@ void SetLimits(grpc::ServerBuilder& builder) {
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       absl::ToInt64Milliseconds(kKeepaliveTime / 5));
-}
-
-gpr_timespec FromNow(absl::Duration duration) {
-  if (duration == absl::InfiniteDuration()) {
-    return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-  }
-  return gpr_time_from_millis(absl::ToInt64Milliseconds(duration),
-                              GPR_TIMESPAN);
 }
 
 }  // namespace
@@ -150,7 +142,7 @@ void RpcServer::SetServing(bool serving) {
 
 void RpcServer::Stop(absl::Duration grace) {
   server_->GetHealthCheckService()->Shutdown();
-  server_->Shutdown(FromNow(grace));
+  server_->Shutdown(DeadlineIn(grace));
   if (polled_ != nullptr) polled_->AwaitNoCalls();
   threads_.clear();
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,10 +47,14 @@ TEST(ParameterServerTest, ALoadThatIsRefusedChangesNothing) {
   without_initializer.mutable_part(0)->clear_initializer();
   wire::LoadRequest too_large = AdamOrder();
   too_large.set_run_id("run-b");
-  for (const wire::LoadRequest& order :
-       {From(LoadOrder("run-b"), "/no/such/checkpoint"), without_optimizer,
-        without_initializer, too_large}) {
-    EXPECT_FALSE(ps.server.Load(order).ok());
+  const std::pair<wire::LoadRequest, absl::StatusCode> cases[] = {
+      {From(LoadOrder("run-b"), "/no/such/checkpoint"),
+       absl::StatusCode::kNotFound},
+      {without_optimizer, absl::StatusCode::kInvalidArgument},
+      {without_initializer, absl::StatusCode::kInvalidArgument},
+      {too_large, absl::StatusCode::kResourceExhausted}};
+  for (const auto& [order, code] : cases) {
+    EXPECT_THAT(ps.server.Load(order), StatusIs(code));
     EXPECT_EQ(ps.server.holding().run_id, "run-a");
     EXPECT_THAT(Values(ps), Each(-2));
   }

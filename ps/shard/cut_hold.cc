@@ -17,15 +17,23 @@ CutHold::~CutHold() {
 
 absl::StatusOr<UpdateBounds> CutHold::Hold(
     std::shared_ptr<ParameterShard> shard) {
+  {
+    // The limit of an earlier hold does not end this one.
+    absl::MutexLock lock(&mu_);
+    end_ = clock_.Now() + kLimit;
+  }
+  const absl::StatusOr<UpdateBounds> updates = shard->Hold();
+  if (!updates.ok()) return updates;
   std::shared_ptr<ParameterShard> other;
   {
     absl::MutexLock lock(&mu_);
-    if (shard_ != shard) other = std::move(shard_);
+    other = shard_.lock();
     shard_ = shard;
+    is_held_ = true;
     end_ = clock_.Now() + kLimit;
   }
-  if (other != nullptr) other->EndHold();
-  return shard->Hold();
+  if (other != nullptr && other != shard) other->EndHold();
+  return updates;
 }
 
 void CutHold::WatchLimit() {
@@ -34,7 +42,7 @@ void CutHold::WatchLimit() {
     {
       absl::MutexLock lock(&mu_);
       const auto has_work = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return IsHeld() || shutting_down_;
+        return is_held_ || shutting_down_;
       };
       mu_.Await(absl::Condition(&has_work));
       if (!shutting_down_ && clock_.Now() < end_) {
@@ -42,10 +50,12 @@ void CutHold::WatchLimit() {
                                 end_ - clock_.Now());
         continue;
       }
-      shard = std::move(shard_);
-      if (shutting_down_ && shard == nullptr) return;
+      if (!is_held_) return;
+      is_held_ = false;
+      shard = shard_.lock();
+      shard_.reset();
     }
-    shard->EndHold();
+    if (shard != nullptr) shard->EndHold();
   }
 }
 

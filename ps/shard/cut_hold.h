@@ -35,15 +35,14 @@ class CutHold {
  private:
   // Runs on the object's thread.
   void WatchLimit() ABSL_LOCKS_EXCLUDED(mu_);
-  bool IsHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return shard_ != nullptr;
-  }
 
   Clock& clock_;
   absl::Mutex mu_;
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
-  // The shard that may be held; null if there is none.
-  std::shared_ptr<ParameterShard> shard_ ABSL_GUARDED_BY(mu_);
+  // True if a limit runs.
+  bool is_held_ ABSL_GUARDED_BY(mu_) = false;
+  // The shard that may be held. A shard that is replaced is not kept in memory.
+  std::weak_ptr<ParameterShard> shard_ ABSL_GUARDED_BY(mu_);
   absl::Time end_ ABSL_GUARDED_BY(mu_);
   std::thread thread_;
 };

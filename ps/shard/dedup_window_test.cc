@@ -160,7 +160,8 @@ TEST(DedupIndexTest, ARefusedJumpDisplacesNobody) {
   ASSERT_OK(index.Mark(8, 1));
   index.Confirm(7, 1);
   index.Confirm(8, 1);
-  ASSERT_FALSE(index.Mark(8, 5000).ok());
+  ASSERT_THAT(index.Mark(8, 5000),
+              StatusIs(absl::StatusCode::kInvalidArgument));
   const DedupWindows windows = index.Windows();
   EXPECT_EQ(windows.size(), 2u);
   EXPECT_THAT(index.Mark(7, 1), IsOkAndHolds(Claim::kDuplicate));

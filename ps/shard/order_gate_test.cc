@@ -56,7 +56,8 @@ TEST(OrderGate, AChiefIsReplacedOnceThePsHasRegisteredWithTheNext) {
 // An order that is refused must not make its chief the newest.
 TEST(OrderGate, ARefusedOrderChangesNothing) {
   OrderGate gate("ps/1", kIncarnation);
-  EXPECT_FALSE(gate.Admit(Order(0x78, INT64_MAX)).ok());
+  EXPECT_THAT(gate.Admit(Order(0x78, INT64_MAX)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_OK(gate.Admit(Order(kIncarnation, 1)));
 }
 

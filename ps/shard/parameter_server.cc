@@ -80,7 +80,12 @@ ParameterServer::~ParameterServer() { Hold(nullptr); }
 void ParameterServer::EndWaits() const { Abandon(shard()); }
 
 ParameterServer::Pushes ParameterServer::Seal() const {
-  const std::shared_ptr<Shard> held = shard();
+  std::shared_ptr<Shard> held;
+  {
+    absl::MutexLock lock(&mu_);
+    is_sealed_ = true;
+    held = shard_;
+  }
   if (held == nullptr) return Pushes::kNone;
   held->table->Seal();
   const int64_t pushes = held->table->pushes();
@@ -169,6 +174,7 @@ void ParameterServer::Hold(std::shared_ptr<Shard> shard) {
     // Nothing waits for what has just been loaded.
     const bool is_new = shard != nullptr && (replaced == nullptr ||
                                              replaced->table != shard->table);
+    if (is_new && is_sealed_) shard->table->Seal();
     if (is_new && shard->order.run_id() == told_run_) {
       shard->table->GoOnAt(told_steps_);
     }

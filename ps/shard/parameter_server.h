@@ -182,6 +182,8 @@ class ParameterServer {
   // The shard; null while there are no variables. Requests in progress keep a
   // reference to the shard they began with.
   std::shared_ptr<Shard> shard_ ABSL_GUARDED_BY(mu_);
+  // True if Seal() was called: what is loaded later is sealed, too.
+  mutable bool is_sealed_ ABSL_GUARDED_BY(mu_) = false;
   // The last arguments of GoOnAt().
   std::string told_run_ ABSL_GUARDED_BY(mu_);
   int64_t told_steps_ ABSL_GUARDED_BY(mu_) = 0;

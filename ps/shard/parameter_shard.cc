@@ -301,8 +301,6 @@ absl::StatusOr<UpdateBounds> ParameterShard::Hold() {
   }
   // Nothing is past the largest number of updates: all may have as many.
   HoldAt(updates.max);
-  // A shard without parts and tables has had any number.
-  updates.min = std::min(updates.min, updates.max);
   return updates;
 }
 
@@ -311,6 +309,8 @@ void ParameterShard::EndHold() { HoldAt(INT64_MAX); }
 void ParameterShard::HoldAt(int64_t updates) {
   if (!sync_.has_value()) return;
   Released released;
+  // It may make an update: not while TakeRules() changes the optimizers.
+  absl::ReaderMutexLock applying(&snapshot_mu_);
   dense_->Hold(updates, released);
   for (const std::unique_ptr<SparseTable>& table : tables_) {
     table->Hold(updates, released);

@@ -79,9 +79,9 @@ class ParameterShard {
   // Returns the numbers of updates of the chunks and tables, and lets none have
   // more than the largest of them until EndHold() or BeginSnapshotAt().
   //   FailedPrecondition  pushes are asynchronous.
-  absl::StatusOr<UpdateBounds> Hold();
+  absl::StatusOr<UpdateBounds> Hold() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
   // Makes the updates that a hold has put off. May be called without a hold.
-  void EndHold();
+  void EndHold() ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Lets chunks and tables that were restored, and have had fewer updates, go
   // on at `updates`: the cluster has completed that many steps.
@@ -91,8 +91,8 @@ class ParameterShard {
   // `updates` updates; synchronous training only. Ends a hold. The shard must
   // outlive the snapshot. One at a time.
   //   FailedPrecondition  pushes are asynchronous.
-  absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(
-      int64_t updates);
+  absl::StatusOr<std::unique_ptr<StepSnapshot>> BeginSnapshotAt(int64_t updates)
+      ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   // Applies no more pushes of asynchronous training: returns when none is being
   // applied, and answers later ones with Unavailable.
@@ -126,7 +126,7 @@ class ParameterShard {
   absl::Status CheckMode(bool is_synchronous) const;
   absl::Status CheckWait(int64_t min_updates) const;
   absl::StatusOr<SparseTable*> TableNumber(uint32_t table) const;
-  void HoldAt(int64_t updates);
+  void HoldAt(int64_t updates) ABSL_LOCKS_EXCLUDED(snapshot_mu_);
 
   const std::unique_ptr<DenseParts> dense_;
   const std::vector<std::unique_ptr<SparseTable>> tables_;

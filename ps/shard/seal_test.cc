@@ -111,6 +111,13 @@ TEST_F(SealTest, NoPushIsAcknowledgedAnyMore) {
   EXPECT_OK(Snapshot());
 }
 
+TEST_F(SealTest, WhatIsLoadedWhileThePsLeavesIsSealedToo) {
+  EXPECT_EQ(server_.Seal(), Pushes::kNone);
+  Load();
+  EXPECT_THAT(Push(1), StatusIs(absl::StatusCode::kUnavailable,
+                                HasSubstr("the ps is leaving")));
+}
+
 TEST_F(SealTest, SynchronousStepsGoOnUntilTheCut) {
   Load(/*is_synchronous=*/true);
   ASSERT_OK(Push(1, /*is_synchronous=*/true));

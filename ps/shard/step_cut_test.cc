@@ -42,6 +42,17 @@ absl::StatusOr<ShardSnapshot> TakeSnapshotAt(
   return (*snapshot)->Wait(Clock::Real(), is_cancelled);
 }
 
+TEST(StepCutTest, AShardWithoutPartsIsBehindNoCut) {
+  wire::LoadRequest order = MakeSynchronousOrder(1, 1);
+  order.clear_part();
+  order.clear_table();
+  Shard shard(order);
+  const auto updates = shard.table().Hold();
+  ASSERT_OK(updates);
+  EXPECT_EQ(updates->min, INT64_MAX);
+  EXPECT_EQ(updates->max, 0);
+}
+
 TEST(StepCutTest, ACutIsTakenAtExactlyItsUpdates) {
   Shard shard(1, 1);
   shard.Push(0, 0, {.v0 = 1});

@@ -61,7 +61,8 @@ class StepState {
   // Returns true if the current step has the `wanted` gradients and may be
   // completed now.
   bool IsDue(size_t wanted) const {
-    return collected() == wanted && updates_ < limit_;
+    // Nothing is left to apply after an update that failed.
+    return abandoned_.ok() && collected() == wanted && updates_ < limit_;
   }
 
   // Completes the current step: its update was applied.

@@ -95,7 +95,8 @@ TEST(StepStateTest, NoRequestMovesARestoredOne) {
   StepState state(3, Origin::kRestored);
   Waiting pull;
   NotifyAt(state, int64_t{1} << 40, pull);
-  EXPECT_FALSE(state.CheckNotAhead(int64_t{1} << 40).ok());
+  EXPECT_EQ(state.CheckNotAhead(int64_t{1} << 40).code(),
+            absl::StatusCode::kUnavailable);
   EXPECT_EQ(state.updates(), 3);
   EXPECT_FALSE(pull.outcome.has_value());
 }
@@ -104,6 +105,16 @@ TEST(StepStateTest, OneThatWasNotRestoredGoesOnByItsUpdatesAlone) {
   StepState state(3, Origin::kInitial);
   EXPECT_FALSE(GoOnAt(state, 5));
   EXPECT_EQ(state.updates(), 3);
+}
+
+TEST(StepStateTest, AStepWhoseUpdateFailedIsNotDueAgain) {
+  StepState state(0, Origin::kInitial);
+  state.Enter({.step = 0, .replica = 0}, 1);
+  EXPECT_TRUE(state.IsDue(1));
+  Released released;
+  state.Abandon(absl::ResourceExhaustedError("no room"), released);
+  state.Hold(INT64_MAX);
+  EXPECT_FALSE(state.IsDue(1));
 }
 
 TEST(StepStateTest, AStepIsDueWithItsGradientsUnlessItIsHeld) {

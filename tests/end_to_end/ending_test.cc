@@ -125,7 +125,7 @@ TEST(LeavingPsTest, APsThatIsToldToStopLeavesWithACheckpoint) {
     return now.count("ps/1") && now.at("ps/1") != before.at("ps/1");
   }));
   EXPECT_THAT(cluster->LogOf("ps/1"),
-              HasSubstr("leaving: a checkpoint has all updates"));
+              HasSubstr("leaving: the checkpoint is complete"));
   ASSERT_OK_AND_ASSIGN(const auto steps,
                        CheckpointStore(cluster->checkpoint_dir()).ListSteps());
   EXPECT_GE(steps.back(), 600);
