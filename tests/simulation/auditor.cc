@@ -1,0 +1,185 @@
+#include "tests/simulation/auditor.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace parasol::simulation {
+namespace {
+
+// Returns true if a worker may lose its lease, after which nobody waits for it
+// and its batches are others'.
+bool MayLoseLeases(const Schedule& schedule) {
+  return schedule.Hits("worker") || schedule.Has(Fault::Kind::kLoss) ||
+         schedule.Has(Fault::Kind::kCutFromAll, "chief") ||
+         schedule.Has(Fault::Kind::kCutFromChief, "chief") ||
+         schedule.Has(Fault::Kind::kReplace, "chief");
+}
+
+}  // namespace
+
+Auditor::Auditor(const Schedule& schedule)
+    : schedule_(schedule),
+      checks_staleness_(schedule.shape.mode == Shape::Mode::kBoundedStaleness &&
+                        !MayLoseLeases(schedule)),
+      shards_(schedule.shape.ps) {}
+
+void Auditor::Violate(const std::string& kind, const std::string& what) {
+  if (!violation_) violation_ = Violation{kind, what};
+}
+
+void Auditor::WorkerEnters(uint64_t worker) {
+  workers_[worker];
+  // The clock of one that comes later starts higher: only the ledger knows.
+  if (!steps_.empty()) checks_staleness_ = false;
+}
+
+StepId Auditor::StepStarts(uint64_t worker, int64_t batch) {
+  const auto id = static_cast<StepId>(steps_.size());
+  steps_.push_back({worker, batch});
+  Worker& starts = workers_[worker];
+  starts.steps.push_back(id);
+  if (checks_staleness_) CheckStaleness(starts);
+  return id;
+}
+
+// A worker may begin a step when the slowest one is at most `bound` behind.
+void Auditor::CheckStaleness(const Worker& worker) {
+  const int64_t done = static_cast<int64_t>(worker.steps.size()) - 1;
+  for (const auto& [incarnation, other] : workers_) {
+    if (done - other.completed <= schedule_.shape.bound) continue;
+    return Violate("staleness bound",
+                   absl::StrCat("a worker begins step ", done + 1,
+                                " while another one has done ", other.completed,
+                                ", bound ", schedule_.shape.bound));
+  }
+}
+
+void Auditor::StepCompletes(StepId step) {
+  steps_[step].completed = true;
+  ++workers_[steps_[step].worker].completed;
+  ++completed_;
+}
+
+void Auditor::StepReached(int64_t updates) {
+  completed_ = std::max(completed_, updates);
+}
+
+void Auditor::Loaded(int ps, const ShardValues& values,
+                     const ShardValues* held) {
+  Shard& shard = shards_[values.shard];
+  if (held != nullptr && held->run_id == values.run_id &&
+      held->layout == values.layout && ps == shard.holder) {
+    Violate("needless load",
+            absl::StrCat("ps ", values.shard,
+                         " is loaded again, and loses what it had"));
+  }
+  shard.holder = ps;
+  shard.lost.AddDifference(shard.acknowledged, values.applied);
+}
+
+void Auditor::Applied(int ps, const ShardValues& values, StepId step,
+                      bool is_duplicate) {
+  Shard& shard = shards_[values.shard];
+  const bool was_applied = values.applied.Contains(step);
+  if (was_applied != is_duplicate) {
+    Violate(is_duplicate ? "push dropped" : "push applied twice",
+            absl::StrCat("ps ", values.shard, ", step ", step));
+  }
+  shard.acknowledged.Add(step);
+  // Nobody will see it there.
+  if (ps != shard.holder) shard.lost.Add(step);
+}
+
+void Auditor::ChiefStarts(int chief) {
+  newest_chief_ = std::max(newest_chief_, chief);
+}
+
+void Auditor::Credited(int64_t global_step) {
+  if (global_step <= completed_) return;
+  Violate("credited more than done",
+          absl::StrCat("the chief counts ", global_step, " steps, ", completed_,
+                       " were done"));
+}
+
+void Auditor::Committed(int chief, const Checkpoint& checkpoint) {
+  const durable::CheckpointManifest& manifest = checkpoint.manifest;
+  if (chief < newest_chief_) {
+    Violate("two chiefs write",
+            absl::StrCat("a chief that has a successor commits checkpoint ",
+                         manifest.global_step()));
+  }
+  for (const auto& file : checkpoint.files) {
+    if (file->layout != checkpoint.files[0]->layout ||
+        file->run_id != manifest.run_id()) {
+      Violate("mixed checkpoint",
+              absl::StrCat("checkpoint ", manifest.global_step(),
+                           " has shards of several layouts or runs"));
+    }
+  }
+  CheckCut(checkpoint);
+  for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
+    const auto worker = workers_.find(progress.incarnation());
+    if (worker == workers_.end()) continue;
+    const std::vector<StepId>& steps = worker->second.steps;
+    const auto credited = static_cast<size_t>(progress.completed_steps());
+    if (credited > steps.size()) {
+      Violate("credited more than done",
+              absl::StrCat("a worker with ", credited, " of ", steps.size()));
+    }
+    for (size_t i = 0; i < std::min(credited, steps.size()); ++i) {
+      for (const auto& file : checkpoint.files) {
+        if (file->applied.Contains(steps[i]) ||
+            shards_[file->shard].lost.Contains(steps[i])) {
+          continue;
+        }
+        return Violate(
+            "credited step is missing",
+            absl::StrCat("checkpoint ", manifest.global_step(), ", ps ",
+                         file->shard, ": a step that was acknowledged"));
+      }
+    }
+  }
+}
+
+void Auditor::CheckCut(const Checkpoint& checkpoint) {
+  const int64_t step = checkpoint.manifest.global_step();
+  for (const auto& file : checkpoint.files) {
+    for (const int64_t updates : file->updates) {
+      if (updates == step) continue;
+      Violate("no cut",
+              absl::StrCat("checkpoint ", step, ", ps ", file->shard,
+                           ": a chunk has had ", updates, " updates"));
+    }
+  }
+}
+
+void Auditor::Ended(const Checkpoint& final) {
+  const int64_t end_step = schedule_.shape.steps;
+  if (final.manifest.global_step() < end_step) {
+    Violate("ended early",
+            absl::StrCat("the last checkpoint is of step ",
+                         final.manifest.global_step(), " of ", end_step));
+  }
+  CheckBatches(end_step);
+}
+
+// A chief that is lost takes with it which batches it had granted.
+void Auditor::CheckBatches(int64_t end_step) {
+  if (schedule_.Hits("chief")) return;
+  if (schedule_.shape.mode == Shape::Mode::kSynchronous) return;
+  std::vector<int> times(end_step);
+  for (const Step& step : steps_) {
+    if (step.completed && step.batch < end_step) ++times[step.batch];
+  }
+  const bool may_repeat = MayLoseLeases(schedule_);
+  for (int64_t batch = 0; batch < end_step; ++batch) {
+    if (times[batch] == 0) {
+      Violate("batch left out", absl::StrCat("batch ", batch));
+    } else if (times[batch] > 1 && !may_repeat) {
+      Violate("batch repeated", absl::StrCat("batch ", batch));
+    }
+  }
+}
+
+}  // namespace parasol::simulation

@@ -1,0 +1,92 @@
+#ifndef PARASOL_TESTS_SIMULATION_AUDITOR_H_
+#define PARASOL_TESTS_SIMULATION_AUDITOR_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/checkpoint.pb.h"
+#include "tests/simulation/disk.h"
+#include "tests/simulation/schedule.h"
+#include "tests/simulation/shard_values.h"
+
+namespace parasol::simulation {
+
+// Something that must not happen.
+struct Violation {
+  // The invariant: "credited more than done".
+  std::string kind;
+  std::string what;
+};
+
+// Knows what each process has really done, and compares it with what they
+// believe and write. Keeps the first violation.
+class Auditor {
+ public:
+  explicit Auditor(const Schedule& schedule);
+
+  const std::optional<Violation>& violation() const { return violation_; }
+  void Violate(const std::string& kind, const std::string& what);
+
+  // A worker that takes part in training; steps are counted per incarnation.
+  void WorkerEnters(uint64_t worker);
+  StepId StepStarts(uint64_t worker, int64_t batch);
+  void StepCompletes(StepId step);
+  int64_t started_steps() const { return static_cast<int64_t>(steps_.size()); }
+  // Synchronous training: a chunk has had so many updates.
+  void StepReached(int64_t updates);
+  int64_t completed_steps() const { return completed_; }
+
+  // The process `ps` has `values` of a shard now, from the checkpoint of `step`
+  // (-1: initial values). `held` is what it had before, if anything.
+  void Loaded(int ps, const ShardValues& values, const ShardValues* held);
+  // The process `ps` has applied, or refused as a duplicate, a step's push.
+  void Applied(int ps, const ShardValues& values, StepId step,
+               bool is_duplicate);
+
+  void ChiefStarts(int chief);
+  // The chief counts so many steps as done.
+  void Credited(int64_t global_step);
+  void Committed(int chief, const Checkpoint& checkpoint);
+  // The job is complete; `final` is the last checkpoint.
+  void Ended(const Checkpoint& final);
+
+ private:
+  struct Step {
+    uint64_t worker = 0;
+    int64_t batch = 0;
+    bool completed = false;
+  };
+  struct Worker {
+    std::vector<StepId> steps;
+    int64_t completed = 0;
+  };
+  struct Shard {
+    // The process that was loaded last.
+    int holder = -1;
+    // Steps whose pushes were acknowledged, and those of them that went with a
+    // process that was lost.
+    StepSet acknowledged;
+    StepSet lost;
+  };
+
+  void CheckStaleness(const Worker& worker);
+  void CheckBatches(int64_t end_step);
+  // Synchronous training: all chunks were taken at the manifest's step.
+  void CheckCut(const Checkpoint& checkpoint);
+
+  const Schedule& schedule_;
+  bool checks_staleness_;
+  std::optional<Violation> violation_;
+  std::vector<Step> steps_;
+  int64_t completed_ = 0;
+  std::map<uint64_t, Worker> workers_;
+  std::vector<Shard> shards_;
+  int newest_chief_ = -1;
+};
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_AUDITOR_H_

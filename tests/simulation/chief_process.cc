@@ -1,0 +1,371 @@
+#include "tests/simulation/chief_process.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/resume.h"
+#include "tests/simulation/job_of.h"
+
+namespace parasol::simulation {
+namespace {
+
+constexpr absl::Duration kTick = absl::Milliseconds(500);
+constexpr absl::Duration kMaxClaimWait = absl::Seconds(10);
+constexpr absl::Duration kShardCallDeadline = absl::Minutes(30);
+constexpr absl::Duration kCommitTime = absl::Milliseconds(20);
+
+}  // namespace
+
+ChiefProcess::ChiefProcess(World& world, int number, const JobChoice& job)
+    : Process(world, {"chief", 0}, number), job_(job) {}
+
+void ChiefProcess::Start() {
+  absl::StatusOr<Coordinator::Options> options = Resume();
+  if (!options.ok()) {
+    // Not while its launch is in progress.
+    world().After(
+        *this, absl::ZeroDuration(),
+        [this, status = options.status()] { world().Exit(*this, status); });
+    return;
+  }
+  options_ = *std::move(options);
+  coordinator_ = std::make_unique<Coordinator>(options_, now());
+  world().auditor().ChiefStarts(number());
+  Tick();
+}
+
+// The model of ChiefTask::Start() with the real comparison of jobs.
+absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
+  Coordinator::Options options = OptionsOf(world().schedule().shape, job_);
+  options.run_id = absl::StrCat("run-", number());
+  options.chief_epoch = world().disk().Take(number());
+  options.ps_epochs = world().disk().ps_epochs();
+  for (const int64_t step : world().disk().Steps()) {
+    const auto read = world().disk().Read(step, world().random());
+    if (absl::IsDataLoss(read.status())) continue;
+    RETURN_IF_ERROR(read.status());
+    const durable::CheckpointManifest& manifest = (*read)->manifest;
+    RETURN_IF_ERROR(CheckResumable(manifest, options.job, options.contents));
+    options.run_id = manifest.run_id();
+    options.already_complete = IsComplete(manifest, options.job);
+    options.resumed = manifest;
+    world().Trace(this, "resumes at step ", step);
+    break;
+  }
+  return options;
+}
+
+void ChiefProcess::Tick() {
+  for (const TaskId& lost : coordinator_->Tick(now())) {
+    world().Trace(this, "loses ", lost.ToString());
+    if (lost.role == "ps") world().CancelCalls(*this, lost);
+  }
+  Changed();
+  if (const std::optional<absl::Status> outcome =
+          coordinator_->Outcome(now())) {
+    return world().Exit(*this, *outcome);
+  }
+  world().After(*this, kTick, [this] { Tick(); });
+}
+
+void ChiefProcess::Changed() {
+  AnswerClaims();
+  CarryOutOrders();
+}
+
+void ChiefProcess::Register(const wire::RegisterRequest& request,
+                            const World::Done<Registration>& done) {
+  if (coordinator_ == nullptr) return;
+  const auto response = coordinator_->Register(request, now());
+  if (!response.ok()) return done(response.status());
+  world().Trace(this, "registers ", TaskId::Of(request.task()).ToString(),
+                request.run_id().empty() ? "" : ", which holds the run");
+  done(Registration{.run_id = response->run_id(),
+                    .layout = response->layout(),
+                    .chief_epoch = response->chief_epoch(),
+                    .place_epoch = response->place_epoch(),
+                    .job = job_});
+  Changed();
+}
+
+void ChiefProcess::Heartbeat(const wire::HeartbeatRequest& request,
+                             const World::Done<wire::HeartbeatResponse>& done) {
+  if (coordinator_ == nullptr) return;
+  done(coordinator_->Heartbeat(request, now()));
+}
+
+void ChiefProcess::GetPlacement(
+    const World::Done<wire::GetPlacementResponse>& done) {
+  if (coordinator_ == nullptr) return;
+  done(coordinator_->GetPlacement());
+}
+
+void ChiefProcess::ClaimSteps(
+    const wire::ClaimStepsRequest& request,
+    const World::Done<wire::ClaimStepsResponse>& done) {
+  if (coordinator_ == nullptr) return;
+  auto response = coordinator_->ClaimSteps(request, now());
+  if (response.ok()) world().auditor().Credited(response->global_step());
+  const absl::Duration wait =
+      std::min(absl::Seconds(request.wait().seconds()), kMaxClaimWait);
+  if (!response.ok() || Coordinator::IsNews(request, *response) ||
+      wait <= absl::ZeroDuration()) {
+    done(std::move(response));
+  } else {
+    claims_.push_back({request, now() + wait, done});
+    next_expiry_ = std::min(next_expiry_, now() + wait);
+  }
+  Changed();
+}
+
+void ChiefProcess::AnswerClaims() {
+  const int64_t news = coordinator_->claim_news();
+  const bool has_expired = now() >= next_expiry_;
+  if (answering_ || (news == claim_news_ && !has_expired)) return;
+  answering_ = true;
+  claim_news_ = news;
+  next_expiry_ = absl::InfiniteFuture();
+  std::vector<WaitingClaim> claims = std::exchange(claims_, {});
+  for (WaitingClaim& claim : claims) {
+    auto response = coordinator_->ClaimSteps(claim.request, now());
+    if (response.ok() && now() < claim.deadline &&
+        !Coordinator::IsNews(claim.request, *response)) {
+      next_expiry_ = std::min(next_expiry_, claim.deadline);
+      claims_.push_back(std::move(claim));
+    } else {
+      claim.done(std::move(response));
+    }
+  }
+  answering_ = false;
+}
+
+void ChiefProcess::ReportFailure(
+    const wire::ReportFailureRequest& request,
+    const World::Done<wire::ReportFailureResponse>& done) {
+  if (coordinator_ == nullptr) return;
+  world().Trace(this, "hears of a failure: ", request.message());
+  const absl::Status status = coordinator_->ReportFailure(request, now());
+  if (!status.ok()) return done(status);
+  done(wire::ReportFailureResponse());
+  Changed();
+}
+
+void ChiefProcess::Leave(const wire::LeaveRequest& request,
+                         const World::Done<wire::LeaveResponse>& done) {
+  if (coordinator_ == nullptr) return;
+  const absl::Status status = coordinator_->Leave(request, now());
+  if (!status.ok()) return done(status);
+  done(wire::LeaveResponse());
+  Changed();
+}
+
+TaskId ChiefProcess::PsOf(size_t shard) const {
+  return {"ps", options_.shards[shard].ps_index};
+}
+
+void ChiefProcess::CarryOutOrders() {
+  if (loading_ || writing_) return;
+  std::optional<Coordinator::Order> order = coordinator_->NextOrder(now());
+  if (!order) return;
+  std::visit([this](auto& order) { CarryOut(std::move(order)); }, *order);
+}
+
+void ChiefProcess::CarryOut(Coordinator::LoadOrder order) {
+  loading_.emplace();
+  loading_->order = std::move(order);
+  const size_t targets = loading_->order.targets.size();
+  loading_->results.resize(targets);
+  for (size_t i = 0; i < targets; ++i) loading_->pending.push_back(i);
+  loading_->sources = {-1};
+  if (loading_->order.from_checkpoint) {
+    auto sources = RunCheckpoints();
+    const absl::Status none =
+        sources.ok() ? absl::DataLossError("no checkpoint can be read")
+                     : sources.status();
+    loading_->sources = sources.ok() ? *sources : std::vector<int64_t>();
+    for (absl::Status& result : loading_->results) result = none;
+  }
+  world().disk().RecordPlaces(loading_->order.ps_epochs);
+  LoadFromSource();
+}
+
+absl::StatusOr<std::vector<int64_t>> ChiefProcess::RunCheckpoints() {
+  std::vector<int64_t> steps;
+  for (const int64_t step : world().disk().Steps()) {
+    const auto read = world().disk().Read(step, world().random());
+    if (absl::IsUnavailable(read.status()) &&
+        world().rules().read_errors_pass) {
+      return read.status();
+    }
+    if (read.ok() && (*read)->manifest.run_id() == options_.run_id) {
+      steps.push_back(step);
+    }
+  }
+  return steps;
+}
+
+void ChiefProcess::LoadFromSource() {
+  if (loading_->pending.empty() ||
+      loading_->source == loading_->sources.size()) {
+    return EndLoad();
+  }
+  const int64_t source = loading_->sources[loading_->source];
+  if (source >= 0 && source < world().disk().NewestIntact(options_.run_id)) {
+    world().auditor().Violate(
+        "older checkpoint",
+        absl::StrCat("checkpoint ", source, " is loaded though ",
+                     world().disk().NewestIntact(options_.run_id),
+                     " is intact"));
+  }
+  loading_->unanswered = loading_->pending.size();
+  for (const size_t i : loading_->pending) {
+    const Coordinator::LoadOrder::Target& target = loading_->order.targets[i];
+    const LoadCall call{.run_id = options_.run_id,
+                        .incarnation = target.incarnation,
+                        .chief_epoch = options_.chief_epoch,
+                        .layout = LayoutOf(job_),
+                        .hyperparameters = job_.hyperparameters,
+                        .shard = static_cast<int>(target.shard),
+                        .checkpoint = source};
+    world().Trace(this, "orders ", PsOf(target.shard).ToString(), " to load ",
+                  source);
+    world().Call<PsProcess, Nothing>(
+        *this, PsOf(target.shard), kShardCallDeadline,
+        [call](PsProcess& ps, const World::Done<Nothing>& done) {
+          ps.Load(call, done);
+        },
+        [this, i](const absl::StatusOr<Nothing>& response) {
+          loading_->results[i] = response.status();
+          if (--loading_->unanswered == 0) EndSource();
+        });
+  }
+}
+
+void ChiefProcess::EndSource() {
+  std::erase_if(loading_->pending, [this](size_t i) {
+    const absl::Status& result = loading_->results[i];
+    return !absl::IsNotFound(result) && !absl::IsDataLoss(result);
+  });
+  ++loading_->source;
+  LoadFromSource();
+}
+
+void ChiefProcess::EndLoad() {
+  const Loading ended = *std::exchange(loading_, std::nullopt);
+  for (size_t i = 0; i < ended.results.size(); ++i) {
+    world().Trace(this, "load: ", ended.results[i].ToString());
+    coordinator_->LoadDone(ended.order.targets[i], ended.results[i], now());
+  }
+  Changed();
+}
+
+void ChiefProcess::CarryOut(Coordinator::CheckpointOrder order) {
+  writing_.emplace();
+  writing_->checkpoint.manifest = order.manifest;
+  writing_->order = std::move(order);
+  writing_->checkpoint.files.resize(options_.shards.size());
+  for (size_t i = 0; i < options_.shards.size(); ++i) {
+    writing_->checkpoint.manifest.add_file();
+  }
+  world().Trace(this, "orders checkpoint ",
+                writing_->order.manifest.global_step());
+  writing_->order.at_one_step ? ChooseCut() : SnapshotShards();
+}
+
+SnapshotCall ChiefProcess::CallOf(size_t shard) const {
+  return {.run_id = options_.run_id,
+          .incarnation = writing_->order.incarnations[shard],
+          .chief_epoch = options_.chief_epoch};
+}
+
+// All shards at the largest number of updates that any of them has had.
+void ChiefProcess::ChooseCut() {
+  writing_->unanswered = options_.shards.size();
+  writing_->bounds.resize(options_.shards.size());
+  for (size_t i = 0; i < options_.shards.size(); ++i) {
+    const SnapshotCall call = CallOf(i);
+    world().Call<PsProcess, Updates>(
+        *this, PsOf(i), kShardCallDeadline,
+        [call](PsProcess& ps, const auto& done) {
+          ps.PrepareSnapshot(call, done);
+        },
+        [this, i](const absl::StatusOr<Updates>& response) {
+          if (response.ok()) writing_->bounds[i] = *response;
+          writing_->failure.Update(response.status());
+          if (--writing_->unanswered == 0) TakeCut();
+        });
+  }
+}
+
+void ChiefProcess::TakeCut() {
+  if (!writing_->failure.ok()) return EndSnapshots();
+  int64_t cut = writing_->checkpoint.manifest.global_step();
+  for (const Updates& shard : writing_->bounds) cut = std::max(cut, shard.max);
+  const bool is_behind =
+      std::any_of(writing_->bounds.begin(), writing_->bounds.end(),
+                  [cut](const Updates& shard) { return shard.min < cut; });
+  if (is_behind && !writing_->order.may_await) {
+    writing_->failure =
+        absl::UnavailableError("a shard is behind, and no worker is there");
+    return EndSnapshots();
+  }
+  writing_->checkpoint.manifest.set_global_step(cut);
+  SnapshotShards();
+}
+
+void ChiefProcess::SnapshotShards() {
+  writing_->unanswered = options_.shards.size();
+  for (size_t i = 0; i < options_.shards.size(); ++i) {
+    SnapshotCall call = CallOf(i);
+    if (writing_->order.at_one_step) {
+      call.at_updates = writing_->checkpoint.manifest.global_step();
+    }
+    world().Call<PsProcess, std::shared_ptr<const ShardValues>>(
+        *this, PsOf(i), kShardCallDeadline,
+        [call](PsProcess& ps, const auto& done) { ps.Snapshot(call, done); },
+        [this, i](const auto& response) {
+          if (response.ok()) writing_->checkpoint.files[i] = *response;
+          EndSnapshot(response.status());
+        });
+  }
+}
+
+void ChiefProcess::EndSnapshot(const absl::Status& status) {
+  const bool is_first_failure = writing_->failure.ok() && !status.ok();
+  writing_->failure.Update(status);
+  if (--writing_->unanswered == 0) {
+    return world().After(*this, kCommitTime, [this] { EndSnapshots(); });
+  }
+  // The others may await a step that cannot come without this shard.
+  if (!is_first_failure || !writing_->order.at_one_step) return;
+  for (size_t i = 0; i < options_.shards.size(); ++i) {
+    world().CancelCalls(*this, PsOf(i));
+  }
+}
+
+void ChiefProcess::EndSnapshots() {
+  Writing ended = *std::exchange(writing_, std::nullopt);
+  Disk& disk = world().disk();
+  absl::Status status = ended.failure;
+  if (world().rules().directory_has_owner && disk.owner() != number()) {
+    return world().Exit(*this, absl::FailedPreconditionError(
+                                   "the directory has another owner"));
+  }
+  if (status.ok()) {
+    status = disk.Commit(ended.checkpoint, world().random());
+  }
+  const int64_t step = ended.checkpoint.manifest.global_step();
+  ended.order.manifest.set_global_step(step);
+  world().Trace(this, "checkpoint ", step, ": ", status.ToString());
+  if (status.ok()) {
+    world().auditor().Committed(number(), ended.checkpoint);
+    disk.Prune(options_.job.checkpoint().max_to_keep(), step);
+  }
+  coordinator_->CheckpointDone(ended.order, status, now());
+  Changed();
+}
+
+}  // namespace parasol::simulation

@@ -1,0 +1,108 @@
+#ifndef PARASOL_TESTS_SIMULATION_CHIEF_PROCESS_H_
+#define PARASOL_TESTS_SIMULATION_CHIEF_PROCESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/coordinator.h"
+#include "proto/chief.pb.h"
+#include "tests/simulation/process.h"
+#include "tests/simulation/ps_process.h"
+#include "tests/simulation/session.h"
+#include "tests/simulation/world.h"
+
+namespace parasol::simulation {
+
+// A chief: the real Coordinator, resumed from the simulated directory's
+// manifests, and the model of ChiefServer and OrderExecutor around it.
+class ChiefProcess : public Process {
+ public:
+  ChiefProcess(World& world, int number, const JobChoice& job);
+
+  void Start() override;
+
+  // The rpcs of proto/chief.proto.
+  void Register(const wire::RegisterRequest& request,
+                const World::Done<Registration>& done);
+  void Heartbeat(const wire::HeartbeatRequest& request,
+                 const World::Done<wire::HeartbeatResponse>& done);
+  void GetPlacement(const World::Done<wire::GetPlacementResponse>& done);
+  void ClaimSteps(const wire::ClaimStepsRequest& request,
+                  const World::Done<wire::ClaimStepsResponse>& done);
+  void ReportFailure(const wire::ReportFailureRequest& request,
+                     const World::Done<wire::ReportFailureResponse>& done);
+  void Leave(const wire::LeaveRequest& request,
+             const World::Done<wire::LeaveResponse>& done);
+
+  const JobChoice& job() const { return job_; }
+  // Returns its state; nullptr until it has read the manifests.
+  const Coordinator* coordinator() const { return coordinator_.get(); }
+
+ private:
+  struct WaitingClaim {
+    wire::ClaimStepsRequest request;
+    absl::Time deadline;
+    World::Done<wire::ClaimStepsResponse> done;
+  };
+  struct Loading {
+    Coordinator::LoadOrder order;
+    // Steps of the checkpoints to try, newest first; -1: initial values.
+    std::vector<int64_t> sources;
+    size_t source = 0;
+    std::vector<absl::Status> results;
+    std::vector<size_t> pending;  // positions in order.targets
+    size_t unanswered = 0;
+  };
+  struct Writing {
+    Coordinator::CheckpointOrder order;
+    Checkpoint checkpoint;
+    // Numbers of the shards' updates (synchronous training).
+    std::vector<Updates> bounds;
+    absl::Status failure;
+    size_t unanswered = 0;
+  };
+
+  // Returns the state with which it starts, from the manifests.
+  absl::StatusOr<Coordinator::Options> Resume();
+  absl::Time now() const { return world().Now(*this); }
+  void Tick();
+  // Something has changed: claims that wait may have news, and there may be an
+  // order.
+  void Changed();
+  void AnswerClaims();
+  void CarryOutOrders();
+  void CarryOut(Coordinator::LoadOrder order);
+  absl::StatusOr<std::vector<int64_t>> RunCheckpoints();
+  void LoadFromSource();
+  void EndSource();
+  void EndLoad();
+  void CarryOut(Coordinator::CheckpointOrder order);
+  // Returns the order to a shard's ps, without the cut.
+  SnapshotCall CallOf(size_t shard) const;
+  void ChooseCut();
+  void TakeCut();
+  void SnapshotShards();
+  void EndSnapshot(const absl::Status& status);
+  void EndSnapshots();
+  TaskId PsOf(size_t shard) const;
+
+  const JobChoice job_;
+  Coordinator::Options options_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::vector<WaitingClaim> claims_;
+  bool answering_ = false;
+  // The news that the waiting claims were last asked about, and the time at
+  // which the first of them has waited long enough.
+  int64_t claim_news_ = -1;
+  absl::Time next_expiry_ = absl::InfiniteFuture();
+  std::optional<Loading> loading_;
+  std::optional<Writing> writing_;
+};
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_CHIEF_PROCESS_H_

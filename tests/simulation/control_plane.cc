@@ -1,0 +1,248 @@
+#include "tests/simulation/control_plane.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/async_worker.h"
+#include "tests/simulation/job_of.h"
+#include "tests/simulation/ps_process.h"
+#include "tests/simulation/sync_worker.h"
+
+namespace parasol::simulation {
+namespace {
+
+constexpr absl::Time kBoot = absl::FromUnixSeconds(1000000000);
+// Time after which the supervisor starts a process again that has ended.
+constexpr absl::Duration kRestart = absl::Seconds(1);
+constexpr absl::Duration kWatchInterval = absl::Seconds(5);
+// Longest time without progress once the faults are over: a lease and the
+// deadlines of calls, on clocks of half the speed.
+constexpr absl::Duration kMaxStandstill = absl::Seconds(90);
+// Longest time from the last fault to the end of the job.
+constexpr absl::Duration kMaxRest = absl::Minutes(60);
+// Time after the last fault in which everybody has come to one job.
+constexpr absl::Duration kSettled = absl::Seconds(30);
+
+using Kind = Fault::Kind;
+
+}  // namespace
+
+ControlPlane::ControlPlane(const Schedule& schedule, const Rules& rules)
+    : schedule_(schedule), world_(schedule, rules) {
+  world_.OnExit([this](Process& process, const absl::Status& status) {
+    OnExit(process, status);
+  });
+}
+
+ControlPlane::Report ControlPlane::Run(const Schedule& schedule,
+                                       const Rules& rules, bool wants_trace) {
+  ControlPlane simulation(schedule, rules);
+  World& world = simulation.world_;
+  if (wants_trace) world.EnableTrace();
+  simulation.LaunchAll();
+  const auto& violation = world.auditor().violation();
+  while (!simulation.has_ended_ && !violation && world.loop().RunNext()) {
+  }
+  Report report;
+  report.violation = violation;
+  report.events = world.loop().events();
+  report.took = world.loop().now() - kBoot;
+  report.trace = world.trace();
+  return report;
+}
+
+void ControlPlane::LaunchAll() {
+  Launch({"chief", 0});
+  const auto launch_soon = [this](const TaskId& place) {
+    LaunchLater(place, world_.random().Between(absl::ZeroDuration(),
+                                               absl::Milliseconds(300)));
+  };
+  for (int i = 0; i < schedule_.shape.ps; ++i) launch_soon({"ps", i});
+  for (int i = 0; i < schedule_.shape.workers; ++i) launch_soon({"worker", i});
+  for (const Fault& fault : schedule_.faults) {
+    world_.loop().At(kBoot + fault.at, [this, &fault] { Inject(fault); });
+  }
+  world_.loop().At(kBoot + schedule_.End(), [this] {
+    progress_ = ProgressNow();
+    progress_at_ = world_.loop().now();
+    Watch();
+  });
+  world_.loop().At(kBoot + schedule_.End() + kSettled, [this] { CheckJobs(); });
+}
+
+void ControlPlane::Launch(const TaskId& place) {
+  const int number = launched_++;
+  newest_[place] = number;
+  std::unique_ptr<Process> process;
+  if (place.role == "chief") {
+    process = std::make_unique<ChiefProcess>(world_, number, job_);
+  } else if (place.role == "ps") {
+    process = std::make_unique<PsProcess>(world_, place.index, number);
+  } else {
+    process = MakeWorker(place.index, number);
+  }
+  world_.Launch(std::move(process));
+}
+
+std::unique_ptr<Process> ControlPlane::MakeWorker(int index, int number) {
+  if (schedule_.shape.mode == Shape::Mode::kSynchronous) {
+    return std::make_unique<SyncWorker>(world_, index, number);
+  }
+  return std::make_unique<AsyncWorker>(world_, index, number);
+}
+
+void ControlPlane::LaunchLater(const TaskId& place, absl::Duration delay) {
+  world_.loop().At(world_.loop().now() + delay, [this, place] {
+    if (world_.Newest(place) == nullptr) Launch(place);
+  });
+}
+
+void ControlPlane::Inject(const Fault& fault) {
+  const absl::Time end = world_.loop().now() + fault.length;
+  switch (fault.kind) {
+    case Kind::kLoss:
+      world_.SetLoss(fault.amount);
+      return world_.loop().At(end,
+                              [this] { world_.SetLoss(schedule_.shape.loss); });
+    case Kind::kReadErrors:
+      world_.disk().SetReadErrors(true);
+      return world_.loop().At(end,
+                              [this] { world_.disk().SetReadErrors(false); });
+    case Kind::kWriteErrors:
+      world_.disk().SetWriteErrors(true);
+      return world_.loop().At(end,
+                              [this] { world_.disk().SetWriteErrors(false); });
+    case Kind::kDamage:
+      return world_.Trace(nullptr, "checkpoint ", world_.disk().DamageNewest(),
+                          " is damaged");
+    default:
+      break;
+  }
+  Process* const process = world_.Newest(fault.target);
+  if (process != nullptr) Hit(fault, *process);
+}
+
+void ControlPlane::Hit(const Fault& fault, Process& process) {
+  const absl::Time end = world_.loop().now() + fault.length;
+  const bool is_chief = fault.target.role == "chief";
+  switch (fault.kind) {
+    case Kind::kKill:
+      if (is_chief) job_ = fault.job;
+      world_.Kill(process);
+      return LaunchLater(fault.target, fault.length);
+    case Kind::kReplace:
+      if (is_chief) job_ = fault.job;
+      world_.loop().At(world_.loop().now() + fault.length / 2,
+                       [this, &fault, &process] {
+                         if (newest_[fault.target] == process.number()) {
+                           Launch(fault.target);
+                         }
+                       });
+      [[fallthrough]];
+    case Kind::kStop:
+      world_.Stop(process);
+      return world_.loop().At(end,
+                              [this, &process] { world_.Continue(process); });
+    case Kind::kCutFromChief:
+      world_.CutFromChief(process, true);
+      return world_.loop().At(
+          end, [this, &process] { world_.CutFromChief(process, false); });
+    case Kind::kCutFromAll:
+      world_.CutFromAll(process, true);
+      return world_.loop().At(
+          end, [this, &process] { world_.CutFromAll(process, false); });
+    case Kind::kSlowClock:
+      return world_.SetClockRate(process, fault.amount / 100.0);
+    default:
+      return;
+  }
+}
+
+// As Kubernetes and the launcher go by the exit codes of docs/operations.md.
+void ControlPlane::OnExit(Process& process, const absl::Status& status) {
+  // A leftover of a place that has been given to another process.
+  if (process.number() != newest_[process.place()]) return;
+  if (absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status)) {
+    return LaunchLater(process.place(), kRestart);
+  }
+  if (process.place().role == "chief") return OnChiefExit(status);
+  if (status.ok()) return;
+  world_.auditor().Violate(
+      "wrong end",
+      absl::StrCat(process.name(), " ends with ", status.ToString()));
+}
+
+void ControlPlane::OnChiefExit(const absl::Status& status) {
+  has_ended_ = true;
+  if (!status.ok()) {
+    return world_.auditor().Violate("job failed", status.ToString());
+  }
+  const std::vector<int64_t> steps = world_.disk().Steps();
+  const auto final = steps.empty()
+                         ? absl::NotFoundError("no checkpoint")
+                         : world_.disk().Read(steps[0], world_.random());
+  if (final.ok()) world_.auditor().Ended(**final);
+}
+
+const ChiefProcess* ControlPlane::chief() const {
+  return static_cast<const ChiefProcess*>(world_.Newest({"chief", 0}));
+}
+
+ControlPlane::Progress ControlPlane::ProgressNow() const {
+  const ChiefProcess* const process = chief();
+  if (process == nullptr || process->coordinator() == nullptr) return {};
+  const wire::JobStatus status = process->coordinator()->Status();
+  return {status.phase(), status.global_step(),
+          process->coordinator()->newest_checkpoint().value_or(-1),
+          world_.auditor().completed_steps()};
+}
+
+void ControlPlane::Watch() {
+  const absl::Time now = world_.loop().now();
+  const Progress progress = ProgressNow();
+  if (progress != progress_) {
+    progress_ = progress;
+    progress_at_ = now;
+  }
+  if (now - progress_at_ >= kMaxStandstill) {
+    const auto& [phase, step, checkpoint, completed] = progress_;
+    return world_.auditor().Violate(
+        "stuck",
+        absl::StrCat("no progress for ", absl::FormatDuration(kMaxStandstill),
+                     " in phase ",
+                     wire::JobPhase_Name(static_cast<wire::JobPhase>(phase)),
+                     ", step ", step, ", checkpoint ", checkpoint, ", ",
+                     completed, " steps done"));
+  }
+  if (now - kBoot - schedule_.End() >= kMaxRest) {
+    return world_.auditor().Violate("endless", "the job does not end");
+  }
+  world_.loop().At(now + kWatchInterval, [this] { Watch(); });
+}
+
+void ControlPlane::CheckJobs() {
+  const ChiefProcess* const process = chief();
+  if (process == nullptr) return;
+  const JobChoice& job = process->job();
+  for (Process* const live : world_.Live()) {
+    if (live->number() != newest_[live->place()]) continue;
+    const bool is_ps = live->place().role == "ps";
+    const bool is_worker = live->place().role == "worker";
+    const ShardValues* const held =
+        is_ps ? static_cast<PsProcess*>(live)->held() : nullptr;
+    const JobChoice* const works_on =
+        is_worker ? static_cast<WorkerProcess*>(live)->job() : nullptr;
+    const bool differs =
+        (held != nullptr && (held->hyperparameters != job.hyperparameters ||
+                             held->layout != LayoutOf(job))) ||
+        (works_on != nullptr && !(*works_on == job));
+    if (differs) {
+      world_.auditor().Violate(
+          "two jobs",
+          absl::StrCat(live->name(), " has another job than the chief"));
+    }
+  }
+}
+
+}  // namespace parasol::simulation

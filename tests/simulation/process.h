@@ -1,0 +1,102 @@
+#ifndef PARASOL_TESTS_SIMULATION_PROCESS_H_
+#define PARASOL_TESTS_SIMULATION_PROCESS_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "chief/task_id.h"
+#include "proto/chief.pb.h"
+#include "tests/simulation/event_loop.h"
+
+namespace parasol::simulation {
+
+class World;
+
+class Process;
+
+// A call between two processes until its caller has the answer.
+class PendingCall {
+ public:
+  // `server` is null if nobody listens.
+  PendingCall(Process& client, Process* server, TaskId to,
+              absl::Duration deadline)
+      : client_(client),
+        server_(server),
+        to_(std::move(to)),
+        deadline_(deadline) {}
+  virtual ~PendingCall() = default;
+
+  // Ends the call with an error, unless it has ended.
+  virtual void Fail(const absl::Status& status) = 0;
+  virtual bool has_ended() const = 0;
+  Process& client() const { return client_; }
+  Process* server() const { return server_; }
+  const TaskId& to() const { return to_; }
+  absl::Duration deadline() const { return deadline_; }
+
+ private:
+  Process& client_;
+  Process* const server_;
+  const TaskId to_;
+  const absl::Duration deadline_;
+};
+
+// A process of the simulated cluster. It may be dead, or alive and stopped:
+// then what reaches it, its timers included, waits until it goes on.
+class Process {
+ public:
+  Process(World& world, TaskId place, int number);
+  virtual ~Process() = default;
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  virtual void Start() = 0;
+
+  const TaskId& place() const { return place_; }
+  // Number of the process among all of the schedule, in the order of starts.
+  int number() const { return number_; }
+  uint64_t incarnation() const { return incarnation_; }
+  wire::Task task() const;
+  // Returns "ps/1#7": the place and the process's number.
+  std::string name() const;
+  bool alive() const { return alive_; }
+  bool stopped() const { return stopped_; }
+
+ protected:
+  World& world() const { return world_; }
+
+ private:
+  friend class World;
+
+  World& world_;
+  const TaskId place_;
+  const int number_;
+  const uint64_t incarnation_;
+  bool alive_ = true;
+  bool stopped_ = false;
+  // The time since which it is stopped or cut.
+  absl::Time silent_since_;
+  bool cut_from_chief_ = false;
+  bool cut_from_all_ = false;
+  // The clock showed `clock_` at the time `clock_set_`, and has run at this
+  // speed since.
+  absl::Time clock_, clock_set_;
+  double clock_rate_ = 1;
+  // Messages and timers that reached it while it was stopped.
+  std::vector<EventLoop::Action> deferred_;
+  // The calls that it makes and those that it serves; ended ones are removed
+  // now and then.
+  std::vector<std::shared_ptr<PendingCall>> makes_;
+  std::vector<std::shared_ptr<PendingCall>> serves_;
+  // The process at the other end of each connection, by its place.
+  std::map<TaskId, Process*> connections_;
+};
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_PROCESS_H_

@@ -1,0 +1,239 @@
+#include "tests/simulation/ps_process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/job_of.h"
+
+namespace parasol::simulation {
+namespace {
+
+constexpr absl::Duration kLoadTime = absl::Milliseconds(100);
+constexpr absl::Duration kSnapshotTime = absl::Milliseconds(50);
+// As CutHold::kLimit of ps/shard.
+constexpr absl::Duration kHoldLimit = absl::Seconds(5);
+
+}  // namespace
+
+PsProcess::PsProcess(World& world, int index, int number)
+    : Process(world, {"ps", index}, number),
+      session_(world, *this,
+               {.describe =
+                    [this](wire::RegisterRequest& request) {
+                      if (!held_) return;
+                      request.set_run_id(held_->run_id);
+                      request.set_layout(held_->layout);
+                    },
+                .report =
+                    [this](wire::HeartbeatRequest& request) {
+                      if (!held_) return;
+                      request.set_run_id(held_->run_id);
+                      request.set_layout(held_->layout);
+                    },
+                .on_registered =
+                    [this](const Registration& registration) {
+                      chief_epoch_ =
+                          std::max(chief_epoch_, registration.chief_epoch);
+                    },
+                .on_state = [this](const auto& state) { OnState(state); },
+                .on_lost =
+                    [this](const absl::Status& why) {
+                      this->world().Exit(*this, why);
+                    }}) {}
+
+void PsProcess::OnState(const wire::HeartbeatResponse& state) {
+  if (state.phase() == wire::COMPLETE) {
+    session_.LeaveAndExit(0, absl::OkStatus());
+  } else if (state.phase() == wire::FAILED) {
+    session_.LeaveAndExit(0, absl::FailedPreconditionError(state.failure()));
+  } else {
+    GoOn();
+  }
+}
+
+void PsProcess::GoOn() {
+  const wire::HeartbeatResponse& state = session_.state();
+  if (chunks_ != nullptr && state.run_id() == held_->run_id) {
+    chunks_->GoOnAt(state.global_step());
+  }
+}
+
+bool PsProcess::IsSynchronous() const {
+  return world().schedule().shape.mode == Shape::Mode::kSynchronous;
+}
+
+bool PsProcess::HoldsValues(const LoadCall& call) const {
+  return held_ && held_->run_id == call.run_id &&
+         held_->layout == call.layout && held_->shard == call.shard;
+}
+
+bool PsProcess::Holds(const LoadCall& call) const {
+  return HoldsValues(call) && held_->hyperparameters == call.hyperparameters;
+}
+
+absl::Status PsProcess::Admit(uint64_t incarnation, int64_t chief_epoch) {
+  if (world().rules().ps_checks_incarnation &&
+      incarnation != this->incarnation()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the order is for another process than ", name()));
+  }
+  if (world().rules().older_chief_is_refused && chief_epoch < chief_epoch_) {
+    return absl::FailedPreconditionError("the order's chief has a successor");
+  }
+  chief_epoch_ = chief_epoch;
+  return absl::OkStatus();
+}
+
+void PsProcess::Load(const LoadCall& call, const World::Done<Nothing>& done) {
+  const absl::Status admitted = Admit(call.incarnation, call.chief_epoch);
+  if (!admitted.ok()) return done(admitted);
+  if (loading_) return done(absl::UnavailableError("still loading"));
+  if (world().rules().one_job && HoldsValues(call)) {
+    held_->hyperparameters = call.hyperparameters;
+  }
+  if (Holds(call)) return done(Nothing());
+  loading_ = true;
+  world().After(*this, kLoadTime,
+                [this, call, done] { FinishLoad(call, done); });
+}
+
+void PsProcess::FinishLoad(const LoadCall& call,
+                           const World::Done<Nothing>& done) {
+  loading_ = false;
+  const std::optional<ShardValues> before = std::exchange(held_, std::nullopt);
+  const std::shared_ptr<SyncShard> replaced = std::move(chunks_);
+  if (replaced != nullptr) {
+    replaced->Abandon(absl::UnavailableError("the shard is replaced"));
+  }
+  ShardValues values;
+  if (call.checkpoint >= 0) {
+    const auto checkpoint =
+        world().disk().Read(call.checkpoint, world().random());
+    if (!checkpoint.ok()) return done(checkpoint.status());
+    values = *(*checkpoint)->files[call.shard];
+  }
+  values.run_id = call.run_id;
+  values.layout = call.layout;
+  values.hyperparameters = call.hyperparameters;
+  values.shard = call.shard;
+  held_ = std::move(values);
+  dedup_.emplace();
+  dedup_->Restore(held_->windows);
+  if (IsSynchronous()) {
+    held_->updates.resize(kChunksPerShard);
+    chunks_ = std::make_shared<SyncShard>(held_->updates,
+                                          call.checkpoint >= 0
+                                              ? StepState::Origin::kRestored
+                                              : StepState::Origin::kInitial,
+                                          world().schedule().shape.replicas);
+    GoOn();
+  }
+  world().Trace(this, "has loaded checkpoint ", call.checkpoint);
+  world().auditor().Loaded(number(), *held_, before ? &*before : nullptr);
+  done(Nothing());
+}
+
+void PsProcess::Snapshot(
+    const SnapshotCall& call,
+    const World::Done<std::shared_ptr<const ShardValues>>& done) {
+  const absl::Status admitted = Admit(call.incarnation, call.chief_epoch);
+  if (!admitted.ok()) return done(admitted);
+  if (!held_ || held_->run_id != call.run_id) {
+    return done(absl::FailedPreconditionError(
+        absl::StrCat(name(), " does not hold run ", call.run_id)));
+  }
+  const absl::Status written = world().disk().CheckWrite(world().random());
+  if (!written.ok()) return done(written);
+  if (call.at_updates) return SnapshotStep(*call.at_updates, done);
+  auto values = std::make_shared<ShardValues>(*held_);
+  values->windows = dedup_->Windows();
+  world().After(*this, kSnapshotTime, [values, done] { done(values); });
+}
+
+void PsProcess::PrepareSnapshot(const SnapshotCall& call,
+                                const World::Done<Updates>& done) {
+  const absl::Status admitted = Admit(call.incarnation, call.chief_epoch);
+  if (!admitted.ok()) return done(admitted);
+  if (!held_ || held_->run_id != call.run_id || chunks_ == nullptr) {
+    return done(absl::FailedPreconditionError(
+        absl::StrCat(name(), " does not hold run ", call.run_id)));
+  }
+  const int hold = ++holds_;
+  done(chunks_->HoldNow());
+  world().After(*this, kHoldLimit, [this, hold, chunks = chunks_] {
+    if (hold == holds_) chunks->Hold(INT64_MAX);
+  });
+}
+
+void PsProcess::SnapshotStep(
+    int64_t updates,
+    const World::Done<std::shared_ptr<const ShardValues>>& done) {
+  chunks_->SnapshotAt(
+      updates, [this, done](absl::StatusOr<std::vector<int64_t>> captured) {
+        if (!captured.ok()) return done(captured.status());
+        auto values = std::make_shared<ShardValues>(*held_);
+        values->updates = *std::move(captured);
+        world().After(*this, kSnapshotTime, [values, done] { done(values); });
+      });
+  ++holds_;
+  chunks_->Hold(INT64_MAX);
+}
+
+absl::Status PsProcess::Check(const Operation& operation) const {
+  if (world().rules().ps_checks_incarnation &&
+      operation.incarnation != incarnation()) {
+    return absl::UnavailableError(
+        absl::StrCat("the operation is for another process than ", name()));
+  }
+  if (!held_) {
+    return absl::UnavailableError(absl::StrCat(name(), " holds nothing"));
+  }
+  if (held_->run_id != operation.run_id) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name(), " holds another run"));
+  }
+  if (held_->layout == operation.layout) return absl::OkStatus();
+  if (world().rules().ps_checks_layout) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(name(), " has another layout"));
+  }
+  world().auditor().Violate("two layouts",
+                            absl::StrCat(name(),
+                                         " carries out an operation of a "
+                                         "worker with another layout"));
+  return absl::OkStatus();
+}
+
+void PsProcess::Execute(const Operation& operation,
+                        const World::Done<OperationResult>& done) {
+  const absl::Status may = Check(operation);
+  if (!may.ok()) return done(may);
+  if (IsSynchronous()) return ExecuteStep(operation, done);
+  if (operation.sequence == 0) return done(OperationResult());
+  const absl::StatusOr<Claim> claim =
+      dedup_->Mark(operation.worker, operation.sequence);
+  if (!claim.ok()) return done(claim.status());
+  const bool is_new = *claim == Claim::kNew;
+  world().auditor().Applied(number(), *held_, operation.step, !is_new);
+  if (is_new) {
+    held_->applied.Add(operation.step);
+    dedup_->Confirm(operation.worker, operation.sequence);
+  }
+  done(OperationResult());
+}
+
+void PsProcess::ExecuteStep(const Operation& operation,
+                            const World::Done<OperationResult>& done) {
+  const auto answer = [this, done](const absl::StatusOr<Updates>& updates) {
+    if (!updates.ok()) return done(updates.status());
+    world().auditor().StepReached(updates->max);
+    done(OperationResult{*updates});
+  };
+  if (operation.sequence == 0) {
+    return chunks_->Pull(operation.min_updates, answer);
+  }
+  chunks_->Push(operation.chunk, operation.push, answer);
+}
+
+}  // namespace parasol::simulation

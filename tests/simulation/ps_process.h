@@ -1,0 +1,119 @@
+#ifndef PARASOL_TESTS_SIMULATION_PS_PROCESS_H_
+#define PARASOL_TESTS_SIMULATION_PS_PROCESS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ps/shard/dedup_window.h"
+#include "ps/step/step_state.h"
+#include "tests/simulation/process.h"
+#include "tests/simulation/session.h"
+#include "tests/simulation/shard_values.h"
+#include "tests/simulation/sync_shard.h"
+#include "tests/simulation/world.h"
+
+namespace parasol::simulation {
+
+// An order to load a shard: wire::LoadRequest as far as the simulation needs
+// it.
+struct LoadCall {
+  std::string run_id;
+  uint64_t incarnation = 0;
+  int64_t chief_epoch = 0;
+  uint64_t layout = 0;
+  int hyperparameters = 0;
+  int shard = 0;
+  // The step of the checkpoint; -1: initial values.
+  int64_t checkpoint = -1;
+};
+
+struct SnapshotCall {
+  std::string run_id;
+  uint64_t incarnation = 0;
+  int64_t chief_epoch = 0;
+  // Number of updates at which the snapshot is taken (synchronous training).
+  std::optional<int64_t> at_updates = std::nullopt;
+};
+
+// A pull of a whole shard, or a push to it; in synchronous training to one of
+// its chunks.
+struct Operation {
+  std::string run_id = "";
+  uint64_t worker = 0;
+  // The process that the placement names.
+  uint64_t incarnation = 0;
+  uint64_t layout = 0;
+  // 0: a pull.
+  uint64_t sequence = 0;
+  StepId step = 0;
+  // Synchronous training.
+  int64_t min_updates = 0;
+  int chunk = 0;
+  StepPush push = {};
+};
+
+struct Nothing {};
+
+// The answer to an operation.
+struct OperationResult {
+  Updates updates;
+};
+
+// A ps: the model of PsTask and ParameterServer, with the real deduplication.
+class PsProcess : public Process {
+ public:
+  PsProcess(World& world, int index, int number);
+
+  void Start() override { session_.Join(); }
+
+  void Load(const LoadCall& call, const World::Done<Nothing>& done);
+  void Snapshot(const SnapshotCall& call,
+                const World::Done<std::shared_ptr<const ShardValues>>& done);
+  // Holds the shard until Snapshot() or a limit.
+  void PrepareSnapshot(const SnapshotCall& call,
+                       const World::Done<Updates>& done);
+  void Execute(const Operation& operation,
+               const World::Done<OperationResult>& done);
+
+  // Returns what it holds, if anything.
+  const ShardValues* held() const { return held_ ? &*held_ : nullptr; }
+
+ private:
+  void OnState(const wire::HeartbeatResponse& state);
+  // Return true if it holds the shard's values, and the job's rules for them.
+  bool HoldsValues(const LoadCall& call) const;
+  bool Holds(const LoadCall& call) const;
+  void FinishLoad(const LoadCall& call, const World::Done<Nothing>& done);
+  // Returns OK if an order is meant for this process and comes from no older
+  // chief than the newest one that is known.
+  absl::Status Admit(uint64_t incarnation, int64_t chief_epoch);
+  absl::Status Check(const Operation& operation) const;
+
+  bool IsSynchronous() const;
+  void ExecuteStep(const Operation& operation,
+                   const World::Done<OperationResult>& done);
+  // Goes on where the chief says that the cluster is.
+  void GoOn();
+  void SnapshotStep(
+      int64_t updates,
+      const World::Done<std::shared_ptr<const ShardValues>>& done);
+
+  Session session_;
+  // The newest chief that is known.
+  int64_t chief_epoch_ = 0;
+  bool loading_ = false;
+  std::optional<ShardValues> held_;
+  std::optional<DedupIndex> dedup_;  // present if `held_` is
+  // The chunks of what it holds (synchronous training), and the number of the
+  // newest hold.
+  std::shared_ptr<SyncShard> chunks_;
+  int holds_ = 0;
+};
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_PS_PROCESS_H_

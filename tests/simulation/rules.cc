@@ -1,0 +1,40 @@
+#include "tests/simulation/rules.h"
+
+#include <utility>
+
+namespace parasol::simulation {
+namespace {
+
+struct NamedRule {
+  const char* name;
+  bool Rules::*rule;
+};
+
+constexpr NamedRule kRules[] = {
+    {"ps_checks_incarnation", &Rules::ps_checks_incarnation},
+    {"ps_checks_layout", &Rules::ps_checks_layout},
+    {"worker_follows_layout", &Rules::worker_follows_layout},
+    {"one_job", &Rules::one_job},
+    {"older_chief_is_refused", &Rules::older_chief_is_refused},
+    {"directory_has_owner", &Rules::directory_has_owner},
+    {"read_errors_pass", &Rules::read_errors_pass},
+    {"workers_claim_at_the_end", &Rules::workers_claim_at_the_end},
+    {"drops_channel_on_deadline", &Rules::drops_channel_on_deadline},
+};
+
+}  // namespace
+
+std::vector<std::string> RuleNames() {
+  std::vector<std::string> names;
+  for (const NamedRule& rule : kRules) names.push_back(rule.name);
+  return names;
+}
+
+bool* FindRule(Rules& rules, const std::string& name) {
+  for (const NamedRule& rule : kRules) {
+    if (rule.name == name) return &(rules.*rule.rule);
+  }
+  return nullptr;
+}
+
+}  // namespace parasol::simulation

@@ -1,0 +1,225 @@
+#include "tests/simulation/schedule.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/random.h"
+
+namespace parasol::simulation {
+namespace {
+
+constexpr uint64_t kManyWorkersEvery = 2000;
+constexpr int kManyWorkers = 1000;
+// Longer than a lease (10 s) now and then.
+constexpr absl::Duration kLongest = absl::Seconds(25);
+
+using Kind = Fault::Kind;
+
+const char* NameOf(Kind kind) {
+  switch (kind) {
+    case Kind::kKill:
+      return "killed";
+    case Kind::kStop:
+      return "stopped";
+    case Kind::kReplace:
+      return "stopped and replaced";
+    case Kind::kCutFromChief:
+      return "cut from the chief";
+    case Kind::kCutFromAll:
+      return "cut from all";
+    case Kind::kSlowClock:
+      return "slow clock";
+    case Kind::kLoss:
+      return "lossy network";
+    case Kind::kReadErrors:
+      return "disk can't be read";
+    case Kind::kWriteErrors:
+      return "disk can't be written";
+    case Kind::kDamage:
+      return "newest checkpoint damaged";
+  }
+  return "?";
+}
+
+int DrawWorkers(uint64_t seed, Random& random) {
+  if (seed % kManyWorkersEvery == kManyWorkersEvery - 1) return kManyWorkers;
+  const uint64_t kind = random.Below(100);
+  if (kind < 75) return static_cast<int>(random.Between(1, 3));
+  if (kind < 98) return static_cast<int>(random.Between(4, 8));
+  return static_cast<int>(random.Between(20, 50));
+}
+
+Shape DrawShape(uint64_t seed, Random& random) {
+  Shape shape;
+  shape.workers = DrawWorkers(seed, random);
+  shape.ps = static_cast<int>(random.Chance(500) ? 1 : random.Between(2, 4));
+  const uint64_t mode = random.Below(100);
+  if (mode >= 40) shape.mode = Shape::Mode::kBoundedStaleness;
+  if (mode >= 70 && shape.workers <= 8) {
+    shape.mode = Shape::Mode::kSynchronous;
+  }
+  shape.bound = random.Between(0, 3);
+  shape.replicas = static_cast<int>(random.Between(1, shape.workers + 1));
+  if (random.Chance(300)) shape.backups = 1;
+  shape.steps = shape.workers > 8
+                    ? random.Between(1, 4) * shape.workers
+                    : random.Between(5, 30) * std::max(1, shape.workers / 3);
+  shape.compute =
+      random.Between(absl::Milliseconds(100), absl::Milliseconds(900));
+  shape.checkpoint_every = random.Between(2, 1 + shape.steps / 2);
+  shape.max_to_keep = static_cast<int>(random.Between(1, 3));
+  shape.overlap = random.Chance(500) ? 2 : 1;
+  if (random.Chance(300)) {
+    shape.epochs = static_cast<int>(random.Between(1, 3));
+    shape.steps = std::max<int64_t>(1, shape.steps / shape.epochs);
+    shape.steps *= shape.epochs;
+  }
+  if (random.Chance(250)) shape.loss = random.Between(1, 30);
+  return shape;
+}
+
+TaskId DrawTarget(const Shape& shape, Random& random) {
+  const uint64_t kind = random.Below(10);
+  if (kind < 3) return {"chief", 0};
+  if (kind < 6) {
+    return {"ps", static_cast<int>(random.Below(shape.ps))};
+  }
+  return {"worker", static_cast<int>(random.Below(shape.workers))};
+}
+
+Fault DrawFault(const Shape& shape, absl::Duration last, Random& random) {
+  constexpr std::pair<Kind, uint64_t> kShares[] = {
+      {Kind::kKill, 40},       {Kind::kStop, 12},
+      {Kind::kReplace, 12},    {Kind::kCutFromChief, 10},
+      {Kind::kCutFromAll, 8},  {Kind::kSlowClock, 4},
+      {Kind::kLoss, 4},        {Kind::kReadErrors, 4},
+      {Kind::kWriteErrors, 4}, {Kind::kDamage, 2}};
+  Fault fault;
+  uint64_t choice = random.Below(100);
+  for (const auto& [kind, share] : kShares) {
+    fault.kind = kind;
+    if (choice < share) break;
+    choice -= share;
+  }
+  fault.target = DrawTarget(shape, random);
+  fault.at = random.Between(absl::ZeroDuration(), last);
+  fault.length = random.Chance(700)
+                     ? random.Between(absl::Milliseconds(50), absl::Seconds(4))
+                     : random.Between(absl::Seconds(4), kLongest);
+  // Longer than keepalive now and then.
+  if (random.Chance(50)) fault.length += absl::Seconds(20);
+  fault.amount = fault.kind == Kind::kLoss ? random.Between(50, 500)
+                                           : random.Between(40, 90);
+  return fault;
+}
+
+// Each chief's job goes on from the one before it.
+void DrawJobs(std::vector<Fault>& faults, Random& random) {
+  JobChoice job;
+  for (Fault& fault : faults) {
+    if (fault.target.role != "chief" || fault.kind >= Kind::kLoss) continue;
+    if (fault.kind == Kind::kKill || fault.kind == Kind::kReplace) {
+      if (random.Chance(150)) ++job.hyperparameters;
+      if (random.Chance(150)) ++job.partitioner;
+    }
+    fault.job = job;
+  }
+}
+
+std::string Seconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToInt64Milliseconds(duration) / 1000.0, " s");
+}
+
+}  // namespace
+
+std::string Shape::ToString() const {
+  const std::string consistency =
+      mode == Mode::kAsynchronous ? "asynchronous"
+      : mode == Mode::kBoundedStaleness
+          ? absl::StrCat("staleness bounded by ", bound)
+          : absl::StrCat("synchronous with ", replicas, " replicas and ",
+                         backups, " backups");
+  return absl::StrCat(
+      workers, " workers, ", ps, " ps, ", consistency, ", ", steps, " steps",
+      epochs > 0 ? absl::StrCat(" in ", epochs, " epochs") : "", " of ",
+      Seconds(compute), ", ", overlap, " in flight, a checkpoint every ",
+      checkpoint_every, " steps, ", max_to_keep, " kept",
+      loss > 0 ? absl::StrCat(", ", loss, " in 1,000 calls lost") : "");
+}
+
+std::string Fault::ToString() const {
+  std::string line = absl::StrCat("at ", Seconds(at), ": ");
+  if (kind < Kind::kLoss) absl::StrAppend(&line, target.ToString(), " ");
+  absl::StrAppend(&line, NameOf(kind));
+  if (kind == Kind::kSlowClock) {
+    return absl::StrCat(line, ", at ", amount, " % of the speed");
+  }
+  if (kind == Kind::kLoss) absl::StrAppend(&line, " (", amount, " in 1,000)");
+  if (kind != Kind::kDamage) absl::StrAppend(&line, " for ", Seconds(length));
+  if (target.role == "chief" && !(job == JobChoice())) {
+    absl::StrAppend(&line, ", the next one with hyperparameters ",
+                    job.hyperparameters, " and partitioner ", job.partitioner);
+  }
+  return line;
+}
+
+absl::Duration Schedule::End() const {
+  absl::Duration end;
+  for (const Fault& fault : faults) {
+    end = std::max(end, fault.at + fault.length);
+  }
+  return end;
+}
+
+bool Schedule::Has(Kind kind, const std::string& role) const {
+  return std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+    return fault.kind == kind && (role.empty() || fault.target.role == role);
+  });
+}
+
+bool Schedule::Hits(const std::string& role) const {
+  return std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) {
+    return fault.kind < Kind::kLoss && fault.target.role == role;
+  });
+}
+
+std::set<std::string> Schedule::FaultNames() const {
+  std::set<std::string> names;
+  for (const Fault& fault : faults) {
+    const bool hits_task = fault.kind < Kind::kLoss;
+    names.insert(hits_task
+                     ? absl::StrCat(NameOf(fault.kind), " ", fault.target.role)
+                     : NameOf(fault.kind));
+    if (!(fault.job == JobChoice())) names.insert("new job");
+  }
+  return names;
+}
+
+std::string Schedule::ToString() const {
+  std::string text = absl::StrCat("seed ", seed, ": ", shape.ToString(), "\n");
+  for (const Fault& fault : faults) {
+    absl::StrAppend(&text, "  ", fault.ToString(), "\n");
+  }
+  return text;
+}
+
+Schedule DrawSchedule(uint64_t seed) {
+  Random random(seed);
+  Schedule schedule;
+  schedule.seed = seed;
+  schedule.shape = DrawShape(seed, random);
+  const Shape& shape = schedule.shape;
+  const absl::Duration last =
+      absl::Seconds(3) + shape.compute * shape.steps / shape.workers * 1.3;
+  const int64_t faults = random.Chance(150) ? 0 : random.Between(1, 6);
+  for (int64_t i = 0; i < faults; ++i) {
+    schedule.faults.push_back(DrawFault(shape, last, random));
+  }
+  std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
+                   [](const Fault& a, const Fault& b) { return a.at < b.at; });
+  DrawJobs(schedule.faults, random);
+  return schedule;
+}
+
+}  // namespace parasol::simulation

@@ -1,0 +1,103 @@
+#ifndef PARASOL_TESTS_SIMULATION_SCHEDULE_H_
+#define PARASOL_TESTS_SIMULATION_SCHEDULE_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "chief/task_id.h"
+
+namespace parasol::simulation {
+
+// The part of a job's file that may differ when its chief starts again.
+struct JobChoice {
+  // Number of the hyperparameters.
+  int hyperparameters = 0;
+  // Number of the partitioner, which decides the layout.
+  int partitioner = 0;
+
+  friend bool operator==(const JobChoice&, const JobChoice&) = default;
+};
+
+// The job and the cluster of a schedule.
+struct Shape {
+  enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous };
+
+  Mode mode = Mode::kAsynchronous;
+  int workers = 2;
+  int ps = 2;
+  int64_t bound = 0;
+  // Synchronous training: replicas that a step takes, and further ones.
+  int replicas = 1;
+  int backups = 0;
+  int64_t steps = 20;
+  // Number of epochs that make up `steps`; 0: the job ends by steps.
+  int epochs = 0;
+  int64_t checkpoint_every = 5;
+  int max_to_keep = 2;
+  // Number of steps that a worker has in flight at most.
+  int overlap = 1;
+  absl::Duration compute = absl::Milliseconds(400);
+  // Share of the calls that the network loses, in thousandths.
+  uint64_t loss = 0;
+
+  std::string ToString() const;
+};
+
+// One thing that goes wrong.
+struct Fault {
+  enum class Kind {
+    kKill,          // ends at once; a successor starts after `length`
+    kStop,          // stands still for `length`
+    kReplace,       // stands still for `length`, while a successor starts
+    kCutFromChief,  // can't reach the chief, nor the chief it, for `length`
+    kCutFromAll,    // can't reach anybody for `length`
+    kSlowClock,     // runs its clock at `amount` % from now on
+    kLoss,          // the network loses `amount` ‰ of the calls for `length`
+    kReadErrors,    // the checkpoint directory can't be read for `length`
+    kWriteErrors,   // the checkpoint directory can't be written for `length`
+    kDamage,        // the newest checkpoint is damaged, if it is not the only
+                    // intact one
+  };
+
+  // Time since the start.
+  absl::Duration at;
+  Kind kind = Kind::kKill;
+  // The task that is hit; the chief's is {"chief", 0}. Unused in faults of the
+  // network and the disk.
+  TaskId target;
+  absl::Duration length;
+  int64_t amount = 0;
+  // The job with which a chief's successor starts.
+  JobChoice job;
+
+  std::string ToString() const;
+};
+
+// Everything that decides a simulation: equal schedules run equally.
+struct Schedule {
+  // Seed of delays, losses and identities.
+  uint64_t seed = 0;
+  Shape shape;
+  std::vector<Fault> faults;  // ordered by time
+
+  // Returns the end of the last fault.
+  absl::Duration End() const;
+  // Returns true if a fault of this kind hits a task of this role ("": any).
+  bool Has(Fault::Kind kind, const std::string& role = "") const;
+  bool Hits(const std::string& role) const;
+  // Returns the names of the faults in which a list of findings has them:
+  // "killed ps", "lossy network"; "new job" if a chief starts with another one.
+  std::set<std::string> FaultNames() const;
+  // Returns a readable list, one line for each fault.
+  std::string ToString() const;
+};
+
+// Returns the schedule of a seed. Every 2,000th has very many workers.
+Schedule DrawSchedule(uint64_t seed);
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_SCHEDULE_H_

@@ -1,0 +1,53 @@
+#ifndef PARASOL_TESTS_SIMULATION_SYNC_WORKER_H_
+#define PARASOL_TESTS_SIMULATION_SYNC_WORKER_H_
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "tests/simulation/replica_claims.h"
+#include "tests/simulation/sync_shard.h"
+#include "tests/simulation/worker_process.h"
+
+namespace parasol::simulation {
+
+// A worker in synchronous training: the model of SyncTrainingLoop. Each step
+// pulls values of one step from all chunks, computes the worker's replicas, one
+// after the other, and waits until every chunk has completed the step.
+class SyncWorker : public WorkerProcess {
+ public:
+  SyncWorker(World& world, int index, int number);
+
+ protected:
+  void BeginLoop() override { claims_.Begin(); }
+  void StopLoop() override { claims_.Stop(); }
+  int64_t completed_steps() const override {
+    return claims_.share().completed_steps;
+  }
+
+ private:
+  enum class Stage { kIdle, kPulling, kInStep };
+
+  void OnNews();
+  void BeginStep();
+  void PullValues(int64_t min_step);
+  void HaveValues();
+  // Computes the next replica of the share that it has not computed.
+  void ComputeNext();
+  void Push(int replica);
+  void OnPushed();
+
+  ReplicaClaims claims_;
+  Stage stage_ = Stage::kIdle;
+  // The step that it is in, or whose values it pulls.
+  int64_t step_ = 0;
+  Updates pulled_;
+  std::set<int> computed_;
+  bool is_computing_ = false;
+  int unanswered_ = 0;
+  std::vector<uint64_t> next_sequence_;
+};
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_SYNC_WORKER_H_

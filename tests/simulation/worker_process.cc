@@ -1,0 +1,157 @@
+#include "tests/simulation/worker_process.h"
+
+#include <utility>
+
+#include "tests/simulation/chief_process.h"
+
+namespace parasol::simulation {
+namespace {
+
+constexpr absl::Duration kCallDeadline = absl::Seconds(5);
+constexpr absl::Duration kOperationDeadline = absl::Seconds(10);
+constexpr absl::Duration kResendInterval = absl::Milliseconds(200);
+constexpr absl::Duration kShardTimeout = absl::Minutes(5);
+
+absl::Status StartAgain() {
+  return absl::UnavailableError("the job is another one: starts again");
+}
+
+}  // namespace
+
+WorkerProcess::WorkerProcess(World& world, int index, int number)
+    : Process(world, {"worker", index}, number),
+      session_(world, *this,
+               {.describe =
+                    [this](wire::RegisterRequest& request) {
+                      request.set_completed_steps(completed_steps());
+                      if (!has_job_) return;
+                      request.set_run_id(session_.registration().run_id);
+                      request.set_layout(session_.registration().layout);
+                    },
+                .report = [](wire::HeartbeatRequest&) {},
+                .on_registered =
+                    [this](const Registration& registration) {
+                      OnRegistered(registration);
+                    },
+                .on_state = [this](const auto& state) { OnState(state); },
+                .on_lost =
+                    [this](const absl::Status& why) {
+                      this->world().Exit(*this, why);
+                    }}) {}
+
+void WorkerProcess::OnRegistered(const Registration& registration) {
+  if (!has_job_) {
+    has_job_ = true;
+    return world().auditor().WorkerEnters(incarnation());
+  }
+  CheckVariables(registration.run_id, registration.layout);
+  const Registration& first = session_.registration();
+  if (world().rules().one_job && !(registration.job == first.job)) {
+    Fail(StartAgain());
+  }
+}
+
+void WorkerProcess::CheckVariables(const std::string& run_id, uint64_t layout) {
+  const Registration& first = session_.registration();
+  if (world().rules().worker_follows_layout &&
+      (run_id != first.run_id || layout != first.layout)) {
+    Fail(StartAgain());
+  }
+}
+
+void WorkerProcess::OnState(const wire::HeartbeatResponse& state) {
+  if (has_failed_) return;
+  if (state.phase() == wire::COMPLETE) {
+    StopLoop();
+    return session_.LeaveAndExit(completed_steps(), absl::OkStatus());
+  }
+  if (state.phase() == wire::FAILED) {
+    return Fail(absl::FailedPreconditionError("the job has failed"));
+  }
+  CheckVariables(state.run_id(), state.layout());
+  if (has_failed_ || (state.phase() < wire::TRAINING && !is_placed_)) return;
+  if (state.placement_version() != placement_version_) AskForPlacement();
+}
+
+void WorkerProcess::AskForPlacement() {
+  if (std::exchange(is_asking_, true)) return;
+  world().Call<ChiefProcess, wire::GetPlacementResponse>(
+      *this, {"chief", 0}, kCallDeadline,
+      [](ChiefProcess& chief,
+         const World::Done<wire::GetPlacementResponse>& done) {
+        chief.GetPlacement(done);
+      },
+      [this](const absl::StatusOr<wire::GetPlacementResponse>& answer) {
+        is_asking_ = false;
+        TakePlacement(answer);
+      });
+}
+
+void WorkerProcess::TakePlacement(
+    const absl::StatusOr<wire::GetPlacementResponse>& answer) {
+  // The next heartbeat asks again.
+  if (has_failed_ || !answer.ok()) return;
+  CheckVariables(answer->run_id(), answer->layout());
+  if (has_failed_) return;
+  ps_incarnations_.clear();
+  for (const wire::Shard& shard : answer->shard()) {
+    ps_incarnations_.push_back(shard.incarnation());
+  }
+  placement_version_ = answer->placement_version();
+  run_id_ = answer->run_id();
+  if (std::exchange(is_placed_, true)) return;
+  layout_ = session_.registration().layout;
+  BeginLoop();
+}
+
+void WorkerProcess::Send(int shard, Operation operation, Answered done) {
+  operation.worker = incarnation();
+  SendUntil(world().Now(*this) + kShardTimeout, shard, std::move(operation),
+            std::move(done));
+}
+
+void WorkerProcess::SendUntil(absl::Time give_up, int shard,
+                              Operation operation, Answered done) {
+  if (has_failed_) return;
+  operation.run_id = run_id_;
+  operation.layout = layout_;
+  operation.incarnation = ps_incarnations_[shard];
+  world().Call<PsProcess, OperationResult>(
+      *this, {"ps", shard}, kOperationDeadline,
+      [operation](PsProcess& ps, const World::Done<OperationResult>& done) {
+        ps.Execute(operation, done);
+      },
+      [this, give_up, shard, operation, done = std::move(done)](
+          const absl::StatusOr<OperationResult>& response) mutable {
+        if (has_failed_) return;
+        if (response.ok()) return done(*response);
+        const bool may_pass = absl::IsUnavailable(response.status()) ||
+                              absl::IsDeadlineExceeded(response.status());
+        if (absl::IsFailedPrecondition(response.status())) {
+          return Fail(StartAgain());
+        }
+        if (!may_pass) return Fail(response.status());
+        if (world().Now(*this) >= give_up) {
+          return Fail(absl::UnavailableError("a ps does not answer"));
+        }
+        world().After(*this, kResendInterval,
+                      [this, give_up, shard, operation,
+                       done = std::move(done)]() mutable {
+                        SendUntil(give_up, shard, operation, std::move(done));
+                      });
+      });
+}
+
+// Task::Loop(): an error that only this worker has met ends the job, unless a
+// start mends it.
+void WorkerProcess::Fail(const absl::Status& status) {
+  if (std::exchange(has_failed_, true)) return;
+  StopLoop();
+  if (!absl::IsUnavailable(status) &&
+      session_.state().phase() < wire::COMPLETE) {
+    session_.ReportFailure(status);
+  }
+  session_.LeaveAndExit(completed_steps(), status);
+}
+
+}  // namespace parasol::simulation
