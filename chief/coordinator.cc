@@ -32,6 +32,15 @@ absl::Status CheckIncarnation(
   return absl::OkStatus();
 }
 
+Membership::Arrival ArrivalOf(const wire::RegisterRequest& request) {
+  Membership::Arrival arrival = {.epoch = request.place_epoch(),
+                                 .metrics_address = request.metrics_address()};
+  if (request.join_unix_micros() > 0) {
+    arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
+  }
+  return arrival;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(Options options, absl::Time now)
@@ -77,8 +86,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
         << TaskId::Of(task).ToString();
   }
   ASSIGN_OR_RETURN(const Membership::Registration registration,
-                   membership_.Register(task, request.place_epoch(),
-                                        request.metrics_address(), now));
+                   membership_.Register(task, ArrivalOf(request), now));
   response.set_place_epoch(registration.epoch);
   if (registration.replaced) {
     Depart(TaskId::Of(task), *registration.replaced, now);
@@ -91,8 +99,10 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     }
   } else if (task.role() == "worker") {
     set_aside_.erase(task.incarnation());
-    plan_->Enter(task.incarnation(), request.completed_steps());
-    plan_->SetShardOf(task.incarnation(), RankOf(task, options_.tasks));
+    WorkerArrival arrival = {.completed = request.completed_steps(),
+                             .shard = RankOf(task, options_.tasks)};
+    if (request.has_clock_lead()) arrival.clock_lead = request.clock_lead();
+    plan_->Enter(task.incarnation(), arrival);
   }
   Advance(now);
   return response;

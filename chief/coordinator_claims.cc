@@ -70,7 +70,9 @@ void Coordinator::ResumeWorker(const wire::ClaimStepsRequest& request,
   // Others come first.
   if (!holds_none || now - it->second < kSetAside) return;
   set_aside_.erase(it);
-  plan_->Enter(request.task().incarnation(), request.completed_steps());
+  plan_->Enter(request.task().incarnation(),
+               {.completed = request.completed_steps(),
+                .shard = RankOf(request.task(), options_.tasks)});
 }
 
 void Coordinator::CheckProgress(absl::Time now) {

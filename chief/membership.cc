@@ -20,6 +20,11 @@ absl::Status Replaced(const TaskId& id) {
       " after this one; run one process for each task of TF_CONFIG"));
 }
 
+// Returns true if both times are known, and `a` is before `b`.
+bool IsBefore(absl::Time a, absl::Time b) {
+  return a > absl::InfinitePast() && a < b;
+}
+
 }  // namespace
 
 Membership::Membership(const Options& options, absl::Time now)
@@ -48,6 +53,7 @@ absl::StatusOr<Membership::Member*> Membership::Find(const wire::Task& task) {
     return Replaced(id);
   }
   if (it->second.predecessor == task.incarnation()) {
+    it->second.predecessor_is_heard = true;
     return absl::UnavailableError(
         absl::StrCat("another process has registered as ", id.ToString(),
                      " after this one, and is yet to be heard again"));
@@ -62,8 +68,9 @@ void Membership::Replace(Member& member, uint64_t incarnation) {
 
 absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
                                             const Member& member,
-                                            int64_t epoch) const {
+                                            const Arrival& arrival) const {
   const TaskId id = TaskId::Of(task);
+  const int64_t epoch = arrival.epoch;
   if (epoch < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(id.ToString(), " registers with the place epoch ", epoch));
@@ -82,22 +89,44 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
   // The newest process itself, with a chief that has restarted.
   const bool is_newest = epoch == member.epoch && member.incarnation == 0;
   if (epoch > member.epoch || is_newest) return epoch;
+  // The holder is new to every chief, but no newer process than this one, which
+  // an earlier chief knew.
+  const bool holder_is_new = member.epoch >> kChiefShift == chief_epoch_ &&
+                             epoch >> kChiefShift < chief_epoch_;
+  if (holder_is_new && IsBefore(member.joined_at, arrival.joined_at)) {
+    return member.epoch + 1;
+  }
   return Replaced(id);
 }
 
+bool Membership::HasPrecedence(const Member& member, const Arrival& arrival,
+                               absl::Time now) const {
+  if (arrival.epoch != 0 || !IsBefore(arrival.joined_at, member.joined_at)) {
+    return false;
+  }
+  return member.alive ||
+         (member.lost && now - member.absent_since < kPrecedence * lease_);
+}
+
 absl::StatusOr<Membership::Registration> Membership::Register(
-    const wire::Task& task, int64_t epoch, absl::string_view metrics_address,
-    absl::Time now) {
+    const wire::Task& task, const Arrival& arrival, absl::Time now) {
   ASSIGN_OR_RETURN(Member * member, Find(task));
   Registration registration;
-  ASSIGN_OR_RETURN(registration.epoch, EpochOf(task, *member, epoch));
-  if (member->incarnation == task.incarnation()) {
-    registration.is_resend = member->alive;
-  } else if (member->incarnation != 0) {
+  ASSIGN_OR_RETURN(registration.epoch, EpochOf(task, *member, arrival));
+  const bool is_other = member->incarnation != task.incarnation();
+  if (is_other && HasPrecedence(*member, arrival, now)) {
+    return absl::UnavailableError(absl::StrCat(
+        "a process that was started after this one is ",
+        TaskId::Of(task).ToString(), ": this one waits until it is gone"));
+  }
+  if (is_other && member->incarnation != 0) {
     registration.replaced = member->incarnation;
     if (member->alive && member->predecessor == 0) {
       member->predecessor = member->incarnation;
       member->predecessor_epoch = member->epoch;
+      member->predecessor_is_heard = false;
+      member->predecessor_is_older =
+          IsBefore(member->joined_at, arrival.joined_at);
     } else {
       Replace(*member, member->incarnation);
     }
@@ -107,7 +136,8 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   SetAlive(TaskId::Of(task), *member, true);
   member->lost = false;
   member->lease_end = now + lease_;
-  member->metrics_address = std::string(metrics_address);
+  member->metrics_address = arrival.metrics_address;
+  member->joined_at = arrival.joined_at;
   return registration;
 }
 
@@ -142,8 +172,13 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
     member.absent_since = now;
     lost.push_back({id, member.incarnation});
     if (member.predecessor == 0) continue;
+    const uint64_t predecessor = std::exchange(member.predecessor, 0);
+    if (!member.predecessor_is_heard || member.predecessor_is_older) {
+      Replace(member, predecessor);
+      continue;
+    }
     Replace(member, member.incarnation);
-    member.incarnation = std::exchange(member.predecessor, 0);
+    member.incarnation = predecessor;
     // Its predecessor is to have the larger one, wherever both come.
     ++member.epoch;
   }

@@ -29,13 +29,18 @@ namespace parasol {
 // need not know these. (The last kMaxReplaced incarnations are remembered, too:
 // a process whose first answer was lost has no epoch to present.)
 //
-// A registration may come late, from a process that is dead by then. So one
-// that takes the place of a live process holds it for good only with its next
-// message. Until then the one before it is put off, and has the place again if
-// the newcomer's lease ends without another message.
+// A registration may come late, from a process that is dead by then, or from
+// one that stood still before it could register. So a process that began to
+// join before the one at its place waits until that has left, or has been lost
+// for kPrecedence leases. And one that takes the place of a live process holds
+// it for good only with its next message. Until then the one before it is put
+// off, and has the place again if it is heard while the newcomer's lease ends
+// without another message, unless it began to join before the newcomer. The
+// processes' clocks decide nothing else.
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
+  static constexpr int kPrecedence = 2;
 
   struct Options {
     std::vector<TaskId> places;
@@ -62,16 +67,30 @@ class Membership {
     // while not alive.
     absl::Time absent_since;
     std::string metrics_address;
+    absl::Time joined_at = absl::InfinitePast();
     std::deque<uint64_t> replaced;
     // The live process whose place a newcomer has taken that has not been heard
     // again, and its place epoch; 0 if there is none.
     uint64_t predecessor = 0;
     int64_t predecessor_epoch = 0;
+    // The predecessor may have the place again if it was heard since, and is
+    // not known to have begun to join before the newcomer.
+    bool predecessor_is_heard = false;
+    bool predecessor_is_older = false;
+  };
+
+  // What a process says of itself when it registers.
+  struct Arrival {
+    // The place epoch that it has been given before, by this chief or an
+    // earlier one; 0 if none.
+    int64_t epoch = 0;
+    // The time at which it began to join, on its own clock; InfinitePast if
+    // unknown.
+    absl::Time joined_at = absl::InfinitePast();
+    std::string metrics_address = {};
   };
 
   struct Registration {
-    // True if the incarnation was alive already: the call is a resend.
-    bool is_resend = false;
     // The incarnation whose place this one takes; it may have been lost before.
     std::optional<uint64_t> replaced;
     // The process's place epoch.
@@ -85,17 +104,16 @@ class Membership {
 
   Membership(const Options& options, absl::Time now);
 
-  // Starts or renews a lease. `epoch`: the place epoch that the process has
-  // been given before, by this chief or an earlier one; 0 if none.
+  // Starts or renews a lease.
   //   InvalidArgument     there is no such place, no incarnation is given, or
   //                       the epoch is negative.
   //   FailedPrecondition  a newer process has taken the place.
   //   Unavailable         the epoch comes from a newer chief: this one has been
   //                       replaced. Or another process has registered, and is
-  //                       yet to be heard again.
-  absl::StatusOr<Registration> Register(const wire::Task& task, int64_t epoch,
-                                        absl::string_view metrics_address,
-                                        absl::Time now);
+  //                       yet to be heard again. Or a process that began to
+  //                       join later has the place.
+  absl::StatusOr<Registration> Register(const wire::Task& task,
+                                        const Arrival& arrival, absl::Time now);
 
   //   NotFound            the incarnation is not alive here and has to
   //                       register.
@@ -127,11 +145,16 @@ class Membership {
   std::vector<TaskId> Absent(absl::string_view role) const;
 
  private:
+  // Errors are those of Renew(), but for NotFound.
   absl::StatusOr<Member*> Find(const wire::Task& task);
-  // Returns the place epoch of a process that registers as `task` and presents
-  // `epoch`. Errors are those of Register().
+  // Returns the place epoch of a process that registers as `task`. Errors are
+  // those of Register().
   absl::StatusOr<int64_t> EpochOf(const wire::Task& task, const Member& member,
-                                  int64_t epoch) const;
+                                  const Arrival& arrival) const;
+  // Returns true if the member has its place before a process that began to
+  // join earlier.
+  bool HasPrecedence(const Member& member, const Arrival& arrival,
+                     absl::Time now) const;
   void SetAlive(const TaskId& id, Member& member, bool alive);
   // Refuses `incarnation` at this place from now on.
   static void Replace(Member& member, uint64_t incarnation);

@@ -44,7 +44,7 @@ Membership OfChief(int64_t chief_epoch, int64_t newest_of_ps0 = 0) {
 int64_t EpochOf(Membership& membership, uint64_t incarnation,
                 int64_t epoch = kNew) {
   const auto registration =
-      membership.Register(Task("ps", 0, incarnation), epoch, "", At(0));
+      membership.Register(Task("ps", 0, incarnation), {.epoch = epoch}, At(0));
   EXPECT_OK(registration);
   return registration.ok() ? registration->epoch : -1;
 }
@@ -59,16 +59,16 @@ TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
     Code want;
   };
   auto registered = [](Membership& m) {
-    ASSERT_OK(m.Register(Task("ps", 1, 7), kNew, "", At(0)));
+    ASSERT_OK(m.Register(Task("ps", 1, 7), {}, At(0)));
   };
   auto replaced = [&registered](Membership& m) {
     registered(m);
-    ASSERT_OK(m.Register(Task("ps", 1, 8), kNew, "", At(1)));
+    ASSERT_OK(m.Register(Task("ps", 1, 8), {}, At(1)));
     ASSERT_OK(m.Renew(Task("ps", 1, 8), At(1)));
   };
   auto taken = [&registered](Membership& m) {
     registered(m);
-    ASSERT_OK(m.Register(Task("ps", 1, 8), kNew, "", At(1)));
+    ASSERT_OK(m.Register(Task("ps", 1, 8), {}, At(1)));
   };
   auto expired = [&registered](Membership& m) {
     registered(m);
@@ -103,7 +103,7 @@ TEST(Membership, AnswersARenewalByWhatHappenedBefore) {
 
 TEST(Membership, LeaseLastsFromTheLastRenewal) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
   ASSERT_OK(membership.Renew(Task("ps", 0, 7), At(5)));
   EXPECT_TRUE(membership.Expire(At(14)).empty());
   const auto lost = membership.Expire(At(15));
@@ -115,38 +115,39 @@ TEST(Membership, LeaseLastsFromTheLastRenewal) {
 
 TEST(Membership, ALostIncarnationMayComeBack) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
   membership.Expire(At(20));
   ASSERT_OK_AND_ASSIGN(auto registration,
-                       membership.Register(Task("ps", 0, 7), kNew, "", At(21)));
-  EXPECT_FALSE(registration.is_resend);
+                       membership.Register(Task("ps", 0, 7), {}, At(21)));
   EXPECT_EQ(registration.replaced, std::nullopt);
 }
 
 TEST(Membership, ALostIncarnationThatWasReplacedMayNotComeBack) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
   membership.Expire(At(20));
   ASSERT_OK_AND_ASSIGN(auto registration,
-                       membership.Register(Task("ps", 0, 8), kNew, "", At(21)));
+                       membership.Register(Task("ps", 0, 8), {}, At(21)));
   EXPECT_EQ(registration.replaced, 7u);
   EXPECT_THAT(
-      membership.Register(Task("ps", 0, 7), kNew, "", At(22)),
+      membership.Register(Task("ps", 0, 7), {}, At(22)),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("ps/0")));
 }
 
-TEST(Membership, ARegistrationThatIsSentAgainIsAResend) {
+TEST(Membership, ARegistrationThatIsSentAgainChangesNothing) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
+  ASSERT_OK_AND_ASSIGN(auto once,
+                       membership.Register(Task("ps", 0, 7), {}, At(0)));
   ASSERT_OK_AND_ASSIGN(auto again,
-                       membership.Register(Task("ps", 0, 7), kNew, "", At(1)));
-  EXPECT_TRUE(again.is_resend);
+                       membership.Register(Task("ps", 0, 7), {}, At(1)));
+  EXPECT_EQ(again.replaced, std::nullopt);
+  EXPECT_EQ(again.epoch, once.epoch);
 }
 
 TEST(Membership, RemembersBoundedlyManyReplacedIncarnations) {
   Membership membership = TwoPsAndAWorker();
   for (uint64_t incarnation = 1; incarnation <= 1000; ++incarnation) {
-    ASSERT_OK(membership.Register(Task("ps", 0, incarnation), kNew, "", At(0)));
+    ASSERT_OK(membership.Register(Task("ps", 0, incarnation), {}, At(0)));
   }
   EXPECT_EQ(membership.members().at({"ps", 0}).replaced.size(),
             Membership::kMaxReplaced);
@@ -154,7 +155,7 @@ TEST(Membership, RemembersBoundedlyManyReplacedIncarnations) {
 
 TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
   ASSERT_EQ(membership.Absent("ps").size(), 1u);
   EXPECT_EQ(membership.Absent("ps")[0].ToString(), "ps/1");
   EXPECT_EQ(membership.CountAlive("ps"), 1);
@@ -163,14 +164,14 @@ TEST(Membership, AbsentNamesThoseOfTheRoleThatAreNotAlive) {
 
 TEST(Membership, WhoseLeaseRanOutStaysUntilItLeavesOrIsReplaced) {
   Membership membership = TwoPsAndAWorker();
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(0)));
-  ASSERT_OK(membership.Register(Task("ps", 1, 8), kNew, "", At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 1, 8), {}, At(0)));
   membership.Expire(At(10));
   EXPECT_EQ(membership.CountStaying(), 2);
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(11)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(11)));
   ASSERT_OK(membership.Leave(Task("ps", 0, 7), At(12)));
   EXPECT_EQ(membership.CountStaying(), 1);
-  ASSERT_OK(membership.Register(Task("ps", 1, 9), kNew, "", At(12)));
+  ASSERT_OK(membership.Register(Task("ps", 1, 9), {}, At(12)));
   ASSERT_OK(membership.Leave(Task("ps", 1, 9), At(13)));
   EXPECT_EQ(membership.CountStaying(), 0);
 }
@@ -194,11 +195,12 @@ TEST(Membership, TheOlderProcessLosesInWhateverOrderTheyCome) {
     SCOPED_TRACE("the older one comes first");
     Membership second = OfChief(2);
     EXPECT_EQ(EpochOf(second, 7, old), old);
-    ASSERT_OK_AND_ASSIGN(const auto registration,
-                         second.Register(Task("ps", 0, 8), young, "", At(1)));
+    ASSERT_OK_AND_ASSIGN(
+        const auto registration,
+        second.Register(Task("ps", 0, 8), {.epoch = young}, At(1)));
     EXPECT_EQ(registration.replaced, 7u);
     ASSERT_OK(second.Renew(Task("ps", 0, 8), At(1)));
-    EXPECT_THAT(second.Register(Task("ps", 0, 7), old, "", At(2)),
+    EXPECT_THAT(second.Register(Task("ps", 0, 7), {.epoch = old}, At(2)),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
   {
@@ -206,7 +208,7 @@ TEST(Membership, TheOlderProcessLosesInWhateverOrderTheyCome) {
     Membership second = OfChief(2);
     EXPECT_EQ(EpochOf(second, 8, young), young);
     EXPECT_THAT(
-        second.Register(Task("ps", 0, 7), old, "", At(1)),
+        second.Register(Task("ps", 0, 7), {.epoch = old}, At(1)),
         StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("ps/0")));
     EXPECT_OK(second.Renew(Task("ps", 0, 8), At(2)));
   }
@@ -214,7 +216,7 @@ TEST(Membership, TheOlderProcessLosesInWhateverOrderTheyCome) {
     SCOPED_TRACE("the younger one is new to every chief");
     Membership second = OfChief(2);
     EpochOf(second, 9);
-    EXPECT_THAT(second.Register(Task("ps", 0, 8), young, "", At(1)),
+    EXPECT_THAT(second.Register(Task("ps", 0, 8), {.epoch = young}, At(1)),
                 StatusIs(absl::StatusCode::kFailedPrecondition));
   }
 }
@@ -224,7 +226,7 @@ TEST(Membership, ARecordedEpochRefusesThoseBeforeIt) {
   const int64_t old = EpochOf(first, 7);
   const int64_t young = EpochOf(first, 8);
   Membership second = OfChief(2, /*newest_of_ps0=*/young);
-  EXPECT_THAT(second.Register(Task("ps", 0, 7), old, "", At(1)),
+  EXPECT_THAT(second.Register(Task("ps", 0, 7), {.epoch = old}, At(1)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_EQ(EpochOf(second, 8, young), young);
 }
@@ -232,7 +234,7 @@ TEST(Membership, ARecordedEpochRefusesThoseBeforeIt) {
 TEST(Membership, OfTwoProcessesWithOneEpochTheFirstStays) {
   Membership membership = OfChief(1);
   const int64_t epoch = EpochOf(membership, 7);
-  EXPECT_THAT(membership.Register(Task("ps", 0, 8), epoch, "", At(1)),
+  EXPECT_THAT(membership.Register(Task("ps", 0, 8), {.epoch = epoch}, At(1)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
@@ -241,7 +243,7 @@ TEST(Membership, ADeadProcessWhoseRegistrationComesLateGivesThePlaceBack) {
   Membership membership = OfChief(1);
   const int64_t living = EpochOf(membership, 8);
   ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(1)));
-  ASSERT_OK(membership.Register(Task("ps", 0, 7), kNew, "", At(2)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), {}, At(2)));
   EXPECT_FALSE(membership.IsSettled({"ps", 0}));
   EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(3)),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/0")));
@@ -250,20 +252,87 @@ TEST(Membership, ADeadProcessWhoseRegistrationComesLateGivesThePlaceBack) {
   EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(13)),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_GT(EpochOf(membership, 8, living), living + 1) << "above the other's";
-  EXPECT_THAT(membership.Register(Task("ps", 0, 7), kNew, "", At(14)),
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), {}, At(14)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
 TEST(Membership, ANewcomerThatIsHeardAgainHoldsThePlace) {
   Membership membership = OfChief(1);
   const int64_t old = EpochOf(membership, 7);
-  ASSERT_OK(membership.Register(Task("ps", 0, 8), kNew, "", At(2)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {}, At(2)));
   ASSERT_OK(membership.Renew(Task("ps", 0, 8), At(3)));
   EXPECT_TRUE(membership.IsSettled({"ps", 0}));
-  EXPECT_THAT(membership.Register(Task("ps", 0, 7), old, "", At(4)),
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), {.epoch = old}, At(4)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   membership.Expire(At(20));
-  EXPECT_THAT(membership.Register(Task("ps", 0, 7), old, "", At(21)),
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), {.epoch = old}, At(21)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// The place's process stood still before it could register: its successor is
+// there by now.
+TEST(Membership, AProcessThatBeganEarlierWaitsUntilTheOneAtThePlaceIsGone) {
+  Membership membership = OfChief(1);
+  const Membership::Arrival earlier = {.joined_at = At(0)};
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {.joined_at = At(5)}, At(6)));
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), earlier, At(7)),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/0")));
+  EXPECT_TRUE(membership.IsSettled({"ps", 0}));
+  ASSERT_EQ(membership.Expire(At(16)).size(), 1u);
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), earlier, At(35)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_OK(membership.Register(Task("ps", 0, 7), earlier, At(36)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(37)),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+TEST(Membership, AProcessThatBeganEarlierNeedNotWaitForOneThatHasLeft) {
+  Membership membership = OfChief(1);
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {.joined_at = At(5)}, At(6)));
+  ASSERT_OK(membership.Leave(Task("ps", 0, 8), At(7)));
+  EXPECT_OK(membership.Register(Task("ps", 0, 7), {.joined_at = At(0)}, At(8)));
+}
+
+// It is cut off after its first message, and the process before it is dead.
+TEST(Membership, ANewcomerThatFallsSilentKeepsThePlaceOfASilentOne) {
+  Membership membership = OfChief(1);
+  EpochOf(membership, 7);
+  const int64_t epoch = EpochOf(membership, 8);
+  ASSERT_EQ(membership.Expire(At(10)).size(), 1u);
+  EXPECT_OK(membership.Register(Task("ps", 0, 8), {.epoch = epoch}, At(20)));
+}
+
+TEST(Membership, ANewcomerThatFallsSilentKeepsThePlaceOfAnEarlierOne) {
+  Membership membership = OfChief(1);
+  ASSERT_OK_AND_ASSIGN(
+      const auto first,
+      membership.Register(Task("ps", 0, 7), {.joined_at = At(0)}, At(0)));
+  ASSERT_OK_AND_ASSIGN(
+      const auto second,
+      membership.Register(Task("ps", 0, 8), {.joined_at = At(1)}, At(1)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 7), At(2)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_EQ(membership.Expire(At(11)).size(), 1u);
+  EXPECT_THAT(
+      membership.Register(Task("ps", 0, 7), {.epoch = first.epoch}, At(12)),
+      StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(
+      membership.Register(Task("ps", 0, 8), {.epoch = second.epoch}, At(13)));
+}
+
+// The earlier process was never heard by a chief. With the second chief it is
+// heard first.
+TEST(Membership, AProcessOfTheChiefBeforeComesBehindOneThatBeganEarlier) {
+  Membership first = OfChief(1);
+  ASSERT_OK_AND_ASSIGN(
+      const auto known,
+      first.Register(Task("ps", 0, 8), {.joined_at = At(5)}, At(6)));
+  Membership second = OfChief(2);
+  ASSERT_OK(second.Register(Task("ps", 0, 7), {.joined_at = At(0)}, At(10)));
+  EXPECT_OK(second.Register(
+      Task("ps", 0, 8), {.epoch = known.epoch, .joined_at = At(5)}, At(11)));
+  ASSERT_OK(second.Renew(Task("ps", 0, 8), At(12)));
+  EXPECT_THAT(second.Renew(Task("ps", 0, 7), At(12)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
@@ -271,9 +340,9 @@ TEST(Membership, AnOldChiefSendsTasksOfANewerOneAway) {
   Membership second = OfChief(2);
   const int64_t epoch = EpochOf(second, 7);
   Membership first = OfChief(1);
-  EXPECT_THAT(first.Register(Task("ps", 0, 7), epoch, "", At(0)),
+  EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = epoch}, At(0)),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("chief 2")));
-  EXPECT_THAT(first.Register(Task("ps", 0, 7), -1, "", At(0)),
+  EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = -1}, At(0)),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 

@@ -19,13 +19,14 @@ absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
       end_step_.value_or(0), "; start this process again"));
 }
 
-void ReplicaPlan::Enter(uint64_t worker, int64_t completed) {
+void ReplicaPlan::Enter(uint64_t worker, const WorkerArrival& arrival) {
   const bool is_first = known_.insert(worker).second;
-  if (is_new_run_ && is_first && completed > 0) strangers_.insert(worker);
+  if (is_new_run_ && is_first && arrival.completed > 0)
+    strangers_.insert(worker);
   if (strangers_.contains(worker)) return;
   assignment_.Join(worker);
   pushed_.try_emplace(worker);
-  Report(worker, completed);
+  Report(worker, arrival.completed);
 }
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {

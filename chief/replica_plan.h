@@ -36,7 +36,7 @@ class ReplicaPlan : public StepPlan {
 
   absl::Status Check(uint64_t worker, int64_t completed,
                      int64_t started) const override;
-  void Enter(uint64_t worker, int64_t completed) override;
+  void Enter(uint64_t worker, const WorkerArrival& arrival) override;
   void Report(uint64_t worker, int64_t completed) override;
   void ReportPushed(uint64_t worker, int64_t pushed) override;
   void Release(uint64_t worker) override;

@@ -21,8 +21,8 @@ wire::ClaimStepsResponse AnswerOf(ReplicaPlan& plan, uint64_t worker) {
 TEST(ReplicaPlan, TheLargestReportIsTheClustersStep) {
   ReplicaPlan plan(2, 1, std::nullopt);
   plan.SetEnd(10);
-  plan.Enter(7, 0);
-  plan.Enter(8, 0);
+  plan.Enter(7, {0});
+  plan.Enter(8, {0});
   plan.Report(7, 4);
   plan.Report(8, 3);
   EXPECT_EQ(plan.global_step(), 4);
@@ -33,13 +33,13 @@ TEST(ReplicaPlan, TheLargestReportIsTheClustersStep) {
 
 TEST(ReplicaPlan, AnAnswerTellsReplicasTheirVersionAndTheEnd) {
   ReplicaPlan plan(2, 100, std::nullopt);
-  plan.Enter(7, 0);
+  plan.Enter(7, {0});
   EXPECT_EQ(AnswerOf(plan, 7).end_step(), 0);
   plan.SetEnd(10);
   const wire::ClaimStepsResponse alone = AnswerOf(plan, 7);
   EXPECT_THAT(alone.replica(), ElementsAre(0, 1));
   EXPECT_EQ(alone.end_step(), 10);
-  plan.Enter(8, 0);
+  plan.Enter(8, {0});
   EXPECT_THAT(AnswerOf(plan, 7).replica(), ElementsAre(0));
   EXPECT_THAT(AnswerOf(plan, 8).replica(), ElementsAre(1));
   EXPECT_GT(AnswerOf(plan, 7).assignment_version(), alone.assignment_version());
@@ -47,17 +47,17 @@ TEST(ReplicaPlan, AnAnswerTellsReplicasTheirVersionAndTheEnd) {
 
 TEST(ReplicaPlan, AResumedRunStartsAtItsCheckpointAndHearsWhatWasDoneSince) {
   ReplicaPlan plan(2, 1, 50);
-  plan.Enter(7, 1000000);
+  plan.Enter(7, {1000000});
   EXPECT_EQ(plan.global_step(), 50) << "the end is not known";
   plan.SetEnd(100);
-  plan.Enter(7, 57);
+  plan.Enter(7, {57});
   EXPECT_EQ(plan.global_step(), 57);
 }
 
 TEST(ReplicaPlan, AReportBeyondTheEndIsRefused) {
   ReplicaPlan plan(2, 1, 50);
   plan.SetEnd(100);
-  plan.Enter(7, 57);
+  plan.Enter(7, {57});
   EXPECT_OK(plan.Check(7, 100, 0));
   EXPECT_THAT(plan.Check(7, 101, 0),
               StatusIs(absl::StatusCode::kInvalidArgument));
@@ -68,20 +68,20 @@ TEST(ReplicaPlan, AReportBeyondTheEndIsRefused) {
 TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   ReplicaPlan plan(2, 1, std::nullopt);
   plan.SetEnd(1000);
-  plan.Enter(7, 500);
+  plan.Enter(7, {500});
   plan.Report(7, 501);
   EXPECT_EQ(plan.global_step(), 0);
   EXPECT_THAT(AnswerOf(plan, 7).replica(), IsEmpty());
-  plan.Enter(8, 0);
+  plan.Enter(8, {0});
   plan.Release(8);
-  plan.Enter(8, 3);
+  plan.Enter(8, {3});
   EXPECT_EQ(plan.global_step(), 3) << "of this run, though unheard";
 }
 
 TEST(ReplicaPlan, AWorkerThatIsBehindIsNamedOnceAnotherOneHasWaited) {
   ReplicaPlan plan(2, 1, std::nullopt);
   plan.SetEnd(1000);
-  for (const uint64_t worker : {7, 8, 9}) plan.Enter(worker, 0);
+  for (const uint64_t worker : {7, 8, 9}) plan.Enter(worker, {0});
   plan.Report(7, 5);
   // 9 has no replica, and 8 is not behind but reported before 7 did.
   plan.ReportPushed(8, 4);
@@ -100,8 +100,8 @@ TEST(ReplicaPlan, AWorkerThatIsBehindIsNamedOnceAnotherOneHasWaited) {
 TEST(ReplicaPlan, OneThatIsGoneIsNotAwaited) {
   ReplicaPlan plan(2, 1, std::nullopt);
   plan.SetEnd(1000);
-  plan.Enter(7, 0);
-  plan.Enter(8, 0);
+  plan.Enter(7, {0});
+  plan.Enter(8, {0});
   for (int i = 0; i < 20; ++i) plan.ReportPushed(7, 1);
   EXPECT_THAT(plan.Awaited(), ElementsAre(8));
   plan.Release(8);

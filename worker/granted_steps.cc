@@ -25,11 +25,17 @@ void GrantedSteps::Tell(wire::ClaimStepsRequest& request) const {
   request.set_assignment_version(version_);
 }
 
+void GrantedSteps::Tell(wire::RegisterRequest& request) const {
+  request.set_completed_steps(steps_.completed());
+  if (clock_lead_) request.set_clock_lead(*clock_lead_);
+}
+
 // The chief names the batches of all steps that it does not know to be
 // completed; the first of them may have been started here.
 bool GrantedSteps::Take(const wire::ClaimStepsResponse& response) {
   const bool is_new =
       std::exchange(version_, response.assignment_version()) != version_;
+  if (response.has_clock_lead()) clock_lead_ = response.clock_lead();
   int64_t started = steps_.started() - response.steps_before_batches();
   batches_.clear();
   for (const wire::BatchRange& range : response.batch()) {

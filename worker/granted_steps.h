@@ -31,6 +31,8 @@ class GrantedSteps {
 
   // Writes the totals into a claim.
   void Tell(wire::ClaimStepsRequest& request) const;
+  // Writes what a chief needs that may not know this worker.
+  void Tell(wire::RegisterRequest& request) const;
   // Takes the answer to the newest claim. Returns true if the chief waits for
   // a claim of the answer's version before it grants anything.
   bool Take(const wire::ClaimStepsResponse& response);
@@ -47,6 +49,7 @@ class GrantedSteps {
  private:
   StepGrant steps_;
   int64_t version_ = 0;
+  std::optional<int64_t> clock_lead_;
   // Batches of the next steps, granted ones first.
   std::deque<int64_t> batches_;
 };

@@ -72,6 +72,22 @@ TEST(GrantedStepsTest, AClaimTellsTheTotals) {
   EXPECT_EQ(told.assignment_version(), 7);
 }
 
+TEST(GrantedStepsTest, ARegistrationTellsTheTotalAndTheClock) {
+  GrantedSteps steps;
+  wire::RegisterRequest request;
+  steps.Tell(request);
+  EXPECT_FALSE(request.has_clock_lead());
+  wire::ClaimStepsResponse answer = Answer(1, 0, 100, 1);
+  answer.set_clock_lead(-4);
+  steps.Take(answer);
+  steps.TryStart();
+  steps.Complete();
+  steps.Take(Answer(1, 0, 100, 1));
+  steps.Tell(request);
+  EXPECT_EQ(request.completed_steps(), 1);
+  EXPECT_EQ(request.clock_lead(), -4);
+}
+
 TEST(GrantedStepsTest, AnAnswerOfANewVersionEndsTheOldGrant) {
   GrantedSteps steps;
   steps.Take(Answer(4, 0, 100, 4));

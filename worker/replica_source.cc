@@ -52,6 +52,9 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     absl::MutexLock lock(&mu_);
     return share_.completed_steps;
   }
+  void Describe(wire::RegisterRequest& request) const override {
+    request.set_completed_steps(completed_steps());
+  }
 
  private:
   bool HasStepsLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "proto/chief.pb.h"
+
 namespace parasol {
 
 // The ClaimSteps calls of a worker to the chief, on a thread of their own.
@@ -14,6 +16,10 @@ class StepClaims {
   // Number of completed steps that a registration reports, as in
   // ClaimStepsRequest.
   virtual int64_t completed_steps() const = 0;
+
+  // Writes into a registration what a chief needs that may not know this
+  // worker: completed_steps and, in bounded staleness, clock_lead.
+  virtual void Describe(wire::RegisterRequest& request) const = 0;
 
   // Ends all waits with Cancelled. May be called twice, from any thread.
   virtual void Stop() = 0;

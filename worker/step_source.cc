@@ -56,6 +56,10 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     absl::MutexLock lock(&mu_);
     return steps_.completed();
   }
+  void Describe(wire::RegisterRequest& request) const override {
+    absl::MutexLock lock(&mu_);
+    steps_.Tell(request);
+  }
 
  private:
   bool CanDecide() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

@@ -215,9 +215,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
     request.set_run_id(joined_run_);
     request.set_layout(joined_layout_);
     absl::MutexLock lock(&mu_);
-    if (claims_ != nullptr) {
-      request.set_completed_steps(claims_->completed_steps());
-    }
+    if (claims_ != nullptr) claims_->Describe(request);
   };
   options.report = [this](wire::HeartbeatRequest& request) { Report(request); };
   return ChiefSession::Join(

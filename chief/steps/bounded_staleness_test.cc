@@ -29,8 +29,8 @@ StepLedger Ledger(int64_t bound, int64_t end) {
 
 TEST(BoundedStaleness, AWorkerIsGrantedTheBoundAndOneAboveTheSlowest) {
   StepLedger ledger = Ledger(/*bound=*/2, 1000);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 3);
   ledger.Report(1, 3);
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 3);
@@ -40,8 +40,8 @@ TEST(BoundedStaleness, AWorkerIsGrantedTheBoundAndOneAboveTheSlowest) {
 
 TEST(BoundedStaleness, ABoundOfZeroIsLockstep) {
   StepLedger ledger = Ledger(0, 1000);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 1);
   EXPECT_EQ(Claim(ledger, 2, 100, 2), 1);
   ledger.Report(1, 1);
@@ -52,8 +52,8 @@ TEST(BoundedStaleness, ABoundOfZeroIsLockstep) {
 
 TEST(BoundedStaleness, ALostWorkerHoldsUpNobody) {
   StepLedger ledger = Ledger(0, 1000);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 1, 2);
   ledger.Report(1, 1);
   ASSERT_EQ(Claim(ledger, 1, 1, 2), 1);
@@ -63,12 +63,12 @@ TEST(BoundedStaleness, ALostWorkerHoldsUpNobody) {
 
 TEST(BoundedStaleness, OneThatJoinsStartsBesideTheSlowest) {
   StepLedger ledger = Ledger(1, 1000);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   for (int64_t done = 1; done <= 50; ++done) {
     Claim(ledger, 1, 1, 1);
     ledger.Report(1, done);
   }
-  ledger.Enter(2, 0);
+  ledger.Enter(2, {0});
   EXPECT_EQ(ledger.ClockOf(2), 50);
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 52) << "is not held up by its 0 steps";
   EXPECT_EQ(Claim(ledger, 2, 100, 2), 2) << "nor runs ahead";
@@ -76,21 +76,21 @@ TEST(BoundedStaleness, OneThatJoinsStartsBesideTheSlowest) {
 
 TEST(BoundedStaleness, OneThatReturnsIsRaisedToTheSlowest) {
   StepLedger ledger = Ledger(1, 1000);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   ledger.Release(2);
   for (int64_t done = 1; done <= 50; ++done) {
     Claim(ledger, 1, 1, 1);
     ledger.Report(1, done);
   }
-  ledger.Enter(2, 0);
+  ledger.Enter(2, {0});
   EXPECT_EQ(ledger.ClockOf(2), 50);
 }
 
 TEST(BoundedStaleness, TheSlowestIsNamedWhileItHoldsUpAnother) {
   StepLedger ledger = Ledger(1, 1000);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 10, 2);
   ledger.Report(1, 1);
   EXPECT_THAT(ledger.Awaited(), IsEmpty());
@@ -100,8 +100,8 @@ TEST(BoundedStaleness, TheSlowestIsNamedWhileItHoldsUpAnother) {
 
 TEST(BoundedStaleness, ARestartedChiefGoesOnFromTheClocksOfItsCheckpoint) {
   StepLedger ledger = Ledger(3, 1000);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 3, 2);
   ledger.Report(1, 3);
   durable::CheckpointManifest manifest;
@@ -111,9 +111,9 @@ TEST(BoundedStaleness, ARestartedChiefGoesOnFromTheClocksOfItsCheckpoint) {
   }
   StepLedger restored(manifest, {.bound = 3});
   restored.SetEnd(1000);
-  restored.Enter(1, 4);
-  restored.Enter(9, 0);  // a new process
-  restored.Enter(2, 1);
+  restored.Enter(1, {4});
+  restored.Enter(9, {0});  // a new process
+  restored.Enter(2, {1});
   EXPECT_EQ(restored.ClockOf(1), 4);
   EXPECT_EQ(restored.ClockOf(2), 1);
   EXPECT_LE(restored.ClockOf(9), 4);
@@ -123,18 +123,57 @@ TEST(BoundedStaleness, ARestartedChiefGoesOnFromTheClocksOfItsCheckpoint) {
 TEST(BoundedStaleness,
      OneThatCameAfterTheCheckpointHoldsUpNobodyAfterARestart) {
   StepLedger ledger = Ledger(1, 1000);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   durable::CheckpointManifest manifest;
   for (const auto& progress : ledger.Progress()) {
     *manifest.add_worker_progress() = progress;
   }
   StepLedger restored(manifest, {.bound = 1});
   restored.SetEnd(1000);
-  restored.Enter(9, 30);  // joined the chief before this one
-  restored.Enter(1, 100);
+  restored.Enter(9, {30});  // joined the chief before this one
+  restored.Enter(1, {100});
   EXPECT_EQ(Claim(restored, 1, 10, 2), 102) << "does not await 100 steps of 9";
   EXPECT_EQ(restored.ClockOf(9), 100);
   EXPECT_EQ(restored.global_step(), 130);
+}
+
+// Worker 9 came when worker 1 had done 50 steps, and is in the middle of one.
+TEST(BoundedStaleness, AWorkerTellsARestartedChiefWhatItsClockIsAheadBy) {
+  StepLedger ledger = Ledger(1, 1000);
+  ledger.Enter(1, {0});
+  durable::CheckpointManifest manifest;
+  for (const auto& progress : ledger.Progress()) {
+    *manifest.add_worker_progress() = progress;
+  }
+  Claim(ledger, 1, 1, 1);
+  ledger.Report(1, 1);
+  ledger.Enter(9, {0});
+  wire::ClaimStepsRequest claim;
+  claim.mutable_task()->set_incarnation(9);
+  wire::ClaimStepsResponse answer;
+  ledger.Answer(claim, 1, 2, answer);
+  ASSERT_EQ(answer.clock_lead(), 1);
+  ASSERT_EQ(answer.granted_steps(), 1);
+  StepLedger restored(manifest, {.bound = 1});
+  restored.SetEnd(1000);
+  restored.Enter(1, {.completed = 2});
+  restored.Enter(9, {.completed = 0, .clock_lead = answer.clock_lead()});
+  EXPECT_EQ(restored.ClockOf(9), 1);
+  EXPECT_EQ(Claim(restored, 1, 10, 2), 3) << "2 ahead of what 9 has done";
+  EXPECT_EQ(restored.ClockOf(9), 1) << "not raised: it is in a step";
+}
+
+TEST(BoundedStaleness, AnAbsurdLeadHoldsUpNobodyForGood) {
+  for (const int64_t lead : {INT64_MIN, INT64_MAX}) {
+    StepLedger ledger = Ledger(1, 1000);
+    ledger.Enter(1, {0});
+    ledger.Enter(2, {.completed = 0, .clock_lead = lead});
+    Claim(ledger, 2, 10, 2);
+    ledger.Release(2);
+    Claim(ledger, 1, 10, 1);
+    ledger.Report(1, 1);
+    EXPECT_GE(Claim(ledger, 1, 10, 1), 2);
+  }
 }
 
 // One schedule: the ledger behind a network, a few workers, and an observer who
@@ -209,7 +248,7 @@ class Simulation {
   }
   void Enter(uint64_t id) {
     Worker& worker = workers_[id];
-    ledger_.Enter(id, worker.done);
+    ledger_.Enter(id, {worker.done});
     worker.lead = ledger_.ClockOf(id) - worker.done;
     worker.live = true;
   }

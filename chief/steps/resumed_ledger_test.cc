@@ -36,16 +36,16 @@ TEST(ResumedLedger, ARestartedChiefCreditsWhatWasDoneSinceTheCheckpoint) {
   StepLedger ledger(Manifest(/*step=*/50, /*incarnation=*/1,
                              /*completed=*/20));
   ledger.SetEnd(100);
-  ledger.Enter(1, 27);
+  ledger.Enter(1, {27});
   EXPECT_EQ(ledger.global_step(), 57);
-  ledger.Enter(2, 3);
+  ledger.Enter(2, {3});
   EXPECT_EQ(ledger.global_step(), 60) << "started after the checkpoint";
   EXPECT_EQ(Claim(ledger, 1, 4, 2), 31) << "beyond its own total";
 }
 
 TEST(ResumedLedger, ProgressRestoresTheSameLedger) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   Claim(ledger, 1, 8, 1);
   ledger.Report(1, 5);
   durable::CheckpointManifest manifest;
@@ -55,14 +55,14 @@ TEST(ResumedLedger, ProgressRestoresTheSameLedger) {
   }
   StepLedger restored(manifest);
   restored.SetEnd(100);
-  restored.Enter(1, 7);
+  restored.Enter(1, {7});
   EXPECT_EQ(restored.global_step(), 7);
 }
 
 TEST(ResumedLedger, AResumedRunGoesOnWithTheNextBatches) {
   StepLedger ledger(Manifest(/*step=*/50, /*incarnation=*/1, /*completed=*/20));
   ledger.SetEnd(100);
-  ledger.Enter(1, 22);
+  ledger.Enter(1, {22});
   Claim(ledger, 1, 1, 1);
   EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(52, 53, 54, 55, 56));
 }
@@ -71,12 +71,12 @@ TEST(ResumedLedger, AResumedRunGoesOnWithTheNextBatches) {
 // worker 1, which is live and has done 40 of 50 steps.
 StepLedger RestartedLedger(int incarnations) {
   StepLedger before = LedgerTo(1000);
-  before.Enter(1, 0);
+  before.Enter(1, {0});
   while (before.global_step() < 40) {
     before.Report(1, Claim(before, 1, 8, 1));
   }
   for (int i = 0; i < incarnations; ++i) {
-    before.Enter(100 + i, 0);
+    before.Enter(100 + i, {0});
     before.Release(100 + i);
     before.Retire(100 + i);
   }
@@ -97,11 +97,11 @@ TEST(ResumedLedger, ALiveWorkerIsCreditedOnceHoweverManyIncarnationsTheRunHad) {
     const int64_t before = ledger.global_step();
     // Others come and go before it comes back.
     for (int i = 0; i < 3000; ++i) {
-      ledger.Enter(100000 + i, 0);
+      ledger.Enter(100000 + i, {0});
       ledger.Release(100000 + i);
       ledger.Retire(100000 + i);
     }
-    ledger.Enter(1, before + 3);
+    ledger.Enter(1, {before + 3});
     EXPECT_EQ(ledger.global_step(), before + 3);
   }
 }
@@ -109,7 +109,7 @@ TEST(ResumedLedger, ALiveWorkerIsCreditedOnceHoweverManyIncarnationsTheRunHad) {
 TEST(ResumedLedger, ARunThatHasForgottenWorkersCreditsNoUnknownOne) {
   StepLedger ledger = RestartedLedger(DepartedWorkers::kMax);
   const int64_t before = ledger.global_step();
-  ledger.Enter(77, 20);
+  ledger.Enter(77, {20});
   EXPECT_EQ(ledger.global_step(), before);
 }
 
@@ -122,7 +122,7 @@ TEST(ResumedLedger, ARestartedChiefRefusesMoreThanTheEndAllows) {
               StatusIs(absl::StatusCode::kInvalidArgument));
   EXPECT_THAT(ledger.Check(2, 1000000, 0),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  ledger.Enter(1, 30);
+  ledger.Enter(1, {30});
   EXPECT_THAT(ledger.Check(1, 31 + StepLedger::kMaxUnfinished, 0),
               StatusIs(absl::StatusCode::kInvalidArgument))
       << "once it is back, no more than what it holds";
@@ -131,8 +131,8 @@ TEST(ResumedLedger, ARestartedChiefRefusesMoreThanTheEndAllows) {
 TEST(ResumedLedger, TotalsOfARestartedChiefCountWhenTheEndIsKnown) {
   StepLedger ledger(Manifest(/*step=*/50, /*incarnation=*/1, /*completed=*/20));
   EXPECT_OK(ledger.Check(1, 25, 0));
-  ledger.Enter(1, 25);
-  ledger.Enter(2, 1000000);
+  ledger.Enter(1, {25});
+  ledger.Enter(2, {1000000});
   EXPECT_EQ(ledger.global_step(), 50);
   EXPECT_EQ(ledger.Progress()[0].completed_steps(), 20);
   ledger.SetEnd(100);
@@ -158,7 +158,7 @@ durable::CheckpointManifest ManifestOf(const StepLedger& ledger) {
 // Returns the batches that a worker computes up to the end.
 std::vector<int64_t> Rest(StepLedger& ledger, uint64_t worker) {
   std::vector<int64_t> rest;
-  ledger.Enter(worker, 0);
+  ledger.Enter(worker, {0});
   for (int64_t done = 0; !ledger.IsComplete();) {
     const int64_t granted = Claim(ledger, worker, 3, 1);
     const std::vector<int64_t> batches = ledger.BatchesOf(worker);
@@ -171,8 +171,8 @@ std::vector<int64_t> Rest(StepLedger& ledger, uint64_t worker) {
 
 TEST(ResumedLedger, AResumedRunDoesTheUnfinishedBatchesAndThoseBehindThem) {
   StepLedger ledger = LedgerTo(20);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 2, 2);  // 0, 1, and 2 to 5 in advance
   Claim(ledger, 2, 3, 2);  // 6, 7, 8, and 9 to 12 in advance
   ledger.Report(2, 2);
@@ -185,16 +185,14 @@ TEST(ResumedLedger, AResumedRunDoesTheUnfinishedBatchesAndThoseBehindThem) {
 TEST(ResumedLedger, AResumedRunOfSeveralShardsDoesWhatIsLeftOfEach) {
   StepLedger ledger = LedgerTo(12);
   ledger.SetShards({4, 2, 6});
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
-  ledger.SetShardOf(1, 1);
-  ledger.SetShardOf(2, 2);
+  ledger.Enter(1, {.shard = 1});
+  ledger.Enter(2, {.shard = 2});
   Claim(ledger, 1, 1, 2);  // 4
   ledger.Report(1, 1);
   Claim(ledger, 2, 1, 2);
   StepLedger resumed(ManifestOf(ledger));
   resumed.SetEnd(12);
-  resumed.Enter(8, 0);
+  resumed.Enter(8, {0});
   resumed.SetShards({4, 2, 6});
   EXPECT_THAT(Rest(resumed, 9), ElementsAre(0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11));
 }

@@ -86,11 +86,6 @@ void StepLedger::SetEnd(int64_t end_step) {
   }
 }
 
-void StepLedger::SetShardOf(uint64_t worker, int shard) {
-  auto it = accounts_.find(worker);
-  if (it != accounts_.end()) it->second.shard = shard;
-}
-
 int64_t StepLedger::MayBeUncounted() const {
   if (!end_step_) return kMaxTotal;
   const int64_t end = std::max(*end_step_, options_.earlier_end);
@@ -130,7 +125,7 @@ absl::Status StepLedger::Check(uint64_t worker, int64_t completed,
 }
 
 StepLedger::Account& StepLedger::AddAccount(uint64_t worker,
-                                            int64_t completed) {
+                                            const WorkerArrival& arrival) {
   const std::optional<DepartedWorkers::Worker> known =
       departed_.Extract(worker);
   Account& account = accounts_[worker];
@@ -139,35 +134,39 @@ StepLedger::Account& StepLedger::AddAccount(uint64_t worker,
   if (known) {
     account.completed = known->completed;
   } else if (!account.counts_unknown) {
-    account.completed = completed;
+    account.completed = arrival.completed;
   }
   account.granted = account.completed;
-  account.limit = known && known->limit
-                      ? *known->limit
-                      : std::max(account.completed, completed) + kMaxUnfinished;
-  account.is_newcomer = resumed_ && !has_granted_ && !(known && known->clock);
-  if (known && known->clock) account.lead = *known->clock - account.completed;
+  account.limit =
+      known && known->limit
+          ? *known->limit
+          : std::max(account.completed, arrival.completed) + kMaxUnfinished;
+  Complete(account, arrival.completed);
+  // The worker's is the newer one.
+  std::optional<int64_t> lead = arrival.clock_lead;
+  if (!lead && known && known->clock) lead = *known->clock - known->completed;
+  account.is_newcomer = resumed_ && !has_granted_ && !lead;
+  // What it had done already is no reason to hold it up.
+  account.lead = lead ? std::clamp(*lead, -kMaxTotal, kMaxTotal)
+                      : SmallestClock() - account.completed;
   return account;
 }
 
-void StepLedger::Enter(uint64_t worker, int64_t completed) {
+void StepLedger::Enter(uint64_t worker, const WorkerArrival& arrival) {
   const NewsCheck check(*this);
   const int64_t smallest = SmallestClock();
   auto it = accounts_.find(worker);
   const bool is_new = it == accounts_.end();
-  const bool has_clock = !is_new || (departed_.Find(worker) != nullptr &&
-                                     departed_.Find(worker)->clock);
-  Account& account = is_new ? AddAccount(worker, completed) : it->second;
-  Complete(account, completed);
+  Account& account = is_new ? AddAccount(worker, arrival) : it->second;
+  account.shard = arrival.shard;
+  Complete(account, arrival.completed);
   if (!account.gone) return KeepClock(account);
   account.gone = false;
   account.version = options_.first_version + ++versions_;
   account.is_first_version = is_new;
   account.has_told_version = false;
-  // What it had done already is no reason to hold it up. After a restart of the
-  // chief, those that the checkpoint knows may be behind: others are yet to
-  // come.
-  if (!has_clock) account.lead = smallest - account.completed;
+  // After a restart of the chief, those that come may be behind: others are yet
+  // to come.
   if (has_granted_) {
     account.lead = std::max(account.lead, smallest - account.completed);
   }
@@ -265,6 +264,7 @@ void StepLedger::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
   response.set_assignment_version(account.version);
   response.set_granted_steps(account.granted);
   response.set_steps_before_batches(account.completed);
+  if (options_.bound) response.set_clock_lead(account.lead);
   wire::BatchRange* range = nullptr;
   for (const Step& step : account.steps) {
     if (range == nullptr || range->first() + range->count() != step.batch) {

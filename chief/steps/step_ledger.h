@@ -53,7 +53,9 @@ namespace parasol {
 // worker with a clock of c may begin a step when the smallest clock of the live
 // workers is c - bound or more: each is granted up to bound + 1 above the
 // smallest clock, which never falls. The slowest worker is always granted what
-// is left, so a worker waits for ever only if a live worker stands still.
+// is left, so a worker waits for ever only if a live worker stands still. Each
+// worker is told what its clock is ahead of its steps, and tells the next
+// chief.
 //
 // A call takes a time that does not grow with the number of workers, but for
 // Awaited(), Progress(), Unfinished(), and a grant of the last steps.
@@ -88,14 +90,13 @@ class StepLedger : public StepPlan {
   void SetShards(const std::vector<int64_t>& shard_batches) override {
     pool_.SetShards(shard_batches);
   }
-  void SetShardOf(uint64_t worker, int shard) override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
   absl::Status Check(uint64_t worker, int64_t completed,
                      int64_t started) const override;
   // Lets a worker take part. Steps that an unknown worker of a new run has
   // completed were for another run, and are not counted.
-  void Enter(uint64_t worker, int64_t completed) override;
+  void Enter(uint64_t worker, const WorkerArrival& arrival) override;
   void Report(uint64_t worker, int64_t completed) override;
   void Release(uint64_t worker) override;
   void Retire(uint64_t worker) override;
@@ -140,8 +141,8 @@ class StepLedger : public StepPlan {
     int64_t uncounted = 0;
     // Number of steps that the clock is ahead of `completed`.
     int64_t lead = 0;
-    // True if the checkpoint that the run is resumed from does not know the
-    // worker: `lead` then waits for the clocks of the workers that it knows.
+    // True if neither the worker nor the checkpoint that the run is resumed
+    // from knows `lead`: it then waits for the clocks of the others.
     bool is_newcomer = false;
     bool gone = true;
     // Version of the grants. A worker that has had no answer tells 0, which is
@@ -177,7 +178,7 @@ class StepLedger : public StepPlan {
   // Returns the number of steps that a worker can have completed since the
   // checkpoint.
   int64_t MayBeUncounted() const;
-  Account& AddAccount(uint64_t worker, int64_t completed);
+  Account& AddAccount(uint64_t worker, const WorkerArrival& arrival);
   // Takes a worker's total.
   void Complete(Account& account, int64_t completed);
   // Takes steps as completed of which this chief does not know the batches.

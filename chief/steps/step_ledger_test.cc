@@ -27,7 +27,7 @@ StepLedger LedgerTo(int64_t end_step) {
 
 TEST(StepLedger, GrantsNothingUntilTheEndIsKnown) {
   StepLedger ledger;
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   EXPECT_EQ(Claim(ledger, 1, 8, 1), 0);
   ledger.SetEnd(100);
   EXPECT_EQ(Claim(ledger, 1, 8, 1), 8);
@@ -35,14 +35,14 @@ TEST(StepLedger, GrantsNothingUntilTheEndIsKnown) {
 
 TEST(StepLedger, GrantsNoMoreThanIsWanted) {
   StepLedger ledger = LedgerTo(1000);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   EXPECT_EQ(Claim(ledger, 1, 5, 1), 5);
 }
 
 TEST(StepLedger, WorkersHoldHalfOfAFairShareAtMost) {
   StepLedger ledger = LedgerTo(40);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 10);
   EXPECT_EQ(Claim(ledger, 1, 100, 2), 10) << "asked again, holding all of it";
   ledger.Report(1, 10);
@@ -51,8 +51,8 @@ TEST(StepLedger, WorkersHoldHalfOfAFairShareAtMost) {
 
 TEST(StepLedger, TheLastStepIsGrantedOnce) {
   StepLedger ledger = LedgerTo(1);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   EXPECT_EQ(Claim(ledger, 1, 8, 2), 1);
   EXPECT_EQ(Claim(ledger, 2, 8, 2), 0);
   ledger.Report(1, 1);
@@ -62,7 +62,7 @@ TEST(StepLedger, TheLastStepIsGrantedOnce) {
 
 TEST(StepLedger, AReportThatIsSentTwiceOrLateCountsOnce) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   Claim(ledger, 1, 8, 1);
   ledger.Report(1, 5);
   ledger.Report(1, 5);
@@ -72,8 +72,8 @@ TEST(StepLedger, AReportThatIsSentTwiceOrLateCountsOnce) {
 
 TEST(StepLedger, UnfinishedStepsOfALostWorkerAreGrantedAgain) {
   StepLedger ledger = LedgerTo(2);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   ASSERT_EQ(Claim(ledger, 1, 1, 2), 1);
   ASSERT_EQ(Claim(ledger, 2, 1, 2), 1);
   ledger.Report(2, 1);
@@ -84,17 +84,17 @@ TEST(StepLedger, UnfinishedStepsOfALostWorkerAreGrantedAgain) {
 
 TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatItDidMeanwhile) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   Claim(ledger, 1, 8, 1);
   ledger.Report(1, 2);
   ledger.Release(1);
-  ledger.Enter(1, 6);
+  ledger.Enter(1, {6});
   EXPECT_EQ(ledger.global_step(), 6);
 }
 
 TEST(StepLedger, AGoneWorkerIsGrantedNothing) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   Claim(ledger, 1, 8, 1);
   ledger.Report(1, 2);
   ledger.Release(1);
@@ -103,7 +103,7 @@ TEST(StepLedger, AGoneWorkerIsGrantedNothing) {
 
 TEST(StepLedger, ANewRunDoesNotCountWhatWasDoneForAnother) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 500);
+  ledger.Enter(1, {500});
   EXPECT_EQ(ledger.global_step(), 0);
   ledger.Report(1, 503);
   EXPECT_EQ(ledger.global_step(), 0) << "in flight when it came";
@@ -115,7 +115,7 @@ TEST(StepLedger, ANewRunDoesNotCountWhatWasDoneForAnother) {
 TEST(StepLedger, RemembersBoundedlyManyThatAreGoneForGood) {
   StepLedger ledger = LedgerTo(100);
   for (uint64_t worker = 1; worker <= DepartedWorkers::kMax + 99; ++worker) {
-    ledger.Enter(worker, 0);
+    ledger.Enter(worker, {0});
     ledger.Release(worker);
     ledger.Retire(worker);
   }
@@ -124,8 +124,8 @@ TEST(StepLedger, RemembersBoundedlyManyThatAreGoneForGood) {
 
 TEST(StepLedger, WorkersAreGrantedDifferentBatches) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 2, 2);
   Claim(ledger, 2, 2, 2);
   EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3, 4, 5))
@@ -137,8 +137,8 @@ TEST(StepLedger, WorkersAreGrantedDifferentBatches) {
 
 TEST(StepLedger, UnfinishedBatchesOfALostWorkerAreGrantedAgain) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 2, 2);
   ledger.Report(1, 1);
   ledger.Release(1);
@@ -148,8 +148,8 @@ TEST(StepLedger, UnfinishedBatchesOfALostWorkerAreGrantedAgain) {
 
 TEST(StepLedger, TheLastBatchIsTakenBackFromAWorkerThatMayNotStartIt) {
   StepLedger ledger = LedgerTo(4);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   ASSERT_EQ(Claim(ledger, 1, 1, 2), 1);
   EXPECT_THAT(ledger.BatchesOf(1), ElementsAre(0, 1, 2, 3));
   ASSERT_EQ(Claim(ledger, 2, 1, 2), 1);
@@ -159,35 +159,35 @@ TEST(StepLedger, TheLastBatchIsTakenBackFromAWorkerThatMayNotStartIt) {
 
 TEST(StepLedger, AWorkerThatComesBackIsCreditedWithWhatNoOtherHas) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 3, 2);
   ledger.Release(1);
   Claim(ledger, 2, 1, 1);  // batch 0, and four in advance
-  ledger.Enter(1, 3);
+  ledger.Enter(1, {3});
   EXPECT_EQ(ledger.global_step(), 0) << "another one has these batches";
   EXPECT_GT(Claim(ledger, 1, 1, 2, /*started=*/3), 3);
 }
 
 TEST(StepLedger, AWorkerThatIsLostTwiceIsCreditedOnce) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 2, 2);
   ledger.Release(1);
   Claim(ledger, 2, 6, 1);
   ledger.Report(2, 2);
   ASSERT_EQ(ledger.global_step(), 2);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   ledger.Release(1);
-  ledger.Enter(1, 2);
+  ledger.Enter(1, {2});
   EXPECT_EQ(ledger.global_step(), 2) << "the batches that another has done";
 }
 
 TEST(StepLedger, AnAnswerTellsTheBatchesInRanges) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 1, 2);
   Claim(ledger, 2, 1, 2);
   ledger.Report(1, 1);
@@ -209,7 +209,7 @@ TEST(StepLedger, AnAnswerTellsTheBatchesInRanges) {
 
 TEST(StepLedger, MoreThanWasGrantedIsRefused) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   ASSERT_EQ(Claim(ledger, 1, 8, 1), 8);
   EXPECT_OK(ledger.Check(1, 8, 8));
   for (const int64_t total : {int64_t{9}, int64_t{1000000}, INT64_MAX}) {
@@ -227,7 +227,7 @@ TEST(StepLedger, MoreThanWasGrantedIsRefused) {
 
 TEST(StepLedger, AWorkerThatComesBackIsGrantedNothingUntilItHasToldItsSteps) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   wire::ClaimStepsRequest claim;
   claim.mutable_task()->set_incarnation(1);
   wire::ClaimStepsResponse first;
@@ -236,7 +236,7 @@ TEST(StepLedger, AWorkerThatComesBackIsGrantedNothingUntilItHasToldItsSteps) {
   claim.set_assignment_version(first.assignment_version());
   claim.set_started_steps(2);
   ledger.Release(1);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   wire::ClaimStepsResponse second;
   ledger.Answer(claim, 4, 2, second);
   EXPECT_NE(second.assignment_version(), first.assignment_version());
@@ -254,12 +254,12 @@ TEST(StepLedger, AWorkerThatComesBackIsGrantedNothingUntilItHasToldItsSteps) {
 
 TEST(StepLedger, ALateClaimOfAnOldGrantIsGrantedNothing) {
   StepLedger ledger = LedgerTo(100);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   wire::ClaimStepsRequest late;
   late.mutable_task()->set_incarnation(1);
   ASSERT_EQ(Claim(ledger, 1, 4, 2), 4);
   ledger.Release(1);
-  ledger.Enter(1, 0);
+  ledger.Enter(1, {0});
   wire::ClaimStepsResponse answer;
   ledger.Answer(late, /*want=*/4, /*workers=*/2, answer);
   EXPECT_EQ(answer.granted_steps(), 0);
@@ -267,8 +267,8 @@ TEST(StepLedger, ALateClaimOfAnOldGrantIsGrantedNothing) {
 
 TEST(StepLedger, WhoHoldsTheLastStepsIsNamed) {
   StepLedger ledger = LedgerTo(2);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 1, 2);
   EXPECT_THAT(ledger.Awaited(), IsEmpty()) << "a step is left for others";
   Claim(ledger, 2, 1, 2);
@@ -278,8 +278,8 @@ TEST(StepLedger, WhoHoldsTheLastStepsIsNamed) {
 
 TEST(StepLedger, NewsComesWithAStepThatIsFreeAgain) {
   StepLedger ledger = LedgerTo(2);
-  ledger.Enter(1, 0);
-  ledger.Enter(2, 0);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
   Claim(ledger, 1, 1, 2);
   Claim(ledger, 2, 1, 2);
   const int64_t before = ledger.news();
@@ -303,7 +303,7 @@ TEST(StepLedger, RandomInterleavingsEndExactlyAtTheEnd) {
       int64_t granted = 0;
     };
     std::map<uint64_t, Totals> totals;
-    for (int w = 1; w <= workers; ++w) ledger.Enter(w, 0);
+    for (int w = 1; w <= workers; ++w) ledger.Enter(w, {0});
     int64_t done = 0;
     std::set<int64_t> batches;
     for (int turn = 0; turn < 100000 && !ledger.IsComplete(); ++turn) {
@@ -341,13 +341,13 @@ TEST(StepLedger, RandomLossesNeverStallOrOvershootWhatIsReported) {
     std::map<uint64_t, int64_t> completed;
     uint64_t next = 4;
     std::set<int64_t> reported;
-    for (uint64_t w : alive) ledger.Enter(w, 0);
+    for (uint64_t w : alive) ledger.Enter(w, {0});
     for (int turn = 0; turn < 100000 && !ledger.IsComplete(); ++turn) {
       uint64_t& w = alive[upto(3)];
       if (upto(10) == 0) {
         ledger.Release(w);
         w = next++;
-        ledger.Enter(w, 0);
+        ledger.Enter(w, {0});
       }
       if (Claim(ledger, w, 1 + upto(10), 3) > completed[w]) {
         EXPECT_TRUE(reported.insert(ledger.BatchesOf(w).front()).second);

@@ -11,6 +11,17 @@
 
 namespace parasol {
 
+// What is known of a worker when it registers.
+struct WorkerArrival {
+  // As in ClaimStepsRequest.
+  int64_t completed = 0;
+  // The shard of the training set whose batches it is granted first.
+  int shard = 0;
+  // The steps that its clock is ahead of `completed` in bounded staleness; none
+  // if no chief has told it.
+  std::optional<int64_t> clock_lead = std::nullopt;
+};
+
 // The distribution of a job's steps over the workers, and the number that are
 // done: the part that differs between consistency modes. Pure. Workers are
 // identified by their incarnations.
@@ -26,17 +37,14 @@ class StepPlan {
   // Sets the number of batches that each shard of the training set has in an
   // epoch, in a plan that grants batches.
   virtual void SetShards(const std::vector<int64_t>& shard_batches) {}
-  // Sets the shard whose batches a worker is granted first.
-  virtual void SetShardOf(uint64_t worker, int shard) {}
-
   // Returns InvalidArgument if a worker can't have completed, or started, this
   // many steps. Totals are taken only if this returns OK.
   virtual absl::Status Check(uint64_t worker, int64_t completed,
                              int64_t started) const {
     return absl::OkStatus();
   }
-  // Lets a worker take part (again); `completed` is as in ClaimStepsRequest.
-  virtual void Enter(uint64_t worker, int64_t completed) = 0;
+  // Lets a worker take part (again).
+  virtual void Enter(uint64_t worker, const WorkerArrival& arrival) = 0;
   // Takes a worker's total. A smaller total than before is a late message and
   // ignored.
   virtual void Report(uint64_t worker, int64_t completed) = 0;

@@ -108,6 +108,7 @@ class HeartbeatingSession : public ChiefSession {
         options_(std::move(options)),
         clock_(clock),
         metrics_(metrics, options_.task.role()),
+        joined_at_(clock.Now()),
         outage_(options_.chief_timeout, clock.Now()) {}
 
   ~HeartbeatingSession() override { Stop(); }
@@ -219,6 +220,7 @@ class HeartbeatingSession : public ChiefSession {
   const Options options_;
   Clock& clock_;
   ChiefSessionMetrics metrics_;
+  const absl::Time joined_at_;
 
   // Join() writes these before the thread starts, then the thread alone uses
   // them (`registration_` stays as it is).
@@ -291,6 +293,7 @@ absl::StatusOr<bool> HeartbeatingSession::TryRegister() {
   *request.mutable_task() = options_.task;
   request.set_metrics_address(options_.metrics_address);
   request.set_place_epoch(place_epoch_);
+  request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
   if (options_.describe) options_.describe(request);
   absl::StatusOr<wire::RegisterResponse> response = client_->Register(request);
   if (!response.ok()) return AfterFailure(response.status());

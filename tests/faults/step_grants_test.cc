@@ -123,8 +123,8 @@ class Simulation {
     Process& process = processes_[id];
     const int64_t completed = process.steps.completed();
     ASSERT_OK(ledger_->Check(id, completed, completed));
-    ledger_->Enter(id, completed);
-    ledger_->SetShardOf(id, static_cast<int>(id % 3));
+    ledger_->Enter(id,
+                   {.completed = completed, .shard = static_cast<int>(id % 3)});
     process.is_registered = true;
     ++process.registrations;
   }

@@ -110,7 +110,7 @@ void StepSimulation::Start(int index) {
   worker.incarnation = next_incarnation_++;
   worker.values.resize(options_.shards * kVariables);
   worker.to_shard.resize(options_.shards);
-  plan_.Enter(worker.incarnation, 0);
+  plan_.Enter(worker.incarnation, {0});
 }
 
 // Its place is free at once, or when its lease ends or it comes back.

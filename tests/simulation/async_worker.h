@@ -21,6 +21,9 @@ class AsyncWorker : public WorkerProcess {
   void BeginLoop() override { claims_.Begin(); }
   void StopLoop() override { claims_.Stop(); }
   int64_t completed_steps() const override { return claims_.completed(); }
+  void Describe(wire::RegisterRequest& request) const override {
+    claims_.Describe(request);
+  }
 
  private:
   struct Step {

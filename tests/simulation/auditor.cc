@@ -34,6 +34,11 @@ void Auditor::WorkerEnters(uint64_t worker) {
   if (!steps_.empty()) checks_staleness_ = false;
 }
 
+void Auditor::WorkerLeaves(uint64_t worker) {
+  const auto it = workers_.find(worker);
+  if (it != workers_.end()) it->second.has_left = true;
+}
+
 StepId Auditor::StepStarts(uint64_t worker, int64_t batch) {
   const auto id = static_cast<StepId>(steps_.size());
   steps_.push_back({worker, batch});
@@ -47,7 +52,8 @@ StepId Auditor::StepStarts(uint64_t worker, int64_t batch) {
 void Auditor::CheckStaleness(const Worker& worker) {
   const int64_t done = static_cast<int64_t>(worker.steps.size()) - 1;
   for (const auto& [incarnation, other] : workers_) {
-    if (done - other.completed <= schedule_.shape.bound) continue;
+    const bool is_near = done - other.completed <= schedule_.shape.bound;
+    if (other.has_left || is_near) continue;
     return Violate("staleness bound",
                    absl::StrCat("a worker begins step ", done + 1,
                                 " while another one has done ", other.completed,
@@ -93,6 +99,10 @@ void Auditor::Applied(int ps, const ShardValues& values, StepId step,
 
 void Auditor::ChiefStarts(int chief) {
   newest_chief_ = std::max(newest_chief_, chief);
+  // A worker that has heard nothing yet comes new to the next chief.
+  for (const auto& [incarnation, worker] : workers_) {
+    if (!worker.has_left && !worker.is_answered) checks_staleness_ = false;
+  }
 }
 
 void Auditor::Credited(int64_t global_step) {

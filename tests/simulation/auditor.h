@@ -32,6 +32,12 @@ class Auditor {
 
   // A worker that takes part in training; steps are counted per incarnation.
   void WorkerEnters(uint64_t worker);
+  // The chief has answered its claims: it knows what its clock is.
+  void WorkerIsAnswered(uint64_t worker) {
+    workers_[worker].is_answered = true;
+  }
+  // It ends, or is killed: nobody waits for it any more.
+  void WorkerLeaves(uint64_t worker);
   StepId StepStarts(uint64_t worker, int64_t batch);
   void StepCompletes(StepId step);
   int64_t started_steps() const { return static_cast<int64_t>(steps_.size()); }
@@ -62,6 +68,8 @@ class Auditor {
   struct Worker {
     std::vector<StepId> steps;
     int64_t completed = 0;
+    bool has_left = false;
+    bool is_answered = false;
   };
   struct Shard {
     // The process that was loaded last.

@@ -16,6 +16,8 @@ constexpr absl::Duration kTick = absl::Milliseconds(500);
 constexpr absl::Duration kMaxClaimWait = absl::Seconds(10);
 constexpr absl::Duration kShardCallDeadline = absl::Minutes(30);
 constexpr absl::Duration kCommitTime = absl::Milliseconds(20);
+// As DirectoryOwnership renews its lease.
+constexpr absl::Duration kRenewalInterval = absl::Seconds(3);
 
 }  // namespace
 
@@ -34,7 +36,22 @@ void ChiefProcess::Start() {
   options_ = *std::move(options);
   coordinator_ = std::make_unique<Coordinator>(options_, now());
   world().auditor().ChiefStarts(number());
+  Renew();
   Tick();
+}
+
+void ChiefProcess::Renew() {
+  if (!world().rules().directory_has_owner) return;
+  if (!CheckOwner(world().disk().CheckRead(world().random()))) return;
+  world().After(*this, kRenewalInterval, [this] { Renew(); });
+}
+
+bool ChiefProcess::CheckOwner(const absl::Status& read) {
+  if (!world().rules().directory_has_owner || !read.ok()) return true;
+  if (world().disk().owner() == number()) return true;
+  world().Exit(
+      *this, absl::FailedPreconditionError("the directory has another owner"));
+  return false;
 }
 
 // The model of ChiefTask::Start() with the real comparison of jobs.
@@ -232,6 +249,8 @@ void ChiefProcess::LoadFromSource() {
                         .checkpoint = source};
     world().Trace(this, "orders ", PsOf(target.shard).ToString(), " to load ",
                   source);
+    // As PsClient does.
+    world().DropOtherConnection(*this, PsOf(target.shard), target.incarnation);
     world().Call<PsProcess, Nothing>(
         *this, PsOf(target.shard), kShardCallDeadline,
         [call](PsProcess& ps, const World::Done<Nothing>& done) {
@@ -350,10 +369,7 @@ void ChiefProcess::EndSnapshots() {
   Writing ended = *std::exchange(writing_, std::nullopt);
   Disk& disk = world().disk();
   absl::Status status = ended.failure;
-  if (world().rules().directory_has_owner && disk.owner() != number()) {
-    return world().Exit(*this, absl::FailedPreconditionError(
-                                   "the directory has another owner"));
-  }
+  if (!CheckOwner(absl::OkStatus())) return;
   if (status.ok()) {
     status = disk.Commit(ended.checkpoint, world().random());
   }

@@ -69,6 +69,11 @@ class ChiefProcess : public Process {
   // Returns the state with which it starts, from the manifests.
   absl::StatusOr<Coordinator::Options> Resume();
   absl::Time now() const { return world().Now(*this); }
+  // Looks now and then whether the directory is still this chief's.
+  void Renew();
+  // Returns false, and ends the process, if the directory has another owner;
+  // `read`: whether it can be read.
+  bool CheckOwner(const absl::Status& read);
   void Tick();
   // Something has changed: claims that wait may have news, and there may be an
   // order.

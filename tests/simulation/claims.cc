@@ -110,6 +110,7 @@ void Claims::Hear(const absl::StatusOr<wire::ClaimStepsResponse>& response) {
     }
     return;
   }
+  world_.auditor().WorkerIsAnswered(worker_.incarnation());
   const bool is_awaited = steps_.Take(*response);
   asked_in_vain_ = steps_.held() == 0 && !is_awaited;
   is_finishing_ = response->phase() == wire::FINISHING;

@@ -31,6 +31,7 @@ class Claims {
   void Complete();
 
   int64_t completed() const { return steps_.completed(); }
+  void Describe(wire::RegisterRequest& request) const { steps_.Tell(request); }
   // Returns OK, or why the worker has to end.
   const absl::Status& failure() const { return failure_; }
 

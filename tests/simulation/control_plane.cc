@@ -94,8 +94,14 @@ std::unique_ptr<Process> ControlPlane::MakeWorker(int index, int number) {
 
 void ControlPlane::LaunchLater(const TaskId& place, absl::Duration delay) {
   world_.loop().At(world_.loop().now() + delay, [this, place] {
-    if (world_.Newest(place) == nullptr) Launch(place);
+    if (!LivesSupervised(place)) Launch(place);
   });
+}
+
+bool ControlPlane::LivesSupervised(const TaskId& place) const {
+  const Process* const newest = world_.Newest(place);
+  const auto it = newest_.find(place);
+  return newest != nullptr && newest->number() == it->second;
 }
 
 void ControlPlane::Inject(const Fault& fault) {

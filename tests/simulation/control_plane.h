@@ -49,6 +49,8 @@ class ControlPlane {
   std::unique_ptr<Process> MakeWorker(int index, int number);
   // Launches a process at a place after a delay, unless one lives there then.
   void LaunchLater(const TaskId& place, absl::Duration delay);
+  // Returns true if the process lives that was launched last at a place.
+  bool LivesSupervised(const TaskId& place) const;
   void Inject(const Fault& fault);
   void Hit(const Fault& fault, Process& process);
   void OnExit(Process& process, const absl::Status& status);

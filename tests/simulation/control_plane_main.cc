@@ -1,8 +1,8 @@
 // Runs random schedules of the control plane, each named by its seed, and
 // prints those that violate an invariant:
 //
-//   bazel run //tests/simulation:control_plane_main -- --schedules=100000
-//   bazel run //tests/simulation:control_plane_main -- --seed=1234 --trace
+//   bazel run //tests/simulation:control_plane -- --schedules=100000
+//   bazel run //tests/simulation:control_plane -- --seed=1234 --trace
 //
 // With --seed, the schedule is shrunk and printed as a list of its faults.
 // --off turns rules of the models off: mutants, which have to be found
@@ -17,7 +17,6 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/parse.h"
 #include "tests/simulation/control_plane.h"
-#include "tests/simulation/known_findings.h"
 #include "tests/simulation/rules.h"
 #include "tests/simulation/schedule.h"
 #include "tests/simulation/shrink.h"
@@ -28,9 +27,8 @@ ABSL_FLAG(uint64_t, seed, 0, "Seed of the only schedule, which is printed.");
 ABSL_FLAG(bool, trace, false, "Prints every event of --seed's schedule.");
 ABSL_FLAG(bool, shrink, true, "Shrinks --seed's schedule.");
 ABSL_FLAG(std::vector<std::string>, off, {}, "Rules that are turned off.");
-ABSL_FLAG(std::string, known, parasol::simulation::kKnownFindings,
-          "List of the findings that are known.");
 ABSL_FLAG(bool, list_rules, false, "Prints the rules that are on, and ends.");
+ABSL_FLAG(bool, list, false, "Prints a line for each violation.");
 ABSL_FLAG(bool, until_found, false, "Stops at the first violation.");
 ABSL_FLAG(std::vector<std::string>, on, {}, "Rules that are turned on.");
 
@@ -68,26 +66,25 @@ int RunOne(uint64_t seed, const Rules& rules) {
   return 1;
 }
 
-int RunMany(uint64_t first, uint64_t count, const Rules& rules,
-            const KnownFindings& findings) {
+int RunMany(uint64_t first, uint64_t count, const Rules& rules) {
   struct Found {
     uint64_t times = 0;
     uint64_t first_seed = 0;
   };
   std::map<std::string, Found> found;
   int64_t events = 0;
-  bool is_new = false;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const Schedule schedule = DrawSchedule(seed);
     const auto report = ControlPlane::Run(schedule, rules);
     events += report.events;
     if (!report.violation) continue;
-    const std::string known = findings.ItemOf(*report.violation, schedule);
-    is_new |= known.empty();
-    Found& entry = found[report.violation->kind +
-                         (known.empty() ? "" : " (known: " + known + ")")];
+    if (absl::GetFlag(FLAGS_list)) {
+      std::cout << seed << " " << report.violation->kind << ": "
+                << report.violation->what << "\n";
+    }
+    Found& entry = found[report.violation->kind];
     if (entry.times++ == 0) entry.first_seed = seed;
-    if (is_new && absl::GetFlag(FLAGS_until_found)) {
+    if (absl::GetFlag(FLAGS_until_found)) {
       count = seed - first + 1;
       break;
     }
@@ -97,7 +94,7 @@ int RunMany(uint64_t first, uint64_t count, const Rules& rules,
     std::cout << entry.times << " times " << kind << ", first with seed "
               << entry.first_seed << "\n";
   }
-  return is_new ? 1 : 0;
+  return found.empty() ? 0 : 1;
 }
 
 int Main() {
@@ -114,13 +111,8 @@ int Main() {
   }
   const uint64_t seed = absl::GetFlag(FLAGS_seed);
   if (seed != 0) return RunOne(seed, rules);
-  const auto findings = KnownFindings::Read(absl::GetFlag(FLAGS_known));
-  if (!findings.ok()) {
-    std::cerr << findings.status().message() << "\n";
-    return 2;
-  }
   return RunMany(absl::GetFlag(FLAGS_first_seed),
-                 absl::GetFlag(FLAGS_schedules), rules, *findings);
+                 absl::GetFlag(FLAGS_schedules), rules);
 }
 
 }  // namespace

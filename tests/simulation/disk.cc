@@ -14,6 +14,13 @@ absl::Status Disk::CheckWrite(Random& random) const {
   return absl::OkStatus();
 }
 
+absl::Status Disk::CheckRead(Random& random) const {
+  if (read_errors_ && random.Chance(500)) {
+    return absl::UnavailableError("input/output error");
+  }
+  return absl::OkStatus();
+}
+
 std::vector<int64_t> Disk::Steps() const {
   std::vector<int64_t> steps;
   for (auto it = checkpoints_.rbegin(); it != checkpoints_.rend(); ++it) {
@@ -24,10 +31,8 @@ std::vector<int64_t> Disk::Steps() const {
 
 absl::StatusOr<const Checkpoint*> Disk::Read(int64_t step,
                                              Random& random) const {
-  if (read_errors_ && random.Chance(500)) {
-    return absl::UnavailableError(
-        absl::StrCat("checkpoint ", step, ": input/output error"));
-  }
+  const absl::Status read = CheckRead(random);
+  if (!read.ok()) return read;
   const auto it = checkpoints_.find(step);
   if (it == checkpoints_.end()) {
     return absl::NotFoundError(absl::StrCat("checkpoint ", step));
@@ -56,7 +61,9 @@ int64_t Disk::DamageNewest() {
   const int64_t intact =
       std::count_if(checkpoints_.begin(), checkpoints_.end(),
                     [](const auto& entry) { return !entry.second.damaged; });
-  if (intact < 2 || checkpoints_.rbegin()->second.damaged) return -1;
+  if (intact < 2) return -1;
+  const Checkpoint& newest = checkpoints_.rbegin()->second;
+  if (newest.damaged || newest.manifest.final()) return -1;
   checkpoints_.rbegin()->second.damaged = true;
   return checkpoints_.rbegin()->first;
 }

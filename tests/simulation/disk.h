@@ -32,6 +32,7 @@ class Disk {
   void SetWriteErrors(bool on) { write_errors_ = on; }
 
   absl::Status CheckWrite(Random& random) const;
+  absl::Status CheckRead(Random& random) const;
   // Returns the steps of all checkpoints, newest first.
   std::vector<int64_t> Steps() const;
   //   DataLoss     the checkpoint is damaged.
@@ -58,8 +59,8 @@ class Disk {
     }
   }
 
-  // Damages the newest checkpoint unless no other one is intact. Returns its
-  // step, or -1.
+  // Damages the newest checkpoint, unless no other one is intact or it is the
+  // job's last. Returns its step, or -1.
   int64_t DamageNewest();
   // Returns the step of the newest intact checkpoint of a run, or -1.
   int64_t NewestIntact(const std::string& run_id) const;

@@ -11,6 +11,7 @@ namespace {
 
 // As in worker/claim_loop.h, but that a worker asks less often.
 constexpr absl::Duration kReportInterval = absl::Milliseconds(300);
+constexpr absl::Duration kFinishingInterval = absl::Seconds(1);
 constexpr int64_t kClaimWaitSeconds = 1;
 constexpr absl::Duration kCallDeadline = absl::Seconds(5);
 
@@ -25,7 +26,8 @@ void ReplicaClaims::Look() {
   if (claiming_ || stopped_ || no_more_ || !failure_.ok()) return;
   const bool is_urgent = share_.end_step > 0 && !HasStepsLeft() &&
                          share_.completed_steps > reported_;
-  const absl::Time next = last_call_ + kReportInterval;
+  const absl::Time next =
+      last_call_ + (is_finishing_ ? kFinishingInterval : kReportInterval);
   const absl::Time now = world_.Now(worker_);
   if (is_urgent || now >= next) return Claim();
   if (std::exchange(alarm_set_, true)) return;
@@ -86,8 +88,9 @@ void ReplicaClaims::Hear(
   share_.end_step = response->end_step();
   share_.completed_steps =
       std::max(share_.completed_steps, response->global_step());
-  no_more_ = response->phase() == wire::FINISHING ||
-             response->phase() == wire::COMPLETE;
+  is_finishing_ = response->phase() == wire::FINISHING;
+  no_more_ = response->phase() == wire::COMPLETE ||
+             (is_finishing_ && !world_.rules().workers_claim_at_the_end);
   if (response->phase() == wire::FAILED) {
     failure_ = absl::FailedPreconditionError("the job has failed");
   }

@@ -40,7 +40,8 @@ class ReplicaClaims {
 
   // Returns true if there is a replica to compute and a step to do.
   bool HasWork() const {
-    return !no_more_ && !share_.replicas.empty() && HasStepsLeft();
+    return !no_more_ && !is_finishing_ && !share_.replicas.empty() &&
+           HasStepsLeft();
   }
   const absl::Status& failure() const { return failure_; }
 
@@ -57,6 +58,7 @@ class ReplicaClaims {
   Share share_;
   bool stopped_ = false;
   bool no_more_ = false;
+  bool is_finishing_ = false;
   bool claiming_ = false;
   // True while an event is set that looks again.
   bool alarm_set_ = false;

@@ -24,15 +24,18 @@ struct Rules {
   bool older_chief_is_refused = true;
   // A chief that finds another owner of the checkpoint directory writes no
   // more.
-  bool directory_has_owner = false;
+  bool directory_has_owner = true;
   // A checkpoint that can't be read at the moment is tried again, not passed
   // over.
-  bool read_errors_pass = false;
+  bool read_errors_pass = true;
   // A worker that waits for the last checkpoint tells a restarted chief what it
   // has done.
-  bool workers_claim_at_the_end = false;
+  bool workers_claim_at_the_end = true;
+  // A synchronous worker pushes the gradients of its step again to a ps that
+  // was replaced.
+  bool worker_pushes_again = true;
   // A caller gives up the connection on which a call got no answer.
-  bool drops_channel_on_deadline = false;
+  bool drops_channel_on_deadline = true;
 };
 
 // Returns the names of all rules.

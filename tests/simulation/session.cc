@@ -29,7 +29,7 @@ bool IsPermanent(const absl::Status& status) {
 }  // namespace
 
 void Session::Join() {
-  last_answer_ = world_.Now(task_);
+  joined_at_ = last_answer_ = world_.Now(task_);
   Register();
 }
 
@@ -38,6 +38,7 @@ void Session::Register() {
   *request.mutable_task() = task_.task();
   callbacks_.describe(request);
   request.set_place_epoch(place_epoch_);
+  request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
   world_.Call<ChiefProcess, Registration>(
       task_, Chief(), kCallDeadline,
       [request = std::move(request)](ChiefProcess& chief,

@@ -68,7 +68,7 @@ class Session {
   // The newest chief that has answered.
   int64_t chief_epoch_ = 0;
   wire::HeartbeatResponse state_;
-  absl::Time last_answer_;
+  absl::Time joined_at_, last_answer_;
 };
 
 }  // namespace parasol::simulation

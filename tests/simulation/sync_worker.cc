@@ -50,6 +50,7 @@ void SyncWorker::HaveValues() {
   if (step_ >= claims_.share().end_step) return BeginStep();
   stage_ = Stage::kInStep;
   computed_.clear();
+  pushed_.clear();
   world().Trace(this, "begins step ", step_);
   ComputeNext();
 }
@@ -74,19 +75,34 @@ void SyncWorker::ComputeNext() {
   OnPushed();
 }
 
-// Each chunk gets its part of the gradient in a message of its own.
 void SyncWorker::Push(int replica) {
+  pushed_.insert(replica);
   for (int shard = 0; shard < world().schedule().shape.ps; ++shard) {
-    for (int chunk = 0; chunk < kChunksPerShard; ++chunk) {
-      Operation push;
-      push.sequence = next_sequence_[shard]++;
-      push.chunk = chunk;
-      push.push = {.step = step_, .replica = replica};
-      ++unanswered_;
-      Send(shard, push, [this](const OperationResult&) {
-        --unanswered_;
-        OnPushed();
-      });
+    PushTo(shard, replica);
+  }
+}
+
+// Each chunk gets its part of the gradient in a message of its own.
+void SyncWorker::PushTo(int shard, int replica) {
+  for (int chunk = 0; chunk < kChunksPerShard; ++chunk) {
+    Operation push;
+    push.sequence = next_sequence_[shard]++;
+    push.chunk = chunk;
+    push.push = {.step = step_, .replica = replica};
+    ++unanswered_;
+    Send(shard, push, [this](const OperationResult&) {
+      --unanswered_;
+      OnPushed();
+    });
+  }
+}
+
+// What the process before had acknowledged may be lost with it.
+void SyncWorker::OnMoved() {
+  if (stage_ != Stage::kInStep || !world().rules().worker_pushes_again) return;
+  for (const int replica : pushed_) {
+    for (int shard = 0; shard < world().schedule().shape.ps; ++shard) {
+      PushTo(shard, replica);
     }
   }
 }

@@ -21,6 +21,7 @@ class SyncWorker : public WorkerProcess {
  protected:
   void BeginLoop() override { claims_.Begin(); }
   void StopLoop() override { claims_.Stop(); }
+  void OnMoved() override;
   int64_t completed_steps() const override {
     return claims_.share().completed_steps;
   }
@@ -35,6 +36,7 @@ class SyncWorker : public WorkerProcess {
   // Computes the next replica of the share that it has not computed.
   void ComputeNext();
   void Push(int replica);
+  void PushTo(int shard, int replica);
   void OnPushed();
 
   ReplicaClaims claims_;
@@ -42,7 +44,8 @@ class SyncWorker : public WorkerProcess {
   // The step that it is in, or whose values it pulls.
   int64_t step_ = 0;
   Updates pulled_;
-  std::set<int> computed_;
+  // The step's replicas that it has begun to compute, and has pushed.
+  std::set<int> computed_, pushed_;
   bool is_computing_ = false;
   int unanswered_ = 0;
   std::vector<uint64_t> next_sequence_;

@@ -23,7 +23,7 @@ WorkerProcess::WorkerProcess(World& world, int index, int number)
       session_(world, *this,
                {.describe =
                     [this](wire::RegisterRequest& request) {
-                      request.set_completed_steps(completed_steps());
+                      Describe(request);
                       if (!has_job_) return;
                       request.set_run_id(session_.registration().run_id);
                       request.set_layout(session_.registration().layout);
@@ -93,12 +93,19 @@ void WorkerProcess::TakePlacement(
   if (has_failed_ || !answer.ok()) return;
   CheckVariables(answer->run_id(), answer->layout());
   if (has_failed_) return;
-  ps_incarnations_.clear();
+  std::vector<uint64_t> incarnations;
   for (const wire::Shard& shard : answer->shard()) {
-    ps_incarnations_.push_back(shard.incarnation());
+    incarnations.push_back(shard.incarnation());
   }
+  for (size_t i = 0; i < incarnations.size(); ++i) {
+    if (is_placed_ && incarnations[i] == ps_incarnations_[i]) continue;
+    world().DropConnection(*this, {"ps", static_cast<int>(i)});
+  }
+  const bool has_moved = is_placed_ && incarnations != ps_incarnations_;
+  ps_incarnations_ = std::move(incarnations);
   placement_version_ = answer->placement_version();
   run_id_ = answer->run_id();
+  if (has_moved) OnMoved();
   if (std::exchange(is_placed_, true)) return;
   layout_ = session_.registration().layout;
   BeginLoop();

@@ -39,6 +39,12 @@ class WorkerProcess : public Process {
   virtual void StopLoop() = 0;
   // Returns what the worker reports to the chief as completed.
   virtual int64_t completed_steps() const = 0;
+  // Writes into a registration what the worker knows of its steps.
+  virtual void Describe(wire::RegisterRequest& request) const {
+    request.set_completed_steps(completed_steps());
+  }
+  // A ps has another process than before.
+  virtual void OnMoved() {}
 
   // Sends an operation to a shard until it is answered, then calls `done`.
   void Send(int shard, Operation operation, Answered done);

@@ -150,6 +150,7 @@ void World::Exit(Process& process, const absl::Status& status) {
 
 void World::End(Process& process) {
   process.alive_ = false;
+  auditor_.WorkerLeaves(process.incarnation_);
   process.deferred_.clear();
   // The kernel closes its connections.
   BreakCalls(process);
@@ -243,6 +244,13 @@ void World::CancelCalls(Process& client, const TaskId& to) {
   for (const auto& call : calls) {
     if (call->to() == to) call->Fail(absl::CancelledError("cancelled"));
   }
+}
+
+void World::DropOtherConnection(Process& client, const TaskId& to,
+                                uint64_t incarnation) {
+  const auto it = client.connections_.find(to);
+  if (it == client.connections_.end() || it->second == nullptr) return;
+  if (it->second->incarnation_ != incarnation) client.connections_.erase(it);
 }
 
 void World::AddTrace(const Process* process, std::string line) {
