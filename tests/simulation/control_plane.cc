@@ -17,8 +17,10 @@ constexpr absl::Time kBoot = absl::FromUnixSeconds(1000000000);
 constexpr absl::Duration kRestart = absl::Seconds(1);
 constexpr absl::Duration kWatchInterval = absl::Seconds(5);
 // Longest time without progress once the faults are over: a lease and the
-// deadlines of calls, on clocks of half the speed.
-constexpr absl::Duration kMaxStandstill = absl::Seconds(90);
+// deadlines of calls, on clocks of half the speed. A chief whose job is
+// complete waits for tasks that may come back, for finish_timeout.
+constexpr absl::Duration kMaxStandstill = absl::Seconds(30);
+constexpr absl::Duration kMaxStandstillAtEnd = absl::Seconds(90);
 // Longest time from the last fault to the end of the job.
 constexpr absl::Duration kMaxRest = absl::Minutes(60);
 // Time after the last fault in which everybody has come to one job.
@@ -211,15 +213,16 @@ void ControlPlane::Watch() {
     progress_ = progress;
     progress_at_ = now;
   }
-  if (now - progress_at_ >= kMaxStandstill) {
-    const auto& [phase, step, checkpoint, completed] = progress_;
+  const auto& [phase, step, checkpoint, completed] = progress_;
+  const absl::Duration limit =
+      phase == wire::COMPLETE ? kMaxStandstillAtEnd : kMaxStandstill;
+  if (now - progress_at_ >= limit) {
     return world_.auditor().Violate(
         "stuck",
-        absl::StrCat("no progress for ", absl::FormatDuration(kMaxStandstill),
-                     " in phase ",
-                     wire::JobPhase_Name(static_cast<wire::JobPhase>(phase)),
-                     ", step ", step, ", checkpoint ", checkpoint, ", ",
-                     completed, " steps done"));
+        absl::StrCat(
+            "no progress for ", absl::FormatDuration(limit), " in phase ",
+            wire::JobPhase_Name(static_cast<wire::JobPhase>(phase)), ", step ",
+            step, ", checkpoint ", checkpoint, ", ", completed, " steps done"));
   }
   if (now - kBoot - schedule_.End() >= kMaxRest) {
     return world_.auditor().Violate("endless", "the job does not end");

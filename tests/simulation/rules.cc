@@ -20,7 +20,6 @@ constexpr NamedRule kRules[] = {
     {"read_errors_pass", &Rules::read_errors_pass},
     {"workers_claim_at_the_end", &Rules::workers_claim_at_the_end},
     {"worker_pushes_again", &Rules::worker_pushes_again},
-    {"drops_channel_on_deadline", &Rules::drops_channel_on_deadline},
 };
 
 }  // namespace

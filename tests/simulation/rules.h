@@ -34,8 +34,6 @@ struct Rules {
   // A synchronous worker pushes the gradients of its step again to a ps that
   // was replaced.
   bool worker_pushes_again = true;
-  // A caller gives up the connection on which a call got no answer.
-  bool drops_channel_on_deadline = true;
 };
 
 // Returns the names of all rules.

@@ -231,10 +231,9 @@ void World::ArmDeadline(const std::shared_ptr<PendingCall>& call) {
 
 void World::Expire(PendingCall& call) {
   if (call.has_ended()) return;
-  if (rules_.drops_channel_on_deadline) {
-    Process*& end = call.client().connections_[call.to()];
-    if (end == call.server()) end = nullptr;
-  }
+  // As ControlChannel does.
+  Process*& end = call.client().connections_[call.to()];
+  if (end == call.server()) end = nullptr;
   call.Fail(absl::DeadlineExceededError(
       absl::StrCat("no answer of ", call.to().ToString())));
 }
