@@ -76,7 +76,7 @@ TEST_F(OrderExecutorTest, WritesACheckpointThatIsIntact) {
   OrderExecutor executor = NewExecutor();
   ASSERT_OK(
       executor.WriteCheckpoint(CheckpointAt(7), absl::FromUnixSeconds(5)));
-  EXPECT_THAT(executor.store().NewestIntact(), IsOkAndHolds(7));
+  EXPECT_THAT(executor.store().NewestComplete(), IsOkAndHolds(7));
   ASSERT_OK_AND_ASSIGN(auto manifest, executor.store().ReadManifest(7));
   ASSERT_EQ(manifest.file_size(), 2);
   EXPECT_EQ(manifest.file(1).name(), "shard-00001-of-00002.sst");

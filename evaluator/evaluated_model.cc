@@ -52,6 +52,7 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
     }
     RETURN_IF_ERROR(read) << directory;
   }
+  RETURN_IF_ERROR(checkpoint->Verify());
   return checkpoint->manifest();
 }
 

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "storage/checkpoint_manifest.h"
+#include "storage/durable_file.h"
 #include "storage/shard_file.h"
 #include "storage/shard_key.h"
 
@@ -17,22 +21,43 @@ namespace {
 // How often a checkpoint may be replaced while it is being opened.
 constexpr int kMaxAttempts = 5;
 
+// Elements [first(), end()) of an array, and the file that has them.
+struct Piece {
+  const ShardIndex::Extent* extent;
+  const ShardFile* file;
+
+  int64_t first() const { return extent->key.first; }
+  int64_t end() const { return first() + extent->count; }
+};
+
 class ShardedCheckpointReader : public CheckpointReader {
  public:
-  explicit ShardedCheckpointReader(durable::CheckpointManifest manifest)
-      : manifest_(std::move(manifest)) {}
+  ShardedCheckpointReader(std::string directory, std::string manifest_bytes,
+                          durable::CheckpointManifest manifest,
+                          std::optional<ShardNumber> shard)
+      : directory_(std::move(directory)),
+        manifest_bytes_(std::move(manifest_bytes)),
+        manifest_(std::move(manifest)),
+        shard_(shard),
+        files_(manifest_.file_size()) {}
 
-  absl::Status OpenFiles(const std::string& directory) {
+  // Opens the files that are needed for certain; checks the others' sizes.
+  absl::Status Start() {
     for (const durable::CheckpointFile& file : manifest_.file()) {
-      ASSIGN_OR_RETURN(std::unique_ptr<const ShardFile> shard,
-                       ShardFile::Open(directory, file));
-      for (const ShardFile::Extent& extent : shard->extents()) {
-        arrays_[extent.key.array_prefix].push_back({&extent, shard.get()});
+      const std::string path = absl::StrCat(directory_, "/", file.name());
+      const absl::StatusOr<uint64_t> bytes = FileSize(path);
+      if (absl::IsNotFound(bytes.status())) {
+        return absl::DataLossError(absl::StrCat(path, ": is missing"));
       }
-      RETURN_IF_ERROR(CheckTables(*shard)) << directory << "/" << file.name();
-      files_.push_back(std::move(shard));
+      RETURN_IF_ERROR(bytes.status());
+      if (*bytes != file.bytes()) {
+        return absl::DataLossError(absl::StrCat(
+            path, ": has ", *bytes, " bytes, should have ", file.bytes()));
+      }
     }
-    return SortPieces(directory);
+    absl::MutexLock lock(&mu_);
+    RETURN_IF_ERROR(HasFileOfShard() ? OpenFile(shard_->shard) : OpenAll());
+    return CheckNotReplaced();
   }
 
   const durable::CheckpointManifest& manifest() const override {
@@ -42,53 +67,45 @@ class ShardedCheckpointReader : public CheckpointReader {
   absl::StatusOr<int64_t> ReadElements(absl::string_view variable, int array,
                                        int64_t first,
                                        absl::Span<float> out) const override {
-    const auto pieces = arrays_.find(ArrayPrefix(variable, array));
-    if (pieces == arrays_.end()) return Hole(variable, array, first);
-    auto piece = std::upper_bound(
-        pieces->second.begin(), pieces->second.end(), first,
-        [](int64_t element, const Piece& p) { return element < p.end(); });
+    ASSIGN_OR_RETURN(const std::vector<Piece> pieces,
+                     PiecesOf(variable, array, first, out.size()));
     int64_t updates = 0;
-    while (!out.empty()) {
-      if (piece == pieces->second.end() || first < piece->first()) {
-        return Hole(variable, array, first);
-      }
-      const size_t count = std::min<size_t>(out.size(), piece->end() - first);
+    for (const Piece& piece : pieces) {
+      const size_t count = std::min<size_t>(out.size(), piece.end() - first);
       RETURN_IF_ERROR(
-          piece->file->Read(*piece->extent, first, out.first(count)));
-      updates = std::max(updates, piece->extent->updates);
+          Explain(piece.file->Read(*piece.extent, first, out.first(count))));
+      updates = std::max(updates, piece.extent->updates);
       out.remove_prefix(count);
       first += count;
-      ++piece;
     }
     return updates;
   }
 
   absl::Status ReadRows(absl::string_view table,
                         RowVisit visit) const override {
-    const std::string prefix = TablePrefix(table);
-    if (FindTable(prefix) == nullptr) {
-      return absl::NotFoundError(absl::StrCat("checkpoint of step ",
-                                              manifest_.global_step(),
-                                              ": has no table ", table));
-    }
-    for (const auto& file : files_) {
-      for (const ShardFile::Table& rows : file->tables()) {
-        if (rows.prefix != prefix) continue;
-        RETURN_IF_ERROR(file->ReadRows(rows, visit));
-      }
-    }
-    return absl::OkStatus();
+    RETURN_IF_ERROR(CheckHasTable(table));
+    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files, AllFiles());
+    return ReadRowsOf(files, TablePrefix(table), visit);
+  }
+
+  absl::Status ReadRowsFor(absl::string_view table, const ShardNumber& shard,
+                           RowVisit visit) const override {
+    RETURN_IF_ERROR(CheckHasTable(table));
+    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files,
+                     FilesFor(shard));
+    return ReadRowsOf(files, TablePrefix(table), visit);
   }
 
   absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       uint32_t shard, uint32_t num_shards) const override {
+    const ShardNumber number = {.shard = shard, .num_shards = num_shards};
+    ASSIGN_OR_RETURN(const std::vector<const ShardFile*> files,
+                     FilesFor(number));
     std::vector<DedupEntry> entries;
-    for (const auto& file : files_) {
-      for (const ShardFile::Dedup& dedup : file->dedup()) {
-        if (dedup.key.shard == shard && dedup.key.num_shards == num_shards) {
-          entries.push_back({dedup.key.worker_incarnation, dedup.window});
-        }
-      }
+    for (const ShardFile* file : files) {
+      auto of_file = file->ReadDedup(number);
+      RETURN_IF_ERROR(Explain(of_file.status()));
+      entries.insert(entries.end(), of_file->begin(), of_file->end());
     }
     std::sort(entries.begin(), entries.end(),
               [](const DedupEntry& a, const DedupEntry& b) {
@@ -97,15 +114,133 @@ class ShardedCheckpointReader : public CheckpointReader {
     return entries;
   }
 
- private:
-  // Elements [first(), end()) of an array, and the file that has them.
-  struct Piece {
-    const ShardFile::Extent* extent;
-    const ShardFile* file;
+  absl::Status Verify() const override {
+    for (const ShardFile* file : Opened()) {
+      RETURN_IF_ERROR(Explain(file->Verify()));
+    }
+    return absl::OkStatus();
+  }
 
-    int64_t first() const { return extent->key.first; }
-    int64_t end() const { return first() + extent->count; }
-  };
+  uint64_t bytes_read() const override {
+    uint64_t bytes = 0;
+    for (const ShardFile* file : Opened()) bytes += file->bytes_read();
+    return bytes;
+  }
+
+ private:
+  // Files of a checkpoint are in the order of the shards that wrote them.
+  bool HasFileOfShard() const {
+    return shard_.has_value() && shard_->shard < shard_->num_shards &&
+           shard_->num_shards == static_cast<size_t>(manifest_.file_size());
+  }
+
+  absl::Status OpenFile(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const durable::CheckpointFile& file = manifest_.file(i);
+    ASSIGN_OR_RETURN(files_[i], ShardFile::Open(directory_, file));
+    for (const ShardIndex::Extent& extent : files_[i]->index().extents) {
+      pieces_[extent.key.array_prefix].push_back({&extent, files_[i].get()});
+    }
+    RETURN_IF_ERROR(CheckTables(files_[i]->index()))
+        << directory_ << "/" << file.name();
+    return SortPieces();
+  }
+
+  absl::Status OpenAll() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    for (size_t i = 0; i < files_.size(); ++i) {
+      if (files_[i] != nullptr) continue;
+      RETURN_IF_ERROR(OpenFile(i));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<const ShardFile*> Opened() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    std::vector<const ShardFile*> files;
+    for (const auto& file : files_) {
+      if (file != nullptr) files.push_back(file.get());
+    }
+    return files;
+  }
+
+  absl::StatusOr<std::vector<const ShardFile*>> AllFiles() const {
+    const size_t count = manifest_.file_size();
+    if (Opened().size() < count) {
+      absl::MutexLock lock(&mu_);
+      RETURN_IF_ERROR(Explain(OpenAll()));
+      RETURN_IF_ERROR(CheckNotReplaced());
+    }
+    return Opened();
+  }
+
+  // The files in which something of a shard may be, apart from elements.
+  absl::StatusOr<std::vector<const ShardFile*>> FilesFor(
+      const ShardNumber& shard) const {
+    const size_t count = manifest_.file_size();
+    if (shard.num_shards == count && shard.shard < count) {
+      absl::MutexLock lock(&mu_);
+      if (files_[shard.shard] == nullptr) {
+        RETURN_IF_ERROR(Explain(OpenFile(shard.shard)));
+        RETURN_IF_ERROR(CheckNotReplaced());
+      }
+      const ShardFile* const file = files_[shard.shard].get();
+      if (file->index().writer == shard) {
+        return std::vector<const ShardFile*>{file};
+      }
+    }
+    return AllFiles();
+  }
+
+  absl::Status ReadRowsOf(const std::vector<const ShardFile*>& files,
+                          const std::string& prefix, RowVisit visit) const {
+    for (const ShardFile* file : files) {
+      for (const ShardIndex::Table& rows : file->index().tables) {
+        if (rows.prefix != prefix) continue;
+        RETURN_IF_ERROR(Explain(file->ReadRows(rows, visit)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The pieces that have elements [first, first + count), in order.
+  absl::StatusOr<std::vector<Piece>> PiecesOf(absl::string_view variable,
+                                              int array, int64_t first,
+                                              size_t count) const {
+    absl::MutexLock lock(&mu_);
+    const std::string prefix = ArrayPrefix(variable, array);
+    auto pieces = FindPieces(prefix, first, count);
+    for (size_t i = 0; i < files_.size() && !pieces.has_value(); ++i) {
+      if (files_[i] != nullptr) continue;
+      RETURN_IF_ERROR(Explain(OpenFile(i)));
+      RETURN_IF_ERROR(CheckNotReplaced());
+      pieces = FindPieces(prefix, first, count);
+    }
+    if (pieces.has_value()) return *std::move(pieces);
+    return absl::NotFoundError(
+        absl::StrCat("checkpoint of step ", manifest_.global_step(),
+                     ": has no element ", first, " of array ", array, " of ",
+                     variable, ", or not ", count, " from there on"));
+  }
+
+  // nullopt: the files that are open don't have all of them.
+  std::optional<std::vector<Piece>> FindPieces(const std::string& prefix,
+                                               int64_t first,
+                                               size_t count) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    std::vector<Piece> found;
+    if (count == 0) return found;
+    const auto pieces = pieces_.find(prefix);
+    if (pieces == pieces_.end()) return std::nullopt;
+    auto piece = std::upper_bound(
+        pieces->second.begin(), pieces->second.end(), first,
+        [](int64_t element, const Piece& p) { return element < p.end(); });
+    const int64_t end = first + static_cast<int64_t>(count);
+    for (; piece != pieces->second.end() && piece->first() <= first; ++piece) {
+      found.push_back(*piece);
+      first = piece->end();
+      if (first >= end) return found;
+    }
+    return std::nullopt;
+  }
 
   const durable::CheckpointTable* FindTable(absl::string_view prefix) const {
     for (const durable::CheckpointTable& table : manifest_.table()) {
@@ -114,9 +249,16 @@ class ShardedCheckpointReader : public CheckpointReader {
     return nullptr;
   }
 
+  absl::Status CheckHasTable(absl::string_view table) const {
+    if (FindTable(TablePrefix(table)) != nullptr) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("checkpoint of step ",
+                                            manifest_.global_step(),
+                                            ": has no table ", table));
+  }
+
   // The manifest says how large rows are.
-  absl::Status CheckTables(const ShardFile& file) const {
-    for (const ShardFile::Table& rows : file.tables()) {
+  absl::Status CheckTables(const ShardIndex& index) const {
+    for (const ShardIndex::Table& rows : index.tables) {
       const durable::CheckpointTable* table = FindTable(rows.prefix);
       if (table == nullptr) {
         return absl::DataLossError(
@@ -134,15 +276,15 @@ class ShardedCheckpointReader : public CheckpointReader {
     return absl::OkStatus();
   }
 
-  absl::Status SortPieces(const std::string& directory) {
-    for (auto& [prefix, pieces] : arrays_) {
+  absl::Status SortPieces() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    for (auto& [prefix, pieces] : pieces_) {
       std::sort(
           pieces.begin(), pieces.end(),
           [](const Piece& a, const Piece& b) { return a.first() < b.first(); });
       for (size_t i = 1; i < pieces.size(); ++i) {
         if (pieces[i].first() < pieces[i - 1].end()) {
           return absl::DataLossError(absl::StrCat(
-              directory, ": element ", pieces[i].first(), " of array \"",
+              directory_, ": element ", pieces[i].first(), " of array \"",
               absl::CHexEscape(prefix), "\" is in its files twice"));
         }
       }
@@ -150,36 +292,56 @@ class ShardedCheckpointReader : public CheckpointReader {
     return absl::OkStatus();
   }
 
-  absl::Status Hole(absl::string_view variable, int array,
-                    int64_t first) const {
-    return absl::NotFoundError(absl::StrCat(
-        "checkpoint of step ", manifest_.global_step(), ": has no element ",
-        first, " of array ", array, " of ", variable));
+  // The files that were opened are those of the manifest.
+  //   NotFound     the checkpoint was removed meanwhile.
+  //   Unavailable  it was replaced, or can't be read now.
+  absl::Status CheckNotReplaced() const {
+    ASSIGN_OR_RETURN(const std::string now, ReadManifestBytes(directory_));
+    if (now == manifest_bytes_) return absl::OkStatus();
+    return absl::UnavailableError(
+        absl::StrCat(directory_, ": was replaced while it was being read"));
   }
 
+  // A checkpoint that was removed or replaced under our eyes is no damage.
+  absl::Status Explain(const absl::Status& status) const {
+    if (!absl::IsDataLoss(status)) return status;
+    const absl::Status replaced = CheckNotReplaced();
+    return absl::IsDataLoss(replaced) || replaced.ok() ? status : replaced;
+  }
+
+  const std::string directory_;
+  const std::string manifest_bytes_;
   const durable::CheckpointManifest manifest_;
-  std::vector<std::unique_ptr<const ShardFile>> files_;
-  // Pieces of each array, ascending; the key is ArrayPrefix().
-  std::map<std::string, std::vector<Piece>> arrays_;
+  const std::optional<ShardNumber> shard_;
+
+  // Held while a file is opened, which whoever waits for it needs, too.
+  mutable absl::Mutex mu_;
+  // Null: not opened yet. A file that is open stays so.
+  mutable std::vector<std::unique_ptr<const ShardFile>> files_
+      ABSL_GUARDED_BY(mu_);
+  // Pieces of each array in the open files, ascending; the key is
+  // ArrayPrefix().
+  mutable std::map<std::string, std::vector<Piece>> pieces_
+      ABSL_GUARDED_BY(mu_);
 };
 
-absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenVerified(
-    const std::string& directory, absl::string_view manifest_bytes) {
+absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenOnce(
+    const std::string& directory, const std::string& manifest_bytes,
+    std::optional<ShardNumber> shard) {
   ASSIGN_OR_RETURN(durable::CheckpointManifest manifest,
                    DecodeManifestIn(directory, manifest_bytes));
-  auto reader = std::make_unique<ShardedCheckpointReader>(std::move(manifest));
-  RETURN_IF_ERROR(reader->OpenFiles(directory));
+  auto reader = std::make_unique<ShardedCheckpointReader>(
+      directory, manifest_bytes, std::move(manifest), shard);
+  RETURN_IF_ERROR(reader->Start());
   return reader;
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
-    const std::string& directory) {
+absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenStable(
+    const std::string& directory, std::optional<ShardNumber> shard) {
   ASSIGN_OR_RETURN(std::string manifest, ReadManifestBytes(directory));
   for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
     absl::StatusOr<std::unique_ptr<CheckpointReader>> reader =
-        OpenVerified(directory, manifest);
+        OpenOnce(directory, manifest, shard);
     if (reader.ok()) return reader;
     // It may have been removed or replaced under our eyes, which is no damage.
     ASSIGN_OR_RETURN(std::string manifest_now, ReadManifestBytes(directory));
@@ -189,6 +351,19 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
   return absl::UnavailableError(
       absl::StrCat(directory, ": was replaced ", kMaxAttempts,
                    " times while it was being opened"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
+    const std::string& directory) {
+  return OpenStable(directory, std::nullopt);
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>>
+CheckpointReader::OpenForShard(const std::string& directory,
+                               const ShardNumber& shard) {
+  return OpenStable(directory, shard);
 }
 
 }  // namespace parasol

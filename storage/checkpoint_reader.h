@@ -11,16 +11,18 @@
 #include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/shard_entry.h"
+#include "storage/shard_index.h"
 
 namespace parasol {
 
-// Reads a complete checkpoint that any number of shards wrote. Keeps its files
-// open: a checkpoint that is pruned meanwhile stays readable on file systems
-// that keep open files, as Linux's own do. Thread-safe.
+// Reads a complete checkpoint that any number of shards wrote: of each file its
+// index, and then the blocks that are asked for, whose checksums are verified.
+// Keeps the files that it has opened open: a checkpoint that is pruned
+// meanwhile stays readable on file systems that keep open files, as Linux's own
+// do. Thread-safe.
 class CheckpointReader {
  public:
-  // Verifies the manifest, and every file's size, crc32c and keys. Reads all
-  // bytes once.
+  // Verifies the manifest, every file's size, and the indexes.
   //   NotFound           no such directory, no manifest in it, or it was
   //                      removed meanwhile.
   //   DataLoss           something is missing, truncated or altered; the
@@ -31,6 +33,12 @@ class CheckpointReader {
   //                      names the file. The checkpoint may be intact.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       const std::string& directory);
+  // Opens a checkpoint for a shard, which reads its own file alone if the same
+  // shard of as many has written the checkpoint. Other files are opened when
+  // something is asked for that is not in those opened before. Errors are those
+  // of Open(); the functions below return them, too, for such files.
+  static absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenForShard(
+      const std::string& directory, const ShardNumber& shard);
   virtual ~CheckpointReader() = default;
 
   virtual const durable::CheckpointManifest& manifest() const = 0;
@@ -53,12 +61,26 @@ class CheckpointReader {
   //   any other  the first error that `visit` returns.
   virtual absl::Status ReadRows(absl::string_view table,
                                 RowVisit visit) const = 0;
+  // The same, without rows that are known not to be of shard `shard`: those
+  // that other shards of as many have written. Some of those that are given may
+  // be of others all the same.
+  virtual absl::Status ReadRowsFor(absl::string_view table,
+                                   const ShardNumber& shard,
+                                   RowVisit visit) const = 0;
 
   // Returns the dedup entries that shard `shard` of `num_shards` wrote, in
   // ascending order of worker incarnation. Empty for a checkpoint with another
   // number of shards.
   virtual absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
       uint32_t shard, uint32_t num_shards) const = 0;
+
+  // Verifies the crc32c of each file that was read as a whole; of others the
+  // blocks that were read are verified. Call it when everything is read.
+  //   DataLoss  the message names the file.
+  virtual absl::Status Verify() const = 0;
+
+  // Number of bytes that were read from the checkpoint's files.
+  virtual uint64_t bytes_read() const = 0;
 };
 
 }  // namespace parasol

@@ -1,5 +1,7 @@
 #include "storage/checkpoint_reader.h"
 
+#include <errno.h>
+
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -15,6 +17,7 @@
 #include "storage/durable_file.h"
 #include "storage/shard_writer.h"
 #include "storage/testing/checkpoint_fixture.h"
+#include "storage/testing/disk_faults.h"
 
 namespace parasol {
 namespace {
@@ -79,6 +82,7 @@ class CheckpointReaderTest : public CheckpointFixture {
                          batch.updates});
       return absl::OkStatus();
     }));
+    RETURN_IF_ERROR(reader->Verify());
     return batches;
   }
 
@@ -91,6 +95,7 @@ class CheckpointReaderTest : public CheckpointFixture {
     RETURN_IF_ERROR(
         reader->ReadElements(variable, array, first, absl::MakeSpan(values))
             .status());
+    RETURN_IF_ERROR(reader->Verify());
     return values;
   }
 
@@ -226,7 +231,6 @@ TEST_F(CheckpointReaderTest, RowsThatTheManifestContradictsAreDataLoss) {
   const Case cases[] = {
       {"users", 2, 0, {{{1}, {1, 2}}}, "a table that the manifest lacks"},
       {"items", 1, 2, {{{1}, {1, 2}}}, "rows of 2 float32 of table items"},
-      {"items", 2, 0, {{{1}, {1, 2}}, {{2}, {1}}}, "have 2 and 1 float32"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.want);
@@ -268,13 +272,115 @@ TEST_F(CheckpointReaderTest, EveryFlippedByteIsDataLossThatNamesItsFile) {
       std::string flipped = bytes;
       flipped[i] ^= 1 << i % 8;
       Rewrite(name, flipped);
-      ASSERT_THAT(CheckpointReader::Open(root()).status(),
+      ASSERT_THAT(Read("a", 0, 0, 3),
                   StatusIs(absl::StatusCode::kDataLoss, HasSubstr(name)))
           << name << " byte " << i;
     }
     Rewrite(name, bytes);
   }
-  EXPECT_OK(CheckpointReader::Open(root()).status());
+  EXPECT_THAT(Read("a", 0, 0, 3), IsOkAndHolds(ElementsAre(1, 2, 3)));
+}
+
+// Four shards' files, each with a quarter of an array, a table and windows.
+class FourShardsTest : public CheckpointReaderTest {
+ protected:
+  static constexpr size_t kElements = 300000;  // of a shard
+
+  FourShardsTest() {
+    AddTable("items", 1, 0);
+    for (uint32_t shard = 0; shard < 4; ++shard) Write(shard);
+    EXPECT_OK(WriteManifest(root(), manifest_));
+  }
+
+  void Write(uint32_t shard) {
+    const auto writer =
+        ShardWriter::Create(absl::StrCat(root(), "/", shard, ".sst"));
+    ASSERT_OK(writer);
+    (*writer)->SetWriter({shard, 4});
+    const int64_t first = shard * kElements;
+    ASSERT_OK((*writer)->AddElements("a", 0, first, shard + 1,
+                                     Ramp(first, kElements)));
+    const std::vector<uint64_t> ids = {shard};
+    const std::vector<float> rows = {static_cast<float>(shard)};
+    ASSERT_OK((*writer)->AddRows("items", {.ids = ids, .rows = rows}));
+    ASSERT_OK((*writer)->AddDedup(shard, 4, {77, absl::StrCat("w", shard)}));
+    ASSERT_OK_AND_ASSIGN(*manifest_.add_file(), (*writer)->Finish());
+  }
+  static std::vector<uint64_t> IdsFor(const CheckpointReader& reader,
+                                      const ShardNumber& shard) {
+    std::vector<uint64_t> ids;
+    EXPECT_OK(reader.ReadRowsFor("items", shard, [&](const RowBatch& batch) {
+      ids.insert(ids.end(), batch.ids.begin(), batch.ids.end());
+      return absl::OkStatus();
+    }));
+    return ids;
+  }
+};
+
+TEST_F(FourShardsTest, AShardOfTheSameShardingReadsItsOwnFileOnce) {
+  std::vector<float> values(kElements);
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    const ShardNumber number = {shard, 4};
+    ASSERT_OK_AND_ASSIGN(const auto reader,
+                         CheckpointReader::OpenForShard(root(), number));
+    const int64_t first = shard * kElements;
+    EXPECT_THAT(reader->ReadElements("a", 0, first, absl::MakeSpan(values)),
+                IsOkAndHolds(shard + 1));
+    EXPECT_EQ(values, Ramp(first, kElements));
+    EXPECT_THAT(IdsFor(*reader, number), ElementsAre(shard));
+    ASSERT_OK_AND_ASSIGN(const auto windows, reader->ReadDedup(shard, 4));
+    ASSERT_EQ(windows.size(), 1u);
+    EXPECT_EQ(windows[0].window, absl::StrCat("w", shard));
+    EXPECT_OK(reader->Verify());
+    const uint64_t bytes = manifest_.file(shard).bytes();
+    EXPECT_GE(reader->bytes_read(), bytes);
+    EXPECT_LE(reader->bytes_read(), bytes + (16 << 10));
+  }
+}
+
+TEST_F(FourShardsTest, AShardOfAnotherShardingReadsTheBlocksThatItNeeds) {
+  // The middle of the array, with entries of files 1 and 2.
+  const ShardNumber number = {1, 3};
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       CheckpointReader::OpenForShard(root(), number));
+  std::vector<float> values(2000);
+  const int64_t first = 2 * kElements - 1000;
+  EXPECT_THAT(reader->ReadElements("a", 0, first, absl::MakeSpan(values)),
+              IsOkAndHolds(3));
+  EXPECT_EQ(values, Ramp(first, 2000));
+  EXPECT_THAT(IdsFor(*reader, number), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(reader->ReadDedup(1, 3), IsOkAndHolds(IsEmpty()));
+  EXPECT_OK(reader->Verify());
+  // Two entries, and the ends of four files.
+  EXPECT_LE(reader->bytes_read(), 2 * 65536 * sizeof(float) + 4 * (16 << 10));
+}
+
+TEST_F(FourShardsTest, DamageInAFileThatIsNotNeededIsNotSeen) {
+  std::string bytes = MustRead(root() + "/3.sst");
+  bytes[bytes.size() / 2] ^= 1;
+  Rewrite("3.sst", bytes);
+  std::vector<float> values(kElements);
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       CheckpointReader::OpenForShard(root(), {0, 4}));
+  EXPECT_OK(reader->ReadElements("a", 0, 0, absl::MakeSpan(values)));
+  EXPECT_OK(reader->Verify());
+  EXPECT_THAT(
+      reader->ReadElements("a", 0, 3 * kElements, absl::MakeSpan(values)),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("3.sst")));
+}
+
+TEST_F(FourShardsTest, ABlockThatCantBeReadNowIsNoDamage) {
+  std::vector<float> values(kElements);
+  ASSERT_OK_AND_ASSIGN(const auto reader,
+                       CheckpointReader::OpenForShard(root(), {0, 4}));
+  FailReadsOf(std::filesystem::canonical(root()) / "0.sst", ESTALE);
+  EXPECT_THAT(reader->ReadElements("a", 0, 0, absl::MakeSpan(values)),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("0.sst"), HasSubstr("Stale"))));
+  EXPECT_THAT(CheckpointReader::OpenForShard(root(), {0, 4}).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("0.sst")));
+  FailReadsOf("", 0);
+  EXPECT_OK(reader->ReadElements("a", 0, 0, absl::MakeSpan(values)));
 }
 
 TEST_F(CheckpointReaderTest, EveryTruncationOfAShardIsDataLoss) {

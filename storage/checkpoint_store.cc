@@ -16,7 +16,6 @@
 #include "base/status_macros.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
-#include "storage/checkpoint_reader.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -72,8 +71,34 @@ absl::Status RecoverReplaced(const std::string& directory) {
     if (IsDirectory(successor)) {
       RETURN_IF_ERROR(RemoveReplaced(replaced, successor));
     } else {
-      RETURN_IF_ERROR(Rename(replaced, successor));
+      // It stays if something that is no checkpoint has the name.
+      const absl::Status renamed = Rename(replaced, successor);
+      if (!renamed.ok()) LOG(WARNING) << renamed.message();
     }
+  }
+  return absl::OkStatus();
+}
+
+// Removes working directories, and what is left of those being removed. A
+// writer that still believes to own the directory can't commit them any more:
+// each loses its name before its files.
+absl::Status RemoveUnfinished(const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ListDirectory(directory));
+  for (const std::string& name : names) {
+    std::string path = absl::StrCat(directory, "/", name);
+    if (absl::StartsWith(name, kWorkingPrefix)) {
+      const std::string removed = absl::StrCat(
+          directory, "/", kPrunedPrefix, name.substr(kWorkingPrefix.size()));
+      const absl::Status renamed = Rename(path, removed);
+      if (absl::IsNotFound(renamed))
+        continue;  // committed or removed meanwhile
+      RETURN_IF_ERROR(renamed);
+      path = removed;
+    } else if (!absl::StartsWith(name, kPrunedPrefix)) {
+      continue;
+    }
+    RETURN_IF_ERROR(RemoveTree(path));
   }
   return absl::OkStatus();
 }
@@ -142,6 +167,8 @@ absl::StatusOr<CheckpointStore> CheckpointStore::OpenForWriting(
       << "checkpoint directory " << directory;
   RETURN_IF_ERROR(RecoverReplaced(directory))
       << "checkpoint directory " << directory;
+  RETURN_IF_ERROR(RemoveUnfinished(directory))
+      << "checkpoint directory " << directory;
   return CheckpointStore(directory);
 }
 
@@ -176,13 +203,17 @@ absl::Status CheckpointStore::CheckComplete(int64_t step) const {
   return CheckFilesAreThere(PathOf(step), manifest);
 }
 
-absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestIntact() const {
+absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestComplete(
+    const std::set<int64_t>& damaged) const {
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    const absl::Status opened = CheckpointReader::Open(PathOf(*step)).status();
-    if (opened.ok()) return *step;
-    if (!absl::IsDataLoss(opened) && !absl::IsNotFound(opened)) return opened;
-    LOG(WARNING) << "passing over a damaged checkpoint: " << opened.message();
+    if (damaged.contains(*step)) continue;
+    const absl::Status checked = CheckComplete(*step);
+    if (checked.ok()) return *step;
+    if (!absl::IsDataLoss(checked) && !absl::IsNotFound(checked)) {
+      return checked;
+    }
+    LOG(WARNING) << "passing over a damaged checkpoint: " << checked.message();
   }
   return std::nullopt;
 }
@@ -239,14 +270,7 @@ void CheckpointStore::Abandon(const std::string& working_directory) {
 
 absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest) {
   RETURN_IF_ERROR(RecoverReplaced(directory_));
-  ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                   ListDirectory(directory_));
-  for (const std::string& name : names) {
-    if (absl::StartsWith(name, kWorkingPrefix) ||
-        absl::StartsWith(name, kPrunedPrefix)) {
-      RETURN_IF_ERROR(RemoveTree(absl::StrCat(directory_, "/", name)));
-    }
-  }
+  RETURN_IF_ERROR(RemoveUnfinished(directory_));
   if (max_to_keep <= 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps());
   std::erase_if(steps, [newest](int64_t step) { return step > newest; });

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,10 @@ namespace parasol {
 // one writer, one after the other.
 class CheckpointStore {
  public:
-  // Creates the directory if it is missing, checks that it can be written, and
-  // completes a replacement that a crash interrupted. All messages name the
-  // directory.
+  // Creates the directory if it is missing, checks that it can be written,
+  // completes a replacement that a crash interrupted, and removes working
+  // directories: a writer before this one can't commit them any more. All
+  // messages name the directory.
   //   InvalidArgument  the path is not a directory.
   //   PermissionDenied, ResourceExhausted, …  it can't be written.
   static absl::StatusOr<CheckpointStore> OpenForWriting(
@@ -52,12 +54,13 @@ class CheckpointStore {
   // not read the files. Errors as for CheckpointReader::Open().
   absl::Status CheckComplete(int64_t step) const;
 
-  // Returns the step of the newest checkpoint that passes the verification of
-  // CheckpointReader::Open(), or nullopt if there is none. Logs and skips
-  // damaged checkpoints.
+  // Returns the step of the newest checkpoint that CheckComplete() accepts, or
+  // nullopt if there is none; without those of `damaged`, steps whose files
+  // were found damaged. Logs and skips damaged checkpoints.
   //   FailedPrecondition, Unavailable, …  a newer checkpoint can't be read,
   //   but it is not damaged: an older one would lose steps.
-  absl::StatusOr<std::optional<int64_t>> NewestIntact() const;
+  absl::StatusOr<std::optional<int64_t>> NewestComplete(
+      const std::set<int64_t>& damaged = {}) const;
 
   // Makes a fresh directory for the shards' files of the checkpoint at `step`,
   // and returns its path. Makes the store's directory again, with a warning, if

@@ -108,31 +108,31 @@ TEST_F(CheckpointStoreTest, AMissingDirectoryHasNoCheckpointsForAReader) {
   const CheckpointStore store(root() + "/none");
 
   EXPECT_THAT(store.ListSteps(), IsOkAndHolds(IsEmpty()));
-  EXPECT_THAT(store.NewestIntact(), IsOkAndHolds(std::nullopt));
+  EXPECT_THAT(store.NewestComplete(), IsOkAndHolds(std::nullopt));
   EXPECT_THAT(store.ReadManifest(1), StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(CheckpointStoreTest, NewestIntactPassesOverDamagedOnes) {
+TEST_F(CheckpointStoreTest, NewestCompletePassesOverDamagedOnes) {
   Commit(10);
   Commit(20);
   Commit(30);
   Damage(30);
 
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(20)));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(20)));
   std::filesystem::remove(store_.PathOf(20) + "/MANIFEST");
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(10)));
   Damage(10);
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(std::nullopt));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(std::nullopt));
 }
 
-TEST_F(CheckpointStoreTest, NewestIntactDoesNotGoBackBehindAnUnknownFormat) {
+TEST_F(CheckpointStoreTest, NewestCompleteDoesNotGoBackBehindAnUnknownFormat) {
   Commit(10);
   Commit(20);
   durable::CheckpointManifest manifest;
   manifest.set_format_version(kFormatVersion + 1);
   ASSERT_OK(WriteManifest(store_.PathOf(20), manifest));
 
-  EXPECT_THAT(store_.NewestIntact(),
+  EXPECT_THAT(store_.NewestComplete(),
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
@@ -143,7 +143,7 @@ TEST_F(CheckpointStoreTest, ANameOfAnotherStepIsDamage) {
 
   EXPECT_THAT(store_.ReadManifest(2000),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("of step 20")));
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(10)));
 }
 
 TEST_F(CheckpointStoreTest, WhatIsNoCheckpointIsPassedOverAndNotWaitedFor) {
@@ -166,7 +166,7 @@ TEST_F(CheckpointStoreTest, WhatIsNoCheckpointIsPassedOverAndNotWaitedFor) {
     EXPECT_THAT(store_.CheckComplete(step),
                 StatusIs(absl::StatusCode::kDataLoss));
   }
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(10)));
 }
 
 TEST_F(CheckpointStoreTest, WhatCantBeReadNowIsNotPassedOver) {
@@ -175,11 +175,11 @@ TEST_F(CheckpointStoreTest, WhatCantBeReadNowIsNotPassedOver) {
   const std::string manifest = store_.PathOf(20) + "/MANIFEST";
   ASSERT_OK(Rename(manifest, root() + "/kept"));
   std::filesystem::create_symlink("/proc/self/mem", manifest);  // EIO
-  EXPECT_THAT(store_.NewestIntact(),
+  EXPECT_THAT(store_.NewestComplete(),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr(manifest)));
 
   ASSERT_OK(Rename(root() + "/kept", manifest));
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(20)));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(20)));
 }
 
 TEST_F(CheckpointStoreTest, ADirectoryThatWasRemovedIsMadeAgain) {
@@ -233,8 +233,21 @@ TEST_F(CheckpointStoreTest, ACrashBeforeTheRenameLeavesTheOlderCheckpoints) {
 
   store_ = Open();
   EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(10)));
-  EXPECT_THAT(store_.NewestIntact(), IsOkAndHolds(Optional(10)));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(10)));
   ASSERT_OK(store_.Prune(/*max_to_keep=*/0));
+  EXPECT_THAT(ListDirectory(root()),
+              IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010")));
+}
+
+TEST_F(CheckpointStoreTest, WhatAWriterBeforeBeganCantBeCommittedAnyMore) {
+  Commit(10, 1);
+  const Unfinished late = Write(10, 2);
+  CheckpointStore next = Open();
+
+  EXPECT_THAT(store_.Commit(late.directory, late.manifest),
+              StatusIs(absl::StatusCode::kDataLoss));
+  store_.Abandon(late.directory);
+  EXPECT_THAT(ValueAt(10), IsOkAndHolds(1));
   EXPECT_THAT(ListDirectory(root()),
               IsOkAndHolds(UnorderedElementsAre("ckpt-000000000010")));
 }
@@ -255,6 +268,16 @@ TEST_F(CheckpointStoreTest, AReplacementThatCrashedHalfwayIsTakenBack) {
 
   store_ = Open();
   EXPECT_THAT(ValueAt(10), IsOkAndHolds(1));
+}
+
+TEST_F(CheckpointStoreTest, AFileInAReplacedOnesPlaceDoesNotEndTheStart) {
+  Commit(10, 1);
+  ASSERT_OK(Rename(store_.PathOf(10), root() + "/.old-ckpt-000000000010"));
+  ASSERT_OK(WriteFileDurably(store_.PathOf(10), "a file"));
+
+  store_ = Open();
+  EXPECT_TRUE(IsDirectory(root() + "/.old-ckpt-000000000010"));
+  EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(std::nullopt));
 }
 
 TEST_F(CheckpointStoreTest, AReplacementThatCrashedAtItsEndIsCompleted) {

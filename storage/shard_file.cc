@@ -1,104 +1,80 @@
 #include "storage/shard_file.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
-#include <limits>
+#include <new>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/crc32c.h"
 #include "base/status_macros.h"
+#include "rocksdb/env.h"
 #include "rocksdb/options.h"
 #include "rocksdb/sst_file_reader.h"
 #include "rocksdb/table.h"
-#include "storage/byte_order.h"
-#include "storage/durable_file.h"
+#include "rocksdb/table_properties.h"
+#include "storage/checked_file.h"
+#include "storage/checked_file_system.h"
 #include "storage/rocksdb_status.h"
 #include "storage/row_entry.h"
+#include "storage/sst_footer.h"
 
 namespace parasol {
 namespace {
 
-constexpr size_t kReadBytes = 1 << 20;
-constexpr size_t kUpdatesBytes = 8;
+// A file is verified as a whole if no more than this part of it, or no more
+// than these bytes, were not read.
+constexpr uint64_t kRestShare = 16;
+constexpr uint64_t kRestBytes = 64 << 10;
 
 absl::string_view AsView(const rocksdb::Slice& slice) {
   return absl::string_view(slice.data(), slice.size());
 }
 
-absl::Status VerifyBytes(const std::string& path,
-                         const durable::CheckpointFile& file) {
-  ASSIGN_OR_RETURN(const FileDescriptor descriptor,
-                   FileDescriptor::OpenForReading(path));
-  posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  const auto buffer = std::make_unique_for_overwrite<char[]>(kReadBytes);
-  uint32_t crc = 0;
-  uint64_t size = 0;
-  while (true) {
-    const ssize_t got = read(descriptor.get(), buffer.get(), kReadBytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ReadError(errno, "read", path);
-    if (got == 0) break;
-    size += got;
-    crc = ExtendCrc32c(crc, absl::string_view(buffer.get(), got));
-  }
-  if (size != file.bytes()) {
-    return absl::DataLossError(absl::StrCat(
-        path, ": has ", size, " bytes, should have ", file.bytes()));
-  }
-  if (crc != file.crc32c()) {
-    return absl::DataLossError(
-        absl::StrCat(path, ": its bytes don't have the manifest's crc32c"));
-  }
-  return absl::OkStatus();
-}
-
-rocksdb::Options ReaderOptions() {
+rocksdb::Options ReaderOptions(rocksdb::Env* env) {
   rocksdb::BlockBasedTableOptions table;
   table.no_block_cache = true;  // each block is read once
   rocksdb::Options options;
+  options.env = env;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
 
 class SstShardFile : public ShardFile {
  public:
-  explicit SstShardFile(std::string path)
-      : path_(std::move(path)), reader_(ReaderOptions()) {}
+  explicit SstShardFile(std::unique_ptr<CheckedFile> file)
+      : file_(std::move(file)),
+        env_(NewCheckedEnv(*file_)),
+        reader_(ReaderOptions(env_.get())) {}
 
   absl::Status Open() {
-    RETURN_IF_ERROR(FromRocksDbStatus(reader_.Open(path_), path_));
-    const std::unique_ptr<rocksdb::Iterator> entry(
-        reader_.NewIterator(rocksdb::ReadOptions()));
-    entry->SeekToFirst();
-    if (!entry->Valid() || AsView(entry->key()) != kHeaderKey ||
-        AsView(entry->value()) != kHeaderValue) {
-      RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path_));
-      return absl::DataLossError(
-          absl::StrCat(path_, ": is not a shard file of a Parasol checkpoint"));
+    RETURN_IF_ERROR(CheckFooter(*file_));
+    RETURN_IF_ERROR(FromRocksDbStatus(reader_.Open(path()), path()));
+    const auto properties = reader_.GetTableProperties();
+    if (properties != nullptr) {
+      const auto index =
+          properties->user_collected_properties.find(kIndexProperty);
+      if (index != properties->user_collected_properties.end()) {
+        auto decoded = ShardIndex::Decode(index->second);
+        if (!decoded.has_value()) {
+          return absl::DataLossError(
+              absl::StrCat(path(), ": its index can't be parsed"));
+        }
+        index_ = *std::move(decoded);
+        return absl::OkStatus();
+      }
     }
-    for (entry->Next(); entry->Valid(); entry->Next()) {
-      RETURN_IF_ERROR(Index(AsView(entry->key()), AsView(entry->value())));
-    }
-    return FromRocksDbStatus(entry->status(), path_);
+    return Scan();
   }
 
-  const std::vector<Extent>& extents() const override { return extents_; }
-  const std::vector<Table>& tables() const override { return tables_; }
-  const std::vector<Dedup>& dedup() const override { return dedup_; }
+  const ShardIndex& index() const override { return index_; }
 
-  absl::Status Read(const Extent& extent, int64_t first,
+  absl::Status Read(const ShardIndex::Extent& extent, int64_t first,
                     absl::Span<float> out) const override {
     const std::unique_ptr<rocksdb::Iterator> entry(
         reader_.NewIterator(rocksdb::ReadOptions()));
     const std::string key = extent.key.Encode();
     entry->Seek(key);
-    RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path_));
+    RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path()));
     if (!entry->Valid() || AsView(entry->key()) != key ||
         entry->value().size() != kUpdatesBytes + extent.count * sizeof(float)) {
       return Altered();
@@ -110,11 +86,10 @@ class SstShardFile : public ShardFile {
     return absl::OkStatus();
   }
 
-  absl::Status ReadRows(const Table& table, RowVisit visit) const override {
-    rocksdb::ReadOptions options;
-    options.readahead_size = kReadBytes;
+  absl::Status ReadRows(const ShardIndex::Table& table,
+                        RowVisit visit) const override {
     const std::unique_ptr<rocksdb::Iterator> entry(
-        reader_.NewIterator(options));
+        reader_.NewIterator(rocksdb::ReadOptions()));
     DecodedRows rows;
     for (entry->Seek(table.prefix);
          entry->Valid() && absl::StartsWith(AsView(entry->key()), table.prefix);
@@ -127,65 +102,71 @@ class SstShardFile : public ShardFile {
       rows.Assign(*header, AsView(entry->value()));
       RETURN_IF_ERROR(visit(rows.batch()));
     }
-    return FromRocksDbStatus(entry->status(), path_);
+    return FromRocksDbStatus(entry->status(), path());
   }
 
- private:
-  absl::Status Altered() const {
-    return absl::DataLossError(
-        absl::StrCat(path_, ": was altered after it had been opened"));
-  }
-
-  absl::Status Index(absl::string_view key, absl::string_view value) {
-    if (const auto rows = ParseRowsKey(key); rows.has_value()) {
-      return IndexRows(rows->table_prefix, value);
+  absl::StatusOr<std::vector<DedupEntry>> ReadDedup(
+      const ShardNumber& shard) const override {
+    const std::unique_ptr<rocksdb::Iterator> entry(
+        reader_.NewIterator(rocksdb::ReadOptions()));
+    std::vector<DedupEntry> entries;
+    entry->Seek(DedupKey{.shard = shard.shard, .num_shards = shard.num_shards}
+                    .Encode());
+    for (; entry->Valid(); entry->Next()) {
+      const auto key = ParseDedupKey(AsView(entry->key()));
+      if (!key.has_value() || key->shard != shard.shard ||
+          key->num_shards != shard.num_shards) {
+        break;
+      }
+      entries.push_back(
+          {key->worker_incarnation, std::string(AsView(entry->value()))});
     }
-    if (auto dedup = ParseDedupKey(key); dedup.has_value()) {
-      dedup_.push_back({*dedup, std::string(value)});
+    RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path()));
+    return entries;
+  }
+
+  absl::Status Verify() const override {
+    const uint64_t rest = file_->size() - file_->bytes_covered();
+    if (rest > kRestBytes && rest > file_->size() / kRestShare) {
       return absl::OkStatus();
     }
-    auto elements = ParseElementsKey(key);
-    if (!elements.has_value()) {
-      return absl::DataLossError(absl::StrCat(
-          path_,
-          ": has an entry whose key is unknown: ", absl::CHexEscape(key)));
-    }
-    const size_t bytes = value.size() - kUpdatesBytes;
-    const int64_t count = bytes / sizeof(float);
-    if (value.size() <= kUpdatesBytes || bytes % sizeof(float) != 0 ||
-        elements->first > std::numeric_limits<int64_t>::max() - count) {
-      return absl::DataLossError(absl::StrCat(
-          path_, ": an entry of ", value.size(), " bytes can't hold elements"));
-    }
-    const auto updates = LoadLittleEndian<int64_t>(value.data());
-    extents_.push_back({*std::move(elements), count, updates});
-    return absl::OkStatus();
+    return file_->Verify();
   }
 
-  absl::Status IndexRows(const std::string& prefix, absl::string_view value) {
-    const auto header = ParseRowsHeader(value);
-    if (!header.has_value()) {
+  uint64_t bytes_read() const override { return file_->bytes_read(); }
+
+ private:
+  const std::string& path() const { return file_->path(); }
+
+  // Makes the index from the entries.
+  absl::Status Scan() {
+    const std::unique_ptr<rocksdb::Iterator> entry(
+        reader_.NewIterator(rocksdb::ReadOptions()));
+    entry->SeekToFirst();
+    if (!entry->Valid() || AsView(entry->key()) != kHeaderKey ||
+        AsView(entry->value()) != kHeaderValue) {
+      RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path()));
       return absl::DataLossError(absl::StrCat(
-          path_, ": an entry of ", value.size(), " bytes can't hold rows"));
+          path(), ": is not a shard file of a Parasol checkpoint"));
     }
-    if (tables_.empty() || tables_.back().prefix != prefix) {
-      tables_.push_back({.prefix = prefix});
+    for (; entry->Valid(); entry->Next()) {
+      RETURN_IF_ERROR(index_.Add(AsView(entry->key()), AsView(entry->value())))
+          << path();
     }
-    Table& table = tables_.back();
-    if (header->count == 0) return absl::OkStatus();
-    if (table.floats == 0) table.floats = header->floats;
-    if (table.floats == header->floats) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(path_, ": rows of one table have ",
-                                            table.floats, " and ",
-                                            header->floats, " float32"));
+    RETURN_IF_ERROR(FromRocksDbStatus(entry->status(), path()));
+    return file_->Verify();
   }
 
-  const std::string path_;
+  absl::Status Altered() const {
+    return absl::DataLossError(
+        absl::StrCat(path(), ": was altered after it had been opened"));
+  }
+
+  const std::unique_ptr<CheckedFile> file_;
+  const std::unique_ptr<rocksdb::Env> env_;
   // Its reading methods are thread-safe, but not declared const.
   mutable rocksdb::SstFileReader reader_;
-  std::vector<Extent> extents_;
-  std::vector<Table> tables_;
-  std::vector<Dedup> dedup_;
+  ShardIndex index_;
 };
 
 }  // namespace
@@ -193,12 +174,13 @@ class SstShardFile : public ShardFile {
 absl::StatusOr<std::unique_ptr<const ShardFile>> ShardFile::Open(
     const std::string& directory, const durable::CheckpointFile& file) {
   const std::string path = absl::StrCat(directory, "/", file.name());
-  const absl::Status verified = VerifyBytes(path, file);
-  if (absl::IsNotFound(verified)) {
+  absl::StatusOr<std::unique_ptr<CheckedFile>> opened =
+      CheckedFile::Open(path, file);
+  if (absl::IsNotFound(opened.status())) {
     return absl::DataLossError(absl::StrCat(path, ": is missing"));
   }
-  RETURN_IF_ERROR(verified);
-  auto shard = std::make_unique<SstShardFile>(path);
+  RETURN_IF_ERROR(opened.status());
+  auto shard = std::make_unique<SstShardFile>(*std::move(opened));
   RETURN_IF_ERROR(shard->Open());
   return shard;
 }

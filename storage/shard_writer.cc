@@ -13,6 +13,7 @@
 #include "rocksdb/options.h"
 #include "rocksdb/sst_file_writer.h"
 #include "rocksdb/table.h"
+#include "rocksdb/table_properties.h"
 #include "storage/byte_order.h"
 #include "storage/durable_file.h"
 #include "storage/rocksdb_status.h"
@@ -54,12 +55,49 @@ class Crc32cGeneratorFactory : public rocksdb::FileChecksumGenFactory {
   const char* Name() const override { return "Crc32c"; }
 };
 
-rocksdb::Options WriterOptions() {
+// Lets RocksDB write the index among a file's properties.
+class IndexCollector : public rocksdb::TablePropertiesCollector {
+ public:
+  explicit IndexCollector(const ShardIndex& index) : index_(index) {}
+  rocksdb::Status AddUserKey(const rocksdb::Slice&, const rocksdb::Slice&,
+                             rocksdb::EntryType, rocksdb::SequenceNumber,
+                             uint64_t) override {
+    return rocksdb::Status::OK();
+  }
+  rocksdb::Status Finish(rocksdb::UserCollectedProperties* out) override {
+    out->emplace(kIndexProperty, index_.Encode());
+    return rocksdb::Status::OK();
+  }
+  rocksdb::UserCollectedProperties GetReadableProperties() const override {
+    return {};
+  }
+  const char* Name() const override { return "ShardIndex"; }
+
+ private:
+  const ShardIndex& index_;
+};
+
+class IndexCollectorFactory : public rocksdb::TablePropertiesCollectorFactory {
+ public:
+  explicit IndexCollectorFactory(const ShardIndex& index) : index_(index) {}
+  rocksdb::TablePropertiesCollector* CreateTablePropertiesCollector(
+      rocksdb::TablePropertiesCollectorFactory::Context) override {
+    return new IndexCollector(index_);  // RocksDB deletes it
+  }
+  const char* Name() const override { return "ShardIndex"; }
+
+ private:
+  const ShardIndex& index_;
+};
+
+rocksdb::Options WriterOptions(const ShardIndex& index) {
   rocksdb::Options options;
   options.compression = rocksdb::kNoCompression;
   options.use_fsync = true;
   options.file_checksum_gen_factory =
       std::make_shared<Crc32cGeneratorFactory>();
+  options.table_properties_collector_factories.push_back(
+      std::make_shared<IndexCollectorFactory>(index));
   return options;
 }
 
@@ -71,7 +109,7 @@ class SstShardWriter : public ShardWriter {
  public:
   explicit SstShardWriter(std::string path)
       : path_(std::move(path)),
-        writer_(rocksdb::EnvOptions(), WriterOptions()) {}
+        writer_(rocksdb::EnvOptions(), WriterOptions(index_)) {}
 
   absl::Status Open() {
     // RocksDB does not tell a directory that is missing from one that may not
@@ -81,6 +119,8 @@ class SstShardWriter : public ShardWriter {
     RETURN_IF_ERROR(FromRocksDbStatus(writer_.Open(path_), path_));
     return Put(kHeaderKey, kHeaderValue);
   }
+
+  void SetWriter(const ShardNumber& shard) override { index_.writer = shard; }
 
   absl::Status AddElements(absl::string_view variable, int array, int64_t first,
                            int64_t updates,
@@ -162,10 +202,15 @@ class SstShardWriter : public ShardWriter {
       return absl::InvalidArgumentError(absl::StrCat(
           path_, ": entries are not in ascending order: ", status.ToString()));
     }
-    return FromRocksDbStatus(status, path_);
+    RETURN_IF_ERROR(FromRocksDbStatus(status, path_));
+    const absl::Status indexed = index_.Add(key, value);
+    if (indexed.ok()) return indexed;
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, ": ", indexed.message()));
   }
 
   const std::string path_;
+  ShardIndex index_;  // what was written so far
   rocksdb::SstFileWriter writer_;
   std::string last_array_prefix_;
   int64_t next_element_ = 0;

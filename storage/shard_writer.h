@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/shard_entry.h"
+#include "storage/shard_index.h"
 
 namespace parasol {
 
@@ -29,6 +30,10 @@ class ShardWriter {
       const std::string& path);
   virtual ~ShardWriter() = default;
 
+  // Names the shard whose file this is: a reader of the same shard of as many
+  // then needs no other file. Must be called before Finish(), if at all.
+  virtual void SetWriter(const ShardNumber& shard) = 0;
+
   // Writes elements [first, first + values.size()) of the flattened variable's
   // array. `updates` is the number of updates that these elements have had.
   //   InvalidArgument  not in ascending order of (variable, array, first), or
@@ -41,8 +46,8 @@ class ShardWriter {
   // elements, for the tables in ascending order of their names. A table's
   // batches follow one another, in any order. A batch without rows keeps the
   // table's number of updates.
-  //   InvalidArgument  a table comes after a later one, or rows and ids don't
-  //                    fit together.
+  //   InvalidArgument  a table comes after a later one, rows and ids don't fit
+  //                    together, or rows of one table have different widths.
   virtual absl::Status AddRows(absl::string_view table,
                                const RowBatch& batch) = 0;
 

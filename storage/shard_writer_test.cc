@@ -108,6 +108,16 @@ TEST_F(ShardWriterTest, DedupComesAfterElementsInAscendingOrder) {
   EXPECT_THAT(Add("b", 0, 0, 1), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(ShardWriterTest, RowsOfOneTableHaveOneWidth) {
+  const std::vector<uint64_t> ids = {1};
+  const std::vector<float> rows(2);
+  EXPECT_OK(writer_->AddRows("t", {.ids = ids, .rows = rows}));
+  EXPECT_THAT(writer_->AddRows(
+                  "t", {.ids = ids, .rows = absl::MakeSpan(rows).first(1)}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("shard.sst: rows of one table have 2 and 1")));
+}
+
 TEST_F(ShardWriterTest, ADirectoryThatIsMissingIsNotFound) {
   EXPECT_THAT(
       ShardWriter::Create(root() + "/none/shard.sst"),

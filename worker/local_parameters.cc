@@ -177,7 +177,7 @@ absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
     RETURN_IF_ERROR(
         ReadRows(checkpoint, /*shard=*/0, /*num_shards=*/1, *table));
   }
-  return absl::OkStatus();
+  return checkpoint.Verify();
 }
 
 }  // namespace parasol

@@ -124,7 +124,13 @@ absl::Status LocalTraining::Resume() {
   while (true) {
     const absl::Status resumed = TryResume();
     if (resumed.ok()) break;
-    RETURN_IF_ERROR(patience.Failed(resumed));
+    if (absl::IsDataLoss(resumed) && run_.checkpoint &&
+        damaged_.insert(run_.checkpoint->global_step()).second) {
+      LOG(WARNING) << "passing over a damaged checkpoint: "
+                   << resumed.message();
+    } else {
+      RETURN_IF_ERROR(patience.Failed(resumed));
+    }
     // A part may have been restored.
     ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model_->variables(),
                                                           options_.job));
@@ -148,8 +154,8 @@ absl::Status LocalTraining::TryResume() {
                                  Clock::Real()));
   }
   ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
-  ASSIGN_OR_RETURN(run_,
-                   ResumeRun(*store_, options_.job, parameters_->contents()));
+  ASSIGN_OR_RETURN(run_, ResumeRun(*store_, options_.job,
+                                   parameters_->contents(), damaged_));
   if (!run_.checkpoint) return absl::OkStatus();
   step_ = run_.checkpoint->global_step();
   const std::string path = store_->PathOf(step_);

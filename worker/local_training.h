@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -95,6 +96,7 @@ class LocalTraining {
   std::optional<CheckpointStore> store_;
   std::unique_ptr<DirectoryOwnership> ownership_;
   ResumedRun run_;
+  std::set<int64_t> damaged_;  // steps of checkpoints that were passed over
   std::optional<CheckpointSchedule> schedule_;
 };
 

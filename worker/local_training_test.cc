@@ -282,6 +282,22 @@ TEST_F(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
   EXPECT_EQ(clock.waits, CheckpointSchedule::kMaxFailures - 1);
 }
 
+TEST_F(LocalTrainingTest, ACheckpointWithADamagedFileIsPassedOver) {
+  ASSERT_OK(Train());
+  job_.mutable_end()->set_steps(30);
+  const std::string path = store_.PathOf(20) + "/worker-0.sst";
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(fs::file_size(path) / 2);
+  const char byte = static_cast<char>(file.peek() ^ 1);
+  file.seekp(fs::file_size(path) / 2);
+  file.put(byte);
+  file.close();
+  ASSERT_OK(store_.CheckComplete(20));
+  ASSERT_OK(Train());
+  EXPECT_THAT(Steps(), ElementsAre(0, 10, 20, 30));
+  EXPECT_OK(CheckpointReader::Open(store_.PathOf(20)));  // it was done again
+}
+
 TEST_F(LocalTrainingTest, ACheckpointThatCantBeReadNowIsAwaited) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);

@@ -74,9 +74,10 @@ std::string NewRunId() {
 
 absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
                                      const job::Job& job,
-                                     const CheckpointContents& contents) {
+                                     const CheckpointContents& contents,
+                                     const std::set<int64_t>& damaged) {
   ResumedRun run;
-  ASSIGN_OR_RETURN(run.checkpoint, FindCheckpoint(store));
+  ASSIGN_OR_RETURN(run.checkpoint, FindCheckpoint(store, damaged));
   if (!run.checkpoint) {
     run.run_id = NewRunId();
     LOG(INFO) << "new run " << run.run_id;
@@ -96,8 +97,9 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
 }
 
 absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
-    const CheckpointStore& store) {
-  ASSIGN_OR_RETURN(const std::optional<int64_t> newest, store.NewestIntact());
+    const CheckpointStore& store, const std::set<int64_t>& damaged) {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> newest,
+                   store.NewestComplete(damaged));
   if (newest) return store.ReadManifest(*newest);
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
   if (steps.empty()) return std::nullopt;

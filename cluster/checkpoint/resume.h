@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CHECKPOINT_RESUME_H_
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,26 +19,28 @@ namespace parasol {
 // The run with which a job goes on.
 struct ResumedRun {
   std::string run_id;
-  // The newest intact checkpoint; nullopt in a new run.
+  // The newest complete checkpoint; nullopt in a new run.
   std::optional<durable::CheckpointManifest> checkpoint;
   // True if that checkpoint is the last one of the job: nothing is left to
   // train.
   bool is_complete = false;
 };
 
-// Returns the run of the newest intact checkpoint in `store`, or a new run if
-// there is none, and logs which it is and what has changed in the job. Errors
-// are those of FindCheckpoint() and CheckResumable().
+// Returns the run of the newest complete checkpoint in `store`, or a new run if
+// there is none, and logs which it is and what has changed in the job. Passes
+// over the steps `damaged`, whose files were found damaged by a process that
+// has read them. Errors are those of FindCheckpoint() and CheckResumable().
 absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
                                      const job::Job& job,
-                                     const CheckpointContents& contents);
+                                     const CheckpointContents& contents,
+                                     const std::set<int64_t>& damaged = {});
 
-// Returns the manifest of the newest intact checkpoint; nullopt if the
-// directory is empty.
-//   DataLoss  there are checkpoints, but none is intact: a new run would bury
+// Returns the manifest of the newest checkpoint whose manifest and files' sizes
+// are right, and that is not in `damaged`; nullopt if the directory is empty.
+//   DataLoss  there are checkpoints, but all are damaged: a new run would bury
 //             what can perhaps be saved.
 absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
-    const CheckpointStore& store);
+    const CheckpointStore& store, const std::set<int64_t>& damaged = {});
 
 // Returns OK if `job`, whose checkpoints have `contents`, can train on from the
 // checkpoint. Learning rates, the end and the like may differ.

@@ -73,12 +73,13 @@ absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table) {
   RETURN_IF_ERROR(CheckTable(checkpoint.manifest(), table));
   RowsOfShard rows(shard, num_shards);
-  return checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
-    const absl::Status inserted = table.Insert(rows.Select(batch));
-    if (!absl::IsAlreadyExists(inserted)) return inserted;
-    return absl::DataLossError(
-        absl::StrCat(inserted.message(), " is in the checkpoint twice"));
-  });
+  return checkpoint.ReadRowsFor(
+      table.name(), {shard, num_shards}, [&](const RowBatch& batch) {
+        const absl::Status inserted = table.Insert(rows.Select(batch));
+        if (!absl::IsAlreadyExists(inserted)) return inserted;
+        return absl::DataLossError(
+            absl::StrCat(inserted.message(), " is in the checkpoint twice"));
+      });
 }
 
 }  // namespace parasol

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rows/row_checkpoint.h"
 #include "cluster/rows/row_memory.h"
@@ -235,7 +236,10 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
 
 absl::Status ShardLoad::Open() {
   if (request_.checkpoint().empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(checkpoint_, CheckpointReader::Open(request_.checkpoint()));
+  ASSIGN_OR_RETURN(
+      checkpoint_,
+      CheckpointReader::OpenForShard(
+          request_.checkpoint(), {request_.shard(), request_.num_shards()}));
   RETURN_IF_ERROR(CheckManifest(checkpoint_->manifest(), request_, optimizers_))
       << "checkpoint " << request_.checkpoint();
   for (const std::unique_ptr<RowTable>& table : rows_) {
@@ -266,6 +270,9 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
           << source;
     }
     ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint_, request_), _ << source);
+    RETURN_IF_ERROR(checkpoint_->Verify());
+    LOG(INFO) << "read " << checkpoint_->bytes_read() << " bytes of "
+              << source;
   }
   std::vector<std::unique_ptr<SparseTable>> tables;
   for (std::unique_ptr<RowTable>& table : rows_) {

@@ -63,7 +63,7 @@ class CheckpointFixture : public ::testing::Test {
   }
 
   static std::string MustRead(const std::string& path) {
-    absl::StatusOr<std::string> bytes = ReadFile(path, 1 << 20);
+    absl::StatusOr<std::string> bytes = ReadFile(path, 16 << 20);
     EXPECT_OK(bytes);
     return bytes.value_or("");
   }

@@ -1,0 +1,62 @@
+#ifndef PARASOL_STORAGE_SHARD_INDEX_H_
+#define PARASOL_STORAGE_SHARD_INDEX_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "storage/shard_key.h"
+
+namespace parasol {
+
+// The number of a shard, and of all shards of its run.
+struct ShardNumber {
+  uint32_t shard = 0;
+  uint32_t num_shards = 0;
+
+  bool operator==(const ShardNumber&) const = default;
+};
+
+// The contents of a shard file: which elements and tables it has. A file keeps
+// its index beside its entries, so that a reader knows them without reading
+// them.
+struct ShardIndex {
+  // An elements entry: elements [key.first, key.first + count).
+  struct Extent {
+    ElementsKey key;
+    int64_t count = 0;
+    int64_t updates = 0;
+  };
+  // Properties that all rows entries of a table share.
+  struct Table {
+    std::string prefix;   // TablePrefix()
+    uint32_t floats = 0;  // floats of a row; 0: no rows here
+  };
+
+  // The shard that wrote the file; nullopt if the file does not say.
+  std::optional<ShardNumber> writer;
+  // Entries of the file, each kind in ascending order of the keys.
+  std::vector<Extent> extents;
+  std::vector<Table> tables;
+
+  // Adds the entry of a file; the header entry and dedup entries add nothing.
+  //   DataLoss  its key or its value has not the form of any entry.
+  absl::Status Add(absl::string_view key, absl::string_view value);
+
+  std::string Encode() const;
+  // Returns what Encode() has written; nullopt for any other bytes.
+  static std::optional<ShardIndex> Decode(absl::string_view bytes);
+};
+
+// The name of the property of an SST file that holds the index.
+inline constexpr char kIndexProperty[] = "parasol.index";
+
+// The bytes in front of an elements entry's floats: its number of updates.
+inline constexpr size_t kUpdatesBytes = 8;
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_SHARD_INDEX_H_
