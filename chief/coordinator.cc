@@ -460,7 +460,9 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
 
 void Coordinator::CheckpointFailed(int64_t step, const absl::Status& status,
                                    absl::Time now) {
-  schedule_.Failed(now);
+  schedule_.Failed(now, phase_ == wire::TRAINING
+                            ? CheckpointSchedule::kMaxBackoff
+                            : CheckpointSchedule::kMaxAwaitedBackoff);
   trouble_ = DescribeFailure(step, schedule_.failures(), status);
   // While training the next one may succeed; the first and the last must.
   if (phase_ == wire::TRAINING ||

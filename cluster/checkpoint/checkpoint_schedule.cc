@@ -28,10 +28,10 @@ void CheckpointSchedule::Written(int64_t step, absl::Time now) {
   StartOver();
 }
 
-void CheckpointSchedule::Failed(absl::Time now) {
+void CheckpointSchedule::Failed(absl::Time now, absl::Duration max_backoff) {
   const absl::Duration backoff =
       absl::Seconds(1) * (1 << std::min(failures_, 10));
-  next_try_ = now + std::min(backoff, kMaxBackoff);
+  next_try_ = now + std::min(backoff, max_backoff);
   ++failures_;
   failing_since_ = std::min(failing_since_, now);
 }

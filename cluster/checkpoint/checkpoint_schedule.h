@@ -15,6 +15,8 @@ class CheckpointSchedule {
   // Longest wait after failed attempts: the next attempt waits 1 s, then 2 s, 4
   // s, … up to this.
   static constexpr absl::Duration kMaxBackoff = absl::Seconds(30);
+  // The same, while a whole cluster does nothing but wait for the checkpoint.
+  static constexpr absl::Duration kMaxAwaitedBackoff = absl::Seconds(5);
   // Number of failures in a row of a mandatory checkpoint, the first one or the
   // last one of a run, that end a worker without a cluster. A chief goes by the
   // time since failing_since().
@@ -35,7 +37,8 @@ class CheckpointSchedule {
   absl::Time next_try() const { return next_try_; }
 
   void Written(int64_t step, absl::Time now);
-  void Failed(absl::Time now);
+  // Notes a failed attempt; the next one waits for `max_backoff` at most.
+  void Failed(absl::Time now, absl::Duration max_backoff = kMaxBackoff);
   // Forgets failed attempts, because another kind of checkpoint is wanted.
   void StartOver();
   // Ends the wait after a failure, because what may have been its cause has

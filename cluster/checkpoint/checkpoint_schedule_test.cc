@@ -68,6 +68,15 @@ TEST(CheckpointSchedule, AWrittenOneEndsTheFailures) {
   EXPECT_TRUE(schedule.IsDue(20, At(0)));
 }
 
+TEST(CheckpointSchedule, AnAwaitedOneIsTriedAgainSooner) {
+  CheckpointSchedule schedule(job::CheckpointPolicy(), 0, At(0));
+  for (int i = 0; i < 100; ++i) {
+    schedule.Failed(At(3), CheckpointSchedule::kMaxAwaitedBackoff);
+  }
+  EXPECT_FALSE(schedule.MayTry(At(7)));
+  EXPECT_TRUE(schedule.MayTry(At(8)));
+}
+
 TEST(CheckpointSchedule, FailuresBeforeStartingOverDontCount) {
   CheckpointSchedule schedule(job::CheckpointPolicy(), 0, At(0));
   for (int i = 0; i < 9; ++i) schedule.Failed(At(0));

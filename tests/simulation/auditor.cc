@@ -97,6 +97,23 @@ void Auditor::Applied(int ps, const ShardValues& values, StepId step,
   if (ps != shard.holder) shard.lost.Add(step);
 }
 
+void Auditor::PsLeaves(int ps, const ShardValues& values,
+                       const Checkpoint* newest) {
+  const Shard& shard = shards_[values.shard];
+  if (ps != shard.holder || schedule_.Has(Fault::Kind::kDamage)) return;
+  for (StepId step = 0; step < steps_.size(); ++step) {
+    if (!shard.acknowledged.Contains(step) || shard.lost.Contains(step)) {
+      continue;
+    }
+    if (newest != nullptr &&
+        newest->files[values.shard]->applied.Contains(step)) {
+      continue;
+    }
+    return Violate("update lost with a ps that left",
+                   absl::StrCat("ps ", values.shard, ", step ", step));
+  }
+}
+
 void Auditor::ChiefStarts(int chief) {
   newest_chief_ = std::max(newest_chief_, chief);
   // A worker that has heard nothing yet comes new to the next chief.

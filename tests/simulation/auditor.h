@@ -52,6 +52,9 @@ class Auditor {
   void Applied(int ps, const ShardValues& values, StepId step,
                bool is_duplicate);
 
+  // The process `ps` ends because a checkpoint, `newest`, has its updates.
+  void PsLeaves(int ps, const ShardValues& values, const Checkpoint* newest);
+
   void ChiefStarts(int chief);
   // The chief counts so many steps as done.
   void Credited(int64_t global_step);

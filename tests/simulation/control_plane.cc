@@ -135,6 +135,11 @@ void ControlPlane::Hit(const Fault& fault, Process& process) {
   const absl::Time end = world_.loop().now() + fault.length;
   const bool is_chief = fault.target.role == "chief";
   switch (fault.kind) {
+    case Kind::kTerminate:
+      if (fault.target.role == "ps") {
+        return static_cast<PsProcess&>(process).Terminate();
+      }
+      [[fallthrough]];
     case Kind::kKill:
       if (is_chief) job_ = fault.job;
       world_.Kill(process);

@@ -62,6 +62,11 @@ class Disk {
   // Damages the newest checkpoint, unless no other one is intact or it is the
   // job's last. Returns its step, or -1.
   int64_t DamageNewest();
+  // Returns the checkpoint of a step; null if there is none.
+  const Checkpoint* Find(int64_t step) const {
+    const auto it = checkpoints_.find(step);
+    return it == checkpoints_.end() ? nullptr : &it->second;
+  }
   // Returns the step of the newest intact checkpoint of a run, or -1.
   int64_t NewestIntact(const std::string& run_id) const;
 

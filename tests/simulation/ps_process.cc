@@ -13,6 +13,8 @@ constexpr absl::Duration kLoadTime = absl::Milliseconds(100);
 constexpr absl::Duration kSnapshotTime = absl::Milliseconds(50);
 // As CutHold::kLimit of ps/shard.
 constexpr absl::Duration kHoldLimit = absl::Seconds(5);
+// As PsTask's drain_timeout.
+constexpr absl::Duration kDrainLimit = absl::Seconds(40);
 
 }  // namespace
 
@@ -27,6 +29,7 @@ PsProcess::PsProcess(World& world, int index, int number)
                     },
                 .report =
                     [this](wire::HeartbeatRequest& request) {
+                      request.set_leaving(is_sealed_);
                       if (!held_) return;
                       request.set_run_id(held_->run_id);
                       request.set_layout(held_->layout);
@@ -47,9 +50,29 @@ void PsProcess::OnState(const wire::HeartbeatResponse& state) {
     session_.LeaveAndExit(0, absl::OkStatus());
   } else if (state.phase() == wire::FAILED) {
     session_.LeaveAndExit(0, absl::FailedPreconditionError(state.failure()));
+  } else if (is_sealed_ && state.may_leave()) {
+    LeaveSaved(true);
   } else {
     GoOn();
   }
+}
+
+void PsProcess::Terminate() {
+  world().After(*this, absl::ZeroDuration(), [this] {
+    is_sealed_ = true;
+    world().Trace(this, "is told to end");
+    if (!held_ || !has_pushes_) return LeaveSaved(false);
+    world().After(*this, kDrainLimit, [this] { LeaveSaved(false); });
+  });
+}
+
+void PsProcess::LeaveSaved(bool is_saved) {
+  if (is_saved && held_ && !IsSynchronous()) {
+    world().auditor().PsLeaves(
+        number(), *held_,
+        world().disk().Find(world().disk().NewestIntact(held_->run_id)));
+  }
+  session_.LeaveAndExit(0, absl::UnavailableError("told to end"));
 }
 
 void PsProcess::GoOn() {
@@ -209,6 +232,11 @@ void PsProcess::Execute(const Operation& operation,
                         const World::Done<OperationResult>& done) {
   const absl::Status may = Check(operation);
   if (!may.ok()) return done(may);
+  if (is_sealed_ && operation.sequence > 0 &&
+      world().rules().leaving_ps_is_sealed) {
+    return done(absl::UnavailableError(absl::StrCat(name(), " is leaving")));
+  }
+  has_pushes_ |= operation.sequence > 0;
   if (IsSynchronous()) return ExecuteStep(operation, done);
   if (operation.sequence == 0) return done(OperationResult());
   const absl::StatusOr<Claim> claim =

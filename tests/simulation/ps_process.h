@@ -70,6 +70,8 @@ class PsProcess : public Process {
 
   void Start() override { session_.Join(); }
 
+  // SIGTERM: takes no more pushes, and leaves when a checkpoint has the others.
+  void Terminate();
   void Load(const LoadCall& call, const World::Done<Nothing>& done);
   void Snapshot(const SnapshotCall& call,
                 const World::Done<std::shared_ptr<const ShardValues>>& done);
@@ -102,7 +104,12 @@ class PsProcess : public Process {
       int64_t updates,
       const World::Done<std::shared_ptr<const ShardValues>>& done);
 
+  // Ends; `is_saved`: a checkpoint has its updates, as the chief says.
+  void LeaveSaved(bool is_saved);
+
   Session session_;
+  bool is_sealed_ = false;
+  bool has_pushes_ = false;
   // The newest chief that is known.
   int64_t chief_epoch_ = 0;
   bool loading_ = false;

@@ -19,6 +19,7 @@ constexpr NamedRule kRules[] = {
     {"directory_has_owner", &Rules::directory_has_owner},
     {"read_errors_pass", &Rules::read_errors_pass},
     {"workers_claim_at_the_end", &Rules::workers_claim_at_the_end},
+    {"leaving_ps_is_sealed", &Rules::leaving_ps_is_sealed},
     {"worker_pushes_again", &Rules::worker_pushes_again},
 };
 

@@ -31,6 +31,8 @@ struct Rules {
   // A worker that waits for the last checkpoint tells a restarted chief what it
   // has done.
   bool workers_claim_at_the_end = true;
+  // A ps that was told to end takes no more pushes.
+  bool leaving_ps_is_sealed = true;
   // A synchronous worker pushes the gradients of its step again to a ps that
   // was replaced.
   bool worker_pushes_again = true;

@@ -18,6 +18,8 @@ using Kind = Fault::Kind;
 
 const char* NameOf(Kind kind) {
   switch (kind) {
+    case Kind::kTerminate:
+      return "terminated";
     case Kind::kKill:
       return "killed";
     case Kind::kStop:
@@ -90,11 +92,12 @@ TaskId DrawTarget(const Shape& shape, Random& random) {
 
 Fault DrawFault(const Shape& shape, absl::Duration last, Random& random) {
   constexpr std::pair<Kind, uint64_t> kShares[] = {
-      {Kind::kKill, 40},       {Kind::kStop, 12},
-      {Kind::kReplace, 12},    {Kind::kCutFromChief, 10},
-      {Kind::kCutFromAll, 8},  {Kind::kSlowClock, 4},
-      {Kind::kLoss, 4},        {Kind::kReadErrors, 4},
-      {Kind::kWriteErrors, 4}, {Kind::kDamage, 2}};
+      {Kind::kKill, 34},         {Kind::kTerminate, 6},
+      {Kind::kStop, 12},         {Kind::kReplace, 12},
+      {Kind::kCutFromChief, 10}, {Kind::kCutFromAll, 8},
+      {Kind::kSlowClock, 4},     {Kind::kLoss, 4},
+      {Kind::kReadErrors, 4},    {Kind::kWriteErrors, 4},
+      {Kind::kDamage, 2}};
   Fault fault;
   uint64_t choice = random.Below(100);
   for (const auto& [kind, share] : kShares) {
@@ -119,7 +122,8 @@ void DrawJobs(std::vector<Fault>& faults, Random& random) {
   JobChoice job;
   for (Fault& fault : faults) {
     if (fault.target.role != "chief" || fault.kind >= Kind::kLoss) continue;
-    if (fault.kind == Kind::kKill || fault.kind == Kind::kReplace) {
+    if (fault.kind == Kind::kKill || fault.kind == Kind::kTerminate ||
+        fault.kind == Kind::kReplace) {
       if (random.Chance(150)) ++job.hyperparameters;
       if (random.Chance(150)) ++job.partitioner;
     }

@@ -50,6 +50,7 @@ struct Shape {
 struct Fault {
   enum class Kind {
     kKill,          // ends at once; a successor starts after `length`
+    kTerminate,     // is told to end: a ps leaves when it may, others end
     kStop,          // stands still for `length`
     kReplace,       // stands still for `length`, while a successor starts
     kCutFromChief,  // can't reach the chief, nor the chief it, for `length`
