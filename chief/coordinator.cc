@@ -32,15 +32,6 @@ absl::Status CheckIncarnation(
   return absl::OkStatus();
 }
 
-Membership::Arrival ArrivalOf(const wire::RegisterRequest& request) {
-  Membership::Arrival arrival = {.epoch = request.place_epoch(),
-                                 .metrics_address = request.metrics_address()};
-  if (request.join_unix_micros() > 0) {
-    arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
-  }
-  return arrival;
-}
-
 }  // namespace
 
 Coordinator::Coordinator(Options options, absl::Time now)
@@ -85,8 +76,9 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
                                  request.completed_steps()))
         << TaskId::Of(task).ToString();
   }
-  ASSIGN_OR_RETURN(const Membership::Registration registration,
-                   membership_.Register(task, ArrivalOf(request), now));
+  ASSIGN_OR_RETURN(
+      const Membership::Registration registration,
+      membership_.Register(task, Membership::Arrival::Of(request), now));
   response.set_place_epoch(registration.epoch);
   if (registration.replaced) {
     Depart(TaskId::Of(task), *registration.replaced, now);
@@ -99,10 +91,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     }
   } else if (task.role() == "worker") {
     set_aside_.erase(task.incarnation());
-    WorkerArrival arrival = {.completed = request.completed_steps(),
-                             .shard = RankOf(task, options_.tasks)};
-    if (request.has_clock_lead()) arrival.clock_lead = request.clock_lead();
-    plan_->Enter(task.incarnation(), arrival);
+    plan_->Enter(task.incarnation(), WorkerArrivalOf(request, options_.tasks));
   }
   Advance(now);
   return response;
@@ -414,12 +403,11 @@ std::map<int, int64_t> Coordinator::PsEpochs() const {
 void Coordinator::LoadDone(const LoadOrder::Target& target,
                            const absl::Status& status, absl::Time now) {
   const ShardLoads::Verdict verdict = loads_.Done(target, status, board_, now);
+  if (verdict == ShardLoads::Verdict::kMoot) return;
   const std::string what = absl::StrCat(
       "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
-  // Another process has come to its place, whose turn is next.
-  const bool is_moot = board_.incarnation(target.shard) != target.incarnation;
   const std::string trouble = absl::StrCat("can't load ", what);
-  if (!status.ok() && !is_moot) trouble_ = trouble;
+  if (!status.ok()) trouble_ = trouble;
   // Other shards may still have theirs.
   if (status.ok() && absl::StartsWith(trouble_, trouble)) trouble_.clear();
   switch (verdict) {
@@ -427,6 +415,7 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
       // The last attempt may have failed for want of this shard.
       schedule_.TryNow();
       return Advance(now);
+    case ShardLoads::Verdict::kMoot:
     case ShardLoads::Verdict::kAgain:
       return;
     case ShardLoads::Verdict::kFailed:

@@ -44,6 +44,14 @@ int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks) {
       std::distance(first, tasks.lower_bound(TaskId::Of(task))));
 }
 
+WorkerArrival WorkerArrivalOf(const wire::RegisterRequest& request,
+                              const std::map<TaskId, std::string>& tasks) {
+  WorkerArrival arrival = {.completed = request.completed_steps(),
+                           .shard = RankOf(request.task(), tasks)};
+  if (request.has_clock_lead()) arrival.clock_lead = request.clock_lead();
+  return arrival;
+}
+
 std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
                                  absl::Time now) {
   const auto& resumed = options.resumed;

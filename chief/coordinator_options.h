@@ -61,6 +61,10 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
 // gaps.
 int RankOf(const wire::Task& task, const std::map<TaskId, std::string>& tasks);
 
+// Returns what a worker's registration says of its steps.
+WorkerArrival WorkerArrivalOf(const wire::RegisterRequest& request,
+                              const std::map<TaskId, std::string>& tasks);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CHIEF_COORDINATOR_OPTIONS_H_

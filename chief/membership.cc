@@ -27,6 +27,16 @@ bool IsBefore(absl::Time a, absl::Time b) {
 
 }  // namespace
 
+Membership::Arrival Membership::Arrival::Of(
+    const wire::RegisterRequest& request) {
+  Arrival arrival = {.epoch = request.place_epoch(),
+                     .metrics_address = request.metrics_address()};
+  if (request.join_unix_micros() > 0) {
+    arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
+  }
+  return arrival;
+}
+
 Membership::Membership(const Options& options, absl::Time now)
     : lease_(options.lease), chief_epoch_(options.chief_epoch) {
   for (const TaskId& id : options.places) members_[id].absent_since = now;

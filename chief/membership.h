@@ -79,8 +79,10 @@ class Membership {
     bool predecessor_is_older = false;
   };
 
-  // What a process says of itself when it registers.
+  // A process's own description when it registers.
   struct Arrival {
+    static Arrival Of(const wire::RegisterRequest& request);
+
     // The place epoch that it has been given before, by this chief or an
     // earlier one; 0 if none.
     int64_t epoch = 0;

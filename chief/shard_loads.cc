@@ -34,9 +34,8 @@ ShardLoads::Verdict ShardLoads::Done(const Target& target,
     failures_ = 0;
     return Verdict::kLoaded;
   }
-  // Another process has come to its place, whose turn is next.
   if (board.incarnation(target.shard) != target.incarnation) {
-    return Verdict::kAgain;
+    return Verdict::kMoot;
   }
   if (now >= next_) ++failures_;  // once for an order's targets
   next_ = now + kRetry;

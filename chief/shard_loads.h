@@ -30,6 +30,7 @@ class ShardLoads {
   enum class Verdict {
     kLoaded,
     kAgain,   // later
+    kMoot,    // another process has come to the place, whose turn is next
     kFailed,  // permanently: the job fails
     kGaveUp,  // too often: the chief ends
   };

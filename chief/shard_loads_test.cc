@@ -55,7 +55,7 @@ TEST_F(ShardLoadsTest, AnErrorThatStaysFailsTheJob) {
 
 TEST_F(ShardLoadsTest, TheErrorOfAProcessThatIsGoneCountsForNothing) {
   EXPECT_EQ(loads_.Done({0, 6}, absl::DataLossError("x"), board_, At(0)),
-            Verdict::kAgain);
+            Verdict::kMoot);
   EXPECT_THAT(loads_.Due(board_, At(0)), SizeIs(2));
 }
 

@@ -11,9 +11,9 @@
 
 namespace parasol {
 
-// What is known of a worker when it registers.
+// A worker that registers.
 struct WorkerArrival {
-  // As in ClaimStepsRequest.
+  // Number of completed steps, as in ClaimStepsRequest.
   int64_t completed = 0;
   // The shard of the training set whose batches it is granted first.
   int shard = 0;

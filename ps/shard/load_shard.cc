@@ -236,10 +236,9 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
 
 absl::Status ShardLoad::Open() {
   if (request_.checkpoint().empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(
-      checkpoint_,
-      CheckpointReader::OpenForShard(
-          request_.checkpoint(), {request_.shard(), request_.num_shards()}));
+  ASSIGN_OR_RETURN(checkpoint_, CheckpointReader::OpenForShard(
+                                    request_.checkpoint(),
+                                    {request_.shard(), request_.num_shards()}));
   RETURN_IF_ERROR(CheckManifest(checkpoint_->manifest(), request_, optimizers_))
       << "checkpoint " << request_.checkpoint();
   for (const std::unique_ptr<RowTable>& table : rows_) {
@@ -271,8 +270,7 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
     }
     ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint_, request_), _ << source);
     RETURN_IF_ERROR(checkpoint_->Verify());
-    LOG(INFO) << "read " << checkpoint_->bytes_read() << " bytes of "
-              << source;
+    LOG(INFO) << "read " << checkpoint_->bytes_read() << " bytes of " << source;
   }
   std::vector<std::unique_ptr<SparseTable>> tables;
   for (std::unique_ptr<RowTable>& table : rows_) {

@@ -42,10 +42,10 @@ class LaunchedCluster {
     int num_workers = 2;
     std::string job = DigitsJob();
     std::string data_dir = DigitsDirectory();
-    std::string checkpoint_dir;  // default: a fresh one
-    std::vector<std::string> overrides;
+    std::string checkpoint_dir = "";  // default: a fresh one
+    std::vector<std::string> overrides = {};
     // Other flags of the launcher.
-    std::vector<std::string> flags;
+    std::vector<std::string> flags = {};
   };
   static absl::StatusOr<std::unique_ptr<LaunchedCluster>> Start(
       Options options);

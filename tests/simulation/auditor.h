@@ -36,7 +36,7 @@ class Auditor {
   void WorkerIsAnswered(uint64_t worker) {
     workers_[worker].is_answered = true;
   }
-  // It ends, or is killed: nobody waits for it any more.
+  // The worker ends, or is killed: nobody waits for it any more.
   void WorkerLeaves(uint64_t worker);
   StepId StepStarts(uint64_t worker, int64_t batch);
   void StepCompletes(StepId step);

@@ -232,7 +232,8 @@ void PsProcess::Execute(const Operation& operation,
                         const World::Done<OperationResult>& done) {
   const absl::Status may = Check(operation);
   if (!may.ok()) return done(may);
-  if (is_sealed_ && operation.sequence > 0 &&
+  const bool is_asynchronous_push = operation.sequence > 0 && !IsSynchronous();
+  if (is_sealed_ && is_asynchronous_push &&
       world().rules().leaving_ps_is_sealed) {
     return done(absl::UnavailableError(absl::StrCat(name(), " is leaving")));
   }

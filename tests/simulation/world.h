@@ -84,7 +84,7 @@ class World {
   void DropConnection(Process& client, const TaskId& to) {
     client.connections_.erase(to);
   }
-  // As above, if that process is another one than `incarnation`.
+  // Drops it if that process is another one than `incarnation`.
   void DropOtherConnection(Process& client, const TaskId& to,
                            uint64_t incarnation);
   // Ends the client's calls to a place with Cancelled.
