@@ -103,10 +103,11 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
 absl::Status ResumeFrom(const CheckpointStore& store,
                         Coordinator::Options& options) {
   ASSIGN_OR_RETURN(ResumedRun run,
-                   ResumeRun(store, options.job, options.contents));
+                   ResumeIntactRun(store, options.job, options.contents));
   options.run_id = std::move(run.run_id);
   options.already_complete = run.is_complete;
   options.resumed = std::move(run.checkpoint);
+  options.damaged_checkpoints = std::move(run.damaged);
   return absl::OkStatus();
 }
 

@@ -81,7 +81,9 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
       membership_.Register(task, Membership::Arrival::Of(request), now));
   response.set_place_epoch(registration.epoch);
   if (registration.replaced) {
-    Depart(TaskId::Of(task), *registration.replaced, now);
+    if (registration.replaced_was_alive) {
+      Depart(TaskId::Of(task), *registration.replaced, now);
+    }
     if (task.role() == "worker") plan_->Retire(*registration.replaced);
   }
   if (task.role() == "ps") {
@@ -449,9 +451,9 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
 
 void Coordinator::CheckpointFailed(int64_t step, const absl::Status& status,
                                    absl::Time now) {
-  schedule_.Failed(now, phase_ == wire::TRAINING
-                            ? CheckpointSchedule::kMaxBackoff
-                            : CheckpointSchedule::kMaxAwaitedBackoff);
+  const bool is_awaited = phase_ != wire::TRAINING || leaving_.NeedCheckpoint();
+  schedule_.Failed(now, is_awaited ? CheckpointSchedule::kMaxAwaitedBackoff
+                                   : CheckpointSchedule::kMaxBackoff);
   trouble_ = DescribeFailure(step, schedule_.failures(), status);
   // While training the next one may succeed; the first and the last must.
   if (phase_ == wire::TRAINING ||

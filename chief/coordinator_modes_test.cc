@@ -105,6 +105,19 @@ TEST_F(SynchronousTest, ALostWorkerEndsTheJobWhereItSaysSo) {
   EXPECT_THAT(chief().Status().failure(), HasSubstr("worker/1 is gone"));
 }
 
+TEST_F(SynchronousTest, TheSuccessorOfAWorkerThatHadGoneBeforeIsNoLoss) {
+  mode().set_lost_worker(job::Synchronous::FAIL);
+  RegisterPs();
+  RegisterWorkers();
+  ASSERT_OK(Leave(worker1_));
+  FinishLoad(NextLoad());
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  wire::Task successor = worker1_;
+  successor.set_incarnation(77);
+  ASSERT_OK(Register(successor));
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
 TEST_F(SynchronousTest, AWorkerThatLeavesAfterTheChiefWasToldToGoIsNotLost) {
   mode().set_lost_worker(job::Synchronous::FAIL);
   StartTraining();

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct CoordinatorOptions {
   std::string run_id;
   // The checkpoint that the run is resumed from; nullopt in a new run.
   std::optional<durable::CheckpointManifest> resumed;
+  // Steps of newer checkpoints that are damaged.
+  std::set<int64_t> damaged_checkpoints;
   // True if that checkpoint is the last one of this job: nothing is left to
   // do.
   bool already_complete = false;

@@ -119,8 +119,12 @@ bool Membership::HasPrecedence(const Member& member, const Arrival& arrival,
 }
 
 absl::StatusOr<Membership::Registration> Membership::Register(
-    const wire::Task& task, const Arrival& arrival, absl::Time now) {
+    const wire::Task& task, const Arrival& presented, absl::Time now) {
   ASSIGN_OR_RETURN(Member * member, Find(task));
+  Arrival arrival = presented;
+  if (arrival.joined_at > now + kMaxClockError) {
+    arrival.joined_at = absl::InfinitePast();
+  }
   Registration registration;
   ASSIGN_OR_RETURN(registration.epoch, EpochOf(task, *member, arrival));
   const bool is_other = member->incarnation != task.incarnation();
@@ -131,12 +135,12 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   }
   if (is_other && member->incarnation != 0) {
     registration.replaced = member->incarnation;
+    registration.replaced_was_alive = member->alive;
     if (member->alive && member->predecessor == 0) {
       member->predecessor = member->incarnation;
       member->predecessor_epoch = member->epoch;
       member->predecessor_is_heard = false;
-      member->predecessor_is_older =
-          IsBefore(member->joined_at, arrival.joined_at);
+      member->predecessor_joined_at = member->joined_at;
     } else {
       Replace(*member, member->incarnation);
     }
@@ -183,12 +187,14 @@ std::vector<Membership::Lost> Membership::Expire(absl::Time now) {
     lost.push_back({id, member.incarnation});
     if (member.predecessor == 0) continue;
     const uint64_t predecessor = std::exchange(member.predecessor, 0);
-    if (!member.predecessor_is_heard || member.predecessor_is_older) {
+    if (!member.predecessor_is_heard ||
+        IsBefore(member.predecessor_joined_at, member.joined_at)) {
       Replace(member, predecessor);
       continue;
     }
     Replace(member, member.incarnation);
     member.incarnation = predecessor;
+    member.joined_at = member.predecessor_joined_at;
     // Its predecessor is to have the larger one, wherever both come.
     ++member.epoch;
   }

@@ -35,12 +35,17 @@ namespace parasol {
 // for kPrecedence leases. And one that takes the place of a live process holds
 // it for good only with its next message. Until then the one before it is put
 // off, and has the place again if it is heard while the newcomer's lease ends
-// without another message, unless it began to join before the newcomer. The
-// processes' clocks decide nothing else.
+// without another message, unless it began to join before the newcomer. A
+// process that an earlier chief knew takes the place of one that is new to this
+// chief, but began to join before it. The processes' clocks decide nothing
+// else.
 class Membership {
  public:
   static constexpr size_t kMaxReplaced = 64;
   static constexpr int kPrecedence = 2;
+  // A process that says that it began to join later than this from now has a
+  // wrong clock: the time counts as unknown.
+  static constexpr absl::Duration kMaxClockError = absl::Minutes(1);
 
   struct Options {
     std::vector<TaskId> places;
@@ -76,7 +81,7 @@ class Membership {
     // The predecessor may have the place again if it was heard since, and is
     // not known to have begun to join before the newcomer.
     bool predecessor_is_heard = false;
-    bool predecessor_is_older = false;
+    absl::Time predecessor_joined_at;
   };
 
   // A process's own description when it registers.
@@ -95,6 +100,8 @@ class Membership {
   struct Registration {
     // The incarnation whose place this one takes; it may have been lost before.
     std::optional<uint64_t> replaced;
+    // True if that one was alive.
+    bool replaced_was_alive = false;
     // The process's place epoch.
     int64_t epoch = 0;
   };
@@ -115,7 +122,8 @@ class Membership {
   //                       yet to be heard again. Or a process that began to
   //                       join later has the place.
   absl::StatusOr<Registration> Register(const wire::Task& task,
-                                        const Arrival& arrival, absl::Time now);
+                                        const Arrival& presented,
+                                        absl::Time now);
 
   //   NotFound            the incarnation is not alive here and has to
   //                       register.

@@ -320,6 +320,38 @@ TEST(Membership, ANewcomerThatFallsSilentKeepsThePlaceOfAnEarlierOne) {
       membership.Register(Task("ps", 0, 8), {.epoch = second.epoch}, At(13)));
 }
 
+// Its clock, or a stranger's message, is wrong.
+TEST(Membership, ATimeOfJoiningInTheFutureCountsForNothing) {
+  Membership membership = OfChief(1);
+  const int64_t epoch = EpochOf(membership, 8);
+  ASSERT_OK(membership.Register(Task("ps", 0, 7),
+                                {.joined_at = absl::InfiniteFuture()}, At(1)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(2)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_EQ(membership.Expire(At(11)).size(), 1u);
+  EXPECT_OK(membership.Register(Task("ps", 0, 8), {.epoch = epoch}, At(12)));
+}
+
+// Three processes of one place, the oldest of which was there first.
+TEST(Membership, TheNewestOfThreeKeepsThePlaceThoughItFallsSilent) {
+  Membership membership = OfChief(1);
+  ASSERT_OK_AND_ASSIGN(
+      const auto oldest,
+      membership.Register(Task("ps", 0, 7), {.joined_at = At(-9)}, At(0)));
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {}, At(1)));
+  ASSERT_OK_AND_ASSIGN(
+      const auto newest,
+      membership.Register(Task("ps", 0, 9), {.joined_at = At(2)}, At(2)));
+  EXPECT_THAT(membership.Renew(Task("ps", 0, 7), At(3)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_EQ(membership.Expire(At(12)).size(), 1u);
+  EXPECT_THAT(
+      membership.Register(Task("ps", 0, 7), {.epoch = oldest.epoch}, At(13)),
+      StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(
+      membership.Register(Task("ps", 0, 9), {.epoch = newest.epoch}, At(13)));
+}
+
 // The earlier process was never heard by a chief. With the second chief it is
 // heard first.
 TEST(Membership, AProcessOfTheChiefBeforeComesBehindOneThatBeganEarlier) {

@@ -46,7 +46,8 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
       max_to_keep_(options.job.checkpoint().max_to_keep()),
       clients_(std::move(clients)),
       store_(std::move(store)),
-      directory_(std::move(directory)) {
+      directory_(std::move(directory)),
+      damaged_(options.damaged_checkpoints) {
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
   for (const ShardBoard::Shard& shard : options.shards) {
     names_.push_back(absl::StrCat("ps/", shard.ps_index));
@@ -139,6 +140,7 @@ absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store_.ListSteps());
   std::vector<int64_t> of_run;
   for (const int64_t step : steps) {
+    if (damaged_.contains(step)) continue;
     const auto manifest = store_.ReadManifest(step);
     if (IsUnreadable(manifest.status())) {
       LOG(WARNING) << "passing over a checkpoint: "
@@ -173,6 +175,7 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
                       directory_.check_owner);
   awaits_workers_ = false;
   RETURN_IF_ERROR(written);
+  damaged_.erase(step);
   return step;
 }
 

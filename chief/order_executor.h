@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -113,6 +114,8 @@ class OrderExecutor {
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
   const Directory directory_;
+  // Steps of damaged checkpoints, which no ps is to load.
+  std::set<int64_t> damaged_;
 };
 
 }  // namespace parasol

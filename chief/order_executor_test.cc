@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ class OrderExecutorTest : public testing::Test {
     options.shards = {{0, "", {part}}, {1, "", {}}};
     options.layout = kLayout;
     options.chief_epoch = kChiefEpoch;
+    options.damaged_checkpoints = damaged_;
     OrderExecutor::Directory owner;
     owner.record_places = [this](const std::map<int, int64_t>& ps_epochs) {
       recorded_.push_back(ps_epochs);
@@ -70,6 +72,7 @@ class OrderExecutorTest : public testing::Test {
   FakePs ps1_;
   std::vector<std::map<int, int64_t>> recorded_;
   absl::Status record_result_;
+  std::set<int64_t> damaged_;
 };
 
 TEST_F(OrderExecutorTest, WritesACheckpointThatIsIntact) {
@@ -224,6 +227,23 @@ TEST_F(OrderExecutorTest, ADamagedCheckpointIsPassedOverForTheOneBefore) {
   EXPECT_EQ(ps0_.loads().back().checkpoint(), executor.store().PathOf(2));
   EXPECT_EQ(ps0_.loads().size(), 1u);
   EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(1));
+}
+
+// The chief has found it damaged before any ps was asked.
+TEST_F(OrderExecutorTest, NoPsLoadsWhatTheChiefHasFoundDamaged) {
+  {
+    OrderExecutor before = NewExecutor();
+    ASSERT_OK(before.WriteCheckpoint(CheckpointAt(1), absl::UnixEpoch()));
+    ASSERT_OK(before.WriteCheckpoint(CheckpointAt(2), absl::UnixEpoch()));
+  }
+  damaged_ = {2};
+  OrderExecutor executor = NewExecutor();
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)), Each(IsOk()));
+  EXPECT_EQ(ps0_.loads().back().checkpoint(), executor.store().PathOf(1));
+  EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(1));
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(2), absl::UnixEpoch()));
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)), Each(IsOk()));
+  EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(2));
 }
 
 TEST_F(OrderExecutorTest, AManifestThatCantBeReadNowIsNotPassedOver) {

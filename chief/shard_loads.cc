@@ -29,13 +29,13 @@ std::vector<ShardLoads::Target> ShardLoads::Due(const ShardBoard& board,
 ShardLoads::Verdict ShardLoads::Done(const Target& target,
                                      const absl::Status& status,
                                      ShardBoard& board, absl::Time now) {
+  if (board.incarnation(target.shard) != target.incarnation) {
+    return Verdict::kMoot;
+  }
   if (status.ok()) {
     board.Loaded(target.shard, target.incarnation);
     failures_ = 0;
     return Verdict::kLoaded;
-  }
-  if (board.incarnation(target.shard) != target.incarnation) {
-    return Verdict::kMoot;
   }
   if (now >= next_) ++failures_;  // once for an order's targets
   next_ = now + kRetry;

@@ -136,12 +136,13 @@ class ShardedCheckpointReader : public CheckpointReader {
 
   absl::Status OpenFile(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     const durable::CheckpointFile& file = manifest_.file(i);
-    ASSIGN_OR_RETURN(files_[i], ShardFile::Open(directory_, file));
+    ASSIGN_OR_RETURN(auto opened, ShardFile::Open(directory_, file));
+    RETURN_IF_ERROR(CheckTables(opened->index()))
+        << directory_ << "/" << file.name();
+    files_[i] = std::move(opened);
     for (const ShardIndex::Extent& extent : files_[i]->index().extents) {
       pieces_[extent.key.array_prefix].push_back({&extent, files_[i].get()});
     }
-    RETURN_IF_ERROR(CheckTables(files_[i]->index()))
-        << directory_ << "/" << file.name();
     return SortPieces();
   }
 

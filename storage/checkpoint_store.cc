@@ -14,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "storage/checked_file.h"
 #include "storage/checkpoint_manifest.h"
 #include "storage/checkpoint_name.h"
 #include "storage/durable_file.h"
@@ -71,9 +72,13 @@ absl::Status RecoverReplaced(const std::string& directory) {
     if (IsDirectory(successor)) {
       RETURN_IF_ERROR(RemoveReplaced(replaced, successor));
     } else {
-      // It stays if something that is no checkpoint has the name.
       const absl::Status renamed = Rename(replaced, successor);
-      if (!renamed.ok()) LOG(WARNING) << renamed.message();
+      if (absl::IsInvalidArgument(renamed)) {
+        // Something that is no checkpoint has the name.
+        LOG(WARNING) << renamed.message();
+      } else if (!absl::IsNotFound(renamed)) {
+        RETURN_IF_ERROR(renamed);
+      }
     }
   }
   return absl::OkStatus();
@@ -98,7 +103,9 @@ absl::Status RemoveUnfinished(const std::string& directory) {
     } else if (!absl::StartsWith(name, kPrunedPrefix)) {
       continue;
     }
-    RETURN_IF_ERROR(RemoveTree(path));
+    // The next Prune() tries again.
+    const absl::Status gone = RemoveTree(path);
+    if (!gone.ok()) LOG(WARNING) << gone.message();
   }
   return absl::OkStatus();
 }
@@ -142,6 +149,8 @@ absl::StatusOr<bool> Publish(const std::string& working,
     return true;
   }
   if (!absl::IsUnimplemented(exchanged)) return exchanged;
+  // A new owner may have taken the working directory away.
+  RETURN_IF_ERROR(FileSize(absl::StrCat(working, "/", kManifestName)).status());
   RETURN_IF_ERROR(Rename(final, replaced));
   const absl::Status renamed = Rename(working, final);
   if (renamed.ok()) return true;
@@ -201,6 +210,19 @@ absl::Status CheckpointStore::CheckComplete(int64_t step) const {
   ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
                    ReadManifest(step));
   return CheckFilesAreThere(PathOf(step), manifest);
+}
+
+absl::Status CheckpointStore::Verify(int64_t step) const {
+  ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
+                   ReadManifest(step));
+  RETURN_IF_ERROR(CheckFilesAreThere(PathOf(step), manifest));
+  for (const durable::CheckpointFile& file : manifest.file()) {
+    ASSIGN_OR_RETURN(
+        const auto checked,
+        CheckedFile::Open(absl::StrCat(PathOf(step), "/", file.name()), file));
+    RETURN_IF_ERROR(checked->Verify());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<int64_t>> CheckpointStore::NewestComplete(

@@ -54,6 +54,10 @@ class CheckpointStore {
   // not read the files. Errors as for CheckpointReader::Open().
   absl::Status CheckComplete(int64_t step) const;
 
+  // Reads all files of the checkpoint once, and compares their checksums with
+  // the manifest's. Errors as for CheckpointReader::Open().
+  absl::Status Verify(int64_t step) const;
+
   // Returns the step of the newest checkpoint that CheckComplete() accepts, or
   // nullopt if there is none; without those of `damaged`, steps whose files
   // were found damaged. Logs and skips damaged checkpoints.

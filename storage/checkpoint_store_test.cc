@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -123,6 +124,24 @@ TEST_F(CheckpointStoreTest, NewestCompletePassesOverDamagedOnes) {
   EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(Optional(10)));
   Damage(10);
   EXPECT_THAT(store_.NewestComplete(), IsOkAndHolds(std::nullopt));
+}
+
+TEST_F(CheckpointStoreTest, VerifyFindsABitThatSizesDontShow) {
+  Commit(10, 3.5f);
+  EXPECT_OK(store_.Verify(10));
+  const std::string path = store_.PathOf(10) + "/0.sst";
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(20);
+  const auto byte = static_cast<char>(file.get());
+  file.seekp(20);
+  file.put(static_cast<char>(byte ^ 1));
+  file.close();
+  EXPECT_OK(store_.CheckComplete(10));
+  EXPECT_THAT(store_.Verify(10),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(path)));
+  std::filesystem::remove(path);
+  EXPECT_THAT(store_.Verify(10), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(store_.Verify(11), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(CheckpointStoreTest, NewestCompleteDoesNotGoBackBehindAnUnknownFormat) {

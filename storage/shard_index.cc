@@ -54,8 +54,13 @@ class Taker {
   bool ok_ = true;
 };
 
+// An array has no more elements than this.
+constexpr int64_t kMaxElements = int64_t{1} << 48;
+// The name of an array, and what stands before it in a key, is no longer.
+constexpr size_t kMaxPrefixBytes = 1 << 16;
+
 bool MayHold(int64_t first, int64_t count) {
-  return first >= 0 && count > 0 &&
+  return first >= 0 && count > 0 && count <= kMaxElements &&
          first <= std::numeric_limits<int64_t>::max() - count;
 }
 
@@ -144,7 +149,9 @@ std::optional<ShardIndex> ShardIndex::Decode(absl::string_view bytes) {
   while (taker.Has(1, 1)) {
     const std::string prefix = taker.TakeText();
     const auto count = taker.Take<uint32_t>();
-    if (!taker.Has(count, 24)) return std::nullopt;
+    if (prefix.size() > kMaxPrefixBytes || !taker.Has(count, 24)) {
+      return std::nullopt;
+    }
     for (uint32_t i = 0; i < count; ++i) {
       Extent extent = {.key = {.array_prefix = prefix}};
       extent.key.first = taker.Take<int64_t>();

@@ -15,6 +15,8 @@ namespace {
 // index, padded to 40 bytes, the version, and a magic number.
 constexpr size_t kFooterBytes = 53;
 constexpr size_t kPlacesBytes = 40;
+// The kind of compression and the checksum behind each block.
+constexpr uint64_t kTrailerBytes = 5;
 constexpr uint64_t kMagic = 0x88e241b785f4cff7;
 constexpr int kMaxVarintBytes = 10;
 
@@ -43,14 +45,18 @@ absl::Status CheckFooter(CheckedFile& file) {
     return damaged;
   }
   absl::string_view places(bytes + 1, kPlacesBytes);
-  for (int i = 0; i < 2; ++i) {
+  uint64_t ends[2];
+  for (uint64_t& end : ends) {
     uint64_t offset, size;
     if (!TakeVarint(places, offset) || !TakeVarint(places, size) ||
         offset > file.size() || size > file.size() - offset) {
       return damaged;
     }
+    end = offset + size + kTrailerBytes;
   }
-  return absl::OkStatus();
+  // The metaindex is the last block.
+  const bool is_last = ends[0] == file.size() - kFooterBytes;
+  return is_last && ends[1] <= ends[0] ? absl::OkStatus() : damaged;
 }
 
 }  // namespace parasol

@@ -163,9 +163,34 @@ TEST(BoundedStaleness, AWorkerTellsARestartedChiefWhatItsClockIsAheadBy) {
   EXPECT_EQ(restored.ClockOf(9), 1) << "not raised: it is in a step";
 }
 
+// Worker 2 was gone while worker 1 did 1,000 steps, and comes back while the
+// chief restarts.
+TEST(BoundedStaleness, OneThatWasGoneHoldsUpNobodyAfterARestart) {
+  StepLedger ledger = Ledger(0, 5000);
+  ledger.Enter(1, {0});
+  ledger.Enter(2, {0});
+  ledger.Release(2);
+  for (int64_t done = 1; done <= 1000; ++done) {
+    Claim(ledger, 1, 1, 1);
+    ledger.Report(1, done);
+  }
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(1000);
+  for (const auto& progress : ledger.Progress()) {
+    *manifest.add_worker_progress() = progress;
+  }
+  StepLedger restored(manifest, {.bound = 0});
+  restored.SetEnd(5000);
+  restored.Enter(1, {.completed = 1000, .clock_lead = 0});
+  restored.Enter(2, {.completed = 5, .clock_lead = 0});
+  Claim(restored, 2, 1, 2);
+  EXPECT_EQ(restored.ClockOf(2), 999);
+}
+
 TEST(BoundedStaleness, AnAbsurdLeadHoldsUpNobodyForGood) {
   for (const int64_t lead : {INT64_MIN, INT64_MAX}) {
-    StepLedger ledger = Ledger(1, 1000);
+    StepLedger ledger(durable::CheckpointManifest(), {.bound = 1});
+    ledger.SetEnd(1000);
     ledger.Enter(1, {0});
     ledger.Enter(2, {.completed = 0, .clock_lead = lead});
     Claim(ledger, 2, 10, 2);

@@ -141,9 +141,11 @@ StepLedger::Account& StepLedger::AddAccount(uint64_t worker,
       known && known->limit
           ? *known->limit
           : std::max(account.completed, arrival.completed) + kMaxUnfinished;
+  account.shard = arrival.shard;
   Complete(account, arrival.completed);
   // The worker's is the newer one.
-  std::optional<int64_t> lead = arrival.clock_lead;
+  std::optional<int64_t> lead;
+  if (resumed_) lead = arrival.clock_lead;
   if (!lead && known && known->clock) lead = *known->clock - known->completed;
   account.is_newcomer = resumed_ && !has_granted_ && !lead;
   // What it had done already is no reason to hold it up.
@@ -433,6 +435,15 @@ void StepLedger::KeepClock(Account& account) {
 }
 
 void StepLedger::RaiseNewcomers() {
+  if (!clocks_.empty()) {
+    // A worker that is further behind was gone: the others have gone on.
+    const int64_t floor = *clocks_.rbegin() - *options_.bound - 1;
+    for (auto& [incarnation, account] : accounts_) {
+      if (account.gone || account.clock() >= floor) continue;
+      account.lead = floor - account.completed;
+      KeepClock(account);
+    }
+  }
   std::optional<int64_t> smallest;
   for (const auto& [incarnation, account] : accounts_) {
     if (account.gone || account.is_newcomer) continue;

@@ -203,7 +203,8 @@ class StepLedger : public StepPlan {
   int64_t SmallestClock() const;
   // Keeps a worker's clock in clocks_ while it is live.
   void KeepClock(Account& account);
-  // Raises newcomers to the smallest clock of the others. Called once after a
+  // Raises newcomers to the smallest clock of the others, and those that were
+  // gone to the smallest clock that a live worker can have. Called once after a
   // restart of the chief, before the first grant.
   void RaiseNewcomers();
 

@@ -96,6 +96,28 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
   return run;
 }
 
+absl::StatusOr<ResumedRun> ResumeIntactRun(const CheckpointStore& store,
+                                           const job::Job& job,
+                                           const CheckpointContents& contents) {
+  std::set<int64_t> damaged;
+  while (true) {
+    ASSIGN_OR_RETURN(const auto found, FindCheckpoint(store, damaged));
+    if (!found) break;
+    const int64_t step = found->global_step();
+    LOG(INFO) << "verifying " << store.PathOf(step);
+    const absl::Status verified = store.Verify(step);
+    if (verified.ok()) break;
+    if (!absl::IsDataLoss(verified) && !absl::IsNotFound(verified)) {
+      return verified;
+    }
+    LOG(WARNING) << "passing over a damaged checkpoint: " << verified.message();
+    damaged.insert(step);
+  }
+  ASSIGN_OR_RETURN(ResumedRun run, ResumeRun(store, job, contents, damaged));
+  run.damaged = std::move(damaged);
+  return run;
+}
+
 absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
     const CheckpointStore& store, const std::set<int64_t>& damaged) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> newest,

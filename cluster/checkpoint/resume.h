@@ -24,6 +24,8 @@ struct ResumedRun {
   // True if that checkpoint is the last one of the job: nothing is left to
   // train.
   bool is_complete = false;
+  // Steps of newer checkpoints that are damaged and were passed over.
+  std::set<int64_t> damaged;
 };
 
 // Returns the run of the newest complete checkpoint in `store`, or a new run if
@@ -34,6 +36,13 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
                                      const job::Job& job,
                                      const CheckpointContents& contents,
                                      const std::set<int64_t>& damaged = {});
+
+// The same, of the newest checkpoint that is intact: reads the files of each
+// checkpoint that it tries, once. All shards then go on from one step; a
+// damaged file that only its ps finds costs that shard its newest updates.
+absl::StatusOr<ResumedRun> ResumeIntactRun(const CheckpointStore& store,
+                                           const job::Job& job,
+                                           const CheckpointContents& contents);
 
 // Returns the manifest of the newest checkpoint whose manifest and files' sizes
 // are right, and that is not in `damaged`; nullopt if the directory is empty.

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/crc32c.h"
 #include "base/status_matchers.h"
+#include "gmock/gmock.h"
 
 namespace parasol {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 durable::CheckpointVariable Variable(const std::string& name,
@@ -150,6 +153,21 @@ class FindCheckpointTest : public testing::Test {
     return *std::move(store);
   }
 
+  // Commits a checkpoint whose only file has `values`.
+  void Commit(CheckpointStore& store, int64_t step, const std::string& values) {
+    durable::CheckpointManifest manifest = AdamCheckpoint();
+    manifest.set_global_step(step);
+    manifest.set_run_id("run");
+    manifest.clear_file();
+    durable::CheckpointFile& file = *manifest.add_file();
+    file.set_name("shard");
+    file.set_bytes(values.size());
+    file.set_crc32c(Crc32cOf("values"));
+    ASSERT_OK_AND_ASSIGN(const std::string working, store.Begin(step));
+    std::ofstream(working + "/shard") << values;
+    ASSERT_OK(store.Commit(working, manifest));
+  }
+
   const std::string directory_ = testing::TempDir() + "/find_checkpoint_test";
 };
 
@@ -178,6 +196,27 @@ TEST_F(FindCheckpointTest, ARunGoesOnWithItsNewestCheckpoint) {
   EXPECT_THAT(ResumeRun(store, AdamJob(), {}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr(store.PathOf(100))));
+}
+
+// All shards are to go on from one step.
+TEST_F(FindCheckpointTest, ARunGoesOnWithItsNewestIntactCheckpoint) {
+  CheckpointStore store = Store();
+  Commit(store, 100, "values");
+  Commit(store, 200, "valuEs");
+  Commit(store, 300, "Values");
+  ASSERT_OK_AND_ASSIGN(
+      const ResumedRun run,
+      ResumeIntactRun(store, AdamJob(), {AdamVariables(), {}}));
+  EXPECT_EQ(run.run_id, "run");
+  EXPECT_EQ(run.checkpoint->global_step(), 100);
+  EXPECT_THAT(run.damaged, ElementsAre(200, 300));
+}
+
+TEST_F(FindCheckpointTest, WithoutAnIntactCheckpointNoNewRunStarts) {
+  CheckpointStore store = Store();
+  Commit(store, 100, "valuEs");
+  EXPECT_THAT(ResumeIntactRun(store, AdamJob(), {AdamVariables(), {}}).status(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr(directory_)));
 }
 
 TEST_F(FindCheckpointTest, DamagedCheckpointsAloneStartNoNewRun) {
