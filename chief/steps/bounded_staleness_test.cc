@@ -137,7 +137,8 @@ TEST(BoundedStaleness,
   EXPECT_EQ(restored.global_step(), 130);
 }
 
-// Worker 9 came when worker 1 had done 50 steps, and is in the middle of one.
+// Worker 9 came after the checkpoint, when worker 1 had done a step, and is in
+// the middle of its first one.
 TEST(BoundedStaleness, AWorkerTellsARestartedChiefWhatItsClockIsAheadBy) {
   StepLedger ledger = Ledger(1, 1000);
   ledger.Enter(1, {0});

@@ -188,18 +188,6 @@ bool Schedule::Hits(const std::string& role) const {
   });
 }
 
-std::set<std::string> Schedule::FaultNames() const {
-  std::set<std::string> names;
-  for (const Fault& fault : faults) {
-    const bool hits_task = fault.kind < Kind::kLoss;
-    names.insert(hits_task
-                     ? absl::StrCat(NameOf(fault.kind), " ", fault.target.role)
-                     : NameOf(fault.kind));
-    if (!(fault.job == JobChoice())) names.insert("new job");
-  }
-  return names;
-}
-
 std::string Schedule::ToString() const {
   std::string text = absl::StrCat("seed ", seed, ": ", shape.ToString(), "\n");
   for (const Fault& fault : faults) {

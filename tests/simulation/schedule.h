@@ -2,7 +2,6 @@
 #define PARASOL_TESTS_SIMULATION_SCHEDULE_H_
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -89,9 +88,6 @@ struct Schedule {
   // Returns true if a fault of this kind hits a task of this role ("": any).
   bool Has(Fault::Kind kind, const std::string& role = "") const;
   bool Hits(const std::string& role) const;
-  // Returns the names of the faults in which a list of findings has them:
-  // "killed ps", "lossy network"; "new job" if a chief starts with another one.
-  std::set<std::string> FaultNames() const;
   // Returns a readable list, one line for each fault.
   std::string ToString() const;
 };
