@@ -101,9 +101,11 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
 
 // What the checkpoints in the directory say about the run, if there are any.
 absl::Status ResumeFrom(const CheckpointStore& store,
+                        const Verification& verification,
                         Coordinator::Options& options) {
-  ASSIGN_OR_RETURN(ResumedRun run,
-                   ResumeIntactRun(store, options.job, options.contents));
+  ASSIGN_OR_RETURN(
+      ResumedRun run,
+      ResumeIntactRun(store, options.job, options.contents, verification));
   options.run_id = std::move(run.run_id);
   options.already_complete = run.is_complete;
   options.resumed = std::move(run.checkpoint);
@@ -231,7 +233,13 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
   absl::StatusOr<CheckpointStore> store =
       CheckpointStore::OpenForWriting(directory);
   RETURN_IF_ERROR(AsConfiguration(store.status()));
-  RETURN_IF_ERROR(ResumeFrom(*store, coordinator));
+  const Verification verification = {
+      .on_begin =
+          [this](const std::string& path) {
+            gate_.SetTrouble(absl::StrCat("verifying ", path));
+          },
+      .cancelled = options_.cancelled};
+  RETURN_IF_ERROR(ResumeFrom(*store, verification, coordinator));
   return store;
 }
 

@@ -212,11 +212,16 @@ absl::Status CheckpointStore::CheckComplete(int64_t step) const {
   return CheckFilesAreThere(PathOf(step), manifest);
 }
 
-absl::Status CheckpointStore::Verify(int64_t step) const {
+absl::Status CheckpointStore::Verify(
+    int64_t step, const std::function<bool()>& cancelled) const {
   ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
                    ReadManifest(step));
   RETURN_IF_ERROR(CheckFilesAreThere(PathOf(step), manifest));
   for (const durable::CheckpointFile& file : manifest.file()) {
+    if (cancelled()) {
+      return absl::CancelledError(
+          absl::StrCat("stopped while verifying ", PathOf(step)));
+    }
     ASSIGN_OR_RETURN(
         const auto checked,
         CheckedFile::Open(absl::StrCat(PathOf(step), "/", file.name()), file));

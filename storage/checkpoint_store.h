@@ -2,6 +2,7 @@
 #define PARASOL_STORAGE_CHECKPOINT_STORE_H_
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -55,8 +56,12 @@ class CheckpointStore {
   absl::Status CheckComplete(int64_t step) const;
 
   // Reads all files of the checkpoint once, and compares their checksums with
-  // the manifest's. Errors as for CheckpointReader::Open().
-  absl::Status Verify(int64_t step) const;
+  // the manifest's. Asks `cancelled` before each file. Errors as for
+  // CheckpointReader::Open(), and
+  //   Cancelled  `cancelled` returned true.
+  absl::Status Verify(
+      int64_t step,
+      const std::function<bool()>& cancelled = [] { return false; }) const;
 
   // Returns the step of the newest checkpoint that CheckComplete() accepts, or
   // nullopt if there is none; without those of `damaged`, steps whose files

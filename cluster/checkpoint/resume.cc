@@ -98,14 +98,16 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
 
 absl::StatusOr<ResumedRun> ResumeIntactRun(const CheckpointStore& store,
                                            const job::Job& job,
-                                           const CheckpointContents& contents) {
+                                           const CheckpointContents& contents,
+                                           const Verification& verification) {
   std::set<int64_t> damaged;
   while (true) {
     ASSIGN_OR_RETURN(const auto found, FindCheckpoint(store, damaged));
     if (!found) break;
     const int64_t step = found->global_step();
     LOG(INFO) << "verifying " << store.PathOf(step);
-    const absl::Status verified = store.Verify(step);
+    verification.on_begin(store.PathOf(step));
+    const absl::Status verified = store.Verify(step, verification.cancelled);
     if (verified.ok()) break;
     if (!absl::IsDataLoss(verified) && !absl::IsNotFound(verified)) {
       return verified;

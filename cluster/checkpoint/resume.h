@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_CHECKPOINT_RESUME_H_
 #define PARASOL_CLUSTER_CHECKPOINT_RESUME_H_
 
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -37,12 +38,23 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
                                      const CheckpointContents& contents,
                                      const std::set<int64_t>& damaged = {});
 
+// The caller's side of a verification, which takes as long as reading the
+// checkpoint does.
+struct Verification {
+  // Called with the path of each checkpoint before it is read.
+  std::function<void(const std::string& path)> on_begin =
+      [](const std::string&) {};
+  // Function that ends the verification; it is asked before each file.
+  std::function<bool()> cancelled = [] { return false; };
+};
+
 // The same, of the newest checkpoint that is intact: reads the files of each
 // checkpoint that it tries, once. All shards then go on from one step; a
 // damaged file that only its ps finds costs that shard its newest updates.
-absl::StatusOr<ResumedRun> ResumeIntactRun(const CheckpointStore& store,
-                                           const job::Job& job,
-                                           const CheckpointContents& contents);
+//   Cancelled  `verification.cancelled` returned true.
+absl::StatusOr<ResumedRun> ResumeIntactRun(
+    const CheckpointStore& store, const job::Job& job,
+    const CheckpointContents& contents, const Verification& verification = {});
 
 // Returns the manifest of the newest checkpoint whose manifest and files' sizes
 // are right, and that is not in `damaged`; nullopt if the directory is empty.

@@ -212,6 +212,20 @@ TEST_F(FindCheckpointTest, ARunGoesOnWithItsNewestIntactCheckpoint) {
   EXPECT_THAT(run.damaged, ElementsAre(200, 300));
 }
 
+TEST_F(FindCheckpointTest, AVerificationNamesWhatItReadsAndCanBeEnded) {
+  CheckpointStore store = Store();
+  Commit(store, 100, "values");
+  std::string reads;
+  const Verification verification = {
+      .on_begin = [&](const std::string& path) { reads = path; },
+      .cancelled = [&] { return !reads.empty(); }};
+  EXPECT_THAT(
+      ResumeIntactRun(store, AdamJob(), {AdamVariables(), {}}, verification)
+          .status(),
+      StatusIs(absl::StatusCode::kCancelled, HasSubstr(store.PathOf(100))));
+  EXPECT_EQ(reads, store.PathOf(100));
+}
+
 TEST_F(FindCheckpointTest, WithoutAnIntactCheckpointNoNewRunStarts) {
   CheckpointStore store = Store();
   Commit(store, 100, "valuEs");

@@ -85,14 +85,17 @@ TEST_F(ChangedJobTest, EveryPsKeepsItsValuesAndTakesOverTheRate) {
   const std::vector<float> initial = NewestKernels();
   ASSERT_OK(cluster.AwaitStep(300));
   job.mutable_optimizer()->mutable_adam()->set_learning_rate(1e-30);
-  const int64_t step = RestartChief(cluster, job);
+  RestartChief(cluster, job);
   const std::vector<float> trained = NewestKernels();
-  ASSERT_OK(cluster.AwaitStep(step + 300));
+  ASSERT_OK(cluster.AwaitPhase(wire::TRAINING));
+  // The ps applied with the old rate until the new chief reached them: the
+  // checkpoint that this chief writes at its end is the first without.
+  const int64_t step = RestartChief(cluster, job);
   const std::vector<float> early = NewestKernels();
   ASSERT_OK(cluster.AwaitStep(step + 700));
   EXPECT_THAT(cluster.StopChief(), StatusIs(absl::StatusCode::kCancelled));
   EXPECT_EQ(NewestKernels(), early);
-  EXPECT_LT(Distance(early, trained), Distance(trained, initial) / 2);
+  EXPECT_GT(Distance(early, initial), Distance(trained, initial) / 2);
 }
 
 TEST_F(ChangedJobTest, AWorkerDoesNotTrainOnInAnotherLayout) {
