@@ -250,6 +250,7 @@ void ChiefServer::CarryOutOrders() {
       if (shutting_down_) return;
       has_news_ = false;
       order = coordinator_.NextOrder(clock_.Now());
+      order_ = order;
     }
     if (order) {
       std::visit([this](const auto& order) { CarryOut(order); }, *order);
@@ -265,17 +266,13 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
                   : order.from_checkpoint ? " from the newest checkpoint"
                                           : " with initial values");
   }
-  {
-    absl::MutexLock lock(&mu_);
-    loading_ = true;
-  }
   const std::vector<absl::Status> results = executor_->Load(order);
   for (const absl::Status& result : results) {
     metrics_.LoadTried(result);
     if (!result.ok()) LOG(WARNING) << "load: " << result.message();
   }
   absl::MutexLock lock(&mu_);
-  loading_ = false;
+  order_.reset();
   for (size_t i = 0; i < results.size(); ++i) {
     coordinator_.LoadDone(order.targets[i], results[i], clock_.Now());
   }
@@ -297,6 +294,7 @@ void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
                  << ": " << step.status().message();
   }
   absl::MutexLock lock(&mu_);
+  order_.reset();
   coordinator_.CheckpointDone(done, step.status(), clock_.Now());
   Changed();
 }
@@ -322,10 +320,17 @@ void ChiefServer::Tick(StatusLog& log) {
     status = Status();
     if (!outcome_) outcome_ = coordinator_.Outcome(now);
     // Under the lock: no snapshot may be taken for the checkpoint that follows.
+    const bool is_loading =
+        order_ && std::holds_alternative<Coordinator::LoadOrder>(*order_);
     if (stop_requested_ &&
-        (loading_ || status.phase() == wire::WAITING_FOR_PS ||
+        (is_loading || status.phase() == wire::WAITING_FOR_PS ||
          status.phase() == wire::LOADING)) {
       executor_->CancelAllCalls();
+    }
+    if (order_) {
+      for (const size_t shard : coordinator_.GoneShards(*order_)) {
+        executor_->CancelCalls(shard);
+      }
     }
     if (coordinator_.AwaitsNobody() && executor_->AwaitsWorkers()) {
       executor_->CancelAllCalls();
@@ -345,11 +350,6 @@ void ChiefServer::Tick(StatusLog& log) {
   for (const TaskId& task : lost) {
     metrics_.LeaseExpired(task.role);
     LOG(WARNING) << "lost " << task.ToString() << ": its lease ran out";
-    // A call to a ps that is gone would wait for the connection to break.
-    const auto& shards = options_.coordinator.shards;
-    for (size_t i = 0; i < shards.size(); ++i) {
-      if (task == TaskId{"ps", shards[i].ps_index}) executor_->CancelCalls(i);
-    }
   }
   for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
 }

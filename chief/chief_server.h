@@ -115,7 +115,8 @@ class ChiefServer {
   bool waits_ended_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_requested_ ABSL_GUARDED_BY(mu_) = false;
   // True if a load order is being carried out.
-  bool loading_ ABSL_GUARDED_BY(mu_) = false;
+  // The order that is being carried out.
+  std::optional<Coordinator::Order> order_ ABSL_GUARDED_BY(mu_);
   bool shutting_down_ ABSL_GUARDED_BY(mu_) = false;
   std::optional<absl::Status> outcome_ ABSL_GUARDED_BY(mu_);
 

@@ -12,10 +12,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "chief/coordinator_options.h"
-#include "chief/leaving_ps.h"
 #include "chief/membership.h"
-#include "chief/shard_board.h"
-#include "chief/shard_loads.h"
+#include "chief/shards/leaving_ps.h"
+#include "chief/shards/shard_board.h"
+#include "chief/shards/shard_loads.h"
 #include "chief/steps/progress_watch.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
@@ -128,6 +128,10 @@ class Coordinator {
   // has.
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
+  // Returns the shards whose processes, which the order names, are gone or were
+  // replaced: calls to them are to be cancelled, since a process whose machine
+  // is gone never answers.
+  std::vector<size_t> GoneShards(const Order& order) const;
   // Returns true if the chief was told to end, and the checkpoint being
   // written, should it await a step of workers, awaits it in vain: they have
   // left.

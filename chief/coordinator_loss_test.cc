@@ -117,6 +117,22 @@ TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
   EXPECT_EQ(phase(), wire::COMPLETE);
 }
 
+// A machine that is gone answers no call, and ends no connection.
+TEST_F(EndTest, CallsToAPsThatWasReplacedOrLostAreInVain) {
+  StartTraining();
+  TrainTo(100);
+  const auto order = NextCheckpoint();
+  EXPECT_THAT(chief().GoneShards(order), IsEmpty());
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
+  EXPECT_THAT(chief().GoneShards(order), ElementsAre(1));
+  chief().CheckpointDone(order, absl::CancelledError("cancelled"), now_);
+  const auto load = NextLoad();
+  EXPECT_THAT(chief().GoneShards(load), IsEmpty());
+  Pass(absl::Minutes(1), {ps0_, worker0_, worker1_});
+  EXPECT_THAT(chief().GoneShards(load), ElementsAre(1));
+}
+
 TEST_F(EndTest, ASynchronousShardThatIsRestoredAtTheEndGoesIntoTheCheckpoint) {
   options_.job.mutable_parameter_server()
       ->mutable_synchronous()

@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 #include "chief/membership.h"
-#include "chief/shard_board.h"
+#include "chief/shards/shard_board.h"
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "cluster/checkpoint/checkpoint_contents.h"

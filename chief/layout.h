@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "chief/shard_board.h"
+#include "chief/shards/shard_board.h"
 #include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
 

@@ -181,6 +181,11 @@ void Auditor::CheckCut(const Checkpoint& checkpoint) {
   }
 }
 
+void Auditor::CheckpointFails(const absl::Status& status) {
+  if (!schedule_.faults.empty() || schedule_.shape.loss > 0) return;
+  Violate("checkpoint failed without a fault", status.ToString());
+}
+
 void Auditor::Ended(const Checkpoint& final) {
   const int64_t end_step = schedule_.shape.steps;
   if (final.manifest.global_step() < end_step) {

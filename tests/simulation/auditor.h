@@ -59,6 +59,8 @@ class Auditor {
   // The chief counts so many steps as done.
   void Credited(int64_t global_step);
   void Committed(int chief, const Checkpoint& checkpoint);
+  // A checkpoint could not be written.
+  void CheckpointFails(const absl::Status& status);
   // The job is complete; `final` is the last checkpoint.
   void Ended(const Checkpoint& final);
 

@@ -78,14 +78,22 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
 void ChiefProcess::Tick() {
   for (const TaskId& lost : coordinator_->Tick(now())) {
     world().Trace(this, "loses ", lost.ToString());
-    if (lost.role == "ps") world().CancelCalls(*this, lost);
   }
+  CancelMootCalls();
   Changed();
   if (const std::optional<absl::Status> outcome =
           coordinator_->Outcome(now())) {
     return world().Exit(*this, *outcome);
   }
   world().After(*this, kTick, [this] { Tick(); });
+}
+
+// As ChiefServer does.
+void ChiefProcess::CancelMootCalls() {
+  std::vector<size_t> gone;
+  if (loading_) gone = coordinator_->GoneShards(loading_->order);
+  if (writing_) gone = coordinator_->GoneShards(writing_->order);
+  for (const size_t shard : gone) world().CancelCalls(*this, PsOf(shard));
 }
 
 void ChiefProcess::Changed() {
@@ -379,6 +387,8 @@ void ChiefProcess::EndSnapshots() {
   if (status.ok()) {
     world().auditor().Committed(number(), ended.checkpoint);
     disk.Prune(options_.job.checkpoint().max_to_keep(), step);
+  } else {
+    world().auditor().CheckpointFails(status);
   }
   coordinator_->CheckpointDone(ended.order, status, now());
   Changed();

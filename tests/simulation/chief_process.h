@@ -75,6 +75,7 @@ class ChiefProcess : public Process {
   // `read`: whether it can be read.
   bool CheckOwner(const absl::Status& read);
   void Tick();
+  void CancelMootCalls();
   // Something has changed: claims that wait may have news, and there may be an
   // order.
   void Changed();

@@ -17,9 +17,10 @@ constexpr absl::Time kBoot = absl::FromUnixSeconds(1000000000);
 constexpr absl::Duration kRestart = absl::Seconds(1);
 constexpr absl::Duration kWatchInterval = absl::Seconds(5);
 // Longest time without progress once the faults are over: a lease and the
-// deadlines of calls, on clocks of half the speed. A chief whose job is
-// complete waits for tasks that may come back, for finish_timeout.
-constexpr absl::Duration kMaxStandstill = absl::Seconds(30);
+// deadlines of calls; more where a clock runs at half the speed. A chief whose
+// job is complete waits for tasks that may come back, for finish_timeout.
+constexpr absl::Duration kMaxStandstill = absl::Seconds(20);
+constexpr absl::Duration kMaxStandstillOfSlowClocks = absl::Seconds(30);
 constexpr absl::Duration kMaxStandstillAtEnd = absl::Seconds(90);
 // Longest time from the last fault to the end of the job.
 constexpr absl::Duration kMaxRest = absl::Minutes(60);
@@ -144,6 +145,10 @@ void ControlPlane::Hit(const Fault& fault, Process& process) {
       if (is_chief) job_ = fault.job;
       world_.Kill(process);
       return LaunchLater(fault.target, fault.length);
+    case Kind::kLoseMachine:
+      if (is_chief) job_ = fault.job;
+      world_.LoseMachine(process);
+      return LaunchLater(fault.target, fault.length);
     case Kind::kReplace:
       if (is_chief) job_ = fault.job;
       world_.loop().At(world_.loop().now() + fault.length / 2,
@@ -219,8 +224,9 @@ void ControlPlane::Watch() {
     progress_at_ = now;
   }
   const auto& [phase, step, checkpoint, completed] = progress_;
-  const absl::Duration limit =
-      phase == wire::COMPLETE ? kMaxStandstillAtEnd : kMaxStandstill;
+  absl::Duration limit = kMaxStandstill;
+  if (schedule_.Has(Kind::kSlowClock)) limit = kMaxStandstillOfSlowClocks;
+  if (phase == wire::COMPLETE) limit = kMaxStandstillAtEnd;
   if (now - progress_at_ >= limit) {
     return world_.auditor().Violate(
         "stuck",

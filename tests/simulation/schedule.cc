@@ -13,6 +13,10 @@ constexpr uint64_t kManyWorkersEvery = 2000;
 constexpr int kManyWorkers = 1000;
 // Longer than a lease (10 s) now and then.
 constexpr absl::Duration kLongest = absl::Seconds(25);
+// Share of the schedules that have a theme, in thousandths.
+constexpr uint64_t kThemed = 500;
+// Share of a chief's successors with another partitioner, in thousandths.
+constexpr uint64_t kOtherLayouts = 150;
 
 using Kind = Fault::Kind;
 
@@ -22,6 +26,8 @@ const char* NameOf(Kind kind) {
       return "terminated";
     case Kind::kKill:
       return "killed";
+    case Kind::kLoseMachine:
+      return "lost with its machine";
     case Kind::kStop:
       return "stopped";
     case Kind::kReplace:
@@ -81,6 +87,99 @@ Shape DrawShape(uint64_t seed, Random& random) {
   return shape;
 }
 
+// A fault's kinds with their shares, in hundredths.
+using Shares = std::vector<std::pair<Kind, uint64_t>>;
+
+const Shares& AnyKind() {
+  static const Shares* const shares =
+      new Shares{{Kind::kKill, 30},       {Kind::kLoseMachine, 4},
+                 {Kind::kTerminate, 6},   {Kind::kStop, 12},
+                 {Kind::kReplace, 12},    {Kind::kCutFromChief, 10},
+                 {Kind::kCutFromAll, 8},  {Kind::kSlowClock, 4},
+                 {Kind::kLoss, 4},        {Kind::kReadErrors, 4},
+                 {Kind::kWriteErrors, 4}, {Kind::kDamage, 2}};
+  return *shares;
+}
+
+// A theme: faults that meet, which independent ones rarely do. They hit the
+// same few tasks within a short time.
+struct Theme {
+  // Shape that the theme needs.
+  Shape::Mode mode;
+  int min_workers;
+  int min_ps;
+  Shares kinds;
+  // Shares of the tasks that are hit, in tenths; the rest hits workers.
+  uint64_t chief;
+  uint64_t ps;
+  absl::Duration shortest;
+  absl::Duration longest;
+  // Time within which the faults begin.
+  absl::Duration window;
+  // Share of the chief's successors with another partitioner, in thousandths.
+  uint64_t other_layouts;
+};
+
+const std::vector<Theme>& Themes() {
+  using Mode = Shape::Mode;
+  constexpr auto kMs = [](int64_t n) { return absl::Milliseconds(n); };
+  static const auto* const themes = new std::vector<Theme>{
+      // Several processes of one place, beside a chief that was just lost.
+      {.mode = Mode::kAsynchronous,
+       .min_workers = 1,
+       .min_ps = 1,
+       .kinds = {{Kind::kReplace, 40},
+                 {Kind::kKill, 15},
+                 {Kind::kLoseMachine, 20},
+                 {Kind::kCutFromChief, 25}},
+       .chief = 4,
+       .ps = 3,
+       .shortest = kMs(200),
+       .longest = kMs(15000),
+       .window = kMs(6000),
+       .other_layouts = 0},
+      // A worker that comes late to a chief that is lost soon.
+      {.mode = Mode::kBoundedStaleness,
+       .min_workers = 2,
+       .min_ps = 1,
+       .kinds = {{Kind::kKill, 60},
+                 {Kind::kStop, 20},
+                 {Kind::kCutFromChief, 10},
+                 {Kind::kCutFromAll, 10}},
+       .chief = 4,
+       .ps = 0,
+       .shortest = kMs(50),
+       .longest = kMs(6000),
+       .window = kMs(8000),
+       .other_layouts = 0},
+      // Losses of shards and replicas within one step.
+      {.mode = Mode::kSynchronous,
+       .min_workers = 2,
+       .min_ps = 2,
+       .kinds = {{Kind::kKill, 65}, {Kind::kStop, 15}, {Kind::kLoss, 20}},
+       .chief = 1,
+       .ps = 6,
+       .shortest = kMs(50),
+       .longest = kMs(800),
+       .window = kMs(1500),
+       .other_layouts = 0},
+      // Chiefs of other layouts, of which some tasks don't hear at once.
+      {.mode = Mode::kAsynchronous,
+       .min_workers = 1,
+       .min_ps = 1,
+       .kinds = {{Kind::kKill, 60},
+                 {Kind::kCutFromChief, 30},
+                 {Kind::kReplace, 10}},
+       .chief = 5,
+       .ps = 1,
+       .shortest = kMs(50),
+       .longest = kMs(4000),
+       .window = kMs(6000),
+       .other_layouts = 700},
+  };
+  return *themes;
+}
+
 TaskId DrawTarget(const Shape& shape, Random& random) {
   const uint64_t kind = random.Below(10);
   if (kind < 3) return {"chief", 0};
@@ -90,21 +189,18 @@ TaskId DrawTarget(const Shape& shape, Random& random) {
   return {"worker", static_cast<int>(random.Below(shape.workers))};
 }
 
-Fault DrawFault(const Shape& shape, absl::Duration last, Random& random) {
-  constexpr std::pair<Kind, uint64_t> kShares[] = {
-      {Kind::kKill, 34},         {Kind::kTerminate, 6},
-      {Kind::kStop, 12},         {Kind::kReplace, 12},
-      {Kind::kCutFromChief, 10}, {Kind::kCutFromAll, 8},
-      {Kind::kSlowClock, 4},     {Kind::kLoss, 4},
-      {Kind::kReadErrors, 4},    {Kind::kWriteErrors, 4},
-      {Kind::kDamage, 2}};
-  Fault fault;
+Kind DrawKind(const Shares& shares, Random& random) {
   uint64_t choice = random.Below(100);
-  for (const auto& [kind, share] : kShares) {
-    fault.kind = kind;
-    if (choice < share) break;
+  for (const auto& [kind, share] : shares) {
+    if (choice < share) return kind;
     choice -= share;
   }
+  return shares.back().first;
+}
+
+Fault DrawFault(const Shape& shape, absl::Duration last, Random& random) {
+  Fault fault;
+  fault.kind = DrawKind(AnyKind(), random);
   fault.target = DrawTarget(shape, random);
   fault.at = random.Between(absl::ZeroDuration(), last);
   fault.length = random.Chance(700)
@@ -117,15 +213,46 @@ Fault DrawFault(const Shape& shape, absl::Duration last, Random& random) {
   return fault;
 }
 
-// Each chief's job goes on from the one before it.
-void DrawJobs(std::vector<Fault>& faults, Random& random) {
+// Makes `shape` one that the theme needs.
+void Fit(const Theme& theme, Shape& shape) {
+  // The first theme and the last are of all modes.
+  if (theme.mode != Shape::Mode::kAsynchronous) shape.mode = theme.mode;
+  shape.workers = std::clamp(shape.workers, theme.min_workers, 4);
+  shape.ps = std::max(shape.ps, theme.min_ps);
+  shape.replicas = std::clamp(shape.replicas, 1, shape.workers + 1);
+}
+
+// Faults of one worker, one ps and the chief within the theme's window.
+std::vector<Fault> DrawFaults(const Theme& theme, const Shape& shape,
+                              absl::Duration last, Random& random) {
+  const TaskId worker = {"worker",
+                         static_cast<int>(random.Below(shape.workers))};
+  const TaskId ps = {"ps", static_cast<int>(random.Below(shape.ps))};
+  const absl::Duration begin = random.Between(absl::ZeroDuration(), last);
+  std::vector<Fault> faults(random.Between(2, 6));
+  for (Fault& fault : faults) {
+    const uint64_t kind = random.Below(10);
+    fault.target = kind < theme.chief              ? TaskId{"chief", 0}
+                   : kind < theme.chief + theme.ps ? ps
+                                                   : worker;
+    fault.kind = DrawKind(theme.kinds, random);
+    fault.at = begin + random.Between(absl::ZeroDuration(), theme.window);
+    fault.length = random.Between(theme.shortest, theme.longest);
+    if (fault.kind == Kind::kLoss) fault.amount = random.Between(50, 500);
+  }
+  return faults;
+}
+
+// Each chief's job goes on from the one before it. `other_layouts` is the share
+// of successors with another partitioner, in thousandths.
+void DrawJobs(uint64_t other_layouts, std::vector<Fault>& faults,
+              Random& random) {
   JobChoice job;
   for (Fault& fault : faults) {
     if (fault.target.role != "chief" || fault.kind >= Kind::kLoss) continue;
-    if (fault.kind == Kind::kKill || fault.kind == Kind::kTerminate ||
-        fault.kind == Kind::kReplace) {
+    if (fault.kind <= Kind::kTerminate || fault.kind == Kind::kReplace) {
       if (random.Chance(150)) ++job.hyperparameters;
-      if (random.Chance(150)) ++job.partitioner;
+      if (random.Chance(other_layouts)) ++job.partitioner;
     }
     fault.job = job;
   }
@@ -201,16 +328,24 @@ Schedule DrawSchedule(uint64_t seed) {
   Schedule schedule;
   schedule.seed = seed;
   schedule.shape = DrawShape(seed, random);
-  const Shape& shape = schedule.shape;
+  Shape& shape = schedule.shape;
+  const bool has_theme = shape.workers <= 8 && random.Chance(kThemed);
+  const Theme& theme = Themes()[random.Below(Themes().size())];
+  if (has_theme) Fit(theme, shape);
   const absl::Duration last =
       absl::Seconds(3) + shape.compute * shape.steps / shape.workers * 1.3;
-  const int64_t faults = random.Chance(150) ? 0 : random.Between(1, 6);
-  for (int64_t i = 0; i < faults; ++i) {
-    schedule.faults.push_back(DrawFault(shape, last, random));
+  if (has_theme) {
+    schedule.faults = DrawFaults(theme, shape, last, random);
+  } else {
+    const int64_t faults = random.Chance(150) ? 0 : random.Between(1, 6);
+    for (int64_t i = 0; i < faults; ++i) {
+      schedule.faults.push_back(DrawFault(shape, last, random));
+    }
   }
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
-  DrawJobs(schedule.faults, random);
+  DrawJobs(has_theme ? theme.other_layouts : kOtherLayouts, schedule.faults,
+           random);
   return schedule;
 }
 

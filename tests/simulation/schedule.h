@@ -49,6 +49,8 @@ struct Shape {
 struct Fault {
   enum class Kind {
     kKill,          // ends at once; a successor starts after `length`
+    kLoseMachine,   // ends at once, with the machine that would close its
+                    // connections
     kTerminate,     // is told to end: a ps leaves when it may, others end
     kStop,          // stands still for `length`
     kReplace,       // stands still for `length`, while a successor starts
@@ -92,7 +94,8 @@ struct Schedule {
   std::string ToString() const;
 };
 
-// Returns the schedule of a seed. Every 2,000th has very many workers.
+// Returns the schedule of a seed. Every 2,000th has very many workers; half
+// have a theme: faults that meet at few tasks within a short time.
 Schedule DrawSchedule(uint64_t seed);
 
 }  // namespace parasol::simulation

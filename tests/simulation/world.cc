@@ -86,6 +86,11 @@ void World::Kill(Process& process) {
   End(process);
 }
 
+void World::LoseMachine(Process& process) {
+  CutFromAll(process, true);
+  Kill(process);
+}
+
 void World::Stop(Process& process) {
   if (!process.alive_ || process.stopped_) return;
   Trace(&process, "is stopped");
@@ -242,6 +247,15 @@ void World::CancelCalls(Process& client, const TaskId& to) {
   const auto calls = client.makes_;
   for (const auto& call : calls) {
     if (call->to() == to) call->Fail(absl::CancelledError("cancelled"));
+  }
+}
+
+void World::DropConnection(Process& client, const TaskId& to) {
+  client.connections_.erase(to);
+  const auto calls = client.makes_;
+  for (const auto& call : calls) {
+    if (call->to() != to) continue;
+    call->Fail(absl::UnavailableError("the connection was dropped"));
   }
 }
 

@@ -59,6 +59,8 @@ class World {
   std::vector<Process*> Live() const;
 
   void Kill(Process& process);
+  // Ends the process, and tells nobody: connections to it break by keepalive.
+  void LoseMachine(Process& process);
   void Stop(Process& process);
   void Continue(Process& process);
   void CutFromChief(Process& process, bool cut);
@@ -80,10 +82,9 @@ class World {
   void Call(Process& client, const TaskId& to, absl::Duration deadline,
             std::function<void(Server&, Done<Response>)> serve,
             Done<Response> done);
-  // Lets the client's next call to a place find its newest process.
-  void DropConnection(Process& client, const TaskId& to) {
-    client.connections_.erase(to);
-  }
+  // Ends the client's calls to a place with Unavailable; its next call finds
+  // the newest process there.
+  void DropConnection(Process& client, const TaskId& to);
   // Drops it if that process is another one than `incarnation`.
   void DropOtherConnection(Process& client, const TaskId& to,
                            uint64_t incarnation);

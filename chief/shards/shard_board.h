@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_SHARD_BOARD_H_
-#define PARASOL_CHIEF_SHARD_BOARD_H_
+#ifndef PARASOL_CHIEF_SHARDS_SHARD_BOARD_H_
+#define PARASOL_CHIEF_SHARDS_SHARD_BOARD_H_
 
 #include <cstdint>
 #include <string>
@@ -45,6 +45,8 @@ class ShardBoard {
   // process is not there any more.
   void Loaded(size_t shard, uint64_t incarnation);
 
+  // Returns true if the shard's ps is present, and is that process.
+  bool IsAt(size_t shard, uint64_t incarnation) const;
   bool AllPresent() const;
   bool AllReady() const;
   // Returns the shards whose ps is present and has yet to be loaded.
@@ -90,4 +92,4 @@ class ShardBoard {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_SHARD_BOARD_H_
+#endif  // PARASOL_CHIEF_SHARDS_SHARD_BOARD_H_

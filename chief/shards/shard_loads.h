@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_SHARD_LOADS_H_
-#define PARASOL_CHIEF_SHARD_LOADS_H_
+#ifndef PARASOL_CHIEF_SHARDS_SHARD_LOADS_H_
+#define PARASOL_CHIEF_SHARDS_SHARD_LOADS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "chief/shard_board.h"
+#include "chief/shards/shard_board.h"
 
 namespace parasol {
 
@@ -51,4 +51,4 @@ class ShardLoads {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_SHARD_LOADS_H_
+#endif  // PARASOL_CHIEF_SHARDS_SHARD_LOADS_H_

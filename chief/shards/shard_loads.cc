@@ -1,4 +1,4 @@
-#include "chief/shard_loads.h"
+#include "chief/shards/shard_loads.h"
 
 namespace parasol {
 namespace {

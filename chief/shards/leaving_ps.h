@@ -1,5 +1,5 @@
-#ifndef PARASOL_CHIEF_LEAVING_PS_H_
-#define PARASOL_CHIEF_LEAVING_PS_H_
+#ifndef PARASOL_CHIEF_SHARDS_LEAVING_PS_H_
+#define PARASOL_CHIEF_SHARDS_LEAVING_PS_H_
 
 #include <cstdint>
 #include <map>
@@ -35,4 +35,4 @@ class LeavingPs {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CHIEF_LEAVING_PS_H_
+#endif  // PARASOL_CHIEF_SHARDS_LEAVING_PS_H_

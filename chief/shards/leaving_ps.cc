@@ -1,4 +1,4 @@
-#include "chief/leaving_ps.h"
+#include "chief/shards/leaving_ps.h"
 
 namespace parasol {
 

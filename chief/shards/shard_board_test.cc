@@ -1,4 +1,4 @@
-#include "chief/shard_board.h"
+#include "chief/shards/shard_board.h"
 
 #include <vector>
 

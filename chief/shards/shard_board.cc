@@ -1,4 +1,4 @@
-#include "chief/shard_board.h"
+#include "chief/shards/shard_board.h"
 
 #include <algorithm>
 #include <utility>
@@ -57,6 +57,11 @@ void ShardBoard::Loaded(size_t shard, uint64_t incarnation) {
   place.was_loaded = true;
   place.denials = 0;
   ++version_;
+}
+
+bool ShardBoard::IsAt(size_t shard, uint64_t incarnation) const {
+  const Place& place = places_[shard];
+  return place.state != State::kAbsent && place.incarnation == incarnation;
 }
 
 bool ShardBoard::AllPresent() const {

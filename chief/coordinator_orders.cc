@@ -1,0 +1,199 @@
+// The part of the coordinator that gives orders and hears of their results.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "chief/checkpoint_failure.h"
+#include "chief/coordinator.h"
+
+namespace parasol {
+
+std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
+  if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
+  if (stop_requested_) return NextStopOrder();
+  if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
+  std::vector<LoadOrder::Target> targets = loads_.Due(board_, now);
+  if (!targets.empty()) {
+    return LoadOrder{.targets = std::move(targets),
+                     .from_checkpoint = schedule_.newest_step().has_value(),
+                     .ps_epochs = PsEpochs()};
+  }
+  if (!board_.AllReady() || !IsCheckpointDue(now)) return std::nullopt;
+  return OrderCheckpoint();
+}
+
+bool Coordinator::IsCheckpointDue(absl::Time now) const {
+  if (!schedule_.MayTry(now)) return false;
+  if (phase_ == wire::TRAINING) {
+    return schedule_.IsDue(plan_->global_step(), now) ||
+           leaving_.NeedCheckpoint();
+  }
+  // In LOADING the first checkpoint of a new run, else Advance() had left it.
+  return !AwaitsLastReports(now);
+}
+
+// The step is done when one worker has seen it at every shard's variables.
+// Others' gradients of sparse tables may still be on their way.
+bool Coordinator::AwaitsLastReports(absl::Time now) const {
+  if (phase_ != wire::FINISHING ||
+      !options_.job.parameter_server().has_synchronous() ||
+      now - phase_since_ >= kLastReportLimit) {
+    return false;
+  }
+  return std::any_of(claimed_at_.begin(), claimed_at_.end(),
+                     [this](const auto& entry) {
+                       return entry.second < plan_->end_step().value_or(0);
+                     });
+}
+
+std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
+  const bool has_news =
+      phase_ == wire::FINISHING ||
+      (phase_ == wire::TRAINING &&
+       (plan_->global_step() > schedule_.newest_step().value_or(-1) ||
+        leaving_.NeedCheckpoint()));
+  // A ps that asked after the last one was ordered has updates that it lacks.
+  // One that failed is not tried again.
+  const bool is_lacking =
+      leaving_.NeedCheckpoint() && schedule_.failures() == 0;
+  if ((stop_ordered_ && !is_lacking) || !has_news || !board_.AllReady()) {
+    stopped_ = true;
+    return std::nullopt;
+  }
+  stop_ordered_ = true;
+  return OrderCheckpoint();
+}
+
+bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
+  return phase_ == wire::FINISHING && may_await_workers_ &&
+         now - phase_since_ >= kLastReportLimit;
+}
+
+std::vector<size_t> Coordinator::GoneShards(const Order& order) const {
+  std::vector<size_t> gone;
+  if (const auto* load = std::get_if<LoadOrder>(&order)) {
+    for (const LoadOrder::Target& target : load->targets) {
+      if (!board_.IsAt(target.shard, target.incarnation)) {
+        gone.push_back(target.shard);
+      }
+    }
+    return gone;
+  }
+  const auto& incarnations = std::get<CheckpointOrder>(order).incarnations;
+  for (size_t shard = 0; shard < incarnations.size(); ++shard) {
+    if (!board_.IsAt(shard, incarnations[shard])) gone.push_back(shard);
+  }
+  return gone;
+}
+
+bool Coordinator::AwaitsNobody() const {
+  return stop_requested_ && may_await_workers_ &&
+         membership_.CountAlive("worker") == 0;
+}
+
+Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
+  CheckpointOrder order;
+  durable::CheckpointManifest& manifest = order.manifest;
+  manifest.set_global_step(plan_->global_step());
+  order.at_one_step = options_.job.parameter_server().has_synchronous();
+  // Otherwise all steps that there are, are complete: a shard that is behind
+  // was restored, and goes on when it hears of them.
+  const bool is_training = phase_ == wire::TRAINING;
+  may_await_workers_ =
+      order.at_one_step && is_training && membership_.CountAlive("worker") > 0;
+  order.may_await = may_await_workers_ || !is_training;
+  leaving_.Ordered();
+  manifest.set_run_id(options_.run_id);
+  *manifest.mutable_job() = options_.job;
+  options_.contents.AddTo(manifest);
+  const std::vector<durable::WorkerProgress> progress = plan_->Progress();
+  manifest.mutable_worker_progress()->Assign(progress.begin(), progress.end());
+  const std::vector<durable::BatchSpan> unfinished = plan_->Unfinished();
+  manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
+                                              unfinished.end());
+  manifest.set_final(phase_ == wire::FINISHING);
+  for (size_t shard = 0; shard < board_.size(); ++shard) {
+    order.incarnations.push_back(board_.incarnation(shard));
+  }
+  return order;
+}
+
+std::map<int, int64_t> Coordinator::PsEpochs() const {
+  std::map<int, int64_t> epochs;
+  for (const auto& [id, member] : membership_.members()) {
+    const int64_t epoch =
+        member.predecessor == 0 ? member.epoch : member.predecessor_epoch;
+    if (id.role == "ps" && epoch > 0) epochs[id.index] = epoch;
+  }
+  return epochs;
+}
+
+void Coordinator::LoadDone(const LoadOrder::Target& target,
+                           const absl::Status& status, absl::Time now) {
+  const ShardLoads::Verdict verdict = loads_.Done(target, status, board_, now);
+  if (verdict == ShardLoads::Verdict::kMoot) return;
+  const std::string what = absl::StrCat(
+      "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
+  const std::string trouble = absl::StrCat("can't load ", what);
+  if (!status.ok()) trouble_ = trouble;
+  // Other shards may still have theirs.
+  if (status.ok() && absl::StartsWith(trouble_, trouble)) trouble_.clear();
+  switch (verdict) {
+    case ShardLoads::Verdict::kLoaded:
+      // The last attempt may have failed for want of this shard.
+      schedule_.TryNow();
+      return Advance(now);
+    case ShardLoads::Verdict::kMoot:
+    case ShardLoads::Verdict::kAgain:
+      return;
+    case ShardLoads::Verdict::kFailed:
+      return Fail(what, now);
+    case ShardLoads::Verdict::kGaveUp:
+      gave_up_ = absl::UnavailableError(
+          absl::StrCat("loading failed ", loads_.failures(), " times: ", what));
+  }
+}
+
+void Coordinator::CheckpointDone(const CheckpointOrder& order,
+                                 const absl::Status& status, absl::Time now) {
+  const bool awaited_nobody = AwaitsNobody();
+  may_await_workers_ = false;
+  leaving_.Done(status.ok());
+  if (status.ok()) {
+    trouble_.clear();
+    schedule_.Written(order.manifest.global_step(), now);
+    if (order.manifest.final() && phase_ == wire::FINISHING) {
+      Enter(wire::COMPLETE, now);
+    }
+    Advance(now);
+    return;
+  }
+  // The next one awaits no worker, or takes another cut.
+  if (awaited_nobody || absl::IsAborted(status)) stop_ordered_ = false;
+  // The final one follows at once.
+  if (phase_ == wire::FINISHING && !order.manifest.final()) return;
+  CheckpointFailed(order.manifest.global_step(), status, now);
+}
+
+void Coordinator::CheckpointFailed(int64_t step, const absl::Status& status,
+                                   absl::Time now) {
+  const bool is_awaited = phase_ != wire::TRAINING || leaving_.NeedCheckpoint();
+  schedule_.Failed(now, is_awaited ? CheckpointSchedule::kMaxAwaitedBackoff
+                                   : CheckpointSchedule::kMaxBackoff);
+  trouble_ = DescribeFailure(step, schedule_.failures(), status);
+  // While training the next one may succeed; the first and the last must.
+  if (phase_ == wire::TRAINING ||
+      now - schedule_.failing_since() < options_.checkpoint_timeout) {
+    return;
+  }
+  const absl::Status end =
+      EndWithoutCheckpoint(step, options_.checkpoint_timeout, status);
+  if (absl::IsUnavailable(end)) {
+    gave_up_ = end;
+  } else {
+    Fail(std::string(end.message()), now, end.code());
+  }
+}
+
+}  // namespace parasol
