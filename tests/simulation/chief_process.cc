@@ -199,7 +199,7 @@ void ChiefProcess::CarryOutOrders() {
 }
 
 void ChiefProcess::CarryOut(Coordinator::LoadOrder order) {
-  loading_.emplace();
+  loading_ = Loading{};
   loading_->order = std::move(order);
   const size_t targets = loading_->order.targets.size();
   loading_->results.resize(targets);
@@ -290,7 +290,7 @@ void ChiefProcess::EndLoad() {
 }
 
 void ChiefProcess::CarryOut(Coordinator::CheckpointOrder order) {
-  writing_.emplace();
+  writing_ = Writing{};
   writing_->checkpoint.manifest = order.manifest;
   writing_->order = std::move(order);
   writing_->checkpoint.files.resize(options_.shards.size());
