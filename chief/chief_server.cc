@@ -328,7 +328,7 @@ void ChiefServer::Tick(StatusLog& log) {
       executor_->CancelAllCalls();
     }
     if (order_) {
-      for (const size_t shard : coordinator_.GoneShards(*order_)) {
+      for (const size_t shard : coordinator_.ShardsInVain(*order_)) {
         executor_->CancelCalls(shard);
       }
     }

@@ -127,7 +127,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   }
   if (request.leaving() && request.task().role() == "ps") {
     const uint64_t incarnation = request.task().incarnation();
-    leaving_.Ask(incarnation);
+    if (leaving_.Ask(incarnation)) schedule_.TryNow();
     response.set_may_leave(leaving_.MayLeave(incarnation) || HasEnded() ||
                            gave_up_ || stopped_);
   }

@@ -128,10 +128,13 @@ class Coordinator {
   // has.
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
-  // Returns the shards whose processes, which the order names, are gone or were
-  // replaced: calls to them are to be cancelled, since a process whose machine
-  // is gone never answers.
-  std::vector<size_t> GoneShards(const Order& order) const;
+  // Returns the shards whose calls for the order are in vain and are to be
+  // cancelled. Their processes, which the order names, are gone or were
+  // replaced, and one whose machine is gone never answers; or they have yet to
+  // be loaded for a checkpoint. A checkpoint at one step is in vain as a whole:
+  // the other shards may wait for a step that does not come before that one is
+  // loaded.
+  std::vector<size_t> ShardsInVain(const Order& order) const;
   // Returns true if the chief was told to end, and the checkpoint being
   // written, should it await a step of workers, awaits it in vain: they have
   // left.

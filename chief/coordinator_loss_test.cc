@@ -122,15 +122,58 @@ TEST_F(EndTest, CallsToAPsThatWasReplacedOrLostAreInVain) {
   StartTraining();
   TrainTo(100);
   const auto order = NextCheckpoint();
-  EXPECT_THAT(chief().GoneShards(order), IsEmpty());
+  EXPECT_THAT(chief().ShardsInVain(order), IsEmpty());
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
-  EXPECT_THAT(chief().GoneShards(order), ElementsAre(1));
+  EXPECT_THAT(chief().ShardsInVain(order), ElementsAre(1));
   chief().CheckpointDone(order, absl::CancelledError("cancelled"), now_);
   const auto load = NextLoad();
-  EXPECT_THAT(chief().GoneShards(load), IsEmpty());
+  EXPECT_THAT(chief().ShardsInVain(load), IsEmpty());
   Pass(absl::Minutes(1), {ps0_, worker0_, worker1_});
-  EXPECT_THAT(chief().GoneShards(load), ElementsAre(1));
+  EXPECT_THAT(chief().ShardsInVain(load), ElementsAre(1));
+}
+
+// The shards that are there wait for a step of workers, and these for the shard
+// that is not loaded while the checkpoint lasts.
+TEST_F(EndTest, ACheckpointAtOneStepIsInVainWithoutOneOfItsPs) {
+  options_.job.mutable_parameter_server()
+      ->mutable_synchronous()
+      ->set_total_replicas(1);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 10, 0));
+  ASSERT_OK(Claim(worker1_, 10, 0));
+  const auto order = NextCheckpoint();
+  EXPECT_THAT(chief().ShardsInVain(order), IsEmpty());
+  ASSERT_OK(Register(Task("ps", 1, 99)));
+  ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
+  EXPECT_THAT(chief().ShardsInVain(order), ElementsAre(0, 1));
+}
+
+// Two heartbeats were sent before the ps was loaded, and come after.
+TEST_F(EndTest, ACheckpointAtOneStepIsInVainForAPsThatHasToBeLoaded) {
+  options_.job.mutable_parameter_server()
+      ->mutable_synchronous()
+      ->set_total_replicas(1);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 10, 0));
+  ASSERT_OK(Claim(worker1_, 10, 0));
+  const auto order = NextCheckpoint();
+  loaded_.erase(ps1_.incarnation());
+  for (int i = 0; i < ShardBoard::kDenials; ++i) ASSERT_OK(Heartbeat(ps1_));
+  EXPECT_THAT(chief().ShardsInVain(order), ElementsAre(0, 1));
+}
+
+// Training goes on after checkpoints that fail, with long pauses between them.
+TEST_F(EndTest, APsThatBeginsToLeaveDoesNotWaitOutAPauseBetweenCheckpoints) {
+  StartTraining();
+  TrainTo(10);
+  for (int i = 0; i < 5; ++i) {
+    while (!HasOrder()) Pass(absl::Seconds(2), everyone_);
+    chief().CheckpointDone(NextCheckpoint(), absl::UnavailableError("x"), now_);
+  }
+  EXPECT_FALSE(HasOrder());
+  LeavingHeartbeat(ps0_);
+  EXPECT_TRUE(HasOrder());
 }
 
 TEST_F(EndTest, ASynchronousShardThatIsRestoredAtTheEndGoesIntoTheCheckpoint) {

@@ -1,5 +1,6 @@
 // The part of the coordinator that gives orders and hears of their results.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -70,21 +71,26 @@ bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
          now - phase_since_ >= kLastReportLimit;
 }
 
-std::vector<size_t> Coordinator::GoneShards(const Order& order) const {
-  std::vector<size_t> gone;
+std::vector<size_t> Coordinator::ShardsInVain(const Order& order) const {
+  std::vector<size_t> shards;
   if (const auto* load = std::get_if<LoadOrder>(&order)) {
     for (const LoadOrder::Target& target : load->targets) {
       if (!board_.IsAt(target.shard, target.incarnation)) {
-        gone.push_back(target.shard);
+        shards.push_back(target.shard);
       }
     }
-    return gone;
+    return shards;
   }
-  const auto& incarnations = std::get<CheckpointOrder>(order).incarnations;
+  const auto& checkpoint = std::get<CheckpointOrder>(order);
+  const std::vector<uint64_t>& incarnations = checkpoint.incarnations;
   for (size_t shard = 0; shard < incarnations.size(); ++shard) {
-    if (!board_.IsAt(shard, incarnations[shard])) gone.push_back(shard);
+    if (!board_.IsReadyAt(shard, incarnations[shard])) shards.push_back(shard);
   }
-  return gone;
+  if (!shards.empty() && checkpoint.at_one_step) {
+    shards.resize(incarnations.size());
+    std::iota(shards.begin(), shards.end(), 0);
+  }
+  return shards;
 }
 
 bool Coordinator::AwaitsNobody() const {

@@ -38,7 +38,10 @@ Membership::Arrival Membership::Arrival::Of(
 }
 
 Membership::Membership(const Options& options, absl::Time now)
-    : lease_(options.lease), chief_epoch_(options.chief_epoch) {
+    : lease_(options.lease),
+      chief_epoch_(options.chief_epoch),
+      heard_at_(now),
+      reached_since_(now) {
   for (const TaskId& id : options.places) members_[id].absent_since = now;
   for (const auto& [id, epoch] : options.newest_epochs) {
     const auto member = members_.find(id);
@@ -114,13 +117,21 @@ bool Membership::HasPrecedence(const Member& member, const Arrival& arrival,
   if (arrival.epoch != 0 || !IsBefore(arrival.joined_at, member.joined_at)) {
     return false;
   }
+  // The silence of a chief that is cut off from all is nobody's loss.
+  const absl::Time silent_since = std::max(member.absent_since, reached_since_);
   return member.alive ||
-         (member.lost && now - member.absent_since < kPrecedence * lease_);
+         (member.lost && now - silent_since < kPrecedence * lease_);
+}
+
+void Membership::Hear(absl::Time now) {
+  if (now - heard_at_ >= lease_) reached_since_ = now;
+  heard_at_ = now;
 }
 
 absl::StatusOr<Membership::Registration> Membership::Register(
     const wire::Task& task, const Arrival& presented, absl::Time now) {
   ASSIGN_OR_RETURN(Member * member, Find(task));
+  Hear(now);
   Arrival arrival = presented;
   if (arrival.joined_at > now + kMaxClockError) {
     arrival.joined_at = absl::InfinitePast();
@@ -157,6 +168,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
 
 absl::Status Membership::Renew(const wire::Task& task, absl::Time now) {
   ASSIGN_OR_RETURN(Member * member, Find(task));
+  Hear(now);
   if (!member->alive || member->incarnation != task.incarnation()) {
     return absl::NotFoundError(
         absl::StrCat(TaskId::Of(task).ToString(), " is not registered"));

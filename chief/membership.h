@@ -169,8 +169,15 @@ class Membership {
   // Refuses `incarnation` at this place from now on.
   static void Replace(Member& member, uint64_t incarnation);
 
+  // Notes that some task is heard.
+  void Hear(absl::Time now);
+
   const absl::Duration lease_;
   const int64_t chief_epoch_;
+  // The time at which a task was last heard, and that since which the chief has
+  // never heard none for a lease: before, it may have been cut off.
+  absl::Time heard_at_;
+  absl::Time reached_since_;
   std::map<TaskId, Member> members_;
   std::map<std::string, int, std::less<>> alive_;  // key: role
 };

@@ -279,11 +279,27 @@ TEST(Membership, AProcessThatBeganEarlierWaitsUntilTheOneAtThePlaceIsGone) {
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("ps/0")));
   EXPECT_TRUE(membership.IsSettled({"ps", 0}));
   ASSERT_EQ(membership.Expire(At(16)).size(), 1u);
+  // Others are heard all the time.
+  for (int second = 10; second < 35; second += 5) {
+    ASSERT_OK(membership.Register(Task("ps", 1, 9), {}, At(second)));
+  }
   EXPECT_THAT(membership.Register(Task("ps", 0, 7), earlier, At(35)),
               StatusIs(absl::StatusCode::kUnavailable));
   ASSERT_OK(membership.Register(Task("ps", 0, 7), earlier, At(36)));
   EXPECT_THAT(membership.Renew(Task("ps", 0, 8), At(37)),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// The chief was cut off from all: the one at the place may be well.
+TEST(Membership, AProcessThatBeganEarlierWaitsAnewAfterASilenceOfAll) {
+  Membership membership = OfChief(1);
+  const Membership::Arrival earlier = {.joined_at = At(0)};
+  ASSERT_OK(membership.Register(Task("ps", 0, 8), {.joined_at = At(5)}, At(6)));
+  ASSERT_EQ(membership.Expire(At(16)).size(), 1u);
+  EXPECT_THAT(membership.Register(Task("ps", 0, 7), earlier, At(60)),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_OK(
+      membership.Register(Task("ps", 0, 8), {.joined_at = At(5)}, At(61)));
 }
 
 TEST(Membership, AProcessThatBeganEarlierNeedNotWaitForOneThatHasLeft) {

@@ -10,8 +10,11 @@ namespace parasol {
 // updates. Pure. A ps is identified by its incarnation.
 class LeavingPs {
  public:
-  // Notes that a ps asks for a checkpoint. It asks with each heartbeat.
-  void Ask(uint64_t incarnation) { waiting_.try_emplace(incarnation); }
+  // Notes that a ps asks for a checkpoint. It asks with each heartbeat. Returns
+  // true if it is its first.
+  bool Ask(uint64_t incarnation) {
+    return waiting_.try_emplace(incarnation).second;
+  }
   // Forgets a ps that has gone.
   void Forget(uint64_t incarnation) { waiting_.erase(incarnation); }
 

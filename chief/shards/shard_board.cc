@@ -64,6 +64,10 @@ bool ShardBoard::IsAt(size_t shard, uint64_t incarnation) const {
   return place.state != State::kAbsent && place.incarnation == incarnation;
 }
 
+bool ShardBoard::IsReadyAt(size_t shard, uint64_t incarnation) const {
+  return IsAt(shard, incarnation) && places_[shard].state == State::kReady;
+}
+
 bool ShardBoard::AllPresent() const {
   return std::none_of(places_.begin(), places_.end(), [](const Place& place) {
     return place.state == State::kAbsent;

@@ -47,6 +47,8 @@ class ShardBoard {
 
   // Returns true if the shard's ps is present, and is that process.
   bool IsAt(size_t shard, uint64_t incarnation) const;
+  // Returns true if that process also has the shard's variables.
+  bool IsReadyAt(size_t shard, uint64_t incarnation) const;
   bool AllPresent() const;
   bool AllReady() const;
   // Returns the shards whose ps is present and has yet to be loaded.

@@ -90,10 +90,11 @@ void ChiefProcess::Tick() {
 
 // As ChiefServer does.
 void ChiefProcess::CancelMootCalls() {
-  std::vector<size_t> gone;
-  if (loading_) gone = coordinator_->GoneShards(loading_->order);
-  if (writing_) gone = coordinator_->GoneShards(writing_->order);
-  for (const size_t shard : gone) world().CancelCalls(*this, PsOf(shard));
+  if (writing_ && coordinator_->IsCheckpointObsolete(now())) CancelSnapshots();
+  std::vector<size_t> in_vain;
+  if (loading_) in_vain = coordinator_->ShardsInVain(loading_->order);
+  if (writing_) in_vain = coordinator_->ShardsInVain(writing_->order);
+  for (const size_t shard : in_vain) world().CancelCalls(*this, PsOf(shard));
 }
 
 void ChiefProcess::Changed() {
@@ -367,7 +368,10 @@ void ChiefProcess::EndSnapshot(const absl::Status& status) {
     return world().After(*this, kCommitTime, [this] { EndSnapshots(); });
   }
   // The others may await a step that cannot come without this shard.
-  if (!is_first_failure || !writing_->order.at_one_step) return;
+  if (is_first_failure && writing_->order.at_one_step) CancelSnapshots();
+}
+
+void ChiefProcess::CancelSnapshots() {
   for (size_t i = 0; i < options_.shards.size(); ++i) {
     world().CancelCalls(*this, PsOf(i));
   }

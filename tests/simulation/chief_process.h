@@ -76,6 +76,7 @@ class ChiefProcess : public Process {
   bool CheckOwner(const absl::Status& read);
   void Tick();
   void CancelMootCalls();
+  void CancelSnapshots();
   // Something has changed: claims that wait may have news, and there may be an
   // order.
   void Changed();
