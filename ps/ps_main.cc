@@ -56,6 +56,10 @@ ABSL_FLAG(parasol::NonFinite, nonfinite_gradients, parasol::NonFinite::kReject,
           "over the gradient is saved.");
 ABSL_FLAG(int, polling_threads, parasol::ParameterService::kDefaultThreads,
           "Threads that receive, apply and answer pushes and pulls.");
+ABSL_FLAG(int, payload_port, 0,
+          "Port of the TCP connections that carry tensors beside gRPC's, for "
+          "workers that ask for them. 0: a free one. A worker that can't reach "
+          "it sends its tensors through gRPC. -1: all do.");
 
 namespace parasol {
 namespace {
@@ -72,6 +76,7 @@ PsTaskOptions TaskOptions(const TaskConfig& config, int metrics_port) {
   options.buffer_bytes = absl::GetFlag(FLAGS_buffer_bytes);
   options.non_finite = absl::GetFlag(FLAGS_nonfinite_gradients);
   options.polling_threads = absl::GetFlag(FLAGS_polling_threads);
+  options.payload_port = absl::GetFlag(FLAGS_payload_port);
   return options;
 }
 
@@ -85,6 +90,11 @@ absl::Status CheckFlags() {
   if (threads < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--polling_threads=", threads, ": not above 0"));
+  }
+  const int payload_port = absl::GetFlag(FLAGS_payload_port);
+  if (payload_port < -1 || payload_port > 65535) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--payload_port=", payload_port, ": not -1 to 65535"));
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
@@ -21,6 +22,10 @@ std::string NameOf(const wire::Task& task) {
   return absl::StrCat(task.role(), "/", task.index());
 }
 
+absl::string_view HostOf(absl::string_view address) {
+  return address.substr(0, address.rfind(':'));
+}
+
 bool HasEnded(const wire::HeartbeatResponse& state) {
   return state.phase() == wire::COMPLETE || state.phase() == wire::FAILED;
 }
@@ -29,7 +34,14 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 
 absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
-  std::unique_ptr<PsTask> task(new PsTask(options, clock, metrics));
+  std::unique_ptr<LaneHost> lanes;
+  if (options.payload_port >= 0) {
+    ASSIGN_OR_RETURN(
+        lanes, LaneHost::Start(std::string(HostOf(options.listen_address)),
+                               options.payload_port, options.polling_threads));
+  }
+  std::unique_ptr<PsTask> task(
+      new PsTask(options, std::move(lanes), clock, metrics));
   ASSIGN_OR_RETURN(
       task->rpc_server_,
       RpcServer::Start(options.listen_address, task->service_,
@@ -40,8 +52,8 @@ absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
   return task;
 }
 
-PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
-               MetricsRegistry& metrics)
+PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<LaneHost> lanes,
+               Clock& clock, MetricsRegistry& metrics)
     : options_(options),
       clock_(clock),
       metrics_registry_(metrics),
@@ -51,7 +63,8 @@ PsTask::PsTask(const PsTaskOptions& options, Clock& clock,
                .memory_limit_bytes = options.memory_limit_bytes,
                .non_finite = options.non_finite},
               clock, metrics_),
-      service_(server_, metrics_, options.buffer_bytes) {}
+      lanes_(std::move(lanes)),
+      service_(server_, metrics_, options.buffer_bytes, lanes_.get()) {}
 
 PsTask::~PsTask() {
   const std::shared_ptr<ChiefSession> session = BeginStop();

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
+#include "cluster/lane/lane_host.h"
 #include "cluster/rpc/server.h"
 #include "proto/chief.pb.h"
 #include "ps/exchange/parameter_service.h"
@@ -46,6 +47,9 @@ struct PsTaskOptions {
   int64_t buffer_bytes = ParameterService::kDefaultBufferBytes;
   // Number of threads that carry out pushes and pulls.
   int polling_threads = ParameterService::kDefaultThreads;
+  // Port for the TCP connections that carry the messages of workers' streams;
+  // 0: the system chooses one, -1: messages travel in gRPC.
+  int payload_port = 0;
 };
 
 // A ps of a cluster, from its registration to the end of the job, on threads of
@@ -56,7 +60,7 @@ class PsTask {
  public:
   // Starts to listen; does not wait for the chief. `clock` and `metrics` must
   // outlive the task.
-  //   InvalidArgument  the address can't be listened on.
+  //   InvalidArgument  the address, or the payload port, can't be listened on.
   static absl::StatusOr<std::unique_ptr<PsTask>> Start(
       const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   ~PsTask();
@@ -78,7 +82,8 @@ class PsTask {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  PsTask(const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
+  PsTask(const PsTaskOptions& options, std::unique_ptr<LaneHost> lanes,
+         Clock& clock, MetricsRegistry& metrics);
 
   // Runs on the task's thread.
   void Run() ABSL_LOCKS_EXCLUDED(mu_);
@@ -97,6 +102,7 @@ class PsTask {
   MetricsRegistry& metrics_registry_;
   PsMetrics metrics_;
   ParameterServer server_;
+  const std::unique_ptr<LaneHost> lanes_;  // null if there is no payload port
   ParameterService service_;
   std::unique_ptr<RpcServer> rpc_server_;
 

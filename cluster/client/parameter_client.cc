@@ -18,6 +18,7 @@
 #include "cluster/client/row_operations.h"
 #include "cluster/client/shard_link.h"
 #include "cluster/client/shard_operation.h"
+#include "cluster/lane/lane_loop.h"
 #include "cluster/rpc/completion_thread.h"
 
 namespace parasol {
@@ -136,6 +137,7 @@ class ShardedParameterClient : public ParameterClient {
   GradientEncoder encoder_;
   // Each polls the streams of some shards.
   std::deque<CompletionThread> threads_;
+  std::deque<LaneLoop> lane_loops_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::atomic<int64_t> moves_ = 0;
 
@@ -188,6 +190,7 @@ ShardedParameterClient::ShardedParameterClient(
       clock_(clock),
       encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
       threads_(NumThreads(placement.shard_size())),
+      lane_loops_(NumThreads(placement.shard_size())),
       placement_(placement),
       run_id_(std::make_shared<const std::string>(placement.run_id())) {
   const ParameterClientMetrics link_metrics(metrics);
@@ -203,8 +206,10 @@ ShardedParameterClient::ShardedParameterClient(
             .layout = placement.layout(),
             .ps_incarnation = placement.shard(i).incarnation(),
             .shared_memory = options.shared_memory,
+            .tcp_lanes = options.tcp_lanes,
         },
-        threads_[i % threads_.size()].queue(), clock, link_metrics, [this] {
+        threads_[i % threads_.size()].queue(),
+        lane_loops_[i % lane_loops_.size()], clock, link_metrics, [this] {
           absl::MutexLock lock(&mu_);
           attention_ = true;
         }));

@@ -50,6 +50,9 @@ class ParameterClient {
     // and user) may go through shared memory, at most 64 MiB per stream. Other
     // payloads go through the socket.
     bool shared_memory = true;
+    // True if the messages of each stream travel on a TCP connection of their
+    // own, where the ps offers that and it can be reached; otherwise in gRPC.
+    bool tcp_lanes = true;
   };
 
   // `variables` and `tables` are the names of the caller's variables and sparse

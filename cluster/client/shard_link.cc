@@ -53,20 +53,22 @@ ParameterClientMetrics::ParameterClientMetrics(MetricsRegistry& registry)
                             "Ps that have not answered for more than 10 s.")) {}
 
 ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
-                     Clock& clock, const ParameterClientMetrics& metrics,
+                     LaneLoop& loop, Clock& clock,
+                     const ParameterClientMetrics& metrics,
                      std::function<void()> attention)
     : options_(options),
       queue_(queue),
       clock_(clock),
       metrics_(metrics),
       attention_(std::move(attention)),
-      offers_memory_(options.shared_memory),
+      loop_(loop),
       address_(options.address),
       ps_incarnation_(options.ps_incarnation),
       lanes_(options.lanes),
       outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
       next_log_(absl::InfinitePast()) {
+  OfferAnew();
   // gRPC starts threads with a first channel: they are to be this thread's
   // equals, not those of one that has lowered its priority to compute.
   for (Lane& lane : lanes_) lane.channel = MakeTensorChannel(address_);
@@ -106,7 +108,7 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     if (!needed || now < lane.retry_at) continue;
     if (lane.channel == nullptr) lane.channel = MakeTensorChannel(address_);
     lane.stream =
-        ShardStream::Make(lane.channel, queue_, i, *this, offers_memory_);
+        ShardStream::Make(lane.channel, queue_, loop_, i, *this, offers_);
     streams.push_back(lane.stream);
   }
   return streams;
@@ -318,9 +320,14 @@ void ShardLink::MoveTo(const std::string& address, uint64_t ps_incarnation) {
   absl::MutexLock lock(&mu_);
   address_ = address;
   ps_incarnation_ = ps_incarnation;
-  offers_memory_ = options_.shared_memory;
+  OfferAnew();
   waiting_since_ = clock_.Now();
   DropStreams();
+}
+
+void ShardLink::OfferAnew() {
+  offers_.memory = options_.shared_memory;
+  offers_.lane = options_.tcp_lanes;
 }
 
 void ShardLink::DropStreams() {

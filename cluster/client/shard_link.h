@@ -1,7 +1,6 @@
 #ifndef PARASOL_CLUSTER_CLIENT_SHARD_LINK_H_
 #define PARASOL_CLUSTER_CLIENT_SHARD_LINK_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -23,6 +22,7 @@
 #include "cluster/client/exchange_message.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
+#include "cluster/lane/lane_loop.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
@@ -71,12 +71,16 @@ class ShardLink : private ShardStream::Observer {
     // True if memory for large payloads is offered to a shard on the same
     // machine.
     bool shared_memory = true;
+    // True if the shard is asked for a TCP connection for each stream, beside
+    // gRPC's.
+    bool tcp_lanes = true;
   };
 
-  // `queue` is a CompletionThread's and must outlive the link. `attention` asks
+  // `queue` is a CompletionThread's, and `loop` serves the lanes; both must
+  // outlive the link. `attention` asks
   // for a call of Attend() soon; it is called with the link's lock held.
-  ShardLink(const Options& options, grpc::CompletionQueue& queue, Clock& clock,
-            const ParameterClientMetrics& metrics,
+  ShardLink(const Options& options, grpc::CompletionQueue& queue,
+            LaneLoop& loop, Clock& clock, const ParameterClientMetrics& metrics,
             std::function<void()> attention);
   ~ShardLink() override = default;
 
@@ -155,6 +159,8 @@ class ShardLink : private ShardStream::Observer {
   void OnWritable(size_t lane) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnEnd(size_t lane, const grpc::Status& status) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Offers what a shard at another address may take.
+  void OfferAnew();
 
   // Takes the next messages of all lanes that can be written to.
   Departures TakeDepartures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -194,8 +200,8 @@ class ShardLink : private ShardStream::Observer {
   Clock& clock_;
   ParameterClientMetrics metrics_;
   const std::function<void()> attention_;
-  // True while the shard may be on this machine.
-  std::atomic<bool> offers_memory_;
+  LaneLoop& loop_;
+  StreamOffers offers_;
 
   mutable absl::Mutex mu_;
   std::string address_ ABSL_GUARDED_BY(mu_);

@@ -3,10 +3,15 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/log.h"
 
 namespace parasol {
 namespace {
+
+// A ps answers at once.
+constexpr absl::Duration kAnswerLimit = absl::Seconds(3);
 
 constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
@@ -14,26 +19,29 @@ constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 std::shared_ptr<ShardStream> ShardStream::Make(
     const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
-    size_t lane, Observer& observer, std::atomic<bool>& offers_memory) {
+    LaneLoop& loop, size_t lane, Observer& observer, StreamOffers& offers) {
   std::shared_ptr<ShardStream> stream(
-      new ShardStream(channel, queue, lane, observer, offers_memory));
+      new ShardStream(channel, queue, loop, lane, observer, offers));
   stream->self_ = stream;
   return stream;
 }
 
 ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-                         grpc::CompletionQueue& queue, size_t lane,
-                         Observer& observer, std::atomic<bool>& offers_memory)
-    : lane_(lane),
+                         grpc::CompletionQueue& queue, LaneLoop& loop,
+                         size_t lane, Observer& observer, StreamOffers& offers)
+    : index_(lane),
       observer_(observer),
-      offers_memory_(offers_memory),
+      offers_(offers),
+      loop_(loop),
       channel_(channel) {
   context_.set_wait_for_ready(true);
   call_ = grpc::GenericStub(channel).PrepareCall(&context_, kMethod, &queue);
 }
 
 void ShardStream::Start() {
-  if (offers_memory_) OfferMemory();
+  if (offers_.memory) OfferMemory();
+  asks_for_lane_ = offers_.lane;
+  if (asks_for_lane_) context_.AddMetadata(kLaneKey, kLaneRequest);
   call_->StartCall(&started_);
 }
 
@@ -44,13 +52,53 @@ void ShardStream::OfferMemory() {
   if (shared.ok()) {
     offered_ = *std::move(shared);
     context_.AddMetadata(kSharedMemoryKey, offered_->offer());
-  } else if (offers_memory_.exchange(false)) {
+  } else if (offers_.memory.exchange(false)) {
     LOG(WARNING) << "tensors go through sockets: " << shared.status().message();
   }
 }
 
 void ShardStream::OnStarted(bool ok) {
   if (!ok) return End();
+  if (asks_for_lane_) {
+    LimitAnswer();
+    return call_->ReadInitialMetadata(&metadata_);
+  }
+  BeginWrites();
+  call_->Read(&incoming_, &read_);
+}
+
+void ShardStream::LimitAnswer() {
+  loop_.Post([self = self_] {
+    self->loop_.PostLater(kAnswerLimit, [weak = std::weak_ptr(self)] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->is_told_ || self->has_ended_) return;
+      self->DoWithoutLane(absl::UnavailableError(
+          absl::StrCat("no answer to the request for a payload lane within ",
+                       absl::FormatDuration(kAnswerLimit))));
+    });
+  });
+}
+
+void ShardStream::OnMetadata(bool ok) {
+  if (!ok) return End();
+  loop_.Post([self = self_] { self->is_told_ = true; });
+  SeeAnswer();
+  const auto& metadata = context_.GetServerInitialMetadata();
+  const auto answer = metadata.find(kLaneKey);
+  const auto offer = LaneOffer::Parse(
+      answer == metadata.end()
+          ? ""
+          : absl::string_view(answer->second.data(), answer->second.size()));
+  if (offer.ok()) {
+    loop_.Post([self = self_, offer = *offer] { self->Connect(offer); });
+  } else {
+    BeginWrites();
+  }
+  // With a lane nothing comes but the end of the call.
+  call_->Read(&incoming_, &read_);
+}
+
+void ShardStream::BeginWrites() {
   bool write;
   {
     absl::MutexLock lock(&mu_);
@@ -58,7 +106,6 @@ void ShardStream::OnStarted(bool ok) {
     write = writing_;
   }
   if (write) call_->Write(outgoing_, &written_);
-  call_->Read(&incoming_, &read_);
 }
 
 void ShardStream::Write(grpc::ByteBuffer message) {
@@ -67,9 +114,66 @@ void ShardStream::Write(grpc::ByteBuffer message) {
     if (ending_) return;
     writing_ = true;
     outgoing_ = std::move(message);
-    if (!can_write_) return;  // OnStarted will
+    if (!can_write_) return;  // BeginWrites() or OnLaneConnected() will
   }
-  call_->Write(outgoing_, &written_);
+  lane_ != nullptr ? lane_->Write(outgoing_)
+                   : call_->Write(outgoing_, &written_);
+}
+
+void ShardStream::Connect(const LaneOffer& offer) {
+  if (has_ended_) return;
+  connection_ =
+      LaneConnection::Start(context_.peer(), offer, loop_,
+                            [this](absl::StatusOr<SocketHandle> socket) {
+                              OnLaneConnected(std::move(socket));
+                            });
+}
+
+void ShardStream::OnLaneConnected(absl::StatusOr<SocketHandle> socket) {
+  if (has_ended_) return;
+  if (!socket.ok()) return DoWithoutLane(socket.status());
+  lane_ = LaneSocket::Make(*std::move(socket), loop_, *this);
+  bool write;
+  {
+    absl::MutexLock lock(&mu_);
+    can_write_ = true;
+    write = writing_ && !ending_;
+  }
+  if (write) lane_->Write(outgoing_);
+  lane_->Read();
+}
+
+void ShardStream::DoWithoutLane(const absl::Status& why) {
+  if (offers_.lane.exchange(false)) {
+    LOG(INFO) << "tensors to " << context_.peer()
+              << " go through gRPC: " << why.message();
+  }
+  context_.TryCancel();
+}
+
+void ShardStream::OnLaneRead(const absl::Status& status,
+                             grpc::ByteBuffer message) {
+  if (!status.ok()) return context_.TryCancel();
+  lane_->Read();
+  observer_.OnResponse(*this, message);
+}
+
+void ShardStream::OnLaneWritten(const absl::Status& status) {
+  {
+    absl::MutexLock lock(&mu_);
+    outgoing_.Clear();
+    writing_ = false;
+  }
+  if (!status.ok()) return context_.TryCancel();
+  observer_.OnWritable(index_);
+}
+
+// Nothing is told to the observer before or after this by another thread.
+void ShardStream::EndLane() {
+  has_ended_ = true;
+  if (connection_ != nullptr) connection_->Cancel();
+  if (lane_ != nullptr) lane_->Close();
+  observer_.OnEnd(index_, status_);
 }
 
 void ShardStream::OnWritten(bool ok) {
@@ -84,13 +188,22 @@ void ShardStream::OnWritten(bool ok) {
   if (ending) {
     call_->Finish(&status_, &finished_);
   } else if (ok) {
-    observer_.OnWritable(lane_);
+    observer_.OnWritable(index_);
   }
 }
 
 void ShardStream::OnRead(bool ok) {
   if (!ok) return End();
   if (!is_answered_) SeeAnswer();
+  if (asks_for_lane_) {
+    // Only a ps without lanes answers in the call.
+    grpc::ByteBuffer reply;
+    reply.Swap(&incoming_);
+    call_->Read(&incoming_, &read_);
+    return loop_.Post([self = self_, reply] {
+      if (!self->has_ended_) self->observer_.OnResponse(*self, reply);
+    });
+  }
   grpc::ByteBuffer reply;
   reply.Swap(&incoming_);
   // While the reply is copied out, the next one is received.
@@ -108,7 +221,7 @@ void ShardStream::SeeAnswer() {
     accepted_.store(true, std::memory_order_release);
   } else {
     offered_.reset();
-    offers_memory_ = false;
+    offers_.memory = false;
   }
 }
 
@@ -117,14 +230,19 @@ void ShardStream::End() {
   {
     absl::MutexLock lock(&mu_);
     ending_ = true;
-    write_under_way = writing_ && can_write_;
+    // A lane's write ends with the lane.
+    write_under_way = writing_ && can_write_ && lane_ == nullptr;
   }
   if (!write_under_way) call_->Finish(&status_, &finished_);
 }
 
 void ShardStream::OnFinished(bool) {
   const std::shared_ptr<ShardStream> self = std::move(self_);
-  observer_.OnEnd(lane_, status_);
+  if (asks_for_lane_) {
+    loop_.Post([self] { self->EndLane(); });
+  } else {
+    observer_.OnEnd(index_, status_);
+  }
 }
 
 }  // namespace parasol

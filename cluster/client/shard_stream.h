@@ -6,7 +6,14 @@
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "cluster/lane/lane_connection.h"
+#include "cluster/lane/lane_loop.h"
+#include "cluster/lane/lane_opening.h"
+#include "cluster/lane/lane_socket.h"
+#include "cluster/lane/socket_handle.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/channel.h"
@@ -18,12 +25,24 @@
 
 namespace parasol {
 
+// What a worker offers, or asks of, the ps of a link. A flag turns false when
+// this ps, or this machine, can't do it.
+struct StreamOffers {
+  // Shared memory for large payloads.
+  std::atomic<bool> memory = true;
+  // A lane for the messages of each stream.
+  std::atomic<bool> lane = true;
+};
+
 // One call of ParameterService.Exchange, from its start to its end. Waits for
-// the connection if there is none yet. Offers the ps shared memory for large
-// payloads, which otherwise go through the socket. Thread-safe.
-class ShardStream {
+// the connection if there is none yet. Asks the ps for a lane, on which the
+// messages then travel; without one they travel in the call. Offers the ps
+// shared memory for large payloads, which otherwise go through the socket.
+// Thread-safe.
+class ShardStream : private LaneSocket::Observer {
  public:
-  // Called on the thread of the queue, one call at a time. A size_t is the
+  // Called on one thread, one call at a time: that of the lanes' loop if the
+  // stream has asked for a lane, otherwise that of the queue. A size_t is the
   // number given to Make().
   class Observer {
    public:
@@ -36,15 +55,14 @@ class ShardStream {
     virtual void OnEnd(size_t lane, const grpc::Status& status) = 0;
   };
 
-  // `queue` is a CompletionThread's. `observer` must live until its OnEnd().
-  // The stream itself lives at least until then. Memory for large payloads is
-  // offered while `offers_memory` is true. That flag must live as long as
-  // `observer`, and turns false when the system gives no such memory or the ps
-  // has not taken it.
+  // `queue` is a CompletionThread's; `loop` serves lanes. `observer` and
+  // `offers` must live until OnEnd(). The stream itself lives at least until
+  // then.
   static std::shared_ptr<ShardStream> Make(
       const std::shared_ptr<grpc::Channel>& channel,
-      grpc::CompletionQueue& queue, size_t lane, Observer& observer,
-      std::atomic<bool>& offers_memory);
+      grpc::CompletionQueue& queue, LaneLoop& loop, size_t lane,
+      Observer& observer, StreamOffers& offers);
+  ~ShardStream() override = default;
 
   // The shared payloads; null until the first reply has shown that the ps has
   // accepted them.
@@ -52,7 +70,7 @@ class ShardStream {
     return accepted_.load(std::memory_order_acquire) ? offered_.get() : nullptr;
   }
 
-  size_t lane() const { return lane_; }
+  size_t lane() const { return index_; }
 
   // Starts the call. Call it once, before or after the first Write().
   void Start();
@@ -68,28 +86,56 @@ class ShardStream {
   using Tag = MemberTag<ShardStream>;
 
   ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-              grpc::CompletionQueue& queue, size_t lane, Observer& observer,
-              std::atomic<bool>& offers_memory);
+              grpc::CompletionQueue& queue, LaneLoop& loop, size_t lane,
+              Observer& observer, StreamOffers& offers);
 
   void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
+  // Called with the ps's answer to the request for a lane.
+  void OnMetadata(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
+  // Gives up on lanes if there is no answer by then.
+  void LimitAnswer();
   void OnRead(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritten(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnFinished(bool ok);
   void OfferMemory();
   // Looks at the ps's answer to the offer of memory.
   void SeeAnswer();
+  // Writes what waits, and what comes, in the call.
+  void BeginWrites() ABSL_LOCKS_EXCLUDED(mu_);
+
+  // The following run on the loop's thread.
+  void Connect(const LaneOffer& offer);
+  void OnLaneConnected(absl::StatusOr<SocketHandle> socket)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void OnLaneRead(const absl::Status& status,
+                  grpc::ByteBuffer message) override;
+  void OnLaneWritten(const absl::Status& status) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void EndLane();
+  // Ends the call, of which the ps awaits a lane; the next one asks for none.
+  void DoWithoutLane(const absl::Status& why);
+
   // Notes that no more reads will come; asks for the status when no write is
   // under way.
   void End() ABSL_LOCKS_EXCLUDED(mu_);
 
-  const size_t lane_;
+  const size_t index_;
   Observer& observer_;
-  std::shared_ptr<ShardStream> self_;  // released by OnFinished
+  std::shared_ptr<ShardStream> self_;  // released when the stream ends
 
-  std::atomic<bool>& offers_memory_;
+  StreamOffers& offers_;
   std::unique_ptr<SharedPayloads> offered_;
-  bool is_answered_ = false;  // used by the queue's thread only
+  bool is_answered_ = false;  // used by one thread at a time
   std::atomic<bool> accepted_ = false;
+
+  LaneLoop& loop_;
+  bool asks_for_lane_ = false;  // set by Start()
+  // Used by the loop's thread only.
+  std::shared_ptr<LaneConnection> connection_;
+  bool is_told_ = false;  // the ps has answered the request for a lane
+  bool has_ended_ = false;
+  // Set by the loop's thread before can_write_.
+  std::shared_ptr<LaneSocket> lane_;
 
   const std::shared_ptr<grpc::Channel> channel_;  // must outlive its call
   grpc::ClientContext context_;
@@ -98,6 +144,7 @@ class ShardStream {
   grpc::ByteBuffer incoming_;
   grpc::Status status_;
   Tag started_{this, &ShardStream::OnStarted};
+  Tag metadata_{this, &ShardStream::OnMetadata};
   Tag read_{this, &ShardStream::OnRead};
   Tag written_{this, &ShardStream::OnWritten};
   Tag finished_{this, &ShardStream::OnFinished};

@@ -53,13 +53,37 @@ void ExchangeStream::OnAccepted(bool ok) {
   environment_.metrics.streams.Add(1);
   share_.emplace(environment_.budget);
   OpenSharedMemory();
+  const auto& metadata = context_.client_metadata();
+  const auto request = metadata.find(kLaneKey);
+  const bool answers = request != metadata.end();
+  const bool has_lane = answers && environment_.lanes != nullptr &&
+                        request->second == kLaneRequest;
   bool read;
   {
     absl::MutexLock lock(&mu_);
     read = flow_.NextRead(share_->MayTakeMore());
+    if (answers) flow_.OnOtherBegun();
+    if (has_lane) flow_.OnOtherBegun();
   }
-  if (read) BeginRead();
+  if (has_lane) {
+    OfferLane(read);
+  } else if (answers) {
+    context_.AddInitialMetadata(kLaneKey, kNoLane);
+  }
+  // The worker waits for the answer before it sends anything.
+  if (answers) call_.SendInitialMetadata(&metadata_sent_);
+  if (read && !has_lane) BeginRead();
   host_.OnOpened(self, queue_);
+}
+
+void ExchangeStream::OnMetadataSent(bool) {
+  AtHome([this] { Advance(); });
+}
+
+template <typename Work>
+void ExchangeStream::AtHome(Work work) {
+  if (lane_loop_ == nullptr) return work();
+  lane_loop_->Post([self = shared_from_this(), work] { work(); });
 }
 
 void ExchangeStream::OpenSharedMemory() {
@@ -75,6 +99,69 @@ void ExchangeStream::OpenSharedMemory() {
   } else if (!absl::IsNotFound(opened.status())) {
     LOG(INFO) << "tensors of " << context_.peer()
               << " go through its socket: " << opened.status().message();
+  }
+}
+
+void ExchangeStream::OfferLane(bool reads) {
+  lane_loop_ = &environment_.lanes->NextLoop();
+  awaits_lane_ = true;
+  reads_lane_ = reads;
+  const LaneOffer offer = environment_.lanes->Expect(
+      [self = shared_from_this()](absl::StatusOr<SocketHandle> socket) {
+        // Tasks can be copied, sockets can't.
+        const auto taken =
+            std::make_shared<absl::StatusOr<SocketHandle>>(std::move(socket));
+        self->lane_loop_->Post(
+            [self, taken] { self->OnLane(std::move(*taken)); });
+      });
+  lane_secret_ = offer.secret;
+  context_.AddInitialMetadata(kLaneKey, offer.ToString());
+}
+
+void ExchangeStream::OnLane(absl::StatusOr<SocketHandle> socket) {
+  const std::shared_ptr<ExchangeStream> self = shared_from_this();
+  awaits_lane_ = false;
+  if (socket.ok() && !lane_is_closed_) {
+    lane_ = LaneSocket::Make(*std::move(socket), *lane_loop_, *this);
+    environment_.metrics.lanes.Add(1);
+    if (reads_lane_) lane_->Read();
+  } else {
+    {
+      absl::MutexLock lock(&mu_);
+      flow_.End(absl::UnavailableError(socket.status().message()));
+    }
+    if (std::exchange(reads_lane_, false)) OnRead(false);
+  }
+  Advance();
+}
+
+void ExchangeStream::OnLaneRead(const absl::Status& status,
+                                grpc::ByteBuffer message) {
+  reads_lane_ = false;
+  if (absl::IsInvalidArgument(status)) {
+    environment_.metrics.malformed_requests_total.Add();
+    absl::MutexLock lock(&mu_);
+    flow_.End(status);
+  }
+  incoming_.Swap(&message);
+  OnRead(status.ok());
+}
+
+void ExchangeStream::OnLaneWritten(const absl::Status& status) {
+  OnWritten(status.ok());
+}
+
+void ExchangeStream::CloseLane() {
+  const std::shared_ptr<ExchangeStream> self = shared_from_this();
+  lane_is_closed_ = true;
+  if (lane_ != nullptr) {
+    environment_.metrics.lanes.Add(-1);
+    return lane_->Close();
+  }
+  if (!awaits_lane_) return;
+  // A connection that has just been taken comes to OnLane() by itself.
+  if (environment_.lanes->Forget(lane_secret_)) {
+    OnLane(absl::CancelledError("the stream has ended"));
   }
 }
 
@@ -102,19 +189,23 @@ void ExchangeStream::OnWritten(bool ok) {
 }
 
 void ExchangeStream::OnRetry(bool) {
-  {
-    absl::MutexLock lock(&mu_);
-    flow_.OnRetry();
-  }
-  Advance();
+  AtHome([this] {
+    {
+      absl::MutexLock lock(&mu_);
+      flow_.OnRetry();
+    }
+    Advance();
+  });
 }
 
 void ExchangeStream::OnCallDone(bool) {
-  {
-    absl::MutexLock lock(&mu_);
-    flow_.OnCallDone(context_.IsCancelled());
-  }
-  Advance();
+  AtHome([this] {
+    {
+      absl::MutexLock lock(&mu_);
+      flow_.OnCallDone(context_.IsCancelled());
+    }
+    Advance();
+  });
 }
 
 void ExchangeStream::OnFinished(bool) {
@@ -123,12 +214,14 @@ void ExchangeStream::OnFinished(bool) {
     environment_.metrics.shared_memory_streams.Add(-1);
   }
   host_.OnClosed(self_);
-  bool last;
-  {
-    absl::MutexLock lock(&mu_);
-    last = flow_.Settle();
-  }
-  if (last) Close();
+  AtHome([this] {
+    bool last;
+    {
+      absl::MutexLock lock(&mu_);
+      last = flow_.Settle();
+    }
+    if (last) Close();
+  });
 }
 
 void ExchangeStream::End(absl::Status status) {
@@ -293,7 +386,14 @@ void ExchangeStream::ReadDue() {
   }
 }
 
-void ExchangeStream::BeginRead() { call_.Read(&incoming_, &read_); }
+void ExchangeStream::BeginRead() {
+  if (lane_loop_ == nullptr) {
+    call_.Read(&incoming_, &read_);
+  } else {
+    reads_lane_ = true;
+    lane_->Read();
+  }
+}
 
 void ExchangeStream::BeginRetry() {
   retry_alarm_.Set(&queue_, gpr_time_from_millis(kRetryMillis, GPR_TIMESPAN),
@@ -307,13 +407,17 @@ void ExchangeStream::BeginWrite(
     environment_.metrics.shared_memory_pull_bytes.Add(shared_payloads_->Send(
         message->payloads, *message->header.mutable_shared_payload()));
   }
-  call_.Write(EncodeFrame(message->header, message->payloads), &written_);
+  const grpc::ByteBuffer frame =
+      EncodeFrame(message->header, message->payloads);
+  lane_ != nullptr ? lane_->Write(frame) : call_.Write(frame, &written_);
 }
 
 void ExchangeStream::BeginFinish(
     const std::optional<StreamFlow::Finish>& finish) {
-  if (finish.has_value()) {
-    call_.Finish(ToGrpcStatus(finish->status), &finished_);
+  if (!finish.has_value()) return;
+  call_.Finish(ToGrpcStatus(finish->status), &finished_);
+  if (lane_loop_ != nullptr) {
+    lane_loop_->Post([self = shared_from_this()] { self->CloseLane(); });
   }
 }
 

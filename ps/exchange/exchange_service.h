@@ -9,6 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "cluster/lane/lane_host.h"
+#include "cluster/lane/lane_loop.h"
+#include "cluster/lane/lane_opening.h"
+#include "cluster/lane/lane_socket.h"
+#include "cluster/lane/socket_handle.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
@@ -26,8 +31,11 @@
 
 namespace parasol {
 
-// One Exchange call. Its operations are carried out in order on the thread that
-// polls its queue, while the next message is being received. A stream that
+// One Exchange call. Its operations are carried out in order on one thread, the
+// stream's home, while the next message is being received. If the worker asks
+// for a lane, its messages and their answers travel on that, and home is the
+// lane's thread; otherwise they travel in the call, and home is the thread that
+// polls the call's queue. A stream that
 // holds more than its share of the buffers (BufferBudget) pauses, and is not
 // read meanwhile. StreamFlow decides what the stream does when; the stream does
 // it.
@@ -37,7 +45,8 @@ namespace parasol {
 // is room for its values: otherwise many pulls that waited together would take
 // their memory together. Results that are ready while a message is being sent
 // go into the next one.
-class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
+class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
+                       private LaneSocket::Observer {
  public:
   using Call =
       grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -63,6 +72,8 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
     ParameterServer& server;
     PsMetrics& metrics;
     std::shared_ptr<BufferBudget> budget;
+    // Null: all messages travel in their calls.
+    LaneHost* lanes = nullptr;
   };
 
   // Waits for a call and serves it. The stream holds a reference to itself
@@ -99,15 +110,29 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   // Called when the queue completes an operation; one at a time, on the queue's
   // thread.
   void OnAccepted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnMetadataSent(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnRead(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritten(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnRetry(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnCallDone(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
   void OnFinished(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Runs `work` on the stream's home: at once if the queue's thread is that.
+  template <typename Work>
+  void AtHome(Work work);
   void OpenSharedMemory();
+  // Answers a worker that asks for a lane, and makes the lane's thread home.
+  // `reads`: the stream's first read has begun.
+  void OfferLane(bool reads);
+  void OnLane(absl::StatusOr<SocketHandle> socket) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnLaneRead(const absl::Status& status, grpc::ByteBuffer message) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void OnLaneWritten(const absl::Status& status) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Completes what is under way on the lane, or the wait for one.
+  void CloseLane() ABSL_LOCKS_EXCLUDED(mu_);
   // Reads, carries out and sends all that is possible now, after something
-  // under way has completed. Runs on the queue's thread.
+  // under way has completed. Runs at home.
   void Advance() ABSL_LOCKS_EXCLUDED(mu_);
   // Carries out the messages that were read. Returns false if the stream paused
   // before the last operation.
@@ -143,6 +168,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   Call call_{&context_};
   grpc::Alarm retry_alarm_;
   Tag accepted_{this, &ExchangeStream::OnAccepted};
+  Tag metadata_sent_{this, &ExchangeStream::OnMetadataSent};
   Tag read_{this, &ExchangeStream::OnRead};
   Tag written_{this, &ExchangeStream::OnWritten};
   Tag retry_{this, &ExchangeStream::OnRetry};
@@ -150,11 +176,20 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream> {
   Tag finished_{this, &ExchangeStream::OnFinished};
 
   // Set when the call begins; null if the worker offers no shared memory or is
-  // on another machine. The queue's thread receives with it; the thread that
+  // on another machine. The stream's home receives with it; the thread that
   // writes sends with it.
   std::unique_ptr<SharedPayloads> shared_payloads_;
 
-  // The following are used by the queue's thread only.
+  // The loop of the lane; null without one. Set when the call begins.
+  LaneLoop* lane_loop_ = nullptr;
+  // Set before the first message.
+  std::shared_ptr<LaneSocket> lane_;
+
+  // The following are used at home only.
+  LaneSecret lane_secret_ = {};
+  bool awaits_lane_ = false;
+  bool lane_is_closed_ = false;
+  bool reads_lane_ = false;    // a read is under way, or waits for the lane
   grpc::ByteBuffer incoming_;  // filled by a read under way
   std::optional<Received> received_;
   std::optional<Message> message_;

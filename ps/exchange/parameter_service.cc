@@ -15,11 +15,12 @@ absl::Status ShuttingDown() {
 }  // namespace
 
 ParameterService::ParameterService(ParameterServer& server, PsMetrics& metrics,
-                                   int64_t buffer_bytes)
+                                   int64_t buffer_bytes, LaneHost* lanes)
     : server_(server),
       environment_{.server = server,
                    .metrics = metrics,
-                   .budget = BufferBudget::Create(buffer_bytes)} {}
+                   .budget = BufferBudget::Create(buffer_bytes),
+                   .lanes = lanes} {}
 
 grpc::Status ParameterService::Load(grpc::ServerContext*,
                                     const wire::LoadRequest* request,

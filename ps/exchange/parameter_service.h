@@ -7,6 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
+#include "cluster/lane/lane_host.h"
 #include "cluster/rpc/server.h"
 #include "proto/parameter.grpc.pb.h"
 #include "ps/exchange/exchange_service.h"
@@ -25,10 +26,12 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
   static constexpr int64_t kDefaultBufferBytes = 256 << 20;
   static constexpr int kDefaultThreads = 2;
 
-  // All streams together buffer about `buffer_bytes` (BufferBudget). `server`
-  // and `metrics` must outlive the service.
+  // All streams together buffer about `buffer_bytes` (BufferBudget). `lanes`
+  // takes the lanes of streams whose workers ask for one; null: there are none.
+  // `server`, `metrics` and `lanes` must outlive the service.
   ParameterService(ParameterServer& server, PsMetrics& metrics,
-                   int64_t buffer_bytes = kDefaultBufferBytes);
+                   int64_t buffer_bytes = kDefaultBufferBytes,
+                   LaneHost* lanes = nullptr);
 
   grpc::Status Load(grpc::ServerContext*, const wire::LoadRequest* request,
                     wire::LoadResponse* response) override;

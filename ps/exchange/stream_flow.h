@@ -98,6 +98,8 @@ class StreamFlow {
   // A write has completed; the call is broken if not `ok`.
   void OnWritten(bool ok);
   void OnRetry() { retrying_ = false; }
+  // Something has begun that only Settle() hears of.
+  void OnOtherBegun() { ++under_way_; }
   // The call is over; it was under way from the start.
   void OnCallDone(bool cancelled) { cancelled_ |= cancelled; }
 
@@ -149,7 +151,8 @@ class StreamFlow {
   bool NextRetry();
   std::optional<PendingResponses::Message> NextWrite();
 
-  // Number of reads, writes, retries and finishes under way, and the call.
+  // Number of reads, writes, retries, finishes and others under way, and the
+  // call.
   int under_way_ = 1;
   bool reading_ = false;
   bool writing_ = false;

@@ -38,6 +38,9 @@ PsMetrics::PsMetrics(MetricsRegistry& registry)
                               "Shard files that could not be written.")),
       streams(registry.AddGauge("parasol_ps_streams",
                                 "Exchange streams that are open.")),
+      lanes(registry.AddGauge(
+          "parasol_ps_payload_lanes",
+          "Of these, whose messages travel on a TCP connection of their own.")),
       shared_memory_streams(registry.AddGauge(
           "parasol_ps_shared_memory_streams",
           "Of these, with workers of the same machine: their large payloads "

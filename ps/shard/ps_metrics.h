@@ -24,6 +24,7 @@ struct PsMetrics {
   Counter snapshots_total;
   Counter failed_snapshots_total;
   Gauge streams;
+  Gauge lanes;
   Gauge shared_memory_streams;
   Counter shared_memory_push_bytes;
   Counter shared_memory_pull_bytes;

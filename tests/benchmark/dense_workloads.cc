@@ -13,6 +13,7 @@ namespace parasol {
 namespace {
 
 constexpr Unit kGigabytes = {"GB/s", 1e-9};
+constexpr char kGrpc[] = "Parasol, in gRPC";
 constexpr char kSharedMemory[] = "Parasol, one machine";
 constexpr std::array<size_t, 3> kBytes = {64 << 10, 1 << 20, 16 << 20};
 
@@ -60,6 +61,12 @@ std::vector<Measurement> CompareAll(const Settings& settings,
   lineup.Add("Parasol", [&] {
     return Enter(MakeParasolContender("Parasol", contents, settings.client),
                  bytes, make_lane, target);
+  });
+  lineup.Add(kGrpc, [&] {
+    ParameterClient::Options options = settings.client;
+    options.tcp_lanes = false;
+    return Enter(MakeParasolContender(kGrpc, contents, options), bytes,
+                 make_lane);
   });
   lineup.Add(kSharedMemory, [&] {
     ParameterClient::Options options = settings.client;

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "cluster/lane/lane_host.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/rpc/server.h"
 #include "ps/exchange/parameter_service.h"
@@ -168,7 +169,11 @@ void ServeParasol(const Contents& contents) {
   load.set_num_shards(1);
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
-  ParameterService service(server, metrics);
+  const auto lanes = LaneHost::Start("127.0.0.1", /*port=*/0,
+                                     ParameterService::kDefaultThreads);
+  CHECK(lanes.ok()) << lanes.status();
+  ParameterService service(server, metrics,
+                           ParameterService::kDefaultBufferBytes, lanes->get());
   const auto rpc_server = RpcServer::Start(
       "127.0.0.1:0", service, {.threads = ParameterService::kDefaultThreads});
   CHECK(rpc_server.ok()) << rpc_server.status();

@@ -85,6 +85,8 @@ class FakeParameterService::Reactor
     : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
  public:
   explicit Reactor(FakeParameterService& fake) : fake_(fake) {
+    // Without an answer to a request for a lane: there are none here.
+    StartSendInitialMetadata();
     StartRead(&incoming_);
   }
 

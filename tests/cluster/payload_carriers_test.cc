@@ -1,5 +1,8 @@
-// A worker and a ps on one machine: what they exchange goes through memory that
-// both see, and means what it means through a socket.
+// The ways of payloads between a worker and a ps: in gRPC, on a TCP connection
+// of their own, through memory that both see. They bring the same.
+
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -17,6 +20,7 @@
 #include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/lane/lane_host.h"
 #include "cluster/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,8 +45,11 @@ constexpr size_t kLarge = 20'000'000;
 
 class PsOnThisMachine {
  public:
-  explicit PsOnThisMachine(size_t elements)
+  // Takes lanes at `lane_host`.
+  explicit PsOnThisMachine(size_t elements,
+                           const std::string& lane_host = "127.0.0.1")
       : elements_(elements),
+        lanes_(LaneHost::Start(lane_host, 0, /*threads=*/2).value()),
         metrics_(registry_),
         server_({.task = "ps/0"}, Clock::Real(), metrics_) {
     wire::LoadRequest load;
@@ -80,11 +87,26 @@ class PsOnThisMachine {
     Listen(port_);
   }
 
+  // Breaks all lanes, whatever they are carrying. Both ends are in this
+  // process.
+  void BreakLanes() {
+    for (int fd = 0; fd < 1024; ++fd) {
+      sockaddr_in peer = {};
+      socklen_t size = sizeof(peer);
+      if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
+          peer.sin_family == AF_INET &&
+          ntohs(peer.sin_port) == lanes_->port()) {
+        shutdown(fd, SHUT_RDWR);
+      }
+    }
+  }
+
   std::string Metrics() const { return registry_.Text(); }
 
  private:
   void Listen(int port) {
-    service_ = std::make_unique<ParameterService>(server_, metrics_);
+    service_ = std::make_unique<ParameterService>(
+        server_, metrics_, ParameterService::kDefaultBufferBytes, lanes_.get());
     auto started = RpcServer::Start(absl::StrCat("127.0.0.1:", port), *service_,
                                     {.threads = 2});
     ASSERT_OK(started);
@@ -93,6 +115,7 @@ class PsOnThisMachine {
   }
 
   const size_t elements_;
+  const std::unique_ptr<LaneHost> lanes_;
   MetricsRegistry registry_;
   PsMetrics metrics_;
   ParameterServer server_;
@@ -157,6 +180,10 @@ std::string Streams(int shared) {
   return absl::StrCat("parasol_ps_shared_memory_streams ", shared, "\n");
 }
 
+std::string Lanes(int lanes) {
+  return absl::StrCat("parasol_ps_payload_lanes ", lanes, "\n");
+}
+
 // The line of /metrics that says that no bytes of `op`, "push" or "pull", went
 // through shared memory.
 std::string NothingOf(const std::string& op) {
@@ -164,36 +191,71 @@ std::string NothingOf(const std::string& op) {
                       "\"} 0\n");
 }
 
-TEST(SharedMemoryTest, ValuesAndRowsAreThoseThatASocketBrings) {
-  std::vector<std::vector<float>> values;
-  for (const bool shared : {true, false}) {
-    PsOnThisMachine ps(kSmall);
-    Worker worker(ps, {.shared_memory = shared});
-    values.push_back(Train(*worker, kSmall, /*steps=*/10));
-    EXPECT_THAT(ps.Metrics(), HasSubstr(Streams(shared ? 2 : 0)));
-    for (const char* op : {"push", "pull"}) {
-      EXPECT_EQ(absl::StrContains(ps.Metrics(), NothingOf(op)), !shared) << op;
-    }
-  }
-  EXPECT_TRUE(values[0] == values[1]);
-  EXPECT_NE(values[0].front(), 0);
+struct Carrier {
+  std::string name;
+  bool shared_memory;
+  bool tcp_lanes;
+};
+void PrintTo(const Carrier& carrier, std::ostream* out) {
+  *out << carrier.name;
 }
 
-TEST(SharedMemoryTest, OtherEncodingsTooAreThoseThatASocketBrings) {
-  std::vector<std::vector<float>> values;
-  for (const bool shared : {true, false}) {
-    PsOnThisMachine ps(kSmall);
-    Worker worker(ps, {.wire_encoding = job::BFLOAT16,
-                       .push_share = .3,
-                       .shared_memory = shared});
-    values.push_back(Train(*worker, kSmall, /*steps=*/5));
+class CarriersTest : public testing::TestWithParam<Carrier> {
+ protected:
+  static ParameterClient::Options Options() {
+    ParameterClient::Options options;
+    options.shared_memory = GetParam().shared_memory;
+    options.tcp_lanes = GetParam().tcp_lanes;
+    return options;
   }
-  EXPECT_TRUE(values[0] == values[1]);
+};
+
+INSTANTIATE_TEST_SUITE_P(All, CarriersTest,
+                         testing::Values(Carrier{"Grpc", false, false},
+                                         Carrier{"Lanes", false, true},
+                                         Carrier{"SharedMemory", true, false},
+                                         Carrier{"SharedMemoryAndLanes", true,
+                                                 true}),
+                         [](const auto& info) { return info.param.name; });
+
+std::vector<float> ThroughGrpc(ParameterClient::Options options, int steps) {
+  options.shared_memory = false;
+  options.tcp_lanes = false;
+  PsOnThisMachine ps(kSmall);
+  Worker worker(ps, options);
+  return Train(*worker, kSmall, steps);
 }
 
-TEST(SharedMemoryTest, ValuesLargerThanAllBlocksAreWhole) {
+TEST_P(CarriersTest, ValuesAndRowsAreThoseThatGrpcBrings) {
+  PsOnThisMachine ps(kSmall);
+  Worker worker(ps, Options());
+  const std::vector<float> values = Train(*worker, kSmall, /*steps=*/10);
+  EXPECT_TRUE(values == ThroughGrpc(Options(), /*steps=*/10));
+  EXPECT_NE(values.front(), 0);
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(GetParam().tcp_lanes ? 2 : 0)));
+  const bool is_shared = GetParam().shared_memory;
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Streams(is_shared ? 2 : 0)));
+  for (const char* op : {"push", "pull"}) {
+    EXPECT_EQ(absl::StrContains(ps.Metrics(), NothingOf(op)), !is_shared) << op;
+  }
+}
+
+TEST_P(CarriersTest, OtherEncodingsTooAreThoseThatGrpcBrings) {
+  ParameterClient::Options options = Options();
+  options.wire_encoding = job::BFLOAT16;
+  options.push_share = .3;
+  PsOnThisMachine ps(kSmall);
+  Worker worker(ps, options);
+  EXPECT_TRUE(Train(*worker, kSmall, /*steps=*/5) ==
+              ThroughGrpc(options, /*steps=*/5));
+}
+
+// Also than all blocks of shared memory, and than a socket's buffers.
+TEST_P(CarriersTest, LargeValuesAreWhole) {
   PsOnThisMachine ps(kLarge);
-  Worker worker(ps, {.message_bytes = 8 << 20});
+  ParameterClient::Options options = Options();
+  options.message_bytes = 8 << 20;
+  Worker worker(ps, options);
   const std::vector<float> values = Train(*worker, kLarge, /*steps=*/3);
   std::vector<float> sum(kLarge);
   for (int step = 0; step < 3; ++step) {
@@ -203,14 +265,15 @@ TEST(SharedMemoryTest, ValuesLargerThanAllBlocksAreWhole) {
   EXPECT_TRUE(std::equal(sum.begin(), sum.end(), values.begin()));
 }
 
-TEST(SharedMemoryTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
+TEST_P(CarriersTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
   PsOnThisMachine ps(kSmall);
-  Worker worker(ps, {});
+  Worker worker(ps, Options());
   const std::vector<float> ones(kSmall, 1);
   std::vector<std::unique_ptr<ParameterClient::Pending>> pushes;
-  constexpr int kPushes = 60;
+  constexpr int kPushes = 120;
   for (int i = 0; i < kPushes; ++i) {
     if (i % 20 == 10) ps.Reconnect();
+    if (i % 7 == 3) ps.BreakLanes();
     pushes.push_back(
         worker->Push(std::vector<ParameterClient::Gradient>{{0, ones}}));
   }
@@ -221,18 +284,26 @@ TEST(SharedMemoryTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
                     {0, absl::MakeSpan(values)}})
                 ->Wait());
   EXPECT_THAT(values, testing::Each(-kPushes));
-  EXPECT_THAT(ps.Metrics(), HasSubstr(Streams(2)));
 }
 
-TEST(SharedMemoryTest, AStreamThatEndsIsCountedNoMore) {
+TEST_P(CarriersTest, AStreamThatEndsIsCountedNoMore) {
   PsOnThisMachine ps(kSmall);
   {
-    Worker worker(ps, {});
+    Worker worker(ps, Options());
     Train(*worker, kSmall, 2);
     worker->Stop();
   }
   ps.Reconnect();
   EXPECT_THAT(ps.Metrics(), HasSubstr(Streams(0)));
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(0)));
+}
+
+// As behind a firewall, or a Service that has no such port.
+TEST(LanesTest, APayloadPortThatCantBeReachedLeavesTensorsToGrpc) {
+  PsOnThisMachine ps(kSmall, /*lane_host=*/"127.0.0.2");
+  Worker worker(ps, {.shared_memory = false});
+  EXPECT_TRUE(Train(*worker, kSmall, 3) == ThroughGrpc({}, 3));
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(0)));
 }
 
 }  // namespace

@@ -1,0 +1,110 @@
+#include "cluster/lane/frame_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr size_t kLimit = 1 << 20;
+
+std::string FrameOf(const std::string& bytes) {
+  std::string frame;
+  for (size_t i = 0; i < FrameReader::kLengthBytes; ++i) {
+    frame.push_back(static_cast<char>(uint64_t{bytes.size()} >> (8 * i)));
+  }
+  return frame + bytes;
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+// Gives the reader up to `most` of `bytes`, and removes these.
+void Feed(FrameReader& reader, size_t most, std::string& bytes) {
+  size_t fed = 0;
+  for (const iovec& piece : reader.NextPieces()) {
+    const size_t some =
+        std::min({piece.iov_len, most - fed, bytes.size() - fed});
+    if (some > 0) std::memcpy(piece.iov_base, bytes.data() + fed, some);
+    fed += some;
+    if (some < piece.iov_len) break;
+  }
+  ASSERT_GT(fed, 0u);
+  reader.Received(fed);
+  bytes.erase(0, fed);
+}
+
+TEST(FrameReaderTest, FramesAreReadHoweverTheirBytesCome) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<std::string> sent;
+    std::string bytes;
+    for (int i = 0; i < 20; ++i) {
+      const size_t most = random() % 3 == 0 ? 100000 : 40;
+      std::string frame(random() % (most + 1), '\0');
+      for (char& c : frame) c = static_cast<char>(random());
+      bytes += FrameOf(frame);
+      sent.push_back(std::move(frame));
+    }
+    FrameReader reader(kLimit);
+    std::vector<std::string> read;
+    while (read.size() < sent.size()) {
+      auto frame = reader.Take();
+      ASSERT_OK(frame);
+      if (frame->has_value()) {
+        read.push_back(BytesOf(**frame));
+        continue;
+      }
+      ASSERT_FALSE(bytes.empty());
+      Feed(reader, 1 + random() % (random() % 2 == 0 ? 10 : 50000), bytes);
+    }
+    ASSERT_EQ(read, sent) << "seed " << seed;
+  }
+}
+
+TEST(FrameReaderTest, AFrameStaysInOnePiece) {
+  FrameReader reader(kLimit);
+  std::string bytes = FrameOf(std::string(300000, 'x'));
+  while (!bytes.empty()) {
+    ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());
+    ASSERT_FALSE(frame.has_value());
+    Feed(reader, 1000, bytes);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());
+  ASSERT_TRUE(frame.has_value());
+  std::vector<grpc::Slice> slices;
+  ASSERT_TRUE(frame->Dump(&slices).ok());
+  EXPECT_EQ(slices.size(), 1u);
+}
+
+TEST(FrameReaderTest, ALengthAboveTheLimitIsNoFrame) {
+  for (const uint64_t length : {uint64_t{kLimit} + 1, UINT64_MAX}) {
+    FrameReader reader(kLimit);
+    std::string bytes = FrameOf("abc");
+    bytes += std::string(reinterpret_cast<const char*>(&length), 8);
+    Feed(reader, bytes.size(), bytes);
+    ASSERT_OK(reader.Take());
+    EXPECT_THAT(reader.Take().status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the limit is 1048576")));
+  }
+}
+
+}  // namespace
+}  // namespace parasol

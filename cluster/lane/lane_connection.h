@@ -1,0 +1,66 @@
+#ifndef PARASOL_CLUSTER_LANE_LANE_CONNECTION_H_
+#define PARASOL_CLUSTER_LANE_LANE_CONNECTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "cluster/lane/lane_loop.h"
+#include "cluster/lane/lane_opening.h"
+#include "cluster/lane/socket_handle.h"
+
+namespace parasol {
+
+// A worker's attempt to connect to the lane that a ps offers. Used on the
+// loop's thread only.
+class LaneConnection : public std::enable_shared_from_this<LaneConnection>,
+                       private LaneLoop::Handler {
+ public:
+  // Time that the connection and the ps's welcome may take together.
+  static constexpr absl::Duration kLimit = absl::Seconds(3);
+
+  // Takes the connection, from which frames come next; or why there is none.
+  //   Unavailable  the port can't be reached, or refuses the secret.
+  //   Cancelled    Cancel().
+  using Connected = std::function<void(absl::StatusOr<SocketHandle>)>;
+
+  // `peer` is the ps's address as gRPC names the peer of a call
+  // ("ipv4:10.0.0.7:2222"): the machine that the call has reached. `connected`
+  // is called once, on the loop's thread, also from Start().
+  static std::shared_ptr<LaneConnection> Start(absl::string_view peer,
+                                               const LaneOffer& offer,
+                                               LaneLoop& loop,
+                                               Connected connected);
+  ~LaneConnection() override = default;
+
+  // Ends the attempt, if it has not ended.
+  void Cancel() { End(absl::CancelledError("cancelled")); }
+
+ private:
+  LaneConnection(const LaneOffer& offer, LaneLoop& loop, Connected connected)
+      : offer_(offer), loop_(loop), connected_(std::move(connected)) {}
+
+  absl::Status Begin(absl::string_view peer);
+  void OnEvents(uint32_t events) override;
+  // Says hello and hears the welcome, as far as possible now.
+  absl::Status Advance();
+  void End(const absl::Status& status);
+
+  const LaneOffer offer_;
+  LaneLoop& loop_;
+  Connected connected_;  // null when it was called
+  SocketHandle socket_;
+  bool is_watched_ = false;
+  bool said_hello_ = false;
+  std::string received_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_LANE_LANE_CONNECTION_H_

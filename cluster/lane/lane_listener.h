@@ -1,0 +1,101 @@
+#ifndef PARASOL_CLUSTER_LANE_LANE_LISTENER_H_
+#define PARASOL_CLUSTER_LANE_LANE_LISTENER_H_
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "cluster/lane/lane_opening.h"
+#include "cluster/lane/socket_handle.h"
+
+namespace parasol {
+
+// The port that a ps takes lanes on. A connection belongs to the stream that
+// has given out its secret. One without a known secret is closed, as is one
+// that says nothing for kHelloLimit.
+//
+// Thread-safe.
+class LaneListener {
+ public:
+  // Time that a connection has for its first bytes, and a worker for its
+  // connection after it was given a secret.
+  static constexpr absl::Duration kHelloLimit = absl::Seconds(5);
+  // Number of connections whose secret is awaited at once; others wait in the
+  // kernel.
+  static constexpr size_t kMaxStrangers = 256;
+
+  // Takes the connection; or why there is none.
+  //   DeadlineExceeded  none came within kHelloLimit.
+  //   Cancelled         the listener is being destroyed.
+  using Taken = std::function<void(absl::StatusOr<SocketHandle>)>;
+
+  // Listens on `host` ("127.0.0.1", "[::]", a name) and `port` (0: the system
+  // chooses one).
+  //   InvalidArgument  the host is not this machine, or the port is in use.
+  static absl::StatusOr<std::unique_ptr<LaneListener>> Start(
+      const std::string& host, int port);
+  ~LaneListener();
+  LaneListener(const LaneListener&) = delete;
+  LaneListener& operator=(const LaneListener&) = delete;
+
+  int port() const { return port_; }
+
+  // Returns the offer for one lane. `taken` is called once, on the listener's
+  // thread.
+  LaneOffer Expect(Taken taken) ABSL_LOCKS_EXCLUDED(mu_);
+  // Takes an offer back. Returns false if its `taken` was called, or is being
+  // called; otherwise it will not be.
+  bool Forget(const LaneSecret& secret) ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  using SteadyTime = std::chrono::steady_clock::time_point;
+
+  struct Expected {
+    Taken taken;
+    SteadyTime deadline;
+  };
+  // A connection that has not sent its secret yet.
+  struct Stranger {
+    SocketHandle socket;
+    std::string received;
+    SteadyTime deadline;
+  };
+
+  LaneListener(SocketHandle listening, int port);
+
+  void Run();
+  // Waits until something may have to be done.
+  void Wait();
+  void Accept();
+  // Receives what a connection has sent. Returns false when it is done with: it
+  // was taken, or refused.
+  bool Hear(Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  void EndLate() ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  const SocketHandle listening_;
+  const SocketHandle wake_;  // an eventfd
+  const int port_;
+  std::list<Stranger> strangers_;  // used by the thread only
+
+  mutable absl::Mutex mu_;
+  std::map<LaneSecret, Expected> expected_ ABSL_GUARDED_BY(mu_);
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::thread thread_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_LANE_LANE_LISTENER_H_

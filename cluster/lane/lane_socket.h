@@ -1,0 +1,100 @@
+#ifndef PARASOL_CLUSTER_LANE_LANE_SOCKET_H_
+#define PARASOL_CLUSTER_LANE_LANE_SOCKET_H_
+
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "cluster/lane/frame_reader.h"
+#include "cluster/lane/lane_loop.h"
+#include "cluster/lane/socket_handle.h"
+#include "grpcpp/support/byte_buffer.h"
+#include "grpcpp/support/slice.h"
+
+namespace parasol {
+
+// One end of a lane: a TCP connection that carries an Exchange stream's
+// messages in both directions, as frames (FrameReader). gRPC's own framing
+// copies and calls the kernel for every 16 KiB; a lane sends a message from
+// where its payloads lie with one call, and receives it in one piece.
+//
+// At most one read and one write are under way. Each completes exactly once, on
+// the loop's thread; both complete with an error when the lane is closed or
+// broken.
+class LaneSocket : public std::enable_shared_from_this<LaneSocket>,
+                   private LaneLoop::Handler {
+ public:
+  // Called on the loop's thread, one call at a time.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // A read has completed: with a message, or with an error.
+    //   Unavailable      the peer has closed the connection, or it is broken.
+    //   InvalidArgument  the peer has sent what is no frame.
+    //   Cancelled        Close().
+    virtual void OnLaneRead(const absl::Status& status,
+                            grpc::ByteBuffer message) = 0;
+    // A write has completed; `status` as above.
+    virtual void OnLaneWritten(const absl::Status& status) = 0;
+  };
+
+  // Makes the end that `socket` is, which is connected and whose next bytes are
+  // frames. Called on the thread of `loop`, which must outlive the lane, as
+  // `observer` must outlive Close().
+  static std::shared_ptr<LaneSocket> Make(SocketHandle socket, LaneLoop& loop,
+                                          Observer& observer);
+  ~LaneSocket() override = default;
+
+  // Begins a read. Called on the loop's thread.
+  void Read();
+  // Begins a write, of which it sends on the caller's thread what the kernel
+  // takes at once. Does nothing after Close(). Any thread may call it.
+  void Write(const grpc::ByteBuffer& message) ABSL_LOCKS_EXCLUDED(mu_);
+  // Closes the connection and completes what is under way before it returns;
+  // the observer is not called later. Called on the loop's thread; may be
+  // called twice.
+  void Close() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  LaneSocket(SocketHandle socket, LaneLoop& loop, Observer& observer);
+
+  void OnEvents(uint32_t events) override ABSL_LOCKS_EXCLUDED(mu_);
+  // Receives and delivers while a read is under way and bytes are there.
+  void Receive() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if a message, or an error, has completed the read.
+  bool CompleteRead();
+  // Sends what is left of the write. Returns true if the write has completed:
+  // all is sent, or the lane is broken.
+  bool Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+
+  const SocketHandle socket_;
+  LaneLoop& loop_;
+  Observer& observer_;
+
+  // The following are used on the loop's thread only.
+  FrameReader reader_;
+  bool reading_ = false;
+  bool readable_ = true;  // unless the last receive has found nothing
+  bool is_watched_ = true;
+
+  absl::Mutex mu_;
+  absl::Status broken_ ABSL_GUARDED_BY(mu_);
+  bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  bool writing_ ABSL_GUARDED_BY(mu_) = false;
+  uint64_t length_ ABSL_GUARDED_BY(mu_) = 0;  // as sent, lowest byte first
+  std::vector<grpc::Slice> slices_ ABSL_GUARDED_BY(mu_);
+  // What is left of the length and the slices: from pieces_[next_piece_] on.
+  std::vector<iovec> pieces_ ABSL_GUARDED_BY(mu_);
+  size_t next_piece_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_LANE_LANE_SOCKET_H_

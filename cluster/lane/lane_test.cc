@@ -1,0 +1,385 @@
+// A lane from its offer to its end: both ends over loopback.
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "base/status_matchers.h"
+#include "cluster/lane/lane_connection.h"
+#include "cluster/lane/lane_host.h"
+#include "cluster/lane/lane_socket.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+grpc::ByteBuffer BufferOf(const std::string& bytes, size_t pieces = 1) {
+  std::vector<grpc::Slice> slices;
+  const size_t size = bytes.size() / pieces + 1;
+  for (size_t at = 0; at < bytes.size(); at += size) {
+    slices.emplace_back(bytes.substr(at, size));
+  }
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+std::string BytesOf(const grpc::ByteBuffer& buffer) {
+  std::vector<grpc::Slice> slices;
+  EXPECT_TRUE(buffer.Dump(&slices).ok());
+  std::string bytes;
+  for (const grpc::Slice& slice : slices) {
+    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
+  }
+  return bytes;
+}
+
+// An end that keeps what it reads, and waits for what the test wants.
+class End : private LaneSocket::Observer {
+ public:
+  explicit End(LaneLoop& loop) : loop_(loop) {}
+  ~End() override {
+    if (lane_ != nullptr) Close();
+  }
+
+  void Open(SocketHandle socket) {
+    const auto shared = std::make_shared<SocketHandle>(std::move(socket));
+    AtLoop([this, shared] {
+      lane_ = LaneSocket::Make(std::move(*shared), loop_, *this);
+      lane_->Read();
+    });
+  }
+
+  absl::Status Write(const grpc::ByteBuffer& message) {
+    BeginWrite(message);
+    return AwaitWrite();
+  }
+  void BeginWrite(const grpc::ByteBuffer& message) {
+    {
+      absl::MutexLock lock(&mu_);
+      written_.reset();
+    }
+    lane_->Write(message);
+  }
+  absl::Status AwaitWrite() {
+    absl::MutexLock lock(&mu_);
+    const auto is_written = [this] { return written_.has_value(); };
+    mu_.Await(absl::Condition(&is_written));
+    return *written_;
+  }
+
+  absl::StatusOr<std::string> Read() {
+    absl::MutexLock lock(&mu_);
+    const auto has_read = [this] { return !read_.empty(); };
+    mu_.Await(absl::Condition(&has_read));
+    absl::StatusOr<std::string> read = std::move(read_.front());
+    read_.pop_front();
+    return read;
+  }
+
+  void Close() {
+    AtLoop([this] { lane_->Close(); });
+  }
+
+ private:
+  void OnLaneRead(const absl::Status& status,
+                  grpc::ByteBuffer message) override {
+    if (status.ok()) lane_->Read();
+    absl::MutexLock lock(&mu_);
+    if (status.ok()) {
+      read_.push_back(BytesOf(message));
+    } else {
+      read_.push_back(status);
+    }
+  }
+  void OnLaneWritten(const absl::Status& status) override {
+    absl::MutexLock lock(&mu_);
+    EXPECT_FALSE(written_.has_value()) << "completed twice";
+    written_ = status;
+  }
+
+  void AtLoop(const std::function<void()>& work) {
+    absl::Notification done;
+    loop_.Post([&] {
+      work();
+      done.Notify();
+    });
+    done.WaitForNotification();
+  }
+
+  LaneLoop& loop_;
+  std::shared_ptr<LaneSocket> lane_;
+  absl::Mutex mu_;
+  std::optional<absl::Status> written_;
+  std::deque<absl::StatusOr<std::string>> read_;
+};
+
+// One result of a callback, from another thread.
+template <typename T>
+class Result {
+ public:
+  void Set(T value) {
+    value_.emplace(std::move(value));
+    done_.Notify();
+  }
+  T& Get() {
+    done_.WaitForNotification();
+    return *value_;
+  }
+  bool HasBeenSet() const { return done_.HasBeenNotified(); }
+
+ private:
+  absl::Notification done_;
+  std::optional<T> value_;
+};
+using Taken = Result<absl::StatusOr<SocketHandle>>;
+
+class LaneTest : public testing::Test {
+ protected:
+  LaneOffer Expect(Taken& taken) {
+    return host_->Expect([&taken](absl::StatusOr<SocketHandle> socket) {
+      taken.Set(std::move(socket));
+    });
+  }
+
+  void Connect(const LaneOffer& offer, Taken& connected,
+               const std::string& peer = "ipv4:127.0.0.1:1") {
+    loop_.Post([this, offer, peer, &connected] {
+      connection_ = LaneConnection::Start(
+          peer, offer, loop_,
+          [&connected](absl::StatusOr<SocketHandle> socket) {
+            connected.Set(std::move(socket));
+          });
+    });
+  }
+
+  // Opens both ends of a lane.
+  void OpenEnds() {
+    Taken taken, connected;
+    Connect(Expect(taken), connected);
+    ASSERT_OK(connected.Get());
+    ASSERT_OK(taken.Get());
+    worker_.Open(*std::move(connected.Get()));
+    ps_.Open(*std::move(taken.Get()));
+  }
+
+  SocketHandle ConnectStranger() {
+    SocketHandle socket(::socket(AF_INET, SOCK_STREAM, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(host_->port());
+    EXPECT_EQ(connect(socket.fd(), reinterpret_cast<sockaddr*>(&address),
+                      sizeof(address)),
+              0);
+    return socket;
+  }
+
+  // Returns true if the other side closes the connection.
+  static bool IsClosed(const SocketHandle& socket) {
+    char byte;
+    return recv(socket.fd(), &byte, 1, 0) <= 0;
+  }
+
+  std::unique_ptr<LaneHost> host_ =
+      LaneHost::Start("127.0.0.1", 0, /*threads=*/1).value();
+  LaneLoop loop_;
+  std::shared_ptr<LaneConnection> connection_;
+  End worker_{loop_};
+  End ps_{host_->NextLoop()};
+};
+
+TEST_F(LaneTest, MessagesOfAllSizesGoBothWays) {
+  OpenEnds();
+  for (const size_t size : {0, 1, 100, 16383, 16384, 300000, 20 << 20}) {
+    std::string bytes(size, '\0');
+    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 31 / 7);
+    ASSERT_OK(worker_.Write(BufferOf(bytes, 3)));
+    EXPECT_EQ(*ps_.Read(), bytes);
+    ASSERT_OK(ps_.Write(BufferOf(bytes, 2000)));
+    EXPECT_EQ(*worker_.Read(), bytes);
+  }
+}
+
+// More than the kernel keeps of a socket: the ends must not wait for each
+// other.
+TEST_F(LaneTest, BothEndsCanWriteAtOnce) {
+  OpenEnds();
+  const std::string bytes(32 << 20, 'x');
+  worker_.BeginWrite(BufferOf(bytes));
+  ps_.BeginWrite(BufferOf(bytes));
+  EXPECT_OK(worker_.AwaitWrite());
+  EXPECT_OK(ps_.AwaitWrite());
+  EXPECT_EQ(worker_.Read()->size(), bytes.size());
+  EXPECT_EQ(ps_.Read()->size(), bytes.size());
+}
+
+TEST_F(LaneTest, AnEndThatIsClosedEndsWhatTheOtherOneHasUnderWay) {
+  OpenEnds();
+  ps_.Close();
+  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kCancelled));
+  EXPECT_THAT(worker_.Read().status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(worker_.Write(BufferOf(std::string(1 << 20, 'x'))),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(LaneTest, AWriteThatTheOtherEndNeverReadsEndsWithTheLane) {
+  Taken taken, connected;
+  Connect(Expect(taken), connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  worker_.Open(*std::move(connected.Get()));
+  worker_.BeginWrite(BufferOf(std::string(32 << 20, 'x')));
+  worker_.Close();
+  EXPECT_THAT(worker_.AwaitWrite(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(LaneTest, APeerThatAnnouncesTooMuchIsNotReadFurther) {
+  Taken taken, connected;
+  Connect(Expect(taken), connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  ps_.Open(*std::move(taken.Get()));
+  const uint64_t gigabyte = 1 << 30;
+  ASSERT_EQ(send(connected.Get()->fd(), &gigabyte, sizeof(gigabyte), 0), 8);
+  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("1073741824")));
+  EXPECT_TRUE(IsClosed(*connected.Get()));
+}
+
+TEST_F(LaneTest, APeerThatDiesWithinAMessageBreaksTheLane) {
+  Taken taken, connected;
+  Connect(Expect(taken), connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  ps_.Open(*std::move(taken.Get()));
+  const uint64_t announced = 1000;
+  ASSERT_EQ(send(connected.Get()->fd(), &announced, sizeof(announced), 0), 8);
+  ASSERT_EQ(send(connected.Get()->fd(), "half", 4, 0), 4);
+  connected.Get() = absl::CancelledError("closed");
+  EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(LaneTest, ASecretIsGoodForOneConnection) {
+  Taken taken, connected, again;
+  const LaneOffer offer = Expect(taken);
+  Connect(offer, connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  Connect(offer, again);
+  EXPECT_THAT(again.Get().status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("refused")));
+}
+
+TEST_F(LaneTest, AnUnknownSecretIsRefused) {
+  Taken taken, connected;
+  LaneOffer offer = Expect(taken);
+  offer.secret[3] ^= 1;
+  Connect(offer, connected);
+  EXPECT_THAT(connected.Get().status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_FALSE(taken.HasBeenSet());
+  host_ = nullptr;
+  EXPECT_THAT(taken.Get().status(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(LaneTest, AnOfferThatWasTakenBackIsRefused) {
+  Taken taken, connected;
+  const LaneOffer offer = Expect(taken);
+  EXPECT_TRUE(host_->Forget(offer.secret));
+  EXPECT_FALSE(host_->Forget(offer.secret));
+  Connect(offer, connected);
+  EXPECT_THAT(connected.Get().status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(LaneTest, StrangersAreTurnedAwayAndHoldUpNobody) {
+  std::vector<SocketHandle> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(ConnectStranger());
+  const SocketHandle browser = ConnectStranger();
+  const std::string request = "GET / HTTP/1.1\r\n\r\n";
+  ASSERT_GT(send(browser.fd(), request.data(), request.size(), 0), 0);
+  EXPECT_TRUE(IsClosed(browser));
+  OpenEnds();
+  ASSERT_OK(worker_.Write(BufferOf("hello")));
+  EXPECT_EQ(*ps_.Read(), "hello");
+}
+
+// A hello may come byte by byte.
+TEST_F(LaneTest, ASlowHelloIsHeard) {
+  Taken taken;
+  const LaneOffer offer = Expect(taken);
+  const SocketHandle slow = ConnectStranger();
+  std::string hello(kLaneHello);
+  hello.append(offer.secret.begin(), offer.secret.end());
+  for (const char c : hello) ASSERT_EQ(send(slow.fd(), &c, 1, 0), 1);
+  ASSERT_OK(taken.Get());
+}
+
+TEST_F(LaneTest, AHostThatEndsTellsThoseWhoWait) {
+  Taken taken;
+  Expect(taken);
+  host_ = nullptr;
+  EXPECT_THAT(taken.Get().status(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(LaneTest, APortWithoutAHostIsNamed) {
+  Taken connected;
+  LaneOffer offer = {.port = host_->port()};
+  host_ = nullptr;
+  Connect(offer, connected);
+  EXPECT_THAT(connected.Get().status(),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr(absl::StrCat(offer.port)),
+                             HasSubstr("Connection refused"))));
+}
+
+TEST_F(LaneTest, APeerWithoutAnAddressIsNamed) {
+  for (const std::string peer :
+       {"unix:/tmp/x", "", "ipv4:", "ipv6:[fe80::1%"}) {
+    Taken connected;
+    Connect({.port = 1}, connected, peer);
+    EXPECT_THAT(connected.Get().status(),
+                StatusIs(absl::StatusCode::kUnavailable))
+        << peer;
+  }
+}
+
+TEST(LaneOfferTest, AnOfferIsReadAsItWasWritten) {
+  const LaneOffer offer = {.port = 45123, .secret = DrawLaneSecret()};
+  ASSERT_OK_AND_ASSIGN(const LaneOffer read,
+                       LaneOffer::Parse(offer.ToString()));
+  EXPECT_EQ(read.port, offer.port);
+  EXPECT_EQ(read.secret, offer.secret);
+  EXPECT_NE(DrawLaneSecret(), DrawLaneSecret());
+}
+
+TEST(LaneOfferTest, WhatIsNoOfferIsRefused) {
+  const std::string hex(32, 'a');
+  for (const std::string& text :
+       {std::string(), std::string(kNoLane), std::string("1"),
+        absl::StrCat("0 ", hex), absl::StrCat("65536 ", hex),
+        absl::StrCat("-1 ", hex), absl::StrCat("1 ", hex, "a"),
+        absl::StrCat("1 ", hex.substr(1), "g"), absl::StrCat("1  ", hex),
+        absl::StrCat("1 ", hex, " ")}) {
+    EXPECT_THAT(LaneOffer::Parse(text),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace parasol
