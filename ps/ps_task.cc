@@ -34,11 +34,12 @@ bool HasEnded(const wire::HeartbeatResponse& state) {
 
 absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
     const PsTaskOptions& options, Clock& clock, MetricsRegistry& metrics) {
-  std::unique_ptr<LaneHost> lanes;
+  std::unique_ptr<PayloadHost> lanes;
   if (options.payload_port >= 0) {
     ASSIGN_OR_RETURN(
-        lanes, LaneHost::Start(std::string(HostOf(options.listen_address)),
-                               options.payload_port, options.polling_threads));
+        lanes, PayloadHost::Start(std::string(HostOf(options.listen_address)),
+                                  options.payload_port, options.polling_threads,
+                                  kTransportBuffers * options.buffer_bytes));
   }
   std::unique_ptr<PsTask> task(
       new PsTask(options, std::move(lanes), clock, metrics));
@@ -52,7 +53,7 @@ absl::StatusOr<std::unique_ptr<PsTask>> PsTask::Start(
   return task;
 }
 
-PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<LaneHost> lanes,
+PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
                Clock& clock, MetricsRegistry& metrics)
     : options_(options),
       clock_(clock),

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/chief_session.h"
-#include "cluster/lane/lane_host.h"
+#include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/server.h"
 #include "proto/chief.pb.h"
 #include "ps/exchange/parameter_service.h"
@@ -82,7 +82,7 @@ class PsTask {
   void Stop() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  PsTask(const PsTaskOptions& options, std::unique_ptr<LaneHost> lanes,
+  PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
          Clock& clock, MetricsRegistry& metrics);
 
   // Runs on the task's thread.
@@ -102,7 +102,8 @@ class PsTask {
   MetricsRegistry& metrics_registry_;
   PsMetrics metrics_;
   ParameterServer server_;
-  const std::unique_ptr<LaneHost> lanes_;  // null if there is no payload port
+  const std::unique_ptr<PayloadHost>
+      lanes_;  // null if there is no payload port
   ParameterService service_;
   std::unique_ptr<RpcServer> rpc_server_;
 

@@ -298,7 +298,11 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
   options.shard_timeout = options_.ps_timeout;
   options.wire_encoding = job_.parameter_server().wire_encoding();
   options.push_share = job_.parameter_server().push_share();
-  options.shared_memory = job_.worker().shared_memory();
+  const job::WorkerSettings::PayloadLanes lanes = job_.worker().payload_lanes();
+  options.shared_memory = lanes == job::WorkerSettings::AUTO ||
+                          lanes == job::WorkerSettings::SHARED_MEMORY;
+  options.tcp_lanes = lanes == job::WorkerSettings::AUTO ||
+                      lanes == job::WorkerSettings::TCP;
   std::vector<std::string> tables;
   for (const job::SparseTable& table : job_.model().sparse_table()) {
     tables.push_back(table.name());

@@ -18,7 +18,7 @@
 #include "cluster/client/row_operations.h"
 #include "cluster/client/shard_link.h"
 #include "cluster/client/shard_operation.h"
-#include "cluster/lane/lane_loop.h"
+#include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
 
 namespace parasol {
@@ -137,7 +137,7 @@ class ShardedParameterClient : public ParameterClient {
   GradientEncoder encoder_;
   // Each polls the streams of some shards.
   std::deque<CompletionThread> threads_;
-  std::deque<LaneLoop> lane_loops_;
+  std::deque<SocketLoop> socket_loops_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::atomic<int64_t> moves_ = 0;
 
@@ -190,7 +190,7 @@ ShardedParameterClient::ShardedParameterClient(
       clock_(clock),
       encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
       threads_(NumThreads(placement.shard_size())),
-      lane_loops_(NumThreads(placement.shard_size())),
+      socket_loops_(NumThreads(placement.shard_size())),
       placement_(placement),
       run_id_(std::make_shared<const std::string>(placement.run_id())) {
   const ParameterClientMetrics link_metrics(metrics);
@@ -209,7 +209,7 @@ ShardedParameterClient::ShardedParameterClient(
             .tcp_lanes = options.tcp_lanes,
         },
         threads_[i % threads_.size()].queue(),
-        lane_loops_[i % lane_loops_.size()], clock, link_metrics, [this] {
+        socket_loops_[i % socket_loops_.size()], clock, link_metrics, [this] {
           absl::MutexLock lock(&mu_);
           attention_ = true;
         }));

@@ -53,7 +53,7 @@ ParameterClientMetrics::ParameterClientMetrics(MetricsRegistry& registry)
                             "Ps that have not answered for more than 10 s.")) {}
 
 ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
-                     LaneLoop& loop, Clock& clock,
+                     SocketLoop& loop, Clock& clock,
                      const ParameterClientMetrics& metrics,
                      std::function<void()> attention)
     : options_(options),

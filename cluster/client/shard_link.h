@@ -22,7 +22,7 @@
 #include "cluster/client/exchange_message.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
-#include "cluster/lane/lane_loop.h"
+#include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
@@ -80,7 +80,8 @@ class ShardLink : private ShardStream::Observer {
   // outlive the link. `attention` asks
   // for a call of Attend() soon; it is called with the link's lock held.
   ShardLink(const Options& options, grpc::CompletionQueue& queue,
-            LaneLoop& loop, Clock& clock, const ParameterClientMetrics& metrics,
+            SocketLoop& loop, Clock& clock,
+            const ParameterClientMetrics& metrics,
             std::function<void()> attention);
   ~ShardLink() override = default;
 
@@ -200,7 +201,7 @@ class ShardLink : private ShardStream::Observer {
   Clock& clock_;
   ParameterClientMetrics metrics_;
   const std::function<void()> attention_;
-  LaneLoop& loop_;
+  SocketLoop& loop_;
   StreamOffers offers_;
 
   mutable absl::Mutex mu_;

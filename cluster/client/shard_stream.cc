@@ -12,6 +12,8 @@ namespace {
 
 // A ps answers at once.
 constexpr absl::Duration kAnswerLimit = absl::Seconds(3);
+// Time for the answers that the ps had written when it ended the call.
+constexpr absl::Duration kLastAnswersLimit = absl::Seconds(2);
 
 constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
@@ -19,7 +21,7 @@ constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 std::shared_ptr<ShardStream> ShardStream::Make(
     const std::shared_ptr<grpc::Channel>& channel, grpc::CompletionQueue& queue,
-    LaneLoop& loop, size_t lane, Observer& observer, StreamOffers& offers) {
+    SocketLoop& loop, size_t lane, Observer& observer, StreamOffers& offers) {
   std::shared_ptr<ShardStream> stream(
       new ShardStream(channel, queue, loop, lane, observer, offers));
   stream->self_ = stream;
@@ -27,7 +29,7 @@ std::shared_ptr<ShardStream> ShardStream::Make(
 }
 
 ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-                         grpc::CompletionQueue& queue, LaneLoop& loop,
+                         grpc::CompletionQueue& queue, SocketLoop& loop,
                          size_t lane, Observer& observer, StreamOffers& offers)
     : index_(lane),
       observer_(observer),
@@ -41,7 +43,8 @@ ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
 void ShardStream::Start() {
   if (offers_.memory) OfferMemory();
   asks_for_lane_ = offers_.lane;
-  if (asks_for_lane_) context_.AddMetadata(kLaneKey, kLaneRequest);
+  if (asks_for_lane_)
+    context_.AddMetadata(kPayloadLaneKey, kPayloadLaneRequest);
   call_->StartCall(&started_);
 }
 
@@ -82,10 +85,11 @@ void ShardStream::LimitAnswer() {
 void ShardStream::OnMetadata(bool ok) {
   if (!ok) return End();
   loop_.Post([self = self_] { self->is_told_ = true; });
-  SeeAnswer();
   const auto& metadata = context_.GetServerInitialMetadata();
-  const auto answer = metadata.find(kLaneKey);
-  const auto offer = LaneOffer::Parse(
+  const auto answer = metadata.find(kPayloadLaneKey);
+  // Otherwise it is a ps that answers later, or none: the call was cut off.
+  if (answer != metadata.end()) SeeAnswer();
+  const auto offer = PayloadOffer::Parse(
       answer == metadata.end()
           ? ""
           : absl::string_view(answer->second.data(), answer->second.size()));
@@ -116,49 +120,53 @@ void ShardStream::Write(grpc::ByteBuffer message) {
     outgoing_ = std::move(message);
     if (!can_write_) return;  // BeginWrites() or OnLaneConnected() will
   }
-  lane_ != nullptr ? lane_->Write(outgoing_)
-                   : call_->Write(outgoing_, &written_);
+  payload_lane_ != nullptr ? payload_lane_->Write(outgoing_)
+                           : call_->Write(outgoing_, &written_);
 }
 
-void ShardStream::Connect(const LaneOffer& offer) {
+void ShardStream::Connect(const PayloadOffer& offer) {
   if (has_ended_) return;
   connection_ =
-      LaneConnection::Start(context_.peer(), offer, loop_,
-                            [this](absl::StatusOr<SocketHandle> socket) {
-                              OnLaneConnected(std::move(socket));
-                            });
+      PayloadConnection::Start(context_.peer(), offer, loop_,
+                               [this](absl::StatusOr<SocketHandle> socket) {
+                                 OnLaneConnected(std::move(socket));
+                               });
 }
 
 void ShardStream::OnLaneConnected(absl::StatusOr<SocketHandle> socket) {
   if (has_ended_) return;
   if (!socket.ok()) return DoWithoutLane(socket.status());
-  lane_ = LaneSocket::Make(*std::move(socket), loop_, *this);
+  payload_lane_ = PayloadLane::Make(*std::move(socket), loop_, *this);
   bool write;
   {
     absl::MutexLock lock(&mu_);
     can_write_ = true;
     write = writing_ && !ending_;
   }
-  if (write) lane_->Write(outgoing_);
-  lane_->Read();
+  if (write) payload_lane_->Write(outgoing_);
+  payload_lane_->Read();
 }
 
 void ShardStream::DoWithoutLane(const absl::Status& why) {
-  if (offers_.lane.exchange(false)) {
+  // A stream that is cancelled says nothing of the ps that it had.
+  if (!is_cancelled_ && offers_.lane.exchange(false)) {
     LOG(INFO) << "tensors to " << context_.peer()
               << " go through gRPC: " << why.message();
   }
   context_.TryCancel();
 }
 
-void ShardStream::OnLaneRead(const absl::Status& status,
-                             grpc::ByteBuffer message) {
-  if (!status.ok()) return context_.TryCancel();
-  lane_->Read();
+void ShardStream::OnPayloadRead(const absl::Status& status,
+                                grpc::ByteBuffer message) {
+  if (!status.ok()) {
+    lane_is_broken_ = true;
+    return call_is_over_ ? EndLane() : context_.TryCancel();
+  }
+  payload_lane_->Read();
   observer_.OnResponse(*this, message);
 }
 
-void ShardStream::OnLaneWritten(const absl::Status& status) {
+void ShardStream::OnPayloadWritten(const absl::Status& status) {
   {
     absl::MutexLock lock(&mu_);
     outgoing_.Clear();
@@ -168,11 +176,22 @@ void ShardStream::OnLaneWritten(const absl::Status& status) {
   observer_.OnWritable(index_);
 }
 
-// Nothing is told to the observer before or after this by another thread.
+void ShardStream::OnCallOver() {
+  call_is_over_ = true;
+  const bool may_bring_more =
+      payload_lane_ != nullptr && !lane_is_broken_ && !is_cancelled_;
+  if (!may_bring_more) return EndLane();
+  // The ps has written its last answers, and closes the lane behind them.
+  loop_.PostLater(kLastAnswersLimit, [weak = std::weak_ptr(self_)] {
+    if (const auto self = weak.lock()) self->EndLane();
+  });
+}
+
 void ShardStream::EndLane() {
-  has_ended_ = true;
+  if (std::exchange(has_ended_, true)) return;
+  const std::shared_ptr<ShardStream> self = std::move(self_);
   if (connection_ != nullptr) connection_->Cancel();
-  if (lane_ != nullptr) lane_->Close();
+  if (payload_lane_ != nullptr) payload_lane_->Close();
   observer_.OnEnd(index_, status_);
 }
 
@@ -199,9 +218,9 @@ void ShardStream::OnRead(bool ok) {
     // Only a ps without lanes answers in the call.
     grpc::ByteBuffer reply;
     reply.Swap(&incoming_);
-    call_->Read(&incoming_, &read_);
     return loop_.Post([self = self_, reply] {
-      if (!self->has_ended_) self->observer_.OnResponse(*self, reply);
+      self->observer_.OnResponse(*self, reply);
+      self->call_->Read(&self->incoming_, &self->read_);
     });
   }
   grpc::ByteBuffer reply;
@@ -231,18 +250,17 @@ void ShardStream::End() {
     absl::MutexLock lock(&mu_);
     ending_ = true;
     // A lane's write ends with the lane.
-    write_under_way = writing_ && can_write_ && lane_ == nullptr;
+    write_under_way = writing_ && can_write_ && payload_lane_ == nullptr;
   }
   if (!write_under_way) call_->Finish(&status_, &finished_);
 }
 
 void ShardStream::OnFinished(bool) {
-  const std::shared_ptr<ShardStream> self = std::move(self_);
   if (asks_for_lane_) {
-    loop_.Post([self] { self->EndLane(); });
-  } else {
-    observer_.OnEnd(index_, status_);
+    return loop_.Post([self = self_] { self->OnCallOver(); });
   }
+  const std::shared_ptr<ShardStream> self = std::move(self_);
+  observer_.OnEnd(index_, status_);
 }
 
 }  // namespace parasol

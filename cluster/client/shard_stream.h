@@ -9,11 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "cluster/lane/lane_connection.h"
-#include "cluster/lane/lane_loop.h"
-#include "cluster/lane/lane_opening.h"
-#include "cluster/lane/lane_socket.h"
-#include "cluster/lane/socket_handle.h"
+#include "cluster/payload_lane/payload_connection.h"
+#include "cluster/payload_lane/payload_lane.h"
+#include "cluster/payload_lane/payload_offer.h"
+#include "cluster/payload_lane/socket_handle.h"
+#include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "grpcpp/channel.h"
@@ -39,7 +39,7 @@ struct StreamOffers {
 // messages then travel; without one they travel in the call. Offers the ps
 // shared memory for large payloads, which otherwise go through the socket.
 // Thread-safe.
-class ShardStream : private LaneSocket::Observer {
+class ShardStream : private PayloadLane::Observer {
  public:
   // Called on one thread, one call at a time: that of the lanes' loop if the
   // stream has asked for a lane, otherwise that of the queue. A size_t is the
@@ -60,7 +60,7 @@ class ShardStream : private LaneSocket::Observer {
   // then.
   static std::shared_ptr<ShardStream> Make(
       const std::shared_ptr<grpc::Channel>& channel,
-      grpc::CompletionQueue& queue, LaneLoop& loop, size_t lane,
+      grpc::CompletionQueue& queue, SocketLoop& loop, size_t lane,
       Observer& observer, StreamOffers& offers);
   ~ShardStream() override = default;
 
@@ -80,13 +80,16 @@ class ShardStream : private LaneSocket::Observer {
   void Write(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends the call soon; OnEnd follows. May be called at any time.
-  void Cancel() { context_.TryCancel(); }
+  void Cancel() {
+    is_cancelled_ = true;
+    context_.TryCancel();
+  }
 
  private:
   using Tag = MemberTag<ShardStream>;
 
   ShardStream(const std::shared_ptr<grpc::Channel>& channel,
-              grpc::CompletionQueue& queue, LaneLoop& loop, size_t lane,
+              grpc::CompletionQueue& queue, SocketLoop& loop, size_t lane,
               Observer& observer, StreamOffers& offers);
 
   void OnStarted(bool ok) ABSL_LOCKS_EXCLUDED(mu_);
@@ -104,13 +107,16 @@ class ShardStream : private LaneSocket::Observer {
   void BeginWrites() ABSL_LOCKS_EXCLUDED(mu_);
 
   // The following run on the loop's thread.
-  void Connect(const LaneOffer& offer);
+  void Connect(const PayloadOffer& offer);
   void OnLaneConnected(absl::StatusOr<SocketHandle> socket)
       ABSL_LOCKS_EXCLUDED(mu_);
-  void OnLaneRead(const absl::Status& status,
-                  grpc::ByteBuffer message) override;
-  void OnLaneWritten(const absl::Status& status) override
+  void OnPayloadRead(const absl::Status& status,
+                     grpc::ByteBuffer message) override;
+  void OnPayloadWritten(const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mu_);
+  // The call is over: the lane may bring what the ps wrote before.
+  void OnCallOver();
+  // Closes the lane and tells the observer; may be called twice.
   void EndLane();
   // Ends the call, of which the ps awaits a lane; the next one asks for none.
   void DoWithoutLane(const absl::Status& why);
@@ -127,15 +133,18 @@ class ShardStream : private LaneSocket::Observer {
   std::unique_ptr<SharedPayloads> offered_;
   bool is_answered_ = false;  // used by one thread at a time
   std::atomic<bool> accepted_ = false;
+  std::atomic<bool> is_cancelled_ = false;
 
-  LaneLoop& loop_;
+  SocketLoop& loop_;
   bool asks_for_lane_ = false;  // set by Start()
   // Used by the loop's thread only.
-  std::shared_ptr<LaneConnection> connection_;
+  std::shared_ptr<PayloadConnection> connection_;
   bool is_told_ = false;  // the ps has answered the request for a lane
+  bool call_is_over_ = false;
+  bool lane_is_broken_ = false;
   bool has_ended_ = false;
   // Set by the loop's thread before can_write_.
-  std::shared_ptr<LaneSocket> lane_;
+  std::shared_ptr<PayloadLane> payload_lane_;
 
   const std::shared_ptr<grpc::Channel> channel_;  // must outlive its call
   grpc::ClientContext context_;

@@ -81,7 +81,7 @@ void FillWorker(job::WorkerSettings& worker) {
     worker.set_non_finite_loss(job::WorkerSettings::STOP);
   }
   PARASOL_SET_DEFAULT(worker, overlap, true);
-  PARASOL_SET_DEFAULT(worker, shared_memory, true);
+  PARASOL_SET_DEFAULT(worker, payload_lanes, job::WorkerSettings::AUTO);
   PARASOL_SET_DEFAULT(worker, compute_niceness, 10);
 }
 

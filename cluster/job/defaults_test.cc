@@ -37,7 +37,7 @@ constexpr char kEmptyJob[] = R"pb(
   worker {
     non_finite_loss: STOP
     overlap: true
-    shared_memory: true
+    payload_lanes: AUTO
     compute_niceness: 10
   }
 )pb";
@@ -111,7 +111,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
     worker {
       non_finite_loss: CONTINUE
       overlap: false
-      shared_memory: false
+      payload_lanes: TCP
       compute_niceness: 0
     }
   )pb";
@@ -134,7 +134,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                  worker {
                    non_finite_loss: STOP
                    overlap: true
-                   shared_memory: true
+                   payload_lanes: AUTO
                    compute_niceness: 10
                  }
                )pb");

@@ -17,6 +17,9 @@ namespace {
 // stream that waits for that while nothing of it is being written looks again.
 constexpr int kRetryMillis = 5;
 
+// Time that a worker has to receive the last results on its lane.
+constexpr absl::Duration kLingerLimit = absl::Seconds(2);
+
 size_t KeptBytes(const ReceivedMessage& request, size_t operation) {
   if (request.operation(operation).row_pull().min_updates() == 0) return 0;
   size_t bytes = 0;
@@ -54,10 +57,13 @@ void ExchangeStream::OnAccepted(bool ok) {
   share_.emplace(environment_.budget);
   OpenSharedMemory();
   const auto& metadata = context_.client_metadata();
-  const auto request = metadata.find(kLaneKey);
+  const auto request = metadata.find(kPayloadLaneKey);
   const bool answers = request != metadata.end();
-  const bool has_lane = answers && environment_.lanes != nullptr &&
-                        request->second == kLaneRequest;
+  if (answers && environment_.lanes != nullptr &&
+      request->second == kPayloadLaneRequest) {
+    socket_loop_ = environment_.lanes->NextLoop();
+  }
+  const bool has_lane = socket_loop_ != nullptr;
   bool read;
   {
     absl::MutexLock lock(&mu_);
@@ -68,7 +74,7 @@ void ExchangeStream::OnAccepted(bool ok) {
   if (has_lane) {
     OfferLane(read);
   } else if (answers) {
-    context_.AddInitialMetadata(kLaneKey, kNoLane);
+    context_.AddInitialMetadata(kPayloadLaneKey, kNoPayloadLane);
   }
   // The worker waits for the answer before it sends anything.
   if (answers) call_.SendInitialMetadata(&metadata_sent_);
@@ -82,8 +88,8 @@ void ExchangeStream::OnMetadataSent(bool) {
 
 template <typename Work>
 void ExchangeStream::AtHome(Work work) {
-  if (lane_loop_ == nullptr) return work();
-  lane_loop_->Post([self = shared_from_this(), work] { work(); });
+  if (socket_loop_ == nullptr) return work();
+  socket_loop_->Post([self = shared_from_this(), work] { work(); });
 }
 
 void ExchangeStream::OpenSharedMemory() {
@@ -103,28 +109,28 @@ void ExchangeStream::OpenSharedMemory() {
 }
 
 void ExchangeStream::OfferLane(bool reads) {
-  lane_loop_ = &environment_.lanes->NextLoop();
   awaits_lane_ = true;
   reads_lane_ = reads;
-  const LaneOffer offer = environment_.lanes->Expect(
+  const PayloadOffer offer = environment_.lanes->Expect(
       [self = shared_from_this()](absl::StatusOr<SocketHandle> socket) {
         // Tasks can be copied, sockets can't.
         const auto taken =
             std::make_shared<absl::StatusOr<SocketHandle>>(std::move(socket));
-        self->lane_loop_->Post(
+        self->socket_loop_->Post(
             [self, taken] { self->OnLane(std::move(*taken)); });
       });
   lane_secret_ = offer.secret;
-  context_.AddInitialMetadata(kLaneKey, offer.ToString());
+  context_.AddInitialMetadata(kPayloadLaneKey, offer.ToString());
 }
 
 void ExchangeStream::OnLane(absl::StatusOr<SocketHandle> socket) {
   const std::shared_ptr<ExchangeStream> self = shared_from_this();
   awaits_lane_ = false;
   if (socket.ok() && !lane_is_closed_) {
-    lane_ = LaneSocket::Make(*std::move(socket), *lane_loop_, *this);
+    payload_lane_ = PayloadLane::Make(*std::move(socket), *socket_loop_, *this,
+                                      &environment_.lanes->allowance());
     environment_.metrics.lanes.Add(1);
-    if (reads_lane_) lane_->Read();
+    if (reads_lane_) payload_lane_->Read();
   } else {
     {
       absl::MutexLock lock(&mu_);
@@ -135,11 +141,13 @@ void ExchangeStream::OnLane(absl::StatusOr<SocketHandle> socket) {
   Advance();
 }
 
-void ExchangeStream::OnLaneRead(const absl::Status& status,
-                                grpc::ByteBuffer message) {
+void ExchangeStream::OnPayloadRead(const absl::Status& status,
+                                   grpc::ByteBuffer message) {
   reads_lane_ = false;
   if (absl::IsInvalidArgument(status)) {
     environment_.metrics.malformed_requests_total.Add();
+  }
+  if (absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status)) {
     absl::MutexLock lock(&mu_);
     flow_.End(status);
   }
@@ -147,16 +155,17 @@ void ExchangeStream::OnLaneRead(const absl::Status& status,
   OnRead(status.ok());
 }
 
-void ExchangeStream::OnLaneWritten(const absl::Status& status) {
+void ExchangeStream::OnPayloadWritten(const absl::Status& status) {
   OnWritten(status.ok());
 }
 
 void ExchangeStream::CloseLane() {
   const std::shared_ptr<ExchangeStream> self = shared_from_this();
   lane_is_closed_ = true;
-  if (lane_ != nullptr) {
+  if (payload_lane_ != nullptr) {
     environment_.metrics.lanes.Add(-1);
-    return lane_->Close();
+    // The worker has yet to receive the last results.
+    return payload_lane_->Linger(kLingerLimit);
   }
   if (!awaits_lane_) return;
   // A connection that has just been taken comes to OnLane() by itself.
@@ -204,6 +213,10 @@ void ExchangeStream::OnCallDone(bool) {
       absl::MutexLock lock(&mu_);
       flow_.OnCallDone(context_.IsCancelled());
     }
+    // As gRPC does with what is under way in the call.
+    if (payload_lane_ != nullptr && context_.IsCancelled()) {
+      payload_lane_->Close();
+    }
     Advance();
   });
 }
@@ -215,6 +228,7 @@ void ExchangeStream::OnFinished(bool) {
   }
   host_.OnClosed(self_);
   AtHome([this] {
+    if (socket_loop_ != nullptr) CloseLane();
     bool last;
     {
       absl::MutexLock lock(&mu_);
@@ -387,11 +401,11 @@ void ExchangeStream::ReadDue() {
 }
 
 void ExchangeStream::BeginRead() {
-  if (lane_loop_ == nullptr) {
+  if (socket_loop_ == nullptr) {
     call_.Read(&incoming_, &read_);
   } else {
     reads_lane_ = true;
-    lane_->Read();
+    payload_lane_->Read();
   }
 }
 
@@ -409,20 +423,19 @@ void ExchangeStream::BeginWrite(
   }
   const grpc::ByteBuffer frame =
       EncodeFrame(message->header, message->payloads);
-  lane_ != nullptr ? lane_->Write(frame) : call_.Write(frame, &written_);
+  payload_lane_ != nullptr ? payload_lane_->Write(frame)
+                           : call_.Write(frame, &written_);
 }
 
 void ExchangeStream::BeginFinish(
     const std::optional<StreamFlow::Finish>& finish) {
   if (!finish.has_value()) return;
   call_.Finish(ToGrpcStatus(finish->status), &finished_);
-  if (lane_loop_ != nullptr) {
-    lane_loop_->Post([self = shared_from_this()] { self->CloseLane(); });
-  }
 }
 
 void ExchangeStream::Close() {
   const std::shared_ptr<ExchangeStream> self = std::move(self_);
+  if (socket_loop_ != nullptr) environment_.lanes->LaneEnded();
   host_.OnEnded();
 }
 

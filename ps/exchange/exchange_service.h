@@ -9,11 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "cluster/lane/lane_host.h"
-#include "cluster/lane/lane_loop.h"
-#include "cluster/lane/lane_opening.h"
-#include "cluster/lane/lane_socket.h"
-#include "cluster/lane/socket_handle.h"
+#include "cluster/payload_lane/payload_host.h"
+#include "cluster/payload_lane/payload_lane.h"
+#include "cluster/payload_lane/payload_offer.h"
+#include "cluster/payload_lane/socket_handle.h"
+#include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
 #include "cluster/rpc/tensor_frame.h"
@@ -46,7 +46,7 @@ namespace parasol {
 // their memory together. Results that are ready while a message is being sent
 // go into the next one.
 class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
-                       private LaneSocket::Observer {
+                       private PayloadLane::Observer {
  public:
   using Call =
       grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -73,7 +73,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
     PsMetrics& metrics;
     std::shared_ptr<BufferBudget> budget;
     // Null: all messages travel in their calls.
-    LaneHost* lanes = nullptr;
+    PayloadHost* lanes = nullptr;
   };
 
   // Waits for a call and serves it. The stream holds a reference to itself
@@ -125,9 +125,10 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   // `reads`: the stream's first read has begun.
   void OfferLane(bool reads);
   void OnLane(absl::StatusOr<SocketHandle> socket) ABSL_LOCKS_EXCLUDED(mu_);
-  void OnLaneRead(const absl::Status& status, grpc::ByteBuffer message) override
+  void OnPayloadRead(const absl::Status& status,
+                     grpc::ByteBuffer message) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  void OnLaneWritten(const absl::Status& status) override
+  void OnPayloadWritten(const absl::Status& status) override
       ABSL_LOCKS_EXCLUDED(mu_);
   // Completes what is under way on the lane, or the wait for one.
   void CloseLane() ABSL_LOCKS_EXCLUDED(mu_);
@@ -181,12 +182,12 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   std::unique_ptr<SharedPayloads> shared_payloads_;
 
   // The loop of the lane; null without one. Set when the call begins.
-  LaneLoop* lane_loop_ = nullptr;
+  SocketLoop* socket_loop_ = nullptr;
   // Set before the first message.
-  std::shared_ptr<LaneSocket> lane_;
+  std::shared_ptr<PayloadLane> payload_lane_;
 
   // The following are used at home only.
-  LaneSecret lane_secret_ = {};
+  PayloadSecret lane_secret_ = {};
   bool awaits_lane_ = false;
   bool lane_is_closed_ = false;
   bool reads_lane_ = false;    // a read is under way, or waits for the lane

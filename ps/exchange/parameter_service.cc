@@ -15,7 +15,7 @@ absl::Status ShuttingDown() {
 }  // namespace
 
 ParameterService::ParameterService(ParameterServer& server, PsMetrics& metrics,
-                                   int64_t buffer_bytes, LaneHost* lanes)
+                                   int64_t buffer_bytes, PayloadHost* lanes)
     : server_(server),
       environment_{.server = server,
                    .metrics = metrics,

@@ -7,7 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
-#include "cluster/lane/lane_host.h"
+#include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/server.h"
 #include "proto/parameter.grpc.pb.h"
 #include "ps/exchange/exchange_service.h"
@@ -31,7 +31,7 @@ class ParameterService : public wire::ParameterService::WithRawMethod_Exchange<
   // `server`, `metrics` and `lanes` must outlive the service.
   ParameterService(ParameterServer& server, PsMetrics& metrics,
                    int64_t buffer_bytes = kDefaultBufferBytes,
-                   LaneHost* lanes = nullptr);
+                   PayloadHost* lanes = nullptr);
 
   grpc::Status Load(grpc::ServerContext*, const wire::LoadRequest* request,
                     wire::LoadResponse* response) override;

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "cluster/lane/lane_host.h"
+#include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/rpc/server.h"
 #include "ps/exchange/parameter_service.h"
@@ -169,8 +169,8 @@ void ServeParasol(const Contents& contents) {
   load.set_num_shards(1);
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
-  const auto lanes = LaneHost::Start("127.0.0.1", /*port=*/0,
-                                     ParameterService::kDefaultThreads);
+  const auto lanes = PayloadHost::Start("127.0.0.1", /*port=*/0,
+                                        ParameterService::kDefaultThreads);
   CHECK(lanes.ok()) << lanes.status();
   ParameterService service(server, metrics,
                            ParameterService::kDefaultBufferBytes, lanes->get());

@@ -20,7 +20,7 @@
 #include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "cluster/client/parameter_client.h"
-#include "cluster/lane/lane_host.h"
+#include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -49,9 +49,9 @@ class PsOnThisMachine {
   explicit PsOnThisMachine(size_t elements,
                            const std::string& lane_host = "127.0.0.1")
       : elements_(elements),
-        lanes_(LaneHost::Start(lane_host, 0, /*threads=*/2).value()),
         metrics_(registry_),
-        server_({.task = "ps/0"}, Clock::Real(), metrics_) {
+        server_({.task = "ps/0"}, Clock::Real(), metrics_),
+        lanes_(PayloadHost::Start(lane_host, 0, /*threads=*/2).value()) {
     wire::LoadRequest load;
     load.set_run_id(kRun);
     load.set_num_shards(1);
@@ -115,10 +115,10 @@ class PsOnThisMachine {
   }
 
   const size_t elements_;
-  const std::unique_ptr<LaneHost> lanes_;
   MetricsRegistry registry_;
   PsMetrics metrics_;
   ParameterServer server_;
+  const std::unique_ptr<PayloadHost> lanes_;
   std::unique_ptr<ParameterService> service_;
   std::unique_ptr<RpcServer> rpc_server_;
   int port_ = 0;

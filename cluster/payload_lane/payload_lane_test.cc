@@ -1,14 +1,18 @@
 // A lane from its offer to its end: both ends over loopback.
 
+#include "cluster/payload_lane/payload_lane.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -16,9 +20,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "base/status_matchers.h"
-#include "cluster/lane/lane_connection.h"
-#include "cluster/lane/lane_host.h"
-#include "cluster/lane/lane_socket.h"
+#include "cluster/payload_lane/payload_connection.h"
+#include "cluster/payload_lane/payload_host.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -47,9 +50,9 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
 }
 
 // An end that keeps what it reads, and waits for what the test wants.
-class End : private LaneSocket::Observer {
+class End : private PayloadLane::Observer {
  public:
-  explicit End(LaneLoop& loop) : loop_(loop) {}
+  explicit End(SocketLoop& loop) : loop_(loop) {}
   ~End() override {
     if (lane_ != nullptr) Close();
   }
@@ -57,7 +60,7 @@ class End : private LaneSocket::Observer {
   void Open(SocketHandle socket) {
     const auto shared = std::make_shared<SocketHandle>(std::move(socket));
     AtLoop([this, shared] {
-      lane_ = LaneSocket::Make(std::move(*shared), loop_, *this);
+      lane_ = PayloadLane::Make(std::move(*shared), loop_, *this);
       lane_->Read();
     });
   }
@@ -92,10 +95,13 @@ class End : private LaneSocket::Observer {
   void Close() {
     AtLoop([this] { lane_->Close(); });
   }
+  void Linger() {
+    AtLoop([this] { lane_->Linger(absl::Seconds(60)); });
+  }
 
  private:
-  void OnLaneRead(const absl::Status& status,
-                  grpc::ByteBuffer message) override {
+  void OnPayloadRead(const absl::Status& status,
+                     grpc::ByteBuffer message) override {
     if (status.ok()) lane_->Read();
     absl::MutexLock lock(&mu_);
     if (status.ok()) {
@@ -104,7 +110,7 @@ class End : private LaneSocket::Observer {
       read_.push_back(status);
     }
   }
-  void OnLaneWritten(const absl::Status& status) override {
+  void OnPayloadWritten(const absl::Status& status) override {
     absl::MutexLock lock(&mu_);
     EXPECT_FALSE(written_.has_value()) << "completed twice";
     written_ = status;
@@ -119,8 +125,8 @@ class End : private LaneSocket::Observer {
     done.WaitForNotification();
   }
 
-  LaneLoop& loop_;
-  std::shared_ptr<LaneSocket> lane_;
+  SocketLoop& loop_;
+  std::shared_ptr<PayloadLane> lane_;
   absl::Mutex mu_;
   std::optional<absl::Status> written_;
   std::deque<absl::StatusOr<std::string>> read_;
@@ -148,16 +154,16 @@ using Taken = Result<absl::StatusOr<SocketHandle>>;
 
 class LaneTest : public testing::Test {
  protected:
-  LaneOffer Expect(Taken& taken) {
+  PayloadOffer Expect(Taken& taken) {
     return host_->Expect([&taken](absl::StatusOr<SocketHandle> socket) {
       taken.Set(std::move(socket));
     });
   }
 
-  void Connect(const LaneOffer& offer, Taken& connected,
+  void Connect(const PayloadOffer& offer, Taken& connected,
                const std::string& peer = "ipv4:127.0.0.1:1") {
     loop_.Post([this, offer, peer, &connected] {
-      connection_ = LaneConnection::Start(
+      connection_ = PayloadConnection::Start(
           peer, offer, loop_,
           [&connected](absl::StatusOr<SocketHandle> socket) {
             connected.Set(std::move(socket));
@@ -193,12 +199,14 @@ class LaneTest : public testing::Test {
     return recv(socket.fd(), &byte, 1, 0) <= 0;
   }
 
-  std::unique_ptr<LaneHost> host_ =
-      LaneHost::Start("127.0.0.1", 0, /*threads=*/1).value();
-  LaneLoop loop_;
-  std::shared_ptr<LaneConnection> connection_;
+  std::unique_ptr<PayloadHost> host_ =
+      PayloadHost::Start("127.0.0.1", 0, /*threads=*/1).value();
+  SocketLoop loop_;
+  std::shared_ptr<PayloadConnection> connection_;
+  // The host's only loop.
+  SocketLoop& host_loop_ = *host_->NextLoop();
   End worker_{loop_};
-  End ps_{host_->NextLoop()};
+  End ps_{host_loop_};
 };
 
 TEST_F(LaneTest, MessagesOfAllSizesGoBothWays) {
@@ -234,6 +242,46 @@ TEST_F(LaneTest, AnEndThatIsClosedEndsWhatTheOtherOneHasUnderWay) {
               StatusIs(absl::StatusCode::kUnavailable));
   EXPECT_THAT(worker_.Write(BufferOf(std::string(1 << 20, 'x'))),
               StatusIs(absl::StatusCode::kUnavailable));
+}
+
+// A close with bytes that nobody has received would drop what was written.
+TEST_F(LaneTest, ALaneThatLingersDeliversWhatWasWritten) {
+  OpenEnds();
+  const std::string last(4 << 20, 'x');
+  ps_.BeginWrite(BufferOf(last));
+  worker_.BeginWrite(BufferOf(std::string(16 << 20, 'y')));
+  ASSERT_OK(ps_.AwaitWrite());
+  ps_.Linger();
+  EXPECT_EQ(*worker_.Read(), last);
+  EXPECT_THAT(worker_.Read().status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(LaneTest, AFloodOfMessagesLeavesTurnsToOthers) {
+  OpenEnds();
+  Taken taken, connected;
+  Connect(Expect(taken), connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  End flooded(host_loop_);
+  flooded.Open(*std::move(taken.Get()));
+  // Frames without a byte, for as long as the other lane is used.
+  std::atomic<bool> stopped = false;
+  std::thread flood([&] {
+    const std::string frames(64 << 10, '\0');
+    while (!stopped && send(connected.Get()->fd(), frames.data(), frames.size(),
+                            MSG_NOSIGNAL) > 0) {
+    }
+  });
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_OK(worker_.Write(BufferOf("ping")));
+    EXPECT_EQ(*ps_.Read(), "ping");
+    ASSERT_OK(ps_.Write(BufferOf("pong")));
+    EXPECT_EQ(*worker_.Read(), "pong");
+  }
+  stopped = true;
+  shutdown(connected.Get()->fd(), SHUT_RDWR);
+  flood.join();
 }
 
 TEST_F(LaneTest, AWriteThatTheOtherEndNeverReadsEndsWithTheLane) {
@@ -275,7 +323,7 @@ TEST_F(LaneTest, APeerThatDiesWithinAMessageBreaksTheLane) {
 
 TEST_F(LaneTest, ASecretIsGoodForOneConnection) {
   Taken taken, connected, again;
-  const LaneOffer offer = Expect(taken);
+  const PayloadOffer offer = Expect(taken);
   Connect(offer, connected);
   ASSERT_OK(connected.Get());
   ASSERT_OK(taken.Get());
@@ -286,7 +334,7 @@ TEST_F(LaneTest, ASecretIsGoodForOneConnection) {
 
 TEST_F(LaneTest, AnUnknownSecretIsRefused) {
   Taken taken, connected;
-  LaneOffer offer = Expect(taken);
+  PayloadOffer offer = Expect(taken);
   offer.secret[3] ^= 1;
   Connect(offer, connected);
   EXPECT_THAT(connected.Get().status(),
@@ -298,7 +346,7 @@ TEST_F(LaneTest, AnUnknownSecretIsRefused) {
 
 TEST_F(LaneTest, AnOfferThatWasTakenBackIsRefused) {
   Taken taken, connected;
-  const LaneOffer offer = Expect(taken);
+  const PayloadOffer offer = Expect(taken);
   EXPECT_TRUE(host_->Forget(offer.secret));
   EXPECT_FALSE(host_->Forget(offer.secret));
   Connect(offer, connected);
@@ -321,9 +369,9 @@ TEST_F(LaneTest, StrangersAreTurnedAwayAndHoldUpNobody) {
 // A hello may come byte by byte.
 TEST_F(LaneTest, ASlowHelloIsHeard) {
   Taken taken;
-  const LaneOffer offer = Expect(taken);
+  const PayloadOffer offer = Expect(taken);
   const SocketHandle slow = ConnectStranger();
-  std::string hello(kLaneHello);
+  std::string hello(kPayloadHello);
   hello.append(offer.secret.begin(), offer.secret.end());
   for (const char c : hello) ASSERT_EQ(send(slow.fd(), &c, 1, 0), 1);
   ASSERT_OK(taken.Get());
@@ -338,7 +386,7 @@ TEST_F(LaneTest, AHostThatEndsTellsThoseWhoWait) {
 
 TEST_F(LaneTest, APortWithoutAHostIsNamed) {
   Taken connected;
-  LaneOffer offer = {.port = host_->port()};
+  PayloadOffer offer = {.port = host_->port()};
   host_ = nullptr;
   Connect(offer, connected);
   EXPECT_THAT(connected.Get().status(),
@@ -359,23 +407,23 @@ TEST_F(LaneTest, APeerWithoutAnAddressIsNamed) {
 }
 
 TEST(LaneOfferTest, AnOfferIsReadAsItWasWritten) {
-  const LaneOffer offer = {.port = 45123, .secret = DrawLaneSecret()};
-  ASSERT_OK_AND_ASSIGN(const LaneOffer read,
-                       LaneOffer::Parse(offer.ToString()));
+  const PayloadOffer offer = {.port = 45123, .secret = DrawPayloadSecret()};
+  ASSERT_OK_AND_ASSIGN(const PayloadOffer read,
+                       PayloadOffer::Parse(offer.ToString()));
   EXPECT_EQ(read.port, offer.port);
   EXPECT_EQ(read.secret, offer.secret);
-  EXPECT_NE(DrawLaneSecret(), DrawLaneSecret());
+  EXPECT_NE(DrawPayloadSecret(), DrawPayloadSecret());
 }
 
 TEST(LaneOfferTest, WhatIsNoOfferIsRefused) {
   const std::string hex(32, 'a');
   for (const std::string& text :
-       {std::string(), std::string(kNoLane), std::string("1"),
+       {std::string(), std::string(kNoPayloadLane), std::string("1"),
         absl::StrCat("0 ", hex), absl::StrCat("65536 ", hex),
         absl::StrCat("-1 ", hex), absl::StrCat("1 ", hex, "a"),
         absl::StrCat("1 ", hex.substr(1), "g"), absl::StrCat("1  ", hex),
         absl::StrCat("1 ", hex, " ")}) {
-    EXPECT_THAT(LaneOffer::Parse(text),
+    EXPECT_THAT(PayloadOffer::Parse(text),
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << text;
   }

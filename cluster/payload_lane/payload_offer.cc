@@ -1,4 +1,4 @@
-#include "cluster/lane/lane_opening.h"
+#include "cluster/payload_lane/payload_offer.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,16 +21,16 @@
 
 namespace parasol {
 
-std::string LaneOffer::ToString() const {
+std::string PayloadOffer::ToString() const {
   return absl::StrCat(
       port, " ",
       absl::BytesToHexString(absl::string_view(
           reinterpret_cast<const char*>(secret.data()), secret.size())));
 }
 
-absl::StatusOr<LaneOffer> LaneOffer::Parse(absl::string_view text) {
+absl::StatusOr<PayloadOffer> PayloadOffer::Parse(absl::string_view text) {
   const std::vector<absl::string_view> words = absl::StrSplit(text, ' ');
-  LaneOffer offer;
+  PayloadOffer offer;
   const bool is_offer =
       words.size() == 2 && absl::SimpleAtoi(words[0], &offer.port) &&
       offer.port > 0 && offer.port <= 65535 &&
@@ -45,15 +45,15 @@ absl::StatusOr<LaneOffer> LaneOffer::Parse(absl::string_view text) {
   return offer;
 }
 
-LaneSecret DrawLaneSecret() {
-  LaneSecret secret;
+PayloadSecret DrawPayloadSecret() {
+  PayloadSecret secret;
   // So few bytes come whole, and from a generator that is ready.
   CHECK(getrandom(secret.data(), secret.size(), 0) ==
         static_cast<ssize_t>(secret.size()));
   return secret;
 }
 
-absl::Status SetLaneOptions(int fd) {
+absl::Status SetPayloadSocketOptions(int fd) {
   const int silence = absl::ToInt64Seconds(kKeepaliveTime);
   const int probes = 2;
   const int between = absl::ToInt64Seconds(kKeepaliveTimeout) / probes;

@@ -1,4 +1,4 @@
-#include "cluster/lane/frame_reader.h"
+#include "cluster/payload_lane/frame_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,6 +23,10 @@ uint64_t ReadLength(const uint8_t* bytes) {
 }
 
 }  // namespace
+
+FrameReader::~FrameReader() {
+  if (frame_ && allowance_ != nullptr) allowance_->Return(frame_->size());
+}
 
 std::array<iovec, 2> FrameReader::NextPieces() {
   // What is staged is less than a length: to move it costs nothing.
@@ -53,6 +57,7 @@ absl::StatusOr<std::optional<grpc::ByteBuffer>> FrameReader::Take() {
   }
   if (!frame_ || filled_ < frame_->size()) return std::nullopt;
   const grpc::Slice frame = *std::exchange(frame_, std::nullopt);
+  if (allowance_ != nullptr) allowance_->Return(frame.size());
   return grpc::ByteBuffer(&frame, 1);
 }
 
@@ -62,6 +67,11 @@ absl::Status FrameReader::Begin() {
   if (length > max_frame_bytes_) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a frame of ", length, " bytes; the limit is ", max_frame_bytes_));
+  }
+  if (allowance_ != nullptr && !allowance_->Take(length)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "no room for a frame of ", length, " bytes: other streams are sending ",
+        allowance_->held_bytes()));
   }
   begin_ += kLengthBytes;
   frame_.emplace(length);

@@ -1,4 +1,4 @@
-#include "cluster/lane/lane_loop.h"
+#include "cluster/payload_lane/socket_loop.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -17,7 +17,7 @@ constexpr int kMaxEvents = 64;
 
 }  // namespace
 
-LaneLoop::LaneLoop()
+SocketLoop::SocketLoop()
     : epoll_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   CHECK(epoll_.is_open() && wake_.is_open());
@@ -27,12 +27,12 @@ LaneLoop::LaneLoop()
   thread_ = std::thread([this] { Run(); });
 }
 
-LaneLoop::~LaneLoop() {
+SocketLoop::~SocketLoop() {
   Post([this] { stopped_ = true; });
   thread_.join();
 }
 
-void LaneLoop::Post(Task task) {
+void SocketLoop::Post(Task task) {
   {
     absl::MutexLock lock(&mu_);
     tasks_.push_back(std::move(task));
@@ -44,26 +44,26 @@ void LaneLoop::Post(Task task) {
   CHECK(write(wake_.fd(), &one, sizeof(one)) == sizeof(one));
 }
 
-void LaneLoop::PostLater(absl::Duration delay, Task task) {
+void SocketLoop::PostLater(absl::Duration delay, Task task) {
   later_.emplace(
       std::chrono::steady_clock::now() + absl::ToChronoMicroseconds(delay),
       std::move(task));
 }
 
-void LaneLoop::Watch(int fd, Handler& handler) {
+void SocketLoop::Watch(int fd, Handler& handler) {
   epoll_event event = {};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.ptr = &handler;
   CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
-void LaneLoop::Forget(int fd, Handler& handler) {
+void SocketLoop::Forget(int fd, Handler& handler) {
   CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr) == 0);
   std::replace(ready_.begin(), ready_.end(), &handler,
                static_cast<Handler*>(nullptr));
 }
 
-int LaneLoop::NextWait() const {
+int SocketLoop::NextWait() const {
   if (later_.empty()) return -1;
   const auto wait = later_.begin()->first - std::chrono::steady_clock::now();
   if (wait <= wait.zero()) return 0;
@@ -71,20 +71,22 @@ int LaneLoop::NextWait() const {
       std::chrono::ceil<std::chrono::milliseconds>(wait).count());
 }
 
-bool LaneLoop::RunTasks() {
+bool SocketLoop::RunTasks() {
   std::vector<Task> tasks;
   {
     absl::MutexLock lock(&mu_);
     tasks = std::exchange(tasks_, {});
   }
   for (const Task& task : tasks) task();
+  // What they hold may post as it goes.
+  tasks.clear();
   absl::MutexLock lock(&mu_);
   // The next Post() has to wake a loop that waits.
   woken_ = !tasks_.empty();
   return woken_;
 }
 
-void LaneLoop::Run() {
+void SocketLoop::Run() {
   std::array<epoll_event, kMaxEvents> events;
   while (true) {
     const bool has_more = RunTasks();

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_LANE_LANE_LISTENER_H_
-#define PARASOL_CLUSTER_LANE_LANE_LISTENER_H_
+#ifndef PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_PORT_H_
+#define PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_PORT_H_
 
 #include <chrono>
 #include <cstddef>
@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "cluster/lane/lane_opening.h"
-#include "cluster/lane/socket_handle.h"
+#include "cluster/payload_lane/payload_offer.h"
+#include "cluster/payload_lane/socket_handle.h"
 
 namespace parasol {
 
@@ -26,13 +26,13 @@ namespace parasol {
 // that says nothing for kHelloLimit.
 //
 // Thread-safe.
-class LaneListener {
+class PayloadPort {
  public:
   // Time that a connection has for its first bytes, and a worker for its
   // connection after it was given a secret.
   static constexpr absl::Duration kHelloLimit = absl::Seconds(5);
-  // Number of connections whose secret is awaited at once; others wait in the
-  // kernel.
+  // Number of connections whose secret is awaited at once; one more takes the
+  // place of the one that has waited longest.
   static constexpr size_t kMaxStrangers = 256;
 
   // Takes the connection; or why there is none.
@@ -43,20 +43,20 @@ class LaneListener {
   // Listens on `host` ("127.0.0.1", "[::]", a name) and `port` (0: the system
   // chooses one).
   //   InvalidArgument  the host is not this machine, or the port is in use.
-  static absl::StatusOr<std::unique_ptr<LaneListener>> Start(
+  static absl::StatusOr<std::unique_ptr<PayloadPort>> Start(
       const std::string& host, int port);
-  ~LaneListener();
-  LaneListener(const LaneListener&) = delete;
-  LaneListener& operator=(const LaneListener&) = delete;
+  ~PayloadPort();
+  PayloadPort(const PayloadPort&) = delete;
+  PayloadPort& operator=(const PayloadPort&) = delete;
 
   int port() const { return port_; }
 
   // Returns the offer for one lane. `taken` is called once, on the listener's
   // thread.
-  LaneOffer Expect(Taken taken) ABSL_LOCKS_EXCLUDED(mu_);
+  PayloadOffer Expect(Taken taken) ABSL_LOCKS_EXCLUDED(mu_);
   // Takes an offer back. Returns false if its `taken` was called, or is being
   // called; otherwise it will not be.
-  bool Forget(const LaneSecret& secret) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Forget(const PayloadSecret& secret) ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
@@ -72,7 +72,7 @@ class LaneListener {
     SteadyTime deadline;
   };
 
-  LaneListener(SocketHandle listening, int port);
+  PayloadPort(SocketHandle listening, SocketHandle wake, int port);
 
   void Run();
   // Waits until something may have to be done.
@@ -90,7 +90,7 @@ class LaneListener {
   std::list<Stranger> strangers_;  // used by the thread only
 
   mutable absl::Mutex mu_;
-  std::map<LaneSecret, Expected> expected_ ABSL_GUARDED_BY(mu_);
+  std::map<PayloadSecret, Expected> expected_ ABSL_GUARDED_BY(mu_);
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;
 
   std::thread thread_;
@@ -98,4 +98,4 @@ class LaneListener {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_LANE_LANE_LISTENER_H_
+#endif  // PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_PORT_H_

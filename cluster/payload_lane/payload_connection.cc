@@ -1,4 +1,4 @@
-#include "cluster/lane/lane_connection.h"
+#include "cluster/payload_lane/payload_connection.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -64,23 +64,22 @@ absl::Status SystemError(const char* what, int error) {
 
 }  // namespace
 
-std::shared_ptr<LaneConnection> LaneConnection::Start(absl::string_view peer,
-                                                      const LaneOffer& offer,
-                                                      LaneLoop& loop,
-                                                      Connected connected) {
-  std::shared_ptr<LaneConnection> connection(
-      new LaneConnection(offer, loop, std::move(connected)));
+std::shared_ptr<PayloadConnection> PayloadConnection::Start(
+    absl::string_view peer, const PayloadOffer& offer, SocketLoop& loop,
+    Connected connected) {
+  std::shared_ptr<PayloadConnection> connection(
+      new PayloadConnection(offer, loop, std::move(connected)));
   const absl::Status begun = connection->Begin(peer);
   if (!begun.ok()) connection->End(begun);
   return connection;
 }
 
-absl::Status LaneConnection::Begin(absl::string_view peer) {
+absl::Status PayloadConnection::Begin(absl::string_view peer) {
   ASSIGN_OR_RETURN(const Address address, AddressOf(peer, offer_.port));
   socket_ = SocketHandle(socket(address.bytes.ss_family,
                                 SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_.is_open()) return SystemError("socket", errno);
-  RETURN_IF_ERROR(SetLaneOptions(socket_.fd()));
+  RETURN_IF_ERROR(SetPayloadSocketOptions(socket_.fd()));
   loop_.Watch(socket_.fd(), *this);
   is_watched_ = true;
   if (connect(socket_.fd(), reinterpret_cast<const sockaddr*>(&address.bytes),
@@ -97,20 +96,20 @@ absl::Status LaneConnection::Begin(absl::string_view peer) {
   return absl::OkStatus();
 }
 
-void LaneConnection::OnEvents(uint32_t events) {
-  const std::shared_ptr<LaneConnection> self = shared_from_this();
+void PayloadConnection::OnEvents(uint32_t events) {
+  const std::shared_ptr<PayloadConnection> self = shared_from_this();
   int error = 0;
   socklen_t size = sizeof(error);
   getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return End(SystemError("connect", error));
   if (!said_hello_ && (events & EPOLLOUT) == 0) return;
   const absl::Status status = Advance();
-  if (!status.ok() || received_.size() == kLaneWelcome.size()) End(status);
+  if (!status.ok() || received_.size() == kPayloadWelcome.size()) End(status);
 }
 
-absl::Status LaneConnection::Advance() {
+absl::Status PayloadConnection::Advance() {
   if (!std::exchange(said_hello_, true)) {
-    std::string hello(kLaneHello);
+    std::string hello(kPayloadHello);
     hello.append(reinterpret_cast<const char*>(offer_.secret.data()),
                  offer_.secret.size());
     // A new connection takes so few bytes at once.
@@ -120,10 +119,10 @@ absl::Status LaneConnection::Advance() {
       return SystemError("send", errno);
     }
   }
-  char bytes[kLaneWelcome.size()];
-  while (received_.size() < kLaneWelcome.size()) {
+  char bytes[kPayloadWelcome.size()];
+  while (received_.size() < kPayloadWelcome.size()) {
     const ssize_t count =
-        recv(socket_.fd(), bytes, kLaneWelcome.size() - received_.size(),
+        recv(socket_.fd(), bytes, kPayloadWelcome.size() - received_.size(),
              MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return absl::OkStatus();
@@ -131,15 +130,15 @@ absl::Status LaneConnection::Advance() {
     if (count == 0) return absl::UnavailableError("the secret was refused");
     received_.append(bytes, count);
   }
-  if (received_ != kLaneWelcome) {
+  if (received_ != kPayloadWelcome) {
     return absl::UnavailableError("another program answers");
   }
   return absl::OkStatus();
 }
 
-void LaneConnection::End(const absl::Status& status) {
+void PayloadConnection::End(const absl::Status& status) {
   if (connected_ == nullptr) return;
-  const std::shared_ptr<LaneConnection> self = shared_from_this();
+  const std::shared_ptr<PayloadConnection> self = shared_from_this();
   if (std::exchange(is_watched_, false)) loop_.Forget(socket_.fd(), *this);
   const Connected connected = std::exchange(connected_, nullptr);
   if (status.ok()) {

@@ -1,4 +1,4 @@
-#include "cluster/lane/lane_listener.h"
+#include "cluster/payload_lane/payload_port.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -23,12 +23,12 @@ namespace {
 constexpr int kBacklog = 256;
 // Longest sleep while somebody has a deadline.
 constexpr int kTickMillis = 200;
-constexpr size_t kHelloBytes = kLaneHello.size() + sizeof(LaneSecret);
+constexpr size_t kHelloBytes = kPayloadHello.size() + sizeof(PayloadSecret);
 
 using Clock = std::chrono::steady_clock;
 
 Clock::time_point HelloDeadline() {
-  return Clock::now() + absl::ToChronoMilliseconds(LaneListener::kHelloLimit);
+  return Clock::now() + absl::ToChronoMilliseconds(PayloadPort::kHelloLimit);
 }
 
 absl::Status CantListen(const std::string& host, int port, const char* why) {
@@ -75,7 +75,7 @@ int PortOf(const SocketHandle& socket) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LaneListener>> LaneListener::Start(
+absl::StatusOr<std::unique_ptr<PayloadPort>> PayloadPort::Start(
     const std::string& host, int port) {
   // As RpcServer has it: "localhost" is two addresses.
   absl::StatusOr<SocketHandle> socket =
@@ -83,18 +83,20 @@ absl::StatusOr<std::unique_ptr<LaneListener>> LaneListener::Start(
   // A machine may be without IPv6.
   if (!socket.ok() && host == "[::]") socket = Listen("0.0.0.0", port);
   RETURN_IF_ERROR(socket.status());
+  SocketHandle wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake.is_open()) return CantListen(host, port, std::strerror(errno));
   const int chosen = PortOf(*socket);
-  return std::unique_ptr<LaneListener>(
-      new LaneListener(*std::move(socket), chosen));
+  return std::unique_ptr<PayloadPort>(
+      new PayloadPort(*std::move(socket), std::move(wake), chosen));
 }
 
-LaneListener::LaneListener(SocketHandle listening, int port)
+PayloadPort::PayloadPort(SocketHandle listening, SocketHandle wake, int port)
     : listening_(std::move(listening)),
-      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      wake_(std::move(wake)),
       port_(port),
       thread_([this] { Run(); }) {}
 
-LaneListener::~LaneListener() {
+PayloadPort::~PayloadPort() {
   {
     absl::MutexLock lock(&mu_);
     stopped_ = true;
@@ -108,8 +110,8 @@ LaneListener::~LaneListener() {
   }
 }
 
-LaneOffer LaneListener::Expect(Taken taken) {
-  const LaneOffer offer = {.port = port_, .secret = DrawLaneSecret()};
+PayloadOffer PayloadPort::Expect(Taken taken) {
+  const PayloadOffer offer = {.port = port_, .secret = DrawPayloadSecret()};
   {
     absl::MutexLock lock(&mu_);
     expected_[offer.secret] = {std::move(taken), HelloDeadline()};
@@ -120,17 +122,17 @@ LaneOffer LaneListener::Expect(Taken taken) {
   return offer;
 }
 
-bool LaneListener::Forget(const LaneSecret& secret) {
+bool PayloadPort::Forget(const PayloadSecret& secret) {
   absl::MutexLock lock(&mu_);
   return expected_.erase(secret) > 0;
 }
 
-bool LaneListener::IsStopped() const {
+bool PayloadPort::IsStopped() const {
   absl::MutexLock lock(&mu_);
   return stopped_;
 }
 
-void LaneListener::Run() {
+void PayloadPort::Run() {
   while (!IsStopped()) {
     Wait();
     Accept();
@@ -142,13 +144,10 @@ void LaneListener::Run() {
   }
 }
 
-void LaneListener::Wait() {
+void PayloadPort::Wait() {
   std::vector<pollfd> polled;
   polled.push_back({wake_.fd(), POLLIN, 0});
-  // Others wait in the kernel's queue while there are too many.
-  const bool may_accept = strangers_.size() < kMaxStrangers;
-  polled.push_back(
-      {listening_.fd(), static_cast<short>(may_accept ? POLLIN : 0), 0});
+  polled.push_back({listening_.fd(), POLLIN, 0});
   for (const Stranger& stranger : strangers_) {
     polled.push_back({stranger.socket.fd(), POLLIN, 0});
   }
@@ -162,8 +161,9 @@ void LaneListener::Wait() {
   (void)!read(wake_.fd(), &wakes, sizeof(wakes));
 }
 
-void LaneListener::Accept() {
-  while (strangers_.size() < kMaxStrangers) {
+void PayloadPort::Accept() {
+  // At most so many at once: those who said hello before have a turn.
+  for (size_t i = 0; i < kMaxStrangers; ++i) {
     SocketHandle socket(accept4(listening_.fd(), nullptr, nullptr,
                                 SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) {
@@ -175,11 +175,12 @@ void LaneListener::Accept() {
       }
       return;
     }
+    if (strangers_.size() == kMaxStrangers) strangers_.pop_front();
     strangers_.push_back({std::move(socket), "", HelloDeadline()});
   }
 }
 
-bool LaneListener::Hear(Stranger& stranger) {
+bool PayloadPort::Hear(Stranger& stranger) {
   char bytes[kHelloBytes];
   const ssize_t count =
       recv(stranger.socket.fd(), bytes, kHelloBytes - stranger.received.size(),
@@ -188,13 +189,14 @@ bool LaneListener::Hear(Stranger& stranger) {
   if (count == 0) return false;
   stranger.received.append(bytes, count);
   const std::string& hello = stranger.received;
-  if (kLaneHello.substr(0, hello.size()) !=
-      absl::string_view(hello).substr(0, kLaneHello.size())) {
+  if (kPayloadHello.substr(0, hello.size()) !=
+      absl::string_view(hello).substr(0, kPayloadHello.size())) {
     return false;
   }
   if (hello.size() < kHelloBytes) return true;
-  LaneSecret secret;
-  std::memcpy(secret.data(), hello.data() + kLaneHello.size(), secret.size());
+  PayloadSecret secret;
+  std::memcpy(secret.data(), hello.data() + kPayloadHello.size(),
+              secret.size());
   Taken taken;
   {
     absl::MutexLock lock(&mu_);
@@ -203,10 +205,11 @@ bool LaneListener::Hear(Stranger& stranger) {
     taken = std::move(it->second.taken);
     expected_.erase(it);
   }
-  const absl::Status set = SetLaneOptions(stranger.socket.fd());
-  const ssize_t sent = send(stranger.socket.fd(), kLaneWelcome.data(),
-                            kLaneWelcome.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  if (!set.ok() || sent != static_cast<ssize_t>(kLaneWelcome.size())) {
+  const absl::Status set = SetPayloadSocketOptions(stranger.socket.fd());
+  const ssize_t sent =
+      send(stranger.socket.fd(), kPayloadWelcome.data(), kPayloadWelcome.size(),
+           MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (!set.ok() || sent != static_cast<ssize_t>(kPayloadWelcome.size())) {
     taken(absl::UnavailableError("lane: the connection broke at once"));
   } else {
     taken(std::move(stranger.socket));
@@ -214,7 +217,7 @@ bool LaneListener::Hear(Stranger& stranger) {
   return false;
 }
 
-void LaneListener::EndLate() {
+void PayloadPort::EndLate() {
   const SteadyTime now = Clock::now();
   strangers_.remove_if(
       [&](const Stranger& stranger) { return stranger.deadline <= now; });

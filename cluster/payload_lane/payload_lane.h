@@ -1,8 +1,9 @@
-#ifndef PARASOL_CLUSTER_LANE_LANE_SOCKET_H_
-#define PARASOL_CLUSTER_LANE_LANE_SOCKET_H_
+#ifndef PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_LANE_H_
+#define PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_LANE_H_
 
 #include <sys/uio.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,9 +12,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "cluster/lane/frame_reader.h"
-#include "cluster/lane/lane_loop.h"
-#include "cluster/lane/socket_handle.h"
+#include "absl/time/time.h"
+#include "cluster/payload_lane/frame_reader.h"
+#include "cluster/payload_lane/receive_allowance.h"
+#include "cluster/payload_lane/socket_handle.h"
+#include "cluster/payload_lane/socket_loop.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 
@@ -27,8 +30,8 @@ namespace parasol {
 // At most one read and one write are under way. Each completes exactly once, on
 // the loop's thread; both complete with an error when the lane is closed or
 // broken.
-class LaneSocket : public std::enable_shared_from_this<LaneSocket>,
-                   private LaneLoop::Handler {
+class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
+                    private SocketLoop::Handler {
  public:
   // Called on the loop's thread, one call at a time.
   class Observer {
@@ -37,32 +40,42 @@ class LaneSocket : public std::enable_shared_from_this<LaneSocket>,
     // A read has completed: with a message, or with an error.
     //   Unavailable      the peer has closed the connection, or it is broken.
     //   InvalidArgument  the peer has sent what is no frame.
-    //   Cancelled        Close().
-    virtual void OnLaneRead(const absl::Status& status,
-                            grpc::ByteBuffer message) = 0;
+    //   ResourceExhausted  the allowance has no room for what it sends.
+    //   Cancelled        Close() or Linger().
+    virtual void OnPayloadRead(const absl::Status& status,
+                               grpc::ByteBuffer message) = 0;
     // A write has completed; `status` as above.
-    virtual void OnLaneWritten(const absl::Status& status) = 0;
+    virtual void OnPayloadWritten(const absl::Status& status) = 0;
   };
 
   // Makes the end that `socket` is, which is connected and whose next bytes are
   // frames. Called on the thread of `loop`, which must outlive the lane, as
   // `observer` must outlive Close().
-  static std::shared_ptr<LaneSocket> Make(SocketHandle socket, LaneLoop& loop,
-                                          Observer& observer);
-  ~LaneSocket() override = default;
+  // Messages that are being received count in `allowance`, if it is not null.
+  static std::shared_ptr<PayloadLane> Make(
+      SocketHandle socket, SocketLoop& loop, Observer& observer,
+      ReceiveAllowance* allowance = nullptr);
+  ~PayloadLane() override = default;
 
   // Begins a read. Called on the loop's thread.
   void Read();
   // Begins a write, of which it sends on the caller's thread what the kernel
   // takes at once. Does nothing after Close(). Any thread may call it.
   void Write(const grpc::ByteBuffer& message) ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the lane so that all that was written arrives: completes what is under
+  // way before it returns, as Close() does, and closes the connection when the
+  // peer has, or after `limit`. What the peer still sends is dropped; closing
+  // at once would make the kernel drop what it has yet to deliver. Called on
+  // the loop's thread.
+  void Linger(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
   // Closes the connection and completes what is under way before it returns;
   // the observer is not called later. Called on the loop's thread; may be
   // called twice.
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  LaneSocket(SocketHandle socket, LaneLoop& loop, Observer& observer);
+  PayloadLane(SocketHandle socket, SocketLoop& loop, Observer& observer,
+              ReceiveAllowance* allowance);
 
   void OnEvents(uint32_t events) override ABSL_LOCKS_EXCLUDED(mu_);
   // Receives and delivers while a read is under way and bytes are there.
@@ -73,16 +86,25 @@ class LaneSocket : public std::enable_shared_from_this<LaneSocket>,
   // all is sent, or the lane is broken.
   bool Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+  // Completes what is under way with an error.
+  void Complete(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
+  void Disconnect();
+  // Drops what the peer sends; disconnects when it has closed the connection.
+  void Drop();
 
   const SocketHandle socket_;
-  LaneLoop& loop_;
+  SocketLoop& loop_;
   Observer& observer_;
 
   // The following are used on the loop's thread only.
   FrameReader reader_;
   bool reading_ = false;
   bool readable_ = true;  // unless the last receive has found nothing
+  bool lingers_ = false;
   bool is_watched_ = true;
+
+  // True while a write waits for room in the socket.
+  std::atomic<bool> wants_room_ = false;
 
   absl::Mutex mu_;
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
@@ -97,4 +119,4 @@ class LaneSocket : public std::enable_shared_from_this<LaneSocket>,
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_LANE_LANE_SOCKET_H_
+#endif  // PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_LANE_H_

@@ -1,4 +1,4 @@
-#include "cluster/lane/frame_reader.h"
+#include "cluster/payload_lane/frame_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -104,6 +104,43 @@ TEST(FrameReaderTest, ALengthAboveTheLimitIsNoFrame) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("the limit is 1048576")));
   }
+}
+
+TEST(FrameReaderTest, AFrameCountsFromItsLengthUntilItIsTaken) {
+  ReceiveAllowance allowance(1000);
+  FrameReader first(kLimit, &allowance);
+  std::string bytes = FrameOf(std::string(900, 'x')).substr(0, 100);
+  Feed(first, bytes.size(), bytes);
+  ASSERT_OK(first.Take());
+  EXPECT_EQ(allowance.held_bytes(), 900);
+  {
+    FrameReader second(kLimit, &allowance);
+    bytes = FrameOf(std::string(200, 'x'));
+    Feed(second, bytes.size(), bytes);
+    EXPECT_THAT(second.Take().status(),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         HasSubstr("no room for a frame of 200 bytes")));
+    FrameReader third(kLimit, &allowance);
+    bytes = FrameOf(std::string(50, 'x')).substr(0, 20);
+    Feed(third, bytes.size(), bytes);
+    ASSERT_OK(third.Take());
+    EXPECT_EQ(allowance.held_bytes(), 950);
+  }
+  EXPECT_EQ(allowance.held_bytes(), 900) << "a reader has ended";
+  bytes = std::string(808, 'x');
+  while (!bytes.empty()) Feed(first, bytes.size(), bytes);
+  ASSERT_OK_AND_ASSIGN(const auto frame, first.Take());
+  EXPECT_TRUE(frame.has_value());
+  EXPECT_EQ(allowance.held_bytes(), 0);
+}
+
+TEST(FrameReaderTest, AFrameThatIsAloneAlwaysHasRoom) {
+  ReceiveAllowance allowance(10);
+  FrameReader reader(kLimit, &allowance);
+  std::string bytes = FrameOf(std::string(100, 'x'));
+  Feed(reader, bytes.size(), bytes);
+  ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());
+  EXPECT_TRUE(frame.has_value());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_LANE_LANE_CONNECTION_H_
-#define PARASOL_CLUSTER_LANE_LANE_CONNECTION_H_
+#ifndef PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_CONNECTION_H_
+#define PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_CONNECTION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +11,17 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "cluster/lane/lane_loop.h"
-#include "cluster/lane/lane_opening.h"
-#include "cluster/lane/socket_handle.h"
+#include "cluster/payload_lane/payload_offer.h"
+#include "cluster/payload_lane/socket_handle.h"
+#include "cluster/payload_lane/socket_loop.h"
 
 namespace parasol {
 
 // A worker's attempt to connect to the lane that a ps offers. Used on the
 // loop's thread only.
-class LaneConnection : public std::enable_shared_from_this<LaneConnection>,
-                       private LaneLoop::Handler {
+class PayloadConnection
+    : public std::enable_shared_from_this<PayloadConnection>,
+      private SocketLoop::Handler {
  public:
   // Time that the connection and the ps's welcome may take together.
   static constexpr absl::Duration kLimit = absl::Seconds(3);
@@ -33,17 +34,18 @@ class LaneConnection : public std::enable_shared_from_this<LaneConnection>,
   // `peer` is the ps's address as gRPC names the peer of a call
   // ("ipv4:10.0.0.7:2222"): the machine that the call has reached. `connected`
   // is called once, on the loop's thread, also from Start().
-  static std::shared_ptr<LaneConnection> Start(absl::string_view peer,
-                                               const LaneOffer& offer,
-                                               LaneLoop& loop,
-                                               Connected connected);
-  ~LaneConnection() override = default;
+  static std::shared_ptr<PayloadConnection> Start(absl::string_view peer,
+                                                  const PayloadOffer& offer,
+                                                  SocketLoop& loop,
+                                                  Connected connected);
+  ~PayloadConnection() override = default;
 
   // Ends the attempt, if it has not ended.
   void Cancel() { End(absl::CancelledError("cancelled")); }
 
  private:
-  LaneConnection(const LaneOffer& offer, LaneLoop& loop, Connected connected)
+  PayloadConnection(const PayloadOffer& offer, SocketLoop& loop,
+                    Connected connected)
       : offer_(offer), loop_(loop), connected_(std::move(connected)) {}
 
   absl::Status Begin(absl::string_view peer);
@@ -52,8 +54,8 @@ class LaneConnection : public std::enable_shared_from_this<LaneConnection>,
   absl::Status Advance();
   void End(const absl::Status& status);
 
-  const LaneOffer offer_;
-  LaneLoop& loop_;
+  const PayloadOffer offer_;
+  SocketLoop& loop_;
   Connected connected_;  // null when it was called
   SocketHandle socket_;
   bool is_watched_ = false;
@@ -63,4 +65,4 @@ class LaneConnection : public std::enable_shared_from_this<LaneConnection>,
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_LANE_LANE_CONNECTION_H_
+#endif  // PARASOL_CLUSTER_PAYLOAD_LANE_PAYLOAD_CONNECTION_H_

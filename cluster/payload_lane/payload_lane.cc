@@ -1,4 +1,4 @@
-#include "cluster/lane/lane_socket.h"
+#include "cluster/payload_lane/payload_lane.h"
 
 #include <endian.h>
 #include <limits.h>
@@ -17,6 +17,8 @@
 namespace parasol {
 namespace {
 
+constexpr int kDropsPerTurn = 64;
+
 absl::Status SystemError(const char* what) {
   return absl::UnavailableError(
       absl::StrCat("lane: ", what, ": ", std::strerror(errno)));
@@ -24,28 +26,30 @@ absl::Status SystemError(const char* what) {
 
 }  // namespace
 
-std::shared_ptr<LaneSocket> LaneSocket::Make(SocketHandle socket,
-                                             LaneLoop& loop,
-                                             Observer& observer) {
-  std::shared_ptr<LaneSocket> lane(
-      new LaneSocket(std::move(socket), loop, observer));
+std::shared_ptr<PayloadLane> PayloadLane::Make(SocketHandle socket,
+                                               SocketLoop& loop,
+                                               Observer& observer,
+                                               ReceiveAllowance* allowance) {
+  std::shared_ptr<PayloadLane> lane(
+      new PayloadLane(std::move(socket), loop, observer, allowance));
   loop.Watch(lane->socket_.fd(), *lane);
   return lane;
 }
 
-LaneSocket::LaneSocket(SocketHandle socket, LaneLoop& loop, Observer& observer)
+PayloadLane::PayloadLane(SocketHandle socket, SocketLoop& loop,
+                         Observer& observer, ReceiveAllowance* allowance)
     : socket_(std::move(socket)),
       loop_(loop),
       observer_(observer),
-      reader_(kMaxMessageBytes) {}
+      reader_(kMaxMessageBytes, allowance) {}
 
-void LaneSocket::Read() {
+void PayloadLane::Read() {
   reading_ = true;
   // Not from here: the observer may hold a lock.
   loop_.Post([self = shared_from_this()] { self->Receive(); });
 }
 
-bool LaneSocket::CompleteRead() {
+bool PayloadLane::CompleteRead() {
   absl::StatusOr<std::optional<grpc::ByteBuffer>> frame = reader_.Take();
   if (!frame.ok()) {
     Break(frame.status());
@@ -53,23 +57,24 @@ bool LaneSocket::CompleteRead() {
   }
   if (!frame->has_value()) return false;
   reading_ = false;
-  observer_.OnLaneRead(absl::OkStatus(), **std::move(frame));
+  observer_.OnPayloadRead(absl::OkStatus(), **std::move(frame));
   return true;
 }
 
-void LaneSocket::Receive() {
-  const std::shared_ptr<LaneSocket> self = shared_from_this();
+void PayloadLane::Receive() {
+  const std::shared_ptr<PayloadLane> self = shared_from_this();
   while (reading_) {
-    if (!is_watched_) {
+    if (!is_watched_ || lingers_) {
       absl::Status broken;
       {
         absl::MutexLock lock(&mu_);
         broken = broken_;
       }
       reading_ = false;
-      return observer_.OnLaneRead(broken, {});
+      return observer_.OnPayloadRead(broken, {});
     }
-    if (CompleteRead()) continue;
+    // The next read has its own turn: others of the loop come in between.
+    if (CompleteRead()) return;
     if (!readable_) return;
     std::array<iovec, 2> pieces = reader_.NextPieces();
     msghdr message = {};
@@ -88,7 +93,7 @@ void LaneSocket::Receive() {
   }
 }
 
-void LaneSocket::Write(const grpc::ByteBuffer& message) {
+void PayloadLane::Write(const grpc::ByteBuffer& message) {
   bool completed;
   {
     absl::MutexLock lock(&mu_);
@@ -113,11 +118,11 @@ void LaneSocket::Write(const grpc::ByteBuffer& message) {
       if (!std::exchange(self->writing_, false)) return;
       status = self->broken_;
     }
-    self->observer_.OnLaneWritten(status);
+    self->observer_.OnPayloadWritten(status);
   });
 }
 
-bool LaneSocket::Send() {
+bool PayloadLane::Send() {
   while (broken_.ok() && next_piece_ < pieces_.size()) {
     msghdr message = {};
     message.msg_iov = pieces_.data() + next_piece_;
@@ -126,7 +131,11 @@ bool LaneSocket::Send() {
     const ssize_t bytes =
         sendmsg(socket_.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0 && errno == EAGAIN) return false;
+    if (bytes < 0 && errno == EAGAIN) {
+      // Room that has come since may have been told before anybody listened.
+      if (wants_room_.exchange(true)) return false;
+      continue;
+    }
     if (bytes < 0) {
       broken_ = SystemError("send");
       break;
@@ -141,13 +150,15 @@ bool LaneSocket::Send() {
     piece.iov_base = static_cast<char*>(piece.iov_base) + left;
     piece.iov_len -= left;
   }
+  wants_room_ = false;
   slices_.clear();
   return true;
 }
 
-void LaneSocket::OnEvents(uint32_t events) {
-  const std::shared_ptr<LaneSocket> self = shared_from_this();
-  if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
+void PayloadLane::OnEvents(uint32_t events) {
+  const std::shared_ptr<PayloadLane> self = shared_from_this();
+  if (lingers_) return Drop();
+  if (wants_room_ && (events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) != 0) {
     bool completed;
     absl::Status status;
     {
@@ -156,7 +167,7 @@ void LaneSocket::OnEvents(uint32_t events) {
       if (completed) writing_ = false;
       status = broken_;
     }
-    if (completed) observer_.OnLaneWritten(status);
+    if (completed) observer_.OnPayloadWritten(status);
   }
   if ((events & ~EPOLLOUT) != 0) {
     readable_ = true;
@@ -164,7 +175,7 @@ void LaneSocket::OnEvents(uint32_t events) {
   }
 }
 
-void LaneSocket::Close() {
+void PayloadLane::Close() {
   {
     absl::MutexLock lock(&mu_);
     closed_ = true;
@@ -172,13 +183,52 @@ void LaneSocket::Close() {
   Break(absl::CancelledError("lane: closed"));
 }
 
-void LaneSocket::Break(const absl::Status& status) {
-  const std::shared_ptr<LaneSocket> self = shared_from_this();
-  if (std::exchange(is_watched_, false)) {
-    loop_.Forget(socket_.fd(), *this);
-    // The descriptor stays until nobody sends to it.
-    shutdown(socket_.fd(), SHUT_RDWR);
+void PayloadLane::Linger(absl::Duration limit) {
+  const std::shared_ptr<PayloadLane> self = shared_from_this();
+  {
+    absl::MutexLock lock(&mu_);
+    closed_ = true;
   }
+  if (is_watched_) {
+    lingers_ = true;
+    shutdown(socket_.fd(), SHUT_WR);
+  }
+  Complete(absl::CancelledError("lane: closed"));
+  if (!lingers_) return;
+  loop_.PostLater(limit, [self] { self->Disconnect(); });
+  Drop();
+}
+
+void PayloadLane::Drop() {
+  char bytes[16 << 10];
+  for (int i = 0; i < kDropsPerTurn; ++i) {
+    const ssize_t count =
+        recv(socket_.fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
+    if (count > 0 || (count < 0 && errno == EINTR)) continue;
+    if (count == 0 || errno != EAGAIN) Disconnect();
+    return;
+  }
+  loop_.Post([self = shared_from_this()] {
+    if (self->lingers_) self->Drop();
+  });
+}
+
+void PayloadLane::Disconnect() {
+  lingers_ = false;
+  if (!std::exchange(is_watched_, false)) return;
+  loop_.Forget(socket_.fd(), *this);
+  // The descriptor stays until nobody sends to it.
+  shutdown(socket_.fd(), SHUT_RDWR);
+}
+
+void PayloadLane::Break(const absl::Status& status) {
+  const std::shared_ptr<PayloadLane> self = shared_from_this();
+  Disconnect();
+  Complete(status);
+}
+
+// The read first: it says what is wrong, a write only that something is.
+void PayloadLane::Complete(const absl::Status& status) {
   bool was_writing;
   absl::Status broken;
   {
@@ -188,8 +238,8 @@ void LaneSocket::Break(const absl::Status& status) {
     was_writing = std::exchange(writing_, false);
     slices_.clear();
   }
-  if (was_writing) observer_.OnLaneWritten(broken);
-  if (std::exchange(reading_, false)) observer_.OnLaneRead(broken, {});
+  if (std::exchange(reading_, false)) observer_.OnPayloadRead(broken, {});
+  if (was_writing) observer_.OnPayloadWritten(broken);
 }
 
 }  // namespace parasol

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cluster/payload_lane/receive_allowance.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 
@@ -27,8 +28,16 @@ class FrameReader {
   static constexpr size_t kStagedBytes = 16 << 10;
   static constexpr size_t kLengthBytes = 8;
 
-  explicit FrameReader(size_t max_frame_bytes)
-      : max_frame_bytes_(max_frame_bytes), staged_(kStagedBytes) {}
+  // Counts the frame that is being received in `allowance`, which must outlive
+  // the reader; null: in none.
+  explicit FrameReader(size_t max_frame_bytes,
+                       ReceiveAllowance* allowance = nullptr)
+      : max_frame_bytes_(max_frame_bytes),
+        allowance_(allowance),
+        staged_(kStagedBytes) {}
+  ~FrameReader();
+  FrameReader(const FrameReader&) = delete;
+  FrameReader& operator=(const FrameReader&) = delete;
 
   // Returns the memory that the next bytes go to, at least one byte. Requires
   // that Take() has returned nothing, and no error.
@@ -38,8 +47,9 @@ class FrameReader {
   void Received(size_t bytes);
 
   // Returns the next frame if all of it is there.
-  //   InvalidArgument  a frame is longer than `max_frame_bytes`; nothing after
-  //                    it can be read.
+  //   InvalidArgument    a frame is longer than `max_frame_bytes`.
+  //   ResourceExhausted  the allowance has no room for it.
+  // After an error nothing more can be read.
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Take();
 
  private:
@@ -47,6 +57,7 @@ class FrameReader {
   absl::Status Begin();
 
   const size_t max_frame_bytes_;
+  ReceiveAllowance* const allowance_;
   // Bytes that follow the frame that is being received: [begin_, end_).
   std::vector<uint8_t> staged_;
   size_t begin_ = 0;

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_LANE_LANE_LOOP_H_
-#define PARASOL_CLUSTER_LANE_LANE_LOOP_H_
+#ifndef PARASOL_CLUSTER_PAYLOAD_LANE_SOCKET_LOOP_H_
+#define PARASOL_CLUSTER_PAYLOAD_LANE_SOCKET_LOOP_H_
 
 #include <atomic>
 #include <chrono>
@@ -12,13 +12,13 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "cluster/lane/socket_handle.h"
+#include "cluster/payload_lane/socket_handle.h"
 
 namespace parasol {
 
 // A thread that waits for sockets (epoll), tasks and times, and serves one at a
 // time.
-class LaneLoop {
+class SocketLoop {
  public:
   using Task = std::function<void()>;
 
@@ -31,12 +31,12 @@ class LaneLoop {
     virtual void OnEvents(uint32_t events) = 0;
   };
 
-  LaneLoop();
+  SocketLoop();
   // Runs the tasks that were posted, and joins the thread. No socket is watched
   // any more; tasks for later times are dropped.
-  ~LaneLoop();
-  LaneLoop(const LaneLoop&) = delete;
-  LaneLoop& operator=(const LaneLoop&) = delete;
+  ~SocketLoop();
+  SocketLoop(const SocketLoop&) = delete;
+  SocketLoop& operator=(const SocketLoop&) = delete;
 
   // Runs the task on the loop's thread, after those that were posted before.
   // Never at once: the caller may hold locks. Any thread may call it.
@@ -80,4 +80,4 @@ class LaneLoop {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_LANE_LANE_LOOP_H_
+#endif  // PARASOL_CLUSTER_PAYLOAD_LANE_SOCKET_LOOP_H_
