@@ -301,8 +301,8 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
   const job::WorkerSettings::PayloadLanes lanes = job_.worker().payload_lanes();
   options.shared_memory = lanes == job::WorkerSettings::AUTO ||
                           lanes == job::WorkerSettings::SHARED_MEMORY;
-  options.tcp_lanes = lanes == job::WorkerSettings::AUTO ||
-                      lanes == job::WorkerSettings::TCP;
+  options.tcp_lanes =
+      lanes == job::WorkerSettings::AUTO || lanes == job::WorkerSettings::TCP;
   std::vector<std::string> tables;
   for (const job::SparseTable& table : job_.model().sparse_table()) {
     tables.push_back(table.name());

@@ -25,8 +25,8 @@
 
 namespace parasol {
 
-// What a worker offers, or asks of, the ps of a link. A flag turns false when
-// this ps, or this machine, can't do it.
+// The offers and requests of a worker to the ps of a link. A flag turns false
+// when this ps, or this machine, can't do it.
 struct StreamOffers {
   // Shared memory for large payloads.
   std::atomic<bool> memory = true;

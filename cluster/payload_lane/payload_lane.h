@@ -110,9 +110,9 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   absl::Status broken_ ABSL_GUARDED_BY(mu_);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
   bool writing_ ABSL_GUARDED_BY(mu_) = false;
-  uint64_t length_ ABSL_GUARDED_BY(mu_) = 0;  // as sent, lowest byte first
+  uint64_t length_ ABSL_GUARDED_BY(mu_) = 0;  // lowest byte first
   std::vector<grpc::Slice> slices_ ABSL_GUARDED_BY(mu_);
-  // What is left of the length and the slices: from pieces_[next_piece_] on.
+  // The rest of the length and the slices: from pieces_[next_piece_] on.
   std::vector<iovec> pieces_ ABSL_GUARDED_BY(mu_);
   size_t next_piece_ ABSL_GUARDED_BY(mu_) = 0;
 };

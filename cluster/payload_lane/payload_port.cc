@@ -147,11 +147,13 @@ void PayloadPort::Run() {
 void PayloadPort::Wait() {
   std::vector<pollfd> polled;
   polled.push_back({wake_.fd(), POLLIN, 0});
-  polled.push_back({listening_.fd(), POLLIN, 0});
+  polled.push_back(
+      {listening_.fd(), static_cast<short>(may_accept_ ? POLLIN : 0), 0});
   for (const Stranger& stranger : strangers_) {
     polled.push_back({stranger.socket.fd(), POLLIN, 0});
   }
-  bool has_deadline = !strangers_.empty();
+  bool has_deadline = !strangers_.empty() || !may_accept_;
+  may_accept_ = true;
   {
     absl::MutexLock lock(&mu_);
     has_deadline |= !expected_.empty();
@@ -171,7 +173,7 @@ void PayloadPort::Accept() {
       if (errno == EMFILE || errno == ENFILE) {
         LOG_EVERY(WARNING, absl::Seconds(10))
             << "no payload lane: " << std::strerror(errno);
-        std::this_thread::sleep_for(std::chrono::milliseconds(kTickMillis));
+        may_accept_ = false;
       }
       return;
     }

@@ -87,7 +87,10 @@ class PayloadPort {
   const SocketHandle listening_;
   const SocketHandle wake_;  // an eventfd
   const int port_;
-  std::list<Stranger> strangers_;  // used by the thread only
+  // The following are used by the thread only.
+  std::list<Stranger> strangers_;
+  // False for a tick when the process is out of descriptors.
+  bool may_accept_ = true;
 
   mutable absl::Mutex mu_;
   std::map<PayloadSecret, Expected> expected_ ABSL_GUARDED_BY(mu_);
