@@ -201,8 +201,8 @@ class LaneTest : public testing::Test {
 
   std::unique_ptr<PayloadHost> host_ =
       PayloadHost::Start("127.0.0.1", 0, /*threads=*/1).value();
+  std::shared_ptr<PayloadConnection> connection_;  // used by the loop's thread
   SocketLoop loop_;
-  std::shared_ptr<PayloadConnection> connection_;
   // The host's only loop.
   SocketLoop& host_loop_ = *host_->NextLoop();
   End worker_{loop_};
