@@ -31,6 +31,13 @@ class EndTest : public CoordinatorTest {
       Pass(absl::Seconds(2), everyone_);
     }
   }
+  // As StartTraining(), with synchronous training.
+  void StartSynchronousTraining(int replicas) {
+    options_.job.mutable_parameter_server()
+        ->mutable_synchronous()
+        ->set_total_replicas(replicas);
+    StartTraining();
+  }
   void FinishCheckpoint() {
     chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
   }
@@ -136,10 +143,7 @@ TEST_F(EndTest, CallsToAPsThatWasReplacedOrLostAreInVain) {
 // The shards that are there wait for a step of workers, and these for the shard
 // that is not loaded while the checkpoint lasts.
 TEST_F(EndTest, ACheckpointAtOneStepIsInVainWithoutOneOfItsPs) {
-  options_.job.mutable_parameter_server()
-      ->mutable_synchronous()
-      ->set_total_replicas(1);
-  StartTraining();
+  StartSynchronousTraining(/*replicas=*/1);
   ASSERT_OK(Claim(worker0_, 10, 0));
   ASSERT_OK(Claim(worker1_, 10, 0));
   const auto order = NextCheckpoint();
@@ -151,10 +155,7 @@ TEST_F(EndTest, ACheckpointAtOneStepIsInVainWithoutOneOfItsPs) {
 
 // Two heartbeats were sent before the ps was loaded, and come after.
 TEST_F(EndTest, ACheckpointAtOneStepIsInVainForAPsThatHasToBeLoaded) {
-  options_.job.mutable_parameter_server()
-      ->mutable_synchronous()
-      ->set_total_replicas(1);
-  StartTraining();
+  StartSynchronousTraining(/*replicas=*/1);
   ASSERT_OK(Claim(worker0_, 10, 0));
   ASSERT_OK(Claim(worker1_, 10, 0));
   const auto order = NextCheckpoint();
@@ -177,10 +178,7 @@ TEST_F(EndTest, APsThatBeginsToLeaveDoesNotWaitOutAPauseBetweenCheckpoints) {
 }
 
 TEST_F(EndTest, ASynchronousShardThatIsRestoredAtTheEndGoesIntoTheCheckpoint) {
-  options_.job.mutable_parameter_server()
-      ->mutable_synchronous()
-      ->set_total_replicas(2);
-  StartTraining();
+  StartSynchronousTraining(/*replicas=*/2);
   ASSERT_OK(Claim(worker0_, 100, 0));
   ASSERT_OK(Claim(worker1_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
@@ -194,10 +192,7 @@ TEST_F(EndTest, ASynchronousShardThatIsRestoredAtTheEndGoesIntoTheCheckpoint) {
 }
 
 TEST_F(EndTest, TheLastGradientsOfASynchronousJobAreAwaited) {
-  options_.job.mutable_parameter_server()
-      ->mutable_synchronous()
-      ->set_total_replicas(2);
-  StartTraining();
+  StartSynchronousTraining(/*replicas=*/2);
   ASSERT_OK(Claim(worker1_, 99, 0));
   ASSERT_OK(Claim(worker0_, 100, 0));
   ASSERT_EQ(phase(), wire::FINISHING);
@@ -207,10 +202,7 @@ TEST_F(EndTest, TheLastGradientsOfASynchronousJobAreAwaited) {
 }
 
 TEST_F(EndTest, AWorkerThatHasLostItsLastGradientIsNotAwaitedForLong) {
-  options_.job.mutable_parameter_server()
-      ->mutable_synchronous()
-      ->set_total_replicas(2);
-  StartTraining();
+  StartSynchronousTraining(/*replicas=*/2);
   ASSERT_OK(Claim(worker1_, 99, 0));
   ASSERT_OK(Claim(worker0_, 100, 0));
   EXPECT_FALSE(HasOrder());
@@ -219,10 +211,7 @@ TEST_F(EndTest, AWorkerThatHasLostItsLastGradientIsNotAwaitedForLong) {
 }
 
 TEST_F(EndTest, ACutThatNoWorkerReachesAnyMoreIsGivenUpForTheEnd) {
-  options_.job.mutable_parameter_server()
-      ->mutable_synchronous()
-      ->set_total_replicas(2);
-  StartTraining();
+  StartSynchronousTraining(/*replicas=*/2);
   ASSERT_OK(Claim(worker0_, 50, 0));
   ASSERT_OK(Claim(worker1_, 50, 0));
   const auto cut = NextCheckpoint();

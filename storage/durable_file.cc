@@ -109,18 +109,6 @@ absl::StatusOr<FileDescriptor> FileDescriptor::OpenForReading(
   return file;
 }
 
-FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (descriptor_ >= 0) close(descriptor_);
-}
-
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
   ASSIGN_OR_RETURN(const FileDescriptor file,

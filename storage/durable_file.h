@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "base/descriptor.h"
 
 // Functions on POSIX files, with errors that name the path:
 //   NotFound           no such file or directory.
@@ -25,7 +26,7 @@ namespace parasol {
 absl::Status FileError(int code, absl::string_view action,
                        absl::string_view path);
 
-// An open file descriptor, closed with the object. Move-only.
+// An open file, closed with the object. Move-only.
 class FileDescriptor {
  public:
   // Opens the file at `path`. `flags` and `mode` are those of open(2);
@@ -38,15 +39,12 @@ class FileDescriptor {
   //                pipe, a device, or a file where a parent directory belongs.
   //   Unavailable  any other error; the file may be intact.
   static absl::StatusOr<FileDescriptor> OpenForReading(const std::string& path);
-  FileDescriptor(FileDescriptor&& other) noexcept;
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor();
 
-  int get() const { return descriptor_; }
+  int get() const { return descriptor_.get(); }
 
  private:
   explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 // Returns the error for `code`, the errno of doing `action` to `path`, which

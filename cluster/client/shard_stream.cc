@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/log.h"
+#include "cluster/rpc/status.h"
 
 namespace parasol {
 namespace {
@@ -126,14 +127,13 @@ void ShardStream::Write(grpc::ByteBuffer message) {
 
 void ShardStream::Connect(const PayloadOffer& offer) {
   if (has_ended_) return;
-  connection_ =
-      PayloadConnection::Start(context_.peer(), offer, loop_,
-                               [this](absl::StatusOr<SocketHandle> socket) {
-                                 OnLaneConnected(std::move(socket));
-                               });
+  connection_ = PayloadConnection::Start(
+      context_.peer(), offer, loop_, [this](absl::StatusOr<Descriptor> socket) {
+        OnLaneConnected(std::move(socket));
+      });
 }
 
-void ShardStream::OnLaneConnected(absl::StatusOr<SocketHandle> socket) {
+void ShardStream::OnLaneConnected(absl::StatusOr<Descriptor> socket) {
   if (has_ended_) return;
   if (!socket.ok()) return DoWithoutLane(socket.status());
   payload_lane_ = PayloadLane::Make(*std::move(socket), loop_, *this);
@@ -153,13 +153,14 @@ void ShardStream::DoWithoutLane(const absl::Status& why) {
     LOG(INFO) << "tensors to " << context_.peer()
               << " go through gRPC: " << why.message();
   }
+  lane_trouble_.Update(why);
   context_.TryCancel();
 }
 
 void ShardStream::OnPayloadRead(const absl::Status& status,
                                 grpc::ByteBuffer message) {
   if (!status.ok()) {
-    lane_is_broken_ = true;
+    lane_trouble_.Update(status);
     return call_is_over_ ? EndLane() : context_.TryCancel();
   }
   payload_lane_->Read();
@@ -172,14 +173,21 @@ void ShardStream::OnPayloadWritten(const absl::Status& status) {
     outgoing_.Clear();
     writing_ = false;
   }
-  if (!status.ok()) return context_.TryCancel();
+  if (!status.ok()) {
+    lane_trouble_.Update(status);
+    return context_.TryCancel();
+  }
   observer_.OnWritable(index_);
 }
 
 void ShardStream::OnCallOver() {
   call_is_over_ = true;
+  // The call was cancelled for it; its own status says only that.
+  const bool was_for_lane = !lane_trouble_.ok() && !is_cancelled_ &&
+                            status_.error_code() == grpc::CANCELLED;
+  if (was_for_lane) status_ = ToGrpcStatus(lane_trouble_);
   const bool may_bring_more =
-      payload_lane_ != nullptr && !lane_is_broken_ && !is_cancelled_;
+      payload_lane_ != nullptr && lane_trouble_.ok() && !is_cancelled_;
   if (!may_bring_more) return EndLane();
   // The ps has written its last answers, and closes the lane behind them.
   loop_.PostLater(kLastAnswersLimit, [weak = std::weak_ptr(self_)] {
@@ -206,6 +214,10 @@ void ShardStream::OnWritten(bool ok) {
   // A write that failed is followed by a read that fails.
   if (ending) {
     call_->Finish(&status_, &finished_);
+  } else if (ok && asks_for_lane_) {
+    loop_.Post([self = self_] {
+      if (!self->has_ended_) self->observer_.OnWritable(self->index_);
+    });
   } else if (ok) {
     observer_.OnWritable(index_);
   }

@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/descriptor.h"
 #include "cluster/payload_lane/payload_connection.h"
 #include "cluster/payload_lane/payload_lane.h"
 #include "cluster/payload_lane/payload_offer.h"
-#include "cluster/payload_lane/socket_handle.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
@@ -108,7 +108,7 @@ class ShardStream : private PayloadLane::Observer {
 
   // The following run on the loop's thread.
   void Connect(const PayloadOffer& offer);
-  void OnLaneConnected(absl::StatusOr<SocketHandle> socket)
+  void OnLaneConnected(absl::StatusOr<Descriptor> socket)
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnPayloadRead(const absl::Status& status,
                      grpc::ByteBuffer message) override;
@@ -141,7 +141,8 @@ class ShardStream : private PayloadLane::Observer {
   std::shared_ptr<PayloadConnection> connection_;
   bool is_told_ = false;  // the ps has answered the request for a lane
   bool call_is_over_ = false;
-  bool lane_is_broken_ = false;
+  // The error for which this end has cancelled the call.
+  absl::Status lane_trouble_;
   bool has_ended_ = false;
   // Set by the loop's thread before can_write_.
   std::shared_ptr<PayloadLane> payload_lane_;

@@ -76,13 +76,13 @@ std::shared_ptr<PayloadConnection> PayloadConnection::Start(
 
 absl::Status PayloadConnection::Begin(absl::string_view peer) {
   ASSIGN_OR_RETURN(const Address address, AddressOf(peer, offer_.port));
-  socket_ = SocketHandle(socket(address.bytes.ss_family,
-                                SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  socket_ = Descriptor(socket(address.bytes.ss_family,
+                              SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_.is_open()) return SystemError("socket", errno);
-  RETURN_IF_ERROR(SetPayloadSocketOptions(socket_.fd()));
-  loop_.Watch(socket_.fd(), *this);
+  RETURN_IF_ERROR(SetPayloadSocketOptions(socket_.get()));
+  loop_.Watch(socket_.get(), *this);
   is_watched_ = true;
-  if (connect(socket_.fd(), reinterpret_cast<const sockaddr*>(&address.bytes),
+  if (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address.bytes),
               address.size) != 0 &&
       errno != EINPROGRESS) {
     return SystemError("connect", errno);
@@ -100,7 +100,7 @@ void PayloadConnection::OnEvents(uint32_t events) {
   const std::shared_ptr<PayloadConnection> self = shared_from_this();
   int error = 0;
   socklen_t size = sizeof(error);
-  getsockopt(socket_.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+  getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) return End(SystemError("connect", error));
   if (!said_hello_ && (events & EPOLLOUT) == 0) return;
   const absl::Status status = Advance();
@@ -113,7 +113,7 @@ absl::Status PayloadConnection::Advance() {
     hello.append(reinterpret_cast<const char*>(offer_.secret.data()),
                  offer_.secret.size());
     // A new connection takes so few bytes at once.
-    if (send(socket_.fd(), hello.data(), hello.size(),
+    if (send(socket_.get(), hello.data(), hello.size(),
              MSG_DONTWAIT | MSG_NOSIGNAL) !=
         static_cast<ssize_t>(hello.size())) {
       return SystemError("send", errno);
@@ -122,7 +122,7 @@ absl::Status PayloadConnection::Advance() {
   char bytes[kPayloadWelcome.size()];
   while (received_.size() < kPayloadWelcome.size()) {
     const ssize_t count =
-        recv(socket_.fd(), bytes, kPayloadWelcome.size() - received_.size(),
+        recv(socket_.get(), bytes, kPayloadWelcome.size() - received_.size(),
              MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) return absl::OkStatus();
@@ -139,7 +139,7 @@ absl::Status PayloadConnection::Advance() {
 void PayloadConnection::End(const absl::Status& status) {
   if (connected_ == nullptr) return;
   const std::shared_ptr<PayloadConnection> self = shared_from_this();
-  if (std::exchange(is_watched_, false)) loop_.Forget(socket_.fd(), *this);
+  if (std::exchange(is_watched_, false)) loop_.Forget(socket_.get(), *this);
   const Connected connected = std::exchange(connected_, nullptr);
   if (status.ok()) {
     connected(std::move(socket_));

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/descriptor.h"
 #include "cluster/payload_lane/payload_offer.h"
-#include "cluster/payload_lane/socket_handle.h"
 #include "cluster/payload_lane/socket_loop.h"
 
 namespace parasol {
@@ -29,7 +29,7 @@ class PayloadConnection
   // Takes the connection, from which frames come next; or why there is none.
   //   Unavailable  the port can't be reached, or refuses the secret.
   //   Cancelled    Cancel().
-  using Connected = std::function<void(absl::StatusOr<SocketHandle>)>;
+  using Connected = std::function<void(absl::StatusOr<Descriptor>)>;
 
   // `peer` is the ps's address as gRPC names the peer of a call
   // ("ipv4:10.0.0.7:2222"): the machine that the call has reached. `connected`
@@ -57,7 +57,7 @@ class PayloadConnection
   const PayloadOffer offer_;
   SocketLoop& loop_;
   Connected connected_;  // null when it was called
-  SocketHandle socket_;
+  Descriptor socket_;
   bool is_watched_ = false;
   bool said_hello_ = false;
   std::string received_;

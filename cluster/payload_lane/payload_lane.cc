@@ -26,17 +26,17 @@ absl::Status SystemError(const char* what) {
 
 }  // namespace
 
-std::shared_ptr<PayloadLane> PayloadLane::Make(SocketHandle socket,
+std::shared_ptr<PayloadLane> PayloadLane::Make(Descriptor socket,
                                                SocketLoop& loop,
                                                Observer& observer,
                                                ReceiveAllowance* allowance) {
   std::shared_ptr<PayloadLane> lane(
       new PayloadLane(std::move(socket), loop, observer, allowance));
-  loop.Watch(lane->socket_.fd(), *lane);
+  loop.Watch(lane->socket_.get(), *lane);
   return lane;
 }
 
-PayloadLane::PayloadLane(SocketHandle socket, SocketLoop& loop,
+PayloadLane::PayloadLane(Descriptor socket, SocketLoop& loop,
                          Observer& observer, ReceiveAllowance* allowance)
     : socket_(std::move(socket)),
       loop_(loop),
@@ -80,7 +80,7 @@ void PayloadLane::Receive() {
     msghdr message = {};
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();
-    const ssize_t bytes = recvmsg(socket_.fd(), &message, MSG_DONTWAIT);
+    const ssize_t bytes = recvmsg(socket_.get(), &message, MSG_DONTWAIT);
     if (bytes > 0) {
       reader_.Received(bytes);
     } else if (bytes < 0 && errno == EAGAIN) {
@@ -129,7 +129,7 @@ bool PayloadLane::Send() {
     message.msg_iovlen =
         std::min<size_t>(pieces_.size() - next_piece_, IOV_MAX);
     const ssize_t bytes =
-        sendmsg(socket_.fd(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0 && errno == EAGAIN) {
       // Room that has come since may have been told before anybody listened.
@@ -191,7 +191,7 @@ void PayloadLane::Linger(absl::Duration limit) {
   }
   if (is_watched_) {
     lingers_ = true;
-    shutdown(socket_.fd(), SHUT_WR);
+    shutdown(socket_.get(), SHUT_WR);
   }
   Complete(absl::CancelledError("lane: closed"));
   if (!lingers_) return;
@@ -203,7 +203,7 @@ void PayloadLane::Drop() {
   char bytes[16 << 10];
   for (int i = 0; i < kDropsPerTurn; ++i) {
     const ssize_t count =
-        recv(socket_.fd(), bytes, sizeof(bytes), MSG_DONTWAIT);
+        recv(socket_.get(), bytes, sizeof(bytes), MSG_DONTWAIT);
     if (count > 0 || (count < 0 && errno == EINTR)) continue;
     if (count == 0 || errno != EAGAIN) Disconnect();
     return;
@@ -216,9 +216,9 @@ void PayloadLane::Drop() {
 void PayloadLane::Disconnect() {
   lingers_ = false;
   if (!std::exchange(is_watched_, false)) return;
-  loop_.Forget(socket_.fd(), *this);
+  loop_.Forget(socket_.get(), *this);
   // The descriptor stays until nobody sends to it.
-  shutdown(socket_.fd(), SHUT_RDWR);
+  shutdown(socket_.get(), SHUT_RDWR);
 }
 
 void PayloadLane::Break(const absl::Status& status) {

@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/descriptor.h"
 #include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/receive_allowance.h"
-#include "cluster/payload_lane/socket_handle.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
@@ -23,11 +23,11 @@
 namespace parasol {
 
 // One end of a lane: a TCP connection that carries an Exchange stream's
-// messages in both directions, as frames (FrameReader). gRPC's own framing
-// copies and calls the kernel for every 16 KiB; a lane sends a message from
-// where its payloads lie with one call, and receives it in one piece.
+// messages in both directions, as frames (FrameReader). A message is sent from
+// where its payloads lie, with one call for what the kernel takes at once, and
+// received in one piece (docs/design/wire.md).
 //
-// At most one read and one write are under way. Each completes exactly once, on
+// One read and one write are under way at most. Each completes exactly once, on
 // the loop's thread; both complete with an error when the lane is closed or
 // broken.
 class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
@@ -38,10 +38,10 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
    public:
     virtual ~Observer() = default;
     // A read has completed: with a message, or with an error.
-    //   Unavailable      the peer has closed the connection, or it is broken.
-    //   InvalidArgument  the peer has sent what is no frame.
+    //   Unavailable        the peer has closed the connection, or it is broken.
+    //   InvalidArgument    the peer has sent what is no frame.
     //   ResourceExhausted  the allowance has no room for what it sends.
-    //   Cancelled        Close() or Linger().
+    //   Cancelled          Close() or Linger().
     virtual void OnPayloadRead(const absl::Status& status,
                                grpc::ByteBuffer message) = 0;
     // A write has completed; `status` as above.
@@ -53,7 +53,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // `observer` must outlive Close().
   // Messages that are being received count in `allowance`, if it is not null.
   static std::shared_ptr<PayloadLane> Make(
-      SocketHandle socket, SocketLoop& loop, Observer& observer,
+      Descriptor socket, SocketLoop& loop, Observer& observer,
       ReceiveAllowance* allowance = nullptr);
   ~PayloadLane() override = default;
 
@@ -74,7 +74,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   void Close() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  PayloadLane(SocketHandle socket, SocketLoop& loop, Observer& observer,
+  PayloadLane(Descriptor socket, SocketLoop& loop, Observer& observer,
               ReceiveAllowance* allowance);
 
   void OnEvents(uint32_t events) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -92,7 +92,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Drops what the peer sends; disconnects when it has closed the connection.
   void Drop();
 
-  const SocketHandle socket_;
+  const Descriptor socket_;
   SocketLoop& loop_;
   Observer& observer_;
 

@@ -57,8 +57,8 @@ class End : private PayloadLane::Observer {
     if (lane_ != nullptr) Close();
   }
 
-  void Open(SocketHandle socket) {
-    const auto shared = std::make_shared<SocketHandle>(std::move(socket));
+  void Open(Descriptor socket) {
+    const auto shared = std::make_shared<Descriptor>(std::move(socket));
     AtLoop([this, shared] {
       lane_ = PayloadLane::Make(std::move(*shared), loop_, *this);
       lane_->Read();
@@ -150,12 +150,12 @@ class Result {
   absl::Notification done_;
   std::optional<T> value_;
 };
-using Taken = Result<absl::StatusOr<SocketHandle>>;
+using Taken = Result<absl::StatusOr<Descriptor>>;
 
 class LaneTest : public testing::Test {
  protected:
   PayloadOffer Expect(Taken& taken) {
-    return host_->Expect([&taken](absl::StatusOr<SocketHandle> socket) {
+    return host_->Expect([&taken](absl::StatusOr<Descriptor> socket) {
       taken.Set(std::move(socket));
     });
   }
@@ -164,8 +164,7 @@ class LaneTest : public testing::Test {
                const std::string& peer = "ipv4:127.0.0.1:1") {
     loop_.Post([this, offer, peer, &connected] {
       connection_ = PayloadConnection::Start(
-          peer, offer, loop_,
-          [&connected](absl::StatusOr<SocketHandle> socket) {
+          peer, offer, loop_, [&connected](absl::StatusOr<Descriptor> socket) {
             connected.Set(std::move(socket));
           });
     });
@@ -181,22 +180,22 @@ class LaneTest : public testing::Test {
     ps_.Open(*std::move(taken.Get()));
   }
 
-  SocketHandle ConnectStranger() {
-    SocketHandle socket(::socket(AF_INET, SOCK_STREAM, 0));
+  Descriptor ConnectStranger() {
+    Descriptor socket(::socket(AF_INET, SOCK_STREAM, 0));
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     address.sin_port = htons(host_->port());
-    EXPECT_EQ(connect(socket.fd(), reinterpret_cast<sockaddr*>(&address),
+    EXPECT_EQ(connect(socket.get(), reinterpret_cast<sockaddr*>(&address),
                       sizeof(address)),
               0);
     return socket;
   }
 
   // Returns true if the other side closes the connection.
-  static bool IsClosed(const SocketHandle& socket) {
+  static bool IsClosed(const Descriptor& socket) {
     char byte;
-    return recv(socket.fd(), &byte, 1, 0) <= 0;
+    return recv(socket.get(), &byte, 1, 0) <= 0;
   }
 
   std::unique_ptr<PayloadHost> host_ =
@@ -269,8 +268,8 @@ TEST_F(LaneTest, AFloodOfMessagesLeavesTurnsToOthers) {
   std::atomic<bool> stopped = false;
   std::thread flood([&] {
     const std::string frames(64 << 10, '\0');
-    while (!stopped && send(connected.Get()->fd(), frames.data(), frames.size(),
-                            MSG_NOSIGNAL) > 0) {
+    while (!stopped && send(connected.Get()->get(), frames.data(),
+                            frames.size(), MSG_NOSIGNAL) > 0) {
     }
   });
   for (int i = 0; i < 20; ++i) {
@@ -280,7 +279,7 @@ TEST_F(LaneTest, AFloodOfMessagesLeavesTurnsToOthers) {
     EXPECT_EQ(*worker_.Read(), "pong");
   }
   stopped = true;
-  shutdown(connected.Get()->fd(), SHUT_RDWR);
+  shutdown(connected.Get()->get(), SHUT_RDWR);
   flood.join();
 }
 
@@ -302,7 +301,7 @@ TEST_F(LaneTest, APeerThatAnnouncesTooMuchIsNotReadFurther) {
   ASSERT_OK(taken.Get());
   ps_.Open(*std::move(taken.Get()));
   const uint64_t gigabyte = 1 << 30;
-  ASSERT_EQ(send(connected.Get()->fd(), &gigabyte, sizeof(gigabyte), 0), 8);
+  ASSERT_EQ(send(connected.Get()->get(), &gigabyte, sizeof(gigabyte), 0), 8);
   EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                             HasSubstr("1073741824")));
   EXPECT_TRUE(IsClosed(*connected.Get()));
@@ -315,8 +314,8 @@ TEST_F(LaneTest, APeerThatDiesWithinAMessageBreaksTheLane) {
   ASSERT_OK(taken.Get());
   ps_.Open(*std::move(taken.Get()));
   const uint64_t announced = 1000;
-  ASSERT_EQ(send(connected.Get()->fd(), &announced, sizeof(announced), 0), 8);
-  ASSERT_EQ(send(connected.Get()->fd(), "half", 4, 0), 4);
+  ASSERT_EQ(send(connected.Get()->get(), &announced, sizeof(announced), 0), 8);
+  ASSERT_EQ(send(connected.Get()->get(), "half", 4, 0), 4);
   connected.Get() = absl::CancelledError("closed");
   EXPECT_THAT(ps_.Read().status(), StatusIs(absl::StatusCode::kUnavailable));
 }
@@ -355,11 +354,11 @@ TEST_F(LaneTest, AnOfferThatWasTakenBackIsRefused) {
 }
 
 TEST_F(LaneTest, StrangersAreTurnedAwayAndHoldUpNobody) {
-  std::vector<SocketHandle> silent;
+  std::vector<Descriptor> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(ConnectStranger());
-  const SocketHandle browser = ConnectStranger();
+  const Descriptor browser = ConnectStranger();
   const std::string request = "GET / HTTP/1.1\r\n\r\n";
-  ASSERT_GT(send(browser.fd(), request.data(), request.size(), 0), 0);
+  ASSERT_GT(send(browser.get(), request.data(), request.size(), 0), 0);
   EXPECT_TRUE(IsClosed(browser));
   OpenEnds();
   ASSERT_OK(worker_.Write(BufferOf("hello")));
@@ -370,10 +369,10 @@ TEST_F(LaneTest, StrangersAreTurnedAwayAndHoldUpNobody) {
 TEST_F(LaneTest, ASlowHelloIsHeard) {
   Taken taken;
   const PayloadOffer offer = Expect(taken);
-  const SocketHandle slow = ConnectStranger();
+  const Descriptor slow = ConnectStranger();
   std::string hello(kPayloadHello);
   hello.append(offer.secret.begin(), offer.secret.end());
-  for (const char c : hello) ASSERT_EQ(send(slow.fd(), &c, 1, 0), 1);
+  for (const char c : hello) ASSERT_EQ(send(slow.get(), &c, 1, 0), 1);
   ASSERT_OK(taken.Get());
 }
 

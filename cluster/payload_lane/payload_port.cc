@@ -36,7 +36,7 @@ absl::Status CantListen(const std::string& host, int port, const char* why) {
       absl::StrCat("can't take payload lanes on ", host, ":", port, ": ", why));
 }
 
-absl::StatusOr<SocketHandle> Listen(const std::string& host, int port) {
+absl::StatusOr<Descriptor> Listen(const std::string& host, int port) {
   std::string name(absl::StripSuffix(absl::StripPrefix(host, "["), "]"));
   addrinfo hints = {};
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
@@ -47,26 +47,26 @@ absl::StatusOr<SocketHandle> Listen(const std::string& host, int port) {
   if (error != 0) return CantListen(host, port, gai_strerror(error));
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found,
                                                                  &freeaddrinfo);
-  SocketHandle socket(::socket(found->ai_family,
-                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Descriptor socket(::socket(found->ai_family,
+                             SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket.is_open()) return CantListen(host, port, std::strerror(errno));
   const int on = 1;
   const int off = 0;
-  setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (found->ai_family == AF_INET6) {
-    setsockopt(socket.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
   }
-  if (bind(socket.fd(), found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(socket.fd(), kBacklog) != 0) {
+  if (bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 ||
+      listen(socket.get(), kBacklog) != 0) {
     return CantListen(host, port, std::strerror(errno));
   }
   return socket;
 }
 
-int PortOf(const SocketHandle& socket) {
+int PortOf(const Descriptor& socket) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
-  CHECK(getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&address),
+  CHECK(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address),
                     &size) == 0);
   return ntohs(address.ss_family == AF_INET6
                    ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
@@ -78,19 +78,19 @@ int PortOf(const SocketHandle& socket) {
 absl::StatusOr<std::unique_ptr<PayloadPort>> PayloadPort::Start(
     const std::string& host, int port) {
   // As RpcServer has it: "localhost" is two addresses.
-  absl::StatusOr<SocketHandle> socket =
+  absl::StatusOr<Descriptor> socket =
       Listen(host == "localhost" ? "127.0.0.1" : host, port);
   // A machine may be without IPv6.
   if (!socket.ok() && host == "[::]") socket = Listen("0.0.0.0", port);
   RETURN_IF_ERROR(socket.status());
-  SocketHandle wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.is_open()) return CantListen(host, port, std::strerror(errno));
   const int chosen = PortOf(*socket);
   return std::unique_ptr<PayloadPort>(
       new PayloadPort(*std::move(socket), std::move(wake), chosen));
 }
 
-PayloadPort::PayloadPort(SocketHandle listening, SocketHandle wake, int port)
+PayloadPort::PayloadPort(Descriptor listening, Descriptor wake, int port)
     : listening_(std::move(listening)),
       wake_(std::move(wake)),
       port_(port),
@@ -102,7 +102,7 @@ PayloadPort::~PayloadPort() {
     stopped_ = true;
   }
   const uint64_t one = 1;
-  CHECK(write(wake_.fd(), &one, sizeof(one)) == sizeof(one));
+  CHECK(write(wake_.get(), &one, sizeof(one)) == sizeof(one));
   thread_.join();
   absl::MutexLock lock(&mu_);
   for (const auto& [secret, expected] : expected_) {
@@ -118,7 +118,7 @@ PayloadOffer PayloadPort::Expect(Taken taken) {
   }
   // The thread has a deadline to keep.
   const uint64_t one = 1;
-  CHECK(write(wake_.fd(), &one, sizeof(one)) == sizeof(one));
+  CHECK(write(wake_.get(), &one, sizeof(one)) == sizeof(one));
   return offer;
 }
 
@@ -146,11 +146,11 @@ void PayloadPort::Run() {
 
 void PayloadPort::Wait() {
   std::vector<pollfd> polled;
-  polled.push_back({wake_.fd(), POLLIN, 0});
+  polled.push_back({wake_.get(), POLLIN, 0});
   polled.push_back(
-      {listening_.fd(), static_cast<short>(may_accept_ ? POLLIN : 0), 0});
+      {listening_.get(), static_cast<short>(may_accept_ ? POLLIN : 0), 0});
   for (const Stranger& stranger : strangers_) {
-    polled.push_back({stranger.socket.fd(), POLLIN, 0});
+    polled.push_back({stranger.socket.get(), POLLIN, 0});
   }
   bool has_deadline = !strangers_.empty() || !may_accept_;
   may_accept_ = true;
@@ -160,14 +160,14 @@ void PayloadPort::Wait() {
   }
   poll(polled.data(), polled.size(), has_deadline ? kTickMillis : -1);
   uint64_t wakes;
-  (void)!read(wake_.fd(), &wakes, sizeof(wakes));
+  (void)!read(wake_.get(), &wakes, sizeof(wakes));
 }
 
 void PayloadPort::Accept() {
   // At most so many at once: those who said hello before have a turn.
   for (size_t i = 0; i < kMaxStrangers; ++i) {
-    SocketHandle socket(accept4(listening_.fd(), nullptr, nullptr,
-                                SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor socket(accept4(listening_.get(), nullptr, nullptr,
+                              SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) {
       // Out of descriptors: it would be told at once, again and again.
       if (errno == EMFILE || errno == ENFILE) {
@@ -185,7 +185,7 @@ void PayloadPort::Accept() {
 bool PayloadPort::Hear(Stranger& stranger) {
   char bytes[kHelloBytes];
   const ssize_t count =
-      recv(stranger.socket.fd(), bytes, kHelloBytes - stranger.received.size(),
+      recv(stranger.socket.get(), bytes, kHelloBytes - stranger.received.size(),
            MSG_DONTWAIT);
   if (count < 0) return errno == EAGAIN || errno == EINTR;
   if (count == 0) return false;
@@ -207,10 +207,10 @@ bool PayloadPort::Hear(Stranger& stranger) {
     taken = std::move(it->second.taken);
     expected_.erase(it);
   }
-  const absl::Status set = SetPayloadSocketOptions(stranger.socket.fd());
+  const absl::Status set = SetPayloadSocketOptions(stranger.socket.get());
   const ssize_t sent =
-      send(stranger.socket.fd(), kPayloadWelcome.data(), kPayloadWelcome.size(),
-           MSG_DONTWAIT | MSG_NOSIGNAL);
+      send(stranger.socket.get(), kPayloadWelcome.data(),
+           kPayloadWelcome.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   if (!set.ok() || sent != static_cast<ssize_t>(kPayloadWelcome.size())) {
     taken(absl::UnavailableError("lane: the connection broke at once"));
   } else {

@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/descriptor.h"
 #include "cluster/payload_lane/payload_offer.h"
-#include "cluster/payload_lane/socket_handle.h"
 
 namespace parasol {
 
@@ -38,7 +38,7 @@ class PayloadPort {
   // Takes the connection; or why there is none.
   //   DeadlineExceeded  none came within kHelloLimit.
   //   Cancelled         the listener is being destroyed.
-  using Taken = std::function<void(absl::StatusOr<SocketHandle>)>;
+  using Taken = std::function<void(absl::StatusOr<Descriptor>)>;
 
   // Listens on `host` ("127.0.0.1", "[::]", a name) and `port` (0: the system
   // chooses one).
@@ -67,12 +67,12 @@ class PayloadPort {
   };
   // A connection that has not sent its secret yet.
   struct Stranger {
-    SocketHandle socket;
+    Descriptor socket;
     std::string received;
     SteadyTime deadline;
   };
 
-  PayloadPort(SocketHandle listening, SocketHandle wake, int port);
+  PayloadPort(Descriptor listening, Descriptor wake, int port);
 
   void Run();
   // Waits until something may have to be done.
@@ -84,8 +84,8 @@ class PayloadPort {
   void EndLate() ABSL_LOCKS_EXCLUDED(mu_);
   bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  const SocketHandle listening_;
-  const SocketHandle wake_;  // an eventfd
+  const Descriptor listening_;
+  const Descriptor wake_;  // an eventfd
   const int port_;
   // The following are used by the thread only.
   std::list<Stranger> strangers_;

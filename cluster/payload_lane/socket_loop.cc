@@ -23,7 +23,7 @@ SocketLoop::SocketLoop()
   CHECK(epoll_.is_open() && wake_.is_open());
   epoll_event event = {};
   event.events = EPOLLIN;
-  CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, wake_.fd(), &event) == 0);
+  CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_.get(), &event) == 0);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -41,7 +41,7 @@ void SocketLoop::Post(Task task) {
   // A loop that is awake looks at its tasks before it waits.
   if (IsThisThread()) return;
   const uint64_t one = 1;
-  CHECK(write(wake_.fd(), &one, sizeof(one)) == sizeof(one));
+  CHECK(write(wake_.get(), &one, sizeof(one)) == sizeof(one));
 }
 
 void SocketLoop::PostLater(absl::Duration delay, Task task) {
@@ -54,11 +54,11 @@ void SocketLoop::Watch(int fd, Handler& handler) {
   epoll_event event = {};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.ptr = &handler;
-  CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_ADD, fd, &event) == 0);
+  CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0);
 }
 
 void SocketLoop::Forget(int fd, Handler& handler) {
-  CHECK(epoll_ctl(epoll_.fd(), EPOLL_CTL_DEL, fd, nullptr) == 0);
+  CHECK(epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr) == 0);
   std::replace(ready_.begin(), ready_.end(), &handler,
                static_cast<Handler*>(nullptr));
 }
@@ -91,7 +91,7 @@ void SocketLoop::Run() {
   while (true) {
     const bool has_more = RunTasks();
     if (stopped_ && !has_more) return;
-    const int count = epoll_wait(epoll_.fd(), events.data(), kMaxEvents,
+    const int count = epoll_wait(epoll_.get(), events.data(), kMaxEvents,
                                  has_more ? 0 : NextWait());
     CHECK(count >= 0 || errno == EINTR);
     {
@@ -106,7 +106,7 @@ void SocketLoop::Run() {
     for (int i = 0; i < count; ++i) {
       if (events[i].data.ptr == nullptr) {
         uint64_t wakes;
-        (void)!read(wake_.fd(), &wakes, sizeof(wakes));
+        (void)!read(wake_.get(), &wakes, sizeof(wakes));
       } else if (ready_[i] != nullptr) {
         ready_[i]->OnEvents(events[i].events);
       }

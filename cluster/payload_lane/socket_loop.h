@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "cluster/payload_lane/socket_handle.h"
+#include "base/descriptor.h"
 
 namespace parasol {
 
@@ -64,8 +64,8 @@ class SocketLoop {
   // Returns milliseconds until the next time, rounded up; -1: there is none.
   int NextWait() const;
 
-  const SocketHandle epoll_;
-  const SocketHandle wake_;  // an eventfd
+  const Descriptor epoll_;
+  const Descriptor wake_;  // an eventfd
   std::multimap<SteadyTime, Task> later_;
   // The handlers of events that were received and are not served yet.
   std::vector<Handler*> ready_;

@@ -23,6 +23,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/descriptor.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -50,28 +51,11 @@ absl::Status BadOffer(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("shared memory: ", what));
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  bool ok() const { return number_ >= 0; }
-  int get() const { return number_; }
-  int Release() { return std::exchange(number_, -1); }
-
- private:
-  int number_;
-};
-
 absl::StatusOr<std::string> ReadSmallFile(const char* path) {
   const Descriptor file(open(path, O_RDONLY | O_CLOEXEC));
   std::array<char, 128> text;
   const ssize_t size =
-      file.ok() ? read(file.get(), text.data(), text.size()) : -1;
+      file.is_open() ? read(file.get(), text.data(), text.size()) : -1;
   if (size < 0) return SystemError(path);
   return std::string(
       absl::StripAsciiWhitespace({text.data(), static_cast<size_t>(size)}));
@@ -103,10 +87,10 @@ absl::Status CheckMemoryFile(const std::string& path) {
       absl::StrCat(path, " is not memory that a worker has offered"));
 }
 
-absl::StatusOr<int> OpenMemory(const std::string& path, size_t size) {
+absl::StatusOr<Descriptor> OpenMemory(const std::string& path, size_t size) {
   RETURN_IF_ERROR(CheckMemoryFile(path));
   Descriptor memory(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!memory.ok()) return SystemError(path);
+  if (!memory.is_open()) return SystemError(path);
   struct stat file;
   if (fstat(memory.get(), &file) != 0) return SystemError(path);
   const int seals = fcntl(memory.get(), F_GET_SEALS);
@@ -115,7 +99,7 @@ absl::StatusOr<int> OpenMemory(const std::string& path, size_t size) {
     return BadOffer(
         absl::StrCat(path, " is not sealed memory of ", size, " bytes"));
   }
-  return memory.Release();
+  return memory;
 }
 
 // Sealing it against being executed is what some systems insist on, and older
@@ -149,7 +133,7 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Create(
   }
   RETURN_IF_ERROR(CheckFileSizeLimit(kPage + size));
   Descriptor descriptor(NewMemory());
-  if (!descriptor.ok()) return SystemError("memfd_create");
+  if (!descriptor.is_open()) return SystemError("memfd_create");
   if (ftruncate(descriptor.get(), static_cast<off_t>(kPage + size)) != 0 ||
       fcntl(descriptor.get(), F_ADD_SEALS, kSeals | F_SEAL_SEAL) != 0) {
     return SystemError("ftruncate");
@@ -182,9 +166,8 @@ absl::StatusOr<std::shared_ptr<SharedMemory>> SharedMemory::Open(
         "in another pid namespace");
   }
   ASSIGN_OR_RETURN(
-      const int opened,
+      const Descriptor descriptor,
       OpenMemory(absl::StrCat("/proc/", pid, "/fd/", number), kPage + size));
-  const Descriptor descriptor(opened);
   std::shared_ptr<SharedMemory> memory(new SharedMemory(size));
   RETURN_IF_ERROR(memory->Map(descriptor.get()));
   const std::string secret = absl::HexStringToBytes(words[3]);

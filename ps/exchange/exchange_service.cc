@@ -112,10 +112,10 @@ void ExchangeStream::OfferLane(bool reads) {
   awaits_lane_ = true;
   reads_lane_ = reads;
   const PayloadOffer offer = environment_.lanes->Expect(
-      [self = shared_from_this()](absl::StatusOr<SocketHandle> socket) {
+      [self = shared_from_this()](absl::StatusOr<Descriptor> socket) {
         // Tasks can be copied, sockets can't.
         const auto taken =
-            std::make_shared<absl::StatusOr<SocketHandle>>(std::move(socket));
+            std::make_shared<absl::StatusOr<Descriptor>>(std::move(socket));
         self->socket_loop_->Post(
             [self, taken] { self->OnLane(std::move(*taken)); });
       });
@@ -123,7 +123,7 @@ void ExchangeStream::OfferLane(bool reads) {
   context_.AddInitialMetadata(kPayloadLaneKey, offer.ToString());
 }
 
-void ExchangeStream::OnLane(absl::StatusOr<SocketHandle> socket) {
+void ExchangeStream::OnLane(absl::StatusOr<Descriptor> socket) {
   const std::shared_ptr<ExchangeStream> self = shared_from_this();
   awaits_lane_ = false;
   if (socket.ok() && !lane_is_closed_) {

@@ -9,10 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/descriptor.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/payload_lane/payload_lane.h"
 #include "cluster/payload_lane/payload_offer.h"
-#include "cluster/payload_lane/socket_handle.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/completion_thread.h"
 #include "cluster/rpc/shared_payloads.h"
@@ -124,7 +124,7 @@ class ExchangeStream : public std::enable_shared_from_this<ExchangeStream>,
   // Answers a worker that asks for a lane, and makes the lane's thread home.
   // `reads`: the stream's first read has begun.
   void OfferLane(bool reads);
-  void OnLane(absl::StatusOr<SocketHandle> socket) ABSL_LOCKS_EXCLUDED(mu_);
+  void OnLane(absl::StatusOr<Descriptor> socket) ABSL_LOCKS_EXCLUDED(mu_);
   void OnPayloadRead(const absl::Status& status,
                      grpc::ByteBuffer message) override
       ABSL_LOCKS_EXCLUDED(mu_);
