@@ -125,6 +125,9 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
   for (std::string& task : MissingTasks()) {
     response.add_missing_task(std::move(task));
   }
+  for (const size_t shard : board_.Empty()) {
+    response.add_loading_shard(static_cast<int>(shard));
+  }
   if (request.leaving() && request.task().role() == "ps") {
     const uint64_t incarnation = request.task().incarnation();
     if (leaving_.Ask(incarnation)) schedule_.TryNow();

@@ -114,9 +114,11 @@ TEST_F(EndTest, APsLostInTheFinalCheckpointCostsNoMoreThanItsReturn) {
   EXPECT_FALSE(HasOrder());
   ASSERT_OK(Register(Task("ps", 1, 99)));
   ASSERT_OK(Heartbeat(Task("ps", 1, 99)));
+  EXPECT_THAT(Heartbeat(worker0_)->loading_shard(), ElementsAre(1));
   const auto load = NextLoad();
   EXPECT_TRUE(load.from_checkpoint);
   FinishLoad(load);
+  EXPECT_THAT(Heartbeat(worker0_)->loading_shard(), IsEmpty());
   const auto order = NextCheckpoint();
   EXPECT_TRUE(order.manifest.final());
   EXPECT_EQ(order.manifest.global_step(), 100);

@@ -108,6 +108,7 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
     options_.on_lost(same);
     return false;
   }
+  parameters_.ShardsAreLoading(state.loading_shard());
   if (state.placement_version() == known_version_) return true;
   const absl::StatusOr<wire::GetPlacementResponse> placement =
       session_.chief().GetPlacement();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -92,6 +93,19 @@ class CountingParameters : public ParameterClient {
     update_result_ = std::move(why);
   }
 
+  void ShardsAreLoading(absl::Span<const int> shards) override {
+    absl::MutexLock lock(&mu_);
+    loading_.assign(shards.begin(), shards.end());
+  }
+
+  void AwaitLoading(const std::vector<int>& shards) {
+    absl::MutexLock lock(&mu_);
+    const auto are_loading = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return loading_ == shards;
+    };
+    mu_.Await(absl::Condition(&are_loading));
+  }
+
   bool AwaitUpdates(int updates, absl::Duration limit) {
     absl::MutexLock lock(&mu_);
     const auto are_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -103,6 +117,7 @@ class CountingParameters : public ParameterClient {
  private:
   absl::Mutex mu_;
   int updates_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<int> loading_ ABSL_GUARDED_BY(mu_);
   absl::Status update_result_ ABSL_GUARDED_BY(mu_);
 };
 
@@ -124,6 +139,14 @@ TEST(PlacementFollowerTest, APlacementIsTakenOverOnce) {
   CountingParameters parameters;
   PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
   EXPECT_FALSE(parameters.AwaitUpdates(2, absl::Seconds(1)));
+}
+
+TEST(PlacementFollowerTest, TheClientLearnsWhichShardsAreLoading) {
+  FakeSession session(/*placement_version=*/3);
+  session.next_state().add_loading_shard(2);
+  CountingParameters parameters;
+  PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
+  parameters.AwaitLoading({2});
 }
 
 TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {

@@ -299,10 +299,11 @@ void SyncTrainingLoop::PushAgain(int64_t step, const std::set<int>& computed) {
 absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
                                          bool has_pushed) const {
   ASSIGN_OR_RETURN(const ReplicaShare share, replicas_.Now());
-  const absl::Duration waited = clock_.Now() - start;
-  if (waited < kLogInterval && waited < options_.step_timeout) {
-    return absl::OkStatus();
-  }
+  const absl::Time now = clock_.Now();
+  const absl::Duration waited = now - start;
+  const bool is_late = now - std::max(start, parameters_.last_loading()) >=
+                       options_.step_timeout;
+  if (waited < kLogInterval && !is_late) return absl::OkStatus();
   // A pull waits for ps alone.
   const bool is_for_workers = has_pushed && !share.awaited.empty();
   const std::vector<std::string> names =
@@ -311,7 +312,7 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
       absl::StrCat(is_for_workers ? "the gradients of " : "the answer of ",
                    names.empty() ? "a ps that has just answered"
                                  : absl::StrJoin(names, ", "));
-  if (waited >= options_.step_timeout) {
+  if (is_late) {
     return absl::UnavailableError(absl::StrCat(
         "step ", step, " was not complete in ",
         absl::FormatDuration(options_.step_timeout), ": waited for ", what));

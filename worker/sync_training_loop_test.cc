@@ -237,6 +237,25 @@ TEST(SyncTrainingLoop, AStepThatIsNotCompleteEndsAtTheLimitNamingWhoIsBehind) {
             "step 0 was not complete in 20s: waited for the answer of ps/3");
 }
 
+TEST(SyncTrainingLoop, AStepThatWaitsForAPsThatIsBeingLoadedGoesOn) {
+  FakeShard shard(2);
+  SimulatedClock clock;
+  Worker worker(shard, {0}, 1, 2, clock);
+  worker.parameters.loading_at = clock.Now() + absl::Hours(1);
+  absl::Notification ended;
+  std::thread thread([&] {
+    EXPECT_THAT(worker.loop.Run(), StatusIs(absl::StatusCode::kUnavailable));
+    ended.Notify();
+  });
+  shard.AwaitHeld(0);
+  clock.Advance(absl::Hours(1));
+  EXPECT_FALSE(ended.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  do {
+    clock.Advance(absl::Seconds(20));
+  } while (!ended.WaitForNotificationWithTimeout(absl::Milliseconds(10)));
+  thread.join();
+}
+
 TEST(SyncTrainingLoop, TheChiefHearsOfThePushesOfAllReplicas) {
   FakeShard shard(2);
   Worker worker(shard, {1}, /*end=*/1, 2);

@@ -108,6 +108,8 @@ class ShardedParameterClient : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse& placement) override
       ABSL_LOCKS_EXCLUDED(mu_);
   int64_t moves() const override { return moves_; }
+  void ShardsAreLoading(absl::Span<const int> shards) override;
+  absl::Time last_loading() const override;
   std::vector<std::string> Unanswered() const override;
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_, join_mu_);
 
@@ -367,6 +369,19 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
 std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {
   absl::MutexLock lock(&mu_);
   return run_id_;
+}
+
+void ShardedParameterClient::ShardsAreLoading(absl::Span<const int> shards) {
+  for (const int shard : shards) {
+    if (shard < 0 || static_cast<size_t>(shard) >= links_.size()) continue;
+    links_[shard]->IsLoading();
+  }
+}
+
+absl::Time ShardedParameterClient::last_loading() const {
+  absl::Time last = absl::InfinitePast();
+  for (const auto& link : links_) last = std::max(last, link->loading_at());
+  return last;
 }
 
 absl::Status ShardedParameterClient::Update(

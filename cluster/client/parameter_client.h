@@ -165,6 +165,15 @@ class ParameterClient {
   // new process may lack what the one before it has acknowledged.
   virtual int64_t moves() const { return 0; }
 
+  // Notes that the chief knows why the shards at these positions of the
+  // placement don't answer: their ps are taking the variables. Their time to
+  // answer (Options::shard_timeout) begins anew. Ignores unknown positions.
+  virtual void ShardsAreLoading(absl::Span<const int> shards) {}
+
+  // Returns the time of the last ShardsAreLoading() that named a shard which
+  // owed an answer; InfinitePast if there was none.
+  virtual absl::Time last_loading() const { return absl::InfinitePast(); }
+
   // Returns the names of the shards that have not answered everything.
   virtual std::vector<std::string> Unanswered() const { return {}; }
 

@@ -217,6 +217,27 @@ TEST_F(ParameterClientTest, AShardThatNeverAnswersIsNamedAfterItsTime) {
   EXPECT_OK(client->Push({{1, one}})->Wait());
 }
 
+TEST_F(ParameterClientTest, AShardThatIsBeingLoadedIsWaitedFor) {
+  SimulatedClock clock;
+  AddShards(2);
+  AddVariable(0, "a", 1);
+  AddVariable(1, "b", 1);
+  fakes_[1].StopServer();
+  const auto client = Connect(clock);
+  const std::vector<float> one = {1};
+  client->ShardsAreLoading({1});
+  EXPECT_EQ(client->last_loading(), absl::InfinitePast());  // nothing waits
+  const auto push = client->Push({{1, one}});
+  for (int i = 0; i < 3; ++i) {
+    clock.Advance(options_.shard_timeout - absl::Seconds(1));
+    client->ShardsAreLoading({1, 2, -1});
+    EXPECT_EQ(client->last_loading(), clock.Now());
+  }
+  clock.Advance(options_.shard_timeout);
+  EXPECT_THAT(push->Wait(), StatusIs(absl::StatusCode::kUnavailable,
+                                     HasSubstr("has not answered for 19m57s")));
+}
+
 TEST_F(ParameterClientTest, AWaitingShardIsCountedUntilItAnswers) {
   SimulatedClock clock;
   options_.shard_timeout = absl::InfiniteDuration();

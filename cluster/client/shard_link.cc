@@ -325,6 +325,16 @@ void ShardLink::MoveTo(const std::string& address, uint64_t ps_incarnation) {
   DropStreams();
 }
 
+void ShardLink::IsLoading() {
+  absl::MutexLock lock(&mu_);
+  if (outbox_.unanswered() > 0) loading_at_ = clock_.Now();
+}
+
+absl::Time ShardLink::loading_at() const {
+  absl::MutexLock lock(&mu_);
+  return loading_at_;
+}
+
 void ShardLink::OfferAnew() {
   offers_.memory = options_.shared_memory;
   offers_.lane = options_.tcp_lanes;
@@ -349,7 +359,7 @@ absl::Time ShardLink::Attend() {
   {
     absl::MutexLock lock(&mu_);
     if (stopped_ || outbox_.owed() == 0) return next;
-    if (now - waiting_since_ >= options_.timeout) {
+    if (now - std::max(waiting_since_, loading_at_) >= options_.timeout) {
       why = absl::UnavailableError(
           absl::StrCat(Peer(), " has not answered for ",
                        absl::FormatDuration(now - waiting_since_), Trouble()));

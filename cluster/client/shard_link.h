@@ -94,6 +94,12 @@ class ShardLink : private ShardStream::Observer {
   void MoveTo(const std::string& address, uint64_t ps_incarnation)
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Notes that the shard's ps is taking its variables: if operations wait, the
+  // time that it has to answer them begins anew.
+  void IsLoading() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the time of the last IsLoading() while operations waited.
+  absl::Time loading_at() const ABSL_LOCKS_EXCLUDED(mu_);
+
   // Starts streams whose time has come, names a shard that is late in the log,
   // and fails operations that are out of time. Returns the latest time for the
   // next call.
@@ -212,6 +218,7 @@ class ShardLink : private ShardStream::Observer {
   // The time of the last good answer, or of the first operation that the shard
   // owed after it.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mu_);
+  absl::Time loading_at_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   absl::Time next_log_ ABSL_GUARDED_BY(mu_);
   bool named_ ABSL_GUARDED_BY(mu_) = false;
   // The reason why a stream last ended or was refused.

@@ -29,7 +29,9 @@ constexpr absl::Duration kStatusDeadline = absl::Milliseconds(500);
 // For the tasks to leave once the chief has; the evaluator may still have the
 // last checkpoint to evaluate.
 constexpr absl::Duration kFinishLimit = absl::Minutes(2);
-constexpr absl::Duration kDrainLimit = absl::Seconds(30);
+// Longer than a ps waits for its last checkpoint (--drain_timeout, then
+// --drain_silence), and the chief for its own.
+constexpr absl::Duration kDrainLimit = absl::Seconds(60);
 constexpr int64_t kEvaluationsTailBytes = 64 << 10;
 
 // One job from its start to its end.

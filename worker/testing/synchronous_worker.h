@@ -229,10 +229,12 @@ class FakeParameters : public ParameterClient {
     return absl::OkStatus();
   }
   int64_t moves() const override { return moved; }
+  absl::Time last_loading() const override { return loading_at; }
   std::vector<std::string> Unanswered() const override { return {"ps/3"}; }
   void Stop() override { stopped = true; }
 
   std::atomic<int64_t> moved = 0;
+  absl::Time loading_at = absl::InfinitePast();
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
