@@ -47,6 +47,9 @@ void ChiefServer::Start() {
 
 absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     const wire::RegisterRequest& request) {
+  if (request.place_epoch() == 0) {
+    RETURN_IF_ERROR(CheckOwner());
+  }
   wire::RegisterResponse response;
   {
     absl::MutexLock lock(&mu_);
@@ -67,6 +70,14 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
   *response.mutable_lease() = ToProto(options_.coordinator.lease);
   response.set_checkpoint_directory(executor_->store().directory());
   return response;
+}
+
+absl::Status ChiefServer::CheckOwner() {
+  const absl::Status owner = executor_->CheckOwner();
+  // A directory that can't be read now says nothing of its owner.
+  if (!absl::IsFailedPrecondition(owner)) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("this chief has been replaced: ", owner.message()));
 }
 
 absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(

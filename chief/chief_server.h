@@ -81,6 +81,9 @@ class ChiefServer {
   void End(absl::Status outcome);
 
  private:
+  // Unavailable if another chief owns the checkpoint directory: its processes
+  // would take a new one at a place for an older one.
+  absl::Status CheckOwner();
   // A ClaimSteps() that waits for news.
   class ClaimWait;
 

@@ -71,7 +71,8 @@ class ChiefServerTest : public testing::Test {
     clients.push_back(ps0_.NewClient());
     clients.push_back(ps1_.NewClient());
     auto executor = std::make_unique<OrderExecutor>(
-        options_.coordinator, std::move(clients), *std::move(store));
+        options_.coordinator, std::move(clients), *std::move(store),
+        OrderExecutor::Directory{.check_owner = [this] { return owner_; }});
     server_ = std::make_unique<ChiefServer>(options_, std::move(executor),
                                             clock_, metrics_);
     server_->Start();
@@ -135,6 +136,7 @@ class ChiefServerTest : public testing::Test {
   const wire::Task ps1_task_ = Task("ps", 11, 1);
   const wire::Task worker_ = Task("worker", 20);
   const std::vector<wire::Task> everyone_ = {ps0_task_, ps1_task_, worker_};
+  absl::Status owner_;  // what the directory says of it
   SimulatedClock clock_;
   MetricsRegistry metrics_;
   FakePs ps0_;
@@ -142,6 +144,21 @@ class ChiefServerTest : public testing::Test {
   ChiefServer::Options options_;
   std::unique_ptr<ChiefServer> server_;
 };
+
+TEST_F(ChiefServerTest, AChiefThatWasReplacedGivesNoPlaces) {
+  StartServer();
+  owner_ = absl::UnavailableError("the disk can't be read");
+  EXPECT_OK(Register(worker_));
+  owner_ = absl::FailedPreconditionError("chief 7 owns the directory");
+  EXPECT_THAT(Register(Task("worker", 21)),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("has been replaced"),
+                             HasSubstr("chief 7 owns the directory"))));
+  wire::RegisterRequest known;
+  *known.mutable_task() = worker_;
+  known.set_place_epoch(1);
+  EXPECT_OK(server_->Register(known));
+}
 
 TEST_F(ChiefServerTest, ANewRunIsLoadedAndKeptBeforeItTrains) {
   StartTraining();

@@ -57,6 +57,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     const wire::RegisterRequest& request, absl::Time now) {
   RETURN_IF_ERROR(CheckMessage(request));
   const wire::Task& task = request.task();
+  RETURN_IF_ERROR(CheckNewestChief(task));
   wire::RegisterResponse response;
   *response.mutable_job() = options_.job;
   response.set_run_id(options_.run_id);
@@ -97,6 +98,13 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
   return response;
 }
 
+absl::Status Coordinator::CheckNewestChief(const wire::Task& task) const {
+  if (task.chief_epoch() <= options_.chief_epoch) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      TaskId::Of(task).ToString(), " has heard of chief ", task.chief_epoch(),
+      ": this one, chief ", options_.chief_epoch, ", has been replaced"));
+}
+
 bool Coordinator::IsOurs(const std::string& run_id, uint64_t layout) const {
   return run_id == options_.run_id && layout == options_.layout;
 }
@@ -105,6 +113,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     const wire::HeartbeatRequest& request, absl::Time now) {
   const wire::Task& task = request.task();
   RETURN_IF_ERROR(CheckTask(task));
+  RETURN_IF_ERROR(CheckNewestChief(task));
   RETURN_IF_ERROR(membership_.Renew(task, now));
   if (task.role() == "worker") reports_.Keep(request);
   if (task.role() == "ps") {
@@ -147,6 +156,7 @@ absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
 absl::Status Coordinator::ReportFailure(
     const wire::ReportFailureRequest& request, absl::Time now) {
   RETURN_IF_ERROR(CheckTask(request.task()));
+  RETURN_IF_ERROR(CheckNewestChief(request.task()));
   const absl::Status status = membership_.Renew(request.task(), now);
   if (!status.ok()) {
     // A lease that has just run out does not mend what the task has met.
@@ -164,6 +174,7 @@ absl::Status Coordinator::ReportFailure(
 absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
                                 absl::Time now) {
   RETURN_IF_ERROR(CheckTask(request.task()));
+  RETURN_IF_ERROR(CheckNewestChief(request.task()));
   const uint64_t incarnation = request.task().incarnation();
   const bool is_worker = request.task().role() == "worker";
   if (is_worker) {

@@ -21,6 +21,7 @@ constexpr absl::Duration kSetAside = absl::Seconds(1);
 absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     const wire::ClaimStepsRequest& request, absl::Time now) {
   RETURN_IF_ERROR(CheckMessage(request));
+  RETURN_IF_ERROR(CheckNewestChief(request.task()));
   RETURN_IF_ERROR(membership_.Renew(request.task(), now));
   const bool was_counted = end_.has_examples();
   RETURN_IF_ERROR(

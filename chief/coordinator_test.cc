@@ -335,5 +335,27 @@ TEST_F(CoordinatorTest, TheFirstCheckpointMustSucceedInTheEnd) {
   EXPECT_THAT(chief().Status().failure(), HasSubstr("disk full"));
 }
 
+// An old chief may go on before it sees that it was replaced: what it knows is
+// no ground to end a task.
+TEST_F(CoordinatorTest, ATaskThatHasHeardOfANewerChiefIsToldToAskThat) {
+  options_.chief_epoch = 4;
+  RegisterPs();
+  RegisterWorkers();
+  wire::Task worker = worker0_;
+  EXPECT_OK(Heartbeat(worker));
+  worker.set_chief_epoch(5);
+  const auto is_refused =
+      StatusIs(absl::StatusCode::kUnavailable,
+               HasSubstr("worker/0 has heard of chief 5: this one, chief 4"));
+  EXPECT_THAT(Register(worker), is_refused);
+  EXPECT_THAT(Heartbeat(worker).status(), is_refused);
+  EXPECT_THAT(Claim(worker, 7, 1).status(), is_refused);
+  EXPECT_THAT(Leave(worker), is_refused);
+  wire::ReportFailureRequest failure;
+  *failure.mutable_task() = worker;
+  EXPECT_THAT(chief().ReportFailure(failure, now_), is_refused);
+  EXPECT_NE(phase(), wire::FAILED);
+}
+
 }  // namespace
 }  // namespace parasol::coordinator_testing

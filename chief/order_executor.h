@@ -74,6 +74,8 @@ class OrderExecutor {
   void CancelAllCalls();
 
   const CheckpointStore& store() const { return store_; }
+  // Directory::check_owner.
+  absl::Status CheckOwner() const { return directory_.check_owner(); }
 
  private:
   // Returns the steps of this run's checkpoints, ascending.

@@ -1,5 +1,6 @@
 #include "worker/training_loop.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -28,11 +29,12 @@ TrainingLoop::TrainingLoop(const Options& options, Model& model,
       record_(options.non_finite_loss, clock, metrics, reporter),
       staged_(model.NewStagedBatch()),
       next_staged_(model.NewStagedBatch()),
-      counted_corrupt_records_(options.counted_corrupt_records) {}
+      counted_corrupt_records_(options.counted_corrupt_records),
+      is_pulled_(model.variables().size()) {}
 
 absl::Status TrainingLoop::Run() {
   absl::Status result = RunSteps();
-  if (result.ok() && values_ != nullptr) result = FinishValues();
+  if (result.ok()) result = FinishValues();
   if (!result.ok()) Abandon();
   return result;
 }
@@ -41,9 +43,8 @@ absl::Status TrainingLoop::Run() {
 // memory.
 void TrainingLoop::Abandon() {
   parameters_.Stop();
-  for (const Pending* pull : {&values_, &rows_}) {
-    if (*pull != nullptr) (*pull)->Wait().IgnoreError();
-  }
+  for (const Pending& pull : values_) pull->Wait().IgnoreError();
+  if (rows_ != nullptr) rows_->Wait().IgnoreError();
   for (const Pushes* pushes : {&pushes_, &last_pushes_}) {
     for (const Pending& push : *pushes) push->Wait().IgnoreError();
   }
@@ -59,14 +60,19 @@ absl::Status TrainingLoop::RunSteps() {
   return batch.status();
 }
 
-// Returns the batch of the step after it. With overlap its pulls are on their
-// way while this step computes, if the step is there to be had, and the pushes
-// of the last step have had this step's time to be acknowledged. Without: push,
-// then pull, one after the other.
+// Returns the batch of the step after it. With overlap its rows are on their
+// way while this step computes, if the step is there to be had, its values
+// follow this step's gradients, and the pushes of the last step have had this
+// step's time to be acknowledged. Without: push, then pull, one after the
+// other.
 absl::StatusOr<StagedBatch*> TrainingLoop::RunStep(StagedBatch& batch) {
   RETURN_IF_ERROR(FinishPulls());
   absl::StatusOr<StagedBatch*> next = nullptr;
-  if (options_.overlap && steps_.CanStartNow()) next = StartStep();
+  if (options_.overlap && steps_.CanStartNow()) {
+    next = StartStep(PullVariables::kBehindGradients);
+  }
+  // Values that are late are those of the next step.
+  pulls_behind_gradients_ = next.ok() && *next != nullptr && values_.empty();
   RETURN_IF_ERROR(Compute(batch));
   RETURN_IF_ERROR(FinishPushes(last_pushes_));
   std::swap(pushes_, last_pushes_);
@@ -78,7 +84,7 @@ absl::StatusOr<StagedBatch*> TrainingLoop::RunStep(StagedBatch& batch) {
 
 absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
   while (true) {
-    ASSIGN_OR_RETURN(StagedBatch* const batch, StartStep());
+    ASSIGN_OR_RETURN(StagedBatch* const batch, StartStep(PullVariables::kNow));
     if (!std::exchange(has_empty_step_, false)) return batch;
     steps_.Complete();
     record_.AddStep();
@@ -86,14 +92,14 @@ absl::StatusOr<StagedBatch*> TrainingLoop::TakeStep() {
 }
 
 // The variables need not wait for the batch, the rows are those that it names.
-absl::StatusOr<StagedBatch*> TrainingLoop::StartStep() {
+absl::StatusOr<StagedBatch*> TrainingLoop::StartStep(PullVariables pull) {
   if (has_empty_step_) return nullptr;
   const absl::Time start = clock_.Now();
   const absl::StatusOr<std::optional<int64_t>> number = steps_.Start();
   record_.Charge(metrics_.wait_steps_seconds, start);
   RETURN_IF_ERROR(number.status());
   if (!number->has_value()) return nullptr;
-  PullVariables();
+  if (pull == PullVariables::kNow) PullTheRest();
   ASSIGN_OR_RETURN(StagedBatch* const batch, Stage(**number));
   has_empty_step_ = batch == nullptr;
   if (has_empty_step_) {
@@ -125,13 +131,22 @@ absl::StatusOr<StagedBatch*> TrainingLoop::Stage(int64_t number) {
   return staged_.get();
 }
 
-void TrainingLoop::PullVariables() {
-  if (values_ != nullptr) return;  // the last step's are still on their way
+void TrainingLoop::Pull(const std::vector<size_t>& variables) {
+  if (variables.empty()) return;
   std::vector<ParameterClient::Target> targets;
-  for (size_t i = 0; i < model_.variables().size(); ++i) {
-    targets.push_back({i, model_.HostValue(i)});
+  for (const size_t variable : variables) {
+    targets.push_back({variable, model_.HostValue(variable)});
+    is_pulled_[variable] = true;
   }
-  values_ = parameters_.Pull(std::move(targets));
+  values_.push_back(parameters_.Pull(std::move(targets)));
+}
+
+void TrainingLoop::PullTheRest() {
+  std::vector<size_t> variables;
+  for (size_t i = 0; i < is_pulled_.size(); ++i) {
+    if (!is_pulled_[i]) variables.push_back(i);
+  }
+  Pull(variables);
 }
 
 void TrainingLoop::PullRows(const StagedBatch& batch) {
@@ -153,7 +168,10 @@ absl::Status TrainingLoop::FinishPulls() {
   }
   const bool may_reuse =
       options_.may_reuse_values && has_values_ && !reused_values_;
-  reused_values_ = may_reuse && !values_->WaitFor(absl::ZeroDuration());
+  const bool are_there = std::all_of(
+      values_.begin(), values_.end(),
+      [](const Pending& pull) { return pull->WaitFor(absl::ZeroDuration()); });
+  reused_values_ = may_reuse && !are_there;
   if (reused_values_) {
     metrics_.reused_values.Add();
     return absl::OkStatus();
@@ -162,9 +180,14 @@ absl::Status TrainingLoop::FinishPulls() {
 }
 
 absl::Status TrainingLoop::FinishValues() {
+  if (values_.empty()) return absl::OkStatus();
   const absl::Time start = clock_.Now();
-  const Pending values = std::move(values_);
-  RETURN_IF_ERROR(values->Wait()) << "pull";
+  while (!values_.empty()) {
+    const Pending values = std::move(values_.back());
+    values_.pop_back();
+    RETURN_IF_ERROR(values->Wait()) << "pull";
+  }
+  is_pulled_.assign(is_pulled_.size(), false);
   record_.Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
@@ -178,8 +201,13 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   size_t pack_elements = 0;
   const auto send_pack = [&] {
     if (pack.gradients.empty() && pack.rows.empty()) return;
+    std::vector<size_t> variables;
+    for (const auto& gradient : pack.gradients) {
+      variables.push_back(gradient.variable);
+    }
     pushes_.push_back(parameters_.Push(std::exchange(pack, {})));
     pack_elements = 0;
+    if (pulls_behind_gradients_) Pull(variables);
   };
   // Gradients leave as they come, the last layer's first; small ones together.
   const auto add_variable = [&](size_t variable,
@@ -197,7 +225,10 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   const absl::Time start = clock_.Now();
   const absl::StatusOr<BatchResult> result = model_.Gradients(
       batch, seed, {.variable = add_variable, .rows = add_rows});
-  if (result.ok()) send_pack();
+  if (result.ok()) {
+    send_pack();
+    if (pulls_behind_gradients_) PullTheRest();
+  }
   record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
   return record_.AddResult(*result);

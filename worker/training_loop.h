@@ -26,11 +26,12 @@ namespace parasol {
 // a step only after the gradients of other workers that the step must see have
 // been applied, so the pull sees them. Must be used from one thread.
 //
-// The loop with `overlap` takes the next step and pulls its values and rows
-// while the current step computes, if the step can be had at once. The current
-// step's gradients are pushed meanwhile. A step then sees this worker's own
-// gradients up to the last but one; with `may_reuse_values` perhaps only to the
-// last but two.
+// The loop with `overlap` takes the next step before the current one computes,
+// if it can be had at once, and pulls its rows meanwhile. Each gradient is
+// pushed as soon as it is there, and the variable's values for the next step
+// are pulled behind it, in the same lanes: a step sees all of this worker's own
+// gradients of variables, and those of rows up to the last but one. With
+// `may_reuse_values` a step perhaps sees one gradient less.
 class TrainingLoop {
  public:
   struct Options {
@@ -75,14 +76,20 @@ class TrainingLoop {
   // with its pulls started; nullptr if there are no more steps. Steps whose
   // batches have no examples are completed: no other step may be in flight.
   absl::StatusOr<StagedBatch*> TakeStep();
+  // Time at which the variables of a step that is started are pulled: at once,
+  // or behind the gradients of the step that computes next.
+  enum class PullVariables { kNow, kBehindGradients };
   // Takes the next step, perhaps while another one is in flight. Returns
   // nullptr if there are no more steps, or if its batch has no examples;
   // has_empty_step_ is then true.
-  absl::StatusOr<StagedBatch*> StartStep();
+  absl::StatusOr<StagedBatch*> StartStep(PullVariables pull);
   absl::StatusOr<StagedBatch*> RunStep(StagedBatch& batch);
   // Returns batch `number`, staged; nullptr if it has no examples.
   absl::StatusOr<StagedBatch*> Stage(int64_t number);
-  void PullVariables();
+  // Starts a pull of these variables for the step that was taken last.
+  void Pull(const std::vector<size_t>& variables);
+  // Starts pulls of the variables that no pull is under way of.
+  void PullTheRest();
   void PullRows(const StagedBatch& batch);
   absl::Status FinishPulls();
   absl::Status FinishValues();
@@ -110,7 +117,13 @@ class TrainingLoop {
   int64_t counted_corrupt_records_;
   // Pulls for the step that was taken last: of the variables' values, which may
   // be those of the step before it, and of its rows.
-  Pending values_, rows_;
+  std::vector<Pending> values_;
+  Pending rows_;
+  // True for each variable that `values_` pulls.
+  std::vector<bool> is_pulled_;
+  // True while values are pulled behind the gradients of the step that
+  // computes.
+  bool pulls_behind_gradients_ = false;
   bool has_values_ = false;
   bool reused_values_ = false;  // true if the last step reused values
   // Pushes of the current step and of the step before it.

@@ -34,9 +34,10 @@ VariableSpec Variable(std::string name, int64_t size) {
 // A model of two variables whose gradients are all ones, and perhaps a table.
 class FakeModel : public Model {
  public:
-  FakeModel(Events& events, int64_t kernel_size)
+  FakeModel(Events& events, int64_t kernel_size, int64_t bias_size)
       : events_(events),
-        variables_({Variable("kernel", kernel_size), Variable("bias", 1)}) {
+        variables_(
+            {Variable("kernel", kernel_size), Variable("bias", bias_size)}) {
     for (const VariableSpec& spec : variables_) {
       values_.emplace_back(spec.elements());
       gradients_.emplace_back(spec.elements(), 1.0f);
@@ -69,7 +70,7 @@ class FakeModel : public Model {
     const Batch& batch = *fake.batch;
     events_.push_back("compute");
     seeds.push_back(seed);
-    sinks.variable(1, gradients_[1]);
+    if (has_bias_gradient) sinks.variable(1, gradients_[1]);
     sinks.variable(0, gradients_[0]);
     if (!tables_.empty()) sinks.rows(0, fake.ids, fake.values);
     BatchResult result;
@@ -82,6 +83,7 @@ class FakeModel : public Model {
   }
 
   double loss = 0.5;
+  bool has_bias_gradient = true;
   std::vector<uint64_t> ids;  // ids of each batch
   std::vector<uint64_t> seeds;
 
@@ -127,7 +129,11 @@ class FakeParameters : public ParameterClient {
       : events_(events), model_(model) {}
 
   std::unique_ptr<Pending> Pull(PullRequest request) override {
-    events_.push_back(request.rows.empty() ? "pull" : "pull rows");
+    std::string event = request.rows.empty() ? "pull" : "pull rows";
+    if (request.targets.size() == 1) {
+      event += " " + model_.variables()[request.targets[0].variable].name;
+    }
+    events_.push_back(event);
     return std::make_unique<Reply>(nullptr, absl::OkStatus(), pulls_are_late);
   }
   std::unique_ptr<Pending> Push(PushRequest request) override {
@@ -212,8 +218,9 @@ class TrainingLoopTest : public testing::Test {
  protected:
   absl::Status Train(TrainingLoop::Options options, int steps,
                      absl::Status last = absl::OkStatus(),
-                     int64_t kernel_size = 2) {
-    FakeModel model(events_, kernel_size);
+                     int64_t kernel_size = 2, int64_t bias_size = 1) {
+    FakeModel model(events_, kernel_size, bias_size);
+    model.has_bias_gradient = has_bias_gradient_;
     model.loss = loss_;
     if (ids_of_table_.has_value()) {
       model.AddTable();
@@ -241,28 +248,52 @@ class TrainingLoopTest : public testing::Test {
   bool can_start_now_ = true;
   absl::Status push_result_;
   bool pulls_are_late_ = false;
+  bool has_bias_gradient_ = true;
   // Set: the model has a table, of which each batch has these ids.
   std::optional<std::vector<uint64_t>> ids_of_table_;
   std::vector<uint64_t> seeds_;
   TrainingReport report_;
 };
 
-TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledWhileAStepComputes) {
+TEST_F(TrainingLoopTest, WithOverlapTheNextValuesArePulledBehindTheGradients) {
   ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
   EXPECT_THAT(events_,
               ElementsAre("pull",                                 //
-                          "pull", "compute", "push bias kernel",  //
+                          "compute", "push bias kernel", "pull",  //
                           "compute", "push bias kernel",          //
                           "acknowledged", "completed",            //
                           "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, EachVariableIsPulledAsSoonAsItsGradientHasLeft) {
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/2, absl::OkStatus(),
+                  /*kernel_size=*/2, /*bias_size=*/1 << 20));
+  EXPECT_THAT(events_,
+              ElementsAre("pull",                                       //
+                          "compute", "push bias", "pull bias",          //
+                          "push kernel", "pull kernel",                 //
+                          "compute", "push bias", "push kernel",        //
+                          "acknowledged", "acknowledged", "completed",  //
+                          "acknowledged", "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, AVariableWithoutAGradientIsPulledLast) {
+  has_bias_gradient_ = false;
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
+  EXPECT_THAT(events_, ElementsAre("pull",                                   //
+                                   "compute", "push kernel", "pull kernel",  //
+                                   "pull bias",                              //
+                                   "compute", "push kernel",                 //
+                                   "acknowledged", "completed",              //
+                                   "acknowledged", "completed"));
 }
 
 TEST_F(TrainingLoopTest, RowsArePulledWhileTheStepBeforeComputesAndPushedOnce) {
   ids_of_table_ = {7, 9};
   ASSERT_OK(Train({.overlap = true}, /*steps=*/2));
   EXPECT_THAT(events_, ElementsAre("pull", "pull rows",  //
-                                   "pull", "pull rows", "compute",
-                                   "push bias kernel 2 rows",             //
+                                   "pull rows", "compute",
+                                   "push bias kernel 2 rows", "pull",     //
                                    "compute", "push bias kernel 2 rows",  //
                                    "acknowledged", "completed",           //
                                    "acknowledged", "completed"));
@@ -279,11 +310,11 @@ TEST_F(TrainingLoopTest, ValuesThatAreLateAreUsedByTheStepAfterTheirs) {
   pulls_are_late_ = true;
   ASSERT_OK(Train({.overlap = true, .may_reuse_values = true}, /*steps=*/4));
   EXPECT_THAT(events_, ElementsAre("pull",                                 //
-                                   "pull", "compute", "push bias kernel",  //
+                                   "compute", "push bias kernel", "pull",  //
                                    // With the first one's values.
                                    "compute", "push bias kernel",          //
                                    "acknowledged", "completed",            //
-                                   "pull", "compute", "push bias kernel",  //
+                                   "compute", "push bias kernel", "pull",  //
                                    "acknowledged", "completed",            //
                                    "compute", "push bias kernel",          //
                                    "acknowledged", "completed",            //

@@ -1,6 +1,8 @@
 #include "cluster/client/chief_client.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,11 +30,11 @@ class GrpcChiefClient : public ChiefClient {
 
   absl::StatusOr<wire::RegisterResponse> Register(
       const wire::RegisterRequest& request) override {
-    return Call(&wire::ChiefService::Stub::Register, request);
+    return Heard(Call(&wire::ChiefService::Stub::Register, Named(request)));
   }
   absl::StatusOr<wire::HeartbeatResponse> Heartbeat(
       const wire::HeartbeatRequest& request) override {
-    return Call(&wire::ChiefService::Stub::Heartbeat, request);
+    return Heard(Call(&wire::ChiefService::Stub::Heartbeat, Named(request)));
   }
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
     return Call(&wire::ChiefService::Stub::GetPlacement,
@@ -40,15 +42,16 @@ class GrpcChiefClient : public ChiefClient {
   }
   absl::StatusOr<wire::ClaimStepsResponse> ClaimSteps(
       const wire::ClaimStepsRequest& request) override {
-    return Call(&wire::ChiefService::Stub::ClaimSteps, request,
+    return Call(&wire::ChiefService::Stub::ClaimSteps, Named(request),
                 FromProto(request.wait()));
   }
   absl::Status ReportFailure(
       const wire::ReportFailureRequest& request) override {
-    return Call(&wire::ChiefService::Stub::ReportFailure, request).status();
+    return Call(&wire::ChiefService::Stub::ReportFailure, Named(request))
+        .status();
   }
   absl::Status Leave(const wire::LeaveRequest& request) override {
-    return Call(&wire::ChiefService::Stub::Leave, request).status();
+    return Call(&wire::ChiefService::Stub::Leave, Named(request)).status();
   }
   absl::StatusOr<wire::JobStatus> GetStatus() override {
     return Call(&wire::ChiefService::Stub::GetStatus, wire::GetStatusRequest());
@@ -57,6 +60,23 @@ class GrpcChiefClient : public ChiefClient {
   void DropConnection() override { channel_.Drop(); }
 
  private:
+  // Returns the request with the newest chief that was heard of.
+  template <typename Request>
+  Request Named(Request request) const {
+    request.mutable_task()->set_chief_epoch(chief_epoch_);
+    return request;
+  }
+  template <typename Response>
+  absl::StatusOr<Response> Heard(absl::StatusOr<Response> response) {
+    if (!response.ok()) return response;
+    int64_t known = chief_epoch_;
+    while (
+        known < response->chief_epoch() &&
+        !chief_epoch_.compare_exchange_weak(known, response->chief_epoch())) {
+    }
+    return response;
+  }
+
   template <typename Request, typename Response>
   absl::StatusOr<Response> Call(
       grpc::Status (wire::ChiefService::Stub::*rpc)(grpc::ClientContext*,
@@ -89,6 +109,7 @@ class GrpcChiefClient : public ChiefClient {
   const std::string peer_;
   const absl::Duration call_deadline_;
   ControlChannel channel_;
+  std::atomic<int64_t> chief_epoch_ = 0;
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "cluster/client/chief_client.h"
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -18,11 +20,27 @@ using ::testing::HasSubstr;
 
 class AnsweringChief : public wire::ChiefService::Service {
  public:
+  grpc::Status Heartbeat(grpc::ServerContext*,
+                         const wire::HeartbeatRequest* request,
+                         wire::HeartbeatResponse* response) override {
+    heard_of_ = request->task().chief_epoch();
+    response->set_chief_epoch(epoch_);
+    return grpc::Status::OK;
+  }
+  grpc::Status ClaimSteps(grpc::ServerContext*,
+                          const wire::ClaimStepsRequest* request,
+                          wire::ClaimStepsResponse*) override {
+    heard_of_ = request->task().chief_epoch();
+    return grpc::Status::OK;
+  }
   grpc::Status GetStatus(grpc::ServerContext*, const wire::GetStatusRequest*,
                          wire::JobStatus* response) override {
     response->set_global_step(7);
     return grpc::Status::OK;
   }
+
+  std::atomic<int64_t> epoch_ = 0;
+  std::atomic<int64_t> heard_of_ = -1;
 };
 
 class ChiefClientTest : public testing::Test {
@@ -47,6 +65,18 @@ TEST_F(ChiefClientTest, ACallAfterOneInADeadConnectionIsAnswered) {
   // The old connection would keep every call until gRPC's keepalive closes it.
   ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, client->GetStatus());
   EXPECT_EQ(status.global_step(), 7);
+}
+
+TEST_F(ChiefClientTest, EachCallNamesTheNewestChiefThatHasAnswered) {
+  const auto client = ChiefClient::Create(
+      absl::StrCat("127.0.0.1:", server_->port()), absl::Seconds(60));
+  for (const int64_t epoch : {3, 5, 4}) {
+    chief_.epoch_ = epoch;
+    ASSERT_OK(client->Heartbeat({}));
+  }
+  EXPECT_EQ(chief_.heard_of_, 5);
+  ASSERT_OK(client->ClaimSteps({}));
+  EXPECT_EQ(chief_.heard_of_, 5);
 }
 
 }  // namespace

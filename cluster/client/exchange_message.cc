@@ -152,19 +152,6 @@ void ReadElements(job::Encoding encoding, PayloadReader& payloads,
   }
 }
 
-size_t AnswerBytes(const EncodedOperation& operation) {
-  const ShardOperation& asked = operation.asked;
-  size_t elements = 0;
-  if (asked.kind() == Kind::kPull) {
-    for (const ShardOperation::Range& range : asked.ranges()) {
-      elements += range.count;
-    }
-  } else if (asked.kind() == Kind::kRowPull) {
-    elements = asked.rows().count * asked.rows().width;
-  }
-  return EncodedBytes(operation.encoding, elements);
-}
-
 void ReadRows(const ShardOperation::Rows& rows, job::Encoding encoding,
               PayloadReader& payloads) {
   if (rows.positions.empty()) {
@@ -191,6 +178,19 @@ OutgoingMessage::~OutgoingMessage() {
     if (!entry.operation->borrows_memory()) continue;
     entry.operation->call().completion.ReleaseMemory();
   }
+}
+
+size_t AnswerBytes(const EncodedOperation& operation) {
+  const ShardOperation& asked = operation.asked;
+  size_t elements = 0;
+  if (asked.kind() == Kind::kPull) {
+    for (const ShardOperation::Range& range : asked.ranges()) {
+      elements += range.count;
+    }
+  } else if (asked.kind() == Kind::kRowPull) {
+    elements = asked.rows().count * asked.rows().width;
+  }
+  return EncodedBytes(operation.encoding, elements);
 }
 
 grpc::ByteBuffer EncodeMessage(
@@ -245,7 +245,8 @@ void PayloadReader::Consume(size_t bytes, Use use) {
 
 void PayloadReader::Read(size_t bytes, std::byte* out) {
   Consume(bytes, [&](absl::string_view some) {
-    std::memcpy(out, some.data(), some.size());
+    const void* place = out;
+    if (some.data() != place) std::memcpy(out, some.data(), some.size());
     out += some.size();
   });
 }

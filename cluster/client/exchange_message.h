@@ -57,7 +57,8 @@ class PayloadReader {
 
   size_t remaining() const { return remaining_; }
 
-  // Copies the next `bytes` bytes to `out`. They must be there.
+  // Copies the next `bytes` bytes to `out`, unless they were received there.
+  // They must be there.
   void Read(size_t bytes, std::byte* out);
   void Skip(size_t bytes);
 
@@ -73,6 +74,9 @@ class PayloadReader {
   size_t used_ = 0;
   size_t remaining_ = 0;
 };
+
+// Returns the number of bytes of the values that the operation asks for.
+size_t AnswerBytes(const EncodedOperation& operation);
 
 // Takes the result's bytes from `payloads`, and writes them to the memory that
 // `operation` names. A null `operation` drops them.

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/client/response_places.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/protocol_limits.h"
 
@@ -170,6 +171,18 @@ void ShardLink::OnWritable(size_t index) {
     departures = TakeDepartures();
   }
   Write(departures);
+}
+
+std::optional<FramePlaces> ShardLink::PlaceReply(size_t index,
+                                                 absl::string_view start,
+                                                 size_t frame_bytes) {
+  const std::optional<ResponseStart> response = ReadResponseStart(start);
+  if (!response.has_value()) return std::nullopt;
+  absl::MutexLock lock(&mu_);
+  if (lanes_[index].refused) return FramePlaces();
+  return PlaceResponse(*response, frame_bytes, [&](uint64_t id) {
+    return outbox_.InFlight(index, id);
+  });
 }
 
 absl::StatusOr<ShardLink::Response> ShardLink::Parse(

@@ -14,6 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -22,6 +23,7 @@
 #include "cluster/client/exchange_message.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
+#include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/socket_loop.h"
 #include "cluster/rpc/payload.h"
 #include "cluster/rpc/shared_payloads.h"
@@ -162,6 +164,9 @@ class ShardLink : private ShardStream::Observer {
   };
 
   void OnResponse(ShardStream& stream, const grpc::ByteBuffer& buffer) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<FramePlaces> PlaceReply(size_t lane, absl::string_view start,
+                                        size_t frame_bytes) override
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritable(size_t lane) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnEnd(size_t lane, const grpc::Status& status) override

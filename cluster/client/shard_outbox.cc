@@ -80,6 +80,13 @@ void ShardOutbox::Arrive(Lane& lane, const EncodedOperation& operation) {
   }
 }
 
+ShardOutbox::OperationPtr ShardOutbox::InFlight(size_t index,
+                                                uint64_t id) const {
+  const Lane& lane = lanes_[index];
+  if (id < lane.first_id || id - lane.first_id >= lane.departed) return nullptr;
+  return lane.entries[id - lane.first_id].operation;
+}
+
 ShardOutbox::Entry ShardOutbox::Answer(size_t index, uint64_t id) {
   Lane& lane = lanes_[index];
   if (id < lane.first_id || id - lane.first_id >= lane.departed) return {};

@@ -66,6 +66,9 @@ class ShardOutbox {
   // operation waits, or an answer must come first.
   Message Take(size_t lane);
 
+  // Returns the operation that is in flight in the lane under `id`, or null.
+  OperationPtr InFlight(size_t lane, uint64_t id) const;
+
   // Removes and returns the operation that the lane's stream answers under
   // `id`. An empty entry if there is none in flight.
   Entry Answer(size_t lane, uint64_t id);

@@ -4,12 +4,15 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/descriptor.h"
+#include "cluster/payload_lane/frame_reader.h"
 #include "cluster/payload_lane/payload_connection.h"
 #include "cluster/payload_lane/payload_lane.h"
 #include "cluster/payload_lane/payload_offer.h"
@@ -49,6 +52,11 @@ class ShardStream : private PayloadLane::Observer {
     virtual ~Observer() = default;
     virtual void OnResponse(ShardStream& stream,
                             const grpc::ByteBuffer& reply) = 0;
+    // Returns where parts of a reply go that has begun to come on a lane
+    // (FramePlacer).
+    virtual std::optional<FramePlaces> PlaceReply(size_t lane,
+                                                  absl::string_view start,
+                                                  size_t frame_bytes) = 0;
     // Called when the transport has taken the last Write().
     virtual void OnWritable(size_t lane) = 0;
     // Called last for this stream.
@@ -110,6 +118,10 @@ class ShardStream : private PayloadLane::Observer {
   void Connect(const PayloadOffer& offer);
   void OnLaneConnected(absl::StatusOr<Descriptor> socket)
       ABSL_LOCKS_EXCLUDED(mu_);
+  std::optional<FramePlaces> Place(absl::string_view start,
+                                   size_t frame_bytes) override {
+    return observer_.PlaceReply(index_, start, frame_bytes);
+  }
   void OnPayloadRead(const absl::Status& status,
                      grpc::ByteBuffer message) override;
   void OnPayloadWritten(const absl::Status& status) override

@@ -6,65 +6,119 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "cluster/payload_lane/receive_allowance.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/slice.h"
 
 namespace parasol {
 
+// The places outside a frame's own memory that parts of it are received to.
+struct FramePlaces {
+  // Bytes [first, first + count) of the frame go to `place`.
+  struct Part {
+    size_t first = 0;
+    size_t count = 0;
+    void* place = nullptr;
+  };
+  // Parts in the order of the frame; none overlaps another, none is empty.
+  std::vector<Part> parts;
+  // Keeps the memory of all places. Released when the frame is, or when its
+  // reader ends before it is whole.
+  std::shared_ptr<const void> hold;
+};
+
+// The choice of the places of frames.
+class FramePlacer {
+ public:
+  virtual ~FramePlacer() = default;
+  // Returns the places for a frame of `frame_bytes` bytes that begins with
+  // `start`, or nullopt if more bytes are needed to tell.
+  virtual std::optional<FramePlaces> Place(absl::string_view start,
+                                           size_t frame_bytes) = 0;
+};
+
 // The frames in the bytes that a lane delivers. A frame is its length, 8 bytes,
 // the lowest first, and as many bytes. Pure: the caller receives bytes to where
 // NextPieces() says, and tells how many came.
 //
-// A frame's bytes are received where they stay, in one piece; those that came
-// together with its length, kStagedBytes at most, are copied there.
+// A frame's bytes are received where they stay, in one piece but for those that
+// the placer has a place for. Bytes that came together with a frame's length,
+// kStagedBytes at most, are copied there.
 class FrameReader {
  public:
   static constexpr size_t kStagedBytes = 16 << 10;
   static constexpr size_t kLengthBytes = 8;
+  // The size from which on the placer is asked.
+  static constexpr size_t kPlacedFrameBytes = 32 << 10;
 
-  // Counts the frame that is being received in `allowance`, which must outlive
-  // the reader; null: in none.
-  explicit FrameReader(size_t max_frame_bytes,
-                       ReceiveAllowance* allowance = nullptr)
-      : max_frame_bytes_(max_frame_bytes),
-        allowance_(allowance),
-        staged_(kStagedBytes) {}
+  struct Options {
+    size_t max_frame_bytes = 0;
+    // Counts the frame that is being received; null: it is not counted.
+    ReceiveAllowance* allowance = nullptr;
+    // Null: all bytes go to the frame's own memory.
+    FramePlacer* placer = nullptr;
+  };
+
+  // Requires that the objects which the options name outlive the reader.
+  explicit FrameReader(const Options& options)
+      : options_(options), staged_(kStagedBytes) {}
   ~FrameReader();
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
   // Returns the memory that the next bytes go to, at least one byte. Requires
-  // that Take() has returned nothing, and no error.
-  std::array<iovec, 2> NextPieces();
+  // that Take() has returned nothing, and no error. Valid until the next call.
+  absl::Span<iovec> NextPieces();
 
   // Notes that the first `bytes` bytes of NextPieces() were received.
   void Received(size_t bytes);
 
   // Returns the next frame if all of it is there.
-  //   InvalidArgument    a frame is longer than `max_frame_bytes`.
+  //   InvalidArgument    a frame is longer than Options::max_frame_bytes.
   //   ResourceExhausted  the allowance has no room for it.
   // After an error nothing more can be read.
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Take();
 
  private:
+  // Most pieces of one receive, besides the staged bytes.
+  static constexpr size_t kMaxPieces = 16;
+
+  // A frame that is being received.
+  struct Frame {
+    size_t bytes = 0;
+    FramePlaces places;
+    grpc::Slice own;  // the bytes that have no other place
+    // The whole frame, in order; those before `piece` are full, and `filled`
+    // bytes of this one.
+    std::vector<iovec> pieces;
+    size_t piece = 0;
+    size_t filled = 0;
+  };
+
   // Begins the next frame with the bytes that are staged.
   absl::Status Begin();
+  // Lays the frame out.
+  static Frame LayOut(size_t bytes, FramePlaces places);
+  // Notes that so many of its next bytes are there; returns how many of them
+  // are the frame's.
+  static size_t Fill(Frame& frame, size_t bytes);
+  static grpc::ByteBuffer Finish(Frame frame);
 
-  const size_t max_frame_bytes_;
-  ReceiveAllowance* const allowance_;
+  const Options options_;
   // Bytes that follow the frame that is being received: [begin_, end_).
   std::vector<uint8_t> staged_;
   size_t begin_ = 0;
   size_t end_ = 0;
-  // The frame that is being received, and how much of it is there.
-  std::optional<grpc::Slice> frame_;
-  size_t filled_ = 0;
+  std::optional<Frame> frame_;
+  std::array<iovec, kMaxPieces + 1> next_pieces_;
 };
 
 }  // namespace parasol

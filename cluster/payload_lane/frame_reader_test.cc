@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -62,7 +64,7 @@ TEST(FrameReaderTest, FramesAreReadHoweverTheirBytesCome) {
       bytes += FrameOf(frame);
       sent.push_back(std::move(frame));
     }
-    FrameReader reader(kLimit);
+    FrameReader reader({.max_frame_bytes = kLimit});
     std::vector<std::string> read;
     while (read.size() < sent.size()) {
       auto frame = reader.Take();
@@ -78,8 +80,109 @@ TEST(FrameReaderTest, FramesAreReadHoweverTheirBytesCome) {
   }
 }
 
+// A placer that has places for random parts of each frame, whose first eight
+// bytes it needs to see.
+class RandomPlacer : public FramePlacer {
+ public:
+  explicit RandomPlacer(std::mt19937_64& random) : random_(random) {}
+
+  std::optional<FramePlaces> Place(absl::string_view start,
+                                   size_t frame_bytes) override {
+    if (start.size() < 8) return std::nullopt;
+    auto memory = std::make_shared<std::string>(frame_bytes, '\0');
+    FramePlaces places;
+    size_t at = 0;
+    while (true) {
+      at += random_() % 3 == 0 ? 0 : random_() % 5000;
+      if (at >= frame_bytes || places.parts.size() == 40) break;
+      const size_t count =
+          std::min<size_t>(1 + random_() % 20000, frame_bytes - at);
+      places.parts.push_back({at, count, memory->data() + at});
+      at += count;
+    }
+    held.push_back(memory);
+    places.hold = std::move(memory);
+    return places;
+  }
+
+  std::vector<std::weak_ptr<std::string>> held;
+
+ private:
+  std::mt19937_64& random_;
+};
+
+TEST(FrameReaderTest, PartsAreReadToTheirPlacesHoweverTheyCome) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937_64 random(seed);
+    RandomPlacer placer(random);
+    FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+    std::vector<std::string> sent;
+    std::string bytes;
+    for (int i = 0; i < 6; ++i) {
+      std::string frame(random() % 200000, '\0');
+      for (char& c : frame) c = static_cast<char>(random());
+      bytes += FrameOf(frame);
+      sent.push_back(std::move(frame));
+    }
+    std::vector<std::string> read;
+    while (read.size() < sent.size()) {
+      auto frame = reader.Take();
+      ASSERT_OK(frame);
+      if (frame->has_value()) {
+        read.push_back(BytesOf(**frame));
+        continue;
+      }
+      ASSERT_FALSE(bytes.empty());
+      Feed(reader, 1 + random() % (random() % 2 == 0 ? 10 : 50000), bytes);
+    }
+    ASSERT_EQ(read, sent) << "seed " << seed;
+    for (const auto& memory : placer.held) ASSERT_TRUE(memory.expired());
+  }
+}
+
+TEST(FrameReaderTest, APlaceIsHeldAsLongAsItsFrame) {
+  std::mt19937_64 random(1);
+  RandomPlacer placer(random);
+  std::string bytes = FrameOf(std::string(100000, 'x'));
+  {
+    FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+    while (bytes.size() > 1) {
+      ASSERT_OK(reader.Take());
+      Feed(reader, bytes.size() - 1, bytes);
+    }
+    ASSERT_EQ(placer.held.size(), 1u);
+    EXPECT_FALSE(placer.held[0].expired()) << "it is being received";
+    Feed(reader, 1, bytes);
+    ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());
+    ASSERT_TRUE(frame.has_value());
+    EXPECT_FALSE(placer.held[0].expired()) << "the frame points to it";
+  }
+  EXPECT_TRUE(placer.held[0].expired());
+  bytes = FrameOf(std::string(100000, 'x'));
+  {
+    FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+    Feed(reader, 10000, bytes);
+    ASSERT_OK(reader.Take());
+    EXPECT_FALSE(placer.held[1].expired());
+  }
+  EXPECT_TRUE(placer.held[1].expired()) << "the reader ended before it";
+}
+
+TEST(FrameReaderTest, ASmallFrameHasNoPlaces) {
+  std::mt19937_64 random(1);
+  RandomPlacer placer(random);
+  FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+  std::string bytes =
+      FrameOf(std::string(FrameReader::kPlacedFrameBytes - 1, 'x'));
+  while (!bytes.empty()) {
+    ASSERT_OK(reader.Take());
+    Feed(reader, bytes.size(), bytes);
+  }
+  EXPECT_TRUE(placer.held.empty());
+}
+
 TEST(FrameReaderTest, AFrameStaysInOnePiece) {
-  FrameReader reader(kLimit);
+  FrameReader reader({.max_frame_bytes = kLimit});
   std::string bytes = FrameOf(std::string(300000, 'x'));
   while (!bytes.empty()) {
     ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());
@@ -95,7 +198,7 @@ TEST(FrameReaderTest, AFrameStaysInOnePiece) {
 
 TEST(FrameReaderTest, ALengthAboveTheLimitIsNoFrame) {
   for (const uint64_t length : {uint64_t{kLimit} + 1, UINT64_MAX}) {
-    FrameReader reader(kLimit);
+    FrameReader reader({.max_frame_bytes = kLimit});
     std::string bytes = FrameOf("abc");
     bytes += std::string(reinterpret_cast<const char*>(&length), 8);
     Feed(reader, bytes.size(), bytes);
@@ -108,19 +211,19 @@ TEST(FrameReaderTest, ALengthAboveTheLimitIsNoFrame) {
 
 TEST(FrameReaderTest, AFrameCountsFromItsLengthUntilItIsTaken) {
   ReceiveAllowance allowance(1000);
-  FrameReader first(kLimit, &allowance);
+  FrameReader first({.max_frame_bytes = kLimit, .allowance = &allowance});
   std::string bytes = FrameOf(std::string(900, 'x')).substr(0, 100);
   Feed(first, bytes.size(), bytes);
   ASSERT_OK(first.Take());
   EXPECT_EQ(allowance.held_bytes(), 900);
   {
-    FrameReader second(kLimit, &allowance);
+    FrameReader second({.max_frame_bytes = kLimit, .allowance = &allowance});
     bytes = FrameOf(std::string(200, 'x'));
     Feed(second, bytes.size(), bytes);
     EXPECT_THAT(second.Take().status(),
                 StatusIs(absl::StatusCode::kResourceExhausted,
                          HasSubstr("no room for a frame of 200 bytes")));
-    FrameReader third(kLimit, &allowance);
+    FrameReader third({.max_frame_bytes = kLimit, .allowance = &allowance});
     bytes = FrameOf(std::string(50, 'x')).substr(0, 20);
     Feed(third, bytes.size(), bytes);
     ASSERT_OK(third.Take());
@@ -136,7 +239,7 @@ TEST(FrameReaderTest, AFrameCountsFromItsLengthUntilItIsTaken) {
 
 TEST(FrameReaderTest, AFrameThatIsAloneAlwaysHasRoom) {
   ReceiveAllowance allowance(10);
-  FrameReader reader(kLimit, &allowance);
+  FrameReader reader({.max_frame_bytes = kLimit, .allowance = &allowance});
   std::string bytes = FrameOf(std::string(100, 'x'));
   Feed(reader, bytes.size(), bytes);
   ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());

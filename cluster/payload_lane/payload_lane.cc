@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "cluster/rpc/protocol_limits.h"
 
 namespace parasol {
@@ -41,7 +42,9 @@ PayloadLane::PayloadLane(Descriptor socket, SocketLoop& loop,
     : socket_(std::move(socket)),
       loop_(loop),
       observer_(observer),
-      reader_(kMaxMessageBytes, allowance) {}
+      reader_({.max_frame_bytes = kMaxMessageBytes,
+               .allowance = allowance,
+               .placer = &observer}) {}
 
 void PayloadLane::Read() {
   reading_ = true;
@@ -76,7 +79,7 @@ void PayloadLane::Receive() {
     // The next read has its own turn: others of the loop come in between.
     if (CompleteRead()) return;
     if (!readable_) return;
-    std::array<iovec, 2> pieces = reader_.NextPieces();
+    const absl::Span<iovec> pieces = reader_.NextPieces();
     msghdr message = {};
     message.msg_iov = pieces.data();
     message.msg_iovlen = pieces.size();

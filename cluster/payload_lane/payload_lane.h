@@ -7,10 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/descriptor.h"
@@ -25,7 +27,7 @@ namespace parasol {
 // One end of a lane: a TCP connection that carries an Exchange stream's
 // messages in both directions, as frames (FrameReader). A message is sent from
 // where its payloads lie, with one call for what the kernel takes at once, and
-// received in one piece (docs/design/wire.md).
+// received in one piece, or where the observer says (docs/design/wire.md).
 //
 // One read and one write are under way at most. Each completes exactly once, on
 // the loop's thread; both complete with an error when the lane is closed or
@@ -34,9 +36,12 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
                     private SocketLoop::Handler {
  public:
   // Called on the loop's thread, one call at a time.
-  class Observer {
+  class Observer : public FramePlacer {
    public:
-    virtual ~Observer() = default;
+    // Chooses a place for no part: all bytes go to the message's own memory.
+    std::optional<FramePlaces> Place(absl::string_view, size_t) override {
+      return FramePlaces();
+    }
     // A read has completed: with a message, or with an error.
     //   Unavailable        the peer has closed the connection, or it is broken.
     //   InvalidArgument    the peer has sent what is no frame.

@@ -268,6 +268,28 @@ grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
   return grpc::ByteBuffer(slices.data(), slices.size());
 }
 
+FrameStart FindHeader(absl::string_view start) {
+  if (start.empty()) return {.needs_more = true};
+  if (static_cast<uint8_t>(start[0]) != kHeaderTag) return {};
+  uint64_t size = 0;
+  size_t at = 1;
+  while (true) {
+    if (at > kMaxVarint32Bytes) return {};
+    if (at == start.size()) return {.needs_more = true};
+    const auto byte = static_cast<uint8_t>(start[at]);
+    size |= static_cast<uint64_t>(byte & 0x7F) << (7 * (at - 1));
+    ++at;
+    if (byte < 0x80) break;
+  }
+  if (size > kMaxHeaderBytes) return {};
+  if (size > start.size() - at) return {.needs_more = true};
+  return {.header = start.substr(at, size)};
+}
+
+size_t PayloadPrefixBytes(size_t payload_bytes) {
+  return 1 + CodedOutputStream::VarintSize64(payload_bytes);
+}
+
 absl::StatusOr<ReceivedFrame> ReceivedFrame::Parse(
     const grpc::ByteBuffer& buffer, size_t max_payloads,
     google::protobuf::MessageLite* header) {

@@ -2,10 +2,12 @@
 #define PARASOL_CLUSTER_RPC_TENSOR_FRAME_H_
 
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "cluster/rpc/payload.h"
 #include "google/protobuf/message_lite.h"
 #include "grpcpp/support/byte_buffer.h"
@@ -24,6 +26,18 @@ namespace parasol {
 // when gRPC writes the buffer to its socket.
 grpc::ByteBuffer EncodeFrame(const google::protobuf::MessageLite& header,
                              const std::vector<PayloadRef>& payloads);
+
+// The header of an encoded frame of which only the first bytes are there.
+struct FrameStart {
+  // True if the header goes on after these bytes.
+  bool needs_more = false;
+  // The header's bytes; nullopt if the frame does not begin with a header.
+  std::optional<absl::string_view> header = std::nullopt;
+};
+FrameStart FindHeader(absl::string_view start);
+
+// Returns the number of bytes that EncodeFrame() writes before a payload.
+size_t PayloadPrefixBytes(size_t payload_bytes);
 
 // A received frame. Keeps the received memory alive. Movable.
 class ReceivedFrame {

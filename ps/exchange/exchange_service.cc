@@ -421,6 +421,12 @@ void ExchangeStream::BeginWrite(
     environment_.metrics.shared_memory_pull_bytes.Add(shared_payloads_->Send(
         message->payloads, *message->header.mutable_shared_payload()));
   }
+  if (payload_lane_ != nullptr) {
+    auto& sizes = *message->header.mutable_payload_size();
+    for (const PayloadRef& payload : message->payloads) {
+      sizes.Add(static_cast<uint32_t>(payload.size));
+    }
+  }
   const grpc::ByteBuffer frame =
       EncodeFrame(message->header, message->payloads);
   payload_lane_ != nullptr ? payload_lane_->Write(frame)

@@ -105,6 +105,11 @@ void ChiefProcess::Changed() {
 void ChiefProcess::Register(const wire::RegisterRequest& request,
                             const World::Done<Registration>& done) {
   if (coordinator_ == nullptr) return;
+  // As ChiefServer does.
+  if (request.place_epoch() == 0 &&
+      !CheckOwner(world().disk().CheckRead(world().random()))) {
+    return;
+  }
   const auto response = coordinator_->Register(request, now());
   if (!response.ok()) return done(response.status());
   world().Trace(this, "registers ", TaskId::Of(request.task()).ToString(),

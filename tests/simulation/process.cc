@@ -20,6 +20,7 @@ wire::Task Process::task() const {
   task.set_role(place_.role);
   task.set_index(place_.index);
   task.set_incarnation(incarnation_);
+  task.set_chief_epoch(chief_epoch_);
   return task;
 }
 

@@ -61,7 +61,10 @@ class Process {
   // Number of the process among all of the schedule, in the order of starts.
   int number() const { return number_; }
   uint64_t incarnation() const { return incarnation_; }
+  // Returns how it names itself in calls to the chief.
   wire::Task task() const;
+  // Notes the newest chief that it has heard of.
+  void set_chief_epoch(int64_t epoch) { chief_epoch_ = epoch; }
   // Returns "ps/1#7": the place and the process's number.
   std::string name() const;
   bool alive() const { return alive_; }
@@ -77,6 +80,7 @@ class Process {
   const TaskId place_;
   const int number_;
   const uint64_t incarnation_;
+  int64_t chief_epoch_ = 0;
   bool alive_ = true;
   bool stopped_ = false;
   // The time since which it is stopped or cut.

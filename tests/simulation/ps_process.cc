@@ -101,7 +101,7 @@ absl::Status PsProcess::Admit(uint64_t incarnation, int64_t chief_epoch) {
     return absl::FailedPreconditionError(
         absl::StrCat("the order is for another process than ", name()));
   }
-  if (world().rules().older_chief_is_refused && chief_epoch < chief_epoch_) {
+  if (chief_epoch < chief_epoch_) {
     return absl::FailedPreconditionError("the order's chief has a successor");
   }
   chief_epoch_ = chief_epoch;

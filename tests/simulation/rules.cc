@@ -15,7 +15,6 @@ constexpr NamedRule kRules[] = {
     {"ps_checks_layout", &Rules::ps_checks_layout},
     {"worker_follows_layout", &Rules::worker_follows_layout},
     {"one_job", &Rules::one_job},
-    {"older_chief_is_refused", &Rules::older_chief_is_refused},
     {"directory_has_owner", &Rules::directory_has_owner},
     {"read_errors_pass", &Rules::read_errors_pass},
     {"workers_claim_at_the_end", &Rules::workers_claim_at_the_end},

@@ -20,8 +20,6 @@ struct Rules {
   // A ps that keeps its variables when the job's hyperparameters change takes
   // the new ones, and a worker of another job starts again.
   bool one_job = true;
-  // Tasks take no answers, and ps no orders, of a chief that has a successor.
-  bool older_chief_is_refused = true;
   // A chief that finds another owner of the checkpoint directory writes no
   // more.
   bool directory_has_owner = true;

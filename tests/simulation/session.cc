@@ -85,8 +85,9 @@ void Session::Heartbeat() {
 }
 
 absl::Status Session::CheckChief(int64_t chief_epoch) {
-  if (!world_.rules().older_chief_is_refused || chief_epoch >= chief_epoch_) {
+  if (chief_epoch >= chief_epoch_) {
     chief_epoch_ = chief_epoch;
+    task_.set_chief_epoch(chief_epoch);
     return absl::OkStatus();
   }
   world_.DropConnection(task_, Chief());

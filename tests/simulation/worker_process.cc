@@ -150,11 +150,11 @@ void WorkerProcess::SendUntil(absl::Time give_up, int shard,
 }
 
 // Task::Loop(): an error that only this worker has met ends the job, unless a
-// start mends it.
+// start mends it or another process has the place.
 void WorkerProcess::Fail(const absl::Status& status) {
   if (std::exchange(has_failed_, true)) return;
   StopLoop();
-  if (!absl::IsUnavailable(status) &&
+  if (!absl::IsUnavailable(status) && !absl::IsFailedPrecondition(status) &&
       session_.state().phase() < wire::COMPLETE) {
     session_.ReportFailure(status);
   }
