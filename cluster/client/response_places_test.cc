@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -243,6 +244,53 @@ TEST_F(ResponsePlacesTest, SizesThatAreNoneOfTheFrameGiveNoPlaces) {
   EXPECT_THAT(Places(Encoded()).parts, SizeIs(1));
   header_.add_shared_payload();
   EXPECT_THAT(Places(Encoded()).parts, IsEmpty());
+}
+
+// Headers that lie in any way: nothing is written outside the targets, and the
+// calls' memory is released in the end.
+TEST_F(ResponsePlacesTest, AHeaderThatLiesHarmsNothing) {
+  AddPull(1, {70000}, {70000});
+  AddPull(2, {5000, 9000}, {14000});
+  AddRowPull(3, 1000, 16, {});
+  const wire::ResponseHeader honest = header_;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 2000; ++i) {
+    header_ = honest;
+    for (uint64_t lies = 1 + random() % 3; lies > 0; --lies) {
+      wire::Result& result = *header_.mutable_result(random() % 3);
+      const int payload = static_cast<int>(random() % 3);
+      switch (random() % 6) {
+        case 0:
+          result.set_id(1 + random() % 4);
+          break;
+        case 1:
+          result.set_payload_bytes(random() % 3 == 0 ? random()
+                                                     : random() % 300000);
+          break;
+        case 2:
+          header_.set_payload_size(payload, random() % 300000);
+          break;
+        case 3:
+          header_.mutable_payload_size()->SwapElements(payload, 0);
+          break;
+        case 4:
+          header_.add_payload_size(random() % 2 == 0 ? 0 : random() % 100000);
+          break;
+        case 5:
+          result.set_code(random() % 2 == 0 ? 0 : 13);
+          break;
+      }
+    }
+    const grpc::ByteBuffer frame = Receive(Encoded());
+    wire::ResponseHeader header;
+    const auto parsed = ReceivedFrame::Parse(frame, 1000, &header);
+    if (!parsed.ok()) continue;
+    PayloadReader reader(parsed->payloads());
+    for (const wire::Result& result : header.result()) {
+      ReadResult(result, Find(result.id()).get(), reader).IgnoreError();
+    }
+  }
+  for (const uint64_t id : {1, 2, 3}) EXPECT_FALSE(IsHeld(id));
 }
 
 TEST_F(ResponsePlacesTest, AStartThatIsCutShortAsksForMore) {
