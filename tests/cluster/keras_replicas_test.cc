@@ -1,6 +1,6 @@
 // Synchronous jobs end with the weights of Keras's `fit` of the same digits,
-// whatever the number of replicas: see testdata/make_keras_replicas.py, and
-// make_optimizer_references.py for those computed from Keras's rules in float64.
+// whatever the number of replicas: see testdata/make_keras_replicas.py, and for
+// weights computed from Keras's rules in float64 make_optimizer_references.py.
 
 #include <algorithm>
 #include <cmath>
