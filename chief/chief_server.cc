@@ -47,8 +47,12 @@ void ChiefServer::Start() {
 
 absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     const wire::RegisterRequest& request) {
-  if (request.place_epoch() == 0) {
-    RETURN_IF_ERROR(CheckOwner());
+  // The place of a new process would count for less than that of an older one
+  // that has registered with this chief's successor.
+  if (request.place_epoch() == 0 && executor_->WasReplaced()) {
+    return absl::AbortedError(
+        "this chief has been replaced: another one owns its checkpoint "
+        "directory");
   }
   wire::RegisterResponse response;
   {
@@ -70,14 +74,6 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
   *response.mutable_lease() = ToProto(options_.coordinator.lease);
   response.set_checkpoint_directory(executor_->store().directory());
   return response;
-}
-
-absl::Status ChiefServer::CheckOwner() {
-  const absl::Status owner = executor_->CheckOwner();
-  // A directory that can't be read now says nothing of its owner.
-  if (!absl::IsFailedPrecondition(owner)) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat("this chief has been replaced: ", owner.message()));
 }
 
 absl::StatusOr<wire::HeartbeatResponse> ChiefServer::Heartbeat(

@@ -81,9 +81,6 @@ class ChiefServer {
   void End(absl::Status outcome);
 
  private:
-  // Unavailable if another chief owns the checkpoint directory: its processes
-  // would take a new one at a place for an older one.
-  absl::Status CheckOwner();
   // A ClaimSteps() that waits for news.
   class ClaimWait;
 

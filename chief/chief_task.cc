@@ -23,6 +23,9 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kRpcGrace = absl::Seconds(1);
+// Time that a look at the directory's owner may take before a new process gets
+// its place without it.
+constexpr absl::Duration kOwnerLook = absl::Seconds(1);
 
 std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
   std::vector<wire::TableSpec> specs;
@@ -201,6 +204,8 @@ absl::Status ChiefTask::Open() {
       coordinator, std::move(clients), *std::move(store),
       OrderExecutor::Directory{
           .check_owner = [this] { return ownership_->Check(); },
+          .was_replaced =
+              [this] { return !ownership_->CheckWithin(kOwnerLook).ok(); },
           .record_places =
               [this, run_id = coordinator.run_id](
                   const std::map<int, int64_t>& ps_epochs) {

@@ -100,7 +100,7 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
 
 absl::Status Coordinator::CheckNewestChief(const wire::Task& task) const {
   if (task.chief_epoch() <= options_.chief_epoch) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(
+  return absl::AbortedError(absl::StrCat(
       TaskId::Of(task).ToString(), " has heard of chief ", task.chief_epoch(),
       ": this one, chief ", options_.chief_epoch, ", has been replaced"));
 }

@@ -172,7 +172,7 @@ class Coordinator {
             absl::StatusCode code = absl::StatusCode::kFailedPrecondition);
   bool HasEnded() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
-  // Unavailable if the task has heard of a newer chief than this one.
+  // Aborted if the task has heard of a newer chief than this one.
   absl::Status CheckNewestChief(const wire::Task& task) const;
   // Returns true if these are the run and the layout of this chief.
   bool IsOurs(const std::string& run_id, uint64_t layout) const;

@@ -345,7 +345,7 @@ TEST_F(CoordinatorTest, ATaskThatHasHeardOfANewerChiefIsToldToAskThat) {
   EXPECT_OK(Heartbeat(worker));
   worker.set_chief_epoch(5);
   const auto is_refused =
-      StatusIs(absl::StatusCode::kUnavailable,
+      StatusIs(absl::StatusCode::kAborted,
                HasSubstr("worker/0 has heard of chief 5: this one, chief 4"));
   EXPECT_THAT(Register(worker), is_refused);
   EXPECT_THAT(Heartbeat(worker).status(), is_refused);

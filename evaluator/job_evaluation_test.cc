@@ -87,6 +87,7 @@ class FakeChief {
       chief_.asked_ = true;
       return chief_.state_;
     }
+    int64_t answers() const override { return 1; }
     absl::Status Await(
         std::function<bool(const wire::HeartbeatResponse&)> predicate,
         absl::Duration) override {

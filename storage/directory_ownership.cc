@@ -163,6 +163,18 @@ absl::Status DirectoryOwnership::Check() {
   return CheckNow();
 }
 
+absl::Status DirectoryOwnership::CheckWithin(absl::Duration limit) {
+  absl::MutexLock lock(&mu_);
+  // One that has begun may have read before.
+  const int64_t look = begun_look_ + 1;
+  wanted_look_ = look;
+  const auto is_known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return ended_look_ >= look || !lost_.ok() || ending_;
+  };
+  clock_.AwaitWithTimeout(mu_, absl::Condition(&is_known), limit);
+  return lost_;
+}
+
 absl::Status DirectoryOwnership::CheckNow() {
   const absl::StatusOr<OwnerSight> seen = LookAtOwner(options_.directory);
   if (absl::IsDataLoss(seen.status()) && !IsDirectory(options_.directory)) {
@@ -220,7 +232,8 @@ void DirectoryOwnership::OnLost(std::function<void(absl::Status)> callback) {
 
 void DirectoryOwnership::Run() {
   auto has_news = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return ending_ || (!lost_.ok() && on_lost_ != nullptr);
+    return ending_ || (!lost_.ok() && on_lost_ != nullptr) ||
+           (lost_.ok() && wanted_look_ > begun_look_);
   };
   while (true) {
     std::function<void(absl::Status)> on_lost;
@@ -232,9 +245,12 @@ void DirectoryOwnership::Run() {
       if (ending_) return;
       lost = lost_;
       if (!lost.ok()) on_lost = std::exchange(on_lost_, nullptr);
+      ++begun_look_;
     }
     if (on_lost) on_lost(lost);
     if (lost.ok()) Renew();
+    absl::MutexLock lock(&mu_);
+    ended_look_ = begun_look_;
   }
 }
 

@@ -74,6 +74,11 @@ class DirectoryOwnership {
   //   any other           it can't be read now.
   absl::Status Check() ABSL_LOCKS_EXCLUDED(disk_mu_, mu_);
 
+  // Returns FailedPrecondition if the directory is known to have another owner.
+  // Has another thread look first, and waits for that for `limit` at most: a
+  // disk that does not answer holds nobody up.
+  absl::Status CheckWithin(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
+
   // Checks as above, then records the run, and the newest process at each ps's
   // place, durably.
   absl::Status Record(const std::string& run_id,
@@ -123,6 +128,11 @@ class DirectoryOwnership {
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   std::function<void(absl::Status)> on_lost_ ABSL_GUARDED_BY(mu_);
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  // Numbers of the last look of the renewing thread that has begun, of the last
+  // one that has ended, and of the one that is wanted at once.
+  int64_t begun_look_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t ended_look_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t wanted_look_ ABSL_GUARDED_BY(mu_) = 0;
   std::thread thread_;
 };
 

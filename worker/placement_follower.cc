@@ -108,11 +108,20 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
     options_.on_lost(same);
     return false;
   }
-  parameters_.ShardsAreLoading(state.loading_shard());
+  // The last answer of a chief that is silent says nothing new.
+  const int64_t answers = session_.answers();
+  if (answers != std::exchange(answers_, answers)) {
+    parameters_.ShardsAreLoading(state.loading_shard());
+  }
   if (state.placement_version() == known_version_) return true;
   const absl::StatusOr<wire::GetPlacementResponse> placement =
       session_.chief().GetPlacement();
-  if (!placement.ok()) return true;  // not loaded yet: the next poll asks again
+  // Not loaded yet, or from a chief that was replaced: the next poll asks
+  // again.
+  if (!placement.ok() ||
+      placement->placement_version() < state.placement_version()) {
+    return true;
+  }
   absl::Status updated = CheckVariables(
       session_.registration(), placement->run_id(), placement->layout());
   if (updated.ok()) updated = parameters_.Update(*placement);
@@ -120,7 +129,7 @@ bool PlacementFollower::Look(const wire::HeartbeatResponse& state) {
     options_.on_lost(absl::UnavailableError(updated.message()));
     return false;
   }
-  known_version_ = state.placement_version();
+  known_version_ = placement->placement_version();
   return true;
 }
 

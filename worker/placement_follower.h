@@ -73,6 +73,7 @@ class PlacementFollower {
   ParameterClient& parameters_;
   Clock& clock_;
   int64_t known_version_;
+  int64_t answers_ = 0;  // ChiefSession::answers() at the last look
 
   absl::Mutex mu_;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;

@@ -1,5 +1,6 @@
 #include "worker/placement_follower.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,10 +30,12 @@ class PlacedChief : public FakeChief {
       const wire::ClaimStepsRequest&) override {
     return absl::UnimplementedError("fake");
   }
+  std::atomic<int64_t> version = 0;
   absl::StatusOr<wire::GetPlacementResponse> GetPlacement() override {
     wire::GetPlacementResponse placement;
     placement.set_run_id("run-a");
     placement.set_layout(5);
+    placement.set_placement_version(version);
     return placement;
   }
 };
@@ -45,6 +48,7 @@ class FakeSession : public ChiefSession {
     registration_.set_layout(5);
     state_.set_phase(wire::TRAINING);
     state_.set_placement_version(placement_version);
+    chief_.version = placement_version;
     state_.set_run_id("run-a");
     state_.set_layout(5);
   }
@@ -54,7 +58,11 @@ class FakeSession : public ChiefSession {
     return registration_;
   }
   ChiefClient& chief() override { return chief_; }
+  // Changes what the chief says of its placement.
+  void set_chief_version(int64_t version) { chief_.version = version; }
   wire::HeartbeatResponse state() const override { return state_; }
+  int64_t answers() const override { return answers_; }
+  void AnswerAgain() { ++answers_; }
   absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,
       absl::Duration) override {
@@ -75,6 +83,7 @@ class FakeSession : public ChiefSession {
   SimulatedClock clock_;
   wire::RegisterResponse registration_;
   wire::HeartbeatResponse state_;
+  std::atomic<int64_t> answers_ = 1;
 };
 
 class CountingParameters : public ParameterClient {
@@ -96,6 +105,15 @@ class CountingParameters : public ParameterClient {
   void ShardsAreLoading(absl::Span<const int> shards) override {
     absl::MutexLock lock(&mu_);
     loading_.assign(shards.begin(), shards.end());
+    ++news_of_loading_;
+  }
+
+  bool AwaitNewsOfLoading(int news, absl::Duration limit) {
+    absl::MutexLock lock(&mu_);
+    const auto are_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return news_of_loading_ >= news;
+    };
+    return mu_.AwaitWithTimeout(absl::Condition(&are_there), limit);
   }
 
   void AwaitLoading(const std::vector<int>& shards) {
@@ -118,6 +136,7 @@ class CountingParameters : public ParameterClient {
   absl::Mutex mu_;
   int updates_ ABSL_GUARDED_BY(mu_) = 0;
   std::vector<int> loading_ ABSL_GUARDED_BY(mu_);
+  int news_of_loading_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status update_result_ ABSL_GUARDED_BY(mu_);
 };
 
@@ -141,12 +160,33 @@ TEST(PlacementFollowerTest, APlacementIsTakenOverOnce) {
   EXPECT_FALSE(parameters.AwaitUpdates(2, absl::Seconds(1)));
 }
 
+TEST(PlacementFollowerTest, APlacementOlderThanTheStateIsNotTaken) {
+  FakeSession session(/*placement_version=*/4);
+  session.set_chief_version(3);  // a chief that was replaced
+  CountingParameters parameters;
+  PlacementFollower follower(Knowing(2), session, parameters, Clock::Real());
+  EXPECT_FALSE(parameters.AwaitUpdates(1, absl::Seconds(1)));
+  session.set_chief_version(4);
+  EXPECT_TRUE(parameters.AwaitUpdates(1, absl::Seconds(30)));
+}
+
 TEST(PlacementFollowerTest, TheClientLearnsWhichShardsAreLoading) {
   FakeSession session(/*placement_version=*/3);
   session.next_state().add_loading_shard(2);
   CountingParameters parameters;
   PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
   parameters.AwaitLoading({2});
+}
+
+TEST(PlacementFollowerTest, AChiefThatIsSilentSaysNothingOfLoading) {
+  FakeSession session(/*placement_version=*/3);
+  session.next_state().add_loading_shard(2);
+  CountingParameters parameters;
+  PlacementFollower follower(Knowing(3), session, parameters, Clock::Real());
+  EXPECT_TRUE(parameters.AwaitNewsOfLoading(1, absl::Seconds(30)));
+  EXPECT_FALSE(parameters.AwaitNewsOfLoading(2, absl::Seconds(1)));
+  session.AnswerAgain();
+  EXPECT_TRUE(parameters.AwaitNewsOfLoading(2, absl::Seconds(30)));
 }
 
 TEST(PlacementFollowerTest, OneThatIsKnownIsNotAskedFor) {

@@ -90,6 +90,12 @@ class GrpcChiefClient : public ChiefClient {
     const grpc::Status status =
         (stub.get()->*rpc)(&context, request, &response);
     if (status.ok()) return response;
+    if (status.error_code() == grpc::StatusCode::ABORTED) {
+      // A chief that was replaced: its successor has the address by now.
+      channel_.Drop();
+      return absl::UnavailableError(
+          absl::StrCat(peer_, ": ", status.error_message()));
+    }
     channel_.NoteResult(channel, status);
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) {
       Reconnect(*channel);

@@ -13,9 +13,12 @@ namespace parasol {
 
 // The chief's calls, one attempt each. The deadline of a call is
 // `call_deadline`, plus the time that the call asks the chief to wait.
-// Each call names the newest chief that has answered (wire::Task::chief_epoch).
-// Thread-safe. Errors are the service's (proto/chief.proto), and
-//   Unavailable, DeadlineExceeded  the chief at `address` does not answer.
+// Each call of a task names the newest chief that has answered
+// (wire::Task::chief_epoch). Thread-safe. Errors are the service's
+// (proto/chief.proto), and
+//   Unavailable, DeadlineExceeded  the chief at `address` does not answer, or
+//                                  it was replaced; the next call goes over a
+//                                  new connection.
 class ChiefClient {
  public:
   virtual ~ChiefClient() = default;

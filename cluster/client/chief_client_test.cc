@@ -3,8 +3,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "base/status_matchers.h"
 #include "cluster/rpc/server.h"
 #include "cluster/rpc/testing/stalling_proxy.h"
@@ -33,6 +37,17 @@ class AnsweringChief : public wire::ChiefService::Service {
     heard_of_ = request->task().chief_epoch();
     return grpc::Status::OK;
   }
+  // Answers as a chief that was replaced.
+  grpc::Status Leave(grpc::ServerContext* context, const wire::LeaveRequest*,
+                     wire::LeaveResponse*) override {
+    absl::MutexLock lock(&mu_);
+    peers_.insert(context->peer());
+    return grpc::Status(grpc::StatusCode::ABORTED, "chief 4 was replaced");
+  }
+  size_t peers() {
+    absl::MutexLock lock(&mu_);
+    return peers_.size();
+  }
   grpc::Status GetStatus(grpc::ServerContext*, const wire::GetStatusRequest*,
                          wire::JobStatus* response) override {
     response->set_global_step(7);
@@ -41,6 +56,10 @@ class AnsweringChief : public wire::ChiefService::Service {
 
   std::atomic<int64_t> epoch_ = 0;
   std::atomic<int64_t> heard_of_ = -1;
+
+ private:
+  absl::Mutex mu_;
+  std::set<std::string> peers_ ABSL_GUARDED_BY(mu_);
 };
 
 class ChiefClientTest : public testing::Test {
@@ -77,6 +96,16 @@ TEST_F(ChiefClientTest, EachCallNamesTheNewestChiefThatHasAnswered) {
   EXPECT_EQ(chief_.heard_of_, 5);
   ASSERT_OK(client->ClaimSteps({}));
   EXPECT_EQ(chief_.heard_of_, 5);
+}
+
+TEST_F(ChiefClientTest, ACallAfterTheAnswerOfAReplacedChiefIsANewConnections) {
+  const auto client = ChiefClient::Create(
+      absl::StrCat("127.0.0.1:", server_->port()), absl::Seconds(60));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(client->Leave({}), StatusIs(absl::StatusCode::kUnavailable,
+                                            HasSubstr("chief 4 was replaced")));
+  }
+  EXPECT_EQ(chief_.peers(), 3u);
 }
 
 }  // namespace

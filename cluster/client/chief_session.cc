@@ -138,6 +138,10 @@ class HeartbeatingSession : public ChiefSession {
     absl::MutexLock lock(&mu_);
     return state_;
   }
+  int64_t answers() const override {
+    absl::MutexLock lock(&mu_);
+    return state_number_;
+  }
 
   absl::Status Await(
       std::function<bool(const wire::HeartbeatResponse&)> predicate,

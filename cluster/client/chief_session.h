@@ -71,6 +71,8 @@ class ChiefSession {
 
   // The newest answer to a heartbeat.
   virtual wire::HeartbeatResponse state() const = 0;
+  // Number of answers to heartbeats so far.
+  virtual int64_t answers() const = 0;
 
   // Blocks until the state satisfies `predicate`. A chief that answers and
   // misses no task is waited for without a limit: loading and saving take as

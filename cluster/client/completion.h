@@ -24,8 +24,8 @@ class Completion {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // HoldMemory() keeps Wait() from returning until ReleaseMemory() has been
-  // called as often: the transport reads the caller's memory. Call it while an
-  // operation is not finished.
+  // called as often: the transport reads or writes the caller's memory. Call it
+  // while an operation is not finished.
   void HoldMemory() ABSL_LOCKS_EXCLUDED(mu_);
   void ReleaseMemory() ABSL_LOCKS_EXCLUDED(mu_);
 

@@ -246,7 +246,7 @@ void PayloadReader::Consume(size_t bytes, Use use) {
 void PayloadReader::Read(size_t bytes, std::byte* out) {
   Consume(bytes, [&](absl::string_view some) {
     const void* place = out;
-    if (some.data() != place) std::memcpy(out, some.data(), some.size());
+    if (some.data() != place) std::memmove(out, some.data(), some.size());
     out += some.size();
   });
 }

@@ -81,7 +81,7 @@ size_t AnswerBytes(const EncodedOperation& operation);
 // Takes the result's bytes from `payloads`, and writes them to the memory that
 // `operation` names. A null `operation` drops them.
 //   Internal  the number of bytes is not what was asked for; nothing has been
-//             written.
+//             copied.
 absl::Status ReadResult(const wire::Result& result,
                         const EncodedOperation* operation,
                         PayloadReader& payloads);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "cluster/client/exchange_message.h"
 #include "cluster/rpc/tensor_frame.h"
@@ -159,6 +160,21 @@ FramePlaces PlaceResponse(const ResponseStart& start, size_t frame_bytes,
   }
   places.hold = held;
   return places;
+}
+
+absl::Status CheckPayloadSizes(const wire::ResponseHeader& header,
+                               absl::Span<const PayloadView> payloads) {
+  const auto& sizes = header.payload_size();
+  if (sizes.empty()) return absl::OkStatus();
+  const bool are_equal =
+      std::equal(sizes.begin(), sizes.end(), payloads.begin(), payloads.end(),
+                 [](uint32_t size, const PayloadView& payload) {
+                   return size == payload.size();
+                 });
+  if (are_equal) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "a response with ", payloads.size(), " payloads, whose header names ",
+      sizes.size(), " of other sizes"));
 }
 
 }  // namespace parasol

@@ -7,9 +7,12 @@
 #include <optional>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "cluster/client/shard_operation.h"
 #include "cluster/payload_lane/frame_reader.h"
+#include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
 
 namespace parasol {
@@ -36,6 +39,12 @@ FramePlaces PlaceResponse(
     const ResponseStart& start, size_t frame_bytes,
     absl::FunctionRef<std::shared_ptr<const EncodedOperation>(uint64_t id)>
         find);
+
+// Checks that the payloads which came have the sizes that the header says, if
+// it says any. Otherwise places may have been given to other bytes than theirs.
+//   InvalidArgument  they have not: none of the values may be used.
+absl::Status CheckPayloadSizes(const wire::ResponseHeader& header,
+                               absl::Span<const PayloadView> payloads);
 
 }  // namespace parasol
 

@@ -145,6 +145,7 @@ class ResponsePlacesTest : public testing::Test {
     wire::ResponseHeader header;
     ASSERT_OK_AND_ASSIGN(const ReceivedFrame frame,
                          ReceivedFrame::Parse(buffer, 1000, &header));
+    EXPECT_OK(CheckPayloadSizes(header, frame.payloads()));
     PayloadReader reader(frame.payloads());
     for (const wire::Result& result : header.result()) {
       EXPECT_OK(ReadResult(result, Find(result.id()).get(), reader));
@@ -284,13 +285,31 @@ TEST_F(ResponsePlacesTest, AHeaderThatLiesHarmsNothing) {
     const grpc::ByteBuffer frame = Receive(Encoded());
     wire::ResponseHeader header;
     const auto parsed = ReceivedFrame::Parse(frame, 1000, &header);
-    if (!parsed.ok()) continue;
+    if (!parsed.ok() || !CheckPayloadSizes(header, parsed->payloads()).ok()) {
+      continue;
+    }
     PayloadReader reader(parsed->payloads());
     for (const wire::Result& result : header.result()) {
       ReadResult(result, Find(result.id()).get(), reader).IgnoreError();
     }
   }
   for (const uint64_t id : {1, 2, 3}) EXPECT_FALSE(IsHeld(id));
+}
+
+// The frame is filled either way, and the tags lie elsewhere.
+TEST_F(ResponsePlacesTest, SizesInAnotherOrderAreRefused) {
+  AddPull(1, {14000, 70000}, {70000, 14000});
+  header_.mutable_payload_size()->SwapElements(0, 1);
+  wire::ResponseHeader header;
+  ASSERT_OK_AND_ASSIGN(const ReceivedFrame frame,
+                       ReceivedFrame::Parse(Receive(Encoded()), 10, &header));
+  EXPECT_THAT(CheckPayloadSizes(header, frame.payloads()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  header.add_payload_size(0);
+  EXPECT_THAT(CheckPayloadSizes(header, frame.payloads()),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  header.clear_payload_size();
+  EXPECT_OK(CheckPayloadSizes(header, frame.payloads()));
 }
 
 TEST_F(ResponsePlacesTest, AStartThatIsCutShortAsksForMore) {

@@ -191,6 +191,7 @@ absl::StatusOr<ShardLink::Response> ShardLink::Parse(
   ASSIGN_OR_RETURN(ReceivedFrame frame,
                    ReceivedFrame::Parse(buffer, kMaxResponsePayloads, &header));
   std::vector<PayloadView> payloads = frame.TakePayloads();
+  RETURN_IF_ERROR(CheckPayloadSizes(header, payloads));
   SharedPayloads::Hold hold;
   if (shared != nullptr) {
     ASSIGN_OR_RETURN(hold, shared->Receive(header.shared_payload(), payloads));

@@ -73,6 +73,9 @@ wire::ClaimStepsRequest ClaimCaller::NextRequest() {
 void ClaimCaller::Hear(
     const absl::StatusOr<wire::ClaimStepsResponse>& response) {
   if (!response.ok()) {
+    if (absl::IsAborted(response.status())) {
+      world_.DropConnection(worker_, {"chief", 0});
+    }
     if (absl::IsInvalidArgument(response.status()) ||
         absl::IsFailedPrecondition(response.status())) {
       failure_ = response.status();

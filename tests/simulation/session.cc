@@ -100,6 +100,8 @@ absl::Duration Session::Interval() const {
 }
 
 void Session::AfterFailure(const absl::Status& error, bool was_registering) {
+  // As ChiefClient does.
+  if (absl::IsAborted(error)) world_.DropConnection(task_, Chief());
   absl::Status lost;
   if (IsPermanent(error)) lost = error;
   if (world_.Now(task_) - last_answer_ >= kChiefTimeout) {
