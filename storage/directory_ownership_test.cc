@@ -137,6 +137,20 @@ TEST_F(DirectoryOwnershipTest, OneThatStandsStillLosesItAfterALease) {
   EXPECT_OK(successor->Check());
 }
 
+// The clock stands still: only a look on request can find the successor.
+TEST_F(DirectoryOwnershipTest, AnotherThreadLooksOnRequest) {
+  ASSERT_OK_AND_ASSIGN(auto stopped, Take(still_));
+  EXPECT_OK(stopped->CheckWithin(absl::Hours(1)));
+  EXPECT_OK(stopped->CheckWithin(absl::Hours(1)));
+  QuickClock clock;
+  ASSERT_OK_AND_ASSIGN(auto successor, Take(clock));
+  EXPECT_THAT(
+      stopped->CheckWithin(absl::Hours(1)),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("belongs to")));
+  successor->StopRenewal();
+  EXPECT_OK(successor->CheckWithin(absl::ZeroDuration())) << "nobody looks";
+}
+
 TEST_F(DirectoryOwnershipTest, AWaitEndsWhenItIsCancelled) {
   ASSERT_OK_AND_ASSIGN(auto first, Take(still_));
   EXPECT_THAT(

@@ -88,6 +88,9 @@ TEST_F(ChangedJobTest, EveryPsKeepsItsValuesAndTakesOverTheRate) {
   RestartChief(cluster, job);
   const std::vector<float> trained = NewestKernels();
   ASSERT_OK(cluster.AwaitPhase(wire::TRAINING));
+  // A chief that knows of no new steps would write no checkpoint at its end.
+  ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, cluster.Status());
+  ASSERT_OK(cluster.AwaitStep(status.global_step() + 1));
   // The ps applied with the old rate until the new chief reached them: the
   // checkpoint that this chief writes at its end is the first without.
   const int64_t step = RestartChief(cluster, job);
