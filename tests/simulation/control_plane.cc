@@ -17,10 +17,12 @@ constexpr absl::Time kBoot = absl::FromUnixSeconds(1000000000);
 constexpr absl::Duration kRestart = absl::Seconds(1);
 constexpr absl::Duration kWatchInterval = absl::Seconds(5);
 // Longest time without progress once the faults are over: a lease and the
-// deadlines of calls; more where a clock runs at half the speed. A chief whose
-// job is complete waits for tasks that may come back, for finish_timeout.
+// deadlines of calls; more where a clock runs at half the speed, or the network
+// always loses calls: several attempts at a checkpoint, one each 5 s, may fail.
+// A chief whose job is complete waits for tasks that may come back, for
+// finish_timeout.
 constexpr absl::Duration kMaxStandstill = absl::Seconds(20);
-constexpr absl::Duration kMaxStandstillOfSlowClocks = absl::Seconds(30);
+constexpr absl::Duration kMaxSlowStandstill = absl::Seconds(30);
 constexpr absl::Duration kMaxStandstillAtEnd = absl::Seconds(90);
 // Longest time from the last fault to the end of the job.
 constexpr absl::Duration kMaxRest = absl::Minutes(60);
@@ -225,7 +227,9 @@ void ControlPlane::Watch() {
   }
   const auto& [phase, step, checkpoint, completed] = progress_;
   absl::Duration limit = kMaxStandstill;
-  if (schedule_.Has(Kind::kSlowClock)) limit = kMaxStandstillOfSlowClocks;
+  if (schedule_.Has(Kind::kSlowClock) || schedule_.shape.loss > 0) {
+    limit = kMaxSlowStandstill;
+  }
   if (phase == wire::COMPLETE) limit = kMaxStandstillAtEnd;
   if (now - progress_at_ >= limit) {
     return world_.auditor().Violate(
