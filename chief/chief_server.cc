@@ -49,10 +49,12 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     const wire::RegisterRequest& request) {
   // The place of a new process would count for less than that of an older one
   // that has registered with this chief's successor.
-  if (request.place_epoch() == 0 && executor_->WasReplaced()) {
-    return absl::AbortedError(
-        "this chief has been replaced: another one owns its checkpoint "
-        "directory");
+  if (request.place_epoch() == 0) {
+    const absl::Status owner = executor_->LookAtOwner();
+    if (!owner.ok()) {
+      return absl::AbortedError(
+          absl::StrCat("this chief has been replaced: ", owner.message()));
+    }
   }
   wire::RegisterResponse response;
   {

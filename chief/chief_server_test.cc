@@ -72,8 +72,7 @@ class ChiefServerTest : public testing::Test {
     clients.push_back(ps1_.NewClient());
     auto executor = std::make_unique<OrderExecutor>(
         options_.coordinator, std::move(clients), *std::move(store),
-        OrderExecutor::Directory{
-            .was_replaced = [this] { return was_replaced_; }});
+        OrderExecutor::Directory{.look_at_owner = [this] { return owner_; }});
     server_ = std::make_unique<ChiefServer>(options_, std::move(executor),
                                             clock_, metrics_);
     server_->Start();
@@ -137,7 +136,7 @@ class ChiefServerTest : public testing::Test {
   const wire::Task ps1_task_ = Task("ps", 11, 1);
   const wire::Task worker_ = Task("worker", 20);
   const std::vector<wire::Task> everyone_ = {ps0_task_, ps1_task_, worker_};
-  bool was_replaced_ = false;
+  absl::Status owner_;  // what the directory says of it
   SimulatedClock clock_;
   MetricsRegistry metrics_;
   FakePs ps0_;
@@ -149,7 +148,7 @@ class ChiefServerTest : public testing::Test {
 TEST_F(ChiefServerTest, AChiefThatWasReplacedGivesNoPlaces) {
   StartServer();
   EXPECT_OK(Register(worker_));
-  was_replaced_ = true;
+  owner_ = absl::FailedPreconditionError("/ckpt belongs to chief 7 now");
   EXPECT_THAT(Register(Task("worker", 21)),
               StatusIs(absl::StatusCode::kAborted,
                        HasSubstr("this chief has been replaced")));

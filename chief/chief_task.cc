@@ -204,8 +204,8 @@ absl::Status ChiefTask::Open() {
       coordinator, std::move(clients), *std::move(store),
       OrderExecutor::Directory{
           .check_owner = [this] { return ownership_->Check(); },
-          .was_replaced =
-              [this] { return !ownership_->CheckWithin(kOwnerLook).ok(); },
+          .look_at_owner =
+              [this] { return ownership_->CheckWithin(kOwnerLook); },
           .record_places =
               [this, run_id = coordinator.run_id](
                   const std::map<int, int64_t>& ps_epochs) {

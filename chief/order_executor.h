@@ -33,9 +33,12 @@ class OrderExecutor {
   struct Directory {
     // Checks that the chief still owns the store's directory.
     std::function<absl::Status()> check_owner = [] { return absl::OkStatus(); };
-    // Returns true if the directory is known to have another owner now. Takes a
-    // second at most, also if the disk does not answer.
-    std::function<bool()> was_replaced = [] { return false; };
+    // Returns FailedPrecondition, with the owner, if the directory is known to
+    // have another one now. Takes a second at most, also if the disk does not
+    // answer.
+    std::function<absl::Status()> look_at_owner = [] {
+      return absl::OkStatus();
+    };
     // Keeps the newest place epochs (LoadOrder) where a later chief finds them.
     // Called before variables are loaded; if it fails, nothing is loaded.
     std::function<absl::Status(const std::map<int, int64_t>& ps_epochs)>
@@ -77,8 +80,8 @@ class OrderExecutor {
   void CancelAllCalls();
 
   const CheckpointStore& store() const { return store_; }
-  // Returns Directory::was_replaced().
-  bool WasReplaced() const { return directory_.was_replaced(); }
+  // Returns Directory::look_at_owner().
+  absl::Status LookAtOwner() const { return directory_.look_at_owner(); }
 
  private:
   // Returns the steps of this run's checkpoints, ascending.

@@ -245,8 +245,8 @@ void PayloadReader::Consume(size_t bytes, Use use) {
 
 void PayloadReader::Read(size_t bytes, std::byte* out) {
   Consume(bytes, [&](absl::string_view some) {
-    const void* place = out;
-    if (some.data() != place) std::memmove(out, some.data(), some.size());
+    const void* target = out;
+    if (some.data() != target) std::memmove(out, some.data(), some.size());
     out += some.size();
   });
 }

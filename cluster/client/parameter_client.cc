@@ -374,7 +374,7 @@ std::shared_ptr<const std::string> ShardedParameterClient::run_id() const {
 void ShardedParameterClient::ShardsAreLoading(absl::Span<const int> shards) {
   for (const int shard : shards) {
     if (shard < 0 || static_cast<size_t>(shard) >= links_.size()) continue;
-    links_[shard]->IsLoading();
+    links_[shard]->NoteLoading();
   }
 }
 

@@ -288,6 +288,20 @@ TEST_F(ParameterClientTest, AnAnswerOfTheWrongSizeIsAnError) {
                        HasSubstr("3 bytes for elements of 4")));
 }
 
+TEST_F(ParameterClientTest, AnAnswerThatNamesOtherSizesIsNotUsed) {
+  AddShards(1);
+  AddVariable(0, "v", 1);
+  std::atomic<int> asked = 0;
+  fakes_[0].SetFault([&](const wire::Operation&) {
+    return ++asked == 1 ? Fault::kWrongSizes : Fault::kNone;
+  });
+  const auto client = Connect();
+  std::vector<float> got(1, 7);
+  ASSERT_OK(client->Pull({{0, absl::MakeSpan(got)}})->Wait());
+  EXPECT_EQ(asked, 2) << "the pull was sent again";
+  EXPECT_EQ(got[0], 0);
+}
+
 TEST_F(ParameterClientTest, MemoryOfAnotherSizeThanTheVariableIsRefused) {
   AddShards(1);
   AddVariable(0, "v", 3);

@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/client/response_places.h"
+#include "cluster/client/response_targets.h"
 #include "cluster/rpc/channel.h"
 #include "cluster/rpc/protocol_limits.h"
 
@@ -173,14 +173,14 @@ void ShardLink::OnWritable(size_t index) {
   Write(departures);
 }
 
-std::optional<FramePlaces> ShardLink::PlaceReply(size_t index,
-                                                 absl::string_view start,
-                                                 size_t frame_bytes) {
+std::optional<FrameTargets> ShardLink::FindReplyTargets(size_t index,
+                                                        absl::string_view start,
+                                                        size_t frame_bytes) {
   const std::optional<ResponseStart> response = ReadResponseStart(start);
   if (!response.has_value()) return std::nullopt;
   absl::MutexLock lock(&mu_);
-  if (lanes_[index].refused) return FramePlaces();
-  return PlaceResponse(*response, frame_bytes, [&](uint64_t id) {
+  if (lanes_[index].refused) return FrameTargets();
+  return FindResponseTargets(*response, frame_bytes, [&](uint64_t id) {
     return outbox_.InFlight(index, id);
   });
 }
@@ -339,7 +339,7 @@ void ShardLink::MoveTo(const std::string& address, uint64_t ps_incarnation) {
   DropStreams();
 }
 
-void ShardLink::IsLoading() {
+void ShardLink::NoteLoading() {
   absl::MutexLock lock(&mu_);
   if (outbox_.unanswered() > 0) loading_at_ = clock_.Now();
 }

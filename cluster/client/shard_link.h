@@ -98,8 +98,8 @@ class ShardLink : private ShardStream::Observer {
 
   // Notes that the shard's ps is taking its variables: if operations wait, the
   // time that it has to answer them begins anew.
-  void IsLoading() ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns the time of the last IsLoading() while operations waited.
+  void NoteLoading() ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the time of the last NoteLoading() while operations waited.
   absl::Time loading_at() const ABSL_LOCKS_EXCLUDED(mu_);
 
   // Starts streams whose time has come, names a shard that is late in the log,
@@ -165,8 +165,9 @@ class ShardLink : private ShardStream::Observer {
 
   void OnResponse(ShardStream& stream, const grpc::ByteBuffer& buffer) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  std::optional<FramePlaces> PlaceReply(size_t lane, absl::string_view start,
-                                        size_t frame_bytes) override
+  std::optional<FrameTargets> FindReplyTargets(size_t lane,
+                                               absl::string_view start,
+                                               size_t frame_bytes) override
       ABSL_LOCKS_EXCLUDED(mu_);
   void OnWritable(size_t lane) override ABSL_LOCKS_EXCLUDED(mu_);
   void OnEnd(size_t lane, const grpc::Status& status) override

@@ -53,10 +53,9 @@ class ShardStream : private PayloadLane::Observer {
     virtual void OnResponse(ShardStream& stream,
                             const grpc::ByteBuffer& reply) = 0;
     // Returns where parts of a reply go that has begun to come on a lane
-    // (FramePlacer).
-    virtual std::optional<FramePlaces> PlaceReply(size_t lane,
-                                                  absl::string_view start,
-                                                  size_t frame_bytes) = 0;
+    // (TargetFinder).
+    virtual std::optional<FrameTargets> FindReplyTargets(
+        size_t lane, absl::string_view start, size_t frame_bytes) = 0;
     // Called when the transport has taken the last Write().
     virtual void OnWritable(size_t lane) = 0;
     // Called last for this stream.
@@ -118,9 +117,9 @@ class ShardStream : private PayloadLane::Observer {
   void Connect(const PayloadOffer& offer);
   void OnLaneConnected(absl::StatusOr<Descriptor> socket)
       ABSL_LOCKS_EXCLUDED(mu_);
-  std::optional<FramePlaces> Place(absl::string_view start,
-                                   size_t frame_bytes) override {
-    return observer_.PlaceReply(index_, start, frame_bytes);
+  std::optional<FrameTargets> FindTargets(absl::string_view start,
+                                          size_t frame_bytes) override {
+    return observer_.FindReplyTargets(index_, start, frame_bytes);
   }
   void OnPayloadRead(const absl::Status& status,
                      grpc::ByteBuffer message) override;

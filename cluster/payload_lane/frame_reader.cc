@@ -33,7 +33,7 @@ FrameReader::~FrameReader() {
 
 absl::Span<iovec> FrameReader::NextPieces() {
   // What is staged is less than a length, or than the start of a frame that the
-  // placer asks for: to move it costs little.
+  // finder asks for: to move it costs little.
   if (begin_ > 0) {
     std::memmove(staged_.data(), staged_.data() + begin_, end_ - begin_);
     end_ -= begin_;
@@ -94,15 +94,15 @@ absl::Status FrameReader::Begin() {
   }
   const size_t start_bytes =
       std::min<size_t>(length, end_ - begin_ - kLengthBytes);
-  FramePlaces places;
-  if (options_.placer != nullptr && length >= kPlacedFrameBytes) {
-    std::optional<FramePlaces> chosen = options_.placer->Place(
+  FrameTargets targets;
+  if (options_.target_finder != nullptr && length >= kTargetedFrameBytes) {
+    std::optional<FrameTargets> chosen = options_.target_finder->FindTargets(
         {reinterpret_cast<const char*>(staged_.data() + begin_ + kLengthBytes),
          start_bytes},
         length);
     const bool may_have_more = kLengthBytes + start_bytes < staged_.size();
     if (!chosen && may_have_more) return absl::OkStatus();
-    if (chosen) places = *std::move(chosen);
+    if (chosen) targets = *std::move(chosen);
   }
   if (options_.allowance != nullptr && !options_.allowance->Take(length)) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -110,7 +110,7 @@ absl::Status FrameReader::Begin() {
         options_.allowance->held_bytes()));
   }
   begin_ += kLengthBytes;
-  frame_ = LayOut(length, std::move(places));
+  frame_ = LayOut(length, std::move(targets));
   size_t left = start_bytes;
   for (const iovec& piece : frame_->pieces) {
     const size_t some = std::min(left, piece.iov_len);
@@ -123,16 +123,16 @@ absl::Status FrameReader::Begin() {
   return absl::OkStatus();
 }
 
-FrameReader::Frame FrameReader::LayOut(size_t bytes, FramePlaces places) {
+FrameReader::Frame FrameReader::LayOut(size_t bytes, FrameTargets targets) {
   size_t own_bytes = bytes;
-  for (const FramePlaces::Part& part : places.parts) own_bytes -= part.count;
+  for (const FrameTargets::Part& part : targets.parts) own_bytes -= part.count;
   Frame frame = {.bytes = bytes,
-                 .places = std::move(places),
+                 .targets = std::move(targets),
                  // A small slice would hold the bytes in itself, and move.
                  .own = grpc::Slice(grpc_slice_malloc_large(own_bytes),
                                     grpc::Slice::STEAL_REF),
                  .pieces = {}};
-  frame.pieces.reserve(2 * frame.places.parts.size() + 1);
+  frame.pieces.reserve(2 * frame.targets.parts.size() + 1);
   uint8_t* own = BytesOf(frame.own);
   size_t at = 0;
   const auto add_own = [&](size_t end) {
@@ -141,9 +141,9 @@ FrameReader::Frame FrameReader::LayOut(size_t bytes, FramePlaces places) {
     own += end - at;
     at = end;
   };
-  for (const FramePlaces::Part& part : frame.places.parts) {
+  for (const FrameTargets::Part& part : frame.targets.parts) {
     add_own(part.first);
-    frame.pieces.push_back({part.place, part.count});
+    frame.pieces.push_back({part.target, part.count});
     at += part.count;
   }
   add_own(bytes);
@@ -151,21 +151,21 @@ FrameReader::Frame FrameReader::LayOut(size_t bytes, FramePlaces places) {
 }
 
 grpc::ByteBuffer FrameReader::Finish(Frame frame) {
-  if (frame.places.parts.empty()) return grpc::ByteBuffer(&frame.own, 1);
+  if (frame.targets.parts.empty()) return grpc::ByteBuffer(&frame.own, 1);
   using Hold = std::shared_ptr<const void>;
   std::vector<grpc::Slice> slices;
   slices.reserve(frame.pieces.size());
   size_t own_used = 0;
-  auto part = frame.places.parts.begin();
+  auto part = frame.targets.parts.begin();
   for (const iovec& piece : frame.pieces) {
     const bool is_placed =
-        part != frame.places.parts.end() && piece.iov_base == part->place;
+        part != frame.targets.parts.end() && piece.iov_base == part->target;
     if (is_placed) {
       ++part;
       slices.emplace_back(
           piece.iov_base, piece.iov_len,
           [](void* hold) { delete static_cast<Hold*>(hold); },
-          new Hold(frame.places.hold));
+          new Hold(frame.targets.hold));
     } else {
       slices.push_back(frame.own.sub(own_used, own_used + piece.iov_len));
       own_used += piece.iov_len;

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_LANE_FRAME_READER_H_
-#define PARASOL_CLUSTER_LANE_FRAME_READER_H_
+#ifndef PARASOL_CLUSTER_PAYLOAD_LANE_FRAME_READER_H_
+#define PARASOL_CLUSTER_PAYLOAD_LANE_FRAME_READER_H_
 
 #include <sys/uio.h>
 
@@ -20,29 +20,29 @@
 
 namespace parasol {
 
-// The places outside a frame's own memory that parts of it are received to.
-struct FramePlaces {
-  // Bytes [first, first + count) of the frame go to `place`.
+// The memory, other than a frame's own, that parts of it are received to.
+struct FrameTargets {
+  // Bytes [first, first + count) of the frame go to `target`.
   struct Part {
     size_t first = 0;
     size_t count = 0;
-    void* place = nullptr;
+    void* target = nullptr;
   };
   // Parts in the order of the frame; none overlaps another, none is empty.
   std::vector<Part> parts;
-  // Keeps the memory of all places. Released when the frame is, or when its
+  // Keeps the memory of all targets. Released when the frame is, or when its
   // reader ends before it is whole.
   std::shared_ptr<const void> hold;
 };
 
-// The choice of the places of frames.
-class FramePlacer {
+// The choice of the targets of frames.
+class TargetFinder {
  public:
-  virtual ~FramePlacer() = default;
-  // Returns the places for a frame of `frame_bytes` bytes that begins with
+  virtual ~TargetFinder() = default;
+  // Returns the targets for a frame of `frame_bytes` bytes that begins with
   // `start`, or nullopt if more bytes are needed to tell.
-  virtual std::optional<FramePlaces> Place(absl::string_view start,
-                                           size_t frame_bytes) = 0;
+  virtual std::optional<FrameTargets> FindTargets(absl::string_view start,
+                                                  size_t frame_bytes) = 0;
 };
 
 // The frames in the bytes that a lane delivers. A frame is its length, 8 bytes,
@@ -50,21 +50,21 @@ class FramePlacer {
 // NextPieces() says, and tells how many came.
 //
 // A frame's bytes are received where they stay, in one piece but for those that
-// the placer has a place for. Bytes that came together with a frame's length,
+// the finder has a target for. Bytes that came together with a frame's length,
 // kStagedBytes at most, are copied there.
 class FrameReader {
  public:
   static constexpr size_t kStagedBytes = 16 << 10;
   static constexpr size_t kLengthBytes = 8;
-  // The size from which on the placer is asked.
-  static constexpr size_t kPlacedFrameBytes = 32 << 10;
+  // The size from which on the finder is asked.
+  static constexpr size_t kTargetedFrameBytes = 32 << 10;
 
   struct Options {
     size_t max_frame_bytes = 0;
     // Counts the frame that is being received; null: it is not counted.
     ReceiveAllowance* allowance = nullptr;
     // Null: all bytes go to the frame's own memory.
-    FramePlacer* placer = nullptr;
+    TargetFinder* target_finder = nullptr;
   };
 
   // Requires that the objects which the options name outlive the reader.
@@ -94,8 +94,8 @@ class FrameReader {
   // A frame that is being received.
   struct Frame {
     size_t bytes = 0;
-    FramePlaces places;
-    grpc::Slice own;  // the bytes that have no other place
+    FrameTargets targets;
+    grpc::Slice own;  // the bytes that have no other target
     // The whole frame, in order; those before `piece` are full, and `filled`
     // bytes of this one.
     std::vector<iovec> pieces;
@@ -106,7 +106,7 @@ class FrameReader {
   // Begins the next frame with the bytes that are staged.
   absl::Status Begin();
   // Lays the frame out.
-  static Frame LayOut(size_t bytes, FramePlaces places);
+  static Frame LayOut(size_t bytes, FrameTargets targets);
   // Notes that so many of its next bytes are there; returns how many of them
   // are the frame's.
   static size_t Fill(Frame& frame, size_t bytes);
@@ -123,4 +123,4 @@ class FrameReader {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_LANE_FRAME_READER_H_
+#endif  // PARASOL_CLUSTER_PAYLOAD_LANE_FRAME_READER_H_

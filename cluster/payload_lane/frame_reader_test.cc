@@ -52,6 +52,23 @@ void Feed(FrameReader& reader, size_t most, std::string& bytes) {
   bytes.erase(0, fed);
 }
 
+// Gives the reader all of `bytes` in random pieces, and returns their frames.
+std::vector<std::string> ReadFrames(FrameReader& reader, std::string bytes,
+                                    std::mt19937_64& random) {
+  std::vector<std::string> read;
+  while (true) {
+    auto frame = reader.Take();
+    EXPECT_OK(frame);
+    if (!frame.ok()) return read;
+    if (frame->has_value()) {
+      read.push_back(BytesOf(**frame));
+      continue;
+    }
+    if (bytes.empty()) return read;
+    Feed(reader, 1 + random() % (random() % 2 == 0 ? 10 : 50000), bytes);
+  }
+}
+
 TEST(FrameReaderTest, FramesAreReadHoweverTheirBytesCome) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
@@ -65,44 +82,33 @@ TEST(FrameReaderTest, FramesAreReadHoweverTheirBytesCome) {
       sent.push_back(std::move(frame));
     }
     FrameReader reader({.max_frame_bytes = kLimit});
-    std::vector<std::string> read;
-    while (read.size() < sent.size()) {
-      auto frame = reader.Take();
-      ASSERT_OK(frame);
-      if (frame->has_value()) {
-        read.push_back(BytesOf(**frame));
-        continue;
-      }
-      ASSERT_FALSE(bytes.empty());
-      Feed(reader, 1 + random() % (random() % 2 == 0 ? 10 : 50000), bytes);
-    }
-    ASSERT_EQ(read, sent) << "seed " << seed;
+    ASSERT_EQ(ReadFrames(reader, bytes, random), sent) << "seed " << seed;
   }
 }
 
-// A placer that has places for random parts of each frame, whose first eight
+// A finder that has targets for random parts of each frame, whose first eight
 // bytes it needs to see.
-class RandomPlacer : public FramePlacer {
+class RandomTargets : public TargetFinder {
  public:
-  explicit RandomPlacer(std::mt19937_64& random) : random_(random) {}
+  explicit RandomTargets(std::mt19937_64& random) : random_(random) {}
 
-  std::optional<FramePlaces> Place(absl::string_view start,
-                                   size_t frame_bytes) override {
+  std::optional<FrameTargets> FindTargets(absl::string_view start,
+                                          size_t frame_bytes) override {
     if (start.size() < 8) return std::nullopt;
     auto memory = std::make_shared<std::string>(frame_bytes, '\0');
-    FramePlaces places;
+    FrameTargets targets;
     size_t at = 0;
     while (true) {
       at += random_() % 3 == 0 ? 0 : random_() % 5000;
-      if (at >= frame_bytes || places.parts.size() == 40) break;
+      if (at >= frame_bytes || targets.parts.size() == 40) break;
       const size_t count =
           std::min<size_t>(1 + random_() % 20000, frame_bytes - at);
-      places.parts.push_back({at, count, memory->data() + at});
+      targets.parts.push_back({at, count, memory->data() + at});
       at += count;
     }
     held.push_back(memory);
-    places.hold = std::move(memory);
-    return places;
+    targets.hold = std::move(memory);
+    return targets;
   }
 
   std::vector<std::weak_ptr<std::string>> held;
@@ -114,8 +120,8 @@ class RandomPlacer : public FramePlacer {
 TEST(FrameReaderTest, PartsAreReadToTheirPlacesHoweverTheyCome) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
-    RandomPlacer placer(random);
-    FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+    RandomTargets finder(random);
+    FrameReader reader({.max_frame_bytes = kLimit, .target_finder = &finder});
     std::vector<std::string> sent;
     std::string bytes;
     for (int i = 0; i < 6; ++i) {
@@ -124,61 +130,50 @@ TEST(FrameReaderTest, PartsAreReadToTheirPlacesHoweverTheyCome) {
       bytes += FrameOf(frame);
       sent.push_back(std::move(frame));
     }
-    std::vector<std::string> read;
-    while (read.size() < sent.size()) {
-      auto frame = reader.Take();
-      ASSERT_OK(frame);
-      if (frame->has_value()) {
-        read.push_back(BytesOf(**frame));
-        continue;
-      }
-      ASSERT_FALSE(bytes.empty());
-      Feed(reader, 1 + random() % (random() % 2 == 0 ? 10 : 50000), bytes);
-    }
-    ASSERT_EQ(read, sent) << "seed " << seed;
-    for (const auto& memory : placer.held) ASSERT_TRUE(memory.expired());
+    ASSERT_EQ(ReadFrames(reader, bytes, random), sent) << "seed " << seed;
+    for (const auto& memory : finder.held) ASSERT_TRUE(memory.expired());
   }
 }
 
 TEST(FrameReaderTest, APlaceIsHeldAsLongAsItsFrame) {
   std::mt19937_64 random(1);
-  RandomPlacer placer(random);
+  RandomTargets finder(random);
   std::string bytes = FrameOf(std::string(100000, 'x'));
   {
-    FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+    FrameReader reader({.max_frame_bytes = kLimit, .target_finder = &finder});
     while (bytes.size() > 1) {
       ASSERT_OK(reader.Take());
       Feed(reader, bytes.size() - 1, bytes);
     }
-    ASSERT_EQ(placer.held.size(), 1u);
-    EXPECT_FALSE(placer.held[0].expired()) << "it is being received";
+    ASSERT_EQ(finder.held.size(), 1u);
+    EXPECT_FALSE(finder.held[0].expired()) << "it is being received";
     Feed(reader, 1, bytes);
     ASSERT_OK_AND_ASSIGN(const auto frame, reader.Take());
     ASSERT_TRUE(frame.has_value());
-    EXPECT_FALSE(placer.held[0].expired()) << "the frame points to it";
+    EXPECT_FALSE(finder.held[0].expired()) << "the frame points to it";
   }
-  EXPECT_TRUE(placer.held[0].expired());
+  EXPECT_TRUE(finder.held[0].expired());
   bytes = FrameOf(std::string(100000, 'x'));
   {
-    FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+    FrameReader reader({.max_frame_bytes = kLimit, .target_finder = &finder});
     Feed(reader, 10000, bytes);
     ASSERT_OK(reader.Take());
-    EXPECT_FALSE(placer.held[1].expired());
+    EXPECT_FALSE(finder.held[1].expired());
   }
-  EXPECT_TRUE(placer.held[1].expired()) << "the reader ended before it";
+  EXPECT_TRUE(finder.held[1].expired()) << "the reader ended before it";
 }
 
 TEST(FrameReaderTest, ASmallFrameHasNoPlaces) {
   std::mt19937_64 random(1);
-  RandomPlacer placer(random);
-  FrameReader reader({.max_frame_bytes = kLimit, .placer = &placer});
+  RandomTargets finder(random);
+  FrameReader reader({.max_frame_bytes = kLimit, .target_finder = &finder});
   std::string bytes =
-      FrameOf(std::string(FrameReader::kPlacedFrameBytes - 1, 'x'));
+      FrameOf(std::string(FrameReader::kTargetedFrameBytes - 1, 'x'));
   while (!bytes.empty()) {
     ASSERT_OK(reader.Take());
     Feed(reader, bytes.size(), bytes);
   }
-  EXPECT_TRUE(placer.held.empty());
+  EXPECT_TRUE(finder.held.empty());
 }
 
 TEST(FrameReaderTest, AFrameStaysInOnePiece) {

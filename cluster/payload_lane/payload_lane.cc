@@ -44,7 +44,7 @@ PayloadLane::PayloadLane(Descriptor socket, SocketLoop& loop,
       observer_(observer),
       reader_({.max_frame_bytes = kMaxMessageBytes,
                .allowance = allowance,
-               .placer = &observer}) {}
+               .target_finder = &observer}) {}
 
 void PayloadLane::Read() {
   reading_ = true;

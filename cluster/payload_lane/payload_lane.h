@@ -36,11 +36,12 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
                     private SocketLoop::Handler {
  public:
   // Called on the loop's thread, one call at a time.
-  class Observer : public FramePlacer {
+  class Observer : public TargetFinder {
    public:
-    // Chooses a place for no part: all bytes go to the message's own memory.
-    std::optional<FramePlaces> Place(absl::string_view, size_t) override {
-      return FramePlaces();
+    // Chooses a target for no part: all bytes go to the message's own memory.
+    std::optional<FrameTargets> FindTargets(absl::string_view,
+                                            size_t) override {
+      return FrameTargets();
     }
     // A read has completed: with a message, or with an error.
     //   Unavailable        the peer has closed the connection, or it is broken.

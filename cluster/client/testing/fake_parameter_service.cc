@@ -389,6 +389,11 @@ bool FakeParameterService::Do(const wire::Operation& operation,
   if (fault == Fault::kBreakAfter) return false;
   if (fault == Fault::kDropReply) return true;
   if (fault == Fault::kShortReply) own.mutable_payload()->RemoveLast();
+  if (fault == Fault::kWrongSizes) {
+    for (const std::string& payload : own.payload()) {
+      response.mutable_header()->add_payload_size(payload.size() + 1);
+    }
+  }
   if (sequence != 0) answered_.insert(sequence);
   *own.mutable_header()->add_result() = result;
   response.MergeFrom(own);

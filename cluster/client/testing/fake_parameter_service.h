@@ -31,6 +31,7 @@ class FakeParameterService {
     kUnavailable,  // undone, answered with Unavailable
     kOtherRun,     // undone, answered with FailedPrecondition
     kShortReply,   // answered with one payload too few
+    kWrongSizes,   // answered with a header that names other sizes
   };
 
   FakeParameterService();

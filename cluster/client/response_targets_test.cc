@@ -1,4 +1,4 @@
-#include "cluster/client/response_places.h"
+#include "cluster/client/response_targets.h"
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,7 @@ using ::testing::SizeIs;
 using OperationPtr = std::shared_ptr<const EncodedOperation>;
 
 // A response of a ps and the pulls that it answers.
-class ResponsePlacesTest : public testing::Test {
+class ResponseTargetsTest : public testing::Test {
  protected:
   // Adds a pull of ranges of so many elements, and its answer, which the ps
   // sends as payloads of so many elements.
@@ -94,30 +94,31 @@ class ResponsePlacesTest : public testing::Test {
     const auto it = operations_.find(id);
     return it == operations_.end() ? nullptr : it->second;
   }
-  FramePlaces Places(const std::string& frame) const {
+  FrameTargets Targets(const std::string& frame) const {
     const auto start = ReadResponseStart(frame);
     EXPECT_TRUE(start.has_value());
-    return PlaceResponse(*start, frame.size(),
-                         [this](uint64_t id) { return Find(id); });
+    return FindResponseTargets(*start, frame.size(),
+                               [this](uint64_t id) { return Find(id); });
   }
 
-  // Receives the frame as a lane does, its placed parts in their places.
+  // Receives the frame as a lane does, parts of it in their targets.
   grpc::ByteBuffer Receive(std::string frame) {
-    class Placer : public FramePlacer {
+    class Finder : public TargetFinder {
      public:
-      explicit Placer(ResponsePlacesTest& test) : test_(test) {}
-      std::optional<FramePlaces> Place(absl::string_view start,
-                                       size_t frame_bytes) override {
+      explicit Finder(ResponseTargetsTest& test) : test_(test) {}
+      std::optional<FrameTargets> FindTargets(absl::string_view start,
+                                              size_t frame_bytes) override {
         const auto response = ReadResponseStart(start);
         if (!response.has_value()) return std::nullopt;
-        return PlaceResponse(*response, frame_bytes,
-                             [this](uint64_t id) { return test_.Find(id); });
+        return FindResponseTargets(*response, frame_bytes, [this](uint64_t id) {
+          return test_.Find(id);
+        });
       }
 
      private:
-      ResponsePlacesTest& test_;
-    } placer(*this);
-    FrameReader reader({.max_frame_bytes = 64 << 20, .placer = &placer});
+      ResponseTargetsTest& test_;
+    } finder(*this);
+    FrameReader reader({.max_frame_bytes = 64 << 20, .target_finder = &finder});
     const uint64_t length = frame.size();
     frame.insert(0, reinterpret_cast<const char*>(&length), sizeof(length));
     size_t at = 0;
@@ -175,17 +176,17 @@ class ResponsePlacesTest : public testing::Test {
   size_t next_ = 1;
 };
 
-TEST_F(ResponsePlacesTest, ValuesAreReceivedWhereTheyBelong) {
+TEST_F(ResponseTargetsTest, ValuesAreReceivedWhereTheyBelong) {
   AddPull(1, {5000, 100000}, {65536, 39464});
   AddPull(2, {30}, {30});
   AddRowPull(3, 1000, 16, {});
   AddPull(4, {70000}, {4, 0, 69996});
   const std::string frame = Encoded();
-  size_t placed = 0;
-  for (const FramePlaces::Part& part : Places(frame).parts) {
-    placed += part.count;
+  size_t targeted = 0;
+  for (const FrameTargets::Part& part : Targets(frame).parts) {
+    targeted += part.count;
   }
-  EXPECT_EQ(placed, sizeof(float) * (105000 + 16000 + 69996));
+  EXPECT_EQ(targeted, sizeof(float) * (105000 + 16000 + 69996));
   std::vector<float> expected;
   for (const auto& values : sent_) {
     expected.insert(expected.end(), values.begin(), values.end());
@@ -194,11 +195,11 @@ TEST_F(ResponsePlacesTest, ValuesAreReceivedWhereTheyBelong) {
   EXPECT_EQ(AllTargets(), expected);
 }
 
-TEST_F(ResponsePlacesTest, TheCallersMemoryIsHeldUntilTheFrameIsReleased) {
+TEST_F(ResponseTargetsTest, TheCallersMemoryIsHeldUntilTheFrameIsReleased) {
   AddPull(1, {70000}, {70000});
   AddPull(2, {30}, {30});
   {
-    const FramePlaces places = Places(Encoded());
+    const FrameTargets targets = Targets(Encoded());
     EXPECT_TRUE(IsHeld(1));
     EXPECT_FALSE(IsHeld(2)) << "it is copied";
   }
@@ -210,46 +211,46 @@ TEST_F(ResponsePlacesTest, TheCallersMemoryIsHeldUntilTheFrameIsReleased) {
   EXPECT_FALSE(IsHeld(1));
 }
 
-TEST_F(ResponsePlacesTest, WhatIsDecodedOrScatteredHasNoPlace) {
+TEST_F(ResponseTargetsTest, WhatIsDecodedOrScatteredHasNoPlace) {
   AddPull(1, {70000}, {70000}, job::BFLOAT16);
   std::vector<uint32_t> positions(1000);
   std::iota(positions.rbegin(), positions.rend(), 0);
   AddRowPull(2, 1000, 16, positions);
-  EXPECT_THAT(Places(Encoded()).parts, IsEmpty());
+  EXPECT_THAT(Targets(Encoded()).parts, IsEmpty());
   ReadAll(Receive(Encoded()));
 }
 
-TEST_F(ResponsePlacesTest, AnUnknownOrWrongResultHasNoPlace) {
+TEST_F(ResponseTargetsTest, AnUnknownOrWrongResultHasNoPlace) {
   AddPull(1, {70000}, {70000});
   AddPull(2, {80000}, {80000});
   AddPull(3, {90000}, {90000});
   operations_.erase(2);                     // it was given up
   header_.mutable_result(0)->set_code(13);  // with a payload all the same
-  EXPECT_THAT(Places(Encoded()).parts, SizeIs(1));
+  EXPECT_THAT(Targets(Encoded()).parts, SizeIs(1));
   const float* given_up = targets_[1].data();
   ReadAll(Receive(Encoded()));
   EXPECT_EQ(targets_[2], sent_[2]);
   EXPECT_THAT(targets_[0], Each(0));
   EXPECT_EQ(*given_up, 0);
   header_.mutable_result(2)->set_payload_bytes(360000 - 4);
-  EXPECT_THAT(Places(Encoded()).parts, IsEmpty());
+  EXPECT_THAT(Targets(Encoded()).parts, IsEmpty());
 }
 
-TEST_F(ResponsePlacesTest, SizesThatAreNoneOfTheFrameGiveNoPlaces) {
+TEST_F(ResponseTargetsTest, SizesThatAreNoneOfTheFrameGiveNoPlaces) {
   AddPull(1, {70000}, {70000});
   header_.set_payload_size(0, 280001);
-  EXPECT_THAT(Places(Encoded()).parts, IsEmpty());
+  EXPECT_THAT(Targets(Encoded()).parts, IsEmpty());
   header_.clear_payload_size();
-  EXPECT_THAT(Places(Encoded()).parts, IsEmpty());
+  EXPECT_THAT(Targets(Encoded()).parts, IsEmpty());
   header_.add_payload_size(280000);
-  EXPECT_THAT(Places(Encoded()).parts, SizeIs(1));
+  EXPECT_THAT(Targets(Encoded()).parts, SizeIs(1));
   header_.add_shared_payload();
-  EXPECT_THAT(Places(Encoded()).parts, IsEmpty());
+  EXPECT_THAT(Targets(Encoded()).parts, IsEmpty());
 }
 
 // Headers that lie in any way: nothing is written outside the targets, and the
 // calls' memory is released in the end.
-TEST_F(ResponsePlacesTest, AHeaderThatLiesHarmsNothing) {
+TEST_F(ResponseTargetsTest, AHeaderThatLiesHarmsNothing) {
   AddPull(1, {70000}, {70000});
   AddPull(2, {5000, 9000}, {14000});
   AddRowPull(3, 1000, 16, {});
@@ -297,7 +298,7 @@ TEST_F(ResponsePlacesTest, AHeaderThatLiesHarmsNothing) {
 }
 
 // The frame is filled either way, and the tags lie elsewhere.
-TEST_F(ResponsePlacesTest, SizesInAnotherOrderAreRefused) {
+TEST_F(ResponseTargetsTest, SizesInAnotherOrderAreRefused) {
   AddPull(1, {14000, 70000}, {70000, 14000});
   header_.mutable_payload_size()->SwapElements(0, 1);
   wire::ResponseHeader header;
@@ -312,7 +313,7 @@ TEST_F(ResponsePlacesTest, SizesInAnotherOrderAreRefused) {
   EXPECT_OK(CheckPayloadSizes(header, frame.payloads()));
 }
 
-TEST_F(ResponsePlacesTest, AStartThatIsCutShortAsksForMore) {
+TEST_F(ResponseTargetsTest, AStartThatIsCutShortAsksForMore) {
   AddPull(1, {70000}, {70000});
   const std::string frame = Encoded();
   const size_t end = ReadResponseStart(frame)->end;
@@ -322,7 +323,7 @@ TEST_F(ResponsePlacesTest, AStartThatIsCutShortAsksForMore) {
   EXPECT_TRUE(ReadResponseStart(frame.substr(0, end)).has_value());
 }
 
-TEST_F(ResponsePlacesTest, WhatIsNoResponseHasNoPlaces) {
+TEST_F(ResponseTargetsTest, WhatIsNoResponseHasNoPlaces) {
   for (const std::string& bytes : {std::string("\x12\x03"
                                                "abc"),
                                    std::string("\x0a\xff\xff\xff\xff\xff\xff"),

@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_CLIENT_RESPONSE_PLACES_H_
-#define PARASOL_CLUSTER_CLIENT_RESPONSE_PLACES_H_
+#ifndef PARASOL_CLUSTER_CLIENT_RESPONSE_TARGETS_H_
+#define PARASOL_CLUSTER_CLIENT_RESPONSE_TARGETS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,35 +17,37 @@
 
 namespace parasol {
 
-// Reads the header of an encoded wire::ExchangeResponse of which `start` is
-// there. Returns nullopt if it is not all there. `end`, if the bytes are no
-// response with the header first, is 0; otherwise the offset of what follows
-// the header.
+// The header of an encoded wire::ExchangeResponse, and the offset of what
+// follows it; 0 if the bytes are no response that begins with its header.
 struct ResponseStart {
   wire::ResponseHeader header;
   size_t end = 0;
 };
+
+// Reads the header of a response whose first bytes are `start`. Returns nullopt
+// if it is not all there.
 std::optional<ResponseStart> ReadResponseStart(absl::string_view start);
 
-// Returns the places in the callers' memory of the values that a response of
+// Returns the targets in the callers' memory of the values that a response of
 // `frame_bytes` bytes brings: those of pulls in float32 that travel in one run.
-// No places if the header does not say where the payloads are. The memory of
-// each call that has a place is held (Completion::HoldMemory()) until
-// FramePlaces::hold is released.
+// No targets if the header does not say where the payloads are. The memory of
+// each call that has a target is held (Completion::HoldMemory()) until
+// FrameTargets::hold is released.
 //
 // `find` returns the operation in flight under an id, or null; none that it
-// returns may be finished before PlaceResponse() returns.
-FramePlaces PlaceResponse(
+// returns may be finished before FindResponseTargets() returns.
+FrameTargets FindResponseTargets(
     const ResponseStart& start, size_t frame_bytes,
     absl::FunctionRef<std::shared_ptr<const EncodedOperation>(uint64_t id)>
         find);
 
 // Checks that the payloads which came have the sizes that the header says, if
-// it says any. Otherwise places may have been given to other bytes than theirs.
+// it says any. Otherwise targets may have been given to other bytes than
+// theirs.
 //   InvalidArgument  they have not: none of the values may be used.
 absl::Status CheckPayloadSizes(const wire::ResponseHeader& header,
                                absl::Span<const PayloadView> payloads);
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_CLIENT_RESPONSE_PLACES_H_
+#endif  // PARASOL_CLUSTER_CLIENT_RESPONSE_TARGETS_H_

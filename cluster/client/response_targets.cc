@@ -1,4 +1,4 @@
-#include "cluster/client/response_places.h"
+#include "cluster/client/response_targets.h"
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +16,7 @@ using Kind = ShardOperation::Kind;
 using OperationPtr = std::shared_ptr<const EncodedOperation>;
 
 // Copying fewer bytes costs less than a piece of their own.
-constexpr size_t kMinPlacedBytes = 8 << 10;
+constexpr size_t kMinTargetBytes = 8 << 10;
 
 // Holds the memory of the callers that wait for operations.
 class HeldMemory {
@@ -83,7 +83,7 @@ class PayloadBytes {
 
 // Returns the memory that the operation's answer goes to as it comes; empty if
 // it has to be decoded or scattered.
-std::vector<absl::Span<float>> Targets(const EncodedOperation& operation) {
+std::vector<absl::Span<float>> TargetsOf(const EncodedOperation& operation) {
   std::vector<absl::Span<float>> targets;
   const ShardOperation& asked = operation.asked;
   if (operation.encoding != job::FLOAT32) return targets;
@@ -121,19 +121,20 @@ std::optional<ResponseStart> ReadResponseStart(absl::string_view start) {
   return result;
 }
 
-FramePlaces PlaceResponse(const ResponseStart& start, size_t frame_bytes,
-                          absl::FunctionRef<OperationPtr(uint64_t)> find) {
-  FramePlaces places;
+FrameTargets FindResponseTargets(
+    const ResponseStart& start, size_t frame_bytes,
+    absl::FunctionRef<OperationPtr(uint64_t)> find) {
+  FrameTargets found;
   const wire::ResponseHeader& header = start.header;
   if (start.end == 0 || header.payload_size().empty() ||
       !header.shared_payload().empty() || !Fits(start, frame_bytes)) {
-    return places;
+    return found;
   }
   const auto held = std::make_shared<HeldMemory>();
   PayloadBytes payloads(header.payload_size(), start.end);
   for (const wire::Result& result : header.result()) {
     const OperationPtr operation =
-        result.code() == 0 && result.payload_bytes() >= kMinPlacedBytes
+        result.code() == 0 && result.payload_bytes() >= kMinTargetBytes
             ? find(result.id())
             : nullptr;
     if (operation == nullptr ||
@@ -141,25 +142,25 @@ FramePlaces PlaceResponse(const ResponseStart& start, size_t frame_bytes,
       payloads.Pass(result.payload_bytes(), [](size_t, size_t) {});
       continue;
     }
-    const std::vector<absl::Span<float>> targets = Targets(*operation);
+    const std::vector<absl::Span<float>> targets = TargetsOf(*operation);
     if (targets.empty()) {
       payloads.Pass(result.payload_bytes(), [](size_t, size_t) {});
       continue;
     }
     held->Add(operation);
     for (const absl::Span<float> target : targets) {
-      auto* place = reinterpret_cast<std::byte*>(target.data());
+      auto* next = reinterpret_cast<std::byte*>(target.data());
       payloads.Pass(target.size() * sizeof(float),
                     [&](size_t first, size_t count) {
-                      if (count >= kMinPlacedBytes) {
-                        places.parts.push_back({first, count, place});
+                      if (count >= kMinTargetBytes) {
+                        found.parts.push_back({first, count, next});
                       }
-                      place += count;
+                      next += count;
                     });
     }
   }
-  places.hold = held;
-  return places;
+  found.hold = held;
+  return found;
 }
 
 absl::Status CheckPayloadSizes(const wire::ResponseHeader& header,
