@@ -183,7 +183,9 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
         << TaskId::Of(request.task()).ToString();
   }
   RETURN_IF_ERROR(membership_.Leave(request.task(), now));
-  if (is_worker) plan_->Report(incarnation, request.completed_steps());
+  if (is_worker && MayCount()) {
+    plan_->Report(incarnation, request.completed_steps());
+  }
   Depart(TaskId::Of(request.task()), incarnation, now);
   if (is_worker) plan_->Retire(incarnation);
   Advance(now);

@@ -178,6 +178,9 @@ class Coordinator {
   bool IsOurs(const std::string& run_id, uint64_t layout) const;
   std::map<int, int64_t> PsEpochs() const;
   bool MayGrant() const;
+  // Returns true if steps may have been done: a new run has none before its
+  // variables are loaded, whatever a worker says.
+  bool MayCount() const;
   bool AwaitsReturns() const;
   // Enters a worker anew whose steps were taken back while it was alive, once
   // it has completed those that it has started.

@@ -35,8 +35,10 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   RETURN_IF_ERROR(plan_->Check(incarnation, request.completed_steps(),
                                request.started_steps()))
       << TaskId::Of(request.task()).ToString();
-  plan_->Report(incarnation, request.completed_steps());
-  plan_->ReportPushed(incarnation, request.pushed_steps());
+  if (MayCount()) {
+    plan_->Report(incarnation, request.completed_steps());
+    plan_->ReportPushed(incarnation, request.pushed_steps());
+  }
   claimed_at_[incarnation] = request.completed_steps();
   ResumeWorker(request, now);
   Advance(now);
@@ -96,6 +98,10 @@ bool Coordinator::MayHaveOrder(absl::Time now) const {
   return phase_ != wire::TRAINING || stop_requested_ ||
          leaving_.NeedCheckpoint() ||
          schedule_.IsDue(plan_->global_step(), now);
+}
+
+bool Coordinator::MayCount() const {
+  return phase_ >= wire::TRAINING || options_.resumed.has_value();
 }
 
 bool Coordinator::MayGrant() const {

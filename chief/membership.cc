@@ -11,8 +11,10 @@ namespace parasol {
 
 namespace {
 
-// A chief gives the place epochs (chief_epoch << 32) + 1 and following.
+// A chief gives the place epochs (chief_epoch << kChiefShift) + 1 and
+// following, and no more than kMaxProcesses to each place.
 constexpr int kChiefShift = 32;
+constexpr int64_t kMaxProcesses = int64_t{1} << 31;
 
 absl::Status Replaced(const TaskId& id) {
   return absl::FailedPreconditionError(absl::StrCat(
@@ -84,7 +86,7 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
                                             const Arrival& arrival) const {
   const TaskId id = TaskId::Of(task);
   const int64_t epoch = arrival.epoch;
-  if (epoch < 0) {
+  if (epoch < 0 || epoch % (int64_t{1} << kChiefShift) > kMaxProcesses) {
     return absl::InvalidArgumentError(
         absl::StrCat(id.ToString(), " registers with the place epoch ", epoch));
   }

@@ -115,7 +115,7 @@ class Membership {
 
   // Starts or renews a lease.
   //   InvalidArgument     there is no such place, no incarnation is given, or
-  //                       the epoch is negative.
+  //                       no chief gives such an epoch.
   //   FailedPrecondition  a newer process has taken the place.
   //   Unavailable         the epoch comes from a newer chief: this one has been
   //                       replaced. Or another process has registered, and is

@@ -390,8 +390,10 @@ TEST(Membership, AnOldChiefSendsTasksOfANewerOneAway) {
   Membership first = OfChief(1);
   EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = epoch}, At(0)),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("chief 2")));
-  EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = -1}, At(0)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  for (const int64_t epoch : {int64_t{-1}, (int64_t{2} << 32) - 1}) {
+    EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = epoch}, At(0)),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  }
 }
 
 }  // namespace

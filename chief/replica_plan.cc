@@ -26,7 +26,8 @@ void ReplicaPlan::Enter(uint64_t worker, const WorkerArrival& arrival) {
   if (strangers_.contains(worker)) return;
   assignment_.Join(worker);
   pushed_.try_emplace(worker);
-  Report(worker, arrival.completed);
+  // In a new run the next claim says it, once there are variables.
+  if (!is_new_run_) Report(worker, arrival.completed);
 }
 
 void ReplicaPlan::Report(uint64_t worker, int64_t completed) {

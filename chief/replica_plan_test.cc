@@ -75,6 +75,8 @@ TEST(ReplicaPlan, ANewRunDoesNotHearOfAnothersSteps) {
   plan.Enter(8, {0});
   plan.Release(8);
   plan.Enter(8, {3});
+  EXPECT_EQ(plan.global_step(), 0) << "there may be no variables yet";
+  plan.Report(8, 3);
   EXPECT_EQ(plan.global_step(), 3) << "of this run, though unheard";
 }
 

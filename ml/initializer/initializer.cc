@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "ml/initializer/fans.h"
+#include "ml/initializer/initializer_fields.h"
 #include "ml/initializer/philox.h"
 #include "ml/initializer/variable_key.h"
 
@@ -96,34 +97,6 @@ absl::Status CheckElements(absl::Span<const int64_t> shape, int64_t first,
                    ") are not in shape [", absl::StrJoin(shape, ", "), "]"));
 }
 
-absl::Status FillRandomNormal(const job::RandomNormal& spec,
-                              const VariableBits& bits, int64_t first,
-                              absl::Span<float> out) {
-  const double mean = spec.mean();
-  const double stddev = spec.has_stddev() ? spec.stddev() : .05;
-  if (!std::isfinite(mean) || !std::isfinite(stddev) || stddev < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("random_normal has mean ", mean, " and stddev ", stddev,
-                     "; they must be finite, stddev at least 0"));
-  }
-  FillNormal(bits, mean, stddev, first, out);
-  return absl::OkStatus();
-}
-
-absl::Status FillRandomUniform(const job::RandomUniform& spec,
-                               const VariableBits& bits, int64_t first,
-                               absl::Span<float> out) {
-  const double min = spec.has_minval() ? spec.minval() : -.05;
-  const double max = spec.has_maxval() ? spec.maxval() : .05;
-  if (!std::isfinite(min) || !std::isfinite(max) || min > max) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("random_uniform has minval ", min, " and maxval ", max,
-                     "; they must be finite, minval at most maxval"));
-  }
-  FillUniform(bits, min, max, first, out);
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
@@ -131,14 +104,17 @@ absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
                         int64_t first, absl::Span<float> out) {
   RETURN_IF_ERROR(CheckElements(shape, first, static_cast<int64_t>(out.size())))
       << "initializer of " << name;
+  job::Initializer filled = initializer;
+  FillInitializer(filled);
+  RETURN_IF_ERROR(CheckInitializer(filled)) << "initializer of " << name;
   const VariableBits bits(seed, name);
   const Fans fans = FansOf(shape);
-  switch (initializer.kind_case()) {
+  switch (filled.kind_case()) {
     case job::Initializer::kZeros:
       std::fill(out.begin(), out.end(), 0.f);
       return absl::OkStatus();
     case job::Initializer::kConstant:
-      std::fill(out.begin(), out.end(), initializer.constant().value());
+      std::fill(out.begin(), out.end(), filled.constant().value());
       return absl::OkStatus();
     case job::Initializer::kGlorotUniform: {
       const double limit = std::sqrt(6 / std::max(1., fans.in + fans.out));
@@ -151,14 +127,12 @@ absl::Status Initialize(const job::Initializer& initializer, uint64_t seed,
           out);
       return absl::OkStatus();
     case job::Initializer::kRandomNormal:
-      RETURN_IF_ERROR(
-          FillRandomNormal(initializer.random_normal(), bits, first, out))
-          << "initializer of " << name;
+      FillNormal(bits, filled.random_normal().mean(),
+                 filled.random_normal().stddev(), first, out);
       return absl::OkStatus();
     case job::Initializer::kRandomUniform:
-      RETURN_IF_ERROR(
-          FillRandomUniform(initializer.random_uniform(), bits, first, out))
-          << "initializer of " << name;
+      FillUniform(bits, filled.random_uniform().minval(),
+                  filled.random_uniform().maxval(), first, out);
       return absl::OkStatus();
     case job::Initializer::KIND_NOT_SET:
       break;

@@ -167,9 +167,16 @@ TEST(InitializerTest, WhatIsWrongIsNamed) {
     std::string want;
   };
   const Case cases[] = {
-      {"", {4}, 0, "initializer of w is not set"},
-      {"random_normal { stddev: -1 }", {4}, 0, "stddev -1"},
-      {"random_normal { mean: inf }", {4}, 0, "mean inf"},
+      {"", {4}, 0, "initializer of w: no initializer is chosen"},
+      {"random_normal { stddev: -1 }",
+       {4},
+       0,
+       "random_normal.stddev: -1 is negative"},
+      {"random_normal { mean: inf }",
+       {4},
+       0,
+       "random_normal.mean: inf is not finite"},
+      {"constant { value: nan }", {4}, 0, "constant.value: nan is not finite"},
       {"random_uniform { minval: 1 }", {4}, 0, "minval 1 and maxval 0.05"},
       {"zeros {}", {4}, 1, "elements [1, 1 + 4) are not in shape [4]"},
       {"zeros {}", {4}, -1, "elements [-1"},

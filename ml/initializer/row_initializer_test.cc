@@ -138,13 +138,14 @@ TEST(RowInitializerTest, NeighboursAreNotCorrelated) {
 }
 
 TEST(RowInitializerTest, WhatIsWrongIsNamed) {
-  EXPECT_THAT(RowInitializer::Create(job::Initializer(), 1, "items", 4),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("initializer of items is not set")));
   EXPECT_THAT(
-      RowInitializer::Create(Spec("random_normal { stddev: -1 }"), 1, "items",
-                             4),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("stddev -1")));
+      RowInitializer::Create(job::Initializer(), 1, "items", 4),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("initializer of items: no initializer is chosen")));
+  EXPECT_THAT(RowInitializer::Create(Spec("random_normal { stddev: -1 }"), 1,
+                                     "items", 4),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("random_normal.stddev: -1 is negative")));
 }
 
 }  // namespace
