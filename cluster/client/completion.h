@@ -23,6 +23,12 @@ class Completion {
   void Finish(const absl::Status& status, const ExchangeOutcome& outcome = {})
       ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns true if all operations are done.
+  bool IsFinished() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return unfinished_ == 0;
+  }
+
   // HoldMemory() keeps Wait() from returning until ReleaseMemory() has been
   // called as often: the transport reads or writes the caller's memory. Call it
   // while an operation is not finished.

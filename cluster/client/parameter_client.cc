@@ -16,6 +16,7 @@
 #include "cluster/client/gradient_encoder.h"
 #include "cluster/client/operation_plan.h"
 #include "cluster/client/row_operations.h"
+#include "cluster/client/row_pushes.h"
 #include "cluster/client/shard_link.h"
 #include "cluster/client/shard_operation.h"
 #include "cluster/payload_lane/socket_loop.h"
@@ -126,6 +127,13 @@ class ShardedParameterClient : public ParameterClient {
   std::unique_ptr<Pending> Start(const std::shared_ptr<const Call>& call,
                                  Draft& draft);
   std::shared_ptr<const std::string> run_id() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the lanes in which a pull of the table's rows sees all pushes that
+  // were started before.
+  RowOperations::PullLanes LanesOfPulls(size_t table) {
+    return row_pushes_.AreUnanswered(table)
+               ? RowOperations::PullLanes::kOfPushes
+               : RowOperations::PullLanes::kAll;
+  }
 
   void AttendLinks() ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -142,6 +150,8 @@ class ShardedParameterClient : public ParameterClient {
   std::deque<SocketLoop> socket_loops_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::atomic<int64_t> moves_ = 0;
+
+  RowPushes row_pushes_;
 
   mutable absl::Mutex mu_;
   wire::GetPlacementResponse placement_ ABSL_GUARDED_BY(mu_);
@@ -193,6 +203,7 @@ ShardedParameterClient::ShardedParameterClient(
       encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
       threads_(NumThreads(placement.shard_size())),
       socket_loops_(NumThreads(placement.shard_size())),
+      row_pushes_(tables_.size()),
       placement_(placement),
       run_id_(std::make_shared<const std::string>(placement.run_id())) {
   const ParameterClientMetrics link_metrics(metrics);
@@ -303,8 +314,10 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Pull(
   AddDense(call, pull.targets, draft.dense);
   draft.rows.reserve(pull.rows.size() * links_.size());
   for (const RowTarget& rows : pull.rows) {
-    rows_.AddPulls(call, rows.table, rows.ids, rows.values, draft.rows);
+    rows_.AddPulls(call, rows.table, rows.ids, rows.values,
+                   LanesOfPulls(rows.table), draft.rows);
   }
+  call->completion.Expect(draft.dense.size() + draft.rows.size());
   return Start(call, draft);
 }
 
@@ -329,13 +342,15 @@ std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Push(
       return Failed(status);
     }
   }
+  call->completion.Expect(draft.dense.size() + draft.rows.size());
+  for (const RowGradient& rows : push.rows) row_pushes_.Add(rows.table, call);
   return Start(call, draft);
 }
 
-// To each shard, operations of variables come first.
+// To each shard, operations of variables come first. The completion expects
+// them already.
 std::unique_ptr<ParameterClient::Pending> ShardedParameterClient::Start(
     const std::shared_ptr<const Call>& call, Draft& draft) {
-  call->completion.Expect(draft.dense.size() + draft.rows.size());
   SortByShard(draft.dense, [](const auto& dense) { return dense.shard; });
   SortByShard(draft.rows, [](const auto& rows) { return rows.asked.shard; });
   auto dense = draft.dense.begin();

@@ -25,8 +25,9 @@ namespace parasol {
 // them into messages, keeps these in flight on several streams and resends
 // them.
 //
-// Calls started by one thread reach each shard in their order, so that a pull
-// sees the pushes started before it. Thread-safe.
+// A pull sees the pushes that the same thread has started before it, whether or
+// not they are answered. Some of the rows that it pulls may also have a push
+// that was started after it. Thread-safe.
 class ParameterClient {
  public:
   struct Options {

@@ -14,6 +14,9 @@
 namespace parasol {
 namespace {
 
+// Bytes of rows below which a pull is not cut for another lane.
+constexpr size_t kMinPullBytes = 64 << 10;
+
 // Writes the ids at `positions` of `ids`; returns the end.
 std::byte* CopyIds(absl::Span<const uint64_t> ids,
                    absl::Span<const uint32_t> positions, std::byte* out) {
@@ -99,16 +102,21 @@ EncodedOperation RowOperations::MakeOperation(
 
 void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
                              size_t table, absl::Span<const uint64_t> ids,
-                             absl::Span<float> values,
+                             absl::Span<float> values, PullLanes pull_lanes,
                              std::vector<EncodedOperation>& operations) const {
   const RowPartition partition(ids, num_shards_);
   const size_t row_bytes =
       std::max(sizeof(uint64_t), EncodedBytes(limits_.encoding, width(table)));
-  const size_t max_rows =
+  const size_t message_rows =
       std::max<size_t>(1, limits_.message_bytes / row_bytes);
+  const size_t lanes =
+      pull_lanes == PullLanes::kAll ? limits_.lanes_per_shard : 1;
   for (size_t shard = 0; shard < num_shards_; ++shard) {
     absl::Span<const uint32_t> left = partition.OfShard(shard);
-    while (!left.empty()) {
+    const size_t max_rows = std::clamp(
+        (left.size() + lanes - 1) / lanes,
+        std::min(message_rows, kMinPullBytes / row_bytes + 1), message_rows);
+    for (size_t lane = 0; !left.empty(); lane = (lane + 1) % lanes) {
       const absl::Span<const uint32_t> some = left.subspan(0, max_rows);
       left.remove_prefix(some.size());
       ShardOperation::Rows rows;
@@ -126,6 +134,7 @@ void RowOperations::AddPulls(const std::shared_ptr<const Call>& call,
       }
       EncodedOperation& pull = operations.emplace_back(
           MakeOperation(call, shard, table, std::move(rows)));
+      pull.asked.lane = (pull.asked.lane + lane) % limits_.lanes_per_shard;
       pull.payload = std::move(payload);
       pull.payloads = 1;
       pull.bytes = some.size() * row_bytes;

@@ -31,11 +31,12 @@ struct RowPartition {
 };
 
 // The operations that a push or pull of rows of sparse tables consists of. All
-// operations of a table to one shard travel on the same stream, so that a pull
-// comes after the earlier pushes without waiting for them. If the rows of one
-// operation lie one after the other in the caller's memory, as with one shard,
-// they are sent from there and received there; otherwise they are sent from a
-// copy. Immutable.
+// pushes of a table to one shard travel in the same lane. So do pulls that have
+// to come after pushes that are not answered yet, without waiting for them;
+// other pulls are spread over all lanes, so that several threads of the ps
+// answer them. If the rows of one operation lie one after the other in the
+// caller's memory, as with one shard, they are sent from there and received
+// there; otherwise they are sent from a copy. Immutable.
 class RowOperations {
  public:
   struct Limits {
@@ -54,10 +55,13 @@ class RowOperations {
   size_t num_tables() const { return tables_.size(); }
   size_t width(size_t table) const { return tables_[table].width; }
 
+  // The lanes of pulls: that of the table's pushes, or all.
+  enum class PullLanes { kOfPushes, kAll };
   // Appends the operations of `call` that pull rows `ids` to `values`,
   // ids.size() x width.
   void AddPulls(const std::shared_ptr<const Call>& call, size_t table,
                 absl::Span<const uint64_t> ids, absl::Span<float> values,
+                PullLanes lanes,
                 std::vector<EncodedOperation>& operations) const;
 
   // Appends one operation of `call` for each shard, with its part of

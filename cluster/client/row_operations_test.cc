@@ -1,8 +1,12 @@
 #include "cluster/client/row_operations.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <numeric>
+#include <set>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -46,6 +50,9 @@ std::shared_ptr<const Call> PushCall() {
   return call;
 }
 
+constexpr auto kOfPushes = RowOperations::PullLanes::kOfPushes;
+constexpr auto kAll = RowOperations::PullLanes::kAll;
+
 std::shared_ptr<const Call> PullCall() { return std::make_shared<Call>(); }
 
 std::vector<uint64_t> IdsOf(const EncodedOperation& operation) {
@@ -82,7 +89,8 @@ TEST(RowRequestsTest, APullAsksOnlyShardsThatHaveARow) {
   const RowOperations rows = Make(3);
   std::vector<float> values(2 * kWidth);
   Operations operations;
-  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), operations);
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kOfPushes,
+                operations);
   ASSERT_EQ(operations.size(), 1u);
   EXPECT_EQ(operations[0].asked.kind(), ShardOperation::Kind::kRowPull);
   EXPECT_EQ(operations[0].asked.shard, ShardOfRow(kId, 3));
@@ -96,11 +104,48 @@ TEST(RowRequestsTest, ALongPullIsCut) {
   const std::vector<uint64_t> ids = {9, 8, 7, 6, 5, 4};
   std::vector<float> values(ids.size() * kWidth);
   Operations operations;
-  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), operations);
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kOfPushes,
+                operations);
   ASSERT_EQ(operations.size(), 2u);
   EXPECT_EQ(IdsOf(operations[0]), (std::vector<uint64_t>{9, 8, 7, 6}));
   EXPECT_EQ(IdsOf(operations[1]), (std::vector<uint64_t>{5, 4}));
   EXPECT_EQ(operations[1].asked.rows().target, &values[4 * kWidth]);
+}
+
+TEST(RowRequestsTest, APullIsSpreadOverTheLanesIfItNeedNotFollowAPush) {
+  const RowOperations rows =
+      Make(2, {.lanes_per_shard = 3, .message_bytes = 1 << 20});
+  constexpr size_t kMany = 100000;
+  std::vector<uint64_t> ids(kMany);
+  std::iota(ids.begin(), ids.end(), 0);
+  std::vector<float> values(kMany * kWidth);
+  Operations operations;
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kAll, operations);
+  std::map<size_t, std::set<size_t>> lanes;
+  std::vector<uint64_t> asked;
+  for (const EncodedOperation& operation : operations) {
+    lanes[operation.asked.shard].insert(operation.asked.lane);
+    for (const uint64_t id : IdsOf(operation)) {
+      EXPECT_EQ(ShardOfRow(id, 2), operation.asked.shard);
+      asked.push_back(id);
+    }
+  }
+  EXPECT_EQ(lanes[0], (std::set<size_t>{0, 1, 2}));
+  EXPECT_EQ(lanes[1], (std::set<size_t>{0, 1, 2}));
+  EXPECT_EQ(operations.size(), 6u);
+  std::sort(asked.begin(), asked.end());
+  EXPECT_EQ(asked, ids) << "each once";
+
+  operations.clear();
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kOfPushes,
+                operations);
+  for (const EncodedOperation& operation : operations) {
+    EXPECT_EQ(operation.asked.lane, 0u);
+  }
+  operations.clear();
+  rows.AddPulls(PullCall(), 0, absl::MakeConstSpan(ids).first(100),
+                absl::MakeSpan(values).first(100 * kWidth), kAll, operations);
+  EXPECT_EQ(operations.size(), 2u) << "a few rows are not worth a message";
 }
 
 TEST(RowRequestsTest, APushGoesToEveryShardWithItsRows) {
@@ -130,7 +175,8 @@ TEST(RowRequestsTest, RowsThatLieTogetherAreSentFromWhereTheyAre) {
   Operations operations;
   const RowOperations rows = Make(1);
   ASSERT_OK(rows.AddPushes(PushCall(), 0, ids, gradients, operations));
-  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), operations);
+  rows.AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kOfPushes,
+                operations);
   ASSERT_EQ(operations.size(), 2u);
   for (const EncodedOperation& operation : operations) {
     EXPECT_TRUE(operation.borrows_memory());
@@ -155,7 +201,8 @@ TEST(RowRequestsTest, RowsWithOthersBetweenThemAreSentFromACopy) {
               sent.size() * sizeof(float));
   EXPECT_EQ(sent, (std::vector<float>{0, 1, 2, 6, 7, 8}));
   Operations pulls;
-  Make(2).AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), pulls);
+  Make(2).AddPulls(PullCall(), 0, ids, absl::MakeSpan(values), kOfPushes,
+                   pulls);
   EXPECT_FALSE(pulls[shard].borrows_memory());
   EXPECT_EQ(pulls[shard].asked.rows().positions, (std::vector<uint32_t>{0, 2}));
   EXPECT_EQ(pulls[shard].asked.rows().target, values.data());

@@ -65,8 +65,11 @@ uint32_t& DistinctRows::SlotOf(uint64_t hash) {
   return seen_[slot];
 }
 
-const float* DistinctRows::Sum(const std::byte* gradients, size_t width) {
+const std::byte* DistinctRows::Sum(const std::byte* gradients, size_t width) {
   const size_t row_bytes = width * sizeof(float);
+  if (numbers_.empty() && run_.IsAdjacent()) {
+    return gradients + run_.positions.front() * row_bytes;
+  }
   sums_.resize(rows_.hashes.size() * width);
   size_t summed = 0;
   for (size_t i = 0; i < run_.positions.size(); ++i) {
@@ -79,7 +82,7 @@ const float* DistinctRows::Sum(const std::byte* gradients, size_t width) {
       Add(gradient, width, &sums_[number * width]);
     }
   }
-  return sums_.data();
+  return reinterpret_cast<const std::byte*>(sums_.data());
 }
 
 }  // namespace parasol

@@ -21,10 +21,11 @@ class DistinctRows {
   // first appear.
   const StripedIds::Run& rows() const { return rows_; }
 
-  // Returns the sums in the order of rows(): rows().hashes.size() x width, each
-  // added up in the order of appearance. Gradient i is at gradients +
-  // positions[i] * width float32, at any alignment.
-  const float* Sum(const std::byte* gradients, size_t width);
+  // Returns the sums in the order of rows(): rows().hashes.size() x width
+  // float32, each added up in the order of appearance. Gradient i is at
+  // gradients + positions[i] * width float32, at any alignment. The sums may be
+  // the gradients themselves.
+  const std::byte* Sum(const std::byte* gradients, size_t width);
 
  private:
   void AssignWithDuplicate(size_t first);

@@ -1,11 +1,12 @@
 #include "cluster/rows/distinct_rows.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
 
-#include "cluster/rows/row_hash.h"
+#include "base/row_hash.h"
 #include "cluster/rows/striped_ids.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,6 +19,15 @@ using ::testing::ElementsAreArray;
 
 const std::byte* Bytes(const void* memory) {
   return static_cast<const std::byte*>(memory);
+}
+
+// Returns the first `count` sums.
+std::vector<float> Sums(DistinctRows& distinct, const std::byte* gradients,
+                        size_t width, size_t count) {
+  std::vector<float> sums(count);
+  std::memcpy(sums.data(), distinct.Sum(gradients, width),
+              count * sizeof(float));
+  return sums;
 }
 
 TEST(StripedIdsTest, EveryPositionIsInTheStripeOfItsHash) {
@@ -41,6 +51,29 @@ TEST(StripedIdsTest, EveryPositionIsInTheStripeOfItsHash) {
   EXPECT_EQ(count, ids.size());
 }
 
+TEST(StripedIdsTest, IdsThatComeSortedStayWhereTheyAre) {
+  std::vector<uint64_t> ids(1000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * i;
+  std::stable_sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) {
+    return StripeOf(RowHash(a)) < StripeOf(RowHash(b));
+  });
+  StripedIds striped;
+  // What is kept from a request before changes nothing.
+  for (const size_t count : {ids.size(), ids.size() / 2, ids.size()}) {
+    striped.Assign(Bytes(ids.data()), count);
+    uint32_t next = 0;
+    for (size_t s = 0; s < kRowStripes; ++s) {
+      const StripedIds::Run run = striped.run(s);
+      for (size_t i = 0; i < run.size(); ++i, ++next) {
+        EXPECT_EQ(run.positions[i], next);
+        EXPECT_EQ(run.hashes[i], RowHash(ids[next]));
+        EXPECT_EQ(StripeOf(run.hashes[i]), s);
+      }
+    }
+    EXPECT_EQ(next, count);
+  }
+}
+
 TEST(DistinctRowsTest, WithoutDuplicatesTheyAreTheRun) {
   const std::vector<uint64_t> hashes = {5, 64, 128, 7};
   const std::vector<uint32_t> positions = {3, 1, 0, 2};
@@ -48,8 +81,18 @@ TEST(DistinctRowsTest, WithoutDuplicatesTheyAreTheRun) {
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
   EXPECT_THAT(distinct.rows().hashes, ElementsAreArray(hashes));
-  const float* const sums = distinct.Sum(Bytes(gradients.data()), 1);
-  EXPECT_THAT(std::vector<float>(sums, sums + 4), ElementsAre(4, 2, 1, 3));
+  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1, 4),
+              ElementsAre(4, 2, 1, 3));
+}
+
+TEST(DistinctRowsTest, GradientsInOrderAreNotCopied) {
+  const std::vector<uint64_t> hashes = {5, 64, 128, 7};
+  const std::vector<uint32_t> positions = {6, 7, 8, 9};
+  const std::vector<float> gradients(20);
+  DistinctRows distinct;
+  distinct.Assign({hashes, positions});
+  EXPECT_EQ(distinct.Sum(Bytes(gradients.data()), 2),
+            Bytes(gradients.data() + 12));
 }
 
 TEST(DistinctRowsTest, DuplicatesAreAddedUpInOrder) {
@@ -61,8 +104,8 @@ TEST(DistinctRowsTest, DuplicatesAreAddedUpInOrder) {
   distinct.Assign({hashes, positions});
   EXPECT_THAT(distinct.rows().hashes, ElementsAre(5, 64, 7));
   EXPECT_THAT(distinct.rows().positions, ElementsAre(0, 1, 3));
-  const float* const sums = distinct.Sum(Bytes(gradients.data()), 1);
-  EXPECT_THAT(std::vector<float>(sums, sums + 3), ElementsAre(1, 7, 4));
+  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1, 3),
+              ElementsAre(1, 7, 4));
 }
 
 TEST(DistinctRowsTest, GradientsMayLieAnywhere) {
@@ -73,8 +116,7 @@ TEST(DistinctRowsTest, GradientsMayLieAnywhere) {
   const std::vector<uint32_t> positions = {0, 1};
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
-  const float* const sums = distinct.Sum(bytes.data() + 1, 2);
-  EXPECT_THAT(std::vector<float>(sums, sums + 2), ElementsAre(4, 6));
+  EXPECT_THAT(Sums(distinct, bytes.data() + 1, 2, 2), ElementsAre(4, 6));
 }
 
 TEST(DistinctRowsTest, OneIdManyTimesIsOneRow) {
@@ -85,7 +127,7 @@ TEST(DistinctRowsTest, OneIdManyTimesIsOneRow) {
   DistinctRows distinct;
   distinct.Assign({hashes, positions});
   EXPECT_THAT(distinct.rows().hashes, ElementsAre(11));
-  EXPECT_EQ(distinct.Sum(Bytes(gradients.data()), 1)[0], 5000);
+  EXPECT_THAT(Sums(distinct, Bytes(gradients.data()), 1, 1), ElementsAre(5000));
 }
 
 }  // namespace

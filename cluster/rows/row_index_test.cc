@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "base/row_hash.h"
 #include "cluster/rows/row_arena.h"
-#include "cluster/rows/row_hash.h"
 #include "gtest/gtest.h"
 
 namespace parasol {

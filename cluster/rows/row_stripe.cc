@@ -120,7 +120,7 @@ void RowStripe::Pull(const StripedIds::Run& run, const std::byte* ids,
 }
 
 void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
-                     const std::byte* ids, const float* gradients) {
+                     const std::byte* ids, const std::byte* gradients) {
   std::array<float*, kGroup> rows;
   absl::MutexLock lock(&mu_);
   const size_t width = rules_->layout.width;
@@ -130,8 +130,7 @@ void RowStripe::Push(int64_t iterations, const StripedIds::Run& run,
     rules_->optimizer->ApplyRows(
         iterations, {.count = group.size(),
                      .width = width,
-                     .gradients = reinterpret_cast<const std::byte*>(
-                         gradients + first * width),
+                     .gradients = gradients + first * width * sizeof(float),
                      .rows = rows.data()});
   }
   if (rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched) {

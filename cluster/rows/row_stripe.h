@@ -64,9 +64,10 @@ class RowStripe {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Applies one update. Row i of `run`, all of which are distinct, has the
-  // gradient gradients[i * width…]. Makes the rows that are missing.
+  // `width` float32 at gradients + i * width * 4, at any alignment. Makes the
+  // rows that are missing.
   void Push(int64_t iterations, const StripedIds::Run& run,
-            const std::byte* ids, const float* gradients)
+            const std::byte* ids, const std::byte* gradients)
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Adds rows with values and slots; the row at position i of the request is at

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/row_hash.h"
 #include "base/status_macros.h"
 #include "cluster/rows/distinct_rows.h"
-#include "cluster/rows/row_hash.h"
 
 namespace parasol {
 namespace {

@@ -2,7 +2,7 @@
 // all its rows, beside what the memory can do and beside a std::unordered_map
 // with the same arithmetic:
 //
-//   bazel run //ps:row_table_benchmark
+//   bazel run //cluster/rows:row_table_benchmark
 //
 // BM_Grow/… pushes the ids of 12 million rows, ascending, each once, and
 // reports the longest single request in milliseconds.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/row_hash.h"
 #include "benchmark/benchmark.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
@@ -80,14 +81,31 @@ std::vector<uint64_t> RandomIds(size_t rows, uint64_t seed) {
   return ids;
 }
 
+// The same ids with those of each request in the order of their stripes, as
+// workers send them.
+std::vector<uint64_t> SortedIds(size_t rows, uint64_t seed) {
+  std::vector<uint64_t> ids = RandomIds(rows, seed);
+  for (auto request = ids.begin(); request != ids.end();
+       request += kIdsPerRequest) {
+    std::stable_sort(request, request + kIdsPerRequest,
+                     [](uint64_t a, uint64_t b) {
+                       return StripeOf(RowHash(a)) < StripeOf(RowHash(b));
+                     });
+  }
+  return ids;
+}
+
 void CountRows(benchmark::State& state) {
   state.counters["rows"] = benchmark::Counter(
       state.iterations() * kIdsPerRequest, benchmark::Counter::kIsRate);
 }
 
-void BM_Push(benchmark::State& state, const std::string& optimizer) {
+using MakeIds = std::vector<uint64_t> (*)(size_t rows, uint64_t seed);
+
+void BM_Push(benchmark::State& state, const std::string& optimizer,
+             MakeIds make_ids) {
   RowTable& table = FilledTable(optimizer, state.range(0), state.range(1));
-  const std::vector<uint64_t> ids = RandomIds(state.range(1), 1);
+  const std::vector<uint64_t> ids = make_ids(state.range(1), 1);
   const std::vector<float> gradients(kIdsPerRequest * table.width(), .001f);
   size_t request = 0;
   for (auto _ : state) {
@@ -116,9 +134,10 @@ void BM_PushTogether(benchmark::State& state, const std::string& optimizer) {
   CountRows(state);
 }
 
-void BM_Pull(benchmark::State& state, const std::string& optimizer) {
+void BM_Pull(benchmark::State& state, const std::string& optimizer,
+             MakeIds make_ids) {
   RowTable& table = FilledTable(optimizer, state.range(0), state.range(1));
-  const std::vector<uint64_t> ids = RandomIds(state.range(1), 2);
+  const std::vector<uint64_t> ids = make_ids(state.range(1), 2);
   std::vector<float> values(kIdsPerRequest * table.width());
   size_t request = 0;
   for (auto _ : state) {
@@ -256,13 +275,16 @@ constexpr char kAdagrad[] = "adagrad {}";
 BENCHMARK(BM_Memcpy)->Apply(Sizes);
 BENCHMARK(BM_Triad)->Apply(Sizes);
 BENCHMARK(BM_UnorderedMapPush)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Push, sgd, kSgd)->Apply(Sizes);
-BENCHMARK_CAPTURE(BM_Pull, sgd, kSgd)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, sgd, kSgd, RandomIds)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, sgd_sorted, kSgd, SortedIds)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Pull, sgd, kSgd, RandomIds)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Pull, sgd_sorted, kSgd, SortedIds)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_PushTogether, sgd, kSgd)
     ->Args({16, 1 << 20})
     ->ThreadRange(1, 4)
     ->UseRealTime();
-BENCHMARK_CAPTURE(BM_Push, adagrad, kAdagrad)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, adagrad, kAdagrad, RandomIds)->Apply(Sizes);
+BENCHMARK_CAPTURE(BM_Push, adagrad_sorted, kAdagrad, SortedIds)->Apply(Sizes);
 BENCHMARK_CAPTURE(BM_PushAfterCut, sgd, kSgd)
     ->Args({16, 4 << 20})
     ->Iterations(20);

@@ -438,7 +438,7 @@ TEST(RowTableTest, OptionsOutOfRangeAreNamed) {
   EXPECT_THAT(
       RowTable::Create(OptionsOf({.initializer = ""}), OptimizerOf("sgd {}")),
       StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("initializer of items is not set")));
+               HasSubstr("initializer of items: no initializer is chosen")));
 }
 
 // Each push adds 1 to all values of its rows: whole numbers tell whether an

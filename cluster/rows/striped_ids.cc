@@ -1,6 +1,7 @@
 #include "cluster/rows/striped_ids.h"
 
 #include <numeric>
+#include <utility>
 
 namespace parasol {
 
@@ -10,11 +11,21 @@ void StripedIds::Assign(const std::byte* ids, size_t count) {
   hashes_.resize(count);
   positions_.resize(count);
   begin_.fill(0);
+  size_t last = 0;
+  bool is_sorted = true;
   for (size_t i = 0; i < count; ++i) {
     unsorted_[i] = RowHash(LoadId(ids, i));
-    ++begin_[StripeOf(unsorted_[i]) + 1];
+    const size_t stripe = StripeOf(unsorted_[i]);
+    ++begin_[stripe + 1];
+    is_sorted &= stripe >= last;
+    last = stripe;
   }
   std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  if (is_sorted) {
+    std::swap(unsorted_, hashes_);
+    std::iota(positions_.begin(), positions_.end(), 0);
+    return;
+  }
   std::array<uint32_t, kRowStripes + 1> next = begin_;
   for (size_t i = 0; i < count; ++i) {
     const uint32_t place = next[StripeOf(unsorted_[i])]++;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "cluster/rows/row_hash.h"
+#include "base/row_hash.h"
 
 namespace parasol {
 
@@ -16,19 +16,26 @@ namespace parasol {
 class StripedIds {
  public:
   // The ids of one stripe. hashes[i] is the hash of the id at positions[i] of
-  // the request.
+  // the request. Positions ascend.
   struct Run {
     absl::Span<const uint64_t> hashes;
     absl::Span<const uint32_t> positions;
 
     size_t size() const { return hashes.size(); }
+    // Returns true if the positions are a number of the request and those that
+    // follow it, without a gap.
+    bool IsAdjacent() const {
+      return !positions.empty() &&
+             positions.back() - positions.front() == positions.size() - 1;
+    }
     // Returns at most `count` of them, from index `first` on.
     Run subrun(size_t first, size_t count) const {
       return {hashes.subspan(first, count), positions.subspan(first, count)};
     }
   };
 
-  // `ids`: count uint64 in the machine's byte order, at any alignment.
+  // `ids`: count uint64 in the machine's byte order, at any alignment. Those
+  // that come sorted are not moved.
   void Assign(const std::byte* ids, size_t count);
 
   Run run(size_t stripe) const {

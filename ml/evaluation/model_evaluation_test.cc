@@ -1,5 +1,6 @@
 #include "ml/evaluation/model_evaluation.h"
 
+#include <set>
 #include <vector>
 
 #include "base/status_matchers.h"
@@ -71,12 +72,12 @@ class ModelEvaluationTest : public testing::Test {
   std::unique_ptr<ModelEvaluation> evaluation_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
-  std::vector<uint64_t> read_;  // ids, in order
+  std::vector<std::set<uint64_t>> read_;  // each batch's ids
   // Gives each user's id as the value of its row.
   absl::Status ReadIds(absl::Span<const StagedBatch::Rows> tables) {
     for (const StagedBatch::Rows& rows : tables) {
+      read_.emplace_back(rows.ids.begin(), rows.ids.end());
       for (size_t i = 0; i < rows.ids.size(); ++i) {
-        read_.push_back(rows.ids[i]);
         rows.values[i] = rows.ids[i];
       }
     }
@@ -100,7 +101,9 @@ TEST_F(ModelEvaluationTest, TheResultIsThatOfTheWholeSetEachTime) {
 TEST_F(ModelEvaluationTest, ExamplesComeInTheirOrder) {
   ASSERT_OK(evaluation_->Run(
       *model_, [this](auto rows) { return ReadIds(rows); }, Never));
-  EXPECT_THAT(read_, ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(read_,
+              ElementsAre(std::set<uint64_t>{1, 2}, std::set<uint64_t>{3, 4},
+                          std::set<uint64_t>{5}));
 }
 
 TEST_F(ModelEvaluationTest, AnErrorOfTheRowsEndsIt) {
@@ -117,7 +120,7 @@ TEST_F(ModelEvaluationTest, ItIsCancelledBeforeTheNextBatch) {
                   *model_, [this](auto rows) { return ReadIds(rows); },
                   [&asked] { return ++asked == 2; }),
               StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_THAT(read_, ElementsAre(1, 2));
+  EXPECT_THAT(read_, ElementsAre(std::set<uint64_t>{1, 2}));
 }
 
 }  // namespace

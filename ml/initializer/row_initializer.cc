@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "ml/initializer/fans.h"
 #include "ml/initializer/initializer.h"
+#include "ml/initializer/initializer_fields.h"
 #include "ml/initializer/variable_key.h"
 
 namespace parasol {
@@ -61,6 +62,8 @@ absl::StatusOr<RowInitializer> RowInitializer::Create(
     size_t width) {
   // The parameters are those of a variable.
   RETURN_IF_ERROR(Initialize(initializer, seed, table, {}, 0, {}));
+  job::Initializer filled = initializer;
+  FillInitializer(filled);
   RowInitializer rows(VariableKey(seed, table), width);
   const Fans fans = FansOf({1, static_cast<int64_t>(width)});
   const auto set = [&rows](Kind kind, double offset, double scale) {
@@ -82,15 +85,13 @@ absl::StatusOr<RowInitializer> RowInitializer::Create(
       return set(Kind::kTruncatedNormal, 0,
                  std::sqrt(2 / std::max(1., fans.in)) / kTruncatedStddev);
     case job::Initializer::kRandomNormal: {
-      const job::RandomNormal& normal = initializer.random_normal();
-      return set(Kind::kNormal, normal.mean(),
-                 normal.has_stddev() ? normal.stddev() : .05);
+      const job::RandomNormal& normal = filled.random_normal();
+      return set(Kind::kNormal, normal.mean(), normal.stddev());
     }
     case job::Initializer::kRandomUniform: {
-      const job::RandomUniform& uniform = initializer.random_uniform();
-      const double min = uniform.has_minval() ? uniform.minval() : -.05;
-      const double max = uniform.has_maxval() ? uniform.maxval() : .05;
-      return set(Kind::kUniform, min, max - min);
+      const job::RandomUniform& uniform = filled.random_uniform();
+      const double min = uniform.minval();
+      return set(Kind::kUniform, min, uniform.maxval() - min);
     }
     case job::Initializer::KIND_NOT_SET:
       break;

@@ -10,7 +10,7 @@
 namespace parasol {
 
 // The distinct ids of a batch, numbered in the order in which they are first
-// seen. Its memory is used again. Not thread-safe.
+// seen, or of their stripes. Its memory is used again. Not thread-safe.
 class DistinctIds {
  public:
   // Forgets all ids, in constant time.
@@ -20,8 +20,13 @@ class DistinctIds {
   // `ids`. At most 2^31 ids in all may be added between two calls of Clear().
   void Add(absl::Span<const uint64_t> ids, int32_t* positions);
 
-  // The distinct ids, indexed by their numbers. Valid until the next Add() or
-  // Clear().
+  // Numbers the ids anew, in the order of their stripes (base/row_hash.h), and
+  // changes `positions`, what all calls of Add() have written. Call Clear()
+  // before the next Add().
+  void SortByStripe(absl::Span<std::vector<int32_t>> positions);
+
+  // The distinct ids, indexed by their numbers. Valid until the next call of
+  // another function.
   absl::Span<const uint64_t> ids() const { return ids_; }
 
  private:
@@ -41,6 +46,9 @@ class DistinctIds {
   std::vector<Slot> slots_;
   uint32_t round_ = 1;
   std::vector<uint64_t> ids_;
+  // Memory of SortByStripe().
+  std::vector<uint64_t> unsorted_;
+  std::vector<int32_t> numbers_;
 };
 
 }  // namespace parasol

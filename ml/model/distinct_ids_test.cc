@@ -1,10 +1,12 @@
 #include "ml/model/distinct_ids.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <random>
 #include <vector>
 
+#include "base/row_hash.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 TEST(DistinctIdsTest, IdsAreNumberedAsTheyAreFirstSeen) {
   DistinctIds distinct;
@@ -49,6 +52,34 @@ TEST(DistinctIdsTest, ManyIdsAgreeWithAMap) {
     }
   }
   EXPECT_EQ(distinct.ids().size(), want.size());
+}
+
+TEST(DistinctIdsTest, SortedByStripeEachPositionHasItsId) {
+  std::mt19937_64 random(1);
+  DistinctIds distinct;
+  for (const size_t count : {1, 0, 5000, 100}) {
+    distinct.Clear();
+    std::vector<std::vector<uint64_t>> ids(2, std::vector<uint64_t>(count));
+    std::vector<std::vector<int32_t>> positions(2, std::vector<int32_t>(count));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      for (uint64_t& id : ids[i]) id = random() % 4000;
+      distinct.Add(ids[i], positions[i].data());
+    }
+    const std::vector<uint64_t> as_seen(distinct.ids().begin(),
+                                        distinct.ids().end());
+    distinct.SortByStripe(absl::MakeSpan(positions));
+    EXPECT_THAT(distinct.ids(), UnorderedElementsAreArray(as_seen));
+    for (size_t i = 0; i < ids.size(); ++i) {
+      for (size_t j = 0; j < count; ++j) {
+        EXPECT_EQ(distinct.ids()[positions[i][j]], ids[i][j]);
+      }
+    }
+    EXPECT_TRUE(std::is_sorted(distinct.ids().begin(), distinct.ids().end(),
+                               [](uint64_t a, uint64_t b) {
+                                 return StripeOf(RowHash(a)) <
+                                        StripeOf(RowHash(b));
+                               }));
+  }
 }
 
 }  // namespace

@@ -73,7 +73,11 @@ absl::Status StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
     // A smaller batch keeps the memory.
     positions.resize(ids.size());
     lookup.distinct.Add(ids, positions.data());
-    RETURN_IF_ERROR(lookup.staged_positions[i].Load(device_, positions));
+  }
+  lookup.distinct.SortByStripe(absl::MakeSpan(lookup.positions));
+  for (size_t i = 0; i < lookup.id_inputs.size(); ++i) {
+    RETURN_IF_ERROR(
+        lookup.staged_positions[i].Load(device_, lookup.positions[i]));
   }
   return absl::OkStatus();
 }

@@ -157,10 +157,8 @@ absl::Status IdColumnReader::BucketOf(const FieldValue& value,
 
 absl::Status IdColumnReader::NumberOf(const FieldValue& value,
                                       std::optional<uint64_t>& id) const {
-  const std::optional<int64_t> number = value.AsInteger();
   id = value.AsId();
-  const bool is_below_zero = number.has_value() && *number < 0;
-  if (!id.has_value() || (values_ > 0 && is_below_zero)) {
+  if (!id.has_value() || (values_ > 0 && value.IsNegativeInteger())) {
     return Refused(spec_, value, "is not the number of an id");
   }
   if (values_ == 0 || *id < values_) return absl::OkStatus();

@@ -13,6 +13,8 @@ namespace {
 constexpr double kPowersOfTen[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
                                    1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14};
 constexpr size_t kMaxExactDigits = 15;
+// A number of 18 digits is below 2^63.
+constexpr size_t kMaxWholeDigits = 18;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
@@ -47,8 +49,21 @@ std::optional<double> ParseShort(absl::string_view text) {
   return negative ? -value : value;
 }
 
+// Returns the number of up to 18 digits without a sign, which is nearly all of
+// them.
+std::optional<uint64_t> ParseDigits(absl::string_view text) {
+  if (text.empty() || text.size() > kMaxWholeDigits) return std::nullopt;
+  uint64_t number = 0;
+  for (const char c : text) {
+    if (!IsDigit(c)) return std::nullopt;
+    number = number * 10 + (c - '0');
+  }
+  return number;
+}
+
 template <typename Integer>
 std::optional<Integer> ParseWhole(absl::string_view text) {
+  if (const auto digits = ParseDigits(text)) return *digits;
   text = WithoutPlus(text);
   Integer value;
   const auto parsed =

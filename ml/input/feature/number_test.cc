@@ -30,7 +30,12 @@ TEST(NumberTest, WhatIsTooSmallIsZero) {
 
 TEST(NumberTest, UnsignedIntegersHave64Bits) {
   EXPECT_EQ(ParseUnsigned("+18446744073709551615"), UINT64_MAX);
-  for (const std::string text : {"", "-1", "18446744073709551616", "1.0"}) {
+  EXPECT_EQ(ParseUnsigned("1844674407370955161"), 1844674407370955161u);
+  EXPECT_EQ(ParseUnsigned("999999999999999999"), 999999999999999999u);
+  EXPECT_EQ(ParseUnsigned("000000000000000000000007"), 7u);
+  EXPECT_EQ(ParseUnsigned("0"), 0u);
+  for (const std::string text :
+       {"", "-1", "1 ", "+", "1:", "18446744073709551616", "1.0"}) {
     EXPECT_EQ(ParseUnsigned(text), std::nullopt) << text;
   }
 }

@@ -30,12 +30,9 @@ class FieldValue {
     if (kind_ == Kind::kInteger) return static_cast<double>(integer_);
     return std::isfinite(real_) ? std::optional<double>(real_) : std::nullopt;
   }
-  // Returns the value as an integer; nullopt if it is not a number without
-  // fraction.
-  std::optional<int64_t> AsInteger() const {
-    if (kind_ == Kind::kText) return ParseInteger(text_);
-    if (kind_ == Kind::kInteger) return integer_;
-    return std::nullopt;
+  // Returns true for a negative integer of a tf.Example.
+  bool IsNegativeInteger() const {
+    return kind_ == Kind::kInteger && integer_ < 0;
   }
   // Returns the value as an id. An integer gives its 64 bits, because ids above
   // 2^63 are negative in a tf.Example. Returns nullopt if the value is not an
