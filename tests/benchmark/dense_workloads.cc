@@ -55,6 +55,10 @@ std::vector<Measurement> CompareAll(const Settings& settings,
   lineup.Add("raw TCP", [&] {
     return Enter(MakeTcpContender("raw TCP", contents, 2), bytes, make_lane);
   });
+  lineup.Add("raw TCP, 4 streams", [&] {
+    return Enter(MakeTcpContender("raw TCP, 4 streams", contents, 4), bytes,
+                 make_lane);
+  });
   lineup.Add("plain gRPC", [&] {
     return Enter(MakePlainContender(contents), bytes, make_lane);
   });

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "tests/benchmark/cpu_use.h"
 
 namespace parasol {
 namespace {
@@ -14,7 +15,10 @@ constexpr double kAlone = .3;
 
 struct Samples {
   std::vector<double> throughputs;  // one per repetition
-  std::vector<double> seconds;      // one per piece that ran alone
+  // CPU seconds for one of the amount, and others' share of all cores.
+  std::vector<double> cpu;
+  std::vector<double> foreign_shares;
+  std::vector<double> seconds;  // one per piece that ran alone
 };
 
 // Returns the amount done by `end` or little later.
@@ -48,9 +52,23 @@ void TimePieces(WorkQueue& lane, absl::Duration time,
   }
 }
 
+std::vector<pid_t> ServerOf(const Entrant& entrant) {
+  if (entrant.contender.server == nullptr) return {};
+  return {entrant.contender.server->pid()};
+}
+
 void Repeat(const Entrant& entrant, absl::Duration time, Samples& samples) {
+  const std::vector<pid_t> server = ServerOf(entrant);
+  const CpuUse before = CpuUse::Now(server);
+  const absl::Time start = Clock::Real().Now();
   samples.throughputs.push_back(
       Throughput(entrant.lanes, entrant.window, time * (1 - kAlone)));
+  const absl::Duration passed = Clock::Real().Now() - start;
+  const CpuUse use = CpuUse::Now(server) - before;
+  samples.cpu.push_back(
+      absl::ToDoubleSeconds(use.measured) /
+      (samples.throughputs.back() * absl::ToDoubleSeconds(passed)));
+  samples.foreign_shares.push_back(ForeignShare(use, passed));
   TimePieces(*entrant.lanes[0], time * kAlone, samples.seconds);
 }
 
@@ -95,6 +113,8 @@ std::vector<Measurement> Measure(const std::vector<Entrant>& entrants,
   for (size_t j = 0; j < entrants.size(); ++j) {
     Measurement& measurement = measurements[j];
     measurement.figure = Quantile(samples[j].throughputs, .5);
+    measurement.cpu = Quantile(samples[j].cpu, .5);
+    measurement.foreign_share = Quantile(samples[j].foreign_shares, .5);
     measurement.p50 = absl::Seconds(Quantile(samples[j].seconds, .5));
     measurement.p99 = absl::Seconds(Quantile(samples[j].seconds, .99));
     measurement.after = MemoryOf(entrants[j].contender);

@@ -37,6 +37,10 @@ struct Measurement {
   // percentile.
   absl::Duration p50 = absl::ZeroDuration();
   absl::Duration p99 = absl::ZeroDuration();
+  // CPU seconds of this process and the server for one of the amount.
+  double cpu = 0;
+  // Share of all cores that other programs have taken meanwhile.
+  double foreign_share = 0;
   // Memory of the server, before the first piece and at the end.
   std::optional<MemoryUse> before = std::nullopt;
   std::optional<MemoryUse> after = std::nullopt;

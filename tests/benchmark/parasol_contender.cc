@@ -51,7 +51,7 @@ std::unique_ptr<ParameterClient> MakeClient(
   placement.set_run_id(kRun);
   wire::Shard& shard = *placement.add_shard();
   shard = OneShard(contents);
-  shard.set_address(absl::StrCat("127.0.0.1:", port));
+  shard.set_address(absl::StrCat(ServerHost(), ":", port));
   std::vector<std::string> variables;
   for (size_t i = 0; i < contents.variables; ++i) {
     variables.push_back(VariableName(i));
@@ -169,13 +169,14 @@ void ServeParasol(const Contents& contents) {
   load.set_num_shards(1);
   const auto loaded = server.Load(load);
   CHECK(loaded.ok()) << loaded.status();
-  const auto lanes = PayloadHost::Start("127.0.0.1", /*port=*/0,
+  const auto lanes = PayloadHost::Start(ServerHost(), /*port=*/0,
                                         ParameterService::kDefaultThreads);
   CHECK(lanes.ok()) << lanes.status();
   ParameterService service(server, metrics,
                            ParameterService::kDefaultBufferBytes, lanes->get());
-  const auto rpc_server = RpcServer::Start(
-      "127.0.0.1:0", service, {.threads = ParameterService::kDefaultThreads});
+  const auto rpc_server =
+      RpcServer::Start(absl::StrCat(ServerHost(), ":0"), service,
+                       {.threads = ParameterService::kDefaultThreads});
   CHECK(rpc_server.ok()) << rpc_server.status();
   ServeUntilKilled((*rpc_server)->port());
 }

@@ -53,8 +53,8 @@ class PlainSession : public Session {
     grpc::ChannelArguments arguments;
     arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
     stub_ = benchmark::PlainService::NewStub(grpc::CreateCustomChannel(
-        absl::StrCat("127.0.0.1:", port), grpc::InsecureChannelCredentials(),
-        arguments));
+        absl::StrCat(ServerHost(), ":", port),
+        grpc::InsecureChannelCredentials(), arguments));
   }
 
   ~PlainSession() override {
@@ -128,8 +128,8 @@ void ServePlain(const Contents& contents) {
   int port = 0;
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port);
+  builder.AddListeningPort(absl::StrCat(ServerHost(), ":0"),
+                           grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);
   const auto server = builder.BuildAndStart();
   CHECK(server != nullptr);

@@ -7,6 +7,9 @@
 namespace parasol {
 namespace {
 
+// Share of the cores that other programs may take without a mark.
+constexpr double kMaxForeign = .1;
+
 FigureOf FiguresOf(const Comparison& comparison) {
   return [&comparison](const std::string& contender) -> std::optional<double> {
     for (const Measurement& other : comparison.measurements) {
@@ -26,6 +29,13 @@ std::string Ratio(const Comparison& comparison, const Measurement& measurement,
 std::string Microseconds(absl::Duration duration) {
   if (duration == absl::ZeroDuration()) return "";
   return absl::StrFormat("%.0f", absl::ToDoubleMicroseconds(duration));
+}
+
+// "12 %", with "!" if other programs took so much that the figure says little.
+std::string Foreign(const Measurement& measurement) {
+  if (measurement.cpu == 0) return "";
+  return absl::StrFormat("%.0f %%%s", 100 * measurement.foreign_share,
+                         measurement.foreign_share > kMaxForeign ? " !" : "");
 }
 
 // "120 > 130 (150)": MiB before, after and at most.
@@ -49,7 +59,9 @@ nlohmann::json ToJson(const Comparison& comparison, const Measurement& m) {
   nlohmann::json json = {{"contender", m.contender},
                          {"figure", m.figure},
                          {"p50_seconds", absl::ToDoubleSeconds(m.p50)},
-                         {"p99_seconds", absl::ToDoubleSeconds(m.p99)}};
+                         {"p99_seconds", absl::ToDoubleSeconds(m.p99)},
+                         {"cpu_seconds", m.cpu},
+                         {"foreign_cpu_share", m.foreign_share}};
   for (const Measurement& other : comparison.measurements) {
     if (other.figure == 0) continue;
     json["over"][other.contender] = m.figure / other.figure;
@@ -68,14 +80,15 @@ nlohmann::json ToJson(const Comparison& comparison, const Measurement& m) {
   return json;
 }
 
-constexpr char kFormat[] = "%-16s %-24s %8s %-8s %8s %8s %7s %7s  %-20s %s\n";
+constexpr char kFormat[] =
+    "%-16s %-24s %8s %-8s %8s %8s %7s %7s %7s %6s  %-20s %s\n";
 
 }  // namespace
 
 std::string TableHeader() {
   return absl::StrFormat(kFormat, "workload", "contender", "figure", "",
-                         "p50 us", "p99 us", "/ TCP", "/ plain",
-                         "server MiB (peak)", "must reach");
+                         "p50 us", "p99 us", "/ TCP", "/ plain", "CPU s",
+                         "others", "server MiB (peak)", "must reach");
 }
 
 std::string ToTable(const Comparison& comparison) {
@@ -86,7 +99,9 @@ std::string ToTable(const Comparison& comparison) {
         absl::StrFormat("%.2f", m.figure * comparison.unit.scale),
         comparison.unit.name, Microseconds(m.p50), Microseconds(m.p99),
         Ratio(comparison, m, "raw TCP"), Ratio(comparison, m, "plain gRPC"),
-        Memory(m), Verdict(comparison, m));
+        m.cpu == 0 ? ""
+                   : absl::StrFormat("%.2f", m.cpu / comparison.unit.scale),
+        Foreign(m), Memory(m), Verdict(comparison, m));
   }
   return table;
 }

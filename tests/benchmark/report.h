@@ -22,7 +22,9 @@ struct Comparison {
 };
 
 // Returns a table for people: one line per measurement, with its figure over
-// that of raw TCP and of plain gRPC, and the target with "met" or "NOT MET".
+// that of raw TCP and of plain gRPC, the CPU seconds of both processes for one
+// of the unit (a GB, a thousand requests, …), the share of all cores that other
+// programs took ("!" above 10 %), and the target with "met" or "NOT MET".
 std::string ToTable(const Comparison& comparison);
 std::string TableHeader();
 

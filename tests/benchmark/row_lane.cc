@@ -2,6 +2,7 @@
 #include <random>
 #include <vector>
 
+#include "base/row_hash.h"
 #include "tests/benchmark/exchange_lane.h"
 
 namespace parasol {
@@ -67,6 +68,10 @@ class RowLane : public WorkQueue {
         id = IdOf(random() % (rows / share.sessions) * share.sessions +
                   share.index);
       }
+      // As a batch has them.
+      std::stable_sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) {
+        return StripeOf(RowHash(a)) < StripeOf(RowHash(b));
+      });
     }
     if (direction == Direction::kPush) return;
     values_.assign(share.window, std::vector<float>(gradients_.size()));

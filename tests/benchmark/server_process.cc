@@ -6,17 +6,34 @@
 #include <fstream>
 #include <utility>
 
+#include "absl/flags/flag.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 
+ABSL_FLAG(std::string, host, "127.0.0.1",
+          "IPv4 address at which servers listen.");
+ABSL_FLAG(std::string, server_namespace, "",
+          "Network namespace (ip netns) that servers run in, which has --host; "
+          "empty: this process's.");
+
 namespace parasol {
+
+std::string ServerHost() { return absl::GetFlag(FLAGS_host); }
+
+std::string OwnBinary() { return absl::StrCat("/proc/", getpid(), "/exe"); }
 
 ServerProcess::ServerProcess(const std::string& kind,
                              const Contents& contents) {
   SubprocessOptions options = {
-      .argv = {"/proc/self/exe", absl::StrCat("--serve=", kind)},
+      .argv = {OwnBinary(), absl::StrCat("--serve=", kind),
+               absl::StrCat("--host=", ServerHost())},
       .standard_output = OutputTo::Pipe()};
+  const std::string network = absl::GetFlag(FLAGS_server_namespace);
+  if (!network.empty()) {
+    options.argv.insert(options.argv.begin(),
+                        {"/usr/sbin/ip", "netns", "exec", network});
+  }
   for (std::string& flag : ToFlags(contents)) {
     options.argv.push_back(std::move(flag));
   }

@@ -1,6 +1,8 @@
 #ifndef PARASOL_TESTS_BENCHMARK_SERVER_PROCESS_H_
 #define PARASOL_TESTS_BENCHMARK_SERVER_PROCESS_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -23,12 +25,20 @@ class ServerProcess {
   ServerProcess(const std::string& kind, const Contents& contents);
 
   int port() const { return port_; }
+  pid_t pid() const { return process_->pid(); }
   MemoryUse memory() const;
 
  private:
   std::unique_ptr<Subprocess> process_;
   int port_ = 0;
 };
+
+// Returns the IPv4 address at which servers listen (--host).
+std::string ServerHost();
+
+// Returns a path of this binary that leads other processes to it, too, as long
+// as this process runs.
+std::string OwnBinary();
 
 // Returns the first line that a child prints; CHECKs that there is one.
 std::string ReadLine(const Subprocess& process);

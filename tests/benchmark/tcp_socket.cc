@@ -6,15 +6,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <string>
+
 #include "base/log.h"
+#include "tests/benchmark/server_process.h"
 
 namespace parasol {
 namespace {
 
-sockaddr_in Loopback(int port) {
+sockaddr_in AddressOf(int port) {
   sockaddr_in address = {};
   address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const std::string host = ServerHost();
+  CHECK_EQ(inet_pton(AF_INET, host.c_str(), &address.sin_addr), 1)
+      << "--host=" << host << " is no IPv4 address";
   address.sin_port = htons(port);
   return address;
 }
@@ -31,7 +36,7 @@ TcpSocket::~TcpSocket() { close(fd_); }
 
 int TcpSocket::Connect(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  const sockaddr_in address = Loopback(port);
+  const sockaddr_in address = AddressOf(port);
   CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&address),
                 sizeof(address)) == 0);
   return fd;
@@ -52,7 +57,7 @@ void TcpSocket::WriteAll(const void* from, size_t size) {
 }
 
 TcpListener::TcpListener() : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-  sockaddr_in address = Loopback(0);
+  sockaddr_in address = AddressOf(0);
   socklen_t size = sizeof(address);
   CHECK(bind(fd_, reinterpret_cast<sockaddr*>(&address), size) == 0);
   CHECK(listen(fd_, 64) == 0);

@@ -44,7 +44,8 @@ Entrant EnterWorker(const WorkOrder& order,
 
 WorkerProcess::WorkerProcess(const WorkOrder& order) {
   SubprocessOptions options = {
-      .argv = {"/proc/self/exe", absl::StrCat("--work=", order.kind),
+      .argv = {OwnBinary(), absl::StrCat("--work=", order.kind),
+               absl::StrCat("--host=", ServerHost()),
                absl::StrCat("--port=", order.port),
                absl::StrCat("--worker=", order.worker),
                absl::StrCat("--workers=", order.workers),
