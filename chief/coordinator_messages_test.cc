@@ -80,8 +80,12 @@ class Attack {
       Check();
       if (testing::Test::HasFailure()) return;
     }
-    EXPECT_TRUE(chief_.Outcome(now_).has_value())
+    const auto outcome = chief_.Outcome(now_);
+    ASSERT_TRUE(outcome.has_value())
         << "stuck: " << chief_.Status().ShortDebugString();
+    if (!has_failures_ && !is_stopped_) {
+      EXPECT_OK(*outcome);
+    }
   }
   void Speak(RightProcess& process) {
     if (!process.is_registered) return RegisterRight(process);

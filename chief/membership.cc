@@ -12,7 +12,8 @@ namespace parasol {
 namespace {
 
 // A chief gives the place epochs (chief_epoch << kChiefShift) + 1 and
-// following, and no more than kMaxProcesses to each place.
+// following. A process that presents one beyond kMaxProcesses, which no chief
+// has given, is refused: those after it leave room up to the next chief's.
 constexpr int kChiefShift = 32;
 constexpr int64_t kMaxProcesses = int64_t{1} << 31;
 
@@ -86,7 +87,10 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
                                             const Arrival& arrival) const {
   const TaskId id = TaskId::Of(task);
   const int64_t epoch = arrival.epoch;
-  if (epoch < 0 || epoch % (int64_t{1} << kChiefShift) > kMaxProcesses) {
+  // One that was given after such an epoch is taken, too.
+  const bool is_absurd = epoch > member.epoch &&
+                         epoch % (int64_t{1} << kChiefShift) > kMaxProcesses;
+  if (epoch < 0 || is_absurd) {
     return absl::InvalidArgumentError(
         absl::StrCat(id.ToString(), " registers with the place epoch ", epoch));
   }

@@ -390,10 +390,23 @@ TEST(Membership, AnOldChiefSendsTasksOfANewerOneAway) {
   Membership first = OfChief(1);
   EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = epoch}, At(0)),
               StatusIs(absl::StatusCode::kUnavailable, HasSubstr("chief 2")));
-  for (const int64_t epoch : {int64_t{-1}, (int64_t{2} << 32) - 1}) {
-    EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = epoch}, At(0)),
+  EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = -1}, At(0)),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(Membership, AnEpochThatNoChiefGivesIsRefused) {
+  constexpr int64_t kLargest = (int64_t{1} << 32) + (int64_t{1} << 31);
+  Membership first = OfChief(1);
+  for (const int64_t absurd : {kLargest + 1, (int64_t{2} << 32) - 1}) {
+    EXPECT_THAT(first.Register(Task("ps", 0, 7), {.epoch = absurd}, At(0)),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }
+  // Those after the largest that is taken are given more, and may come again.
+  ASSERT_OK(first.Register(Task("ps", 0, 7), {.epoch = kLargest}, At(0)));
+  ASSERT_OK_AND_ASSIGN(const Membership::Registration next,
+                       first.Register(Task("ps", 0, 8), {}, At(1)));
+  EXPECT_GT(next.epoch, kLargest);
+  EXPECT_OK(first.Register(Task("ps", 0, 8), {.epoch = next.epoch}, At(2)));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace parasol {
 // computing the gradients of its replicas. A worker needs no grant. It reports
 // the cluster's number of steps, and the largest report counts. Steps that
 // complete without a report, because their workers are gone or the chief is
-// away, are known from the next report.
+// away, are known from the next report; in a new run from the next claim, not
+// from a registration.
 class ReplicaPlan : public StepPlan {
  public:
   // `first_version` is ReplicaAssignment's. `resumed_step` is the step of the

@@ -102,10 +102,10 @@ void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
 
 absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
     const wire::LoadRequest& request) {
+  RETURN_IF_ERROR(gate_.Admit(request.order()));
   if (request.run_id().empty()) {
     return absl::InvalidArgumentError("the load request names no run_id");
   }
-  RETURN_IF_ERROR(gate_.Admit(request.order()));
   ASSIGN_OR_RETURN(std::shared_ptr<Shard> held, BeginLoad(request.order()));
   absl::Cleanup end = [this] { EndLoad(); };
   const bool is_held =

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <string>
 #include <thread>
@@ -90,8 +92,8 @@ class Attack {
   int done() const { return done_; }
   int refused() const { return refused_; }
 
-  // The chief that comes next has its order carried out, whatever was sent.
-  void CheckNextChief() {
+  // The right order of the newest chief is carried out, whatever was sent.
+  void CheckRightOrder() {
     const int64_t epoch = std::max(kChief, newest_epoch_);
     wire::LoadRequest order = OrderFor(State::kAsynchronous);
     order.set_run_id("run-next");
@@ -106,11 +108,13 @@ class Attack {
     std::string run;
     uint64_t layout = 0;
     std::vector<float> values = {};
+    std::vector<float> rows = {};
     int64_t updates = 0;
 
     bool operator==(const Contents& that) const {
       return run == that.run && layout == that.layout &&
-             values == that.values && updates == that.updates;
+             values == that.values && rows == that.rows &&
+             updates == that.updates;
     }
   };
   Contents Read() {
@@ -118,10 +122,15 @@ class Attack {
                          .layout = ps_.server.holding().layout};
     wire::RequestHeader request = PullRequest();
     request.set_run_id(contents.run);
-    const auto result = Execute(ps_, request, {});
-    if (!result.ok()) return contents;
-    contents.values = FloatsOf(result->payloads);
-    contents.updates = result->max_updates;
+    wire::RowPull& rows = *request.add_operation()->mutable_row_pull();
+    rows.set_rows(2);
+    const std::string ids(2 * sizeof(uint64_t), '\1');
+    const auto results = ExecuteAll(ps_, request, {ViewOf(ids)});
+    if (results[0].ok()) {
+      contents.values = FloatsOf(results[0]->payloads);
+      contents.updates = results[0]->max_updates;
+    }
+    if (results[1].ok()) contents.rows = FloatsOf(results[1]->payloads);
     return contents;
   }
 
@@ -228,13 +237,15 @@ class Attack {
   int done_ = 0, refused_ = 0;
 };
 
-// The files below `directory`, and how many bytes each has.
-std::map<std::string, uint64_t> FilesIn(const std::string& directory) {
-  std::map<std::string, uint64_t> files;
+// Returns the files below `directory` and their contents.
+std::map<std::string, std::string> FilesIn(const std::string& directory) {
+  std::map<std::string, std::string> files;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(directory)) {
     if (entry.is_regular_file()) {
-      files[entry.path().string()] = entry.file_size();
+      std::ifstream file(entry.path(), std::ios::binary);
+      files[entry.path().string()] =
+          std::string(std::istreambuf_iterator<char>(file), {});
     }
   }
   return files;
@@ -245,6 +256,8 @@ class OrderMutationTest : public testing::TestWithParam<State> {};
 TEST_P(OrderMutationTest, ThePsIsRightOrRefuses) {
   constexpr uint32_t kAttacks = 40;
   constexpr int kOrders = 100;
+  // Names without a directory lead there.
+  std::filesystem::current_path(testing::TempDir());
   Checkpoints checkpoints;
   Ps saved;
   ASSERT_OK(saved.server.Load(OrderFor(State::kAsynchronous)));
@@ -252,14 +265,14 @@ TEST_P(OrderMutationTest, ThePsIsRightOrRefuses) {
   const std::string checkpoint = checkpoints.Write({&saved}, {});
   const std::string directory = checkpoint.substr(0, checkpoint.rfind('/'));
   int done = 0, refused = 0;
-  const std::map<std::string, uint64_t> before = FilesIn(testing::TempDir());
+  const std::map<std::string, std::string> before = FilesIn(testing::TempDir());
   for (uint32_t seed = 0; seed < kAttacks; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const std::string working = absl::StrCat(directory, "/.tmp-ckpt-", seed);
     std::filesystem::create_directory(working);
     Attack attack(GetParam(), seed, directory, checkpoint);
     for (int i = 0; i < kOrders && !HasFailure(); ++i) attack.Send();
-    if (!HasFailure()) attack.CheckNextChief();
+    if (!HasFailure()) attack.CheckRightOrder();
     if (HasFailure()) return;
     std::filesystem::remove_all(working);
     done += attack.done();
