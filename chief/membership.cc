@@ -12,8 +12,8 @@ namespace parasol {
 namespace {
 
 // A chief gives the place epochs (chief_epoch << kChiefShift) + 1 and
-// following. A process that presents one beyond kMaxProcesses, which no chief
-// has given, is refused: those after it leave room up to the next chief's.
+// following, fewer than kMaxProcesses in its life. A process may not bring a
+// larger one: the epochs of the processes after it would be another chief's.
 constexpr int kChiefShift = 32;
 constexpr int64_t kMaxProcesses = int64_t{1} << 31;
 
@@ -87,12 +87,13 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
                                             const Arrival& arrival) const {
   const TaskId id = TaskId::Of(task);
   const int64_t epoch = arrival.epoch;
-  // One that was given after such an epoch is taken, too.
+  // Epochs that this chief has given go on from the largest that was brought.
   const bool is_absurd = epoch > member.epoch &&
                          epoch % (int64_t{1} << kChiefShift) > kMaxProcesses;
   if (epoch < 0 || is_absurd) {
     return absl::InvalidArgumentError(
-        absl::StrCat(id.ToString(), " registers with the place epoch ", epoch));
+        absl::StrCat(id.ToString(), " registers with the place epoch ", epoch,
+                     ", which no chief gives; start this process again"));
   }
   if (epoch >> kChiefShift > chief_epoch_) {
     return absl::UnavailableError(absl::StrCat(
