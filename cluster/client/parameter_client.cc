@@ -220,6 +220,7 @@ ShardedParameterClient::ShardedParameterClient(
             .ps_incarnation = placement.shard(i).incarnation(),
             .shared_memory = options.shared_memory,
             .tcp_lanes = options.tcp_lanes,
+            .lane_retry = options.lane_retry,
         },
         threads_[i % threads_.size()].queue(),
         socket_loops_[i % socket_loops_.size()], clock, link_metrics, [this] {

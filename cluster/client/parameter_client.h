@@ -54,6 +54,9 @@ class ParameterClient {
     // True if the messages of each stream travel on a TCP connection of their
     // own, where the ps offers that and it can be reached; otherwise in gRPC.
     bool tcp_lanes = true;
+    // Time after which a ps whose lanes could not be opened is asked for them
+    // again; twice as long after each failure, 16 times at most.
+    absl::Duration lane_retry = absl::Minutes(1);
   };
 
   // `variables` and `tables` are the names of the caller's variables and sparse

@@ -68,8 +68,10 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       lanes_(options.lanes),
       outbox_(options.lanes, options.limits),
       waiting_since_(clock.Now()),
+      lane_retry_(options.lane_retry),
       next_log_(absl::InfinitePast()) {
-  OfferAnew();
+  offers_.memory = options_.shared_memory;
+  offers_.lane = options_.tcp_lanes;
   // gRPC starts threads with a first channel: they are to be this thread's
   // equals, not those of one that has lowered its priority to compute.
   for (Lane& lane : lanes_) lane.channel = MakeTensorChannel(address_);
@@ -180,9 +182,10 @@ std::optional<FrameTargets> ShardLink::FindReplyTargets(size_t index,
   if (!response.has_value()) return std::nullopt;
   absl::MutexLock lock(&mu_);
   if (lanes_[index].refused) return FrameTargets();
-  return FindResponseTargets(*response, frame_bytes, [&](uint64_t id) {
+  const auto find = [&](uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return outbox_.InFlight(index, id);
-  });
+  };
+  return FindResponseTargets(*response, frame_bytes, find);
 }
 
 absl::StatusOr<ShardLink::Response> ShardLink::Parse(
@@ -220,6 +223,7 @@ void ShardLink::OnResponse(ShardStream& stream,
     answered = TakeAnswered(index, response->header);
     if (!answered.operations.empty()) {
       lanes_[index].failures = 0;
+      lanes_[index].brings_answers = lanes_[index].stream.get() == &stream;
       waiting_since_ = now;
       SetNamed(false);
     }
@@ -321,9 +325,11 @@ void ShardLink::OnEnd(size_t index, const grpc::Status& status) {
   lane.stream = nullptr;
   lane.writing = false;
   lane.refused = false;
+  lane.brings_answers = false;
   if (outbox_.owed() == 0) waiting_since_ = now;
   outbox_.Rewind(index);
   lane.retry_at = now + Backoff(lane.failures++);
+  if (options_.tcp_lanes && !offers_.lane) lane_retry_.NoteFailure(now);
   if (status.error_code() != grpc::StatusCode::CANCELLED) {
     last_trouble_ = status.error_message();
   }
@@ -352,6 +358,37 @@ absl::Time ShardLink::loading_at() const {
 void ShardLink::OfferAnew() {
   offers_.memory = options_.shared_memory;
   offers_.lane = options_.tcp_lanes;
+  offers_.lane_failures = 0;
+  lane_retry_.Reset();
+}
+
+// Leaves alone a stream that has a lane, and one that has asked for a lane and
+// was given none.
+void ShardLink::AttendLanes(absl::Time now) {
+  const auto can_begin_anew = [](const Lane& lane) {
+    return lane.brings_answers && !lane.refused &&
+           !lane.stream->asks_for_lane();
+  };
+  const bool works =
+      std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) {
+        return lane.brings_answers && lane.stream->uses_lane();
+      });
+  if (works) lane_retry_.NoteSuccess();
+  const bool is_due = lane_retry_.IsDue(now) &&
+                      std::any_of(lanes_.begin(), lanes_.end(), can_begin_anew);
+  if (is_due) {
+    LOG(INFO) << Peer() << " is asked for payload lanes again";
+    lane_retry_.Begin();
+    offers_.lane_failures = 0;
+    offers_.lane = true;
+  }
+  if (!offers_.lane || !(works || is_due)) return;
+  for (Lane& lane : lanes_) {
+    if (!can_begin_anew(lane)) continue;
+    lane.refused = true;
+    lane.stream->Cancel();
+    if (!works) return;
+  }
 }
 
 void ShardLink::DropStreams() {
@@ -372,7 +409,9 @@ absl::Time ShardLink::Attend() {
   absl::Status why;
   {
     absl::MutexLock lock(&mu_);
-    if (stopped_ || outbox_.owed() == 0) return next;
+    if (stopped_) return next;
+    AttendLanes(now);
+    if (outbox_.owed() == 0) return next;
     if (now - std::max(waiting_since_, loading_at_) >= options_.timeout) {
       why = absl::UnavailableError(
           absl::StrCat(Peer(), " has not answered for ",

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/exchange_message.h"
+#include "cluster/client/lane_retry.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
 #include "cluster/payload_lane/frame_reader.h"
@@ -76,6 +77,9 @@ class ShardLink : private ShardStream::Observer {
     // True if the shard is asked for a TCP connection for each stream, beside
     // gRPC's.
     bool tcp_lanes = true;
+    // Time after which lanes that could not be opened are asked for again
+    // (ParameterClient::Options).
+    absl::Duration lane_retry = absl::Minutes(1);
   };
 
   // `queue` is a CompletionThread's, and `loop` serves the lanes; both must
@@ -126,6 +130,7 @@ class ShardLink : private ShardStream::Observer {
     bool writing = false;
     // True if the shard has sent Unavailable: the stream is ending.
     bool refused = false;
+    bool brings_answers = false;  // the stream has brought one
     // Number of streams that ended since the last good answer.
     int failures = 0;
     absl::Time retry_at = absl::InfinitePast();
@@ -173,7 +178,10 @@ class ShardLink : private ShardStream::Observer {
   void OnEnd(size_t lane, const grpc::Status& status) override
       ABSL_LOCKS_EXCLUDED(mu_);
   // Offers what a shard at another address may take.
-  void OfferAnew();
+  void OfferAnew() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Has streams without a lane begin anew and ask for one: one of them when the
+  // time has come, and the others once a lane works.
+  void AttendLanes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Takes the next messages of all lanes that can be written to.
   Departures TakeDepartures() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -225,6 +233,7 @@ class ShardLink : private ShardStream::Observer {
   // owed after it.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mu_);
   absl::Time loading_at_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  LaneRetry lane_retry_ ABSL_GUARDED_BY(mu_);
   absl::Time next_log_ ABSL_GUARDED_BY(mu_);
   bool named_ ABSL_GUARDED_BY(mu_) = false;
   // The reason why a stream last ended or was refused.

@@ -16,6 +16,9 @@ constexpr absl::Duration kAnswerLimit = absl::Seconds(3);
 // Time for the answers that the ps had written when it ended the call.
 constexpr absl::Duration kLastAnswersLimit = absl::Seconds(2);
 
+// Number of lanes in a row that bring nothing after which calls ask for none.
+constexpr int kMaxLaneFailures = 3;
+
 constexpr char kMethod[] = "/parasol.wire.ParameterService/Exchange";
 
 }  // namespace
@@ -36,6 +39,7 @@ ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
       observer_(observer),
       offers_(offers),
       loop_(loop),
+      asks_for_lane_(offers.lane),
       channel_(channel) {
   context_.set_wait_for_ready(true);
   call_ = grpc::GenericStub(channel).PrepareCall(&context_, kMethod, &queue);
@@ -43,7 +47,6 @@ ShardStream::ShardStream(const std::shared_ptr<grpc::Channel>& channel,
 
 void ShardStream::Start() {
   if (offers_.memory) OfferMemory();
-  asks_for_lane_ = offers_.lane;
   if (asks_for_lane_)
     context_.AddMetadata(kPayloadLaneKey, kPayloadLaneRequest);
   call_->StartCall(&started_);
@@ -127,6 +130,7 @@ void ShardStream::Write(grpc::ByteBuffer message) {
 
 void ShardStream::Connect(const PayloadOffer& offer) {
   if (has_ended_) return;
+  is_offered_lane_ = true;
   connection_ = PayloadConnection::Start(
       context_.peer(), offer, loop_, [this](absl::StatusOr<Descriptor> socket) {
         OnLaneConnected(std::move(socket));
@@ -148,11 +152,7 @@ void ShardStream::OnLaneConnected(absl::StatusOr<Descriptor> socket) {
 }
 
 void ShardStream::DoWithoutLane(const absl::Status& why) {
-  // A stream that is cancelled says nothing of the ps that it had.
-  if (!is_cancelled_ && offers_.lane.exchange(false)) {
-    LOG(INFO) << "tensors to " << context_.peer()
-              << " go through gRPC: " << why.message();
-  }
+  has_no_lane_ = true;
   lane_trouble_.Update(why);
   context_.TryCancel();
 }
@@ -163,6 +163,8 @@ void ShardStream::OnPayloadRead(const absl::Status& status,
     lane_trouble_.Update(status);
     return call_is_over_ ? EndLane() : context_.TryCancel();
   }
+  uses_lane_ = true;
+  offers_.lane_failures = 0;
   payload_lane_->Read();
   observer_.OnResponse(*this, message);
 }
@@ -186,6 +188,11 @@ void ShardStream::OnCallOver() {
   const bool was_for_lane = !lane_trouble_.ok() && !is_cancelled_ &&
                             status_.error_code() == grpc::CANCELLED;
   if (was_for_lane) status_ = ToGrpcStatus(lane_trouble_);
+  // A call that is cancelled says nothing of lanes; one that has failed by
+  // itself says it if others do, too.
+  if ((is_offered_lane_ || has_no_lane_) && !uses_lane_ && !is_cancelled_) {
+    NoteLaneFailure(was_for_lane && has_no_lane_);
+  }
   const bool may_bring_more =
       payload_lane_ != nullptr && lane_trouble_.ok() && !is_cancelled_;
   if (!may_bring_more) return EndLane();
@@ -193,6 +200,16 @@ void ShardStream::OnCallOver() {
   loop_.PostLater(kLastAnswersLimit, [weak = std::weak_ptr(self_)] {
     if (const auto self = weak.lock()) self->EndLane();
   });
+}
+
+void ShardStream::NoteLaneFailure(bool is_certain) {
+  const bool is_enough =
+      ++offers_.lane_failures >= kMaxLaneFailures || is_certain;
+  if (!is_enough || !offers_.lane.exchange(false)) return;
+  LOG(INFO) << "tensors to " << context_.peer() << " go through gRPC for now: "
+            << (lane_trouble_.ok()
+                    ? "calls end before their payload lanes bring anything"
+                    : lane_trouble_.message());
 }
 
 void ShardStream::EndLane() {

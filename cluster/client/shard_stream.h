@@ -35,6 +35,9 @@ struct StreamOffers {
   std::atomic<bool> memory = true;
   // A lane for the messages of each stream.
   std::atomic<bool> lane = true;
+  // Number of streams in a row that were offered a lane and ended before it had
+  // brought a message.
+  std::atomic<int> lane_failures = 0;
 };
 
 // One call of ParameterService.Exchange, from its start to its end. Waits for
@@ -78,6 +81,11 @@ class ShardStream : private PayloadLane::Observer {
   }
 
   size_t lane() const { return index_; }
+
+  // Returns true if the ps is asked for a lane, and if one has brought a
+  // message. May be called from any thread.
+  bool asks_for_lane() const { return asks_for_lane_; }
+  bool uses_lane() const { return uses_lane_; }
 
   // Starts the call. Call it once, before or after the first Write().
   void Start();
@@ -129,8 +137,12 @@ class ShardStream : private PayloadLane::Observer {
   void OnCallOver();
   // Closes the lane and tells the observer; may be called twice.
   void EndLane();
-  // Ends the call, of which the ps awaits a lane; the next one asks for none.
+  // Ends the call, of which the ps awaits a lane. The next one asks for none,
+  // unless this one turns out to have failed by itself.
   void DoWithoutLane(const absl::Status& why);
+  // Notes that a lane has brought nothing. If that is certain to be the lane's
+  // fault, or has happened often, the next calls ask for none.
+  void NoteLaneFailure(bool is_certain);
 
   // Notes that no more reads will come; asks for the status when no write is
   // under way.
@@ -147,11 +159,14 @@ class ShardStream : private PayloadLane::Observer {
   std::atomic<bool> is_cancelled_ = false;
 
   SocketLoop& loop_;
-  bool asks_for_lane_ = false;  // set by Start()
+  const bool asks_for_lane_;
+  std::atomic<bool> uses_lane_ = false;
   // Used by the loop's thread only.
   std::shared_ptr<PayloadConnection> connection_;
   bool is_told_ = false;  // the ps has answered the request for a lane
   bool call_is_over_ = false;
+  bool is_offered_lane_ = false;
+  bool has_no_lane_ = false;  // the lane could not be opened
   // The error for which this end has cancelled the call.
   absl::Status lane_trouble_;
   bool has_ended_ = false;

@@ -230,18 +230,23 @@ void PayloadLane::Break(const absl::Status& status) {
   Complete(status);
 }
 
-// The read first: it says what is wrong, a write only that something is.
+// The read first: it says what is wrong, a write only that something is. The
+// observer may close the lane when it is told, and be gone afterwards: the
+// write is then completed before Close() returns.
 void PayloadLane::Complete(const absl::Status& status) {
-  bool was_writing;
   absl::Status broken;
   {
     absl::MutexLock lock(&mu_);
     broken_.Update(status);
     broken = broken_;
-    was_writing = std::exchange(writing_, false);
     slices_.clear();
   }
   if (std::exchange(reading_, false)) observer_.OnPayloadRead(broken, {});
+  bool was_writing;
+  {
+    absl::MutexLock lock(&mu_);
+    was_writing = std::exchange(writing_, false);
+  }
   if (was_writing) observer_.OnPayloadWritten(broken);
 }
 

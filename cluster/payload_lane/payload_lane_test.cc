@@ -65,6 +65,10 @@ class End : private PayloadLane::Observer {
     });
   }
 
+  // Has the end close its lane when a read fails, and be gone then. Called
+  // before Open().
+  void CloseOnError() { closes_on_error_ = true; }
+
   absl::Status Write(const grpc::ByteBuffer& message) {
     BeginWrite(message);
     return AwaitWrite();
@@ -103,6 +107,10 @@ class End : private PayloadLane::Observer {
   void OnPayloadRead(const absl::Status& status,
                      grpc::ByteBuffer message) override {
     if (status.ok()) lane_->Read();
+    if (!status.ok() && closes_on_error_ && !is_gone_) {
+      lane_->Close();
+      is_gone_ = true;
+    }
     absl::MutexLock lock(&mu_);
     if (status.ok()) {
       read_.push_back(BytesOf(message));
@@ -111,6 +119,7 @@ class End : private PayloadLane::Observer {
     }
   }
   void OnPayloadWritten(const absl::Status& status) override {
+    EXPECT_FALSE(is_gone_) << "called after Close()";
     absl::MutexLock lock(&mu_);
     EXPECT_FALSE(written_.has_value()) << "completed twice";
     written_ = status;
@@ -127,6 +136,8 @@ class End : private PayloadLane::Observer {
 
   SocketLoop& loop_;
   std::shared_ptr<PayloadLane> lane_;
+  bool closes_on_error_ = false;
+  bool is_gone_ = false;  // used by the loop's thread
   absl::Mutex mu_;
   std::optional<absl::Status> written_;
   std::deque<absl::StatusOr<std::string>> read_;
@@ -292,6 +303,22 @@ TEST_F(LaneTest, AWriteThatTheOtherEndNeverReadsEndsWithTheLane) {
   worker_.BeginWrite(BufferOf(std::string(32 << 20, 'x')));
   worker_.Close();
   EXPECT_THAT(worker_.AwaitWrite(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// As a stream does whose call has ended before: it is destroyed right away.
+TEST_F(LaneTest, AnObserverThatClosesTheLaneInAReadIsNotCalledLater) {
+  Taken taken, connected;
+  Connect(Expect(taken), connected);
+  ASSERT_OK(connected.Get());
+  ASSERT_OK(taken.Get());
+  worker_.CloseOnError();
+  worker_.Open(*std::move(connected.Get()));
+  worker_.BeginWrite(BufferOf(std::string(32 << 20, 'x')));
+  // The end of what the ps sends; it still takes what the worker sends.
+  shutdown(taken.Get()->get(), SHUT_WR);
+  EXPECT_THAT(worker_.Read().status(),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(worker_.AwaitWrite(), StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(LaneTest, APeerThatAnnouncesTooMuchIsNotReadFurther) {

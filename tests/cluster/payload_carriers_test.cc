@@ -1,9 +1,6 @@
 // The ways of payloads between a worker and a ps: in gRPC, on a TCP connection
 // of their own, through memory that both see. They bring the same.
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,131 +13,24 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "base/clock.h"
-#include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "cluster/client/parameter_client.h"
-#include "cluster/payload_lane/payload_host.h"
-#include "cluster/rpc/server.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "proto/chief.pb.h"
 #include "proto/job.pb.h"
-#include "proto/parameter.pb.h"
-#include "ps/exchange/parameter_service.h"
-#include "ps/shard/parameter_server.h"
-#include "ps/shard/ps_metrics.h"
+#include "tests/cluster/cutting_relay.h"
+#include "tests/cluster/lane_cluster.h"
 
 namespace parasol {
 namespace {
 
 using testing::HasSubstr;
 
-constexpr char kRun[] = "run";
-constexpr size_t kWidth = 64;
+constexpr size_t kWidth = PsOnThisMachine::kWidth;
 constexpr size_t kRows = 1000;
 constexpr size_t kSmall = 300'000;
 // More than a stream's blocks hold.
 constexpr size_t kLarge = 20'000'000;
-
-class PsOnThisMachine {
- public:
-  // Takes lanes at `lane_host`.
-  explicit PsOnThisMachine(size_t elements,
-                           const std::string& lane_host = "127.0.0.1")
-      : elements_(elements),
-        metrics_(registry_),
-        server_({.task = "ps/0"}, Clock::Real(), metrics_),
-        lanes_(PayloadHost::Start(lane_host, 0, /*threads=*/2).value()) {
-    wire::LoadRequest load;
-    load.set_run_id(kRun);
-    load.set_num_shards(1);
-    load.mutable_optimizer()->mutable_sgd()->set_learning_rate(1);
-    *load.mutable_part() = Placement().shard(0).part();
-    *load.mutable_table() = Placement().shard(0).table();
-    EXPECT_OK(server_.Load(load));
-    Listen(0);
-  }
-  ~PsOnThisMachine() { rpc_server_->Stop(absl::ZeroDuration()); }
-
-  wire::GetPlacementResponse Placement() const {
-    wire::GetPlacementResponse placement;
-    placement.set_run_id(kRun);
-    wire::Shard& shard = *placement.add_shard();
-    shard.set_address(absl::StrCat("127.0.0.1:", port_));
-    wire::PartSpec& part = *shard.add_part();
-    part.set_variable("w");
-    part.add_variable_shape(elements_);
-    part.set_elements(elements_);
-    part.mutable_initializer()->mutable_zeros();
-    wire::TableSpec& table = *shard.add_table();
-    table.set_name("rows");
-    table.set_width(kWidth);
-    table.mutable_initializer()->mutable_zeros();
-    return placement;
-  }
-
-  // Cuts all streams; the tables stay.
-  void Reconnect() {
-    rpc_server_->Stop(absl::ZeroDuration());
-    rpc_server_.reset();
-    Listen(port_);
-  }
-
-  // Breaks all lanes, whatever they are carrying. Both ends are in this
-  // process.
-  void BreakLanes() {
-    for (int fd = 0; fd < 1024; ++fd) {
-      sockaddr_in peer = {};
-      socklen_t size = sizeof(peer);
-      if (getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0 &&
-          peer.sin_family == AF_INET &&
-          ntohs(peer.sin_port) == lanes_->port()) {
-        shutdown(fd, SHUT_RDWR);
-      }
-    }
-  }
-
-  std::string Metrics() const { return registry_.Text(); }
-
- private:
-  void Listen(int port) {
-    service_ = std::make_unique<ParameterService>(
-        server_, metrics_, ParameterService::kDefaultBufferBytes, lanes_.get());
-    auto started = RpcServer::Start(absl::StrCat("127.0.0.1:", port), *service_,
-                                    {.threads = 2});
-    ASSERT_OK(started);
-    rpc_server_ = *std::move(started);
-    port_ = rpc_server_->port();
-  }
-
-  const size_t elements_;
-  MetricsRegistry registry_;
-  PsMetrics metrics_;
-  ParameterServer server_;
-  const std::unique_ptr<PayloadHost> lanes_;
-  std::unique_ptr<ParameterService> service_;
-  std::unique_ptr<RpcServer> rpc_server_;
-  int port_ = 0;
-};
-
-class Worker {
- public:
-  Worker(const PsOnThisMachine& ps, ParameterClient::Options options) {
-    options.worker_incarnation = 1;
-    auto client = ParameterClient::Create(ps.Placement(), {"w"}, {"rows"},
-                                          options, Clock::Real(), registry_);
-    EXPECT_OK(client);
-    client_ = *std::move(client);
-  }
-
-  ParameterClient& operator*() { return *client_; }
-  ParameterClient* operator->() { return client_.get(); }
-
- private:
-  MetricsRegistry registry_;
-  std::unique_ptr<ParameterClient> client_;
-};
 
 std::vector<float> GradientOf(size_t elements, int step) {
   std::vector<float> gradient(elements);
@@ -222,13 +112,13 @@ std::vector<float> ThroughGrpc(ParameterClient::Options options, int steps) {
   options.shared_memory = false;
   options.tcp_lanes = false;
   PsOnThisMachine ps(kSmall);
-  Worker worker(ps, options);
+  WorkerOnThisMachine worker(ps, options);
   return Train(*worker, kSmall, steps);
 }
 
 TEST_P(CarriersTest, ValuesAndRowsAreThoseThatGrpcBrings) {
   PsOnThisMachine ps(kSmall);
-  Worker worker(ps, Options());
+  WorkerOnThisMachine worker(ps, Options());
   const std::vector<float> values = Train(*worker, kSmall, /*steps=*/10);
   EXPECT_TRUE(values == ThroughGrpc(Options(), /*steps=*/10));
   EXPECT_NE(values.front(), 0);
@@ -245,7 +135,7 @@ TEST_P(CarriersTest, OtherEncodingsTooAreThoseThatGrpcBrings) {
   options.wire_encoding = job::BFLOAT16;
   options.push_share = .3;
   PsOnThisMachine ps(kSmall);
-  Worker worker(ps, options);
+  WorkerOnThisMachine worker(ps, options);
   EXPECT_TRUE(Train(*worker, kSmall, /*steps=*/5) ==
               ThroughGrpc(options, /*steps=*/5));
 }
@@ -255,7 +145,7 @@ TEST_P(CarriersTest, LargeValuesAreWhole) {
   PsOnThisMachine ps(kLarge);
   ParameterClient::Options options = Options();
   options.message_bytes = 8 << 20;
-  Worker worker(ps, options);
+  WorkerOnThisMachine worker(ps, options);
   const std::vector<float> values = Train(*worker, kLarge, /*steps=*/3);
   std::vector<float> sum(kLarge);
   for (int step = 0; step < 3; ++step) {
@@ -267,7 +157,7 @@ TEST_P(CarriersTest, LargeValuesAreWhole) {
 
 TEST_P(CarriersTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
   PsOnThisMachine ps(kSmall);
-  Worker worker(ps, Options());
+  WorkerOnThisMachine worker(ps, Options());
   const std::vector<float> ones(kSmall, 1);
   std::vector<std::unique_ptr<ParameterClient::Pending>> pushes;
   constexpr int kPushes = 120;
@@ -289,7 +179,7 @@ TEST_P(CarriersTest, ACutStreamsPushesAreAppliedOnceOnTheNextOne) {
 TEST_P(CarriersTest, AStreamThatEndsIsCountedNoMore) {
   PsOnThisMachine ps(kSmall);
   {
-    Worker worker(ps, Options());
+    WorkerOnThisMachine worker(ps, Options());
     Train(*worker, kSmall, 2);
     worker->Stop();
   }
@@ -298,10 +188,29 @@ TEST_P(CarriersTest, AStreamThatEndsIsCountedNoMore) {
   EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(0)));
 }
 
+// A ps that was too slow to open a lane, or a port that was blocked for a time.
+TEST(LanesTest, LanesThatCouldNotBeOpenedAreTriedAgain) {
+  PsOnThisMachine ps(kSmall, {.lanes = "127.0.0.2"});
+  WorkerOnThisMachine worker(
+      ps, {.shared_memory = false, .lane_retry = absl::Milliseconds(1)});
+  Train(*worker, kSmall, 3);
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(0)));
+  const std::unique_ptr<CuttingRelay> relay =
+      CuttingRelay::Start("127.0.0.1", "127.0.0.2", ps.lane_port(),
+                          [](size_t) { return CuttingRelay::Plan(); });
+  ASSERT_NE(relay, nullptr) << "port " << ps.lane_port() << " is in use";
+  int steps = 3;
+  while (!absl::StrContains(ps.Metrics(), Lanes(2)) && steps < 20'000) {
+    Train(*worker, kSmall, 1);
+    ++steps;
+  }
+  EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(2)));
+}
+
 // As behind a firewall, or a Service that has no such port.
 TEST(LanesTest, APayloadPortThatCantBeReachedLeavesTensorsToGrpc) {
-  PsOnThisMachine ps(kSmall, /*lane_host=*/"127.0.0.2");
-  Worker worker(ps, {.shared_memory = false});
+  PsOnThisMachine ps(kSmall, {.lanes = "127.0.0.2"});
+  WorkerOnThisMachine worker(ps, {.shared_memory = false});
   EXPECT_TRUE(Train(*worker, kSmall, 3) == ThroughGrpc({}, 3));
   EXPECT_THAT(ps.Metrics(), HasSubstr(Lanes(0)));
 }

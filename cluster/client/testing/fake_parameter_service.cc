@@ -46,7 +46,7 @@ std::string Encoded(wire::Encoding encoding, absl::Span<const float> values) {
 std::vector<uint64_t> Ids(size_t count, const std::string& bytes) {
   CHECK_EQ(bytes.size(), count * sizeof(uint64_t));
   std::vector<uint64_t> ids(count);
-  std::memcpy(ids.data(), bytes.data(), bytes.size());
+  if (count > 0) std::memcpy(ids.data(), bytes.data(), bytes.size());
   return ids;
 }
 
