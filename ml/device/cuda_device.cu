@@ -22,11 +22,11 @@ class CudaEvent : public Device::Event {
 };
 
 // Not timed: such events cost the streams nothing.
-absl::StatusOr<cudaEvent_t> CreateEvent() {
+absl::StatusOr<cudaEvent_t> CreateEvent(unsigned int flags = 0) {
   cudaEvent_t event = nullptr;
-  RETURN_IF_ERROR(
-      CudaStatus(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
-                 "cudaEventCreate"));
+  RETURN_IF_ERROR(CudaStatus(
+      cudaEventCreateWithFlags(&event, cudaEventDisableTiming | flags),
+      "cudaEventCreate"));
   return event;
 }
 
@@ -116,7 +116,9 @@ absl::Status CudaDevice::Order(Stream earlier, Stream later) {
 
 absl::StatusOr<std::unique_ptr<Device::Event>> CudaDevice::NewEvent() {
   RETURN_IF_ERROR(Select());
-  ASSIGN_OR_RETURN(cudaEvent_t event, CreateEvent());
+  // The host waits for it, asleep: a core that spins is one that other
+  // processes of the job need.
+  ASSIGN_OR_RETURN(cudaEvent_t event, CreateEvent(cudaEventBlockingSync));
   return std::make_unique<CudaEvent>(event);
 }
 
@@ -134,11 +136,13 @@ absl::Status CudaDevice::Record(Stream stream, Event& event) {
 }
 
 absl::Status CudaDevice::Wait(Event& event) {
+  RETURN_IF_ERROR(Select());
   return CudaStatus(cudaEventSynchronize(static_cast<CudaEvent&>(event).get()),
                     name());
 }
 
 absl::Status CudaDevice::Synchronize() {
+  RETURN_IF_ERROR(Select());
   for (CUstream_st* stream : streams_) {
     RETURN_IF_ERROR(CudaStatus(cudaStreamSynchronize(stream), name()));
   }
@@ -170,7 +174,9 @@ absl::Status CudaDevice::Zero(void* data, size_t bytes) {
   return CudaStatus(cudaStreamSynchronize(stream), name());
 }
 
+// CUDA makes a context on the thread's device when it frees.
 void CudaDevice::Free(void* data, bool on_host) {
+  cudaSetDevice(index_);
   if (on_host) {
     cudaFreeHost(data);
   } else {

@@ -26,19 +26,36 @@ constexpr size_t kMaxWorkspaceBytes = size_t{1} << 30;
 constexpr int kMaxAlgorithms = 16;
 constexpr int kTile = 32;
 
+// CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED of cuDNN 9, and the kind
+// of its CUDNN_STATUS_NOT_INITIALIZED.
+constexpr int kDeviceIsFull = 4004;
+constexpr int kNotInitialized = 1000;
+
+// From cuDNN 9 on the thousands of a status are its kind, and the rest says
+// which of that kind.
+constexpr int KindOf(cudnnStatus_t status) {
+  return status < 1000 ? status : status / 1000 * 1000;
+}
+
 absl::Status Check(cudnnStatus_t status, absl::string_view what) {
   if (status == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
   const std::string words =
       absl::StrCat(what, ": cuDNN status ", static_cast<int>(status));
-  switch (status) {
-    case CUDNN_STATUS_ALLOC_FAILED:
-      return absl::ResourceExhaustedError(words);
+  if (status == CUDNN_STATUS_ALLOC_FAILED || status == kDeviceIsFull) {
+    return absl::ResourceExhaustedError(words);
+  }
+  switch (KindOf(status)) {
     case CUDNN_STATUS_NOT_SUPPORTED:
     case CUDNN_STATUS_BAD_PARAM:
       return absl::UnimplementedError(words);
     default:
       return absl::UnavailableError(words);
   }
+}
+
+// A part of cuDNN is missing, or is of another version.
+bool IsIncomplete(cudnnStatus_t status) {
+  return KindOf(status) == kNotInitialized;
 }
 
 // float32 with the 16 bits of bfloat16; TF32, which has more, keeps them all.
@@ -53,13 +70,15 @@ struct RoundEach {
 };
 
 // to[columns, rows] = from[rows, columns] transposed, a tile at a time, so that
-// both are touched along their rows.
+// both are touched along their rows. Blocks are counted along x alone, which
+// may have more than 65,535.
 template <bool kRound>
 __global__ void TransposeKernel(const float* from, int64_t rows,
                                 int64_t columns, float* to) {
   __shared__ float tile[kTile][kTile + 1];
-  const int64_t row = int64_t{blockIdx.y} * kTile;
-  const int64_t column = int64_t{blockIdx.x} * kTile;
+  const int64_t tiles = (columns + kTile - 1) / kTile;
+  const int64_t row = blockIdx.x / tiles * kTile;
+  const int64_t column = blockIdx.x % tiles * kTile;
   const int x = threadIdx.x;
   for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
     if (row + y < rows && column + x < columns) {
@@ -357,10 +376,10 @@ class LoadedConvolution : public DnnConvolution {
   template <bool kRound>
   absl::Status Transpose(const float* from, int64_t rows, int64_t columns,
                          float* to) {
-    const dim3 blocks((columns + kTile - 1) / kTile,
-                      (rows + kTile - 1) / kTile);
-    TransposeKernel<kRound><<<blocks, dim3(kTile, 8), 0, shared_.stream>>>(
-        from, rows, columns, to);
+    const int64_t blocks =
+        ((columns + kTile - 1) / kTile) * ((rows + kTile - 1) / kTile);
+    cuda::Launch(TransposeKernel<kRound>, blocks, dim3(kTile, 8),
+                 shared_.stream, from, rows, columns, to);
     return LaunchStatus("transposition of a kernel");
   }
 
@@ -398,7 +417,12 @@ class LoadedDnn : public CudaDnn {
       : shared_(functions, stream, precision, releases) {}
 
   absl::Status Start() {
-    RETURN_IF_ERROR(Check(shared_.f.create(&shared_.handle), "cudnnCreate"));
+    const cudnnStatus_t created = shared_.f.create(&shared_.handle);
+    if (IsIncomplete(created)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("cuDNN is not complete: status ", created));
+    }
+    RETURN_IF_ERROR(Check(created, "cudnnCreate"));
     return Check(shared_.f.set_stream(shared_.handle, shared_.stream),
                  "cudnnSetStream");
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -12,11 +13,25 @@
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_status.h"
 
-// Kernels that apply one function to each index, launched on the compute
-// stream. Only for .cu files.
+// The launch of kernels, and kernels that apply one function to each index.
+// Only for .cu files.
 namespace parasol::cuda {
 
 constexpr int kWarpSize = 32;
+
+// Launches `kernel` on `stream`. LaunchStatus() says how that went. All
+// launches go through this function: with --config=cuda_host there is no
+// <<<>>>, and third_party/cuda_on_host runs the grid.
+template <typename... Parameters>
+void Launch(void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
+            CUstream_st* stream,
+            std::type_identity_t<Parameters>... arguments) {
+#ifdef PARASOL_CUDA_ON_HOST
+  cuda_on_host::Launch(kernel, blocks, threads, stream, arguments...);
+#else
+  kernel<<<blocks, threads, 0, stream>>>(arguments...);
+#endif
+}
 
 template <typename Function>
 __global__ void ForEachKernel(int64_t size, Function function) {
@@ -43,7 +58,7 @@ absl::Status ForEach(CUstream_st* stream, absl::string_view name, int64_t size,
   constexpr int64_t kMaxBlocks = 4096;
   if (size == 0) return absl::OkStatus();
   const int64_t blocks = std::min((size + kThreads - 1) / kThreads, kMaxBlocks);
-  ForEachKernel<<<blocks, kThreads, 0, stream>>>(size, function);
+  Launch(ForEachKernel<Function>, blocks, kThreads, stream, size, function);
   return LaunchStatus(name);
 }
 
@@ -65,8 +80,8 @@ absl::Status ForEachRow(Device& device, absl::string_view name, int64_t rows,
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
   const int64_t blocks = (rows + kRowsPerBlock - 1) / kRowsPerBlock;
-  ForEachRowKernel<<<blocks, dim3(kWarpSize, kRowsPerBlock), 0, stream>>>(
-      rows, function);
+  Launch(ForEachRowKernel<Function>, blocks, dim3(kWarpSize, kRowsPerBlock),
+         stream, rows, function);
   return LaunchStatus(name);
 }
 

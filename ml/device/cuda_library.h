@@ -1,7 +1,11 @@
 #ifndef PARASOL_ML_DEVICE_CUDA_LIBRARY_H_
 #define PARASOL_ML_DEVICE_CUDA_LIBRARY_H_
 
+#ifdef PARASOL_CUDA_ON_HOST
+#include <cuda_on_host.h>
+#else
 #include <dlfcn.h>
+#endif
 
 #include <string>
 #include <utility>
@@ -11,6 +15,15 @@
 #include "absl/strings/str_cat.h"
 
 namespace parasol {
+
+#ifdef PARASOL_CUDA_ON_HOST
+// Functions that open the libraries of third_party/cuda_on_host.
+using cuda_on_host::dlerror;
+using cuda_on_host::dlopen;
+using cuda_on_host::dlsym;
+using cuda_on_host::RTLD_LOCAL;
+using cuda_on_host::RTLD_NOW;
+#endif
 
 // A library of NVIDIA's that is opened when it is first needed. It stays open
 // until the process ends, because it registers exit handlers. Only for .cu

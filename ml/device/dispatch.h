@@ -6,7 +6,9 @@
 // The value of `call` in namespace cuda if the device is a CUDA device,
 // otherwise in namespace cpu. A build without CUDA has no CUDA devices, and
 // nothing in it refers to namespace cuda.
-#if PARASOL_HAVE_CUDA
+#ifndef PARASOL_HAVE_CUDA
+#error "The target needs CUDA_COPTS, which kernel() of kernel.bzl adds."
+#elif PARASOL_HAVE_CUDA
 #define PARASOL_DISPATCH(device, call) \
   ((device).kind() == Device::Kind::kCuda ? cuda::call : cpu::call)
 #else

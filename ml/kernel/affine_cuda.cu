@@ -1,11 +1,8 @@
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
-#include "ml/device/cuda_status.h"
 #include "ml/kernel/affine.h"
 
 namespace parasol::cuda {
@@ -78,8 +75,8 @@ absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
 absl::Status SumRows(Device& device, MatrixView dy, float* sum) {
   ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
   const int64_t blocks = (dy.columns + kWarp - 1) / kWarp;
-  SumRowsKernel<<<blocks, dim3(kWarp, kWarpsPerBlock), 0, stream>>>(
-      dy.data, dy.rows, dy.columns, sum);
+  Launch(SumRowsKernel, blocks, dim3(kWarp, kWarpsPerBlock), stream, dy.data,
+         dy.rows, dy.columns, sum);
   return LaunchStatus("sum of rows");
 }
 

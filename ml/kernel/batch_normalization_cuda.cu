@@ -1,5 +1,3 @@
-#include <cuda_runtime.h>
-
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -7,7 +5,6 @@
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
-#include "ml/device/cuda_status.h"
 #include "ml/kernel/batch_normalization.h"
 
 namespace parasol::cuda {
@@ -185,8 +182,8 @@ class CudaBatchNormalization : public BatchNormalization {
   absl::Status ForwardTraining(const float* x, const float* gamma,
                                const float* beta, float* y) override {
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    MomentsKernel<<<SumBlocks(), SumThreads(), 0, stream>>>(
-        x, shape_.rows, shape_.channels, channels_);
+    Launch(MomentsKernel, SumBlocks(), SumThreads(), stream, x, shape_.rows,
+           shape_.channels, channels_);
     RETURN_IF_ERROR(LaunchStatus("moments of a batch"));
     return Apply(x, gamma, beta, {channels_.mean, channels_.variance}, y);
   }
@@ -212,8 +209,8 @@ class CudaBatchNormalization : public BatchNormalization {
     const auto kernel = options_.epilogue == Epilogue::kRelu
                             ? VariableGradientsKernel<true>
                             : VariableGradientsKernel<false>;
-    kernel<<<SumBlocks(), SumThreads(), 0, stream>>>(
-        x, dy, shape_.rows, shape_.channels, channels_, dgamma, dbeta);
+    Launch(kernel, SumBlocks(), SumThreads(), stream, x, dy, shape_.rows,
+           shape_.channels, channels_, dgamma, dbeta);
     return LaunchStatus("gradients of a batch normalization");
   }
 

@@ -1,8 +1,8 @@
 """One operation of the compute plane on every kind of device."""
 
-load("//third_party/cuda:cuda_objects.bzl", "cuda_objects", "if_cuda")
+load("//third_party/cuda:cuda_objects.bzl", "CUDA_COPTS", "cuda_objects", "if_cuda")
 
-def kernel(name, cuda_hdrs = [], deps = [], absl = [], **kwargs):
+def kernel(name, cuda_hdrs = [], copts = [], deps = [], absl = [], **kwargs):
     """A cc_library of `<name>.h`, `<name>.cc`, `<name>_cpu.cc` and `<name>_cuda.cu`.
 
     `<name>.cc` chooses the version for a device. The CUDA version is compiled
@@ -11,6 +11,7 @@ def kernel(name, cuda_hdrs = [], deps = [], absl = [], **kwargs):
     Args:
       name: of the operation.
       cuda_hdrs: headers of this folder that the CUDA version alone includes.
+      copts: as of cc_library.
       deps: as of cc_library.
       absl: components of Abseil.
       **kwargs: as of cc_library.
@@ -25,6 +26,7 @@ def kernel(name, cuda_hdrs = [], deps = [], absl = [], **kwargs):
         name = name,
         srcs = [name + ".cc", name + "_cpu.cc"] + if_cuda([":" + name + "_cuda"]),
         hdrs = [name + ".h"],
+        copts = CUDA_COPTS + copts,
         # A shared library of its own would bring a second CUDA runtime.
         linkstatic = True,
         deps = deps + ["@system//:absl_" + component for component in absl],

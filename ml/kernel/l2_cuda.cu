@@ -1,11 +1,8 @@
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
-#include "ml/device/cuda_status.h"
 #include "ml/kernel/l2.h"
 
 namespace parasol::cuda {
@@ -23,7 +20,7 @@ __global__ void L2LossKernel(const float* w, int64_t size, float l2,
     sum += double{w[i]} * w[i];
   }
   partial[threadIdx.x] = sum;
-  for (int half = kSumThreads / 2; half > 0; half /= 2) {
+  for (unsigned half = kSumThreads / 2; half > 0; half /= 2) {
     __syncthreads();
     if (threadIdx.x < half) partial[threadIdx.x] += partial[threadIdx.x + half];
   }
@@ -43,7 +40,7 @@ absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
                     float* loss) {
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
-  L2LossKernel<<<1, kSumThreads, 0, stream>>>(w, size, l2, loss);
+  Launch(L2LossKernel, 1, kSumThreads, stream, w, size, l2, loss);
   return LaunchStatus("L2 loss");
 }
 

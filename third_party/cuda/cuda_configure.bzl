@@ -20,6 +20,11 @@ _CUDNN_HEADERS = [
 
 _BUILD = """
 cc_library(
+    name = "nothing",
+    visibility = ["//visibility:public"],
+)
+
+cc_library(
     name = "cudart",
     linkopts = {linkopts},
     visibility = ["//visibility:public"],

@@ -20,15 +20,56 @@ _HOST_COMPILER = [
     "-Wno-maybe-uninitialized",
 ]
 
-# For the `defines` of what chooses between the CPU and a CUDA device.
-CUDA_DEFINES = ["PARASOL_HAVE_CUDA=1"] if HAVE_CUDA else []
+_ON_HOST = "//third_party/cuda_on_host:enabled"
+
+# Compiles a .cu file as C++, with third_party/cuda_on_host as its toolkit. Each
+# access of memory calls that, which checks what the threads of a grid do.
+ON_HOST_COPTS = [
+    "-x",
+    "c++",
+    "-DPARASOL_CUDA_ON_HOST=1",
+] + select({
+    "//third_party/cuda_on_host:sanitized": [],
+    "//conditions:default": [
+        "-fsanitize=thread",
+        "-U__SANITIZE_THREAD__",
+        "--param=tsan-instrument-func-entry-exit=0",
+    ],
+})
+
+# For the `copts` of what chooses between the CPU and a CUDA device. No `defines`:
+# nothing else is to be compiled differently.
+CUDA_COPTS = ["-DPARASOL_HAVE_CUDA=1"] if HAVE_CUDA else select({
+    _ON_HOST: ["-DPARASOL_HAVE_CUDA=1"],
+    "//conditions:default": ["-DPARASOL_HAVE_CUDA=0"],
+})
 
 # For the `copts` of what calls cuDNN.
-CUDNN_COPTS = ["-DPARASOL_HAVE_CUDNN=1"] if HAVE_CUDNN else []
+CUDNN_COPTS = select({
+    _ON_HOST: ["-DPARASOL_HAVE_CUDNN=1"],
+    "//conditions:default": ["-DPARASOL_HAVE_CUDNN=1"] if HAVE_CUDNN else [],
+})
+
+# CUDA's runtime, for the `deps` of what has a CUDA version.
+# @cuda in both cases: each external repository is part of the include paths of
+# all that depends on it.
+CUDA_RUNTIME = select({
+    _ON_HOST: ["@cuda//:nothing", "//third_party/cuda_on_host:runtime"],
+    "//conditions:default": ["@cuda//:cudart" if HAVE_CUDA else "@cuda//:nothing"],
+})
+
+# The `target_compatible_with` of tests that need the stand-in.
+ONLY_ON_HOST = select({
+    _ON_HOST: [],
+    "//conditions:default": ["//third_party/cuda_on_host:incompatible"],
+})
 
 def if_cuda(values):
-    """`values` where there is a CUDA toolkit, otherwise nothing."""
-    return values if HAVE_CUDA else []
+    """`values` where there is a CUDA toolkit, also the stand-in; otherwise nothing."""
+    return values if HAVE_CUDA else select({
+        _ON_HOST: values,
+        "//conditions:default": [],
+    })
 
 def _cuda_objects_impl(ctx):
     context = cc_common.merge_cc_infos(
@@ -70,16 +111,52 @@ _cuda_objects = rule(
     },
 )
 
-def cuda_objects(name, **kwargs):
+def _objects_on_host(name, srcs, hdrs, deps, copts):
+    """Object files of `srcs` that are compiled as C++, in the filegroup `name`."""
+    native.cc_library(
+        name = name + "_library",
+        srcs = srcs + hdrs,
+        copts = ON_HOST_COPTS + copts,
+        linkstatic = True,
+        tags = ["manual"],
+        deps = deps + ["//third_party/cuda_on_host:toolkit"],
+    )
+    native.filegroup(
+        name = name,
+        srcs = [":" + name + "_library"],
+        output_group = "compilation_outputs",
+        tags = ["manual"],
+    )
+
+def cuda_objects(name, srcs, hdrs = [], deps = [], copts = []):
     """Object files for the `srcs` of a cc_library: `if_cuda([":<name>"])`.
 
-    The library needs `@cuda//:cudart` and `linkstatic`: a shared library of its
+    The library needs CUDA_RUNTIME and `linkstatic`: a shared library of its
     own would bring a second CUDA runtime, which knows none of the first's
     kernels.
 
     Args:
-      name: of the target; there is none without CUDA.
-      **kwargs: srcs (`.cu`), hdrs (of the same library), deps (cc_library), copts.
+      name: of the target.
+      srcs: `.cu` files.
+      hdrs: of the same library.
+      deps: of the same library, cc_library.
+      copts: for the compiler.
     """
+    _objects_on_host(name + "_on_host", srcs, hdrs, deps, copts)
     if HAVE_CUDA:
-        _cuda_objects(name = name, **kwargs)
+        _cuda_objects(
+            name = name + "_nvcc",
+            srcs = srcs,
+            hdrs = hdrs,
+            copts = copts,
+            tags = ["manual"],
+            deps = deps,
+        )
+    native.alias(
+        name = name,
+        actual = select({
+            _ON_HOST: ":" + name + "_on_host",
+            "//conditions:default": ":" + name + ("_nvcc" if HAVE_CUDA else "_on_host"),
+        }),
+        tags = ["manual"],
+    )

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -26,7 +27,8 @@ inline constexpr char kRecording[] = "recording";
 inline constexpr char kCudaGraphs[] = "cuda:0 with graphs";
 
 // A test that runs on the CPU, on a LazyCopyDevice, and on the first CUDA
-// device if there is one. The suite needs
+// device if there is one; with PARASOL_REQUIRE_CUDA in the environment there
+// has to be one. The suite needs
 //   INSTANTIATE_TEST_SUITE_P(Devices, MyTest, DevicesUnderTest(), DeviceName);
 // With RecordersUnderTest() instead, the tests run on a RecordingDevice and on
 // the first CUDA device with graphs.
@@ -45,6 +47,7 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
     const std::string name = with_graphs ? "cuda:0" : GetParam();
     const absl::Status found = Device::CheckName(name);
     if (name != "cpu" && !found.ok()) {
+      ASSERT_EQ(std::getenv("PARASOL_REQUIRE_CUDA"), nullptr) << found;
       GTEST_SKIP() << "no CUDA device here (" << found.message() << ")";
     }
     absl::StatusOr<std::unique_ptr<Device>> device =

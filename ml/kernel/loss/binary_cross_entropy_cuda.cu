@@ -1,10 +1,8 @@
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
-#include "ml/device/cuda_status.h"
+#include "ml/device/cuda_launch.h"
 #include "ml/kernel/loss/binary_cross_entropy.h"
 #include "ml/kernel/loss/row_kernel.h"
 
@@ -19,7 +17,7 @@ __global__ void BinaryCrossEntropyKernel(LossBatch batch, float smoothing,
   const float weight = WeightOf(batch, row);
   const float scale = weight / columns / batch.outputs.rows;
   float sum = 0;
-  for (int64_t i = threadIdx.x; i < columns; i += kWarp) {
+  for (int64_t i = threadIdx.x; i < columns; i += kWarpSize) {
     const int64_t at = row * columns + i;
     const float z = batch.outputs.data[at];
     const float y = batch.labels[at] * (1 - smoothing) + smoothing / 2;
@@ -40,8 +38,8 @@ absl::Status BinaryCrossEntropy(Device& device, const LossBatch& batch,
   if (batch.outputs.rows == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
-  BinaryCrossEntropyKernel<<<RowBlocks(batch.outputs.rows), RowThreads(), 0,
-                             stream>>>(batch, smoothing, out);
+  Launch(BinaryCrossEntropyKernel, RowBlocks(batch.outputs.rows), RowThreads(),
+         stream, batch, smoothing, out);
   return LaunchStatus("binary cross-entropy");
 }
 

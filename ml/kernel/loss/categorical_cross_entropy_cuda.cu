@@ -1,10 +1,8 @@
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
-#include "ml/device/cuda_status.h"
+#include "ml/device/cuda_launch.h"
 #include "ml/kernel/loss/categorical_cross_entropy.h"
 #include "ml/kernel/loss/row_kernel.h"
 
@@ -13,6 +11,7 @@ namespace {
 
 // An example's labels before they are smoothed.
 struct DenseLabels {
+  static constexpr bool kIsSparse = false;
   __device__ DenseLabels(const float* labels, int64_t row, int64_t columns)
       : labels(labels + row * columns) {}
   __device__ float operator()(int64_t i) const { return labels[i]; }
@@ -20,6 +19,7 @@ struct DenseLabels {
 };
 
 struct SparseLabels {
+  static constexpr bool kIsSparse = true;
   __device__ SparseLabels(const float* labels, int64_t row, int64_t columns)
       : label(static_cast<int64_t>(labels[row])) {}
   __device__ float operator()(int64_t i) const { return i == label ? 1 : 0; }
@@ -29,7 +29,7 @@ struct SparseLabels {
 // fmaxf() passes NaN over, which the sum of exponentials then does not.
 __device__ float RowMax(const float* z, int64_t columns) {
   float largest = -INFINITY;
-  for (int64_t i = threadIdx.x; i < columns; i += kWarp) {
+  for (int64_t i = threadIdx.x; i < columns; i += kWarpSize) {
     largest = fmaxf(largest, z[i]);
   }
   return WarpMax(largest);
@@ -50,10 +50,13 @@ __global__ void CategoricalKernel(LossBatch batch, float smoothing,
   float exp_sum = 0;
   float label_sum = 0;
   float product = 0;  // product of labels and logits
-  for (int64_t i = threadIdx.x; i < columns; i += kWarp) {
+  for (int64_t i = threadIdx.x; i < columns; i += kWarpSize) {
     exp_sum += expf(z[i] - largest);
-    label_sum += y(i);
-    product += y(i) * (z[i] - largest);
+    const float share = y(i);
+    label_sum += share;
+    // Nothing of a sparse label: 0 · -∞ would be NaN.
+    if (Labels::kIsSparse && share == 0) continue;
+    product += share * (z[i] - largest);
   }
   exp_sum = WarpSum(exp_sum);
   label_sum = WarpSum(label_sum);
@@ -65,21 +68,20 @@ __global__ void CategoricalKernel(LossBatch batch, float smoothing,
   if (out.gradient == nullptr) return;
   const float scale = weight / batch.outputs.rows;
   const float probability = scale * label_sum / exp_sum;
-  for (int64_t i = threadIdx.x; i < columns; i += kWarp) {
+  for (int64_t i = threadIdx.x; i < columns; i += kWarpSize) {
     out.gradient[row * columns + i] =
         expf(z[i] - largest) * probability - scale * y(i);
   }
 }
 
 template <typename Labels>
-absl::Status Launch(Device& device, const LossBatch& batch, float smoothing,
-                    const LossResult& out) {
+absl::Status CrossEntropy(Device& device, const LossBatch& batch,
+                          float smoothing, const LossResult& out) {
   if (batch.outputs.rows == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
-  CategoricalKernel<Labels>
-      <<<RowBlocks(batch.outputs.rows), RowThreads(), 0, stream>>>(
-          batch, smoothing, out);
+  Launch(CategoricalKernel<Labels>, RowBlocks(batch.outputs.rows), RowThreads(),
+         stream, batch, smoothing, out);
   return LaunchStatus("categorical cross-entropy");
 }
 
@@ -87,14 +89,14 @@ absl::Status Launch(Device& device, const LossBatch& batch, float smoothing,
 
 absl::Status CategoricalCrossEntropy(Device& device, const LossBatch& batch,
                                      float smoothing, const LossResult& out) {
-  return Launch<DenseLabels>(device, batch, smoothing, out);
+  return CrossEntropy<DenseLabels>(device, batch, smoothing, out);
 }
 
 absl::Status SparseCategoricalCrossEntropy(Device& device,
                                            const LossBatch& batch,
                                            float smoothing,
                                            const LossResult& out) {
-  return Launch<SparseLabels>(device, batch, smoothing, out);
+  return CrossEntropy<SparseLabels>(device, batch, smoothing, out);
 }
 
 }  // namespace parasol::cuda

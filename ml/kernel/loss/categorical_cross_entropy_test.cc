@@ -14,6 +14,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::Each;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
@@ -102,6 +103,19 @@ TEST_P(CategoricalCrossEntropyTest, LargeLogitsDoNotOverflow) {
   EXPECT_EQ(result.losses[3], 2000);
   EXPECT_FLOAT_EQ(result.gradient[6], .25);
   EXPECT_FLOAT_EQ(result.gradient[7], -.25);
+}
+
+TEST_P(CategoricalCrossEntropyTest, ClassesThatAreRuledOutCostNothing) {
+  for (const int64_t classes : {2, 10, 33, 1000}) {
+    SCOPED_TRACE(classes);
+    Problem problem{reference::Matrix(1, classes), {0}};
+    for (int64_t i = 1; i < classes; ++i) {
+      problem.outputs.at(0, i) = -std::numeric_limits<double>::infinity();
+    }
+    const Result result = Run(Sparse(0), problem);
+    EXPECT_EQ(result.losses[0], 0);
+    EXPECT_THAT(result.gradient, Each(0));
+  }
 }
 
 TEST_P(CategoricalCrossEntropyTest, NanLogitsGiveANanLoss) {

@@ -1,10 +1,8 @@
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
-#include "ml/device/cuda_status.h"
+#include "ml/device/cuda_launch.h"
 #include "ml/kernel/loss/mean_squared_error.h"
 #include "ml/kernel/loss/row_kernel.h"
 
@@ -18,7 +16,7 @@ __global__ void MeanSquaredErrorKernel(LossBatch batch, LossResult out) {
   const float weight = WeightOf(batch, row);
   const float scale = 2 * weight / columns / batch.outputs.rows;
   float squares = 0;
-  for (int64_t i = threadIdx.x; i < columns; i += kWarp) {
+  for (int64_t i = threadIdx.x; i < columns; i += kWarpSize) {
     const int64_t at = row * columns + i;
     const float difference = batch.outputs.data[at] - batch.labels[at];
     squares += difference * difference;
@@ -35,8 +33,8 @@ absl::Status MeanSquaredError(Device& device, const LossBatch& batch,
   if (batch.outputs.rows == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
-  MeanSquaredErrorKernel<<<RowBlocks(batch.outputs.rows), RowThreads(), 0,
-                           stream>>>(batch, out);
+  Launch(MeanSquaredErrorKernel, RowBlocks(batch.outputs.rows), RowThreads(),
+         stream, batch, out);
   return LaunchStatus("mean squared error");
 }
 

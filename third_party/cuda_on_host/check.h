@@ -1,0 +1,48 @@
+#ifndef PARASOL_THIRD_PARTY_CUDA_ON_HOST_CHECK_H_
+#define PARASOL_THIRD_PARTY_CUDA_ON_HOST_CHECK_H_
+
+#include <cstddef>
+#include <cstdint>
+
+// Checks what the threads of a grid read and write. GCC is told to instrument
+// .cu files as for ThreadSanitizer, whose functions instrumentation.cc has
+// instead. Ends the program with one line if a thread
+//   touches host memory, or memory outside of an allocation;
+//   reads shared memory that its block has not written;
+//   touches a word that another thread writes, with no barrier between.
+namespace cuda_on_host {
+
+// The thread of a grid that runs, and where its stack lies.
+struct Runner {
+  uint64_t block = 0;
+  int thread = -1;
+  // False outside of a grid and in the stand-in's own functions, which share
+  // instrumented templates with the kernels.
+  bool is_checked = false;
+  const char* stack = nullptr;
+  size_t stack_bytes = 0;
+};
+extern Runner runner;
+
+// Checks nothing as long as it lasts, in a thread of a grid.
+class Unchecked {
+ public:
+  Unchecked() { runner.is_checked = false; }
+  ~Unchecked() { runner.is_checked = true; }
+  Unchecked(const Unchecked&) = delete;
+  Unchecked& operator=(const Unchecked&) = delete;
+};
+
+// Three points in a grid's life, which tell accesses apart that have an order.
+void StartGrid();
+void StartBlock();
+void PassBarrier();
+
+enum class Access { kRead, kWrite, kAtomic };
+
+// Checks an access of the thread that runs; does nothing outside of a grid.
+void CheckAccess(const void* address, size_t bytes, Access access);
+
+}  // namespace cuda_on_host
+
+#endif  // PARASOL_THIRD_PARTY_CUDA_ON_HOST_CHECK_H_

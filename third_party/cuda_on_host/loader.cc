@@ -1,0 +1,82 @@
+// The stand-in's cuBLAS and cuDNN as libraries that are opened.
+
+#include <cublas_v2.h>
+#include <cuda_on_host.h>
+#include <cudnn.h>
+
+#include <map>
+#include <string>
+
+#include "third_party/cuda_on_host/settings.h"
+
+namespace cuda_on_host {
+namespace {
+
+using Functions = std::map<std::string, void*>;
+
+#define CUDA_ON_HOST_FUNCTION(name) \
+  { #name, reinterpret_cast < void*>(&name) }
+
+const std::map<std::string, Functions>& Libraries() {
+  static const auto* const libraries = new std::map<std::string, Functions>{
+      {"libcublas.so.13",
+       {
+           CUDA_ON_HOST_FUNCTION(cublasCreate_v2),
+           CUDA_ON_HOST_FUNCTION(cublasDestroy_v2),
+           CUDA_ON_HOST_FUNCTION(cublasSetStream_v2),
+           CUDA_ON_HOST_FUNCTION(cublasSetWorkspace_v2),
+           CUDA_ON_HOST_FUNCTION(cublasSetMathMode),
+           CUDA_ON_HOST_FUNCTION(cublasGemmEx),
+       }},
+      {"libcudnn.so.9",
+       {
+           CUDA_ON_HOST_FUNCTION(cudnnCreate),
+           CUDA_ON_HOST_FUNCTION(cudnnDestroy),
+           CUDA_ON_HOST_FUNCTION(cudnnSetStream),
+           CUDA_ON_HOST_FUNCTION(cudnnCreateTensorDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnDestroyTensorDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnSetTensor4dDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnCreateFilterDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnDestroyFilterDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnSetFilter4dDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnCreateConvolutionDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnDestroyConvolutionDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnSetConvolution2dDescriptor),
+           CUDA_ON_HOST_FUNCTION(cudnnSetConvolutionMathType),
+           CUDA_ON_HOST_FUNCTION(cudnnFindConvolutionForwardAlgorithm),
+           CUDA_ON_HOST_FUNCTION(cudnnFindConvolutionBackwardFilterAlgorithm),
+           CUDA_ON_HOST_FUNCTION(cudnnFindConvolutionBackwardDataAlgorithm),
+           CUDA_ON_HOST_FUNCTION(cudnnGetConvolutionForwardWorkspaceSize),
+           CUDA_ON_HOST_FUNCTION(
+               cudnnGetConvolutionBackwardFilterWorkspaceSize),
+           CUDA_ON_HOST_FUNCTION(cudnnGetConvolutionBackwardDataWorkspaceSize),
+           CUDA_ON_HOST_FUNCTION(cudnnConvolutionForward),
+           CUDA_ON_HOST_FUNCTION(cudnnConvolutionBackwardFilter),
+           CUDA_ON_HOST_FUNCTION(cudnnConvolutionBackwardData),
+       }},
+  };
+  return *libraries;
+}
+
+thread_local std::string last_problem;
+
+}  // namespace
+
+void* dlopen(const char* file, int mode) {
+  const auto found = Libraries().find(file);
+  if (found == Libraries().end() || FaultOf(file) != 0) {
+    last_problem = std::string(file) + ": not on this machine";
+    return nullptr;
+  }
+  return const_cast<Functions*>(&found->second);
+}
+
+void* dlsym(void* library, const char* name) {
+  const auto& functions = *static_cast<const Functions*>(library);
+  const auto found = functions.find(name);
+  return found == functions.end() ? nullptr : found->second;
+}
+
+const char* dlerror() { return last_problem.c_str(); }
+
+}  // namespace cuda_on_host

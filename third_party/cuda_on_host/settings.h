@@ -1,0 +1,63 @@
+#ifndef PARASOL_THIRD_PARTY_CUDA_ON_HOST_SETTINGS_H_
+#define PARASOL_THIRD_PARTY_CUDA_ON_HOST_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+// Settings of the environment, read when they are first asked for, and what
+// tests ask.
+namespace cuda_on_host {
+
+// Work that is done only when the host, or work that it waits for, needs it.
+enum class Late { kNothing, kCompute, kCopyIn, kCopyOut, kRandom };
+
+struct Schedule {
+  uint64_t seed = 1;
+  Late late = Late::kNothing;
+};
+
+// Reads "<seed>[,none|compute|copy-in|copy-out|random]". Ends the program if
+// `text` is something else.
+Schedule ParseSchedule(std::string_view text);
+
+// PARASOL_CUDA_ON_HOST_SCHEDULE.
+const Schedule& TheSchedule();
+// Replaces the schedule; only for tests of the stand-in.
+void SetSchedule(const Schedule& schedule);
+
+// Number of devices: PARASOL_CUDA_ON_HOST_DEVICES, otherwise 1.
+int DeviceCount();
+
+// Returns the status that PARASOL_CUDA_ON_HOST_FAULT ("name=status[@call],…")
+// has for this call of the function `name`, counted from 1; 0 if none.
+int FaultOf(const char* name);
+// Replaces the faults and forgets the calls; only for tests.
+void SetFaults(const std::string& faults);
+
+// Two questions for tests. HasContext() returns true if a context was made on
+// the device, which costs a real one some hundred MB. SpinningWaits() returns
+// the number of waits for an event so far that would have kept a core busy.
+bool HasContext(int device);
+int SpinningWaits();
+
+// Ends the program with one line.
+[[noreturn]] void Die(const std::string& message);
+
+// A generator of pseudo-random numbers (splitmix64).
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+  uint64_t Next();
+  uint64_t Below(uint64_t bound) { return Next() % bound; }
+
+ private:
+  uint64_t state_;
+};
+
+// The generator that all choices of the schedule come from.
+Random& TheRandom();
+
+}  // namespace cuda_on_host
+
+#endif  // PARASOL_THIRD_PARTY_CUDA_ON_HOST_SETTINGS_H_

@@ -1,0 +1,126 @@
+#include "third_party/cuda_on_host/tasks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "third_party/cuda_on_host/settings.h"
+
+namespace cuda_on_host {
+namespace {
+
+// In the order in which they were added, so that each stands behind all that it
+// waits for.
+std::vector<TaskPtr>& Pending() {
+  static auto* const pending = new std::vector<TaskPtr>;
+  return *pending;
+}
+
+bool IsReady(const Task& task) {
+  return std::all_of(task.after.begin(), task.after.end(),
+                     [](const TaskPtr& other) { return other->done; });
+}
+
+void Run(Task& task) {
+  if (task.run) task.run();
+  task.done = true;
+  task.run = nullptr;
+  task.after.clear();
+}
+
+bool IsLate(const Task& task) {
+  if (task.kind == Kind::kNone) return false;
+  switch (TheSchedule().late) {
+    case Late::kNothing:
+      return false;
+    case Late::kCompute:
+      return task.kind == Kind::kCompute;
+    case Late::kCopyIn:
+      return task.kind == Kind::kCopyIn;
+    case Late::kCopyOut:
+      return task.kind == Kind::kCopyOut;
+    case Late::kRandom:
+      return TheRandom().Below(4) != 0;
+  }
+  return false;
+}
+
+void Forget() {
+  std::vector<TaskPtr>& pending = Pending();
+  std::erase_if(pending, [](const TaskPtr& task) { return task->done; });
+}
+
+void MarkNeeded(const TaskPtr& task) {
+  std::vector<Task*> open = {task.get()};
+  while (!open.empty()) {
+    Task& next = *open.back();
+    open.pop_back();
+    if (next.done || next.needed) continue;
+    next.needed = true;
+    for (const TaskPtr& other : next.after) open.push_back(other.get());
+  }
+}
+
+// Runs one task at a time of those that are needed and ready, by chance.
+void RunNeededAtRandom() {
+  for (;;) {
+    std::vector<Task*> ready;
+    for (const TaskPtr& task : Pending()) {
+      if (task->needed && !task->done && IsReady(*task)) {
+        ready.push_back(task.get());
+      }
+    }
+    if (ready.empty()) return;
+    Run(*ready[TheRandom().Below(ready.size())]);
+  }
+}
+
+void RunNeeded() {
+  if (TheSchedule().late == Late::kRandom) return RunNeededAtRandom();
+  for (const TaskPtr& task : Pending()) {
+    if (task->needed && !task->done) Run(*task);
+  }
+}
+
+}  // namespace
+
+TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
+                std::vector<TaskPtr> after) {
+  auto task = std::make_shared<Task>();
+  task->kind = kind;
+  task->device = device;
+  task->run = std::move(run);
+  for (TaskPtr& other : after) {
+    if (other != nullptr && !other->done) {
+      task->after.push_back(std::move(other));
+    }
+  }
+  Pending().push_back(task);
+  return task;
+}
+
+void Advance() {
+  bool any = false;
+  for (const TaskPtr& task : Pending()) {
+    if (!IsReady(*task) || IsLate(*task)) continue;
+    Run(*task);
+    any = true;
+  }
+  if (any) Forget();
+}
+
+void Demand(const TaskPtr& task) {
+  if (task == nullptr || task->done) return;
+  MarkNeeded(task);
+  RunNeeded();
+  Forget();
+}
+
+void DemandAll(int device) {
+  for (const TaskPtr& task : Pending()) {
+    if (device < 0 || task->device == device) MarkNeeded(task);
+  }
+  RunNeeded();
+  Forget();
+}
+
+}  // namespace cuda_on_host
