@@ -208,7 +208,7 @@ class Attack {
     // An incarnation belongs to one place, most of the time.
     if (UpTo(40) == 0) task.set_chief_epoch(Total());
     task.set_incarnation(UpTo(30) == 0 ? UpTo(9)
-                                       : 10 * task.index() + UpTo(4) +
+                                       : uint64_t{10} * task.index() + UpTo(4) +
                                              (task.role() == "ps" ? 100 : 0));
     return task;
   }
