@@ -16,6 +16,7 @@
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "cluster/job/strategy.h"
 #include "cluster/placement/placement.h"
 #include "storage/checkpoint_store.h"
 
@@ -124,6 +125,7 @@ absl::Status ChiefTaskOptions::UseJobFile(
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
+  RETURN_IF_ERROR(CheckClusterStrategy(loaded.job)) << path;
   job = std::move(loaded.job);
   variables = std::move(loaded.graph.variables);
   return absl::OkStatus();
@@ -165,8 +167,8 @@ absl::Status ChiefTask::Open() {
   server.metrics_address = options_.metrics_address;
   Coordinator::Options& coordinator = server.coordinator;
   coordinator.job = options_.job;
-  FillClusterDefaults(coordinator.job,
-                      static_cast<int>(options_.workers.size()));
+  RETURN_IF_ERROR(FillClusterDefaults(
+      coordinator.job, static_cast<int>(options_.workers.size())));
   coordinator.tasks = Tasks(options_);
   coordinator.lease = options_.lease;
   coordinator.ps_timeout = options_.ps_timeout;

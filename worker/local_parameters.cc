@@ -109,29 +109,41 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
 
 std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
     PushRequest request) {
-  for (const Gradient& gradient : request.gradients) Apply(gradient);
+  for (const Gradient& gradient : request.gradients) {
+    CHECK_EQ(gradient.values.size(),
+             variables_[gradient.variable].value.size());
+    ApplyBlock(gradient.variable, /*first=*/0, gradient.values);
+    CountUpdate(gradient.variable);
+  }
   absl::Status status;
   for (const RowGradient& rows : request.rows) {
-    RowTable& table = *tables_[rows.table];
-    CHECK_EQ(rows.values.size(), rows.ids.size() * table.width());
-    status.Update(
-        table.Push(BytesOf(rows.ids), BytesOf(rows.values), rows.ids.size()));
+    status.Update(ApplyRows(rows.table, rows.ids, rows.values));
   }
   return std::make_unique<Done>(std::move(status));
 }
 
-void LocalParameters::Apply(const Gradient& gradient) {
-  Variable& variable = variables_[gradient.variable];
-  CHECK_EQ(gradient.values.size(), variable.value.size());
+void LocalParameters::ApplyBlock(size_t variable, size_t first,
+                                 absl::Span<const float> gradient) {
+  Variable& all = variables_[variable];
+  CHECK_LE(first + gradient.size(), all.value.size());
   std::vector<float*> slots;
-  for (std::vector<float>& slot : variable.slots) slots.push_back(slot.data());
+  for (std::vector<float>& slot : all.slots) {
+    slots.push_back(slot.data() + first);
+  }
   UpdateSpan update;
-  update.count = variable.value.size();
-  update.gradient = reinterpret_cast<const std::byte*>(gradient.values.data());
-  update.value = variable.value.data();
-  update.new_value = variable.value.data();
+  update.count = gradient.size();
+  update.gradient = reinterpret_cast<const std::byte*>(gradient.data());
+  update.value = all.value.data() + first;
+  update.new_value = all.value.data() + first;
   update.slots = slots;
-  OptimizerOf(variable.spec).Apply(variable.updates++, update);
+  OptimizerOf(all.spec).Apply(all.updates, update);
+}
+
+absl::Status LocalParameters::ApplyRows(size_t table,
+                                        absl::Span<const uint64_t> ids,
+                                        absl::Span<const float> gradients) {
+  CHECK_EQ(gradients.size(), ids.size() * tables_[table]->width());
+  return tables_[table]->Push(BytesOf(ids), BytesOf(gradients), ids.size());
 }
 
 absl::Status LocalParameters::Update(const wire::GetPlacementResponse&) {

@@ -1,12 +1,14 @@
 #ifndef PARASOL_WORKER_LOCAL_PARAMETERS_H_
 #define PARASOL_WORKER_LOCAL_PARAMETERS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/rows/row_table.h"
@@ -22,7 +24,7 @@ namespace parasol {
 // worker's memory. The interface, the optimizers, the tables and the
 // checkpoints are those of a ps: after the same pushes it holds the same
 // values, to the bit. A push is applied, and a pull copied, before the call
-// returns. Not thread-safe.
+// returns. Not thread-safe, unless a function says so.
 class LocalParameters : public ParameterClient {
  public:
   // Creates the variables with their initial values, and the job's tables
@@ -34,11 +36,26 @@ class LocalParameters : public ParameterClient {
 
   using ParameterClient::Pull;
   using ParameterClient::Push;
+  // Pulls may run at once on several threads, while nothing is pushed.
   std::unique_ptr<Pending> Pull(PullRequest request) override;
   std::unique_ptr<Pending> Push(PushRequest request) override;
   // Returns FailedPrecondition: a worker without a cluster has no shards.
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}
+
+  size_t num_variables() const { return variables_.size(); }
+  size_t num_tables() const { return tables_.size(); }
+  size_t table_width(size_t table) const { return tables_[table]->width(); }
+
+  // Applies the gradient of some of a variable's elements, from `first` on. The
+  // update is complete when each element has had its gradient and CountUpdate()
+  // was called. Threads may apply gradients of different elements at once.
+  void ApplyBlock(size_t variable, size_t first,
+                  absl::Span<const float> gradient);
+  void CountUpdate(size_t variable) { ++variables_[variable].updates; }
+  // Makes one update of a table. Errors are those of RowTable::Push().
+  absl::Status ApplyRows(size_t table, absl::Span<const uint64_t> ids,
+                         absl::Span<const float> gradients);
 
   // Writes values, slots and update counts to a checkpoint's only file.
   absl::Status Save(ShardWriter& writer) const;
@@ -66,8 +83,6 @@ class LocalParameters : public ParameterClient {
   const Optimizer& OptimizerOf(const VariableSpec& spec) const {
     return spec.trained ? *of_trained_ : *of_others_;
   }
-  void Apply(const Gradient& gradient);
-
   const job::Job job_;
   CheckpointContents contents_;
   std::unique_ptr<const Optimizer> of_trained_;

@@ -97,25 +97,50 @@ absl::Status LocalTraining::Run() {
 
 absl::Status LocalTraining::Prepare() {
   const job::Job& job = options_.job;
-  ASSIGN_OR_RETURN(device_,
-                   OpenDevice(options_.device, options_.threads, job.worker()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   Model::Create(options_.graph, *device_));
-  model_ = ClipGradients(std::move(model), job);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
-  input.by_number = true;
+  // Replicas in step open it again.
+  input.by_number = !options_.replicas.is_in_step;
   ASSIGN_OR_RETURN(const ModelInputs inputs,
                    ModelInputsOf(job.model(), options_.graph.loss.label));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
+  RETURN_IF_ERROR(OpenReplicas());
   if (job.has_eval()) {
     ASSIGN_OR_RETURN(evaluation_,
                      ModelEvaluation::Open(job.model(), options_.graph.loss,
                                            job.eval(), options_.data_dir));
   }
   ASSIGN_OR_RETURN(parameters_,
-                   LocalParameters::Create(model_->variables(), job));
+                   LocalParameters::Create(model().variables(), job));
+  return absl::OkStatus();
+}
+
+absl::Status LocalTraining::OpenReplicas() {
+  const job::Job& job = options_.job;
+  const LocalReplicas& replicas = options_.replicas;
+  std::string devices;
+  if (replicas.is_in_step) {
+    ASSIGN_OR_RETURN(replicas_,
+                     ReplicaThreads::Create(
+                         {.job = job,
+                          .graph = options_.graph,
+                          .devices = replicas.devices,
+                          .threads = options_.threads,
+                          .sums_on_one_device = replicas.sums_on_one_device},
+                         *input_, clock_, metrics_));
+    devices = replicas_->device_names();
+  } else {
+    ASSIGN_OR_RETURN(device_, OpenDevice(replicas.devices.front(),
+                                         options_.threads, job.worker()));
+    ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                     Model::Create(options_.graph, *device_));
+    model_ = ClipGradients(std::move(model), job);
+    devices = device_->name();
+  }
+  LOG(INFO) << "strategy " << StrategyName(replicas.strategy) << ": "
+            << NumReplicas() << " replicas in sync, of "
+            << job.train().batch_size() << " examples each, on " << devices;
   return absl::OkStatus();
 }
 
@@ -132,7 +157,7 @@ absl::Status LocalTraining::Resume() {
       RETURN_IF_ERROR(patience.Failed(resumed));
     }
     // A part may have been restored.
-    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model_->variables(),
+    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model().variables(),
                                                           options_.job));
   }
   schedule_.emplace(
@@ -167,9 +192,15 @@ absl::Status LocalTraining::TryResume() {
 
 absl::StatusOr<int64_t> LocalTraining::EndStep() const {
   job::Job alone = options_.job;
-  alone.clear_parameter_server();  // a step is one batch, not the replicas'
+  alone.clear_parameter_server();
+  std::vector<int64_t> shards;
+  if (options_.replicas.is_in_step) {
+    alone.mutable_parameter_server()->mutable_synchronous()->set_total_replicas(
+        NumReplicas());
+    ASSIGN_OR_RETURN(shards, input_->ShardSizes(NumReplicas()));
+  }
   TrainingEnd end(alone);
-  RETURN_IF_ERROR(end.ObserveExamples(input_->total_examples()));
+  RETURN_IF_ERROR(end.ObserveExamples(input_->total_examples(), shards));
   return end.step().value_or(INT64_MAX);
 }
 
@@ -193,22 +224,31 @@ absl::Status LocalTraining::Train() {
   return WriteNeededCheckpoint(/*final=*/step_ >= end);
 }
 
-absl::Status LocalTraining::TrainUntilDue(int64_t end) {
+absl::StatusOr<int64_t> LocalTraining::TrainAlone(
+    std::function<bool(int64_t)> is_over, TrainingReporter& reporter) {
   TrainingLoop::Options loop_options;
   loop_options.overlap = false;  // nothing is in flight here
   loop_options.non_finite_loss = options_.job.worker().non_finite_loss();
   loop_options.seed = options_.job.seed();
   loop_options.first_pass = step_;
   loop_options.counted_corrupt_records = metrics_.corrupt_records.value();
-  CountedSteps steps(step_, [&](int64_t completed) {
-    return completed >= end || stopping() ||
-           schedule_->IsDue(completed, clock_.Now());
-  });
-  TrainingReporter reporter(clock_);
+  CountedSteps steps(step_, std::move(is_over));
   TrainingLoop loop(loop_options, *model_, *input_, *parameters_, steps, clock_,
                     metrics_, reporter);
   RETURN_IF_ERROR(loop.Run());
-  step_ = steps.completed();
+  return steps.completed();
+}
+
+absl::Status LocalTraining::TrainUntilDue(int64_t end) {
+  const auto is_over = [&](int64_t completed) {
+    return completed >= end || stopping() ||
+           schedule_->IsDue(completed, clock_.Now());
+  };
+  TrainingReporter reporter(clock_);
+  ASSIGN_OR_RETURN(
+      step_, replicas_ == nullptr
+                 ? TrainAlone(is_over, reporter)
+                 : replicas_->Train(step_, is_over, *parameters_, reporter));
   const TrainingReport report = reporter.Take();
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
@@ -274,14 +314,14 @@ absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
 absl::StatusOr<std::optional<Evaluation>> LocalTraining::Evaluate() {
   if (evaluation_ == nullptr) return std::nullopt;
   const absl::Time start = clock_.Now();
-  for (size_t i = 0; i < model_->variables().size(); ++i) {
-    RETURN_IF_ERROR(parameters_->Pull({{i, model_->HostValue(i)}})->Wait());
-    RETURN_IF_ERROR(model_->Upload(i));
+  for (size_t i = 0; i < model().variables().size(); ++i) {
+    RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
+    RETURN_IF_ERROR(model().Upload(i));
   }
   ASSIGN_OR_RETURN(
       const ModelEvaluation::Result result,
       evaluation_->Run(
-          *model_,
+          model(),
           [this](absl::Span<const StagedBatch::Rows> tables) {
             ParameterClient::PullRequest pull;
             for (const StagedBatch::Rows& rows : tables) {

@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_LOCAL_TRAINING_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -16,6 +17,7 @@
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/resume.h"
+#include "cluster/job/strategy.h"
 #include "ml/device/device.h"
 #include "ml/evaluation/model_evaluation.h"
 #include "ml/input/input_pipeline.h"
@@ -25,22 +27,25 @@
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
 #include "worker/local_parameters.h"
+#include "worker/replica_threads.h"
+#include "worker/training_report.h"
 #include "worker/worker_metrics.h"
 
 namespace parasol {
 
-// Trains a job in one process: the worker's mode when TF_CONFIG is not set. The
+// Trains a job in one process: the worker's mode when TF_CONFIG is not set,
+// with one replica or, as the job's strategy says, with several in step. The
 // training loop, the optimizers, the tables, the evaluation, and when
 // checkpoints are written and which of them are resumed from are those of a
 // cluster.
 class LocalTraining {
  public:
   struct Options {
-    job::Job job;  // defaults are filled in
+    job::Job job;  // defaults are filled in; batch_size is that of a replica
     Graph graph;   // the job's model
+    LocalReplicas replicas;
     std::string data_dir;
-    std::string device = "auto";
-    int threads = 1;  // CPU threads that compute
+    int threads = 1;  // CPU threads that compute, of each replica
   };
 
   LocalTraining(Options options, Clock& clock, MetricsRegistry& metrics);
@@ -65,12 +70,16 @@ class LocalTraining {
 
  private:
   absl::Status Prepare();
+  absl::Status OpenReplicas();
   absl::Status Resume();
   // Makes one attempt at Resume().
   absl::Status TryResume();
   absl::Status Train();
   // Trains until a checkpoint is due, the job's last step `end`, or Stop().
   absl::Status TrainUntilDue(int64_t end);
+  // Trains on the only device and returns the number of completed steps.
+  absl::StatusOr<int64_t> TrainAlone(std::function<bool(int64_t)> is_over,
+                                     TrainingReporter& reporter);
   // Makes one attempt, and logs and notes how it went.
   absl::Status TryCheckpoint(bool final);
   // Writes a checkpoint that must be there before anything else happens.
@@ -79,6 +88,10 @@ class LocalTraining {
   absl::StatusOr<std::optional<Evaluation>> Evaluate();
   absl::StatusOr<int64_t> EndStep() const;
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
+  int NumReplicas() const {
+    return static_cast<int>(options_.replicas.devices.size());
+  }
+  Model& model() { return replicas_ == nullptr ? *model_ : replicas_->model(); }
 
   const Options options_;
   Clock& clock_;
@@ -87,9 +100,12 @@ class LocalTraining {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 
   int64_t step_ = 0;
+  std::unique_ptr<InputPipeline> input_;
+  // Replicas that train in step; null: one that trains on its own.
+  std::unique_ptr<ReplicaThreads> replicas_;
+  // The device and model of the latter.
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<InputPipeline> input_;
   std::unique_ptr<ModelEvaluation> evaluation_;  // null: no eval data set
   std::unique_ptr<LocalParameters> parameters_;
   // Set by Resume().

@@ -120,8 +120,8 @@ class LocalTrainingTest : public testing::Test {
     MetricsRegistry metrics;
     LocalTraining training({.job = job,
                             .graph = *ResolveGraph(job.model()),
-                            .data_dir = root_,
-                            .device = "cpu"},
+                            .replicas = {.devices = {"cpu"}},
+                            .data_dir = root_},
                            clock, metrics);
     return training.Run();
   }
@@ -329,8 +329,8 @@ TEST_F(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
   MetricsRegistry metrics;
   LocalTraining training({.job = job,
                           .graph = *ResolveGraph(job.model()),
-                          .data_dir = root_,
-                          .device = "cpu"},
+                          .replicas = {.devices = {"cpu"}},
+                          .data_dir = root_},
                          clock, metrics);
   clock.on_now = [&] {
     if (fs::exists(store_.PathOf(10))) training.Stop();

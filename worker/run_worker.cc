@@ -1,5 +1,6 @@
 #include "worker/run_worker.h"
 
+#include <cstdio>
 #include <memory>
 #include <stop_token>
 #include <thread>
@@ -12,8 +13,12 @@
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/compute_flags.h"
+#include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "cluster/job/strategy.h"
 #include "cluster/rpc/server.h"
+#include "ml/device/device.h"
+#include "ml/device/device_name.h"
 #include "worker/chief_beside.h"
 #include "worker/local_training.h"
 #include "worker/worker_task.h"
@@ -74,20 +79,36 @@ absl::StatusOr<LoadedJob> LoadJob(const RunWorkerOptions& options) {
   return loaded;
 }
 
-absl::Status RunAlone(const RunWorkerOptions& options,
+absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                       TerminationSignal& signal, MetricsRegistry& registry) {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJob(options));
-  LocalTraining training({std::move(loaded.job), std::move(loaded.graph),
-                          options.data_dir, options.device, options.threads},
-                         Clock::Real(), registry);
+  if (config.strategy) ChooseStrategy(*config.strategy, loaded.job);
+  ASSIGN_OR_RETURN(LocalReplicas replicas,
+                   ResolveLocalReplicas(loaded.job, options.device));
+  RETURN_IF_ERROR(
+      SetReplicas(static_cast<int>(replicas.devices.size()), loaded.job));
+  LocalTraining training(
+      {std::move(loaded.job), std::move(loaded.graph), std::move(replicas),
+       options.data_dir, options.threads},
+      Clock::Real(), registry);
   signal.OnSignal([&training] { training.Stop(); });
   const absl::Status result = training.Run();
   signal.Disarm();
   return result;
 }
 
+absl::Status CheckCanTrain(const TaskConfig& config) {
+  if (config.strategy != StrategyKind::kMultiWorkerMirrored) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "--strategy=multi_worker_mirrored: TF_CONFIG is right for it, but this "
+      "version trains clusters with ps alone; add ps tasks to TF_CONFIG and "
+      "leave the flag out");
+}
+
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
-    const RunWorkerOptions& options) {
+    const TaskConfig& config, const RunWorkerOptions& options) {
   ChiefBeside::Options chief;
   chief.binary = options.chief_binary;
   chief.arguments = {
@@ -96,6 +117,8 @@ absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
   for (const std::string& value : options.overrides) {
     chief.arguments.push_back(absl::StrCat("--set=", value));
   }
+  chief.arguments.insert(chief.arguments.end(), config.place_flags.begin(),
+                         config.place_flags.end());
   return ChiefBeside::Start(chief);
 }
 
@@ -147,7 +170,7 @@ absl::Status RunInCluster(const TaskConfig& config,
                           int metrics_port) {
   std::unique_ptr<ChiefBeside> chief;
   if (config.is_chief) {
-    ASSIGN_OR_RETURN(chief, StartChief(options));
+    ASSIGN_OR_RETURN(chief, StartChief(config, options));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerTask> task,
                    WorkerTask::Start(TaskOptions(config, options, metrics_port),
@@ -168,6 +191,7 @@ absl::Status RunWorker(const TaskConfig& config,
                        const RunWorkerOptions& options,
                        TerminationSignal& signal) {
   NameTaskInLog(absl::StrCat("worker/", config.index));
+  RETURN_IF_ERROR(CheckCanTrain(config));
   RETURN_IF_ERROR(CheckChiefFlags(config, options));
   RETURN_IF_ERROR(CheckComputeFlags({.data_dir = options.data_dir,
                                      .device = options.device,
@@ -176,8 +200,22 @@ absl::Status RunWorker(const TaskConfig& config,
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();
-  if (!config.cluster.has_value()) return RunAlone(options, signal, registry);
+  if (!config.cluster.has_value()) {
+    return RunAlone(config, options, signal, registry);
+  }
   return RunInCluster(config, options, signal, registry, metrics->port());
+}
+
+absl::Status ListDevices() {
+  std::string lines = absl::StrCat(DeviceName().ToString(), "\n");
+  for (const std::string& name : Device::CudaNames()) {
+    absl::StrAppend(&lines, name, "\n");
+  }
+  const bool written =
+      std::fputs(lines.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+  return written
+             ? absl::OkStatus()
+             : absl::InternalError("--list_devices: stdout can't be written");
 }
 
 }  // namespace parasol

@@ -35,6 +35,11 @@ absl::Status RunWorker(const TaskConfig& config,
                        const RunWorkerOptions& options,
                        TerminationSignal& signal);
 
+// Prints the names of this machine's devices, for --list_devices: one per line,
+// as --device and a job's strategy take them.
+//   Internal  stdout can't be written.
+absl::Status ListDevices();
+
 }  // namespace parasol
 
 #endif  // PARASOL_WORKER_RUN_WORKER_H_

@@ -162,7 +162,9 @@ absl::Status SyncTrainingLoop::Stage(int64_t step, int replica,
   ASSIGN_OR_RETURN(const ReplicaInput::Share share,
                    input_.ShareOf(replica, step));
   record_.Charge(metrics_.wait_input_seconds, start);
-  metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
+  if (options_.counts_steps) {
+    metrics_.corrupt_records.Add(input_.TakeSkippedRecords());
+  }
   staged.replica = replica;
   staged.weight = share.weight;
   staged.has_examples = share.batch != nullptr && share.batch->size > 0;
@@ -332,7 +334,7 @@ absl::Status SyncTrainingLoop::FinishStep(int64_t step) {
     if (sent.push->outcome().stale) stale.insert(sent.replica);
   }
   metrics_.stale_gradients.Add(stale.size());
-  record_.AddStep();
+  if (options_.counts_steps) record_.AddStep();
   replicas_.Complete(step + 1);
   return absl::OkStatus();
 }

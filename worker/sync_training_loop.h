@@ -55,6 +55,9 @@ class SyncTrainingLoop {
     uint64_t seed = 0;
     // Longest time that a step or a pull may take; the loop then ends.
     absl::Duration step_timeout = absl::Minutes(5);
+    // False where another loop of this process counts the same steps and
+    // corrupt records.
+    bool counts_steps = true;
   };
 
   // All references must outlive the loop. The variables and tables of `model`

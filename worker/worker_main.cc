@@ -11,8 +11,11 @@
 ABSL_FLAG(std::string, data_dir, "",
           "Directory that the data set's paths in the job are relative to.");
 ABSL_FLAG(std::string, device, "auto",
-          "Where to compute: auto (a CUDA device if there is one), cpu, "
+          "Where to compute: auto (a CUDA device if there is one), cpu, cpu:N, "
           "cuda:N.");
+ABSL_FLAG(bool, list_devices, false,
+          "Print the names of this machine's devices, one per line, and exit "
+          "0.");
 ABSL_FLAG(
     int, threads, 1,
     "Number of CPU threads that compute. A worker that has a machine to itself "
@@ -39,6 +42,9 @@ int main(int argc, char** argv) {
       argc, argv,
       "Computes gradients for a cluster given by TF_CONFIG, or, without one, "
       "trains --job in this process alone.");
+  if (absl::GetFlag(FLAGS_list_devices)) {
+    return parasol::ExitWith(parasol::ListDevices());
+  }
   const parasol::TaskConfig config =
       parasol::TaskConfigOrExit(parasol::Role::kWorker);
   parasol::TerminationSignal signal;

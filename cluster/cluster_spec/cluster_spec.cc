@@ -1,6 +1,24 @@
 #include "cluster/cluster_spec/cluster_spec.h"
 
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
 namespace parasol {
+namespace {
+
+constexpr std::pair<StrategyKind, absl::string_view> kStrategies[] = {
+    {StrategyKind::kParameterServer, "parameter_server"},
+    {StrategyKind::kMultiWorkerMirrored, "multi_worker_mirrored"},
+    {StrategyKind::kDefault, "default"},
+    {StrategyKind::kOneDevice, "one_device"},
+    {StrategyKind::kMirrored, "mirrored"},
+    {StrategyKind::kCentralStorage, "central_storage"},
+};
+
+}  // namespace
 
 absl::string_view RoleName(Role role) {
   switch (role) {
@@ -25,21 +43,35 @@ std::optional<Role> RoleNamed(absl::string_view name) {
 }
 
 absl::string_view StrategyName(StrategyKind strategy) {
-  switch (strategy) {
-    case StrategyKind::kParameterServer:
-      return "parameter_server";
-    case StrategyKind::kMultiWorkerMirrored:
-      return "multi_worker_mirrored";
+  for (const auto& [kind, name] : kStrategies) {
+    if (kind == strategy) return name;
   }
   return "";
 }
 
 std::optional<StrategyKind> StrategyNamed(absl::string_view name) {
-  for (const StrategyKind strategy :
-       {StrategyKind::kParameterServer, StrategyKind::kMultiWorkerMirrored}) {
-    if (StrategyName(strategy) == name) return strategy;
+  for (const auto& [kind, known] : kStrategies) {
+    if (known == name) return kind;
   }
   return std::nullopt;
+}
+
+std::string StrategyNames() {
+  std::string names;
+  for (size_t i = 0; i < std::size(kStrategies); ++i) {
+    const bool is_last = i + 1 == std::size(kStrategies);
+    absl::StrAppend(&names,
+                    i == 0    ? ""
+                    : is_last ? " or "
+                              : ", ",
+                    kStrategies[i].second);
+  }
+  return names;
+}
+
+bool IsLocal(StrategyKind strategy) {
+  return strategy != StrategyKind::kParameterServer &&
+         strategy != StrategyKind::kMultiWorkerMirrored;
 }
 
 const std::map<int, std::string>& ClusterSpec::tasks(Role role) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -17,11 +18,23 @@ enum class Role { kPs, kWorker, kChief, kEvaluator };
 absl::string_view RoleName(Role role);
 std::optional<Role> RoleNamed(absl::string_view name);
 
-enum class StrategyKind { kParameterServer, kMultiWorkerMirrored };
+// The strategies of tf.distribute. The last four train in one process.
+enum class StrategyKind {
+  kParameterServer,
+  kMultiWorkerMirrored,
+  kDefault,
+  kOneDevice,
+  kMirrored,
+  kCentralStorage,
+};
 
-// Returns "parameter_server" or "multi_worker_mirrored".
+// Returns the strategy's name in jobs and flags: "parameter_server".
 absl::string_view StrategyName(StrategyKind strategy);
 std::optional<StrategyKind> StrategyNamed(absl::string_view name);
+// Returns all names for messages: "parameter_server, … or central_storage".
+std::string StrategyNames();
+// Returns true if the strategy trains in one process, without TF_CONFIG.
+bool IsLocal(StrategyKind strategy);
 
 // The tasks of a cluster.
 //
@@ -37,6 +50,8 @@ struct ClusterSpec {
   // a task.
   const std::map<int, std::string>& tasks(Role role) const;
   int num_tasks(Role role) const;
+
+  friend bool operator==(const ClusterSpec&, const ClusterSpec&) = default;
 };
 
 // A task's place in the cluster, as the task knows it when it starts.
@@ -56,6 +71,11 @@ struct TaskConfig {
   int num_workers = 0;
   int num_ps = 0;
   int num_evaluators = 0;
+  // The strategy that --strategy names; nullopt if it was not given.
+  std::optional<StrategyKind> strategy;
+  // Flags that give another process of this task the same place; empty if it is
+  // in TF_CONFIG, which child processes inherit.
+  std::vector<std::string> place_flags;
   // The cluster; nullopt for a lone worker, which trains locally.
   std::optional<ClusterSpec> cluster;
 };

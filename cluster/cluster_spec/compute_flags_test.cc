@@ -27,7 +27,7 @@ TEST(ComputeFlagsTest, AWrongValueIsNamedWithItsFlag) {
     std::string want;
   };
   const Case cases[] = {
-      {{.device = "gpu"}, "--device=gpu: "},
+      {{.device = "tpu"}, "--device=tpu: "},
       {{.device = "cuda:999"}, "--device=cuda:999: "},
       {{.threads = 0}, "--threads=0: "},
       {{.data_dir = "/no/such/data"}, "--data_dir=/no/such/data: "},
@@ -41,9 +41,9 @@ TEST(ComputeFlagsTest, AWrongValueIsNamedWithItsFlag) {
 }
 
 TEST(ComputeFlagsTest, TheMessageSaysWhatToUse) {
-  EXPECT_THAT(CheckComputeFlags({.device = "gpu"}),
+  EXPECT_THAT(CheckComputeFlags({.device = "tpu"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("use auto, cpu or cuda:N")));
+                       HasSubstr("use auto, cpu, cpu:N or cuda:N")));
   EXPECT_THAT(CheckComputeFlags({.threads = -1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("from 1 to 1024")));

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_CLUSTER_SPEC_ROLE_FLAGS_H_
 #define PARASOL_CLUSTER_CLUSTER_SPEC_ROLE_FLAGS_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/flags/declare.h"
@@ -12,7 +13,9 @@
 // TF_CONFIG. Only main() may call these functions: no other code reads the
 // environment.
 ABSL_DECLARE_FLAG(bool, check_config);
-ABSL_DECLARE_FLAG(parasol::StrategyKind, strategy);
+ABSL_DECLARE_FLAG(std::string, cluster_spec);
+ABSL_DECLARE_FLAG(std::string, task);
+ABSL_DECLARE_FLAG(std::optional<parasol::StrategyKind>, strategy);
 
 namespace parasol {
 
@@ -21,8 +24,12 @@ bool AbslParseFlag(absl::string_view text, StrategyKind* strategy,
                    std::string* error);
 std::string AbslUnparseFlag(StrategyKind strategy);
 
-// Returns this process's task, from the environment's TF_CONFIG and --strategy.
-//   InvalidArgument  as for ParseTfConfig().
+// Returns this process's task, from --cluster_spec and --task or from the
+// environment's TF_CONFIG, and from --strategy.
+//   InvalidArgument  as for ParseTfConfig() and ParseClusterSpec(); or one of
+//   the
+//                    two flags is missing, the file can't be read, or TF_CONFIG
+//                    says something else.
 absl::StatusOr<TaskConfig> TaskConfigFromEnvironment(Role binary);
 
 // Does the same for main(), which calls it right after ParseCommandLine() and

@@ -1,12 +1,18 @@
 #include "cluster/cluster_spec/tf_config.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "cluster/cluster_spec/tf_config_json.h"
 #include "nlohmann/json.hpp"
@@ -34,6 +40,12 @@ absl::Status CheckJobs(const ClusterSpec& cluster, StrategyKind strategy) {
           absl::StrCat("cluster.", RoleName(role), ": ",
                        cluster.num_tasks(role), " tasks, at most 1 allowed"));
     }
+  }
+  if (IsLocal(strategy)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cluster: there is one, but the ", StrategyName(strategy),
+        " strategy trains in one process; unset TF_CONFIG, or choose another "
+        "--strategy"));
   }
   if (strategy == StrategyKind::kMultiWorkerMirrored) {
     if (cluster.num_tasks(Role::kPs) == 0) return absl::OkStatus();
@@ -155,10 +167,40 @@ absl::StatusOr<TaskConfig> TaskOf(absl::string_view text, Role binary,
 }  // namespace
 
 absl::StatusOr<TaskConfig> ParseTfConfig(absl::string_view text, Role binary,
-                                         StrategyKind strategy) {
-  ASSIGN_OR_RETURN(TaskConfig task, TaskOf(text, binary, strategy),
-                   _ << "TF_CONFIG");
+                                         std::optional<StrategyKind> strategy) {
+  ASSIGN_OR_RETURN(
+      TaskConfig task,
+      TaskOf(text, binary, strategy.value_or(StrategyKind::kParameterServer)),
+      _ << "TF_CONFIG");
+  task.strategy = strategy;
   return task;
+}
+
+absl::StatusOr<TaskConfig> ParseClusterSpec(
+    absl::string_view text, absl::string_view task, Role binary,
+    std::optional<StrategyKind> strategy) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(task, absl::MaxSplits('/', 1));
+  TfConfigJson config;
+  config.type = RoleNamed(parts.first);
+  config.type_name = std::string(parts.first);
+  int index = -1;
+  if (!config.type.has_value() || parts.second.empty() ||
+      !std::all_of(parts.second.begin(), parts.second.end(),
+                   absl::ascii_isdigit) ||
+      !absl::SimpleAtoi(parts.second, &index)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--task=", absl::CHexEscape(task),
+                     ": is not a role and an index, as in worker/1"));
+  }
+  config.index = index;
+  ASSIGN_OR_RETURN(config.cluster, ReadClusterJson(text));
+  ASSIGN_OR_RETURN(
+      TaskConfig place,
+      ClusterTask(config, binary,
+                  strategy.value_or(StrategyKind::kParameterServer)));
+  place.strategy = strategy;
+  return place;
 }
 
 std::string CheckConfigLine(const TaskConfig& config) {

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_CLUSTER_SPEC_TF_CONFIG_H_
 #define PARASOL_CLUSTER_CLUSTER_SPEC_TF_CONFIG_H_
 
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -11,10 +12,18 @@ namespace parasol {
 
 // Returns the task that TF_CONFIG gives to a binary of role `binary`. `text` is
 // the value of TF_CONFIG (empty if unset), in TensorFlow's own form or in a
-// form that Kubeflow's operator writes. Reads nothing but its arguments.
+// form that Kubeflow's operator writes. `strategy` is that of --strategy, if it
+// was given: without it a cluster is one of parameter servers. Reads nothing
+// but its arguments.
 //   InvalidArgument  one line that names the key and the value at fault.
 absl::StatusOr<TaskConfig> ParseTfConfig(absl::string_view text, Role binary,
-                                         StrategyKind strategy);
+                                         std::optional<StrategyKind> strategy);
+
+// Returns the task `task` ("worker/1") of the cluster that `text` lists, as
+// ReadClusterJson() reads it, for a binary of role `binary`; the rest as above.
+absl::StatusOr<TaskConfig> ParseClusterSpec(
+    absl::string_view text, absl::string_view task, Role binary,
+    std::optional<StrategyKind> strategy);
 
 // Returns the line that --check_config prints: one JSON object, without the
 // newline.

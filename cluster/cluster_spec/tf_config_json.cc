@@ -182,14 +182,27 @@ class ClusterReader {
   absl::flat_hash_map<std::string, std::string> seen_;
 };
 
+absl::StatusOr<Json> ParseObject(absl::string_view text) {
+  ASSIGN_OR_RETURN(Json json, ParseStrictJson(text));
+  if (json.is_object()) return json;
+  return absl::InvalidArgumentError(
+      absl::StrCat("line 1, column 1: ", Quote(json), " is not an object"));
+}
+
 }  // namespace
 
+absl::StatusOr<ClusterSpec> ReadClusterJson(absl::string_view text) {
+  ASSIGN_OR_RETURN(const Json json, ParseObject(text));
+  const Json* cluster = Find(json, "cluster");
+  if (cluster == nullptr) return ClusterReader("cluster").Read(json);
+  if (json.size() == 1) return ClusterReader("cluster").Read(*cluster);
+  return absl::InvalidArgumentError(
+      "cluster: it is a member, and so are other keys; the file has the jobs, "
+      "or \"cluster\" alone");
+}
+
 absl::StatusOr<TfConfigJson> ReadTfConfigJson(absl::string_view text) {
-  ASSIGN_OR_RETURN(const Json json, ParseStrictJson(text));
-  if (!json.is_object()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("line 1, column 1: ", Quote(json), " is not an object"));
-  }
+  ASSIGN_OR_RETURN(const Json json, ParseObject(text));
   if (const auto rpc_layer = json.find("rpc_layer");
       rpc_layer != json.end() && *rpc_layer != "grpc") {
     return Fault("rpc_layer", *rpc_layer, "\"grpc\"");

@@ -26,6 +26,10 @@ struct TfConfigJson {
 //                    key can't have; the message names both.
 absl::StatusOr<TfConfigJson> ReadTfConfigJson(absl::string_view text);
 
+// Reads a cluster's jobs alone: TF_CONFIG's "cluster", or an object that has it
+// as member "cluster" and nothing beside it. Errors as above.
+absl::StatusOr<ClusterSpec> ReadClusterJson(absl::string_view text);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_CLUSTER_SPEC_TF_CONFIG_JSON_H_

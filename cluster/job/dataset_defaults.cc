@@ -82,7 +82,9 @@ void FillFormat(const job::Loss& loss, job::Dataset& dataset) {
 void FillDataset(const job::Loss& loss, int64_t shuffle_buffer,
                  job::Dataset& dataset) {
   FillFormat(loss, dataset);
-  PARASOL_SET_DEFAULT(dataset, batch_size, 32);
+  if (!dataset.has_global_batch_size()) {
+    PARASOL_SET_DEFAULT(dataset, batch_size, 32);
+  }
   PARASOL_SET_DEFAULT(dataset, shuffle_buffer, shuffle_buffer);
   PARASOL_SET_DEFAULT(dataset, prefetch_batches, 2);
   PARASOL_SET_DEFAULT(dataset, decode_threads, 2);

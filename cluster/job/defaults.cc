@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/str_cat.h"
 #include "base/set_default.h"
 #include "cluster/job/dataset_defaults.h"
 #include "cluster/job/layer_defaults.h"
@@ -98,8 +99,8 @@ void FillDefaults(job::Job& job) {
   FillWorker(*job.mutable_worker());
 }
 
-void FillClusterDefaults(job::Job& job, int workers) {
-  if (!job.parameter_server().has_synchronous()) return;
+absl::Status FillClusterDefaults(job::Job& job, int workers) {
+  if (!job.parameter_server().has_synchronous()) return SetReplicas(1, job);
   job::Synchronous& mode =
       *job.mutable_parameter_server()->mutable_synchronous();
   if (!mode.has_replicas_to_aggregate()) {
@@ -108,6 +109,25 @@ void FillClusterDefaults(job::Job& job, int workers) {
                                   : workers);
   }
   PARASOL_SET_DEFAULT(mode, total_replicas, mode.replicas_to_aggregate());
+  return SetReplicas(mode.total_replicas(), job);
+}
+
+absl::Status SetReplicas(int replicas, job::Job& job) {
+  if (job.train().has_global_batch_size()) {
+    const int global = job.train().global_batch_size();
+    if (global % replicas != 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "train.global_batch_size: ", global, " examples can't be split into ",
+          replicas, " replicas of equal size; use a multiple of ", replicas));
+    }
+    job.mutable_train()->set_batch_size(global / replicas);
+    job.mutable_train()->clear_global_batch_size();
+  }
+  if (job.eval().has_global_batch_size()) {
+    job.mutable_eval()->set_batch_size(job.eval().global_batch_size());
+    job.mutable_eval()->clear_global_batch_size();
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace parasol

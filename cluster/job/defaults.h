@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_JOB_DEFAULTS_H_
 #define PARASOL_CLUSTER_JOB_DEFAULTS_H_
 
+#include "absl/status/status.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -12,9 +13,15 @@ namespace parasol {
 void FillDefaults(job::Job& job);
 
 // Sets the defaults that depend on the cluster, which has `workers` workers:
-// the numbers of replicas of a synchronous step. The chief applies them before
-// it gives the job to any task.
-void FillClusterDefaults(job::Job& job, int workers);
+// the numbers of replicas of a synchronous step, and what SetReplicas() sets.
+// The chief applies them before it gives the job to any task.
+//   InvalidArgument  as for SetReplicas().
+absl::Status FillClusterDefaults(job::Job& job, int workers);
+
+// Replaces train.global_batch_size, if the job has it, by the batch_size of
+// each of `replicas` replicas, and eval.global_batch_size by that of one.
+//   InvalidArgument  the size can't be split evenly; names both numbers.
+absl::Status SetReplicas(int replicas, job::Job& job);
 
 }  // namespace parasol
 

@@ -171,7 +171,7 @@ TEST(FillDefaultsTest, ASynchronousStepHasAReplicaForEachWorker) {
                                             c.mode, " } }"),
                                "f"));
     FillDefaults(job);
-    FillClusterDefaults(job, /*workers=*/3);
+    ASSERT_OK(FillClusterDefaults(job, /*workers=*/3));
     const job::Synchronous& mode = job.parameter_server().synchronous();
     EXPECT_EQ(mode.replicas_to_aggregate(), c.aggregate);
     EXPECT_EQ(mode.total_replicas(), c.total);

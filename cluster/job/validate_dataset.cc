@@ -134,6 +134,21 @@ absl::Status ValidateImage(const std::string& path,
   return absl::OkStatus();
 }
 
+absl::Status ValidateBatchSize(const std::string& path,
+                               const job::Dataset& dataset) {
+  if (!dataset.has_global_batch_size()) {
+    return RequireInRange(absl::StrCat(path, ".batch_size"),
+                          dataset.batch_size(), 1, kMaxInt);
+  }
+  const std::string global = absl::StrCat(path, ".global_batch_size");
+  if (dataset.has_batch_size()) {
+    return Fault(global, absl::StrCat(dataset.global_batch_size(),
+                                      " is set, and so is batch_size (",
+                                      dataset.batch_size(), "): set one"));
+  }
+  return RequireInRange(global, dataset.global_batch_size(), 1, kMaxInt);
+}
+
 absl::Status ValidateSplit(const std::string& path, const job::Split& split) {
   const double from = split.from();
   const double to = split.to();
@@ -150,8 +165,7 @@ absl::Status ValidateDataset(absl::string_view path,
     return absl::StrCat(path, ".", name);
   };
   RETURN_IF_ERROR(ValidateFormat(std::string(path), dataset));
-  RETURN_IF_ERROR(
-      RequireInRange(field("batch_size"), dataset.batch_size(), 1, kMaxInt));
+  RETURN_IF_ERROR(ValidateBatchSize(std::string(path), dataset));
   RETURN_IF_ERROR(RequireInRange(
       field("shuffle_buffer"), dataset.shuffle_buffer(), 0, kMaxShuffleBuffer));
   RETURN_IF_ERROR(RequireInRange(field("prefetch_batches"),

@@ -1,10 +1,9 @@
 #include "ml/device/device.h"
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 #include "ml/device/cpu_device.h"
+#include "ml/device/device_name.h"
 
 #if PARASOL_HAVE_CUDA
 #include "ml/device/cuda_device.h"
@@ -14,13 +13,6 @@ namespace parasol {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-
-absl::StatusOr<int> CudaIndex(absl::string_view digits) {
-  int index = 0;
-  if (absl::SimpleAtoi(digits, &index) && index >= 0) return index;
-  return absl::InvalidArgumentError(
-      "\"cuda:\" needs the number of the device, as in cuda:0");
-}
 
 absl::Status CheckCuda(int index) {
 #if PARASOL_HAVE_CUDA
@@ -44,13 +36,17 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCuda(
 }  // namespace
 
 absl::Status Device::CheckName(absl::string_view name) {
-  if (name == "auto" || name == "cpu") return absl::OkStatus();
-  if (!absl::ConsumePrefix(&name, "cuda:")) {
-    return absl::InvalidArgumentError(
-        "there is no such device; use auto, cpu or cuda:N, N from 0");
+  if (name == "auto") return absl::OkStatus();
+  ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name));
+  return device.is_cuda ? CheckCuda(device.index) : absl::OkStatus();
+}
+
+std::vector<std::string> Device::CudaNames() {
+  std::vector<std::string> names;
+  for (int i = 0; CheckCuda(i).ok(); ++i) {
+    names.push_back(DeviceName{.is_cuda = true, .index = i}.ToString());
   }
-  ASSIGN_OR_RETURN(const int index, CudaIndex(name));
-  return CheckCuda(index);
+  return names;
 }
 
 absl::Status Device::CheckThreads(int threads) {
@@ -66,12 +62,9 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Open(absl::string_view name,
     absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0, options);
     if (cuda.ok()) return cuda;
   } else {
-    RETURN_IF_ERROR(CheckName(name)) << "device \"" << name << "\"";
-    absl::string_view index_text = name;
-    if (absl::ConsumePrefix(&index_text, "cuda:")) {
-      ASSIGN_OR_RETURN(const int index, CudaIndex(index_text));
-      return OpenCuda(index, options);
-    }
+    ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name),
+                     _ << "device \"" << name << "\"");
+    if (device.is_cuda) return OpenCuda(device.index, options);
   }
   return std::make_unique<CpuDevice>(options.threads);
 }

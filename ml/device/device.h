@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -74,8 +75,8 @@ class Device {
     virtual ~Event() = default;
   };
 
-  // Opens the device `name`: "cpu", "cuda:0", or "auto" for the first CUDA
-  // device that can be used, otherwise the CPU.
+  // Opens the device `name`: one of ParseDeviceName(), or "auto" for the first
+  // CUDA device that can be used, otherwise the CPU.
   //   InvalidArgument     as for CheckName() and CheckThreads().
   //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name,
@@ -90,6 +91,8 @@ class Device {
   //                    or the device is missing. The message says which, and
   //                    leaves the name to the caller.
   static absl::Status CheckName(absl::string_view name);
+  // Returns the names of all CUDA devices that CheckName() finds, in order.
+  static std::vector<std::string> CudaNames();
   // Returns OK if Open() would accept this number of threads.
   //   InvalidArgument  it is not from 1 to 1024.
   static absl::Status CheckThreads(int threads);

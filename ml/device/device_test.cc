@@ -41,7 +41,8 @@ TEST(DeviceOpenTest, WhatIsNoDeviceIsNamed) {
   };
   const Case cases[] = {
       {"", "device \"\""},
-      {"gpu", "device \"gpu\": there is no such device; use auto, cpu"},
+      {"tpu", "device \"tpu\": there is no such device; use auto, cpu"},
+      {"gpu:999", "device \"cuda:999\": this "},
       {"cuda:", "device \"cuda:\""},
       {"cuda:-1", "device \"cuda:-1\""},
       {"cuda:999", "device \"cuda:999\": this "},
@@ -60,6 +61,19 @@ TEST(DeviceOpenTest, NamesThatEveryMachineHasPassTheCheck) {
   EXPECT_OK(Device::CheckName("auto"));
   EXPECT_OK(Device::CheckName("cpu"));
   EXPECT_OK(Device::CheckThreads(1));
+}
+
+TEST(DeviceOpenTest, AProcessorHasLogicalDevices) {
+  ASSERT_OK_AND_ASSIGN(std::unique_ptr<Device> device, Device::Open("cpu:1"));
+  EXPECT_EQ(device->kind(), Device::Kind::kCpu);
+  EXPECT_OK(Device::CheckName("/device:CPU:2"));
+}
+
+TEST(DeviceOpenTest, AllCudaDevicesThatAreNamedCanBeOpened) {
+  for (const std::string& name : Device::CudaNames()) {
+    EXPECT_OK(Device::Open(name)) << name;
+  }
+  EXPECT_EQ(Device::CudaNames().empty(), !Device::CheckName("cuda:0").ok());
 }
 
 TEST(DeviceOpenTest, ThreadsAreBounded) {

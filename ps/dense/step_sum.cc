@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "ps/step/vector_sum.h"
+#include "cluster/replica_sum/vector_sum.h"
 
 namespace parasol {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 #include <memory>
 
+#include "cluster/replica_sum/held_memory.h"
 #include "cluster/rows/row_memory.h"
 #include "ps/dense/array_pool.h"
 #include "ps/dense/received_gradient.h"
-#include "ps/step/held_memory.h"
 
 namespace parasol {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ps/step/held_memory.h"
+#include "cluster/replica_sum/held_memory.h"
 
 namespace parasol {
 

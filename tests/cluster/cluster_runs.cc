@@ -40,6 +40,26 @@ std::map<std::string, std::vector<float>> ReadVariables(
   return variables;
 }
 
+Trained ReadTrained(const CheckpointReader& checkpoint) {
+  Trained trained;
+  trained.variables = ReadVariables(checkpoint);
+  for (const auto& table : checkpoint.manifest().table()) {
+    auto& rows = trained.tables[table.name()];
+    std::vector<int64_t>& updates = trained.updates[table.name()];
+    EXPECT_OK(checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
+      updates.push_back(batch.updates);
+      const size_t floats =
+          batch.ids.empty() ? 0 : batch.rows.size() / batch.ids.size();
+      for (size_t i = 0; i < batch.ids.size(); ++i) {
+        const auto row = batch.rows.subspan(i * floats, floats);
+        rows[batch.ids[i]].assign(row.begin(), row.end());
+      }
+      return absl::OkStatus();
+    }));
+  }
+  return trained;
+}
+
 void MakeSynchronous(const Replicas& replicas, job::Job& job) {
   job::Synchronous& mode =
       *job.mutable_parameter_server()->mutable_synchronous();

@@ -1,6 +1,7 @@
 #ifndef PARASOL_TESTS_CLUSTER_CLUSTER_RUNS_H_
 #define PARASOL_TESTS_CLUSTER_CLUSTER_RUNS_H_
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -25,6 +26,21 @@ class ClusterRunsTest : public testing::Test {
 // Returns the values of all variables, by name.
 std::map<std::string, std::vector<float>> ReadVariables(
     const CheckpointReader& checkpoint);
+
+// Everything that training changes, whatever shards hold it.
+struct Trained {
+  std::map<std::string, std::vector<float>> variables;
+  // Values and slots of all rows, by table and id.
+  std::map<std::string, std::map<uint64_t, std::vector<float>>> tables;
+  // Number of updates that each table has had, at each shard.
+  std::map<std::string, std::vector<int64_t>> updates;
+
+  friend bool operator==(const Trained& a, const Trained& b) {
+    return a.variables == b.variables && a.tables == b.tables;
+  }
+};
+
+Trained ReadTrained(const CheckpointReader& checkpoint);
 
 struct Replicas {
   int aggregate = 0;

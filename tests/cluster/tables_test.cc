@@ -1,20 +1,12 @@
 // Jobs whose models read sparse tables, with all roles in one process.
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
-#include "cluster/job/defaults.h"
-#include "cluster/job/job_file.h"
 #include "evaluator/evaluated_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,134 +17,17 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "tests/cluster/cluster_runs.h"
+#include "tests/cluster/ratings.h"
 #include "tests/cluster/test_cluster.h"
 #include "worker/local_parameters.h"
 
 namespace parasol {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr int kUsers = 40;
-constexpr int kItems = 60;
-
-void WriteRatings(const fs::path& path, int examples, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::ofstream out(path);
-  out << "user,item,mood,likes\n";
-  for (int i = 0; i < examples; ++i) {
-    const int user = random() % kUsers, item = random() % kItems;
-    const double mood = (random() % 1000) / 1000.;
-    // What no sum of one number per user and item says.
-    const bool likes = (user + item) % 2 == 0;
-    out << user << "," << item << "," << mood << "," << (likes ? 1 : 0) << "\n";
-  }
-}
-
-// Users like items of their own parity.
-std::string RatingsDirectory() {
-  static const auto* const directory = new std::string([] {
-    const fs::path path = fs::path(getenv("TEST_TMPDIR")) / "ratings";
-    fs::create_directories(path);
-    WriteRatings(path / "train.csv", 4000, 1);
-    WriteRatings(path / "eval.csv", 500, 2);
-    return path.string();
-  }());
-  return *directory;
-}
-
-// Wide & Deep in small; the wide part's table has an optimizer of its own.
-job::Job RatingsJob(int64_t steps) {
-  absl::StatusOr<job::Job> job = ParseJob(R"(
-      name: "ratings"
-      seed: 3
-      model {
-        input { name: "mood" dense { column { name: "mood" } } }
-        input {
-          name: "ids"
-          ids {
-            column { name: "user" identity { num_ids: 40 } }
-            column { name: "item" identity { num_ids: 60 } }
-          }
-        }
-        sparse_table {
-          name: "wide"
-          width: 1
-          initializer { zeros {} }
-          optimizer { ftrl { learning_rate: 0.1 } }
-        }
-        sparse_table {
-          name: "deep"
-          width: 8
-          initializer { random_normal { stddev: 0.3 } }
-        }
-        layer {
-          name: "wide_part"
-          input: "ids"
-          embedding_bag { table: "wide" use_bias: true }
-        }
-        layer { name: "rows" input: "ids" embedding { table: "deep" } }
-        layer { name: "flat" flatten {} }
-        layer { name: "both" input: "flat" input: "mood" concatenate {} }
-        layer { name: "hidden" dense { units: 16 activation: RELU } }
-        layer { name: "logit" dense { units: 1 } }
-        layer { name: "sum" input: "wide_part" input: "logit" add {} }
-        loss { binary_crossentropy {} }
-      }
-      train {
-        csv { file: "train.csv" label { column: "likes" } }
-        batch_size: 32
-      }
-      eval {
-        csv { file: "eval.csv" label { column: "likes" } }
-        batch_size: 100
-      }
-      optimizer { adam { learning_rate: 0.01 } }
-      checkpoint { every_steps: 100 }
-  )",
-                                          "ratings.textproto");
-  EXPECT_OK(job);
-  job->mutable_end()->set_steps(steps);
-  FillDefaults(*job);
-  return *std::move(job);
-}
-
 job::Job SynchronousJob(int64_t steps) {
   job::Job job = RatingsJob(steps);
   MakeSynchronous({.aggregate = 2, .total = 2}, job);
   return job;
-}
-
-// Everything that training changes, whatever shards hold it.
-struct Trained {
-  std::map<std::string, std::vector<float>> variables;
-  std::map<std::string, std::map<uint64_t, std::vector<float>>> tables;
-  // Number of updates that each table has had, at each shard.
-  std::map<std::string, std::vector<int64_t>> updates;
-
-  friend bool operator==(const Trained& a, const Trained& b) {
-    return a.variables == b.variables && a.tables == b.tables;
-  }
-};
-
-Trained ReadAll(const CheckpointReader& checkpoint) {
-  Trained trained;
-  trained.variables = ReadVariables(checkpoint);
-  for (const auto& table : checkpoint.manifest().table()) {
-    auto& rows = trained.tables[table.name()];
-    std::vector<int64_t>& updates = trained.updates[table.name()];
-    EXPECT_OK(checkpoint.ReadRows(table.name(), [&](const RowBatch& batch) {
-      updates.push_back(batch.updates);
-      const size_t floats =
-          batch.ids.empty() ? 0 : batch.rows.size() / batch.ids.size();
-      for (size_t i = 0; i < batch.ids.size(); ++i) {
-        const auto row = batch.rows.subspan(i * floats, floats);
-        rows[batch.ids[i]].assign(row.begin(), row.end());
-      }
-      return absl::OkStatus();
-    }));
-  }
-  return trained;
 }
 
 class TablesTest : public ClusterRunsTest {
@@ -187,7 +62,7 @@ constexpr double kLearned = .25;
 
 TEST_F(TablesTest, AnAsynchronousJobLearnsAndCountsEachStepOnce) {
   EXPECT_LT(Train(RatingsJob(600), "async", 2, 2), kLearned);
-  for (const auto& [table, updates] : ReadAll(*Newest("async")).updates) {
+  for (const auto& [table, updates] : ReadTrained(*Newest("async")).updates) {
     EXPECT_THAT(updates, testing::Each(600)) << table;
   }
 }
@@ -212,11 +87,11 @@ TEST_F(TablesTest, AShardThatRestartsHasItsRowsAgain) {
 
 TEST_F(TablesTest, SynchronousRunsEndWithTheSameBits) {
   EXPECT_LT(Train(SynchronousJob(400), "two", 2, 2), kLearned);
-  const Trained want = ReadAll(*Newest("two"));
+  const Trained want = ReadTrained(*Newest("two"));
   Train(SynchronousJob(400), "one", 2, 1);
-  EXPECT_EQ(ReadAll(*Newest("one")), want);
+  EXPECT_EQ(ReadTrained(*Newest("one")), want);
   Train(SynchronousJob(400), "three", 1, 3);
-  EXPECT_EQ(ReadAll(*Newest("three")), want);
+  EXPECT_EQ(ReadTrained(*Newest("three")), want);
 }
 
 TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {

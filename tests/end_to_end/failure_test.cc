@@ -144,7 +144,7 @@ TEST_F(ByHandTest, AWrongFlagEndsATaskBeforeItAsksTheChief) {
   const std::string file = WriteFile("data_file", "x");
   for (const std::string role : {"worker", "evaluator"}) {
     for (const std::string& flag :
-         {std::string("--device=gpu"), std::string("--device=cuda:999"),
+         {std::string("--device=tpu"), std::string("--device=cuda:999"),
           std::string("--threads=0"), std::string("--data_dir=/no/such/dir"),
           "--data_dir=" + file}) {
       SCOPED_TRACE(absl::StrCat(role, " ", flag));

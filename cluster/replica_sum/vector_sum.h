@@ -1,5 +1,5 @@
-#ifndef PARASOL_PS_STEP_VECTOR_SUM_H_
-#define PARASOL_PS_STEP_VECTOR_SUM_H_
+#ifndef PARASOL_CLUSTER_REPLICA_SUM_VECTOR_SUM_H_
+#define PARASOL_CLUSTER_REPLICA_SUM_VECTOR_SUM_H_
 
 #include <cstddef>
 
@@ -14,4 +14,4 @@ void DivideBy(absl::Span<float> values, float divisor);
 
 }  // namespace parasol
 
-#endif  // PARASOL_PS_STEP_VECTOR_SUM_H_
+#endif  // PARASOL_CLUSTER_REPLICA_SUM_VECTOR_SUM_H_

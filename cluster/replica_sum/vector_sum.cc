@@ -1,4 +1,4 @@
-#include "ps/step/vector_sum.h"
+#include "cluster/replica_sum/vector_sum.h"
 
 #include <cstring>
 

@@ -1,4 +1,4 @@
-#include "ps/sparse/row_accumulator.h"
+#include "cluster/replica_sum/row_accumulator.h"
 
 #include <algorithm>
 #include <memory>

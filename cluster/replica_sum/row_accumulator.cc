@@ -1,11 +1,11 @@
-#include "ps/sparse/row_accumulator.h"
+#include "cluster/replica_sum/row_accumulator.h"
 
 #include <cstring>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "ps/step/vector_sum.h"
+#include "cluster/replica_sum/vector_sum.h"
 
 namespace parasol {
 namespace {

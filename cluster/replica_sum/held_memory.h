@@ -1,5 +1,5 @@
-#ifndef PARASOL_PS_STEP_HELD_MEMORY_H_
-#define PARASOL_PS_STEP_HELD_MEMORY_H_
+#ifndef PARASOL_CLUSTER_REPLICA_SUM_HELD_MEMORY_H_
+#define PARASOL_CLUSTER_REPLICA_SUM_HELD_MEMORY_H_
 
 #include <cstddef>
 #include <memory>
@@ -36,4 +36,4 @@ class HeldMemory {
 
 }  // namespace parasol
 
-#endif  // PARASOL_PS_STEP_HELD_MEMORY_H_
+#endif  // PARASOL_CLUSTER_REPLICA_SUM_HELD_MEMORY_H_

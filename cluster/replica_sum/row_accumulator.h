@@ -1,5 +1,5 @@
-#ifndef PARASOL_PS_SPARSE_ROW_ACCUMULATOR_H_
-#define PARASOL_PS_SPARSE_ROW_ACCUMULATOR_H_
+#ifndef PARASOL_CLUSTER_REPLICA_SUM_ROW_ACCUMULATOR_H_
+#define PARASOL_CLUSTER_REPLICA_SUM_ROW_ACCUMULATOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "cluster/replica_sum/held_memory.h"
 #include "cluster/rows/row_memory.h"
-#include "ps/step/held_memory.h"
 
 namespace parasol {
 
@@ -74,4 +74,4 @@ class RowAccumulator {
 
 }  // namespace parasol
 
-#endif  // PARASOL_PS_SPARSE_ROW_ACCUMULATOR_H_
+#endif  // PARASOL_CLUSTER_REPLICA_SUM_ROW_ACCUMULATOR_H_

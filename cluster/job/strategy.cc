@@ -1,0 +1,194 @@
+#include "cluster/job/strategy.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/field_checks.h"
+#include "base/status_macros.h"
+#include "ml/device/device.h"
+#include "ml/device/device_name.h"
+
+namespace parasol {
+namespace {
+
+using DeviceNames = google::protobuf::RepeatedPtrField<std::string>;
+
+absl::StatusOr<std::string> DeviceAt(const std::string& path,
+                                     const std::string& name) {
+  const std::string quoted = absl::StrCat(path, ": \"", name, "\"");
+  ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name), _ << quoted);
+  std::string canonical = device.ToString();
+  RETURN_IF_ERROR(Device::CheckName(canonical)) << quoted;
+  return canonical;
+}
+
+absl::StatusOr<std::vector<std::string>> DevicesOf(const std::string& path,
+                                                   const DeviceNames& names) {
+  if (names.empty()) {
+    std::vector<std::string> all = Device::CudaNames();
+    if (all.empty()) all.push_back(DeviceName().ToString());
+    return all;
+  }
+  std::vector<std::string> devices;
+  std::set<std::string> distinct;
+  for (int i = 0; i < names.size(); ++i) {
+    const std::string field = absl::StrCat(path, ".device[", i, "]");
+    ASSIGN_OR_RETURN(std::string device, DeviceAt(field, names[i]));
+    if (!distinct.insert(device).second) {
+      return Fault(field, absl::StrCat(device,
+                                       " appears twice; a second replica "
+                                       "of one processor is cpu:1"));
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+absl::Status CheckFlag(absl::string_view flag, absl::string_view path,
+                       const std::vector<std::string>& devices) {
+  if (flag == "auto") return absl::OkStatus();
+  const absl::StatusOr<DeviceName> device = ParseDeviceName(flag);
+  if (device.ok() && devices.size() == 1 &&
+      device->ToString() == devices.front()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--device=", flag, ": ", path,
+                   " names the devices; leave the flag out, or the strategy"));
+}
+
+absl::Status CheckClipping(const job::Optimizer& optimizer,
+                           absl::string_view path) {
+  if (!optimizer.has_clipvalue() && !optimizer.has_clipnorm() &&
+      !optimizer.has_global_clipnorm()) {
+    return absl::OkStatus();
+  }
+  return Fault(path,
+               "gradients are clipped before they are averaged, not after as "
+               "in Keras: with several replicas leave clipping out");
+}
+
+absl::Status CheckReplicas(const job::Job& job) {
+  RETURN_IF_ERROR(CheckClipping(job.optimizer(), "optimizer"));
+  for (int i = 0; i < job.model().sparse_table_size(); ++i) {
+    RETURN_IF_ERROR(
+        CheckClipping(job.model().sparse_table(i).optimizer(),
+                      absl::StrCat("model.sparse_table[", i, "].optimizer")));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LocalReplicas> OneDevice(const job::OneDevice& settings,
+                                        absl::string_view flag) {
+  const std::string path = "strategy.one_device";
+  if (!settings.has_device()) return Missing(absl::StrCat(path, ".device"));
+  ASSIGN_OR_RETURN(std::string device,
+                   DeviceAt(absl::StrCat(path, ".device"), settings.device()));
+  LocalReplicas replicas{.strategy = StrategyKind::kOneDevice,
+                         .devices = {std::move(device)}};
+  RETURN_IF_ERROR(CheckFlag(flag, path, replicas.devices));
+  return replicas;
+}
+
+absl::StatusOr<LocalReplicas> InStep(StrategyKind kind,
+                                     const DeviceNames& names,
+                                     const job::Job& job,
+                                     absl::string_view flag) {
+  const std::string path = absl::StrCat("strategy.", StrategyName(kind));
+  LocalReplicas replicas;
+  replicas.strategy = kind;
+  replicas.is_in_step = true;
+  ASSIGN_OR_RETURN(replicas.devices, DevicesOf(path, names));
+  RETURN_IF_ERROR(CheckFlag(flag, path, replicas.devices));
+  if (replicas.devices.size() > 1) {
+    RETURN_IF_ERROR(CheckReplicas(job));
+  }
+  return replicas;
+}
+
+}  // namespace
+
+std::optional<StrategyKind> StrategyOf(const job::Job& job) {
+  switch (job.strategy().kind_case()) {
+    case job::Strategy::kParameterServer:
+      return StrategyKind::kParameterServer;
+    case job::Strategy::kDefault:
+      return StrategyKind::kDefault;
+    case job::Strategy::kOneDevice:
+      return StrategyKind::kOneDevice;
+    case job::Strategy::kMirrored:
+      return StrategyKind::kMirrored;
+    case job::Strategy::kCentralStorage:
+      return StrategyKind::kCentralStorage;
+    case job::Strategy::KIND_NOT_SET:
+      break;
+  }
+  return std::nullopt;
+}
+
+void ChooseStrategy(StrategyKind kind, job::Job& job) {
+  if (StrategyOf(job) == kind) return;
+  job::Strategy& strategy = *job.mutable_strategy();
+  switch (kind) {
+    case StrategyKind::kParameterServer:
+      strategy.mutable_parameter_server();
+      break;
+    case StrategyKind::kDefault:
+      strategy.mutable_default_();
+      break;
+    case StrategyKind::kOneDevice:
+      strategy.mutable_one_device();
+      break;
+    case StrategyKind::kMirrored:
+      strategy.mutable_mirrored();
+      break;
+    case StrategyKind::kCentralStorage:
+      strategy.mutable_central_storage();
+      break;
+    case StrategyKind::kMultiWorkerMirrored:
+      job.clear_strategy();
+      break;
+  }
+}
+
+absl::Status CheckClusterStrategy(const job::Job& job) {
+  const std::optional<StrategyKind> kind = StrategyOf(job);
+  if (!kind || !IsLocal(*kind)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("strategy.", StrategyName(*kind),
+                   " trains in one process, but TF_CONFIG has a cluster; unset "
+                   "TF_CONFIG, or "
+                   "choose --strategy=parameter_server"));
+}
+
+absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
+                                                   absl::string_view device) {
+  const job::Strategy& strategy = job.strategy();
+  switch (StrategyOf(job).value_or(StrategyKind::kDefault)) {
+    case StrategyKind::kOneDevice:
+      return OneDevice(strategy.one_device(), device);
+    case StrategyKind::kMirrored: {
+      ASSIGN_OR_RETURN(LocalReplicas replicas,
+                       InStep(StrategyKind::kMirrored,
+                              strategy.mirrored().device(), job, device));
+      replicas.sums_on_one_device = strategy.mirrored().cross_device_ops() ==
+                                    job::Mirrored::REDUCTION_TO_ONE_DEVICE;
+      return replicas;
+    }
+    case StrategyKind::kCentralStorage:
+      return InStep(StrategyKind::kCentralStorage,
+                    strategy.central_storage().device(), job, device);
+    case StrategyKind::kParameterServer:
+      return absl::InvalidArgumentError(
+          "strategy.parameter_server: needs a cluster with ps; set TF_CONFIG, "
+          "or "
+          "choose --strategy=default");
+    case StrategyKind::kDefault:
+    case StrategyKind::kMultiWorkerMirrored:
+      break;
+  }
+  return LocalReplicas{.devices = {std::string(device)}};
+}
+
+}  // namespace parasol

@@ -1,0 +1,51 @@
+#ifndef PARASOL_CLUSTER_JOB_STRATEGY_H_
+#define PARASOL_CLUSTER_JOB_STRATEGY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "cluster/cluster_spec/cluster_spec.h"
+#include "proto/job.pb.h"
+
+// The one place that decides by which strategy a job is trained.
+namespace parasol {
+
+// Returns the strategy that the job names; nullopt if it names none.
+std::optional<StrategyKind> StrategyOf(const job::Job& job);
+
+// Gives the job the strategy of the flag --strategy, with its defaults, unless
+// the job has that one already.
+void ChooseStrategy(StrategyKind kind, job::Job& job);
+
+// Returns OK if the job may be trained in a cluster of parameter servers.
+//   InvalidArgument  its strategy trains in one process; names it.
+absl::Status CheckClusterStrategy(const job::Job& job);
+
+// The replicas of a job that is trained in one process.
+struct LocalReplicas {
+  StrategyKind strategy = StrategyKind::kDefault;
+  // The name of each replica's device, for Device::Open(); at least one.
+  std::vector<std::string> devices;
+  // True if replicas train in step, also if there is one; false: a plain loop
+  // on the only device.
+  bool is_in_step = false;
+  // True if the first replica's thread sums all gradients.
+  bool sums_on_one_device = false;
+};
+
+// Returns the replicas of `job`, its defaults filled in, in a process without a
+// cluster. `device` is the flag --device, "auto" if it was not given.
+//   InvalidArgument  the strategy needs a cluster, or names a device that does
+//                    not exist or twice, or --device contradicts it, or the job
+//                    clips gradients, which replicas in step can't do. Names
+//                    the field and what to do.
+absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
+                                                   absl::string_view device);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_JOB_STRATEGY_H_

@@ -1,0 +1,131 @@
+#include "cluster/job/strategy.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/device/device.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+job::Job JobWith(const std::string& strategy) {
+  job::Job job;
+  if (!strategy.empty()) {
+    job = *ParseJob(absl::StrCat("strategy { ", strategy, " }"), "f");
+  }
+  FillDefaults(job);
+  return job;
+}
+
+TEST(StrategyTest, AJobWithoutOneTrainsOnTheDeviceOfTheFlag) {
+  for (const char* strategy : {"", "default {}"}) {
+    ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
+                         ResolveLocalReplicas(JobWith(strategy), "auto"));
+    EXPECT_EQ(replicas.strategy, StrategyKind::kDefault);
+    EXPECT_THAT(replicas.devices, ElementsAre("auto"));
+    EXPECT_FALSE(replicas.is_in_step);
+  }
+}
+
+TEST(StrategyTest, MirroredHasAReplicaOnEachDevice) {
+  ASSERT_OK_AND_ASSIGN(
+      const LocalReplicas replicas,
+      ResolveLocalReplicas(
+          JobWith("mirrored { device: '/cpu:0' device: 'CPU:1' "
+                  "cross_device_ops: REDUCTION_TO_ONE_DEVICE }"),
+          "auto"));
+  EXPECT_EQ(replicas.strategy, StrategyKind::kMirrored);
+  EXPECT_THAT(replicas.devices, ElementsAre("cpu:0", "cpu:1"));
+  EXPECT_TRUE(replicas.is_in_step);
+  EXPECT_TRUE(replicas.sums_on_one_device);
+}
+
+TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
+  std::vector<std::string> expected = Device::CudaNames();
+  if (expected.empty()) expected = {"cpu:0"};
+  for (const char* strategy : {"mirrored {}", "central_storage {}"}) {
+    ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
+                         ResolveLocalReplicas(JobWith(strategy), "auto"));
+    EXPECT_EQ(replicas.devices, expected);
+    EXPECT_TRUE(replicas.is_in_step);
+    EXPECT_FALSE(replicas.sums_on_one_device);
+  }
+}
+
+TEST(StrategyTest, OneDeviceTrainsInAPlainLoop) {
+  ASSERT_OK_AND_ASSIGN(
+      const LocalReplicas replicas,
+      ResolveLocalReplicas(JobWith("one_device { device: 'cpu' }"), "cpu:0"));
+  EXPECT_THAT(replicas.devices, ElementsAre("cpu:0"));
+  EXPECT_FALSE(replicas.is_in_step);
+}
+
+TEST(StrategyTest, WhatCannotBeIsNamed) {
+  const struct {
+    const char* job;
+    const char* device;
+    const char* want;
+  } kCases[] = {
+      {"strategy { parameter_server {} }", "auto", "needs a cluster with ps"},
+      {"strategy { one_device {} }", "auto", "strategy.one_device.device"},
+      {"strategy { one_device { device: 'tpu:0' } }", "auto",
+       "strategy.one_device.device: \"tpu:0\": there is no such device"},
+      {"strategy { one_device { device: 'cpu:0' } }", "cpu:1",
+       "--device=cpu:1: strategy.one_device names the devices"},
+      {"strategy { mirrored { device: 'cpu:0' device: 'cuda:999' } }", "auto",
+       "strategy.mirrored.device[1]: \"cuda:999\": this "},
+      {"strategy { mirrored { device: 'cpu' device: '/cpu:0' } }", "auto",
+       "strategy.mirrored.device[1]: cpu:0 appears twice"},
+      {"strategy { mirrored { device: 'cpu:0' device: 'cpu:1' } }", "cpu",
+       "--device=cpu: strategy.mirrored names the devices"},
+      {"strategy { mirrored { device: 'cpu:0' device: 'cpu:1' } } "
+       "optimizer { sgd {} clipnorm: 1 }",
+       "auto", "optimizer: gradients are clipped before they are averaged"},
+      {"strategy { central_storage { device: 'cpu:0' device: 'cpu:1' } } "
+       "model { sparse_table { optimizer { sgd {} clipvalue: 1 } } }",
+       "auto", "model.sparse_table[0].optimizer: gradients are clipped"},
+  };
+  for (const auto& test : kCases) {
+    ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(test.job, "f"));
+    FillDefaults(job);
+    EXPECT_THAT(
+        ResolveLocalReplicas(job, test.device),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.want)))
+        << test.job;
+  }
+}
+
+TEST(StrategyTest, TheFlagReplacesAnotherStrategyAndKeepsTheSame) {
+  job::Job job = JobWith("mirrored { device: 'cpu:0' device: 'cpu:1' }");
+  ChooseStrategy(StrategyKind::kMirrored, job);
+  EXPECT_EQ(job.strategy().mirrored().device_size(), 2);
+  for (const StrategyKind kind :
+       {StrategyKind::kParameterServer, StrategyKind::kDefault,
+        StrategyKind::kOneDevice, StrategyKind::kCentralStorage,
+        StrategyKind::kMirrored}) {
+    ChooseStrategy(kind, job);
+    EXPECT_EQ(StrategyOf(job), kind);
+  }
+  EXPECT_EQ(job.strategy().mirrored().device_size(), 0);
+}
+
+TEST(StrategyTest, AClusterTrainsNoStrategyOfOneProcess) {
+  EXPECT_OK(CheckClusterStrategy(JobWith("")));
+  EXPECT_OK(CheckClusterStrategy(JobWith("parameter_server {}")));
+  EXPECT_THAT(CheckClusterStrategy(JobWith("mirrored {}")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("strategy.mirrored trains in one process")));
+}
+
+}  // namespace
+}  // namespace parasol

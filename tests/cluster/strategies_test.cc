@@ -1,0 +1,235 @@
+// A job ends with the same bits under every strategy: replicas on devices of
+// one process beside workers and ps of a synchronous cluster.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "cluster/job/job_file.h"
+#include "cluster/job/strategy.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ml/model/graph.h"
+#include "nlohmann/json.hpp"
+#include "tests/cluster/cluster_runs.h"
+#include "tests/cluster/ratings.h"
+#include "tests/cluster/test_cluster.h"
+#include "worker/local_training.h"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Convolution, batch normalization (whose moving means are averaged, not
+// trained), dropout, l2 and Adam. Its epochs end with smaller batches.
+job::Job ImageJob() {
+  job::Job job = *ParseJob(R"(
+      name: "image"
+      seed: 11
+      model {
+        layer {
+          name: "conv"
+          conv2d { filters: 4 kernel_size: 3 kernel_l2: 0.001 }
+        }
+        layer { name: "normal" batch_normalization {} }
+        layer { name: "relu" activation: RELU }
+        layer { name: "flat" flatten {} }
+        layer { name: "drop" dropout { rate: 0.25 } }
+        layer { name: "logits" dense { units: 4 } }
+        loss { sparse_categorical_crossentropy {} }
+      }
+      optimizer { adam { learning_rate: 0.01 } }
+      end { epochs: 2 }
+      checkpoint { every_steps: 7 max_to_keep: 100 }
+  )",
+                           "image.textproto");
+  const job::Job quadrants = QuadrantsJob(1);
+  *job.mutable_train() = quadrants.train();
+  job.mutable_train()->set_batch_size(24);
+  for (const int64_t size : {8, 8, 1})
+    job.mutable_model()->add_input_shape(size);
+  FillDefaults(job);
+  return job;
+}
+
+std::string DevicesOf(int replicas) {
+  std::string devices;
+  for (int i = 0; i < replicas; ++i) {
+    absl::StrAppend(&devices, "device: 'cpu:", i, "' ");
+  }
+  return devices;
+}
+
+class StrategiesTest : public ClusterRunsTest {
+ protected:
+  // Trains in one process under the strategy of the text.
+  void TrainAlone(job::Job job, const std::string& strategy,
+                  const std::string& data_dir, const std::string& run) {
+    *job.mutable_strategy() =
+        ParseJob(absl::StrCat("strategy { ", strategy, " }"), "strategy")
+            ->strategy();
+    job.mutable_checkpoint()->set_directory(Directory(run));
+    ASSERT_OK_AND_ASSIGN(LocalReplicas replicas,
+                         ResolveLocalReplicas(job, "auto"));
+    ASSERT_OK(SetReplicas(replicas.devices.size(), job));
+    MetricsRegistry metrics;
+    ASSERT_OK_AND_ASSIGN(Graph graph, ResolveGraph(job.model()));
+    LocalTraining training({.job = job,
+                            .graph = std::move(graph),
+                            .replicas = std::move(replicas),
+                            .data_dir = data_dir},
+                           Clock::Real(), metrics);
+    ASSERT_OK(training.Run());
+  }
+
+  void TrainInCluster(job::Job job, int replicas, const std::string& data_dir,
+                      const std::string& run) {
+    MakeSynchronous({.aggregate = replicas, .total = replicas}, job);
+    job.clear_eval();
+    TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2, Directory(run));
+    cluster.SetDataDirectory(data_dir);
+    ASSERT_OK(cluster.StartChief());
+    for (const int i : {0, 1}) {
+      ASSERT_OK(cluster.StartPs(i));
+      ASSERT_OK(cluster.StartWorker(i));
+    }
+    ASSERT_OK(cluster.WaitForChief());
+  }
+
+  Trained TrainedBy(const std::string& run) {
+    return ReadTrained(*Newest(run));
+  }
+};
+
+TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
+  for (const int replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    const std::string devices = DevicesOf(replicas);
+    const auto run = [replicas](const std::string& name) {
+      return absl::StrCat(name, replicas);
+    };
+    TrainInCluster(ImageJob(), replicas, QuadrantsDirectory(), run("cluster"));
+    const Trained want = TrainedBy(run("cluster"));
+    TrainAlone(ImageJob(), absl::StrCat("mirrored { ", devices, " }"),
+               QuadrantsDirectory(), run("mirrored"));
+    EXPECT_EQ(TrainedBy(run("mirrored")), want);
+    TrainAlone(ImageJob(),
+               absl::StrCat("mirrored { ", devices,
+                            " cross_device_ops: REDUCTION_TO_ONE_DEVICE }"),
+               QuadrantsDirectory(), run("to_one"));
+    EXPECT_EQ(TrainedBy(run("to_one")), want);
+    TrainAlone(ImageJob(), absl::StrCat("central_storage { ", devices, " }"),
+               QuadrantsDirectory(), run("central"));
+    EXPECT_EQ(TrainedBy(run("central")), want);
+  }
+}
+
+TEST_F(StrategiesTest, AModelOfTablesEndsWithTheBitsOfASynchronousCluster) {
+  const job::Job job = RatingsJob(150);
+  for (const int replicas : {1, 3}) {
+    SCOPED_TRACE(replicas);
+    const std::string cluster = absl::StrCat("cluster", replicas),
+                      mirrored = absl::StrCat("mirrored", replicas);
+    TrainInCluster(job, replicas, RatingsDirectory(), cluster);
+    TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
+               RatingsDirectory(), mirrored);
+    EXPECT_EQ(TrainedBy(mirrored), TrainedBy(cluster));
+  }
+}
+
+TEST_F(StrategiesTest, OneReplicaIsWhatAPlainLoopIs) {
+  // In file order: the readers of a plain loop and of a replica shuffle apart.
+  job::Job job = ImageJob();
+  job.mutable_train()->set_shuffle_buffer(0);
+  job.mutable_model()->mutable_layer(4)->mutable_dropout()->set_rate(0);
+  TrainAlone(job, "default {}", QuadrantsDirectory(), "default");
+  TrainAlone(job, "one_device { device: '/cpu:0' }", QuadrantsDirectory(),
+             "one");
+  EXPECT_EQ(TrainedBy("one"), TrainedBy("default"));
+  TrainAlone(job, "mirrored { device: 'cpu:0' }", QuadrantsDirectory(),
+             "mirrored");
+  EXPECT_EQ(TrainedBy("mirrored"), TrainedBy("default"));
+}
+
+TEST_F(StrategiesTest, AJobGoesOnUnderAnotherStrategy) {
+  job::Job half = ImageJob();
+  half.mutable_end()->clear_epochs();
+  job::Job whole = half;
+  half.mutable_end()->set_steps(9);
+  whole.mutable_end()->set_steps(20);
+  const std::string mirrored = absl::StrCat("mirrored { ", DevicesOf(2), " }");
+  TrainInCluster(whole, 2, QuadrantsDirectory(), "whole");
+  TrainAlone(half, mirrored, QuadrantsDirectory(), "first");
+  TrainInCluster(whole, 2, QuadrantsDirectory(), "first");
+  EXPECT_EQ(TrainedBy("first"), TrainedBy("whole"));
+  TrainInCluster(half, 2, QuadrantsDirectory(), "second");
+  TrainAlone(whole, mirrored, QuadrantsDirectory(), "second");
+  EXPECT_EQ(TrainedBy("second"), TrainedBy("whole"));
+}
+
+// The program of TensorFlow's guide: one weight and one bias learn 1 = w + b.
+TEST_F(StrategiesTest, TheGuidesProgramHasItsFigureUnderEveryStrategy) {
+  const fs::path data = fs::path(getenv("TEST_TMPDIR")) / "guide";
+  fs::create_directories(data);
+  std::ofstream ones(data / "ones.csv");
+  ones << "x,y\n";
+  for (int i = 0; i < 100; ++i) ones << "1,1\n";
+  ones.close();
+  job::Job job = *ParseJob(R"(
+      model {
+        input { name: "x" dense { column { name: "x" } } }
+        layer {
+          dense {
+            units: 1
+            kernel_initializer { constant { value: -0.6926207 } }
+          }
+        }
+        loss { mean_squared_error {} }
+      }
+      train {
+        csv { file: "ones.csv" label { column: "y" } }
+        global_batch_size: 10
+      }
+      eval { csv { file: "ones.csv" } batch_size: 10 }
+      optimizer { sgd { learning_rate: 0.01 } }
+      end { epochs: 2 }
+  )",
+                           "guide.textproto");
+  FillDefaults(job);
+  for (const std::string strategy :
+       {"default {}", "one_device { device: 'cpu:0' }",
+        "mirrored { device: 'cpu:0' device: 'cpu:1' }",
+        "central_storage { device: 'cpu:0' device: 'cpu:1' }"}) {
+    const std::string run = strategy.substr(0, strategy.find(' '));
+    SCOPED_TRACE(run);
+    TrainAlone(job, strategy, data, run);
+    EXPECT_EQ(Newest(run)->manifest().global_step(), 20);
+    std::ifstream lines(Directory(run) / "evaluations.jsonl");
+    EXPECT_NEAR(nlohmann::json::parse(lines)["loss"].get<double>(), .5597171783,
+                1e-6);
+  }
+}
+
+TEST_F(StrategiesTest, AGlobalBatchThatCannotBeSplitIsRefused) {
+  job::Job job = ImageJob();
+  job.mutable_train()->clear_batch_size();
+  job.mutable_train()->set_global_batch_size(10);
+  EXPECT_THAT(
+      SetReplicas(3, job),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               testing::HasSubstr("10 examples can't be split into 3")));
+  ASSERT_OK(SetReplicas(2, job));
+  EXPECT_EQ(job.train().batch_size(), 5);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,82 @@
+#ifndef PARASOL_WORKER_REPLICA_THREADS_H_
+#define PARASOL_WORKER_REPLICA_THREADS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
+#include "ml/device/device.h"
+#include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
+#include "ml/model/model.h"
+#include "proto/job.pb.h"
+#include "worker/local_parameters.h"
+#include "worker/replica_input.h"
+#include "worker/training_report.h"
+#include "worker/worker_metrics.h"
+
+namespace parasol {
+
+// The replicas of a job in one process, each with a device, a model and a
+// thread of its own. They train in step, as the workers of synchronous training
+// do, with the same loop (SyncTrainingLoop): a step's gradients depend on
+// (step, replica) alone.
+class ReplicaThreads {
+ public:
+  struct Options {
+    job::Job job;  // batch_size is that of a replica
+    Graph graph;
+    std::vector<std::string> devices;  // one for each replica
+    int threads = 1;                   // CPU threads of each replica
+    bool sums_on_one_device = false;
+  };
+
+  // Opens the devices. `input` is the training set; all references must outlive
+  // this object.
+  //   Errors are those of Device::Open() and Model::Create().
+  static absl::StatusOr<std::unique_ptr<ReplicaThreads>> Create(
+      Options options, const InputPipeline& input, Clock& clock,
+      WorkerMetrics& metrics);
+
+  // Trains from `first_step`, the number of steps done, until `is_over`, given
+  // the number of completed steps, says that there are no more. Returns that
+  // number. After an error `parameters` may have had a part of a step. Errors
+  // are those of SyncTrainingLoop::Run().
+  absl::StatusOr<int64_t> Train(int64_t first_step,
+                                std::function<bool(int64_t)> is_over,
+                                LocalParameters& parameters,
+                                TrainingReporter& reporter);
+
+  // Returns the model of replica 0, for evaluation between calls of Train().
+  Model& model() { return *replicas_.front().model; }
+  // Returns the devices' names for logs.
+  std::string device_names() const;
+
+ private:
+  struct Replica {
+    std::unique_ptr<Device> device;
+    std::unique_ptr<Model> model;
+    std::unique_ptr<ReplicaInput> input;
+  };
+
+  ReplicaThreads(Options options, Clock& clock, WorkerMetrics& metrics)
+      : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
+
+  absl::Status AddReplica(const std::string& device,
+                          const InputPipeline& input);
+
+  const Options options_;
+  Clock& clock_;
+  WorkerMetrics& metrics_;
+  std::vector<Replica> replicas_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_REPLICA_THREADS_H_
