@@ -1,5 +1,6 @@
 #include <cuda_runtime.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,19 @@ absl::StatusOr<cudaEvent_t> CreateEvent(unsigned int flags = 0) {
       cudaEventCreateWithFlags(&event, cudaEventDisableTiming | flags),
       "cudaEventCreate"));
   return event;
+}
+
+// Device that the calling thread selected last, so that it need not select it
+// again: a step makes some thousand calls. Nothing else in this program selects
+// a device.
+thread_local std::optional<int> selected;
+
+absl::Status SelectDevice(int index) {
+  if (selected == index) return absl::OkStatus();
+  selected.reset();
+  RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
+  selected = index;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -77,7 +91,7 @@ absl::Status CudaDevice::Start(const Options& options) {
 }
 
 CudaDevice::~CudaDevice() {
-  cudaSetDevice(index_);
+  Select().IgnoreError();
   dnn_.reset();
   blas_.reset();
   if (order_ != nullptr) cudaEventDestroy(order_);
@@ -86,9 +100,7 @@ CudaDevice::~CudaDevice() {
   }
 }
 
-absl::Status CudaDevice::Select() {
-  return CudaStatus(cudaSetDevice(index_), "cudaSetDevice");
-}
+absl::Status CudaDevice::Select() { return SelectDevice(index_); }
 
 absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
   RETURN_IF_ERROR(Select());
@@ -176,7 +188,7 @@ absl::Status CudaDevice::Zero(void* data, size_t bytes) {
 
 // CUDA makes a context on the thread's device when it frees.
 void CudaDevice::Free(void* data, bool on_host) {
-  cudaSetDevice(index_);
+  Select().IgnoreError();
   if (on_host) {
     cudaFreeHost(data);
   } else {

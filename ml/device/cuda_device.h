@@ -60,8 +60,8 @@ class CudaDevice : public Device {
         precision_(precision) {}
 
   absl::Status Start(const Options& options);
-  // Makes this device the calling thread's: CUDA keeps a current device per
-  // thread.
+  // Makes this device the calling thread's, unless it is: CUDA keeps a current
+  // device per thread.
   absl::Status Select();
   CUstream_st* Get(Stream stream) const {
     return streams_[static_cast<size_t>(stream)];
