@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
+#include "ml/device/cuda_scratch.h"
 #include "ml/device/cuda_status.h"
 
 namespace parasol {
@@ -60,6 +61,11 @@ absl::Status CudaDevice::CheckIndex(int index) {
                    " CUDA devices, which are numbered from cuda:0"));
 }
 
+CudaDevice::CudaDevice(int index, std::string name, Precision precision)
+    : Device(Kind::kCuda, std::move(name)),
+      index_(index),
+      precision_(precision) {}
+
 absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
     int index, const Options& options) {
   const std::string name = absl::StrCat("cuda:", index);
@@ -82,6 +88,7 @@ absl::Status CudaDevice::Start(const Options& options) {
                    "cudaStreamCreate"));
   }
   ASSIGN_OR_RETURN(order_, CreateEvent());
+  scratch_ = std::make_unique<CudaScratch>(Get(Stream::kCompute), releases_);
   ASSIGN_OR_RETURN(
       blas_, CudaBlas::Open(Get(Stream::kCompute), precision_, releases_));
   if (options.cuda_graphs) {
@@ -94,6 +101,7 @@ CudaDevice::~CudaDevice() {
   Select().IgnoreError();
   dnn_.reset();
   blas_.reset();
+  scratch_.reset();
   if (order_ != nullptr) cudaEventDestroy(order_);
   for (CUstream_st* stream : streams_) {
     if (stream != nullptr) cudaStreamDestroy(stream);
@@ -105,6 +113,13 @@ absl::Status CudaDevice::Select() { return SelectDevice(index_); }
 absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
   RETURN_IF_ERROR(Select());
   return Get(Stream::kCompute);
+}
+
+absl::StatusOr<float*> CudaDevice::Scratch(size_t elements) {
+  RETURN_IF_ERROR(Select());
+  ASSIGN_OR_RETURN(void* const data,
+                   scratch_->Reserve(elements * sizeof(float)));
+  return static_cast<float*>(data);
 }
 
 absl::StatusOr<CudaDnn*> CudaDevice::dnn() {

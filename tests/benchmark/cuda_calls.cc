@@ -20,9 +20,9 @@ constexpr uint64_t kIds = 40;
 constexpr int kClasses = 2;
 
 // The first step of each side of the gradients allocates. With CUDA graphs the
-// second one is recorded.
+// next one is plain, and the third one recorded.
 constexpr int kStepsBefore = 2;
-constexpr int kStepsBeforeReplays = 4;
+constexpr int kStepsBeforeReplays = 6;
 
 DenseFeature DenseOf(const Shape& shape, int64_t examples) {
   DenseFeature feature = {.shape = shape};

@@ -23,7 +23,7 @@ struct Bounds {
 
 const std::map<std::string, Bounds> kBounds = {
     {"mlp", {11, 6, 5, 22, 0}},
-    {"resnet56", {867, 279, 278, 1114, 0}},
+    {"resnet56", {757, 279, 278, 1114, 0}},
     {"wide_deep", {27, 14, 9, 38, 0}},
     {"deepfm", {34, 13, 11, 46, 0}},
 };
