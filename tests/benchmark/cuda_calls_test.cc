@@ -22,10 +22,10 @@ struct Bounds {
 };
 
 const std::map<std::string, Bounds> kBounds = {
-    {"mlp", {11, 6, 5, 22, 0}},
-    {"resnet56", {757, 279, 278, 1114, 0}},
-    {"wide_deep", {27, 14, 9, 38, 0}},
-    {"deepfm", {34, 13, 11, 46, 0}},
+    {"mlp", {11, 4, 3, 14, 0}},
+    {"resnet56", {650, 6, 5, 22, 0}},
+    {"wide_deep", {26, 8, 3, 14, 0}},
+    {"deepfm", {33, 7, 5, 22, 0}},
 };
 
 TEST(CudaCallsTest, AStepMakesNoMoreThanItsBounds) {
