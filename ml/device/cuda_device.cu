@@ -1,10 +1,12 @@
 #include <cuda_runtime.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
+#include "ml/device/cuda_scratch.h"
 #include "ml/device/cuda_status.h"
 
 namespace parasol {
@@ -30,6 +32,19 @@ absl::StatusOr<cudaEvent_t> CreateEvent(unsigned int flags = 0) {
   return event;
 }
 
+// Device that the calling thread selected last, so that it need not select it
+// again: a step makes some thousand calls. Nothing else in this program selects
+// a device.
+thread_local std::optional<int> selected;
+
+absl::Status SelectDevice(int index) {
+  if (selected == index) return absl::OkStatus();
+  selected.reset();
+  RETURN_IF_ERROR(CudaStatus(cudaSetDevice(index), "cudaSetDevice"));
+  selected = index;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CudaDevice::CheckIndex(int index) {
@@ -45,6 +60,11 @@ absl::Status CudaDevice::CheckIndex(int index) {
       absl::StrCat("this machine has only ", count,
                    " CUDA devices, which are numbered from cuda:0"));
 }
+
+CudaDevice::CudaDevice(int index, std::string name, Precision precision)
+    : Device(Kind::kCuda, std::move(name)),
+      index_(index),
+      precision_(precision) {}
 
 absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
     int index, const Options& options) {
@@ -68,6 +88,7 @@ absl::Status CudaDevice::Start(const Options& options) {
                    "cudaStreamCreate"));
   }
   ASSIGN_OR_RETURN(order_, CreateEvent());
+  scratch_ = std::make_unique<CudaScratch>(Get(Stream::kCompute), releases_);
   ASSIGN_OR_RETURN(
       blas_, CudaBlas::Open(Get(Stream::kCompute), precision_, releases_));
   if (options.cuda_graphs) {
@@ -77,22 +98,28 @@ absl::Status CudaDevice::Start(const Options& options) {
 }
 
 CudaDevice::~CudaDevice() {
-  cudaSetDevice(index_);
+  Select().IgnoreError();
   dnn_.reset();
   blas_.reset();
+  scratch_.reset();
   if (order_ != nullptr) cudaEventDestroy(order_);
   for (CUstream_st* stream : streams_) {
     if (stream != nullptr) cudaStreamDestroy(stream);
   }
 }
 
-absl::Status CudaDevice::Select() {
-  return CudaStatus(cudaSetDevice(index_), "cudaSetDevice");
-}
+absl::Status CudaDevice::Select() { return SelectDevice(index_); }
 
 absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
   RETURN_IF_ERROR(Select());
   return Get(Stream::kCompute);
+}
+
+absl::StatusOr<float*> CudaDevice::Scratch(size_t elements) {
+  RETURN_IF_ERROR(Select());
+  ASSIGN_OR_RETURN(void* const data,
+                   scratch_->Reserve(elements * sizeof(float)));
+  return static_cast<float*>(data);
 }
 
 absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
@@ -176,7 +203,7 @@ absl::Status CudaDevice::Zero(void* data, size_t bytes) {
 
 // CUDA makes a context on the thread's device when it frees.
 void CudaDevice::Free(void* data, bool on_host) {
-  cudaSetDevice(index_);
+  Select().IgnoreError();
   if (on_host) {
     cudaFreeHost(data);
   } else {

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +22,8 @@ struct CUevent_st;
 
 namespace parasol {
 
+class CudaScratch;
+
 // One NVIDIA GPU with a stream for kernels and one for the copies of each
 // direction, so that all three run at the same time. Host arrays are pinned.
 class CudaDevice : public Device {
@@ -39,6 +40,10 @@ class CudaDevice : public Device {
   // Returns the stream on which kernels are launched, and makes this device the
   // calling thread's current one.
   absl::StatusOr<CUstream_st*> ComputeStream();
+  // Returns device memory for `elements` numbers that one kernel on the compute
+  // stream writes and the next ones read, until the next call.
+  //   ResourceExhausted  the device is full.
+  absl::StatusOr<float*> Scratch(size_t elements);
   // Matrix products. Their work goes to the compute stream.
   CudaBlas& blas() { return *blas_; }
   // Returns cuDNN, whose work goes to the compute stream too. The first call
@@ -54,14 +59,11 @@ class CudaDevice : public Device {
   Recorder* recorder() override { return recorder_.get(); }
 
  private:
-  CudaDevice(int index, std::string name, Precision precision)
-      : Device(Kind::kCuda, std::move(name)),
-        index_(index),
-        precision_(precision) {}
+  CudaDevice(int index, std::string name, Precision precision);
 
   absl::Status Start(const Options& options);
-  // Makes this device the calling thread's: CUDA keeps a current device per
-  // thread.
+  // Makes this device the calling thread's, unless it is: CUDA keeps a current
+  // device per thread.
   absl::Status Select();
   CUstream_st* Get(Stream stream) const {
     return streams_[static_cast<size_t>(stream)];
@@ -77,6 +79,7 @@ class CudaDevice : public Device {
   const Precision precision_;
   std::array<CUstream_st*, 3> streams_ = {};
   CUevent_st* order_ = nullptr;
+  std::unique_ptr<CudaScratch> scratch_;
   std::unique_ptr<CudaBlas> blas_;
   std::unique_ptr<CudaDnn> dnn_;
   std::unique_ptr<CudaRecorder> recorder_;

@@ -1,17 +1,13 @@
 #include <cstdint>
 
 #include "base/status_macros.h"
+#include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/affine.h"
 
 namespace parasol::cuda {
 namespace {
-
-// SumRowsKernel: a warp reads neighbouring columns of one row, so that its
-// loads are one transaction; the warps of a block share the rows.
-constexpr int kWarp = 32;
-constexpr int kWarpsPerBlock = 8;
 
 template <bool kBias, bool kRelu>
 struct EpilogueOf {
@@ -25,23 +21,6 @@ struct EpilogueOf {
     y[i] = value;
   }
 };
-
-__global__ void SumRowsKernel(const float* dy, int64_t rows, int64_t columns,
-                              float* sum) {
-  __shared__ float partial[kWarpsPerBlock][kWarp];
-  const int64_t column = int64_t{blockIdx.x} * kWarp + threadIdx.x;
-  float value = 0;
-  if (column < columns) {
-    for (int64_t row = threadIdx.y; row < rows; row += kWarpsPerBlock) {
-      value += dy[row * columns + column];
-    }
-  }
-  partial[threadIdx.y][threadIdx.x] = value;
-  __syncthreads();
-  if (threadIdx.y != 0 || column >= columns) return;
-  for (int i = 1; i < kWarpsPerBlock; ++i) value += partial[i][threadIdx.x];
-  sum[column] = value;
-}
 
 absl::Status Multiply(CudaDevice& device, MatrixView a, Transpose transpose_a,
                       MatrixView b, Transpose transpose_b,
@@ -71,13 +50,8 @@ absl::Status ApplyEpilogue(Device& device, const float* bias, Epilogue epilogue,
                  EpilogueOf<true, true>{bias, y.columns, y.data});
 }
 
-// Sums in an order that depends on the shape only: the same bits every time.
 absl::Status SumRows(Device& device, MatrixView dy, float* sum) {
-  ASSIGN_OR_RETURN(CUstream_st * stream, Cuda(device).ComputeStream());
-  const int64_t blocks = (dy.columns + kWarp - 1) / kWarp;
-  Launch(SumRowsKernel, blocks, dim3(kWarp, kWarpsPerBlock), stream, dy.data,
-         dy.rows, dy.columns, sum);
-  return LaunchStatus("sum of rows");
+  return SumRowsOf(device, "sum of rows", dy, sum);
 }
 
 absl::Status Affine(Device& device, MatrixView x, MatrixView w,

@@ -26,6 +26,9 @@ class BatchNormalization {
     int64_t channels = 0;
 
     int64_t size() const { return rows * channels; }
+    // Returns the number by which a batch's variance, Σ (x - mean)² / rows, is
+    // multiplied to make it the unbiased one, Σ (x - mean)² / (rows - 1).
+    double unbiased() const { return rows > 1 ? rows / (rows - 1.0) : 1.0; }
   };
   struct Options {
     double epsilon = 1e-3;
@@ -39,6 +42,21 @@ class BatchNormalization {
   struct MutableMoments {
     float* mean = nullptr;
     float* variance = nullptr;
+  };
+  // Arrays for gradients by gamma, beta and x. One that is null is not written.
+  struct Gradients {
+    float* dgamma = nullptr;
+    float* dbeta = nullptr;
+    float* dx = nullptr;
+  };
+  // The change of moving moments by a batch's: change = (1 - momentum) ·
+  // (moving - batch's), which the caller subtracts from `moving`. The batch's
+  // variance is the unbiased one here, as in Keras; for a single row it is 0.
+  // Not computed if `change` is null.
+  struct MomentsUpdate {
+    Moments moving;
+    double momentum = 0;
+    MutableMoments change;
   };
 
   //   ResourceExhausted  the device is full.
@@ -55,21 +73,12 @@ class BatchNormalization {
                                          const float* beta,
                                          const Moments& moving, float* y) = 0;
 
-  // Computes change = (1 - momentum) · (moving - batch's), which the caller
-  // subtracts from `moving`. The batch's variance is the unbiased one here, Σ
-  // (x - mean)² / (rows - 1), as in Keras; for a single row it is 0.
-  virtual absl::Status MomentsChange(const Moments& moving, double momentum,
-                                     const MutableMoments& change) = 0;
-
-  // Writes the gradients by gamma and beta. `x` is the input of the last
-  // ForwardTraining(), and `dy` the gradient by its output y, after the
-  // epilogue. A gradient whose array is null is not computed.
-  virtual absl::Status VariableGradients(const float* x, const float* dy,
-                                         float* dgamma, float* dbeta) = 0;
-  // Writes the gradient by x. The caller has called VariableGradients() with
-  // the same `x` and `dy` before.
-  virtual absl::Status InputGradient(const float* x, const float* dy,
-                                     float* dx) = 0;
+  // Writes the gradients and the moving moments' change. `x` is the input of
+  // the last ForwardTraining(), and `dy` the gradient by its output y, after
+  // the epilogue.
+  virtual absl::Status Backward(const float* x, const float* dy,
+                                const Gradients& gradients,
+                                const MomentsUpdate& update) = 0;
 };
 
 // The implementations for CPU and CUDA devices. BatchNormalization::Create()

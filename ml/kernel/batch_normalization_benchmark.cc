@@ -57,11 +57,8 @@ void BM_Gradients(benchmark::State& state) {
             .ok());
   for (auto _ : state) {
     CHECK(layer.kernel
-              ->VariableGradients(layer.x.data(), layer.y.data(), dgamma.data(),
-                                  dbeta.data())
-              .ok());
-    CHECK(layer.kernel
-              ->InputGradient(layer.x.data(), layer.y.data(), layer.dx.data())
+              ->Backward(layer.x.data(), layer.y.data(),
+                         {dgamma.data(), dbeta.data(), layer.dx.data()}, {})
               .ok());
   }
 }

@@ -165,20 +165,27 @@ class CpuBatchNormalization : public BatchNormalization {
     return absl::OkStatus();
   }
 
-  absl::Status MomentsChange(const Moments& moving, double momentum,
-                             const MutableMoments& change) override {
-    const double unbiased =
-        shape_.rows > 1 ? shape_.rows / (shape_.rows - 1.0) : 1.0;
-    for (int64_t c = 0; c < shape_.channels; ++c) {
-      change.mean[c] = (1 - momentum) * (moving.mean[c] - mean_[c]);
-      change.variance[c] =
-          (1 - momentum) * (moving.variance[c] - variance_[c] * unbiased);
-    }
+  absl::Status Backward(const float* x, const float* dy,
+                        const Gradients& gradients,
+                        const MomentsUpdate& update) override {
+    VariableGradients(x, dy, gradients.dgamma, gradients.dbeta);
+    if (update.change.mean != nullptr) ChangeMoments(update);
+    if (gradients.dx != nullptr) InputGradient(x, dy, gradients.dx);
     return absl::OkStatus();
   }
 
-  absl::Status VariableGradients(const float* x, const float* dy, float* dgamma,
-                                 float* dbeta) override {
+ private:
+  void ChangeMoments(const MomentsUpdate& update) {
+    const double rate = 1 - update.momentum;
+    for (int64_t c = 0; c < shape_.channels; ++c) {
+      update.change.mean[c] = rate * (update.moving.mean[c] - mean_[c]);
+      update.change.variance[c] =
+          rate * (update.moving.variance[c] - variance_[c] * shape_.unbiased());
+    }
+  }
+
+  void VariableGradients(const float* x, const float* dy, float* dgamma,
+                         float* dbeta) {
     const absl::Span<const double> sums = SumGradients(x, dy);
     const absl::Span<const double> products = sums.subspan(shape_.channels);
     for (int64_t c = 0; c < shape_.channels; ++c) {
@@ -192,11 +199,9 @@ class CpuBatchNormalization : public BatchNormalization {
     Widen(slope_, [&](int64_t c) {
       return scale_[c] * inverse_[c] * inverse_[c] * products[c] / n;
     });
-    return absl::OkStatus();
   }
 
-  absl::Status InputGradient(const float* x, const float* dy,
-                             float* dx) override {
+  void InputGradient(const float* x, const float* dy, float* dx) {
     ForEachPart([&](int64_t at, int64_t size) {
       if (options_.epilogue == Epilogue::kRelu) {
         WriteInputGradientThroughRelu(x + at, dy + at, size, wide_mean_.data(),
@@ -209,10 +214,8 @@ class CpuBatchNormalization : public BatchNormalization {
                            rows_.width, dx + at);
       }
     });
-    return absl::OkStatus();
   }
 
- private:
   // Sets wide[i] to value(channel of i).
   template <typename Value>
   void Widen(std::vector<float>& wide, Value value) {

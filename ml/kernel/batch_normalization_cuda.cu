@@ -1,165 +1,221 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/batch_normalization.h"
 
+// Two kernels each way: one adds up slices of the rows, and the next one's
+// blocks each add up the slices' sums of their channels, and go over x.
 namespace parasol::cuda {
 namespace {
 
-// Sums: a warp reads neighbouring channels of one row, so that its loads are
-// one transaction; the warps of a block share the rows.
-constexpr int kWarp = 32;
-constexpr int kWarpsPerBlock = 16;
+using Tiles = ColumnTiles;
 
-// Arrays [channels]: the batch's moments, the factors of the affine step y = (x
-// - mean) · scale + shift, and the constants of the input's gradient.
+// Arrays [channels] of the last forward pass. A slice's sums are of x - pivot,
+// so that they keep float's precision however large the mean is.
 struct Channels {
+  float* pivot;
   float* mean;
   float* variance;
   float* inverse;  // 1 / sqrt(variance + epsilon)
   float* scale;
   float* shift;
-  float* constant;
-  float* slope;
 };
-constexpr int kArrays = 7;
+constexpr int kArrays = 6;
 
-// The sum over a block's warps of what each has for its channel, in the first
-// warp. Always in the same order.
-__device__ float SumOfWarps(float value,
-                            float (&partial)[kWarpsPerBlock][kWarp]) {
-  partial[threadIdx.y][threadIdx.x] = value;
-  __syncthreads();
-  float sum = partial[0][threadIdx.x];
-  for (int i = 1; i < kWarpsPerBlock; ++i) sum += partial[i][threadIdx.x];
-  __syncthreads();
-  return sum;
-}
-
-// Two passes over x: exact however large the mean is.
-__global__ void MomentsKernel(const float* x, int64_t rows, int64_t channels,
-                              Channels of) {
-  __shared__ float partial[kWarpsPerBlock][kWarp];
-  const int64_t c = int64_t{blockIdx.x} * kWarp + threadIdx.x;
-  const bool inside = c < channels;
-  float sum = 0;
-  for (int64_t row = threadIdx.y; inside && row < rows; row += kWarpsPerBlock) {
-    sum += x[row * channels + c];
-  }
-  const float mean = SumOfWarps(sum, partial) / rows;
-  float squares = 0;
-  for (int64_t row = threadIdx.y; inside && row < rows; row += kWarpsPerBlock) {
-    const float difference = x[row * channels + c] - mean;
-    squares += difference * difference;
-  }
-  const float variance = SumOfWarps(squares, partial) / rows;
-  if (!inside || threadIdx.y != 0) return;
-  of.mean[c] = mean;
-  of.variance[c] = variance;
-}
-
-struct SetScale {
-  BatchNormalization::Moments moments;
+struct Variables {
   const float* gamma;
   const float* beta;
   float epsilon;
-  Channels of;
-  __device__ void operator()(int64_t c) const {
-    of.mean[c] = moments.mean[c];
-    // A moving variance may be below 0. NaN stays NaN.
-    of.variance[c] = moments.variance[c] < 0 ? 0 : moments.variance[c];
-    of.inverse[c] = 1 / sqrtf(of.variance[c] + epsilon);
-    of.scale[c] = of.inverse[c] * (gamma == nullptr ? 1 : gamma[c]);
-    of.shift[c] = beta == nullptr ? 0 : beta[c];
-  }
 };
+
+// Factors of a channel's affine step y = (x - mean) · scale + shift.
+struct Factors {
+  float mean;
+  float scale;
+  float shift;
+};
+
+// Fewest rows of a thread, and most slices, of kernels that go over x: they
+// need no sum of their own slice, so that more of them are worth it.
+constexpr int kRowsOfAThread = 8;
+constexpr int kMaxSlices = 4 * Tiles::kMaxSlices;
+
+// The mean of some rows that are spread over the batch. All threads of a block
+// call it, and blocks of the same channels get the same bits.
+__device__ float PivotOf(const Tiles& tiles, const float* x) {
+  const int64_t c = tiles.Column();
+  const int64_t count = min(tiles.rows, int64_t{blockDim.y});
+  double sum[1] = {0};
+  if (c < tiles.columns && threadIdx.y < count) {
+    sum[0] = x[tiles.rows * threadIdx.y / count * tiles.columns + c];
+  }
+  SumOverThreads(sum);
+  return static_cast<float>(sum[0] / count);
+}
+
+// The sums of x - pivot and of its square.
+__global__ void SumMomentsKernel(Tiles tiles, const float* x, float* pivots,
+                                 SliceSums<2> result) {
+  const int64_t c = tiles.Column();
+  const bool is_inside = c < tiles.columns;
+  const float pivot = PivotOf(tiles, x);
+  float offset = 0;
+  float square = 0;
+  if (is_inside) {
+    tiles.ForEachRow([&](int64_t row) {
+      const float difference = x[row * tiles.columns + c] - pivot;
+      offset += difference;
+      square += difference * difference;
+    });
+  }
+  double sums[2] = {offset, square};
+  SumOverThreads(sums);
+  if (!is_inside || threadIdx.y != 0) return;
+  result(c, sums);
+  if (blockIdx.y == 0) pivots[c] = pivot;
+}
 
 // Never fused, so that the forward and the backward pass agree on what relu
 // lets through.
-__device__ float Affine(const Channels& of, float difference, int64_t c) {
-  return __fadd_rn(__fmul_rn(difference, of.scale[c]), of.shift[c]);
+__device__ float Affine(const Factors& f, float difference) {
+  return __fadd_rn(__fmul_rn(difference, f.scale), f.shift);
+}
+
+// Returns the factors for a channel's moments. The channel's first thread keeps
+// them for the backward pass.
+__device__ Factors Factorize(const Channels& of, const Variables& variables,
+                             int64_t c, float mean, float variance) {
+  const float inverse = 1 / sqrtf(variance + variables.epsilon);
+  const Factors f = {
+      .mean = mean,
+      .scale = inverse * (variables.gamma == nullptr ? 1 : variables.gamma[c]),
+      .shift = variables.beta == nullptr ? 0 : variables.beta[c]};
+  if (blockIdx.y != 0 || threadIdx.y != 0) return f;
+  of.mean[c] = mean;
+  of.variance[c] = variance;
+  of.inverse[c] = inverse;
+  of.scale[c] = f.scale;
+  of.shift[c] = f.shift;
+  return f;
 }
 
 template <bool kRelu>
-struct Normalized {
-  const float* x;
-  int64_t channels;
-  Channels of;
-  float* y;
-  __device__ void operator()(int64_t i) const {
-    const int64_t c = i % channels;
-    float value = Affine(of, x[i] - of.mean[c], c);
-    if (kRelu) value = value < 0 ? 0 : value;
-    y[i] = value;
-  }
-};
-
-template <bool kRelu>
-__device__ float GradientBeforeRelu(const Channels& of, float difference,
-                                    float dy, int64_t c) {
-  return !kRelu || Affine(of, difference, c) > 0 ? dy : 0;
-}
-
-// With n rows and i = 1 / sqrt(variance + epsilon):
-//   dx = scale · (dy - Σ dy / n - (x - mean) · i² · Σ dy (x - mean) / n)
-template <bool kRelu>
-__global__ void VariableGradientsKernel(const float* x, const float* dy,
-                                        int64_t rows, int64_t channels,
-                                        Channels of, float* dgamma,
-                                        float* dbeta) {
-  __shared__ float partial[kWarpsPerBlock][kWarp];
-  const int64_t c = int64_t{blockIdx.x} * kWarp + threadIdx.x;
-  const bool inside = c < channels;
-  float sum = 0;
-  float product = 0;
-  for (int64_t row = threadIdx.y; inside && row < rows; row += kWarpsPerBlock) {
-    const float difference = x[row * channels + c] - of.mean[c];
-    const float gradient =
-        GradientBeforeRelu<kRelu>(of, difference, dy[row * channels + c], c);
-    sum += gradient;
-    product += gradient * difference;
-  }
-  sum = SumOfWarps(sum, partial);
-  product = SumOfWarps(product, partial);
-  if (!inside || threadIdx.y != 0) return;
-  const float inverse = of.inverse[c];
-  if (dbeta != nullptr) dbeta[c] = sum;
-  if (dgamma != nullptr) dgamma[c] = product * inverse;
-  of.constant[c] = of.scale[c] * sum / rows;
-  of.slope[c] = of.scale[c] * inverse * inverse * product / rows;
+__device__ void Normalize(const Tiles& tiles, const float* x, const Factors& f,
+                          float* y) {
+  tiles.ForEachRow([&](int64_t row) {
+    const int64_t i = row * tiles.columns + tiles.Column();
+    const float value = Affine(f, x[i] - f.mean);
+    y[i] = kRelu && value < 0 ? 0 : value;
+  });
 }
 
 template <bool kRelu>
-struct InputGradientOf {
+__global__ void NormalizeBatchKernel(Tiles tiles, const float* x,
+                                     SliceSums<2> sums, Variables variables,
+                                     Channels of, float* y) {
+  double total[2];
+  sums.Total(tiles, total);
+  const int64_t c = tiles.Column();
+  if (c >= tiles.columns) return;
+  const double offset = total[0] / tiles.rows;
+  const double variance = total[1] / tiles.rows - offset * offset;
+  // Rounding may leave it below 0. NaN stays NaN.
+  Normalize<kRelu>(
+      tiles, x,
+      Factorize(of, variables, c, static_cast<float>(of.pivot[c] + offset),
+                variance < 0 ? 0 : static_cast<float>(variance)),
+      y);
+}
+
+template <bool kRelu>
+__global__ void NormalizeKernel(Tiles tiles, const float* x,
+                                BatchNormalization::Moments moments,
+                                Variables variables, Channels of, float* y) {
+  const int64_t c = tiles.Column();
+  if (c >= tiles.columns) return;
+  // A moving variance may be below 0. NaN stays NaN.
+  const float variance = moments.variance[c] < 0 ? 0 : moments.variance[c];
+  Normalize<kRelu>(tiles, x,
+                   Factorize(of, variables, c, moments.mean[c], variance), y);
+}
+
+template <bool kRelu>
+__device__ float GradientBeforeRelu(const Factors& f, float difference,
+                                    float dy) {
+  return !kRelu || Affine(f, difference) > 0 ? dy : 0;
+}
+
+__device__ Factors FactorsOf(const Channels& of, int64_t c) {
+  return {.mean = of.mean[c], .scale = of.scale[c], .shift = of.shift[c]};
+}
+
+// A row's part in Σ dy and Σ dy · (x - mean).
+template <bool kRelu>
+struct GradientTerm {
   const float* x;
   const float* dy;
   int64_t channels;
   Channels of;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    const int64_t c = i % channels;
-    const float difference = x[i] - of.mean[c];
-    const float gradient = GradientBeforeRelu<kRelu>(of, difference, dy[i], c);
-    dx[i] = of.scale[c] * gradient - of.constant[c] - difference * of.slope[c];
+  __device__ void operator()(int64_t row, int64_t c, float (&sums)[2]) const {
+    const int64_t i = row * channels + c;
+    const Factors f = FactorsOf(of, c);
+    const float difference = x[i] - f.mean;
+    const float gradient = GradientBeforeRelu<kRelu>(f, difference, dy[i]);
+    sums[0] += gradient;
+    sums[1] += gradient * difference;
   }
 };
 
-struct ChangeOf {
-  BatchNormalization::Moments moving;
+// What the backward pass writes of each channel.
+struct ChannelGradients {
+  float* dgamma;
+  float* dbeta;
+  BatchNormalization::MomentsUpdate update;
   float rate;
   float unbiased;
-  Channels of;
-  BatchNormalization::MutableMoments change;
-  __device__ void operator()(int64_t c) const {
-    change.mean[c] = rate * (moving.mean[c] - of.mean[c]);
-    change.variance[c] =
-        rate * (moving.variance[c] - of.variance[c] * unbiased);
+  __device__ void Write(const Channels& of, int64_t c,
+                        const double (&sums)[2]) const {
+    if (dbeta != nullptr) dbeta[c] = static_cast<float>(sums[0]);
+    if (dgamma != nullptr) {
+      dgamma[c] = static_cast<float>(sums[1] * of.inverse[c]);
+    }
+    if (update.change.mean == nullptr) return;
+    update.change.mean[c] = rate * (update.moving.mean[c] - of.mean[c]);
+    update.change.variance[c] =
+        rate * (update.moving.variance[c] - of.variance[c] * unbiased);
   }
 };
+
+// With n rows and i = 1 / sqrt(variance + epsilon):
+//   dx = scale · (dy - Σ dy / n - (x - mean) · i² · Σ dy (x - mean) / n)
+template <bool kRelu>
+__global__ void GradientsKernel(Tiles tiles, const float* x, const float* dy,
+                                SliceSums<2> sums, Channels of,
+                                ChannelGradients gradients, float* dx) {
+  double total[2];
+  sums.Total(tiles, total);
+  const int64_t c = tiles.Column();
+  if (c >= tiles.columns) return;
+  if (blockIdx.y == 0 && threadIdx.y == 0) gradients.Write(of, c, total);
+  if (dx == nullptr) return;
+  const Factors f = FactorsOf(of, c);
+  const double inverse = of.inverse[c];
+  const float constant = static_cast<float>(f.scale * total[0] / tiles.rows);
+  const float slope =
+      static_cast<float>(f.scale * inverse * inverse * total[1] / tiles.rows);
+  tiles.ForEachRow([&](int64_t row) {
+    const int64_t i = row * tiles.columns + c;
+    const float difference = x[i] - f.mean;
+    const float gradient = GradientBeforeRelu<kRelu>(f, difference, dy[i]);
+    dx[i] = f.scale * gradient - constant - difference * slope;
+  });
+}
 
 class CudaBatchNormalization : public BatchNormalization {
  public:
@@ -168,12 +224,12 @@ class CudaBatchNormalization : public BatchNormalization {
       : device_(device),
         shape_(shape),
         options_(options),
+        tiles_(shape.rows, shape.channels),
         memory_(std::move(memory)) {
     float* next = memory_.data();
     for (float** array :
-         {&channels_.mean, &channels_.variance, &channels_.inverse,
-          &channels_.scale, &channels_.shift, &channels_.constant,
-          &channels_.slope}) {
+         {&channels_.pivot, &channels_.mean, &channels_.variance,
+          &channels_.inverse, &channels_.scale, &channels_.shift}) {
       *array = next;
       next += shape.channels;
     }
@@ -182,75 +238,70 @@ class CudaBatchNormalization : public BatchNormalization {
   absl::Status ForwardTraining(const float* x, const float* gamma,
                                const float* beta, float* y) override {
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    Launch(MomentsKernel, SumBlocks(), SumThreads(), stream, x, shape_.rows,
-           shape_.channels, channels_);
+    ASSIGN_OR_RETURN(const SliceSums<2> sums, NewSliceSums<2>(device_, tiles_));
+    Launch(SumMomentsKernel, tiles_.Blocks(tiles_.slices), tiles_.Threads(),
+           stream, tiles_, x, channels_.pivot, sums);
     RETURN_IF_ERROR(LaunchStatus("moments of a batch"));
-    return Apply(x, gamma, beta, {channels_.mean, channels_.variance}, y);
+    Launch(IsRelu() ? NormalizeBatchKernel<true> : NormalizeBatchKernel<false>,
+           Blocks(), tiles_.Threads(), stream, tiles_, x, sums,
+           VariablesOf(gamma, beta), channels_, y);
+    return LaunchStatus("batch normalization");
   }
 
   absl::Status ForwardEvaluation(const float* x, const float* gamma,
                                  const float* beta, const Moments& moving,
                                  float* y) override {
-    return Apply(x, gamma, beta, moving, y);
-  }
-
-  absl::Status MomentsChange(const Moments& moving, double momentum,
-                             const MutableMoments& change) override {
-    const double unbiased =
-        shape_.rows > 1 ? shape_.rows / (shape_.rows - 1.0) : 1.0;
-    return ForEach(device_, "moving moments", shape_.channels,
-                   ChangeOf{moving, static_cast<float>(1 - momentum),
-                            static_cast<float>(unbiased), channels_, change});
-  }
-
-  absl::Status VariableGradients(const float* x, const float* dy, float* dgamma,
-                                 float* dbeta) override {
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
-    const auto kernel = options_.epilogue == Epilogue::kRelu
-                            ? VariableGradientsKernel<true>
-                            : VariableGradientsKernel<false>;
-    Launch(kernel, SumBlocks(), SumThreads(), stream, x, dy, shape_.rows,
-           shape_.channels, channels_, dgamma, dbeta);
-    return LaunchStatus("gradients of a batch normalization");
+    Launch(IsRelu() ? NormalizeKernel<true> : NormalizeKernel<false>, Blocks(),
+           tiles_.Threads(), stream, tiles_, x, moving,
+           VariablesOf(gamma, beta), channels_, y);
+    return LaunchStatus("batch normalization by moving moments");
   }
 
-  absl::Status InputGradient(const float* x, const float* dy,
-                             float* dx) override {
-    return options_.epilogue == Epilogue::kRelu
-               ? InputGradient<true>(x, dy, dx)
-               : InputGradient<false>(x, dy, dx);
+  absl::Status Backward(const float* x, const float* dy,
+                        const Gradients& gradients,
+                        const MomentsUpdate& update) override {
+    return IsRelu() ? Backward<true>(x, dy, gradients, update)
+                    : Backward<false>(x, dy, gradients, update);
   }
 
  private:
-  int64_t SumBlocks() const { return (shape_.channels + kWarp - 1) / kWarp; }
-  static dim3 SumThreads() { return dim3(kWarp, kWarpsPerBlock); }
-
-  absl::Status Apply(const float* x, const float* gamma, const float* beta,
-                     const Moments& moments, float* y) {
-    RETURN_IF_ERROR(
-        ForEach(device_, "scale of a batch normalization", shape_.channels,
-                SetScale{moments, gamma, beta,
-                         static_cast<float>(options_.epsilon), channels_}));
-    return options_.epilogue == Epilogue::kRelu ? Normalize<true>(x, y)
-                                                : Normalize<false>(x, y);
+  bool IsRelu() const { return options_.epilogue == Epilogue::kRelu; }
+  dim3 Blocks() const {
+    return tiles_.Blocks(tiles_.SlicesOf(kRowsOfAThread, kMaxSlices));
+  }
+  Variables VariablesOf(const float* gamma, const float* beta) const {
+    return {gamma, beta, static_cast<float>(options_.epsilon)};
   }
 
   template <bool kRelu>
-  absl::Status Normalize(const float* x, float* y) {
-    return ForEach(device_, "batch normalization", shape_.size(),
-                   Normalized<kRelu>{x, shape_.channels, channels_, y});
-  }
-
-  template <bool kRelu>
-  absl::Status InputGradient(const float* x, const float* dy, float* dx) {
-    return ForEach(
-        device_, "gradient of a batch normalization's input", shape_.size(),
-        InputGradientOf<kRelu>{x, dy, shape_.channels, channels_, dx});
+  absl::Status Backward(const float* x, const float* dy,
+                        const Gradients& gradients,
+                        const MomentsUpdate& update) {
+    using Term = GradientTerm<kRelu>;
+    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+    ASSIGN_OR_RETURN(const SliceSums<2> sums, NewSliceSums<2>(device_, tiles_));
+    Launch(SumSliceKernel<2, Term, SliceSums<2>>, tiles_.Blocks(tiles_.slices),
+           tiles_.Threads(), stream, tiles_,
+           Term{x, dy, shape_.channels, channels_}, sums);
+    RETURN_IF_ERROR(LaunchStatus("gradients' sums of a batch normalization"));
+    const ChannelGradients of_channels = {
+        .dgamma = gradients.dgamma,
+        .dbeta = gradients.dbeta,
+        .update = update,
+        .rate = static_cast<float>(1 - update.momentum),
+        .unbiased = static_cast<float>(shape_.unbiased())};
+    Launch(GradientsKernel<kRelu>,
+           gradients.dx == nullptr ? tiles_.Blocks(1) : Blocks(),
+           tiles_.Threads(), stream, tiles_, x, dy, sums, channels_,
+           of_channels, gradients.dx);
+    return LaunchStatus("gradients of a batch normalization");
   }
 
   CudaDevice& device_;
   const Shape shape_;
   const Options options_;
+  const Tiles tiles_;
   const Array<float> memory_;
   Channels channels_;
 };

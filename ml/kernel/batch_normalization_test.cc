@@ -31,10 +31,11 @@ constexpr double kEpsilon = 1e-3;
 // (CUDA), then multiplied by 1 / sqrt(variance), at most 30.
 constexpr float kTolerance = 2e-5;
 
-// Single rows and channels, and sizes around the widened rows of the CPU.
+// Single rows and channels, sizes around the widened rows of the CPU, and rows
+// that CUDA divides among blocks.
 constexpr Shape kShapes[] = {{1, 1},   {1, 5},    {2, 300}, {7, 3},
                              {85, 3},  {86, 3},   {64, 16}, {500, 16},
-                             {33, 64}, {2000, 6}, {5, 257}};
+                             {33, 64}, {2000, 6}, {5, 257}, {3001, 40}};
 
 Values Random(int64_t size, uint32_t seed) {
   return RandomMatrix(1, size, seed).values;
@@ -172,8 +173,7 @@ TEST_P(BatchNormalizationTest, GradientsAreThoseOfTheReference) {
       EXPECT_OK(kernel->ForwardTraining(x, Put(Floats(a.gamma)),
                                         Put(Floats(a.beta)),
                                         NewOutput(shape.size())));
-      EXPECT_OK(kernel->VariableGradients(x, dy, dgamma, dbeta));
-      EXPECT_OK(kernel->InputGradient(x, dy, dx));
+      EXPECT_OK(kernel->Backward(x, dy, {dgamma, dbeta, dx}, {}));
       // Gradients are as large as some tens of terms of about 1.
       const auto is_near = [&](Values Arguments::*member) {
         return Pointwise(FloatNear(20 * kTolerance),
@@ -197,8 +197,11 @@ TEST_P(BatchNormalizationTest, MovingMomentsFollowTheUnbiasedVariance) {
     const auto kernel = Make(shape);
     EXPECT_OK(kernel->ForwardTraining(Put(Floats(a.x)), nullptr, nullptr,
                                       NewOutput(shape.size())));
-    EXPECT_OK(kernel->MomentsChange({Put(Floats(mean)), Put(Floats(variance))},
-                                    .9, {mean_change, variance_change}));
+    EXPECT_OK(
+        kernel->Backward(Put(Floats(a.x)), Put(Floats(a.dy)), {},
+                         {.moving = {Put(Floats(mean)), Put(Floats(variance))},
+                          .momentum = .9,
+                          .change = {mean_change, variance_change}}));
     const auto batch = reference::MomentsOf(a.x, shape.channels);
     const double unbiased =
         shape.rows == 1 ? 1 : shape.rows / (shape.rows - 1.0);
@@ -231,6 +234,47 @@ TEST_P(BatchNormalizationTest, ALargeMeanCostsNoPrecision) {
                                      {}, {}, kEpsilon))));
 }
 
+struct Results {
+  std::vector<float> y, dx, dgamma, dbeta;
+};
+
+// With a relu, whose edge would move with the mean. Rows enough for several
+// blocks of a CUDA device; means of 1700 deviations.
+TEST_P(BatchNormalizationTest, ALargeMeanGivesTheCpusGradients) {
+  const Shape shape = {5000, 40};
+  const Arguments a(shape);
+  std::vector<float> x;
+  // Deviations of a uniform value are 1 / sqrt(3).
+  for (const double value : a.x) x.push_back(981.5 + value);
+  const std::unique_ptr<Device> cpu = *Device::Open("cpu");
+  const auto on_cpu = *BatchNormalization::Create(
+      *cpu, shape, {.epsilon = kEpsilon, .epilogue = Epilogue::kRelu});
+  const std::vector<float> gamma = Floats(a.gamma), beta = Floats(a.beta),
+                           dy = Floats(a.dy);
+  Results want = {.y = x, .dx = x, .dgamma = gamma, .dbeta = beta};
+  ASSERT_OK(on_cpu->ForwardTraining(x.data(), gamma.data(), beta.data(),
+                                    want.y.data()));
+  ASSERT_OK(on_cpu->Backward(
+      x.data(), dy.data(),
+      {want.dgamma.data(), want.dbeta.data(), want.dx.data()}, {}));
+
+  const auto kernel = Make(shape, Epilogue::kRelu);
+  float* const y = NewOutput(shape.size());
+  float* const dx = NewOutput(shape.size());
+  float* const dgamma = NewOutput(shape.channels);
+  float* const dbeta = NewOutput(shape.channels);
+  float* const on_device = Put(x);
+  EXPECT_OK(kernel->ForwardTraining(on_device, Put(gamma), Put(beta), y));
+  EXPECT_OK(kernel->Backward(on_device, Put(dy), {dgamma, dbeta, dx}, {}));
+  EXPECT_THAT(Get(y, shape.size()), Pointwise(FloatNear(1e-5), want.y));
+  // Sums of 5,000 terms, whose float roundings add up.
+  EXPECT_THAT(Get(dgamma, shape.channels),
+              Pointwise(FloatNear(5e-3), want.dgamma));
+  EXPECT_THAT(Get(dbeta, shape.channels),
+              Pointwise(FloatNear(5e-3), want.dbeta));
+  EXPECT_THAT(Get(dx, shape.size()), Pointwise(FloatNear(1e-5), want.dx));
+}
+
 TEST_P(BatchNormalizationTest, ReluKeepsNan) {
   const Shape shape = {40, 16};
   std::vector<float> x = Floats(Random(shape.size(), 1));
@@ -258,9 +302,8 @@ TEST(BatchNormalizationThreadsTest, TwoThreadsComputeWhatOneDoes) {
     float* const dx = y + shape.size();
     float* const dgamma = dx + shape.size();
     EXPECT_OK(kernel->ForwardTraining(x.data(), nullptr, nullptr, y));
-    EXPECT_OK(kernel->VariableGradients(x.data(), dy.data(), dgamma,
-                                        dgamma + shape.channels));
-    EXPECT_OK(kernel->InputGradient(x.data(), dy.data(), dx));
+    EXPECT_OK(kernel->Backward(x.data(), dy.data(),
+                               {dgamma, dgamma + shape.channels, dx}, {}));
     results.push_back(std::move(all));
   }
   EXPECT_THAT(results[1], Pointwise(FloatNear(1e-4), results[0]));

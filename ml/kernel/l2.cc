@@ -4,14 +4,13 @@
 
 namespace parasol {
 
-absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
-                    float* loss) {
-  return PARASOL_DISPATCH(device, L2Loss(device, w, size, l2, loss));
+absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
+                      float* losses) {
+  return PARASOL_DISPATCH(device, L2Losses(device, terms, losses));
 }
 
-absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
-                           float l2, float* gradient) {
-  return PARASOL_DISPATCH(device, AddL2Gradient(device, w, size, l2, gradient));
+absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms) {
+  return PARASOL_DISPATCH(device, AddL2Gradients(device, terms));
 }
 
 }  // namespace parasol

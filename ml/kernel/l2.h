@@ -4,37 +4,44 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "ml/device/device.h"
 
 namespace parasol {
 
-// L2 regularization, which adds l2 · (the sum of the squares of w) to a loss.
-// Arrays are in the device's memory. Both functions enqueue on the compute
-// stream and return. Error Unavailable: the device was lost.
+// One term of an L2 regularization, which adds l2 · (the sum of the squares of
+// w) to a loss. Arrays are in the device's memory.
+struct L2Term {
+  const float* w = nullptr;
+  int64_t size = 0;
+  float l2 = 0;
+  float* gradient = nullptr;  // only for AddL2Gradients(); does not overlap w
+};
 
-// Computes *loss = l2 · Σ w[i]², with the same bits every time on the same
-// device.
-absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
-                    float* loss);
+// Two functions that take many terms at once, because each launch of a small
+// kernel costs as much as its work. Both enqueue on the compute stream and
+// return. Error Unavailable: the device was lost.
 
-// Adds 2 · l2 · w[i] to gradient[i]. `gradient` does not overlap `w`.
-absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
-                           float l2, float* gradient);
+// Computes losses[i] = l2 · Σ w² of term i, with the same bits every time on
+// the same device.
+absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
+                      float* losses);
+
+// Adds 2 · l2 · w to each term's gradient.
+absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms);
 
 // The implementations for CPU and CUDA devices. The functions above call the
 // one for `device`.
 namespace cpu {
-absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
-                    float* loss);
-absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
-                           float l2, float* gradient);
+absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
+                      float* losses);
+absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms);
 }  // namespace cpu
 
 namespace cuda {
-absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
-                    float* loss);
-absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
-                           float l2, float* gradient);
+absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
+                      float* losses);
+absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms);
 }  // namespace cuda
 
 }  // namespace parasol

@@ -34,19 +34,22 @@ PARASOL_MULTIVERSION void AddScaled(const float* w, int64_t size, float scale,
 
 }  // namespace
 
-absl::Status L2Loss(Device& device, const float* w, int64_t size, float l2,
-                    float* loss) {
-  double sum = 0;
-  for (int64_t i = 0; i < size; i += kBlock) {
-    sum += SumOfSquares(w + i, std::min(kBlock, size - i));
+absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
+                      float* losses) {
+  for (const L2Term& term : terms) {
+    double sum = 0;
+    for (int64_t i = 0; i < term.size; i += kBlock) {
+      sum += SumOfSquares(term.w + i, std::min(kBlock, term.size - i));
+    }
+    *losses++ = term.l2 * sum;
   }
-  *loss = l2 * sum;
   return absl::OkStatus();
 }
 
-absl::Status AddL2Gradient(Device& device, const float* w, int64_t size,
-                           float l2, float* gradient) {
-  AddScaled(w, size, 2 * l2, gradient);
+absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms) {
+  for (const L2Term& term : terms) {
+    AddScaled(term.w, term.size, 2 * term.l2, term.gradient);
+  }
   return absl::OkStatus();
 }
 

@@ -13,6 +13,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::Each;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
@@ -33,10 +34,33 @@ TEST_P(L2Test, TheLossIsTheSumOfSquaresAndTheGradientItsDerivative) {
     const float* on_device = Put(std::vector<float>(w.begin(), w.end()));
     float* loss = Put(std::vector<float>{7});
     float* gradient = Put(std::vector<float>(before.begin(), before.end()));
-    ASSERT_OK(L2Loss(device(), on_device, size, kL2, loss));
-    ASSERT_OK(AddL2Gradient(device(), on_device, size, kL2, gradient));
+    const L2Term term = {
+        .w = on_device, .size = size, .l2 = kL2, .gradient = gradient};
+    ASSERT_OK(L2Losses(device(), {term}, loss));
+    ASSERT_OK(AddL2Gradients(device(), {term}));
     EXPECT_NEAR(Get(loss, 1)[0], want, 1e-6 * want);
     EXPECT_THAT(Get(gradient, size), Pointwise(FloatNear(1e-6), want_gradient));
+  }
+}
+
+// More terms than one launch of a CUDA kernel takes, each of another size.
+TEST_P(L2Test, ManyTermsAreThoseTakenOneByOne) {
+  constexpr int64_t kTerms = 300;
+  std::vector<L2Term> terms;
+  std::vector<float> want_losses;
+  for (int64_t i = 0; i < kTerms; ++i) {
+    terms.push_back({.w = Put(std::vector<float>(i, 1.f)),
+                     .size = i,
+                     .l2 = .5f * (i % 4),
+                     .gradient = Put(std::vector<float>(i, 3.f))});
+    want_losses.push_back(.5f * (i % 4) * i);
+  }
+  float* losses = Put(std::vector<float>(kTerms, 7));
+  ASSERT_OK(L2Losses(device(), terms, losses));
+  ASSERT_OK(AddL2Gradients(device(), terms));
+  EXPECT_EQ(Get(losses, kTerms), want_losses);
+  for (int64_t i = 0; i < kTerms; ++i) {
+    EXPECT_THAT(Get(terms[i].gradient, i), Each(3.f + i % 4)) << "term " << i;
   }
 }
 
@@ -45,7 +69,7 @@ TEST_P(L2Test, ManySmallSquaresAreNotLost) {
   constexpr int64_t kSize = 40'000'000;
   const float* w = Put(std::vector<float>(kSize, 1.f));
   float* loss = Put(std::vector<float>{0});
-  ASSERT_OK(L2Loss(device(), w, kSize, 1, loss));
+  ASSERT_OK(L2Losses(device(), {{.w = w, .size = kSize, .l2 = 1}}, loss));
   EXPECT_EQ(Get(loss, 1)[0], kSize);
 }
 

@@ -1,5 +1,6 @@
 #include <cstdint>
 
+#include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/layer_normalization.h"
 
@@ -39,24 +40,26 @@ struct Normalize {
   }
 };
 
-// Gradients of the variables for one column.
-struct VariableGradients {
+// The part of one row in the gradients by gamma and beta.
+struct VariableGradientTerm {
   MatrixView x;
   RowMoments moments;
   const float* dy;
+  __device__ void operator()(int64_t row, int64_t column,
+                             float (&sums)[2]) const {
+    const int64_t i = row * x.columns + column;
+    sums[0] += dy[i] * (x.data[i] - moments.mean[row]) *
+               moments.inverse_deviation[row];
+    sums[1] += dy[i];
+  }
+};
+
+struct StoreVariableGradients {
   float* dgamma;
   float* dbeta;
-  __device__ void operator()(int64_t column) const {
-    float gamma = 0;
-    float beta = 0;
-    for (int64_t row = 0; row < x.rows; ++row) {
-      const int64_t i = row * x.columns + column;
-      gamma += dy[i] * (x.data[i] - moments.mean[row]) *
-               moments.inverse_deviation[row];
-      beta += dy[i];
-    }
-    if (dgamma != nullptr) dgamma[column] = gamma;
-    if (dbeta != nullptr) dbeta[column] = beta;
+  __device__ void operator()(int64_t column, const double (&sums)[2]) const {
+    if (dgamma != nullptr) dgamma[column] = static_cast<float>(sums[0]);
+    if (dbeta != nullptr) dbeta[column] = static_cast<float>(sums[1]);
   }
 };
 
@@ -103,9 +106,10 @@ absl::Status LayerNormalizationVariableGradients(Device& device, MatrixView x,
                                                  RowMoments moments,
                                                  MatrixView dy, float* dgamma,
                                                  float* dbeta) {
-  return ForEach(device, "variables' gradients of layer normalization",
-                 x.columns,
-                 VariableGradients{x, moments, dy.data, dgamma, dbeta});
+  return SumRowsOf<2>(device, "variables' gradients of layer normalization",
+                      x.rows, x.columns,
+                      VariableGradientTerm{x, moments, dy.data},
+                      StoreVariableGradients{dgamma, dbeta});
 }
 
 absl::Status LayerNormalizationInputGradient(Device& device, MatrixView x,

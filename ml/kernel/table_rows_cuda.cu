@@ -1,5 +1,6 @@
 #include <cstdint>
 
+#include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/table_rows.h"
 
@@ -76,18 +77,6 @@ struct AddCombined {
   }
 };
 
-struct SumColumn {
-  MatrixView dy;
-  float* sum;
-  __device__ void operator()(int64_t column) const {
-    float total = 0;
-    for (int64_t row = 0; row < dy.rows; ++row) {
-      total += dy.data[row * dy.columns + column];
-    }
-    sum[column] = total;
-  }
-};
-
 }  // namespace
 
 absl::Status GatherRows(Device& device, const float* rows,
@@ -116,7 +105,7 @@ absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
 }
 
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {
-  return ForEach(device, "sum of rows", dy.columns, SumColumn{dy, sum});
+  return SumRowsOf(device, "gradient of a bias of bags", dy, sum);
 }
 
 }  // namespace parasol::cuda

@@ -61,17 +61,20 @@ class BatchNormalizationPass : public LayerPass {
   }
 
   absl::Status RunVariableGradients(const Backward& pass) override {
-    RETURN_IF_ERROR(kernel_->VariableGradients(
-        pass.x[0], pass.dy, Positions::At(pass.gradients, positions_.gamma),
-        Positions::At(pass.gradients, positions_.beta)));
-    return kernel_->MomentsChange(
-        Moving(pass.variables), momentum_,
-        {pass.gradients[positions_.mean], pass.gradients[positions_.variance]});
+    return kernel_->Backward(
+        pass.x[0], pass.dy,
+        {.dgamma = Positions::At(pass.gradients, positions_.gamma),
+         .dbeta = Positions::At(pass.gradients, positions_.beta),
+         .dx = pass.dx[0]},
+        {.moving = Moving(pass.variables),
+         .momentum = momentum_,
+         .change = {pass.gradients[positions_.mean],
+                    pass.gradients[positions_.variance]}});
   }
 
+  // All is written by the kernel that writes the variables' gradients.
   absl::Status RunInputGradients(const Backward& pass) override {
-    if (pass.dx[0] == nullptr) return absl::OkStatus();
-    return kernel_->InputGradient(pass.x[0], pass.dy, pass.dx[0]);
+    return absl::OkStatus();
   }
 
  private:

@@ -9,6 +9,15 @@
 
 namespace parasol {
 
+// Number of elements at whose multiples arrays begin that share memory: 256
+// bytes, as arrays of a CUDA device do. Libraries choose their kernels by that.
+inline constexpr int64_t kArenaAlignment = 64;
+
+// Returns the least multiple of kArenaAlignment that is not below `elements`.
+constexpr int64_t AlignedElements(int64_t elements) {
+  return (elements + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+}
+
 // Memory that is in use from time `first` to time `last`, both included.
 struct ArenaBlock {
   int64_t size = 0;

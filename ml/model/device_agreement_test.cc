@@ -20,6 +20,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
@@ -148,6 +149,60 @@ TEST_P(DeviceAgreementTest, AHundredStepsEndWhereTheCpusDo) {
   // It has learned something: the agreement is not that of standing still.
   EXPECT_LT(Descend(*on_cpu, 2 * kSteps).loss_sum - want.loss_sum,
             want.loss_sum);
+}
+
+// Enough variables that a CUDA device copies them in several pieces.
+constexpr char kWideLayers[] = R"(
+  input_shape: [300]
+  layer { dense { units: 300 activation: TANH kernel_l2: 0.001 } }
+  layer { dense { units: 300 activation: TANH } }
+  layer { dense { units: 300 activation: TANH kernel_l2: 0.001 } }
+  layer { dense { units: 300 activation: TANH } }
+  layer { dense { units: 3 } }
+  loss { sparse_categorical_crossentropy {} }
+)";
+
+// A caller may upload some variables, or one twice: others keep their values.
+TEST_P(DeviceAgreementTest, VariablesThatAreUploadedReachThePass) {
+  const std::unique_ptr<Device> cpu = *Device::Open("cpu");
+  ASSERT_OK_AND_ASSIGN(
+      const auto on_cpu,
+      Model::Create(*ResolveGraph(ParseModel(kWideLayers)), *cpu));
+  const std::unique_ptr<Model> model = Make(ParseModel(kWideLayers));
+  Values values = RandomValues(*model);
+  // Small, lest tanh lets no gradient through.
+  for (std::vector<float>& value : values) {
+    for (float& element : value) element *= .1f;
+  }
+  SetAll(*on_cpu, values);
+  SetAll(*model, values);
+  const Batch batch = RandomBatch(4, {300}, 3);
+  const auto set = [&](size_t index, float factor) {
+    for (float& value : values[index]) value *= factor;
+    Set(*on_cpu, index, values[index]);
+    Set(*model, index, values[index]);
+  };
+  for (const std::vector<size_t>& uploaded :
+       {std::vector<size_t>{}, {0}, {3, 9}, {1, 2, 4, 4, 5}, {8, 0, 8, 6}}) {
+    for (const size_t index : uploaded) set(index, .9f);
+    const Values want = GradientsOf(*on_cpu, batch);
+    const Values got = GradientsOf(*model, batch);
+    for (size_t i = 0; i < want.size(); ++i) {
+      SCOPED_TRACE(model->variables()[i].name);
+      EXPECT_THAT(got[i], Pointwise(FloatNear(1e-4), want[i]));
+    }
+  }
+}
+
+// The last layer first: what comes first leaves while the rest is computed.
+TEST_P(DeviceAgreementTest, GradientsComeFromTheLastLayerToTheFirst) {
+  const std::unique_ptr<Model> model = Make(ParseModel(kWideLayers));
+  SetAll(*model, RandomValues(*model));
+  std::vector<size_t> order;
+  ASSERT_OK(Train(
+      *model, RandomBatch(4, {300}, 3),
+      [&](size_t index, absl::Span<const float>) { order.push_back(index); }));
+  EXPECT_THAT(order, ElementsAre(8, 9, 6, 7, 4, 5, 2, 3, 0, 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, DeviceAgreementTest, DevicesUnderTest(),

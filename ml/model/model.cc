@@ -11,6 +11,7 @@
 #include "ml/model/pass_recordings.h"
 #include "ml/model/plan.h"
 #include "ml/model/staged_inputs.h"
+#include "ml/model/variable_layout.h"
 #include "ml/model/variable_memory.h"
 
 namespace parasol {
@@ -73,8 +74,10 @@ class GraphModel final : public Model {
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
     if (device_.shares_host_memory()) {
       RETURN_IF_ERROR(executor_.RunForward());
-      RETURN_IF_ERROR(executor_.RunBackward(
-          [&](const PlanStep& step) { return Deliver(step, sinks); }));
+      RETURN_IF_ERROR(executor_.RunBackward([&](const VariableRange& range) {
+        Deliver(range, sinks);
+        return absl::OkStatus();
+      }));
     } else {
       RETURN_IF_ERROR(EnqueueTraining(batch));
       RETURN_IF_ERROR(DeliverAll(sinks));
@@ -98,8 +101,9 @@ class GraphModel final : public Model {
   absl::Status EnqueueTraining(const StagedInputs& batch) {
     const auto enqueue = [this]() -> absl::Status {
       RETURN_IF_ERROR(executor_.RunForward());
-      return executor_.RunBackward(
-          [this](const PlanStep& step) { return FetchGradients(step); });
+      return executor_.RunBackward([this](const VariableRange& piece) {
+        return memory_.FetchGradients(piece);
+      });
     };
     if (!is_recordable_) return enqueue();
     key_.examples = batch.examples();
@@ -109,35 +113,31 @@ class GraphModel final : public Model {
     return recordings_.Run(key_, enqueue);
   }
 
-  absl::Status FetchGradients(const PlanStep& step) {
-    for (size_t i = 0; i < step.num_variables; ++i) {
-      RETURN_IF_ERROR(memory_.FetchGradient(step.first_variable + i));
+  // The last layer's first.
+  void Deliver(const VariableRange& range, const GradientSinks& sinks) {
+    for (size_t end = range.end; end > range.begin;) {
+      const size_t begin = memory_.layout().layer_begin[end - 1];
+      for (size_t i = begin; i < end; ++i) {
+        sinks.variable(i, memory_.HostGradient(i));
+      }
+      end = begin;
     }
-    return absl::OkStatus();
-  }
-
-  absl::Status Deliver(const PlanStep& step, const GradientSinks& sinks) {
-    for (size_t i = 0; i < step.num_variables; ++i) {
-      const size_t variable = step.first_variable + i;
-      ASSIGN_OR_RETURN(const absl::Span<const float> gradient,
-                       memory_.AwaitGradient(variable));
-      sinks.variable(variable, gradient);
-    }
-    return absl::OkStatus();
   }
 
   absl::Status DeliverAll(const GradientSinks& sinks) {
-    for (const BackwardOp& op : plan_.backward) {
-      if (op.kind != BackwardOp::Kind::kStep) continue;
-      RETURN_IF_ERROR(Deliver(plan_.steps[op.step], sinks));
+    for (const VariableRange& piece : executor_.written()) {
+      if (piece.empty()) continue;
+      RETURN_IF_ERROR(memory_.AwaitGradients(piece));
+      Deliver(piece, sinks);
     }
     return absl::OkStatus();
   }
 
   absl::Status DeliverRows(const GradientSinks& sinks) {
+    RETURN_IF_ERROR(executor_.row_gradients().Await());
     for (size_t table = 0; table < tables_.size(); ++table) {
-      ASSIGN_OR_RETURN(const RowGradientMemory::Fetched rows,
-                       executor_.row_gradients().Await(table));
+      const RowGradientMemory::Fetched rows =
+          executor_.row_gradients().OnHost(table);
       sinks.rows(table, rows.ids, rows.gradients);
     }
     return absl::OkStatus();
@@ -170,7 +170,7 @@ absl::StatusOr<std::unique_ptr<Model>> Model::Create(Graph graph,
         << "model.layer[" << i << "] \"" << graph.nodes[i].name << "\"";
   }
   ASSIGN_OR_RETURN(VariableMemory variables,
-                   VariableMemory::Create(graph.variables, device));
+                   VariableMemory::Create(graph, device));
   return std::make_unique<GraphModel>(std::move(graph), std::move(variables),
                                       device);
 }

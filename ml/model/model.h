@@ -52,7 +52,8 @@ class StagedBatch {
 };
 
 // Callbacks that take the gradients of a pass. They are called from the pass's
-// thread, last layer first, as soon as a gradient is in host memory. The
+// thread, last layer first, as soon as a gradient is in host memory; a CUDA
+// device brings the gradients of some layers together. The
 // gradient stays valid until the second next call of Gradients(): it is
 // double-buffered, so that it can be sent while the next step computes.
 struct GradientSinks {
@@ -96,8 +97,9 @@ class Model {
   virtual absl::Span<float> HostValue(size_t index) = 0;
 
   // Makes the contents of HostValue(index) the value that the next pass reads:
-  // the CPU exchanges two arrays, CUDA copies to the device. HostValue(index)
-  // is another array afterwards.
+  // the CPU exchanges two arrays, CUDA copies to the device, with the values
+  // beside it as soon as they are there, and before the pass in any case.
+  // HostValue(index) is another array afterwards.
   virtual absl::Status Upload(size_t index) = 0;
 
   // Returns an object for batches of this model, which must outlive it. One is

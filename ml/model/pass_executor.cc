@@ -2,7 +2,6 @@
 
 #include "base/status_macros.h"
 #include "ml/kernel/add.h"
-#include "ml/kernel/l2.h"
 
 namespace parasol {
 
@@ -14,8 +13,11 @@ PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
       loss_(loss),
       variables_(variables),
       device_(device),
-      l2_terms_(L2TermsOf(graph)),
-      memory_(plan, l2_terms_.size(), device),
+      regularizers_(RegularizersOf(graph)),
+      written_(device.shares_host_memory()
+                   ? VariablesBehind(plan)
+                   : PiecesBehind(plan, variables.layout())),
+      memory_(plan, regularizers_.size(), device),
       layer_passes_(plan, device),
       row_gradients_(device, graph.tables.size()),
       arguments_(plan.steps.size()) {
@@ -25,17 +27,19 @@ PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
   }
 }
 
-std::vector<PassExecutor::L2Term> PassExecutor::L2TermsOf(const Graph& graph) {
-  std::vector<L2Term> terms;
+std::vector<PassExecutor::Regularizer> PassExecutor::RegularizersOf(
+    const Graph& graph) {
+  std::vector<Regularizer> regularizers;
   for (size_t i = 0; i < graph.variable_l2.size(); ++i) {
     if (graph.variable_l2[i] == 0) continue;
-    terms.push_back({.index = i, .l2 = graph.variable_l2[i]});
+    regularizers.push_back({.index = i, .l2 = graph.variable_l2[i]});
   }
   for (size_t i = 0; i < graph.tables.size(); ++i) {
     if (graph.tables[i].l2 == 0) continue;
-    terms.push_back({.is_table = true, .index = i, .l2 = graph.tables[i].l2});
+    regularizers.push_back(
+        {.is_table = true, .index = i, .l2 = graph.tables[i].l2});
   }
-  return terms;
+  return regularizers;
 }
 
 absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
@@ -47,6 +51,7 @@ absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
     RETURN_IF_ERROR(variables_.NextGradients());
     RETURN_IF_ERROR(row_gradients_.Next(batch.rows()));
   }
+  RETURN_IF_ERROR(variables_.FinishUploads());
   RETURN_IF_ERROR(batch.LoadRows());
   return device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
 }
@@ -89,28 +94,38 @@ absl::Status PassExecutor::ComputeLoss() {
   RETURN_IF_ERROR(loss_.Compute(
       device_, memory_.output(plan_.output), batch_->labels(),
       batch_->weights(), batch_->examples(), memory_.losses(), gradient));
-  for (size_t i = 0; i < l2_terms_.size(); ++i) {
-    const absl::Span<const float> w = Regularized(l2_terms_[i]);
-    RETURN_IF_ERROR(
-        L2Loss(device_, w.data(), w.size(), l2_terms_[i].l2, memory_.term(i)));
+  if (!regularizers_.empty()) {
+    l2_terms_.clear();
+    for (const Regularizer& one : regularizers_) {
+      l2_terms_.push_back(TermOf(one));
+    }
+    RETURN_IF_ERROR(L2Losses(device_, l2_terms_, memory_.terms()));
   }
   return memory_.FetchLosses();
 }
 
-// In the device's memory.
-absl::Span<const float> PassExecutor::Regularized(const L2Term& term) const {
-  if (term.is_table) return batch_->TableRows(term.index);
-  return absl::MakeConstSpan(variables_.values()[term.index],
-                             graph_.variables[term.index].elements());
+// Without the gradient.
+L2Term PassExecutor::TermOf(const Regularizer& regularizer) const {
+  L2Term term = {.l2 = static_cast<float>(regularizer.l2)};
+  if (regularizer.is_table) {
+    const absl::Span<const float> rows = batch_->TableRows(regularizer.index);
+    term.w = rows.data();
+    term.size = rows.size();
+  } else {
+    term.w = variables_.values()[regularizer.index];
+    term.size = graph_.variables[regularizer.index].elements();
+  }
+  return term;
 }
 
 absl::Status PassExecutor::RunBackward(
-    absl::FunctionRef<absl::Status(const PlanStep& step)> written) {
-  for (const BackwardOp& op : plan_.backward) {
+    absl::FunctionRef<absl::Status(const VariableRange&)> written) {
+  for (size_t i = 0; i < plan_.backward.size(); ++i) {
+    const BackwardOp& op = plan_.backward[i];
     const int64_t size = plan_.buffers[op.to].elements * batch_->examples();
     switch (op.kind) {
       case BackwardOp::Kind::kStep:
-        RETURN_IF_ERROR(RunStepBack(op, written))
+        RETURN_IF_ERROR(RunStepBack(i, written))
             << "layer " << plan_.steps[op.step].name;
         break;
       case BackwardOp::Kind::kAdd:
@@ -130,8 +145,9 @@ absl::Status PassExecutor::RunBackward(
 }
 
 absl::Status PassExecutor::RunStepBack(
-    const BackwardOp& op,
-    absl::FunctionRef<absl::Status(const PlanStep& step)> written) {
+    size_t index,
+    absl::FunctionRef<absl::Status(const VariableRange&)> written) {
+  const BackwardOp& op = plan_.backward[index];
   const PlanStep& step = plan_.steps[op.step];
   Arguments& arguments = arguments_[op.step];
   for (size_t i = 0; i < op.dx.size(); ++i) {
@@ -150,35 +166,36 @@ absl::Status PassExecutor::RunStepBack(
           step.lookup ? row_gradients_.gradients(step.lookup->table) : nullptr,
       .seed = SeedOf(op.step)};
   RETURN_IF_ERROR(passes_[op.step]->RunVariableGradients(pass));
-  RETURN_IF_ERROR(AddVariableL2(step));
-  RETURN_IF_ERROR(written(step));
+  if (!written_[index].empty()) {
+    RETURN_IF_ERROR(AddVariableL2(written_[index]));
+    RETURN_IF_ERROR(written(written_[index]));
+  }
   if (!op.has_input_gradients) return absl::OkStatus();
   return passes_[op.step]->RunInputGradients(pass);
 }
 
-absl::Status PassExecutor::AddVariableL2(const PlanStep& step) {
-  for (size_t i = 0; i < step.num_variables; ++i) {
-    const size_t variable = step.first_variable + i;
-    const double l2 = graph_.variable_l2[variable];
-    if (l2 == 0) continue;
-    RETURN_IF_ERROR(AddL2Gradient(device_, variables_.values()[variable],
-                                  graph_.variables[variable].elements(), l2,
-                                  variables_.gradients()[variable]));
+absl::Status PassExecutor::AddVariableL2(const VariableRange& range) {
+  l2_terms_.clear();
+  for (const Regularizer& one : regularizers_) {
+    if (one.is_table || !range.Contains(one.index)) continue;
+    l2_terms_.push_back(TermOf(one));
+    l2_terms_.back().gradient = variables_.gradients()[one.index];
   }
-  return absl::OkStatus();
+  if (l2_terms_.empty()) return absl::OkStatus();
+  return AddL2Gradients(device_, l2_terms_);
 }
 
 absl::Status PassExecutor::FinishRows() {
-  for (size_t i = 0; i < graph_.tables.size(); ++i) {
-    if (graph_.tables[i].l2 != 0) {
-      const absl::Span<const float> rows = batch_->TableRows(i);
-      RETURN_IF_ERROR(AddL2Gradient(device_, rows.data(), rows.size(),
-                                    graph_.tables[i].l2,
-                                    row_gradients_.gradients(i)));
-    }
-    RETURN_IF_ERROR(row_gradients_.Fetch(i));
+  l2_terms_.clear();
+  for (const Regularizer& one : regularizers_) {
+    if (!one.is_table) continue;
+    l2_terms_.push_back(TermOf(one));
+    l2_terms_.back().gradient = row_gradients_.gradients(one.index);
   }
-  return absl::OkStatus();
+  if (!l2_terms_.empty()) {
+    RETURN_IF_ERROR(AddL2Gradients(device_, l2_terms_));
+  }
+  return row_gradients_.Fetch();
 }
 
 }  // namespace parasol

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/kernel/l2.h"
 #include "ml/layer/layer.h"
 #include "ml/loss/loss.h"
 #include "ml/model/graph.h"
@@ -19,6 +20,7 @@
 #include "ml/model/plan.h"
 #include "ml/model/row_gradient_memory.h"
 #include "ml/model/staged_inputs.h"
+#include "ml/model/variable_layout.h"
 #include "ml/model/variable_memory.h"
 
 namespace parasol {
@@ -47,19 +49,24 @@ class PassExecutor {
   // host.
   absl::Status RunForward();
 
+  // Ranges of variables that RunBackward() calls `written` for, in its order,
+  // and empty ones: on a device that shares the host's memory those of each
+  // step, otherwise the pieces in which VariableMemory copies them.
+  absl::Span<const VariableRange> written() const { return written_; }
+
   // Enqueues the backward pass, in training, after RunForward(). Calls
-  // `written` for each step right after the last work that writes the gradients
-  // of the step's variables has been enqueued; an error of `written` ends the
-  // pass. The rows' gradients are fetched at the end.
+  // `written` for variables right after the last work that writes their
+  // gradients has been enqueued; an error of `written` ends the pass. The rows'
+  // gradients are fetched at the end.
   absl::Status RunBackward(
-      absl::FunctionRef<absl::Status(const PlanStep& step)> written);
+      absl::FunctionRef<absl::Status(const VariableRange&)> written);
 
   PassMemory& memory() { return memory_; }
   RowGradientMemory& row_gradients() { return row_gradients_; }
 
  private:
   // l2 · (sum of squares) of a variable or of a table's rows.
-  struct L2Term {
+  struct Regularizer {
     bool is_table = false;
     size_t index = 0;
     double l2 = 0;
@@ -70,13 +77,13 @@ class PassExecutor {
     std::vector<float*> dx;
   };
 
-  static std::vector<L2Term> L2TermsOf(const Graph& graph);
-  absl::Span<const float> Regularized(const L2Term& term) const;
+  static std::vector<Regularizer> RegularizersOf(const Graph& graph);
+  L2Term TermOf(const Regularizer& regularizer) const;
   absl::Status ComputeLoss();
   absl::Status RunStepBack(
-      const BackwardOp& op,
-      absl::FunctionRef<absl::Status(const PlanStep& step)> written);
-  absl::Status AddVariableL2(const PlanStep& step);
+      size_t index,
+      absl::FunctionRef<absl::Status(const VariableRange&)> written);
+  absl::Status AddVariableL2(const VariableRange& range);
   absl::Status FinishRows();
   uint64_t SeedOf(size_t step) const;
   RowsView RowsOf(const PlanStep& step) const;
@@ -89,7 +96,8 @@ class PassExecutor {
   const Loss& loss_;
   VariableMemory& variables_;
   Device& device_;
-  const std::vector<L2Term> l2_terms_;
+  const std::vector<Regularizer> regularizers_;
+  const std::vector<VariableRange> written_;  // one per backward operation
   PassMemory memory_;
   LayerPasses layer_passes_;
   RowGradientMemory row_gradients_;
@@ -99,6 +107,8 @@ class PassExecutor {
   StagedInputs* batch_ = nullptr;
   absl::Span<const std::unique_ptr<LayerPass>> passes_;  // one per step
   std::vector<Arguments> arguments_;                     // one per step
+  // Terms of one call; kept here lest each call allocates.
+  std::vector<L2Term> l2_terms_;
 };
 
 }  // namespace parasol

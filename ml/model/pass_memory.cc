@@ -4,17 +4,6 @@
 #include "ml/model/input_array.h"
 
 namespace parasol {
-namespace {
-
-// Gradients begin at multiples of 64 bytes, as arrays do.
-constexpr int64_t kAlignment = 16;
-
-int64_t Aligned(int64_t elements) {
-  return (elements + kAlignment - 1) / kAlignment * kAlignment;
-}
-
-}  // namespace
-
 PassMemory::PassMemory(const Plan& plan, size_t terms, Device& device)
     : plan_(plan), terms_(terms), device_(device) {}
 
@@ -49,7 +38,7 @@ absl::Status PassMemory::ReserveGradients(int64_t examples) {
   gradients_ = Array<float>();
   std::vector<ArenaBlock> blocks;
   for (const GradientBuffer& buffer : plan_.buffers) {
-    blocks.push_back({.size = Aligned(examples * buffer.elements),
+    blocks.push_back({.size = AlignedElements(examples * buffer.elements),
                       .first = buffer.first_op,
                       .last = buffer.last_op});
   }

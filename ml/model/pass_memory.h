@@ -36,7 +36,7 @@ class PassMemory {
     return gradients_.data() + layout_.offsets[buffer];
   }
   float* losses() const { return losses_.data() + terms_; }  // [examples]
-  float* term(size_t index) const { return losses_.data() + index; }
+  float* terms() const { return losses_.data(); }
 
   // Two copies to the host, of losses and terms or of the model's output, which
   // are enqueued behind the work that is on the compute stream now.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/model/arena.h"
 
 namespace parasol {
 namespace {
@@ -53,10 +54,11 @@ absl::Status StagedInputs::Load(const Batch& batch) {
     RETURN_IF_ERROR(LoadIds(batch.ids[i], ids_[i]));
   }
   for (Lookup& lookup : lookups_) RETURN_IF_ERROR(LookUp(batch, lookup));
+  row_elements_ = 0;
   for (size_t i = 0; i < tables_.size(); ++i) {
-    RETURN_IF_ERROR(ReserveRows(i)) << "table " << graph_.tables[i].name;
+    RETURN_IF_ERROR(PlaceRows(i)) << "table " << graph_.tables[i].name;
   }
-  return absl::OkStatus();
+  return ReserveRows();
 }
 
 absl::Status StagedInputs::LoadIds(const IdFeature& feature, Ids& ids) {
@@ -82,7 +84,8 @@ absl::Status StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
   return absl::OkStatus();
 }
 
-absl::Status StagedInputs::ReserveRows(size_t index) {
+// Behind those of the tables before it.
+absl::Status StagedInputs::PlaceRows(size_t index) {
   Table& table = tables_[index];
   const absl::Span<const uint64_t> ids = lookups_[table.lookup].distinct.ids();
   const int64_t elements = ids.size() * table.width;
@@ -91,23 +94,30 @@ absl::Status StagedInputs::ReserveRows(size_t index) {
         ids.size(), " different ids in a batch: of width ", table.width,
         " they are more than ", kMaxElements, " elements"));
   }
-  RETURN_IF_ERROR(GrowOnHost(device_, elements, table.host));
-  if (!device_.shares_host_memory()) {
-    RETURN_IF_ERROR(Grow(device_, elements, table.on_device));
-  }
+  table.offset = row_elements_;
+  row_elements_ += AlignedElements(elements);
   rows_[index].ids = ids;
-  rows_[index].values = table.host.span().first(elements);
+  return absl::OkStatus();
+}
+
+absl::Status StagedInputs::ReserveRows() {
+  if (tables_.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(GrowOnHost(device_, row_elements_, host_rows_));
+  if (!device_.shares_host_memory()) {
+    RETURN_IF_ERROR(Grow(device_, row_elements_, device_rows_));
+  }
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    rows_[i].values = host_rows_.span().subspan(
+        tables_[i].offset, rows_[i].ids.size() * tables_[i].width);
+  }
   return absl::OkStatus();
 }
 
 absl::Status StagedInputs::LoadRows() {
-  if (device_.shares_host_memory()) return absl::OkStatus();
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    RETURN_IF_ERROR(device_.Copy(Device::Stream::kCopyIn,
-                                 absl::Span<const float>(rows_[i].values),
-                                 tables_[i].on_device.data()));
-  }
-  return absl::OkStatus();
+  if (device_.shares_host_memory() || tables_.empty()) return absl::OkStatus();
+  return device_.Copy(Device::Stream::kCopyIn,
+                      absl::MakeConstSpan(host_rows_.data(), row_elements_),
+                      device_rows_.data());
 }
 
 void StagedInputs::ListArrays(std::vector<const float*>& arrays) const {
@@ -117,10 +127,10 @@ void StagedInputs::ListArrays(std::vector<const float*>& arrays) const {
 }
 
 absl::Span<const float> StagedInputs::TableRows(size_t table) const {
-  const Table& rows = tables_[table];
   const Array<float>& array =
-      device_.shares_host_memory() ? rows.host : rows.on_device;
-  return array.span().first(rows_[table].values.size());
+      device_.shares_host_memory() ? host_rows_ : device_rows_;
+  return array.span().subspan(tables_[table].offset,
+                              rows_[table].values.size());
 }
 
 RowsView StagedInputs::View(size_t table, size_t id_input) const {

@@ -67,13 +67,13 @@ class StagedInputs : public StagedBatch {
   struct Table {
     size_t lookup = 0;
     int64_t width = 0;
-    Array<float> host;
-    Array<float> on_device;  // empty on the CPU
+    size_t offset = 0;  // of its rows in the array of all
   };
 
   absl::Status LoadIds(const IdFeature& feature, Ids& ids);
   absl::Status LookUp(const Batch& batch, Lookup& lookup);
-  absl::Status ReserveRows(size_t table);
+  absl::Status PlaceRows(size_t table);
+  absl::Status ReserveRows();
 
   const Graph& graph_;
   Device& device_;
@@ -85,6 +85,10 @@ class StagedInputs : public StagedBatch {
   std::vector<Lookup> lookups_;
   std::vector<Table> tables_;
   std::vector<Rows> rows_;
+  // The rows of all tables, so that one copy takes all.
+  size_t row_elements_ = 0;
+  Array<float> host_rows_;
+  Array<float> device_rows_;  // empty on the CPU
 };
 
 }  // namespace parasol

@@ -6,95 +6,138 @@
 
 namespace parasol {
 
-absl::StatusOr<VariableMemory> VariableMemory::Create(
-    const std::vector<VariableSpec>& variables, Device& device) {
+absl::StatusOr<VariableMemory> VariableMemory::Create(const Graph& graph,
+                                                      Device& device) {
   VariableMemory memory(device);
-  for (const VariableSpec& variable : variables) {
-    RETURN_IF_ERROR(memory.AddValue(variable.elements())) << variable.name;
+  memory.layout_ = LayOutVariables(graph);
+  const size_t variables = graph.variables.size();
+  for (const VariableSpec& variable : graph.variables) {
+    memory.elements_.push_back(variable.elements());
+  }
+  for (Array<float>& side : memory.host_values_) {
+    ASSIGN_OR_RETURN(side, device.NewHostArray<float>(memory.layout_.size()),
+                     _ << "the variables' values");
+  }
+  if (!device.shares_host_memory()) {
+    ASSIGN_OR_RETURN(memory.device_values_,
+                     device.NewArray<float>(memory.layout_.size()),
+                     _ << "the variables' values");
+  }
+  memory.next_side_.assign(variables, 0);
+  memory.is_uploaded_.assign(variables, false);
+  memory.uploaded_.assign(memory.layout_.pieces.size(), 0);
+  const Array<float>& read = device.shares_host_memory()
+                                 ? memory.host_values_[1]
+                                 : memory.device_values_;
+  for (size_t i = 0; i < variables; ++i) {
+    memory.values_.push_back(memory.Part(read, i).data());
   }
   return memory;
 }
 
-absl::Status VariableMemory::AddValue(size_t elements) {
-  Value value;
-  for (int side : {0, 1}) {
-    ASSIGN_OR_RETURN(value.host[side], device_->NewHostArray<float>(elements));
-  }
-  if (device_->shares_host_memory()) {
-    values_.push_back(value.host[1].data());
-  } else {
-    ASSIGN_OR_RETURN(value.device, device_->NewArray<float>(elements));
-    values_.push_back(value.device.data());
-  }
-  value_memory_.push_back(std::move(value));
-  return absl::OkStatus();
-}
-
-absl::Status VariableMemory::AddGradient(size_t elements) {
-  Gradient gradient;
-  for (int side : {0, 1}) {
-    ASSIGN_OR_RETURN(gradient.host[side],
-                     device_->NewHostArray<float>(elements));
-  }
-  ASSIGN_OR_RETURN(gradient.fetched, device_->NewEvent());
-  if (!device_->shares_host_memory()) {
-    ASSIGN_OR_RETURN(gradient.device, device_->NewArray<float>(elements));
-  }
-  gradients_.push_back(gradient.device.data());
-  gradient_memory_.push_back(std::move(gradient));
-  return absl::OkStatus();
-}
-
 absl::Span<float> VariableMemory::HostValue(size_t index) {
-  Value& value = value_memory_[index];
-  return value.host[value.next].span();
+  return Part(host_values_[next_side_[index]], index);
 }
 
 // A caller may overtake the copy from the array that it writes next only when
 // it uploaded twice without a pass between; then the second copy, behind it in
 // the stream, replaces what the first one brought.
 absl::Status VariableMemory::Upload(size_t index) {
-  Value& value = value_memory_[index];
-  const Array<float>& written = value.host[value.next];
-  value.next = 1 - value.next;
+  const int written = std::exchange(next_side_[index], 1 - next_side_[index]);
   if (device_->shares_host_memory()) {
-    values_[index] = written.data();
+    values_[index] = Part(host_values_[written], index).data();
     return absl::OkStatus();
   }
-  return device_->Copy(Device::Stream::kCopyIn,
-                       absl::Span<const float>(written.span()),
-                       value.device.data());
+  if (is_uploaded_[index]) return absl::OkStatus();
+  is_uploaded_[index] = true;
+  const size_t piece = layout_.piece_of[index];
+  const VariableRange& range = layout_.pieces[piece];
+  if (++uploaded_[piece] < range.end - range.begin) return absl::OkStatus();
+  return CopyValues(range);
 }
 
-absl::Status VariableMemory::NextGradients() {
-  while (gradient_memory_.size() < value_memory_.size()) {
-    const Value& value = value_memory_[gradient_memory_.size()];
-    RETURN_IF_ERROR(AddGradient(value.host[0].size()));
-  }
-  gradient_side_ = 1 - gradient_side_;
-  if (!device_->shares_host_memory()) return absl::OkStatus();
-  for (size_t i = 0; i < gradients_.size(); ++i) {
-    gradients_[i] = gradient_memory_[i].host[gradient_side_].data();
+absl::Status VariableMemory::FinishUploads() {
+  for (const VariableRange& piece : layout_.pieces) {
+    RETURN_IF_ERROR(CopyValues(piece));
   }
   return absl::OkStatus();
 }
 
-absl::Status VariableMemory::FetchGradient(size_t index) {
-  if (device_->shares_host_memory()) return absl::OkStatus();
-  Gradient& gradient = gradient_memory_[index];
-  RETURN_IF_ERROR(
-      device_->Order(Device::Stream::kCompute, Device::Stream::kCopyOut));
-  RETURN_IF_ERROR(device_->Copy(Device::Stream::kCopyOut,
-                                absl::Span<const float>(gradient.device.span()),
-                                gradient.host[gradient_side_].data()));
-  return device_->Record(Device::Stream::kCopyOut, *gradient.fetched);
+// Takes uploaded neighbours that lie on one side in one copy: mostly all.
+absl::Status VariableMemory::CopyValues(const VariableRange& piece) {
+  size_t& left = uploaded_[layout_.piece_of[piece.begin]];
+  size_t end = piece.begin;
+  while (left > 0) {
+    size_t first = end;
+    while (!is_uploaded_[first]) ++first;
+    const int next = next_side_[first];
+    for (end = first;
+         end < piece.end && is_uploaded_[end] && next_side_[end] == next;
+         ++end) {
+      is_uploaded_[end] = false;
+      --left;
+    }
+    const int64_t begin = layout_.offsets[first];
+    RETURN_IF_ERROR(
+        device_->Copy(Device::Stream::kCopyIn,
+                      absl::MakeConstSpan(host_values_[1 - next].data() + begin,
+                                          layout_.offsets[end] - begin),
+                      device_values_.data() + begin));
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<absl::Span<const float>> VariableMemory::AwaitGradient(
-    size_t index) {
-  Gradient& gradient = gradient_memory_[index];
-  RETURN_IF_ERROR(device_->Wait(*gradient.fetched));
-  return gradient.host[gradient_side_].span();
+absl::Status VariableMemory::AllocateGradients() {
+  for (Array<float>& side : host_gradients_) {
+    ASSIGN_OR_RETURN(side, device_->NewHostArray<float>(layout_.size()));
+  }
+  if (device_->shares_host_memory()) {
+    gradients_.resize(elements_.size());
+    return absl::OkStatus();
+  }
+  ASSIGN_OR_RETURN(device_gradients_, device_->NewArray<float>(layout_.size()));
+  while (fetched_.size() < layout_.pieces.size()) {
+    ASSIGN_OR_RETURN(fetched_.emplace_back(), device_->NewEvent());
+  }
+  for (size_t i = 0; i < elements_.size(); ++i) {
+    gradients_.push_back(Part(device_gradients_, i).data());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableMemory::NextGradients() {
+  if (gradients_.empty()) {
+    RETURN_IF_ERROR(AllocateGradients());
+  }
+  gradient_side_ = 1 - gradient_side_;
+  if (!device_->shares_host_memory()) return absl::OkStatus();
+  for (size_t i = 0; i < gradients_.size(); ++i) {
+    gradients_[i] = Part(host_gradients_[gradient_side_], i).data();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status VariableMemory::FetchGradients(const VariableRange& piece) {
+  if (device_->shares_host_memory()) return absl::OkStatus();
+  const int64_t begin = layout_.offsets[piece.begin];
+  RETURN_IF_ERROR(
+      device_->Order(Device::Stream::kCompute, Device::Stream::kCopyOut));
+  RETURN_IF_ERROR(
+      device_->Copy(Device::Stream::kCopyOut,
+                    absl::MakeConstSpan(device_gradients_.data() + begin,
+                                        layout_.offsets[piece.end] - begin),
+                    host_gradients_[gradient_side_].data() + begin));
+  return device_->Record(Device::Stream::kCopyOut,
+                         *fetched_[layout_.piece_of[piece.begin]]);
+}
+
+absl::Status VariableMemory::AwaitGradients(const VariableRange& piece) {
+  if (device_->shares_host_memory()) return absl::OkStatus();
+  return device_->Wait(*fetched_[layout_.piece_of[piece.begin]]);
+}
+
+absl::Span<const float> VariableMemory::HostGradient(size_t index) const {
+  return Part(host_gradients_[gradient_side_], index);
 }
 
 }  // namespace parasol

@@ -10,7 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
-#include "ml/layer/variable_spec.h"
+#include "ml/model/graph.h"
+#include "ml/model/variable_layout.h"
 
 namespace parasol {
 
@@ -18,21 +19,27 @@ namespace parasol {
 // host and device. On the CPU nothing is copied: kernels read and write the
 // arrays that the caller sees.
 //
-// Each value has two host arrays, so that the next value arrives while the
-// present one is read. Each gradient has two as well, so that the last one is
-// sent while the present one is written. Not thread-safe.
+// All values lie in one array, and all gradients in another, so that a few
+// copies take all. On the host there are two of each: the next values arrive
+// while the present ones are read, and the last gradients are sent while the
+// present ones are written. Not thread-safe.
 class VariableMemory {
  public:
   // Borrows `device`.
   //   ResourceExhausted  the device is full.
-  static absl::StatusOr<VariableMemory> Create(
-      const std::vector<VariableSpec>& variables, Device& device);
+  static absl::StatusOr<VariableMemory> Create(const Graph& graph,
+                                               Device& device);
 
-  // The same as Model's functions of these names. On a CUDA device the copy is
-  // on the copy-in stream; the caller orders the compute stream behind it
-  // before a pass.
+  const VariableLayout& layout() const { return layout_; }
+
+  // The same as Model's functions of these names. On a CUDA device Upload() of
+  // a piece's last variable starts the copy of the whole piece, on the copy-in
+  // stream.
   absl::Span<float> HostValue(size_t index);
   absl::Status Upload(size_t index);
+  // Starts the copies that Upload() has left. The caller orders the compute
+  // stream behind the copy-in stream before a pass.
+  absl::Status FinishUploads();
 
   // The kernels' inputs, one array per variable.
   absl::Span<const float* const> values() const { return values_; }
@@ -44,34 +51,37 @@ class VariableMemory {
   int gradient_side() const { return gradient_side_; }
   // The kernels' outputs, one array per variable.
   absl::Span<float* const> gradients() const { return gradients_; }
-  // FetchGradient() enqueues the copy of gradient `index` to the host behind
-  // the work that is on the compute stream now; AwaitGradient() blocks until it
-  // is there.
-  absl::Status FetchGradient(size_t index);
-  absl::StatusOr<absl::Span<const float>> AwaitGradient(size_t index);
+  // FetchGradients() enqueues the copy of a piece's gradients to the host
+  // behind the work that is on the compute stream now; AwaitGradients() blocks
+  // until they are there, as HostGradient()s. No effect on the CPU.
+  absl::Status FetchGradients(const VariableRange& piece);
+  absl::Status AwaitGradients(const VariableRange& piece);
+  absl::Span<const float> HostGradient(size_t index) const;
 
  private:
-  struct Value {
-    std::array<Array<float>, 2> host;
-    Array<float> device;  // empty on the CPU
-    int next = 0;         // host[next] is the one that the caller writes
-  };
-  struct Gradient {
-    std::array<Array<float>, 2> host;
-    std::unique_ptr<Device::Event> fetched;
-    Array<float> device;  // empty on the CPU
-  };
-
   explicit VariableMemory(Device& device) : device_(&device) {}
 
-  absl::Status AddValue(size_t elements);
-  absl::Status AddGradient(size_t elements);
+  // Part of one of the arrays.
+  absl::Span<float> Part(const Array<float>& array, size_t index) const {
+    return array.span().subspan(layout_.offsets[index], elements_[index]);
+  }
+  absl::Status CopyValues(const VariableRange& piece);
+  absl::Status AllocateGradients();
 
   Device* device_;
-  std::vector<Value> value_memory_;
-  std::vector<Gradient> gradient_memory_;
-  int gradient_side_ = 0;
+  VariableLayout layout_;
+  std::vector<size_t> elements_;  // of each variable
+  std::array<Array<float>, 2> host_values_;
+  Array<float> device_values_;  // empty on the CPU
+  std::vector<int> next_side_;  // of each variable: the one the caller writes
+  std::vector<bool> is_uploaded_;  // and not copied yet
+  std::vector<size_t> uploaded_;   // of each piece: number of such variables
   std::vector<const float*> values_;
+
+  std::array<Array<float>, 2> host_gradients_;
+  Array<float> device_gradients_;                        // empty on the CPU
+  std::vector<std::unique_ptr<Device::Event>> fetched_;  // of each piece
+  int gradient_side_ = 0;
   std::vector<float*> gradients_;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/memory.h"
 #include "third_party/cuda_on_host/round.h"
 #include "third_party/cuda_on_host/runtime.h"
@@ -178,6 +179,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
     Invalidate(handle->stream);
     return CUBLAS_STATUS_NOT_SUPPORTED;
   }
+  ++cuda_on_host::TheCounts().library_calls;
   const cudaError_t error = Enqueue(handle->stream, Kind::kCompute, [product] {
     product.Check();
     product.Compute();

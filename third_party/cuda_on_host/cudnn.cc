@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/memory.h"
 #include "third_party/cuda_on_host/round.h"
 #include "third_party/cuda_on_host/runtime.h"
@@ -169,6 +170,7 @@ template <typename Run>
 cudnnStatus_t Start(const Convolution& s, const Call& call, const Run& run) {
   const cudnnStatus_t checked = Check(s, call);
   if (checked != CUDNN_STATUS_SUCCESS) return checked;
+  ++TheCounts().library_calls;
   const cudaError_t error =
       Enqueue(call.handle->stream, Kind::kCompute, [s, call, run] {
         if (Check(s, call) != CUDNN_STATUS_SUCCESS) {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <set>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/memory.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
@@ -51,6 +52,19 @@ Kind KindOfTask(cudaMemcpyKind kind) {
 void RequireInside(const void* data, size_t bytes, const char* what) {
   if (!IsInside(data, bytes)) {
     Die(std::string(what) + " names memory that was freed");
+  }
+}
+
+void CountCopy(cudaMemcpyKind kind, size_t bytes) {
+  Counts& counts = TheCounts();
+  if (kind == cudaMemcpyHostToDevice) {
+    ++counts.copies_in;
+    counts.bytes_in += bytes;
+  } else if (kind == cudaMemcpyDeviceToHost) {
+    ++counts.copies_out;
+    counts.bytes_out += bytes;
+  } else {
+    ++counts.copies_within;
   }
 }
 
@@ -118,6 +132,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
 cudaError_t cudaSetDevice(int device) {
   CUDA_ON_HOST_ENTER();
   if (!IsDevice(device)) return Fail(cudaErrorInvalidDevice);
+  ++TheCounts().device_selections;
   current_device = device;
   CurrentDevice();
   return cudaSuccess;
@@ -227,6 +242,7 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count,
   if (kind != cudaMemcpyDefault && kind != found) {
     return Fail(cudaErrorInvalidMemcpyDirection);
   }
+  CountCopy(found, count);
   return Enqueue(stream, KindOfTask(found), [=] {
     RequireInside(dst, count, "a copy");
     RequireInside(src, count, "a copy");
@@ -242,6 +258,7 @@ cudaError_t cudaMemsetAsync(void* devPtr, int value, size_t count,
     Invalidate(stream);
     return Fail(cudaErrorInvalidValue);
   }
+  ++TheCounts().memsets;
   return Enqueue(stream, Kind::kCompute, [=] {
     RequireInside(devPtr, count, "a memset");
     std::memset(devPtr, value, count);

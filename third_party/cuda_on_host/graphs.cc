@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
@@ -190,6 +191,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
     Invalidate(stream);
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
+  ++TheCounts().graph_launches;
   const TaskPtr first = AddTask(Kind::kNone, stream->device, nullptr,
                                 {stream->last, graphExec->last});
   stream->last = AddTasks(graphExec->graph, stream->device, first);

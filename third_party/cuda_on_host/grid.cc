@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "third_party/cuda_on_host/check.h"
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/fiber.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
@@ -251,6 +252,7 @@ void LaunchGrid(dim3 grid, dim3 threads, cudaStream_t stream,
     Fail(cudaErrorInvalidResourceHandle);
     return;
   }
+  ++TheCounts().kernels;
   static_cast<void>(Enqueue(stream, Kind::kCompute,
                             [grid, threads, thread = std::move(thread)] {
                               RunGrid(grid, threads, thread);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
@@ -109,6 +110,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     Invalidate(stream);
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
+  ++TheCounts().synchronizations;
   Demand(stream->last);
   return cudaSuccess;
 }
@@ -134,6 +136,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
     return Fail(cudaErrorInvalidResourceHandle);
   }
   if (flags != 0) return Fail(cudaErrorInvalidValue);
+  ++TheCounts().stream_waits;
   if (stream->capture != nullptr || event->capture != nullptr) {
     return WaitInCapture(stream, *event);
   }
@@ -168,6 +171,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
   if (!IsLive(stream) || !IsLive(event) || event->device != stream->device) {
     return Fail(cudaErrorInvalidResourceHandle);
   }
+  ++TheCounts().records;
   if (stream->capture != nullptr) {
     return RecordInCapture(*event, stream, flags);
   }
@@ -187,6 +191,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     event->capture->is_valid = false;
     return Fail(cudaErrorCapturedEvent);
   }
+  ++TheCounts().synchronizations;
   if ((event->flags & cudaEventBlockingSync) == 0) ++spinning_waits;
   Demand(event->marked);
   return cudaSuccess;

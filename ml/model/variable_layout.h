@@ -1,0 +1,58 @@
+#ifndef PARASOL_ML_MODEL_VARIABLE_LAYOUT_H_
+#define PARASOL_ML_MODEL_VARIABLE_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "ml/model/graph.h"
+#include "ml/model/plan.h"
+
+namespace parasol {
+
+// The variables [begin, end) of a model.
+struct VariableRange {
+  size_t begin = 0;
+  size_t end = 0;
+
+  bool empty() const { return begin == end; }
+  bool Contains(size_t variable) const {
+    return variable >= begin && variable < end;
+  }
+  friend bool operator==(const VariableRange&, const VariableRange&) = default;
+};
+
+// The place of each of a model's variables in one array of all, and the pieces
+// in which a device copies that array: each copy costs a start, and the first
+// can leave while the rest of the array is still being written.
+struct VariableLayout {
+  // Pieces are this many at most, and about this large at least: 256 KiB, which
+  // a bus takes as long for as to start a copy.
+  static constexpr int64_t kMaxPieces = 4;
+  static constexpr int64_t kMinElements = 1 << 16;
+
+  std::vector<int64_t> offsets;  // one for each variable, and the array's size
+  // Ascending; together all variables. They end where layers end.
+  std::vector<VariableRange> pieces;
+  // Two for each variable: its piece, and the first variable of its layer.
+  std::vector<size_t> piece_of;
+  std::vector<size_t> layer_begin;
+
+  int64_t size() const { return offsets.back(); }
+};
+
+VariableLayout LayOutVariables(const Graph& graph);
+
+// Returns, for each operation of the plan's backward pass, the variables whose
+// gradients are to leave behind it: those of a piece of `layout` once all of
+// them are written, otherwise none.
+std::vector<VariableRange> PiecesBehind(const Plan& plan,
+                                        const VariableLayout& layout);
+
+// Returns the same for gradients that leave as soon as they are written: behind
+// a step those of its own variables.
+std::vector<VariableRange> VariablesBehind(const Plan& plan);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_MODEL_VARIABLE_LAYOUT_H_

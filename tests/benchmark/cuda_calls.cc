@@ -1,0 +1,102 @@
+#include "tests/benchmark/cuda_calls.h"
+
+#include <map>
+#include <memory>
+
+#include "base/status_macros.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
+#include "ml/layer/layer.h"
+#include "ml/model/graph.h"
+#include "ml/zoo/example_models.h"
+#include "tests/benchmark/training_step.h"
+
+namespace parasol {
+namespace {
+
+// Ids of one example in an input that takes any number of them.
+constexpr int64_t kIdsOfAnExample = 3;
+constexpr uint64_t kIds = 40;
+constexpr int kClasses = 2;
+
+// The first step of each side of the gradients allocates. With CUDA graphs the
+// next one is plain, and the third one recorded.
+constexpr int kStepsBefore = 2;
+constexpr int kStepsBeforeReplays = 6;
+
+DenseFeature DenseOf(const Shape& shape, int64_t examples) {
+  DenseFeature feature = {.shape = shape};
+  const int64_t elements = examples * ElementsOf(shape);
+  for (int64_t i = 0; i < elements; ++i) {
+    feature.values.push_back(.1f * (i % 11) - .5f);
+  }
+  return feature;
+}
+
+IdFeature IdsOf(int64_t ids_per_example, int64_t examples) {
+  const int64_t count =
+      ids_per_example == 0 ? kIdsOfAnExample : ids_per_example;
+  IdFeature feature = {.offsets = {0}};
+  for (int64_t i = 0; i < examples * count; ++i) {
+    feature.ids.push_back(i * i % kIds);
+    if ((i + 1) % count == 0) feature.offsets.push_back(i + 1);
+  }
+  return feature;
+}
+
+Batch BatchFor(const Graph& graph, int64_t examples) {
+  Batch batch = {.size = examples};
+  for (const GraphInput& input : graph.inputs) {
+    if (input.what.kind == LayerInput::Kind::kDense) {
+      batch.dense.push_back(DenseOf(input.what.shape, examples));
+    } else {
+      batch.ids.push_back(IdsOf(input.what.ids_per_example, examples));
+    }
+  }
+  for (int64_t i = 0; i < examples; ++i) batch.labels.push_back(i % kClasses);
+  return batch;
+}
+
+cuda_on_host::Counts Difference(const cuda_on_host::Counts& later,
+                                const cuda_on_host::Counts& earlier) {
+  using cuda_on_host::Counts;
+  Counts counts;
+  for (const auto count :
+       {&Counts::kernels, &Counts::library_calls, &Counts::memsets,
+        &Counts::copies_in, &Counts::bytes_in, &Counts::copies_out,
+        &Counts::bytes_out, &Counts::copies_within, &Counts::records,
+        &Counts::stream_waits, &Counts::synchronizations,
+        &Counts::device_selections, &Counts::graph_launches}) {
+    counts.*count = later.*count - earlier.*count;
+  }
+  return counts;
+}
+
+}  // namespace
+
+std::vector<CountedModel> AllCountedModels() {
+  std::map<std::string, job::Model> models = zoo::ExampleModels();
+  return {{"mlp", models["mnist_mlp"], 128},
+          {"resnet56", models["cifar10_resnet56"], 1},
+          {"wide_deep", models["adult_wide_deep"], 128},
+          {"deepfm", models["criteo_deepfm"], 32}};
+}
+
+absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
+                                                  bool cuda_graphs) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                   Device::Open("cuda:0", {.cuda_graphs = cuda_graphs}));
+  ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(counted.model));
+  const Batch batch = BatchFor(graph, counted.examples);
+  ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
+                   TrainingStep::Create(counted.model, batch, *device));
+  const int steps_before = cuda_graphs ? kStepsBeforeReplays : kStepsBefore;
+  for (int i = 0; i < steps_before; ++i) {
+    RETURN_IF_ERROR(step->Run().status());
+  }
+  const cuda_on_host::Counts before = cuda_on_host::CountsSoFar();
+  RETURN_IF_ERROR(step->Run().status());
+  return Difference(cuda_on_host::CountsSoFar(), before);
+}
+
+}  // namespace parasol

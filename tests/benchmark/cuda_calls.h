@@ -1,0 +1,33 @@
+#ifndef PARASOL_TESTS_BENCHMARK_CUDA_CALLS_H_
+#define PARASOL_TESTS_BENCHMARK_CUDA_CALLS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/job.pb.h"
+#include "third_party/cuda_on_host/counts.h"
+
+namespace parasol {
+
+// A model of the zoo, and the number of examples of its batches. The number
+// changes the bytes of a step, not its calls.
+struct CountedModel {
+  std::string name = {};
+  job::Model model = {};
+  int64_t examples = 0;
+};
+
+// Returns an MLP, ResNet-56, Wide & Deep and DeepFM.
+std::vector<CountedModel> AllCountedModels();
+
+// Returns what a training step in the steady state asks of CUDA: values and
+// batch to the device, forward and backward pass, gradients to the host. Only
+// with --config=cuda_host.
+absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
+                                                  bool cuda_graphs);
+
+}  // namespace parasol
+
+#endif  // PARASOL_TESTS_BENCHMARK_CUDA_CALLS_H_

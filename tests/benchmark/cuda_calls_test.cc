@@ -1,0 +1,61 @@
+// A training step asks no more of CUDA than it did: each call costs the host
+// some microseconds.
+
+#include "tests/benchmark/cuda_calls.h"
+
+#include <map>
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+// Most calls of a step, without CUDA graphs.
+struct Bounds {
+  int64_t launches = 0;  // kernels, products, memsets
+  int64_t copies_in = 0;
+  int64_t copies_out = 0;
+  int64_t events = 0;  // recorded, and waited for by streams or the host
+  int64_t device_selections = 0;
+};
+
+const std::map<std::string, Bounds> kBounds = {
+    {"mlp", {11, 4, 3, 14, 0}},
+    {"resnet56", {650, 6, 5, 22, 0}},
+    {"wide_deep", {26, 8, 3, 14, 0}},
+    {"deepfm", {33, 7, 5, 22, 0}},
+};
+
+TEST(CudaCallsTest, AStepMakesNoMoreThanItsBounds) {
+  for (const CountedModel& counted : AllCountedModels()) {
+    SCOPED_TRACE(counted.name);
+    ASSERT_OK_AND_ASSIGN(const cuda_on_host::Counts counts,
+                         CallsOfAStep(counted, /*cuda_graphs=*/false));
+    const Bounds& bounds = kBounds.at(counted.name);
+    EXPECT_LE(counts.kernels + counts.library_calls + counts.memsets,
+              bounds.launches);
+    EXPECT_LE(counts.copies_in, bounds.copies_in);
+    EXPECT_LE(counts.copies_out, bounds.copies_out);
+    EXPECT_LE(counts.records + counts.stream_waits + counts.synchronizations,
+              bounds.events);
+    EXPECT_LE(counts.device_selections, bounds.device_selections);
+    EXPECT_EQ(counts.graph_launches, 0);
+  }
+}
+
+// What is left are the batch's and the values' copies.
+TEST(CudaCallsTest, AGraphLaunchesTheWholePass) {
+  for (const CountedModel& counted : AllCountedModels()) {
+    if (counted.name != "mlp") continue;
+    ASSERT_OK_AND_ASSIGN(const cuda_on_host::Counts counts,
+                         CallsOfAStep(counted, /*cuda_graphs=*/true));
+    EXPECT_EQ(counts.graph_launches, 1);
+    EXPECT_EQ(counts.kernels + counts.library_calls + counts.memsets, 0);
+    EXPECT_EQ(counts.copies_out, 0);
+  }
+}
+
+}  // namespace
+}  // namespace parasol
