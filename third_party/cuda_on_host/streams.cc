@@ -109,7 +109,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     Invalidate(stream);
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
-  Demand(stream->last);
+  Await(stream->last);
   return cudaSuccess;
 }
 
@@ -188,7 +188,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     return Fail(cudaErrorCapturedEvent);
   }
   if ((event->flags & cudaEventBlockingSync) == 0) ++spinning_waits;
-  Demand(event->marked);
+  Await(event->marked);
   return cudaSuccess;
 }
 
