@@ -1,8 +1,11 @@
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_status.h"
@@ -46,6 +49,19 @@ absl::Status CudaDevice::CheckIndex(int index) {
                    " CUDA devices, which are numbered from cuda:0"));
 }
 
+// CUDA says that the driver is too old also where there is none.
+bool CudaDevice::IsPresent() {
+  int count = 0;
+  switch (cudaGetDeviceCount(&count)) {
+    case cudaErrorNoDevice:
+      return false;
+    case cudaErrorInsufficientDriver:
+      return access("/proc/driver/nvidia/version", F_OK) == 0;
+    default:
+      return true;
+  }
+}
+
 absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
     int index, const Options& options) {
   const std::string name = absl::StrCat("cuda:", index);
@@ -87,7 +103,7 @@ CudaDevice::~CudaDevice() {
 }
 
 absl::Status CudaDevice::Select() {
-  return CudaStatus(cudaSetDevice(index_), "cudaSetDevice");
+  return CudaStatus(cudaSetDevice(index_), name());
 }
 
 absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
@@ -98,8 +114,14 @@ absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
 absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
   if (dnn_ == nullptr) {
     RETURN_IF_ERROR(Select());
-    ASSIGN_OR_RETURN(
-        dnn_, CudaDnn::Open(Get(Stream::kCompute), precision_, releases_));
+    absl::StatusOr<std::unique_ptr<CudaDnn>> dnn =
+        CudaDnn::Open(Get(Stream::kCompute), precision_, releases_);
+    if (absl::IsFailedPrecondition(dnn.status())) {
+      LOG_EVERY(WARNING, absl::InfiniteDuration())
+          << "convolutions are computed without cuDNN, which is slower: "
+          << dnn.status().message() << "; install all of cuDNN 9";
+    }
+    ASSIGN_OR_RETURN(dnn_, std::move(dnn));
   }
   return dnn_.get();
 }

@@ -30,6 +30,9 @@ class CudaDevice : public Device {
   // Returns OK if this machine has GPU number `index`. Opens nothing.
   //   InvalidArgument  the driver or the device is missing.
   static absl::Status CheckIndex(int index);
+  // Returns true if this machine has a GPU, or at least its driver, whether or
+  // not it can be used.
+  static bool IsPresent();
   // Opens GPU number `index`, for which CheckIndex() is OK.
   //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
@@ -42,7 +45,7 @@ class CudaDevice : public Device {
   // Matrix products. Their work goes to the compute stream.
   CudaBlas& blas() { return *blas_; }
   // Returns cuDNN, whose work goes to the compute stream too. The first call
-  // opens it.
+  // opens it. The first failure of a process has a line in the log.
   //   FailedPrecondition  cuDNN is not on this machine.
   absl::StatusOr<CudaDnn*> dnn();
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
 #include "third_party/cuda_on_host/settings.h"
@@ -59,6 +60,38 @@ TEST(CudaOnHostTest, AFullDeviceAndALostOneAreToldApart) {
               StatusIs(absl::StatusCode::kUnavailable));
   cuda_on_host::SetFaults("");
   EXPECT_OK(device->NewArray<float>(3));
+}
+
+// Opens "auto" and returns what that has logged.
+std::string LogOfAuto(const std::string& faults) {
+  cuda_on_host::SetFaults(faults);
+  testing::internal::CaptureStderr();
+  EXPECT_OK(Device::Open("auto"));
+  cuda_on_host::SetFaults("");
+  return testing::internal::GetCapturedStderr();
+}
+
+// GoogleTest's regular expressions have no lines: '.' is any character but one
+// of new lines.
+TEST(AutomaticDeviceTest, SaysWhichOneItTookAndWhy) {
+  struct Case {
+    std::string faults;
+    std::string line;
+  };
+  const Case cases[] = {
+      {"", "^I.*] device auto: cuda:0 \\(CUDA on the host\\)\n$"},
+      {"cudaGetDeviceCount=100",
+       "^I.*] device auto: cpu \\(1 thread\\): .*no CUDA-capable device.*\n$"},
+      {"cudaGetDeviceCount=3",
+       "^W.*] device auto: cpu .*: device \"cuda:0\": .*; mend that.*\n$"},
+      {"cudaMalloc=2",
+       "^W.*] device auto: cpu .*: device cuda:0: .*memory.*\n$"},
+      {"libcublas.so.13=1",
+       "^W.*] device auto: cpu .*: cuBLAS cannot be opened: .*\n$"}};
+  for (const Case& c : cases) {
+    EXPECT_THAT(LogOfAuto(c.faults), testing::ContainsRegex(c.line))
+        << c.faults;
+  }
 }
 
 }  // namespace

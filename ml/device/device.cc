@@ -3,6 +3,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/device/cpu_device.h"
 
@@ -41,6 +42,32 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCuda(
 #endif
 }
 
+bool HasCuda() {
+#if PARASOL_HAVE_CUDA
+  return CudaDevice::IsPresent();
+#else
+  return false;
+#endif
+}
+
+std::unique_ptr<Device> OpenAny(const Device::Options& options) {
+  absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0, options);
+  if (cuda.ok()) {
+    LOG(INFO) << "device auto: " << (*cuda)->name();
+    return *std::move(cuda);
+  }
+  auto cpu = std::make_unique<CpuDevice>(options.threads);
+  if (HasCuda()) {
+    LOG(WARNING) << "device auto: " << cpu->name()
+                 << ", as the GPU cannot be used: " << cuda.status().message()
+                 << "; mend that, or choose --device=cpu";
+  } else {
+    LOG(INFO) << "device auto: " << cpu->name() << ": "
+              << cuda.status().message();
+  }
+  return cpu;
+}
+
 }  // namespace
 
 absl::Status Device::CheckName(absl::string_view name) {
@@ -62,16 +89,12 @@ absl::Status Device::CheckThreads(int threads) {
 absl::StatusOr<std::unique_ptr<Device>> Device::Open(absl::string_view name,
                                                      const Options& options) {
   RETURN_IF_ERROR(CheckThreads(options.threads));
-  if (name == "auto") {
-    absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0, options);
-    if (cuda.ok()) return cuda;
-  } else {
-    RETURN_IF_ERROR(CheckName(name)) << "device \"" << name << "\"";
-    absl::string_view index_text = name;
-    if (absl::ConsumePrefix(&index_text, "cuda:")) {
-      ASSIGN_OR_RETURN(const int index, CudaIndex(index_text));
-      return OpenCuda(index, options);
-    }
+  if (name == "auto") return OpenAny(options);
+  RETURN_IF_ERROR(CheckName(name)) << "device \"" << name << "\"";
+  absl::string_view index_text = name;
+  if (absl::ConsumePrefix(&index_text, "cuda:")) {
+    ASSIGN_OR_RETURN(const int index, CudaIndex(index_text));
+    return OpenCuda(index, options);
   }
   return std::make_unique<CpuDevice>(options.threads);
 }

@@ -75,7 +75,9 @@ class Device {
   };
 
   // Opens the device `name`: "cpu", "cuda:0", or "auto" for the first CUDA
-  // device that can be used, otherwise the CPU.
+  // device if it can be used, otherwise the CPU. One line in the log says which
+  // one "auto" has taken and why; a warning if there is a GPU that it cannot
+  // use.
   //   InvalidArgument     as for CheckName() and CheckThreads().
   //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name,
