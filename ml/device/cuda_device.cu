@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
+#include "ml/device/cuda_graph_check.h"
 #include "ml/device/cuda_status.h"
 
 namespace parasol {
@@ -86,10 +87,17 @@ absl::Status CudaDevice::Start(const Options& options) {
   ASSIGN_OR_RETURN(order_, CreateEvent());
   ASSIGN_OR_RETURN(
       blas_, CudaBlas::Open(Get(Stream::kCompute), precision_, releases_));
-  if (options.cuda_graphs) {
-    recorder_ = std::make_unique<CudaRecorder>(*this, Get(Stream::kCopyOut));
-  }
+  if (options.cuda_graphs) StartRecorder();
   return absl::OkStatus();
+}
+
+void CudaDevice::StartRecorder() {
+  recorder_ = std::make_unique<CudaRecorder>(*this, Get(Stream::kCopyOut));
+  const absl::Status checked = CheckWaitsForReplays(*this, *recorder_);
+  if (checked.ok()) return;
+  LOG(WARNING) << name() << ": steps are not recorded, each kernel is "
+               << "launched by itself: " << checked.message();
+  recorder_ = nullptr;
 }
 
 CudaDevice::~CudaDevice() {

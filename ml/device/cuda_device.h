@@ -63,6 +63,8 @@ class CudaDevice : public Device {
         precision_(precision) {}
 
   absl::Status Start(const Options& options);
+  // Makes a recorder, unless recordings cannot be relied on here.
+  void StartRecorder();
   // Makes this device the calling thread's: CUDA keeps a current device per
   // thread.
   absl::Status Select();

@@ -94,5 +94,37 @@ TEST(AutomaticDeviceTest, SaysWhichOneItTookAndWhy) {
   }
 }
 
+struct Driver {
+  cuda_on_host::Mark mark;
+  cuda_on_host::Late late;
+  bool has_recorder;
+};
+
+// A driver that let the host wait for a recording's events in vain would have
+// workers send gradients that are not there yet.
+TEST(RecorderOfCudaTest, IsThereIfTheHostCanWaitForItsEvents) {
+  using cuda_on_host::Late;
+  using cuda_on_host::Mark;
+  for (const Driver& driver : {Driver{Mark::kAtLaunch, Late::kNothing, true},
+                               Driver{Mark::kAtLaunch, Late::kCompute, true},
+                               Driver{Mark::kAtLaunch, Late::kCopyOut, true},
+                               Driver{Mark::kWhenRun, Late::kCompute, false},
+                               Driver{Mark::kWhenRun, Late::kCopyOut, false}}) {
+    cuda_on_host::SetExternalEvents(driver.mark);
+    cuda_on_host::SetSchedule({.seed = 1, .late = driver.late});
+    testing::internal::CaptureStderr();
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Device> device,
+                         Device::Open("cuda:0", {.cuda_graphs = true}));
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(device->recorder() != nullptr, driver.has_recorder);
+    EXPECT_EQ(log.empty(), driver.has_recorder) << log;
+    if (driver.has_recorder) continue;
+    EXPECT_THAT(log, testing::ContainsRegex("^W.*] cuda:0 .*: steps are not "
+                                            "recorded, .*wait for events"));
+  }
+  cuda_on_host::SetExternalEvents(Mark::kAtLaunch);
+  cuda_on_host::SetSchedule({});
+}
+
 }  // namespace
 }  // namespace parasol

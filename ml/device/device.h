@@ -64,7 +64,8 @@ class Device {
     // A worker that has a machine to itself should set the number of cores.
     int threads = 1;
     Precision precision = Precision::kFloat32;
-    // True if a CUDA device is to have a recorder().
+    // True if a CUDA device is to have a recorder(). It has none, and a line in
+    // the log, where its driver does not do what recordings depend on.
     bool cuda_graphs = false;
   };
 
