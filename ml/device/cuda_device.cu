@@ -1,12 +1,16 @@
 #include <cuda_runtime.h>
+#include <unistd.h>
 
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_scratch.h"
+#include "ml/device/cuda_graph_check.h"
 #include "ml/device/cuda_status.h"
 
 namespace parasol {
@@ -65,6 +69,18 @@ CudaDevice::CudaDevice(int index, std::string name, Precision precision)
     : Device(Kind::kCuda, std::move(name)),
       index_(index),
       precision_(precision) {}
+// CUDA says that the driver is too old also where there is none.
+bool CudaDevice::IsPresent() {
+  int count = 0;
+  switch (cudaGetDeviceCount(&count)) {
+    case cudaErrorNoDevice:
+      return false;
+    case cudaErrorInsufficientDriver:
+      return access("/proc/driver/nvidia/version", F_OK) == 0;
+    default:
+      return true;
+  }
+}
 
 absl::StatusOr<std::unique_ptr<Device>> CudaDevice::Open(
     int index, const Options& options) {
@@ -91,10 +107,17 @@ absl::Status CudaDevice::Start(const Options& options) {
   scratch_ = std::make_unique<CudaScratch>(Get(Stream::kCompute), releases_);
   ASSIGN_OR_RETURN(
       blas_, CudaBlas::Open(Get(Stream::kCompute), precision_, releases_));
-  if (options.cuda_graphs) {
-    recorder_ = std::make_unique<CudaRecorder>(*this, Get(Stream::kCopyOut));
-  }
+  if (options.cuda_graphs) StartRecorder();
   return absl::OkStatus();
+}
+
+void CudaDevice::StartRecorder() {
+  recorder_ = std::make_unique<CudaRecorder>(*this, Get(Stream::kCopyOut));
+  const absl::Status checked = CheckWaitsForReplays(*this, *recorder_);
+  if (checked.ok()) return;
+  LOG(WARNING) << name() << ": steps are not recorded, each kernel is "
+               << "launched by itself: " << checked.message();
+  recorder_ = nullptr;
 }
 
 CudaDevice::~CudaDevice() {
@@ -125,8 +148,14 @@ absl::StatusOr<float*> CudaDevice::Scratch(size_t elements) {
 absl::StatusOr<CudaDnn*> CudaDevice::dnn() {
   if (dnn_ == nullptr) {
     RETURN_IF_ERROR(Select());
-    ASSIGN_OR_RETURN(
-        dnn_, CudaDnn::Open(Get(Stream::kCompute), precision_, releases_));
+    absl::StatusOr<std::unique_ptr<CudaDnn>> dnn =
+        CudaDnn::Open(Get(Stream::kCompute), precision_, releases_);
+    if (absl::IsFailedPrecondition(dnn.status())) {
+      LOG_EVERY(WARNING, absl::InfiniteDuration())
+          << "convolutions are computed without cuDNN, which is slower: "
+          << dnn.status().message() << "; install all of cuDNN 9";
+    }
+    ASSIGN_OR_RETURN(dnn_, std::move(dnn));
   }
   return dnn_.get();
 }

@@ -31,6 +31,9 @@ class CudaDevice : public Device {
   // Returns OK if this machine has GPU number `index`. Opens nothing.
   //   InvalidArgument  the driver or the device is missing.
   static absl::Status CheckIndex(int index);
+  // Returns true if this machine has a GPU, or at least its driver, whether or
+  // not it can be used.
+  static bool IsPresent();
   // Opens GPU number `index`, for which CheckIndex() is OK.
   //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(int index,
@@ -47,7 +50,7 @@ class CudaDevice : public Device {
   // Matrix products. Their work goes to the compute stream.
   CudaBlas& blas() { return *blas_; }
   // Returns cuDNN, whose work goes to the compute stream too. The first call
-  // opens it.
+  // opens it. The first failure of a process has a line in the log.
   //   FailedPrecondition  cuDNN is not on this machine.
   absl::StatusOr<CudaDnn*> dnn();
 
@@ -62,6 +65,8 @@ class CudaDevice : public Device {
   CudaDevice(int index, std::string name, Precision precision);
 
   absl::Status Start(const Options& options);
+  // Makes a recorder, unless recordings cannot be relied on here.
+  void StartRecorder();
   // Makes this device the calling thread's, unless it is: CUDA keeps a current
   // device per thread.
   absl::Status Select();

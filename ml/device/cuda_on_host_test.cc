@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
 #include "third_party/cuda_on_host/counts.h"
@@ -111,6 +112,70 @@ TEST(CudaOnHostTest, AFullDeviceAndALostOneAreToldApart) {
               StatusIs(absl::StatusCode::kUnavailable));
   cuda_on_host::SetFaults("");
   EXPECT_OK(device->NewArray<float>(3));
+}
+
+// Opens "auto" and returns what that has logged.
+std::string LogOfAuto(const std::string& faults) {
+  cuda_on_host::SetFaults(faults);
+  testing::internal::CaptureStderr();
+  EXPECT_OK(Device::Open("auto"));
+  cuda_on_host::SetFaults("");
+  return testing::internal::GetCapturedStderr();
+}
+
+// GoogleTest's regular expressions have no lines: '.' is any character but one
+// of new lines.
+TEST(AutomaticDeviceTest, SaysWhichOneItTookAndWhy) {
+  struct Case {
+    std::string faults;
+    std::string line;
+  };
+  const Case cases[] = {
+      {"", "^I.*] device auto: cuda:0 \\(CUDA on the host\\)\n$"},
+      {"cudaGetDeviceCount=100",
+       "^I.*] device auto: cpu \\(1 thread\\): .*no CUDA-capable device.*\n$"},
+      {"cudaGetDeviceCount=3",
+       "^W.*] device auto: cpu .*: device \"cuda:0\": .*; mend that.*\n$"},
+      {"cudaMalloc=2",
+       "^W.*] device auto: cpu .*: device cuda:0: .*memory.*\n$"},
+      {"libcublas.so.13=1",
+       "^W.*] device auto: cpu .*: cuBLAS cannot be opened: .*\n$"}};
+  for (const Case& c : cases) {
+    EXPECT_THAT(LogOfAuto(c.faults), testing::ContainsRegex(c.line))
+        << c.faults;
+  }
+}
+
+struct Driver {
+  cuda_on_host::Mark mark;
+  cuda_on_host::Late late;
+  bool has_recorder;
+};
+
+// A driver that let the host wait for a recording's events in vain would have
+// workers send gradients that are not there yet.
+TEST(RecorderOfCudaTest, IsThereIfTheHostCanWaitForItsEvents) {
+  using cuda_on_host::Late;
+  using cuda_on_host::Mark;
+  for (const Driver& driver : {Driver{Mark::kAtLaunch, Late::kNothing, true},
+                               Driver{Mark::kAtLaunch, Late::kCompute, true},
+                               Driver{Mark::kAtLaunch, Late::kCopyOut, true},
+                               Driver{Mark::kWhenRun, Late::kCompute, false},
+                               Driver{Mark::kWhenRun, Late::kCopyOut, false}}) {
+    cuda_on_host::SetExternalEvents(driver.mark);
+    cuda_on_host::SetSchedule({.seed = 1, .late = driver.late});
+    testing::internal::CaptureStderr();
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Device> device,
+                         Device::Open("cuda:0", {.cuda_graphs = true}));
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(device->recorder() != nullptr, driver.has_recorder);
+    EXPECT_EQ(log.empty(), driver.has_recorder) << log;
+    if (driver.has_recorder) continue;
+    EXPECT_THAT(log, testing::ContainsRegex("^W.*] cuda:0 .*: steps are not "
+                                            "recorded, .*wait for events"));
+  }
+  cuda_on_host::SetExternalEvents(Mark::kAtLaunch);
+  cuda_on_host::SetSchedule({});
 }
 
 }  // namespace

@@ -24,7 +24,11 @@ inline absl::Status CudaStatus(cudaError_t error, absl::string_view what) {
 
 // Returns the status of the kernel launched just before this call.
 inline absl::Status LaunchStatus(absl::string_view kernel) {
-  return CudaStatus(cudaGetLastError(), kernel);
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return absl::OkStatus();
+  int device = 0;
+  cudaGetDevice(&device);
+  return CudaStatus(error, absl::StrCat(kernel, " on cuda:", device));
 }
 
 }  // namespace parasol

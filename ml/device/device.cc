@@ -1,6 +1,7 @@
 #include "ml/device/device.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/device/cpu_device.h"
 #include "ml/device/device_name.h"
@@ -33,6 +34,32 @@ absl::StatusOr<std::unique_ptr<Device>> OpenCuda(
 #endif
 }
 
+bool HasCuda() {
+#if PARASOL_HAVE_CUDA
+  return CudaDevice::IsPresent();
+#else
+  return false;
+#endif
+}
+
+std::unique_ptr<Device> OpenAny(const Device::Options& options) {
+  absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0, options);
+  if (cuda.ok()) {
+    LOG(INFO) << "device auto: " << (*cuda)->name();
+    return *std::move(cuda);
+  }
+  auto cpu = std::make_unique<CpuDevice>(options.threads);
+  if (HasCuda()) {
+    LOG(WARNING) << "device auto: " << cpu->name()
+                 << ", as the GPU cannot be used: " << cuda.status().message()
+                 << "; mend that, or choose --device=cpu";
+  } else {
+    LOG(INFO) << "device auto: " << cpu->name() << ": "
+              << cuda.status().message();
+  }
+  return cpu;
+}
+
 }  // namespace
 
 absl::Status Device::CheckName(absl::string_view name) {
@@ -58,13 +85,11 @@ absl::Status Device::CheckThreads(int threads) {
 absl::StatusOr<std::unique_ptr<Device>> Device::Open(absl::string_view name,
                                                      const Options& options) {
   RETURN_IF_ERROR(CheckThreads(options.threads));
-  if (name == "auto") {
-    absl::StatusOr<std::unique_ptr<Device>> cuda = OpenCuda(0, options);
-    if (cuda.ok()) return cuda;
-  } else {
-    ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name),
-                     _ << "device \"" << name << "\"");
-    if (device.is_cuda) return OpenCuda(device.index, options);
+  if (name == "auto") return OpenAny(options);
+  ASSIGN_OR_RETURN(const DeviceName device, ParseDeviceName(name),
+                   _ << "device \"" << name << "\"");
+  if (device.is_cuda) {
+    return OpenCuda(device.index, options);
   }
   return std::make_unique<CpuDevice>(options.threads);
 }

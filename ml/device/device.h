@@ -65,7 +65,8 @@ class Device {
     // A worker that has a machine to itself should set the number of cores.
     int threads = 1;
     Precision precision = Precision::kFloat32;
-    // True if a CUDA device is to have a recorder().
+    // True if a CUDA device is to have a recorder(). It has none, and a line in
+    // the log, where its driver does not do what recordings depend on.
     bool cuda_graphs = false;
   };
 
@@ -76,7 +77,9 @@ class Device {
   };
 
   // Opens the device `name`: one of ParseDeviceName(), or "auto" for the first
-  // CUDA device that can be used, otherwise the CPU.
+  // CUDA device if it can be used, otherwise the CPU. One line in the log says
+  // which one "auto" has taken and why; a warning if there is a GPU that it
+  // cannot use.
   //   InvalidArgument     as for CheckName() and CheckThreads().
   //   FailedPrecondition  cuBLAS is missing.
   static absl::StatusOr<std::unique_ptr<Device>> Open(absl::string_view name,

@@ -1,5 +1,6 @@
 #include "ml/device/recorder.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -18,6 +19,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
 
 // Doubles an array of the device, and brings it to the host.
@@ -34,12 +36,25 @@ class RecorderTest : public DeviceTest {
   absl::Status Enqueue() {
     RETURN_IF_ERROR(
         Add(device(), values_, values_, 3, AddEpilogue::kNone, values_));
+    return Fetch(values_, 3);
+  }
+
+  // Brings `size` elements to the host, where Result() waits for them.
+  absl::Status Fetch(const float* from, int64_t size) {
     RETURN_IF_ERROR(
         device().Order(Device::Stream::kCompute, Device::Stream::kCopyOut));
     RETURN_IF_ERROR(device().Copy(Device::Stream::kCopyOut,
-                                  absl::MakeConstSpan(values_, 3),
+                                  absl::MakeConstSpan(from, size),
                                   result_.data()));
     return device().Record(Device::Stream::kCopyOut, *fetched_);
+  }
+
+  // Brings new values to the device, behind which kernels come.
+  absl::Status Bring(const Array<float>& values) {
+    RETURN_IF_ERROR(device().Copy(Device::Stream::kCopyIn,
+                                  absl::Span<const float>(values.span()),
+                                  values_));
+    return device().Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
   }
 
   absl::Span<const float> Result() {
@@ -71,12 +86,38 @@ TEST_P(RecorderTest, EachReplayIsWaitedForAndReadsWhatIsThereThen) {
   ASSERT_OK_AND_ASSIGN(Array<float> next, device().NewHostArray<float>(3));
   for (int i = 1; i <= 20; ++i) {
     for (int j = 0; j < 3; ++j) next.data()[j] = i + 10 * j;
-    ASSERT_OK(device().Copy(Device::Stream::kCopyIn,
-                            absl::Span<const float>(next.span()), values_));
-    ASSERT_OK(
-        device().Order(Device::Stream::kCopyIn, Device::Stream::kCompute));
+    ASSERT_OK(Bring(next));
     ASSERT_OK(Replay(*recording));
     EXPECT_THAT(Result(), ElementsAre(2 * i, 2 * (i + 10), 2 * (i + 20)));
+  }
+}
+
+// On a GPU the kernels of a replay take longer than the call that enqueues it.
+TEST_P(RecorderTest, AReplayIsWaitedForHoweverLongItTakes) {
+  constexpr int64_t kSize = 1 << 12, kKernels = 200;
+  float* const ones = Put(std::vector<float>(kSize, 1));
+  float* const sums = Put(std::vector<float>(kSize));
+  ASSERT_OK_AND_ASSIGN(result_, device().NewHostArray<float>(kSize));
+  const auto enqueue = [&]() -> absl::Status {
+    const float* from = values_;
+    for (int i = 0; i < kKernels; ++i) {
+      RETURN_IF_ERROR(
+          Add(device(), from, ones, kSize, AddEpilogue::kNone, sums));
+      from = sums;
+    }
+    return Fetch(sums, kSize);
+  };
+  values_ = Put(std::vector<float>(kSize));
+  ASSERT_OK(enqueue());
+  EXPECT_THAT(Result(), Each(kKernels));
+  ASSERT_OK_AND_ASSIGN(const auto recording,
+                       device().recorder()->Record(enqueue));
+  ASSERT_OK_AND_ASSIGN(Array<float> next, device().NewHostArray<float>(kSize));
+  for (int i = 1; i <= 3; ++i) {
+    std::fill_n(next.data(), kSize, 1000.0f * i);
+    ASSERT_OK(Bring(next));
+    ASSERT_OK(Replay(*recording));
+    EXPECT_THAT(Result(), Each(1000 * i + kKernels));
   }
 }
 

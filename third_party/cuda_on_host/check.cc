@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "third_party/cuda_on_host/memory.h"
+#include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
 // The variables of the executable, where static __shared__ arrays are, and all
@@ -41,6 +42,10 @@ struct Word {
 
 uint64_t grid = 0;   // counts from 1
 uint64_t phase = 0;  // number of barriers that the block has passed
+
+// True in the thread of the host that runs a grid. Others of the process run
+// instrumented code meanwhile: functions that both use are linked once.
+constinit thread_local bool runs_grid = false;
 
 Tag Present(Access access) {
   Tag tag;
@@ -183,14 +188,17 @@ bool IsConstant(const char* address) {
 void StartGrid() {
   ++grid;
   phase = 0;
+  runs_grid = true;
 }
 
 void StartBlock() { phase = 0; }
 
 void PassBarrier() { ++phase; }
 
+void EndGrid() { runs_grid = false; }
+
 void CheckAccess(const void* where, size_t bytes, Access access) {
-  if (!runner.is_checked || bytes == 0) return;
+  if (!runs_grid || !runner.is_checked || bytes == 0) return;
   const Unchecked unchecked;
   const char* const address = static_cast<const char*>(where);
   if (address >= runner.stack && address < runner.stack + runner.stack_bytes) {
@@ -200,6 +208,10 @@ void CheckAccess(const void* where, size_t bytes, Access access) {
     if (address < allocation->data ||
         address + bytes > allocation->data + allocation->bytes) {
       Die("a thread reads or writes outside of an array");
+    }
+    if (allocation->device != runner.device && allocation->device != kPinned &&
+        !IsPeer(runner.device, allocation->device)) {
+      Die("a thread touches memory of a device that is no peer of its own");
     }
     if (allocation->bytes > kMaxWatched) return;
     CheckWords(WordsOf(*allocation), allocation->data, address, bytes, access);

@@ -7,13 +7,15 @@
 // Checks what the threads of a grid read and write. GCC is told to instrument
 // .cu files as for ThreadSanitizer, whose functions instrumentation.cc has
 // instead. Ends the program with one line if a thread
-//   touches host memory, or memory outside of an allocation;
+//   touches host memory, that of a device which is no peer, or memory outside
+//   of an allocation;
 //   reads shared memory that its block has not written;
 //   touches a word that another thread writes, with no barrier between.
 namespace cuda_on_host {
 
 // The thread of a grid that runs, and where its stack lies.
 struct Runner {
+  int device = 0;
   uint64_t block = 0;
   int thread = -1;
   // False outside of a grid and in the stand-in's own functions, which share
@@ -33,10 +35,12 @@ class Unchecked {
   Unchecked& operator=(const Unchecked&) = delete;
 };
 
-// Three points in a grid's life, which tell accesses apart that have an order.
+// Points in a grid's life, which tell accesses apart that have an order. The
+// accesses of threads of the host that run no grid are not checked.
 void StartGrid();
 void StartBlock();
 void PassBarrier();
+void EndGrid();
 
 enum class Access { kRead, kWrite, kAtomic };
 

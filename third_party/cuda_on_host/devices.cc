@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "third_party/cuda_on_host/counts.h"
 #include "third_party/cuda_on_host/memory.h"
@@ -98,10 +99,26 @@ cudaError_t Fail(cudaError_t error) {
   return error;
 }
 
+cudaError_t FaultOfRuntime(const char* name) {
+  const int lost = LostStatus();
+  if (lost != 0) return static_cast<cudaError_t>(lost);
+  const int fault = FaultOf(name);
+  LoseDevicesIfFatal(fault);
+  return static_cast<cudaError_t>(fault);
+}
+
 int CurrentDevice() {
   Contexts().insert(current_device);
   return current_device;
 }
+
+// Pairs of a device and its peer.
+std::set<std::pair<int, int>>& Peers() {
+  static auto* const peers = new std::set<std::pair<int, int>>;
+  return *peers;
+}
+
+bool IsPeer(int device, int other) { return Peers().contains({device, other}); }
 
 bool HasContext(int device) {
   const std::lock_guard<std::recursive_mutex> lock(TheLock());
@@ -138,8 +155,8 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 
+// Also once the device is lost.
 cudaError_t cudaGetDevice(int* device) {
-  CUDA_ON_HOST_ENTER();
   *device = current_device;
   return cudaSuccess;
 }
@@ -165,8 +182,29 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr,
 cudaError_t cudaDeviceSynchronize() {
   CUDA_ON_HOST_ENTER();
   if (BreaksCapture()) return Fail(cudaErrorStreamCaptureUnsupported);
-  DemandAll(CurrentDevice());
+  AwaitAll(CurrentDevice());
   return cudaSuccess;
+}
+
+cudaError_t cudaDeviceCanAccessPeer(int* canAccessPeer, int device,
+                                    int peerDevice) {
+  CUDA_ON_HOST_ENTER();
+  if (!IsDevice(device) || !IsDevice(peerDevice)) {
+    return Fail(cudaErrorInvalidDevice);
+  }
+  *canAccessPeer = device != peerDevice;
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peerDevice, unsigned int flags) {
+  CUDA_ON_HOST_ENTER();
+  const int device = CurrentDevice();
+  if (flags != 0) return Fail(cudaErrorInvalidValue);
+  if (!IsDevice(peerDevice) || peerDevice == device) {
+    return Fail(cudaErrorInvalidDevice);
+  }
+  const bool is_new = Peers().emplace(device, peerDevice).second;
+  return is_new ? cudaSuccess : Fail(cudaErrorPeerAccessAlreadyEnabled);
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
@@ -193,6 +231,10 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "capturing stream has unjoined work";
     case cudaErrorStreamCaptureIsolation:
       return "dependency created on uncaptured work in another stream";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure:
+      return "unspecified launch failure";
     default:
       return "another error of CUDA on the host";
   }
@@ -216,6 +258,22 @@ cudaError_t cudaHostAlloc(void** pHost, size_t size, unsigned int flags) {
   CurrentDevice();
   if (flags != cudaHostAllocDefault) return Fail(cudaErrorInvalidValue);
   return New(pHost, size, kPinned);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src,
+                                int srcDevice, size_t count,
+                                cudaStream_t stream) {
+  {
+    CUDA_ON_HOST_ENTER();
+    const Allocation* const to = FindAllocation(dst);
+    const Allocation* const from = FindAllocation(src);
+    if (count > 0 && (to == nullptr || to->device != dstDevice ||
+                      from == nullptr || from->device != srcDevice)) {
+      Invalidate(stream);
+      return Fail(cudaErrorInvalidValue);
+    }
+  }
+  return cudaMemcpyAsync(dst, src, count, cudaMemcpyDeviceToDevice, stream);
 }
 
 cudaError_t cudaFree(void* devPtr) {

@@ -21,11 +21,17 @@ class Fiber {
   // Stops this flow, which runs, and lets `other` go on.
   void SwitchTo(Fiber& other);
 
-  // The lowest address of the stack; null if the flow was there already.
+  // The lowest address of the stack; null if the flow was there already and has
+  // not been stopped yet.
   const char* stack() const { return stack_; }
 
  private:
-  char* stack_ = nullptr;
+  static void Enter();
+  void Arrive(void* fake_stack);
+
+  void (*main_)() = nullptr;
+  const char* stack_ = nullptr;
+  size_t stack_bytes_ = 0;
   void* position_ = nullptr;  // The stack pointer while it stands still.
 };
 

@@ -65,10 +65,11 @@ TaskPtr AddTasks(const CUgraph_st& graph, int device, const TaskPtr& first) {
     std::vector<TaskPtr> after = {first};
     for (size_t other : node.after) after.push_back(tasks[other]);
     tasks[i] = AddTask(node.kind, device, node.run, std::move(after));
-    if (IsLive(node.external)) {
-      node.external->capture = nullptr;
-      node.external->marked = tasks[i];
-    }
+    if (!IsLive(node.external)) continue;
+    node.external->capture = nullptr;
+    // Otherwise it keeps an older mark, which is as one that is over when the
+    // node has run.
+    if (ExternalEvents() == Mark::kAtLaunch) node.external->marked = tasks[i];
   }
   tasks.push_back(first);
   return AddTask(Kind::kNone, device, nullptr, std::move(tasks));

@@ -26,6 +26,11 @@ dim3 gridDim;
 extern char __start_cuda_on_host_shared[] __attribute__((weak));
 extern char __stop_cuda_on_host_shared[] __attribute__((weak));
 
+long long clock64() {
+  static long long now = 0;
+  return now += 1'000'000;
+}
+
 namespace cuda_on_host {
 
 Runner runner;
@@ -177,7 +182,9 @@ void RunBlock(int threads) {
 
 uint64_t Count(dim3 size) { return uint64_t{size.x} * size.y * size.z; }
 
-void RunGrid(dim3 grid, dim3 threads, const std::function<void()>& thread) {
+void RunGrid(int device, dim3 grid, dim3 threads,
+             const std::function<void()>& thread) {
+  runner.device = device;
   gridDim = grid;
   blockDim = threads;
   body = &thread;
@@ -198,6 +205,7 @@ void RunGrid(dim3 grid, dim3 threads, const std::function<void()>& thread) {
     blockIdx.z = index / grid.x / grid.y;
     RunBlock(static_cast<int>(Count(threads)));
   }
+  EndGrid();
   body = nullptr;
 }
 
@@ -239,8 +247,8 @@ void CheckMask(const Warp& warp, unsigned int mask, int index, Place place) {
 void LaunchGrid(dim3 grid, dim3 threads, cudaStream_t stream,
                 std::function<void()> thread) {
   const std::lock_guard<std::recursive_mutex> lock(TheLock());
-  if (const int fault = FaultOf("kernel")) {
-    Fail(static_cast<cudaError_t>(fault));
+  if (const cudaError_t fault = FaultOfRuntime("kernel")) {
+    Fail(fault);
     return;
   }
   if (!IsLegal(grid, threads)) {
@@ -253,10 +261,11 @@ void LaunchGrid(dim3 grid, dim3 threads, cudaStream_t stream,
     return;
   }
   ++TheCounts().kernels;
-  static_cast<void>(Enqueue(stream, Kind::kCompute,
-                            [grid, threads, thread = std::move(thread)] {
-                              RunGrid(grid, threads, thread);
-                            }));
+  static_cast<void>(Enqueue(
+      stream, Kind::kCompute,
+      [device = stream->device, grid, threads, thread = std::move(thread)] {
+        RunGrid(device, grid, threads, thread);
+      }));
 }
 
 unsigned int Lane() { return runner.thread % kLanes; }

@@ -2,7 +2,10 @@
 
 #include <cuda_runtime.h>
 
-#include <cmath>
+#include <atomic>
+#include <new>
+#include <numeric>
+#include <thread>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -95,6 +98,42 @@ TEST_F(GridTest, AtomicAdditionsOfAllThreadsCount) {
   EXPECT_THAT(Values(1), ElementsAre(7 * 64));
 }
 
+__global__ void WaitForHost(std::atomic<int>* runs, std::atomic<int>* may_end) {
+  runs->store(1);
+  while (may_end->load() == 0) {
+  }
+}
+
+// This test's own code is instrumented as the kernels are.
+TEST_F(GridTest, OtherThreadsOfTheHostMayTouchWhatTheyLike) {
+  auto* const flags = new (host_) std::atomic<int>[2] {};
+  std::vector<int> touched(kSize);
+  std::thread other([&] {
+    while (flags[0].load() == 0) {
+    }
+    std::iota(touched.begin(), touched.end(), 1);
+    flags[1].store(1);
+  });
+  Launch(WaitForHost, 1, 1, stream_, &flags[0], &flags[1]);
+  other.join();
+  EXPECT_EQ(touched.back(), kSize);
+}
+
+TEST_F(GridTest, ThreadsOfTheHostTakeTurns) {
+  constexpr int kThreads = 4, kLaunches = 50;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this] {
+      for (int j = 0; j < kLaunches; ++j) {
+        Launch(Count, 1, 64, stream_, data());
+        Launch(Reverse, 1, 64, stream_, data() + 64, true);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(Values(1), ElementsAre(kThreads * kLaunches * 64));
+}
+
 TEST_F(GridTest, WhatCudaCannotLaunchIsRefused) {
   const dim3 illegal[] = {dim3(0), dim3(1, 65536), dim3(1, 1, 65536)};
   for (const dim3& grid : illegal) {
@@ -138,27 +177,37 @@ TEST_F(GridDeathTest, ALaneThatLeftCannotBeShuffled) {
   EXPECT_DEATH(Launch(LaneLeaves, 1, 32, stream_, data()), "the shuffle at");
 }
 
-TEST_F(GridDeathTest, AMissingBarrierIsARace) {
+// What a kernel touches is checked unless a sanitizer does it.
+class AccessDeathTest : public GridTest {
+ protected:
+  void SetUp() override {
+#ifdef PARASOL_SANITIZER
+    GTEST_SKIP() << "the sanitizer's own instrumentation is there";
+#endif
+  }
+};
+
+TEST_F(AccessDeathTest, AMissingBarrierIsARace) {
   EXPECT_DEATH(Launch(Reverse, 1, 64, stream_, data(), false),
                "a race|has not written");
 }
 
 __global__ void PlainCount(float* x) { *x += 1; }
 
-TEST_F(GridDeathTest, APlainSumOfSeveralThreadsIsARace) {
+TEST_F(AccessDeathTest, APlainSumOfSeveralThreadsIsARace) {
   EXPECT_DEATH(Launch(PlainCount, 1, 2, stream_, data()), "a race");
   EXPECT_DEATH(Launch(PlainCount, 2, 1, stream_, data()), "a race");
 }
 
 __global__ void Copy(const float* from, float* to) { *to = *from; }
 
-TEST_F(GridDeathTest, HostMemoryIsNotTheDevices) {
+TEST_F(AccessDeathTest, HostMemoryIsNotTheDevices) {
   float host = 1;
   EXPECT_DEATH(Launch(Copy, 1, 1, stream_, &host, data()), "a thread reads");
   EXPECT_DEATH(Launch(Copy, 1, 1, stream_, data(), &host), "a thread writes");
 }
 
-TEST_F(GridDeathTest, ArraysHaveAnEnd) {
+TEST_F(AccessDeathTest, ArraysHaveAnEnd) {
   Launch(Copy, 1, 1, stream_, data(), data() + kSize - 1);
   EXPECT_DEATH(Launch(Copy, 1, 1, stream_, data(), data() + kSize),
                "outside of an array|a thread writes");
@@ -169,7 +218,7 @@ __global__ void ReadShared(float* x) {
   x[threadIdx.x] = never_written[threadIdx.x];
 }
 
-TEST_F(GridDeathTest, SharedMemoryStartsWithoutValues) {
+TEST_F(AccessDeathTest, SharedMemoryStartsWithoutValues) {
   EXPECT_DEATH(Launch(ReadShared, 1, 32, stream_, data()), "has not written");
 }
 

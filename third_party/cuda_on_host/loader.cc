@@ -1,8 +1,9 @@
-// The stand-in's cuBLAS and cuDNN as libraries that are opened.
+// The stand-in's cuBLAS, cuDNN and NCCL as libraries that are opened.
 
 #include <cublas_v2.h>
 #include <cuda_on_host.h>
 #include <cudnn.h>
+#include <nccl.h>
 
 #include <map>
 #include <string>
@@ -53,6 +54,30 @@ const std::map<std::string, Functions>& Libraries() {
            CUDA_ON_HOST_FUNCTION(cudnnConvolutionForward),
            CUDA_ON_HOST_FUNCTION(cudnnConvolutionBackwardFilter),
            CUDA_ON_HOST_FUNCTION(cudnnConvolutionBackwardData),
+       }},
+      {"libnccl.so.2",
+       {
+           CUDA_ON_HOST_FUNCTION(ncclGetVersion),
+           CUDA_ON_HOST_FUNCTION(ncclGetErrorString),
+           CUDA_ON_HOST_FUNCTION(ncclGetUniqueId),
+           CUDA_ON_HOST_FUNCTION(ncclCommInitAll),
+           CUDA_ON_HOST_FUNCTION(ncclCommInitRank),
+           CUDA_ON_HOST_FUNCTION(ncclCommDestroy),
+           CUDA_ON_HOST_FUNCTION(ncclCommAbort),
+           CUDA_ON_HOST_FUNCTION(ncclCommGetAsyncError),
+           CUDA_ON_HOST_FUNCTION(ncclCommCount),
+           CUDA_ON_HOST_FUNCTION(ncclCommCuDevice),
+           CUDA_ON_HOST_FUNCTION(ncclCommUserRank),
+           CUDA_ON_HOST_FUNCTION(ncclRedOpCreatePreMulSum),
+           CUDA_ON_HOST_FUNCTION(ncclRedOpDestroy),
+           CUDA_ON_HOST_FUNCTION(ncclGroupStart),
+           CUDA_ON_HOST_FUNCTION(ncclGroupEnd),
+           CUDA_ON_HOST_FUNCTION(ncclAllReduce),
+           CUDA_ON_HOST_FUNCTION(ncclReduceScatter),
+           CUDA_ON_HOST_FUNCTION(ncclAllGather),
+           CUDA_ON_HOST_FUNCTION(ncclBroadcast),
+           CUDA_ON_HOST_FUNCTION(ncclSend),
+           CUDA_ON_HOST_FUNCTION(ncclRecv),
        }},
   };
   return *libraries;

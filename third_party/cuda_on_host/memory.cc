@@ -2,6 +2,13 @@
 
 #include <sys/mman.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(data, bytes)
+#define ASAN_UNPOISON_MEMORY_REGION(data, bytes)
+#endif
+
 #include <cstring>
 #include <deque>
 #include <map>
@@ -36,6 +43,7 @@ Heap& TheHeap() {
 size_t RoundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 void Quarantine(Heap& heap, const Pages& pages) {
+  ASAN_UNPOISON_MEMORY_REGION(pages.begin, pages.bytes);
   // Gives the memory back and keeps the addresses.
   madvise(pages.begin, pages.bytes, MADV_DONTNEED);
   mprotect(pages.begin, pages.bytes, PROT_NONE);
@@ -61,6 +69,8 @@ void* Allocate(size_t bytes, int device) {
   // At the end of its pages, so that what lies behind cannot be touched.
   char* const data = begin + whole - padded;
   std::memset(begin, 0xff, whole);
+  ASAN_POISON_MEMORY_REGION(begin, data - begin);
+  ASAN_POISON_MEMORY_REGION(data + bytes, begin + whole - data - bytes);
   used += bytes;
   heap.pages[data] = {begin, whole + kPage};
   Allocation& allocation = heap.allocations[data];

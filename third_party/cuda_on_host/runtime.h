@@ -68,8 +68,15 @@ std::recursive_mutex& TheLock();
 // Makes `error` the thread's last error, and returns it.
 cudaError_t Fail(cudaError_t error);
 
+// Returns the status that a test wants of this call of the runtime's function
+// `name`, or with which its devices were lost; otherwise cudaSuccess.
+cudaError_t FaultOfRuntime(const char* name);
+
 // The calling thread's device. Makes a context on it.
 int CurrentDevice();
+
+// Returns true if kernels on `device` may use the memory of `other`.
+bool IsPeer(int device, int other);
 
 bool IsLive(cudaStream_t stream);
 bool IsLive(cudaEvent_t event);
@@ -91,11 +98,11 @@ void Invalidate(cudaStream_t stream);
 
 // Holds the lock for the rest of the function, a part of CUDA's interface, and
 // returns the status that a test wants of it.
-#define CUDA_ON_HOST_ENTER()                                      \
-  const std::lock_guard<std::recursive_mutex> cuda_on_host_lock(  \
-      ::cuda_on_host::TheLock());                                 \
-  if (const int fault = ::cuda_on_host::FaultOf(__func__)) {      \
-    return ::cuda_on_host::Fail(static_cast<cudaError_t>(fault)); \
+#define CUDA_ON_HOST_ENTER()                                                \
+  const std::lock_guard<std::recursive_mutex> cuda_on_host_lock(            \
+      ::cuda_on_host::TheLock());                                           \
+  if (const cudaError_t fault = ::cuda_on_host::FaultOfRuntime(__func__)) { \
+    return ::cuda_on_host::Fail(fault);                                     \
   }
 
 #endif  // PARASOL_THIRD_PARTY_CUDA_ON_HOST_RUNTIME_H_

@@ -60,6 +60,8 @@ Faults ParseFaults(std::string_view text) {
 }
 
 std::mutex faults_mutex;
+int lost_status = 0;
+
 Faults& TheFaults() {
   static auto* const faults =
       new Faults(ParseFaults(Environment("PARASOL_CUDA_ON_HOST_FAULT")));
@@ -70,6 +72,19 @@ Schedule& MutableSchedule() {
   static auto* const schedule =
       new Schedule(ParseSchedule(Environment("PARASOL_CUDA_ON_HOST_SCHEDULE")));
   return *schedule;
+}
+
+Mark ParseMark(const std::string& text) {
+  if (text.empty() || text == "launch") return Mark::kAtLaunch;
+  if (text == "run") return Mark::kWhenRun;
+  Die("PARASOL_CUDA_ON_HOST_EXTERNAL_EVENTS: neither launch nor run: \"" +
+      text + "\"");
+}
+
+Mark& MutableMark() {
+  static Mark mark =
+      ParseMark(Environment("PARASOL_CUDA_ON_HOST_EXTERNAL_EVENTS"));
+  return mark;
 }
 
 }  // namespace
@@ -99,6 +114,10 @@ void SetSchedule(const Schedule& schedule) {
   TheRandom() = Random(schedule.seed);
 }
 
+Mark ExternalEvents() { return MutableMark(); }
+
+void SetExternalEvents(Mark mark) { MutableMark() = mark; }
+
 int DeviceCount() {
   static const int count = [] {
     const std::string text = Environment("PARASOL_CUDA_ON_HOST_DEVICES");
@@ -125,6 +144,19 @@ int FaultOf(const char* name) {
 void SetFaults(const std::string& faults) {
   const std::lock_guard<std::mutex> lock(faults_mutex);
   TheFaults() = ParseFaults(faults);
+  lost_status = 0;
+}
+
+void LoseDevicesIfFatal(int status) {
+  constexpr int kIllegalAddress = 700, kLaunchFailure = 719;
+  if (status < kIllegalAddress || status > kLaunchFailure) return;
+  const std::lock_guard<std::mutex> lock(faults_mutex);
+  if (lost_status == 0) lost_status = status;
+}
+
+int LostStatus() {
+  const std::lock_guard<std::mutex> lock(faults_mutex);
+  return lost_status;
 }
 
 void Die(const std::string& message) {

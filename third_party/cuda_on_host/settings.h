@@ -26,14 +26,30 @@ const Schedule& TheSchedule();
 // Replaces the schedule; only for tests of the stand-in.
 void SetSchedule(const Schedule& schedule);
 
+// Two readings of CUDA's documentation: a launch of a graph marks its external
+// events, or each is marked when its node runs, so that a host that waits right
+// behind the launch waits for nothing. PARASOL_CUDA_ON_HOST_EXTERNAL_EVENTS:
+// "launch", the default, or "run".
+enum class Mark { kAtLaunch, kWhenRun };
+Mark ExternalEvents();
+// Replaces it; only for tests.
+void SetExternalEvents(Mark mark);
+
 // Number of devices: PARASOL_CUDA_ON_HOST_DEVICES, otherwise 1.
 int DeviceCount();
 
 // Returns the status that PARASOL_CUDA_ON_HOST_FAULT ("name=status[@call],…")
 // has for this call of the function `name`, counted from 1; 0 if none.
 int FaultOf(const char* name);
-// Replaces the faults and forgets the calls; only for tests.
+// Replaces the faults, forgets the calls, and brings lost devices back; only
+// for tests.
 void SetFaults(const std::string& faults);
+
+// Makes `status` the one of all later calls of the runtime if CUDA does so: an
+// error of a kernel, 700 to 719, ends what the process can do with devices.
+void LoseDevicesIfFatal(int status);
+// Returns the status with which devices were lost; 0 if they were not.
+int LostStatus();
 
 // Two questions for tests. HasContext() returns true if a context was made on
 // the device, which costs a real one some hundred MB. SpinningWaits() returns

@@ -111,7 +111,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
   ++TheCounts().synchronizations;
-  Demand(stream->last);
+  Await(stream->last);
   return cudaSuccess;
 }
 
@@ -193,7 +193,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   }
   ++TheCounts().synchronizations;
   if ((event->flags & cudaEventBlockingSync) == 0) ++spinning_waits;
-  Demand(event->marked);
+  Await(event->marked);
   return cudaSuccess;
 }
 

@@ -1,8 +1,11 @@
 #include "third_party/cuda_on_host/tasks.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <utility>
 
+#include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
 namespace cuda_on_host {
@@ -15,8 +18,14 @@ std::vector<TaskPtr>& Pending() {
   return *pending;
 }
 
+std::condition_variable_any& Changed() {
+  static auto* const changed = new std::condition_variable_any;
+  return *changed;
+}
+
 bool IsReady(const Task& task) {
-  return std::all_of(task.after.begin(), task.after.end(),
+  return !task.is_open &&
+         std::all_of(task.after.begin(), task.after.end(),
                      [](const TaskPtr& other) { return other->done; });
 }
 
@@ -76,9 +85,23 @@ void RunNeededAtRandom() {
 
 void RunNeeded() {
   if (TheSchedule().late == Late::kRandom) return RunNeededAtRandom();
-  for (const TaskPtr& task : Pending()) {
-    if (task->needed && !task->done) Run(*task);
+  // Mostly once. A task that was open stands before what it waits for.
+  for (bool any = true; any;) {
+    any = false;
+    for (const TaskPtr& task : Pending()) {
+      if (!task->needed || task->done || !IsReady(*task)) continue;
+      Run(*task);
+      any = true;
+    }
   }
+}
+
+bool IsIdle(int device) {
+  const std::vector<TaskPtr>& pending = Pending();
+  return std::none_of(pending.begin(), pending.end(),
+                      [device](const TaskPtr& task) {
+                        return task->device == device && !task->done;
+                      });
 }
 
 }  // namespace
@@ -98,10 +121,25 @@ TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
   return task;
 }
 
+TaskPtr AddOpenTask(int device) {
+  TaskPtr task = AddTask(Kind::kNone, device, nullptr, {});
+  task->is_open = true;
+  return task;
+}
+
+void Close(Task& task, std::vector<TaskPtr> after) {
+  task.is_open = false;
+  task.after = std::move(after);
+  if (task.needed) {
+    for (const TaskPtr& other : task.after) MarkNeeded(other);
+  }
+  Notify();
+}
+
 void Advance() {
   bool any = false;
   for (const TaskPtr& task : Pending()) {
-    if (!IsReady(*task) || IsLate(*task)) continue;
+    if (task->done || !IsReady(*task) || IsLate(*task)) continue;
     Run(*task);
     any = true;
   }
@@ -122,5 +160,36 @@ void DemandAll(int device) {
   RunNeeded();
   Forget();
 }
+
+void Await(TaskPtr task) {
+  AwaitOthers(
+      [&task] {
+        Demand(task);
+        return task == nullptr || task->done;
+      },
+      "a collective operation that other ranks have not joined");
+}
+
+void AwaitAll(int device) {
+  AwaitOthers(
+      [device] {
+        DemandAll(device);
+        return IsIdle(device);
+      },
+      "a collective operation that other ranks have not joined");
+}
+
+void AwaitOthers(const std::function<bool()>& condition,
+                 const std::string& what) {
+  constexpr std::chrono::minutes kLimit{1};
+  const auto deadline = std::chrono::steady_clock::now() + kLimit;
+  while (!condition()) {
+    if (Changed().wait_until(TheLock(), deadline) == std::cv_status::timeout) {
+      Die("a wait for " + what);
+    }
+  }
+}
+
+void Notify() { Changed().notify_all(); }
 
 }  // namespace cuda_on_host

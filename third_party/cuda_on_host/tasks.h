@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 // The work of all streams, as tasks that wait for each other. No thread of its
@@ -22,6 +23,8 @@ struct Task {
   int device = 0;
   std::function<void()> run;
   std::vector<TaskPtr> after;
+  // True until all that it waits for is known: Close() says it.
+  bool is_open = false;
   bool done = false;
   bool needed = false;
 };
@@ -30,14 +33,31 @@ struct Task {
 TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
                 std::vector<TaskPtr> after);
 
+// Adds a task that waits for what another thread of the host, or a later call,
+// is to bring, and tells it.
+TaskPtr AddOpenTask(int device);
+void Close(Task& task, std::vector<TaskPtr> after);
+
 // Runs what the schedule lets run.
 void Advance();
 
-// Runs `task` (null: nothing) and all that it waits for.
+// Runs `task` (null: nothing) and all that it waits for, as far as no open task
+// is among it.
 void Demand(const TaskPtr& task);
 
-// Runs all work of `device`; of all devices if it is negative.
+// Runs all work of `device`, in the same way; of all devices if it is negative.
 void DemandAll(int device);
+
+// Two functions that also wait for other threads to close what is open. They
+// need the runtime's lock, held once. A wait of a minute ends the program.
+void Await(TaskPtr task);
+void AwaitAll(int device);
+
+// Waits until `condition` holds, which other threads bring about and then call
+// Notify(). Needs the lock in the same way; `what` is what does not come.
+void AwaitOthers(const std::function<bool()>& condition,
+                 const std::string& what);
+void Notify();
 
 }  // namespace cuda_on_host
 

@@ -20,6 +20,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::Each;
 
 class ConvolutionFaultsTest : public DeviceTest {
@@ -64,6 +65,7 @@ TEST_P(ConvolutionFaultsTest, WhatCudnnDoesNotSupportIsComputedWithoutIt) {
 }
 
 TEST_P(ConvolutionFaultsTest, CudnnThatIsNotWholeIsAsNone) {
+  testing::internal::CaptureStderr();
   for (const char* fault : {"libcudnn.so.9=1", "cudnnCreate=1001",
                             "cudnnCreate=1002", "cudnnCreate=1008"}) {
     SCOPED_TRACE(fault);
@@ -71,6 +73,10 @@ TEST_P(ConvolutionFaultsTest, CudnnThatIsNotWholeIsAsNone) {
     ASSERT_OK_AND_ASSIGN(const std::vector<float> y, Compute());
     EXPECT_THAT(y, Each(1));
   }
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      ContainsRegex("^W[^\n]* without cuDNN, [^\n]*libcudnn.so.9[^\n]*\n$"))
+      << "one line in all";
 }
 
 TEST_P(ConvolutionFaultsTest, AFullDeviceAndALostOneAreToldApart) {

@@ -1,8 +1,8 @@
 #ifndef PARASOL_THIRD_PARTY_CUDA_ON_HOST_CUDA_ON_HOST_H_
 #define PARASOL_THIRD_PARTY_CUDA_ON_HOST_CUDA_ON_HOST_H_
 
-// The dynamic loader's functions for the stand-in's cuBLAS and cuDNN, which are
-// linked: CUDA's own names would be those of <dlfcn.h>.
+// The dynamic loader's functions for the stand-in's cuBLAS, cuDNN and NCCL,
+// which are linked: CUDA's own names would be those of <dlfcn.h>.
 namespace cuda_on_host {
 
 constexpr int RTLD_NOW = 2;

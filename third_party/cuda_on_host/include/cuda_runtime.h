@@ -121,6 +121,9 @@ __attribute__((noinline, no_sanitize("thread"))) T atomicAdd(T* address,
   return old;
 }
 
+// Returns the time in cycles: a million have passed since the last call.
+long long clock64();
+
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline uint32_t __umulhi(uint32_t a, uint32_t b) {
