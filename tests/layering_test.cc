@@ -32,7 +32,9 @@ constexpr int kRoleLayer = 3;
 const std::map<std::string, int> kFloor = {{"ml/compression", 0},
                                            {"ml/device", 0},
                                            {"ml/initializer", 0},
+                                           {"ml/optimizer/rule", 0},
                                            {"ml/optimizer", 0},
+                                           {"ml/optimizer/device", 1},
                                            {"ml/builder", 0},
                                            {"ml/kernel", 1},
                                            {"ml/kernel/image", 2},
@@ -252,7 +254,7 @@ TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {
 
 TEST(LayeringTest, OnlyCudaFilesKnowCuda) {
   EXPECT_THAT(Strangers("^cuda|^cublas|^cudnn|^nccl",
-                        "^ml/(device/cuda_.*|kernel/.*\\.cuh?)$"),
+                        "^ml/(device/cuda_.*|(kernel|optimizer)/.*\\.cuh?)$"),
               IsEmpty());
 }
 

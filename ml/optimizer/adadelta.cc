@@ -1,7 +1,5 @@
 #include "ml/optimizer/adadelta.h"
 
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -9,28 +7,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/adadelta.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-struct AdadeltaRule {
-  static constexpr size_t kSlots = 2;
-  float learning_rate;
-  float rho;
-  float one_minus_rho;
-  float epsilon;
-
-  PARASOL_RULE float operator()(float g, float w, float& accum_grad,
-                                float& accum_var) const {
-    accum_grad = rho * accum_grad + one_minus_rho * (g * g);
-    const float step =
-        std::sqrt(accum_var + epsilon) / std::sqrt(accum_grad + epsilon) * g;
-    accum_var = rho * accum_var + one_minus_rho * (step * step);
-    return w - learning_rate * step;
-  }
-};
 
 class Adadelta final : public RuleOptimizer<Adadelta> {
  public:

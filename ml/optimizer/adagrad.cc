@@ -1,7 +1,5 @@
 #include "ml/optimizer/adagrad.h"
 
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -9,22 +7,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/adagrad.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-struct AdagradRule {
-  static constexpr size_t kSlots = 1;
-  float learning_rate;
-  float epsilon;
-
-  PARASOL_RULE float operator()(float g, float w, float& a) const {
-    a = a + g * g;
-    return w - learning_rate * g / (std::sqrt(a) + epsilon);
-  }
-};
 
 class Adagrad final : public RuleOptimizer<Adagrad> {
  public:

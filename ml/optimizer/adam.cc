@@ -1,7 +1,6 @@
 #include "ml/optimizer/adam.h"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,40 +12,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/adam.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-struct AdamRule {
-  static constexpr size_t kSlots = 2;
-  float alpha;
-  float beta_1;
-  float one_minus_beta_1;
-  float beta_2;
-  float one_minus_beta_2;
-  float epsilon;
-
-  PARASOL_RULE float operator()(float g, float w, float& m, float& v) const {
-    m = beta_1 * m + one_minus_beta_1 * g;
-    v = beta_2 * v + one_minus_beta_2 * (g * g);
-    return w - alpha * m / (std::sqrt(v) + epsilon);
-  }
-};
-
-struct AmsgradRule {
-  static constexpr size_t kSlots = 3;
-  AdamRule adam;
-
-  PARASOL_RULE float operator()(float g, float w, float& m, float& v,
-                                float& vhat) const {
-    m = adam.beta_1 * m + adam.one_minus_beta_1 * g;
-    v = adam.beta_2 * v + adam.one_minus_beta_2 * (g * g);
-    vhat = vhat < v ? v : vhat;
-    return w - adam.alpha * m / (std::sqrt(vhat) + adam.epsilon);
-  }
-};
 
 struct Hyperparameters {
   double beta_1;
@@ -66,7 +36,7 @@ class Adam final : public RuleOptimizer<Adam> {
 
   template <typename Update>
   void WithRule(int64_t iterations, const Update& update) const {
-    const AdamRule rule = RuleAt(iterations);
+    const AdamRule rule = AdamRuleAt(iterations);
     if (hyper_.amsgrad) {
       update(AmsgradRule{rule});
     } else {
@@ -80,7 +50,7 @@ class Adam final : public RuleOptimizer<Adam> {
     return {"m", "v"};
   }
 
-  AdamRule RuleAt(int64_t iterations) const {
+  AdamRule AdamRuleAt(int64_t iterations) const {
     const double t = static_cast<double>(iterations) + 1;
     const double alpha = learning_rate_.At(iterations) *
                          std::sqrt(1 - std::pow(hyper_.beta_2, t)) /

@@ -1,7 +1,6 @@
 #include "ml/optimizer/adamax.h"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -9,28 +8,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/adamax.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-struct AdamaxRule {
-  static constexpr size_t kSlots = 2;
-  float alpha;
-  float beta_1;
-  float one_minus_beta_1;
-  float beta_2;
-  float epsilon;
-
-  PARASOL_RULE float operator()(float g, float w, float& m, float& v) const {
-    m = beta_1 * m + one_minus_beta_1 * g;
-    const float decayed = beta_2 * v;
-    const float size = std::abs(g);
-    v = decayed < size ? size : decayed;
-    return w - alpha * m / (v + epsilon);
-  }
-};
 
 class Adamax final : public RuleOptimizer<Adamax> {
  public:

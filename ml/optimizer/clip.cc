@@ -1,78 +1,95 @@
 #include "ml/optimizer/clip.h"
 
-#include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "base/multiversion.h"
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
+#include "ml/optimizer/rule/clip.h"
 
 namespace parasol {
 namespace {
 
-// Sums of their own, which a vector's lanes can hold: the order of additions is
-// this, whatever the machine.
-constexpr size_t kLanes = 16;
+// A sum in the order of rule/clip.h.
+class LaneSum {
+ public:
+  void Add(double term) {
+    lanes_[next_] += term;
+    next_ = (next_ + 1) % kSumLanes;
+  }
+  double Total() { return Fold(lanes_); }
+
+  static double Fold(double* lanes) {
+    for (int64_t half = kSumLanes / 2; half > 0; half /= 2) {
+      for (int64_t lane = 0; lane < half; ++lane) {
+        lanes[lane] += lanes[lane + half];
+      }
+    }
+    return lanes[0];
+  }
+
+ private:
+  double lanes_[kSumLanes] = {};
+  int64_t next_ = 0;
+};
 
 PARASOL_MULTIVERSION
-double SumOfSquares(const float* values, size_t count) {
-  double sums[kLanes] = {};
-  size_t i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const double value = values[i + lane];
-      sums[lane] += value * value;
+double SumOfChunk(const float* values, int64_t count) {
+  double lanes[kSumLanes] = {};
+  int64_t i = 0;
+  for (; i + kSumLanes <= count; i += kSumLanes) {
+    for (int64_t lane = 0; lane < kSumLanes; ++lane) {
+      lanes[lane] += Square(values[i + lane]);
     }
   }
-  for (size_t lane = 0; i < count; ++i, ++lane) {
-    const double value = values[i];
-    sums[lane] += value * value;
+  for (int64_t lane = 0; i < count; ++i, ++lane) {
+    lanes[lane] += Square(values[i]);
   }
-  double sum = 0;
-  for (const double part : sums) sum += part;
-  return sum;
+  return LaneSum::Fold(lanes);
+}
+
+double SumOfSquares(absl::Span<const float> values) {
+  LaneSum sum;
+  for (size_t i = 0; i < values.size(); i += kSumChunk) {
+    const absl::Span<const float> chunk = values.subspan(i, kSumChunk);
+    sum.Add(SumOfChunk(chunk.data(), chunk.size()));
+  }
+  return sum.Total();
 }
 
 PARASOL_MULTIVERSION
-void Clamp(float limit, float* values, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    const float value = values[i];
-    const float at_most = value > limit ? limit : value;
-    values[i] = at_most < -limit ? -limit : at_most;
-  }
+void ClampAll(float limit, float* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) values[i] = Clamp(limit, values[i]);
 }
 
 PARASOL_MULTIVERSION
-void Scale(double factor, float* values, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    values[i] = static_cast<float>(values[i] * factor);
-  }
+void ScaleAll(double factor, float* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) values[i] = Scale(factor, values[i]);
 }
 
 }  // namespace
 
 void ClipByValue(double limit, absl::Span<float> gradient) {
-  Clamp(static_cast<float>(limit), gradient.data(), gradient.size());
+  ClampAll(static_cast<float>(limit), gradient.data(), gradient.size());
 }
 
 void ClipByNorm(double limit, absl::Span<float> gradient) {
-  const double norm = std::sqrt(SumOfSquares(gradient.data(), gradient.size()));
-  if (norm <= limit) return;
-  // An infinite norm gives a factor of 0: 0 times an infinity is NaN.
-  Scale(limit / norm, gradient.data(), gradient.size());
+  const double factor = NormFactor(limit, SumOfSquares(gradient));
+  if (factor == 1) return;
+  ScaleAll(factor, gradient.data(), gradient.size());
 }
 
 void ClipByGlobalNorm(double limit,
                       absl::Span<const absl::Span<float>> gradients) {
-  double sum = 0;
+  LaneSum sum;
   for (const absl::Span<float> gradient : gradients) {
-    sum += SumOfSquares(gradient.data(), gradient.size());
+    sum.Add(SumOfSquares(gradient));
   }
-  const double norm = std::sqrt(sum);
-  if (norm <= limit) return;
-  const double factor = std::isfinite(norm) ? limit / norm : std::nan("");
+  const double factor = GlobalNormFactor(limit, sum.Total());
+  if (factor == 1) return;
   for (const absl::Span<float> gradient : gradients) {
-    Scale(factor, gradient.data(), gradient.size());
+    ScaleAll(factor, gradient.data(), gradient.size());
   }
 }
 

@@ -1,7 +1,6 @@
 #include "ml/optimizer/ftrl.h"
 
 #include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -9,56 +8,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/ftrl.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-struct Factors {
-  float inverse_learning_rate;
-  float l1;
-  float twice_l2;  // with beta's share
-  float twice_shrinkage;
-  float minus_power;
-};
-
-// n^-p
-struct SquareRoot {
-  PARASOL_RULE static float Of(const Factors&, float n) { return std::sqrt(n); }
-};
-struct AnyPower {
-  PARASOL_RULE static float Of(const Factors& f, float n) {
-    return std::pow(n, f.minus_power);
-  }
-};
-
-template <typename Power>
-struct FtrlRule {
-  static constexpr size_t kSlots = 2;
-  Factors f;
-
-  PARASOL_RULE float operator()(float g, float w, float& n, float& z) const {
-    const float before = Power::Of(f, n);
-    n = n + g * g;
-    const float after = Power::Of(f, n);
-    z = z + ((g + f.twice_shrinkage * w) -
-             (after - before) * f.inverse_learning_rate * w);
-    const float towards_zero = (z < 0 ? -f.l1 : f.l1) - z;
-    const float leader =
-        towards_zero / (after * f.inverse_learning_rate + f.twice_l2);
-    return std::abs(z) > f.l1 ? leader : 0.0f;
-  }
-};
-
-// At a rate of 0, or one whose inverse is no float, where a schedule may end:
-// the formula divides by it, and in TensorFlow the values become NaN, then 0.
-struct StandingStill {
-  static constexpr size_t kSlots = 2;
-  PARASOL_RULE float operator()(float, float w, float&, float&) const {
-    return w;
-  }
-};
 
 class Ftrl final : public RuleOptimizer<Ftrl> {
  public:
@@ -72,7 +26,7 @@ class Ftrl final : public RuleOptimizer<Ftrl> {
   template <typename Update>
   void WithRule(int64_t iterations, const Update& update) const {
     const double learning_rate = learning_rate_.At(iterations);
-    const Factors factors = {
+    const FtrlFactors factors = {
         .inverse_learning_rate = static_cast<float>(1 / learning_rate),
         .l1 = static_cast<float>(spec_.l1_regularization_strength()),
         .twice_l2 = static_cast<float>(2 * spec_.l2_regularization_strength() +
@@ -81,11 +35,11 @@ class Ftrl final : public RuleOptimizer<Ftrl> {
             2 * spec_.l2_shrinkage_regularization_strength()),
         .minus_power = static_cast<float>(-spec_.learning_rate_power())};
     if (!std::isfinite(factors.inverse_learning_rate)) {
-      update(StandingStill());
+      update(FtrlStandingStill());
     } else if (spec_.learning_rate_power() == -.5) {
-      update(FtrlRule<SquareRoot>{factors});
+      update(FtrlRule<FtrlSquareRoot>{factors});
     } else {
-      update(FtrlRule<AnyPower>{factors});
+      update(FtrlRule<FtrlAnyPower>{factors});
     }
   }
 

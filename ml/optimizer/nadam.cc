@@ -10,8 +10,8 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/nadam.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
@@ -46,26 +46,6 @@ class MomentumSchedule {
   double beta_1_;
   double decay_;
   std::vector<double> products_ = {1};
-};
-
-struct NadamRule {
-  static constexpr size_t kSlots = 2;
-  float learning_rate;
-  float beta_1;
-  float one_minus_beta_1;
-  float beta_2;
-  float one_minus_beta_2;
-  float epsilon;
-  float gradient_share;  // (1 - μ_t) / (1 - P_t)
-  float momentum_share;  // μ_{t+1} / (1 - P_{t+1})
-  float v_correction;    // 1 / (1 - β₂ᵗ)
-
-  PARASOL_RULE float operator()(float g, float w, float& m, float& v) const {
-    m = beta_1 * m + one_minus_beta_1 * g;
-    v = beta_2 * v + one_minus_beta_2 * (g * g);
-    const float ahead = gradient_share * g + momentum_share * m;
-    return w - learning_rate * ahead / (std::sqrt(v * v_correction) + epsilon);
-  }
 };
 
 class Nadam final : public RuleOptimizer<Nadam> {

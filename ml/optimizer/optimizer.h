@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ml/optimizer/rule/update_rule.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -68,6 +69,10 @@ class Optimizer {
   // Applies one gradient. `iterations` is the number of updates that these
   // elements have had (0 at the first one): the learning rate may depend on it.
   virtual void Apply(int64_t iterations, const UpdateSpan& update) const = 0;
+
+  // Returns the rule that Apply() applies at this number of iterations, for
+  // elements that do not lie in the host's memory.
+  virtual UpdateRule RuleAt(int64_t iterations) const = 0;
 
   virtual OtherRows other_rows() const = 0;
 

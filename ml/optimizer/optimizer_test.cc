@@ -6,6 +6,8 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -239,6 +241,29 @@ TEST_P(OptimizerBitsTest, EveryMachineGivesTheSame) {
     ExpectSameBits(InPlace(), want);
   }
   LimitSimdLevel(SimdLevel::kAvx512);
+}
+
+// Applies `rule` to element `i`.
+template <typename Rule, size_t... I>
+void ApplyToElement(const Rule& rule, float gradient, TestTable& table,
+                    size_t i, std::index_sequence<I...>) {
+  table.value[i] = rule(gradient, table.value[i], table.slots[I][i]...);
+}
+
+TEST_P(OptimizerBitsTest, TheRuleIsThatOfTheUpdate) {
+  TestTable table = Initial();
+  for (int step = 0; step < kSteps; ++step) {
+    const std::vector<float> gradient = Draw(step + 1);
+    const auto apply = [&]<typename Rule>(const Rule& rule) {
+      ASSERT_EQ(Rule::kSlots, table.slots.size());
+      for (size_t i = 0; i < kElements; ++i) {
+        ApplyToElement(rule, gradient[i], table, i,
+                       std::make_index_sequence<Rule::kSlots>());
+      }
+    };
+    std::visit(apply, optimizer_->RuleAt(step));
+  }
+  ExpectSameBits(table, InPlace());
 }
 
 // This file is compiled for any x86-64, which cannot fuse a multiplication and

@@ -1,7 +1,5 @@
 #include "ml/optimizer/rmsprop.h"
 
-#include <cmath>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -11,77 +9,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/rmsprop.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-// Factors that are the same for all elements of one update, and shared by all
-// rules.
-struct Factors {
-  float learning_rate;
-  float rho;
-  float one_minus_rho;
-  float momentum;
-  float epsilon;
-
-  PARASOL_RULE float Mean(float mean, float sample) const {
-    return rho * mean + one_minus_rho * sample;
-  }
-  PARASOL_RULE float Step(float g, float w, float variance) const {
-    return w - learning_rate * g / (std::sqrt(variance) + epsilon);
-  }
-  PARASOL_RULE float Momentum(float g, float last, float variance) const {
-    return momentum * last + learning_rate * g / std::sqrt(variance + epsilon);
-  }
-};
-
-struct PlainRule {
-  static constexpr size_t kSlots = 1;
-  Factors f;
-
-  PARASOL_RULE float operator()(float g, float w, float& rms) const {
-    rms = f.Mean(rms, g * g);
-    return f.Step(g, w, rms);
-  }
-};
-
-struct CenteredRule {
-  static constexpr size_t kSlots = 2;
-  Factors f;
-
-  PARASOL_RULE float operator()(float g, float w, float& rms, float& mg) const {
-    rms = f.Mean(rms, g * g);
-    mg = f.Mean(mg, g);
-    return f.Step(g, w, rms - mg * mg);
-  }
-};
-
-struct MomentumRule {
-  static constexpr size_t kSlots = 2;
-  Factors f;
-
-  PARASOL_RULE float operator()(float g, float w, float& rms,
-                                float& momentum) const {
-    rms = f.Mean(rms, g * g);
-    momentum = f.Momentum(g, momentum, rms);
-    return w - momentum;
-  }
-};
-
-struct CenteredMomentumRule {
-  static constexpr size_t kSlots = 3;
-  Factors f;
-
-  PARASOL_RULE float operator()(float g, float w, float& rms, float& momentum,
-                                float& mg) const {
-    rms = f.Mean(rms, g * g);
-    mg = f.Mean(mg, g);
-    momentum = f.Momentum(g, momentum, rms - mg * mg);
-    return w - momentum;
-  }
-};
 
 std::vector<std::string> SlotNames(const job::RmsProp& spec) {
   std::vector<std::string> names = {"rms"};
@@ -101,20 +33,20 @@ class RmsProp final : public RuleOptimizer<RmsProp> {
 
   template <typename Update>
   void WithRule(int64_t iterations, const Update& update) const {
-    const Factors factors = {
+    const RmsPropFactors factors = {
         .learning_rate = static_cast<float>(learning_rate_.At(iterations)),
         .rho = static_cast<float>(spec_.rho()),
         .one_minus_rho = static_cast<float>(1 - spec_.rho()),
         .momentum = static_cast<float>(spec_.momentum()),
         .epsilon = static_cast<float>(spec_.epsilon())};
     if (spec_.momentum() > 0 && spec_.centered()) {
-      update(CenteredMomentumRule{factors});
+      update(RmsPropCenteredMomentumRule{factors});
     } else if (spec_.momentum() > 0) {
-      update(MomentumRule{factors});
+      update(RmsPropMomentumRule{factors});
     } else if (spec_.centered()) {
-      update(CenteredRule{factors});
+      update(RmsPropCenteredRule{factors});
     } else {
-      update(PlainRule{factors});
+      update(RmsPropRule{factors});
     }
   }
 

@@ -8,11 +8,12 @@
 #include <vector>
 
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/rule/update_rule.h"
 #include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 
-// Base of an optimizer that applies one rule (update_loop.h) per update.
+// Base of an optimizer that applies one rule of UpdateRule per update.
 // `Derived` implements
 //
 //   template <typename Update>
@@ -35,6 +36,12 @@ class RuleOptimizer : public Optimizer {
   void Apply(int64_t iterations, const UpdateSpan& update) const final {
     derived().WithRule(iterations,
                        [&](const auto& rule) { ApplyRule(rule, update); });
+  }
+
+  UpdateRule RuleAt(int64_t iterations) const final {
+    UpdateRule chosen;
+    derived().WithRule(iterations, [&](const auto& rule) { chosen = rule; });
+    return chosen;
   }
 
   void ApplyRows(int64_t iterations, const RowUpdate& update) const final {

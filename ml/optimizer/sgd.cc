@@ -1,6 +1,5 @@
 #include "ml/optimizer/sgd.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -8,43 +7,11 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/rule/sgd.h"
 #include "ml/optimizer/rule_optimizer.h"
-#include "ml/optimizer/update_loop.h"
 
 namespace parasol {
 namespace {
-
-struct PlainRule {
-  static constexpr size_t kSlots = 0;
-  float learning_rate;
-
-  PARASOL_RULE float operator()(float g, float w) const {
-    return w - learning_rate * g;
-  }
-};
-
-struct MomentumRule {
-  static constexpr size_t kSlots = 1;
-  float learning_rate;
-  float momentum;
-
-  PARASOL_RULE float operator()(float g, float w, float& a) const {
-    a = momentum * a - learning_rate * g;
-    return w + a;
-  }
-};
-
-struct NesterovRule {
-  static constexpr size_t kSlots = 1;
-  float learning_rate;
-  float momentum;
-
-  PARASOL_RULE float operator()(float g, float w, float& a) const {
-    const float step = learning_rate * g;
-    a = momentum * a - step;
-    return w + (momentum * a - step);
-  }
-};
 
 class Sgd final : public RuleOptimizer<Sgd> {
  public:
@@ -59,7 +26,7 @@ class Sgd final : public RuleOptimizer<Sgd> {
     const auto learning_rate =
         static_cast<float>(learning_rate_.At(iterations));
     if (slot_names().empty()) {
-      update(PlainRule{learning_rate});
+      update(SgdRule{learning_rate});
     } else if (nesterov_) {
       update(NesterovRule{learning_rate, momentum_});
     } else {

@@ -10,21 +10,11 @@
 
 #include "base/multiversion.h"
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/rule/rule.h"
 #include "ml/optimizer/simd_level.h"
 
-// The loops that all optimizers share. A rule is the formula of one optimizer
-// for one element. The numbers that are the same for all elements of an update
-// are its members:
-//
-//   struct SgdRule {
-//     static constexpr size_t kSlots = 0;
-//     float learning_rate;
-//     // Returns the value after the update from gradient, value and each slot.
-//     // Slots are changed in place.
-//     PARASOL_RULE float operator()(float g, float w) const {
-//       return w - learning_rate * g;
-//     }
-//   };
+// The loops that all optimizers share: a rule (ml/optimizer/rule/rule.h)
+// applied to each element.
 //
 // The loops are compiled for AVX-512, for AVX2 and for any x86-64; the machine
 // that runs them selects one. All versions give the same bits: each operation
@@ -33,10 +23,6 @@
 //
 // PARASOL_MULTIVERSION is not used, because GCC does not accept it on a
 // template and a test cannot choose the version.
-
-// A rule must be inlined into the loop's function to be compiled for the same
-// machine.
-#define PARASOL_RULE __attribute__((always_inline)) inline
 
 namespace parasol {
 namespace update_loop {

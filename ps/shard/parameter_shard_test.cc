@@ -122,6 +122,7 @@ class CallingOptimizer : public Optimizer {
   const std::vector<std::string>& slot_names() const override { return none_; }
   float InitialSlotValue(size_t) const override { return 0; }
   void Apply(int64_t, const UpdateSpan&) const override { call_(); }
+  UpdateRule RuleAt(int64_t) const override { return SgdRule{0}; }
   OtherRows other_rows() const override { return OtherRows::kUntouched; }
   void ApplyRows(int64_t, const RowUpdate&) const override {}
 

@@ -28,6 +28,8 @@ class AddingOptimizer : public Optimizer {
     }
   }
 
+  // A ps asks for none: it has its elements in the host's memory.
+  UpdateRule RuleAt(int64_t) const override { return {}; }
   OtherRows other_rows() const override { return OtherRows::kUntouched; }
 
   void ApplyRows(int64_t iterations, const RowUpdate& update) const override {

@@ -128,7 +128,7 @@ def _objects_on_host(name, srcs, hdrs, deps, copts):
         tags = ["manual"],
     )
 
-def cuda_objects(name, srcs, hdrs = [], deps = [], copts = []):
+def cuda_objects(name, srcs, hdrs = [], deps = [], copts = [], rounds_each_operation = False):
     """Object files for the `srcs` of a cc_library: `if_cuda([":<name>"])`.
 
     The library needs CUDA_RUNTIME and `linkstatic`: a shared library of its
@@ -141,14 +141,17 @@ def cuda_objects(name, srcs, hdrs = [], deps = [], copts = []):
       hdrs: of the same library.
       deps: of the same library, cc_library.
       copts: for the compiler.
+      rounds_each_operation: True if no multiplication and addition may be fused.
     """
-    _objects_on_host(name + "_on_host", srcs, hdrs, deps, copts)
+    host_copts = ["-ffp-contract=off"] if rounds_each_operation else []
+    nvcc_copts = ["-fmad=false"] if rounds_each_operation else []
+    _objects_on_host(name + "_on_host", srcs, hdrs, deps, copts + host_copts)
     if HAVE_CUDA:
         _cuda_objects(
             name = name + "_nvcc",
             srcs = srcs,
             hdrs = hdrs,
-            copts = copts,
+            copts = nvcc_copts + copts,
             tags = ["manual"],
             deps = deps,
         )
