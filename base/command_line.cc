@@ -1,5 +1,6 @@
 #include "base/command_line.h"
 
+#include <algorithm>
 #include <map>
 
 #include "absl/flags/commandlineflag.h"
@@ -37,9 +38,19 @@ absl::Status SetFlag(absl::CommandLineFlag& flag, const std::string& value) {
                    parts.second.empty() ? "not a valid value" : parts.second));
 }
 
+bool Has(FlagNames flags, absl::string_view name) {
+  return flags.empty() ||
+         std::find(flags.begin(), flags.end(), name) != flags.end();
+}
+
+absl::CommandLineFlag* FindFlag(absl::string_view name, FlagNames flags) {
+  return Has(flags, name) ? absl::FindCommandLineFlag(name) : nullptr;
+}
+
 // Parses the flag at arguments[i]; returns how many arguments it took.
 absl::StatusOr<size_t> ParseFlagAt(const std::vector<std::string>& arguments,
-                                   size_t i, CommandLine& line) {
+                                   size_t i, FlagNames flags,
+                                   CommandLine& line) {
   absl::string_view text = arguments[i];
   if (!absl::ConsumePrefix(&text, "--")) absl::ConsumePrefix(&text, "-");
   const size_t equals = text.find('=');
@@ -49,7 +60,7 @@ absl::StatusOr<size_t> ParseFlagAt(const std::vector<std::string>& arguments,
     (name == "help" ? line.help : line.version) = true;
     return 1;
   }
-  absl::CommandLineFlag* flag = absl::FindCommandLineFlag(name);
+  absl::CommandLineFlag* flag = FindFlag(name, flags);
   if (flag != nullptr && has_value) {
     RETURN_IF_ERROR(SetFlag(*flag, std::string(text.substr(equals + 1))));
     return 1;
@@ -68,7 +79,7 @@ absl::StatusOr<size_t> ParseFlagAt(const std::vector<std::string>& arguments,
   }
   absl::string_view positive = name;
   if (!has_value && absl::ConsumePrefix(&positive, "no")) {
-    flag = absl::FindCommandLineFlag(positive);
+    flag = FindFlag(positive, flags);
     if (flag != nullptr && flag->IsOfType<bool>()) {
       RETURN_IF_ERROR(SetFlag(*flag, "false"));
       return 1;
@@ -123,7 +134,7 @@ std::string AbslUnparseFlag(const RepeatedFlag& flag) {
 }
 
 absl::StatusOr<CommandLine> ParseFlags(
-    const std::vector<std::string>& arguments) {
+    const std::vector<std::string>& arguments, FlagNames flags) {
   CommandLine line;
   for (size_t i = 0; i < arguments.size();) {
     const std::string& argument = arguments[i];
@@ -137,24 +148,26 @@ absl::StatusOr<CommandLine> ParseFlags(
       ++i;
       continue;
     }
-    ASSIGN_OR_RETURN(const size_t taken, ParseFlagAt(arguments, i, line));
+    ASSIGN_OR_RETURN(const size_t taken,
+                     ParseFlagAt(arguments, i, flags, line));
     i += taken;
   }
   return line;
 }
 
-std::string HelpText(absl::string_view usage) {
-  std::map<std::string, const absl::CommandLineFlag*> flags;
+std::string HelpText(absl::string_view usage, FlagNames flags) {
+  std::map<std::string, const absl::CommandLineFlag*> shown;
   for (const auto& [name, flag] : absl::GetAllFlags()) {
     // Abseil's own flags come from files below "absl/".
-    if (flag->IsRetired() || absl::StrContains(flag->Filename(), "absl/")) {
+    if (flag->IsRetired() || absl::StrContains(flag->Filename(), "absl/") ||
+        !Has(flags, name)) {
       continue;
     }
-    flags.emplace(name, flag);
+    shown.emplace(name, flag);
   }
   std::string text = WrapText(usage, 0, kColumns);
   absl::StrAppend(&text, "\nFlags:\n");
-  for (const auto& [name, flag] : flags) {
+  for (const auto& [name, flag] : shown) {
     absl::StrAppend(&text, FlagHelp(*flag));
   }
   absl::StrAppend(&text, "  --help\n      Prints this text.\n",

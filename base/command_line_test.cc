@@ -106,6 +106,18 @@ TEST_F(CommandLineTest, HelpShowsUsageAndFlagsWithDefaults) {
             Not(HasSubstr("flagfile"))));
 }
 
+TEST_F(CommandLineTest, CommandHasNoFlagsButItsOwn) {
+  EXPECT_OK(ParseFlags({"--replicas=3", "--noeager"}, {"replicas", "eager"}));
+  EXPECT_THAT(
+      ParseFlags({"--data_dir=/x"}, {"replicas"}),
+      StatusIs(absl::StatusCode::kInvalidArgument, "unknown flag --data_dir"));
+  EXPECT_THAT(
+      ParseFlags({"--noeager"}, {"replicas"}),
+      StatusIs(absl::StatusCode::kInvalidArgument, "unknown flag --noeager"));
+  EXPECT_THAT(HelpText("Does one thing.", {"replicas"}),
+              AllOf(HasSubstr("--replicas"), Not(HasSubstr("--data_dir"))));
+}
+
 TEST_F(CommandLineTest, LongLinesBreakBetweenWordsAndKeepTheirIndent) {
   EXPECT_EQ(WrapText("one two three\n  four five six\n\nend", 1, 12),
             " one two\n three\n   four five\n   six\n\n end\n");

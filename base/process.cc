@@ -19,7 +19,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
-#include "base/command_line.h"
 #include "base/log.h"
 #include "base/version.h"
 
@@ -90,16 +89,17 @@ int ExitWith(const absl::Status& status) {
 }
 
 std::vector<std::string> ParseCommandLine(int argc, char** argv,
-                                          absl::string_view usage) {
+                                          absl::string_view usage,
+                                          FlagNames flags) {
   absl::StatusOr<CommandLine> line =
-      ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
+      ParseFlags(std::vector<std::string>(argv + 1, argv + argc), flags);
   if (!line.ok()) {
     PrintError(absl::StrCat(line.status().message(), "; try --help"));
     exit(static_cast<int>(ExitCode::kBadConfiguration));
   }
   if (line->help || line->version) {
-    const std::string text =
-        line->help ? HelpText(usage) : absl::StrCat(VersionString(), "\n");
+    const std::string text = line->help ? HelpText(usage, flags)
+                                        : absl::StrCat(VersionString(), "\n");
     fputs(text.c_str(), stdout);
     exit(static_cast<int>(ExitCode::kDone));
   }

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "base/command_line.h"
 
 // Functions that the main() of every binary calls: flags, --help, --version,
 // logging, signals and exit codes.
@@ -33,15 +34,17 @@ ExitCode ExitCodeFor(const absl::Status& status);
 // and returns the exit code. main() calls it last.
 int ExitWith(const absl::Status& status);
 
-// Parses the command line; base/command_line.h has the syntax and a flag that
-// may be repeated. Returns the arguments that are not flags. Answers --help
-// (the `usage` text, then this project's flags with their defaults) and
+// Parses the command line, whose flags are `flags`; base/command_line.h has the
+// syntax and a flag that may be repeated. Returns the arguments that are not
+// flags. Answers --help (the `usage` text, then this project's flags with their
+// defaults) and
 // --version, and exits with 0. Reports an unknown flag or a bad value as one
 // line on stderr, and exits with 2. Applies --log_format=text|json. From now on
 // a write beyond the limit of a file's size (RLIMIT_FSIZE) fails instead of
 // ending the process.
 std::vector<std::string> ParseCommandLine(int argc, char** argv,
-                                          absl::string_view usage);
+                                          absl::string_view usage,
+                                          FlagNames flags = {});
 
 // Returns "parasol 0.1.0 (commit 0123456789ab)"; only binaries that depend on
 // //base:version_stamp know the commit.

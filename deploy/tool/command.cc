@@ -1,0 +1,42 @@
+#include "deploy/tool/command.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace parasol {
+
+absl::Status RequireArguments(const std::vector<std::string>& arguments,
+                              size_t count, absl::string_view names) {
+  if (arguments.size() > count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("unexpected argument ", arguments[count], "; try --help"));
+  }
+  if (arguments.size() < count) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(names, " is missing; try --help"));
+  }
+  return absl::OkStatus();
+}
+
+const Command* FindCommand(const std::vector<Command>& commands,
+                           const std::vector<std::string>& arguments) {
+  for (const Command& command : commands) {
+    if (!arguments.empty() && arguments[0] == command.name) return &command;
+  }
+  return nullptr;
+}
+
+std::string ToolUsage(const std::vector<Command>& commands) {
+  std::string usage =
+      "Looks at trained models and moves them in and out.\n"
+      "\n"
+      "  parasol COMMAND [ARGUMENTS] [FLAGS]\n"
+      "\n";
+  for (const Command& command : commands) {
+    absl::StrAppendFormat(&usage, "  %-9s %s\n", command.name, command.summary);
+  }
+  absl::StrAppend(&usage, "\n`parasol COMMAND --help` has examples.");
+  return usage;
+}
+
+}  // namespace parasol

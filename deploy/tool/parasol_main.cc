@@ -1,0 +1,40 @@
+// The `parasol` binary: one command of the tool.
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "base/process.h"
+#include "deploy/tool/command.h"
+#include "deploy/tool/diff_command.h"
+#include "deploy/tool/inspect_command.h"
+
+namespace parasol {
+namespace {
+
+// The tool has no flags besides those of its commands.
+constexpr absl::string_view kNoFlag = "";
+
+int Main(int argc, char** argv) {
+  const std::vector<Command> commands = {InspectCommand(), DiffCommand()};
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const Command* const command = FindCommand(commands, arguments);
+  if (command != nullptr) {
+    return command->run(
+        ParseCommandLine(argc - 1, argv + 1, command->usage, command->flags));
+  }
+  if (!arguments.empty() && !absl::StartsWith(arguments[0], "-")) {
+    return ExitWith(absl::InvalidArgumentError(absl::StrCat(
+        "unknown command ", arguments[0], "; try parasol --help")));
+  }
+  ParseCommandLine(argc, argv, ToolUsage(commands), {kNoFlag});
+  return ExitWith(absl::InvalidArgumentError("no command; try --help"));
+}
+
+}  // namespace
+}  // namespace parasol
+
+int main(int argc, char** argv) { return parasol::Main(argc, argv); }

@@ -1,0 +1,116 @@
+// The `parasol` binary as users start it: its output, errors and exit codes.
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_matchers.h"
+#include "base/subprocess.h"
+#include "deploy/tool/testing/model_checkpoint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+CompletedProcess RunTool(std::vector<std::string> arguments) {
+  SubprocessOptions options;
+  options.argv = {absl::StrCat(getenv("TEST_SRCDIR"), "/",
+                               getenv("TEST_WORKSPACE"), "/deploy/parasol")};
+  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+  absl::StatusOr<CompletedProcess> run =
+      RunSubprocess(std::move(options), absl::Seconds(60));
+  EXPECT_OK(run);
+  return run.value_or(CompletedProcess());
+}
+
+// One line on stderr that names the tool.
+auto IsOneErrorLineWith(const std::string& words) {
+  return AllOf(MatchesRegex("parasol: [^\n]*\n"), HasSubstr(words));
+}
+
+TEST(ParasolToolTest, HelpNamesTheCommandsAndEachHasItsOwnFlags) {
+  const CompletedProcess general = RunTool({"--help"});
+  EXPECT_EQ(general.end.code(), 0);
+  EXPECT_THAT(general.standard_output,
+              AllOf(HasSubstr("  inspect "), HasSubstr("  diff ")));
+  const CompletedProcess inspect = RunTool({"inspect", "--help"});
+  EXPECT_EQ(inspect.end.code(), 0);
+  EXPECT_THAT(inspect.standard_output,
+              AllOf(HasSubstr("parasol inspect /ckpt/mnist\n"),
+                    HasSubstr("--[no]json"), Not(HasSubstr("--tolerance"))));
+}
+
+TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{}, "no command"},
+      {{"inspekt", "x"}, "unknown command inspekt"},
+      {{"inspect"}, "CKPT is missing"},
+      {{"inspect", "a", "b"}, "unexpected argument b"},
+      {{"inspect", "a", "--tolerance=1"}, "unknown flag --tolerance"},
+      {{"inspect", "/none"}, "/none"},
+      {{"diff", "/none"}, "A or B is missing"},
+      {{"diff", "/none", "/none", "--tolerance=-1"}, "--tolerance=-1"}};
+  for (const auto& [arguments, words] : cases) {
+    const CompletedProcess run = RunTool(arguments);
+    EXPECT_EQ(run.end.code(), 2) << words;
+    EXPECT_THAT(run.standard_error, IsOneErrorLineWith(words));
+    EXPECT_THAT(run.standard_output, IsEmpty());
+  }
+}
+
+TEST(ParasolToolTest, InspectShowsTextOrJson) {
+  const std::string directory = EmptyTestDirectory();
+  ASSERT_OK(ModelCheckpoint().Write(directory));
+  const CompletedProcess text = RunTool({"inspect", directory});
+  EXPECT_EQ(text.end.code(), 0);
+  EXPECT_THAT(text.standard_output, StartsWith("checkpoint  " + directory));
+  const CompletedProcess json = RunTool({"inspect", "--json", directory});
+  EXPECT_EQ(nlohmann::json::parse(json.standard_output)["global_step"], 12);
+}
+
+TEST(ParasolToolTest, DamageIsExitCode1OfInspectAnd2OfDiff) {
+  const std::string directory = EmptyTestDirectory();
+  ASSERT_OK(ModelCheckpoint().Write(directory));
+  const std::string checkpoint = ModelCheckpoint().PathIn(directory);
+  std::filesystem::resize_file(checkpoint + "/ps-1.sst", 100);
+  const CompletedProcess inspect = RunTool({"inspect", checkpoint});
+  EXPECT_EQ(inspect.end.code(), 1);
+  EXPECT_THAT(inspect.standard_error, IsOneErrorLineWith("ps-1.sst"));
+  const CompletedProcess diff = RunTool({"diff", checkpoint, checkpoint});
+  EXPECT_EQ(diff.end.code(), 2);
+  EXPECT_THAT(diff.standard_error, IsOneErrorLineWith("ps-1.sst"));
+}
+
+TEST(ParasolToolTest, DiffEndsAsDiffDoes) {
+  const std::string directory = EmptyTestDirectory();
+  ModelCheckpoint other;
+  other.kernel[0] = 1.5;
+  ASSERT_OK(ModelCheckpoint().Write(directory + "/a"));
+  ASSERT_OK(other.Write(directory + "/b"));
+  EXPECT_EQ(RunTool({"diff", directory + "/a", directory + "/a"}).end.code(),
+            0);
+  const CompletedProcess differ =
+      RunTool({"diff", directory + "/a", directory + "/b"});
+  EXPECT_EQ(differ.end.code(), 1);
+  EXPECT_THAT(differ.standard_output,
+              HasSubstr("dense/kernel: 1 of 6 elements differ, by 0.5"));
+  EXPECT_EQ(
+      RunTool({"diff", directory + "/a", directory + "/b", "--tolerance=0.5"})
+          .end.code(),
+      0);
+}
+
+}  // namespace
+}  // namespace parasol
