@@ -9,8 +9,8 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
-#include "ml/device/cuda_scratch.h"
 #include "ml/device/cuda_graph_check.h"
+#include "ml/device/cuda_scratch.h"
 #include "ml/device/cuda_status.h"
 
 namespace parasol {
