@@ -15,12 +15,14 @@
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_results.h"
+#include "ml/model/device_training.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
 #include "worker/clipped_model.h"
 #include "worker/step_source.h"
 #include "worker/training_loop.h"
 #include "worker/training_report.h"
+#include "worker/updating_model.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
@@ -99,9 +101,7 @@ absl::Status LocalTraining::Prepare() {
   const job::Job& job = options_.job;
   ASSIGN_OR_RETURN(device_,
                    OpenDevice(options_.device, options_.threads, job.worker()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   Model::Create(options_.graph, *device_));
-  model_ = ClipGradients(std::move(model), job);
+  RETURN_IF_ERROR(MakeModel());
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();
@@ -114,8 +114,31 @@ absl::Status LocalTraining::Prepare() {
                      ModelEvaluation::Open(job.model(), options_.graph.loss,
                                            job.eval(), options_.data_dir));
   }
+  return MakeParameters();
+}
+
+// What is left of the gradients for ClipGradients() are tables, if any.
+absl::Status LocalTraining::MakeModel() {
+  const job::Job& job = options_.job;
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   Model::Create(options_.graph, *device_));
+  DeviceTraining* const training = model->device_training();
+  if (training != nullptr && CanUpdateOnDevice(job)) {
+    ASSIGN_OR_RETURN(variables_,
+                     DeviceVariables::Create(options_.graph.variables, job,
+                                             *training, *device_));
+    model = UpdateOnDevice(std::move(model), *variables_);
+  }
+  model_ = ClipGradients(std::move(model), job);
+  return absl::OkStatus();
+}
+
+absl::Status LocalTraining::MakeParameters() {
+  const job::Job& job = options_.job;
   ASSIGN_OR_RETURN(parameters_,
-                   LocalParameters::Create(model_->variables(), job));
+                   variables_ == nullptr
+                       ? LocalParameters::Create(options_.graph.variables, job)
+                       : LocalParameters::Create(*variables_, job));
   return absl::OkStatus();
 }
 
@@ -132,8 +155,7 @@ absl::Status LocalTraining::Resume() {
       RETURN_IF_ERROR(patience.Failed(resumed));
     }
     // A part may have been restored.
-    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model_->variables(),
-                                                          options_.job));
+    RETURN_IF_ERROR(MakeParameters());
   }
   schedule_.emplace(
       options_.job.checkpoint(),

@@ -24,6 +24,7 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
+#include "worker/device_variables.h"
 #include "worker/local_parameters.h"
 #include "worker/worker_metrics.h"
 
@@ -32,7 +33,8 @@ namespace parasol {
 // Trains a job in one process: the worker's mode when TF_CONFIG is not set. The
 // training loop, the optimizers, the tables, the evaluation, and when
 // checkpoints are written and which of them are resumed from are those of a
-// cluster.
+// cluster. On a CUDA device the variables stay in its memory and are updated
+// there.
 class LocalTraining {
  public:
   struct Options {
@@ -65,6 +67,10 @@ class LocalTraining {
 
  private:
   absl::Status Prepare();
+  // Makes `model_` and, if it updates them itself, `variables_`.
+  absl::Status MakeModel();
+  // Makes `parameters_` anew, with initial values.
+  absl::Status MakeParameters();
   absl::Status Resume();
   // Makes one attempt at Resume().
   absl::Status TryResume();
@@ -88,6 +94,8 @@ class LocalTraining {
 
   int64_t step_ = 0;
   std::unique_ptr<Device> device_;
+  // Null if the variables are in host memory, where `parameters_` has them.
+  std::unique_ptr<DeviceVariables> variables_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<InputPipeline> input_;
   std::unique_ptr<ModelEvaluation> evaluation_;  // null: no eval data set

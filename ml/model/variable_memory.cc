@@ -33,6 +33,7 @@ absl::Status VariableMemory::AddValue(size_t elements) {
 absl::Status VariableMemory::AddGradient(size_t elements) {
   Gradient gradient;
   for (int side : {0, 1}) {
+    if (!has_host_arrays_) break;
     ASSIGN_OR_RETURN(gradient.host[side],
                      device_->NewHostArray<float>(elements));
   }
@@ -66,11 +67,29 @@ absl::Status VariableMemory::Upload(size_t index) {
                        value.device.data());
 }
 
-absl::Status VariableMemory::NextGradients() {
+absl::Status VariableMemory::AddGradients() {
   while (gradient_memory_.size() < value_memory_.size()) {
     const Value& value = value_memory_[gradient_memory_.size()];
     RETURN_IF_ERROR(AddGradient(value.host[0].size()));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<DeviceTraining::Variable>>
+VariableMemory::OnDevice() {
+  has_host_arrays_ = false;
+  RETURN_IF_ERROR(AddGradients());
+  std::vector<DeviceTraining::Variable> variables;
+  for (size_t i = 0; i < value_memory_.size(); ++i) {
+    value_memory_[i].host = {};
+    variables.push_back({.value = value_memory_[i].device.data(),
+                         .gradient = gradient_memory_[i].device.data()});
+  }
+  return variables;
+}
+
+absl::Status VariableMemory::NextGradients() {
+  RETURN_IF_ERROR(AddGradients());
   gradient_side_ = 1 - gradient_side_;
   if (!device_->shares_host_memory()) return absl::OkStatus();
   for (size_t i = 0; i < gradients_.size(); ++i) {

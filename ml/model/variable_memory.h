@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "ml/device/device.h"
 #include "ml/layer/variable_spec.h"
+#include "ml/model/device_training.h"
 
 namespace parasol {
 
@@ -36,6 +37,11 @@ class VariableMemory {
 
   // The kernels' inputs, one array per variable.
   absl::Span<const float* const> values() const { return values_; }
+
+  // Returns the arrays of each variable on a device that does not share the
+  // host's memory. They stay where they are, and there are none on the host
+  // from now on: no value may be uploaded and no gradient fetched.
+  absl::StatusOr<std::vector<DeviceTraining::Variable>> OnDevice();
 
   // Prepares a backward pass: the gradients written from now on leave those of
   // the last pass in place. The first call allocates.
@@ -66,11 +72,14 @@ class VariableMemory {
 
   absl::Status AddValue(size_t elements);
   absl::Status AddGradient(size_t elements);
+  // Allocates the gradients, once.
+  absl::Status AddGradients();
 
   Device* device_;
   std::vector<Value> value_memory_;
   std::vector<Gradient> gradient_memory_;
   int gradient_side_ = 0;
+  bool has_host_arrays_ = true;
   std::vector<const float*> values_;
   std::vector<float*> gradients_;
 };
