@@ -67,7 +67,7 @@ class LocalTraining {
 
  private:
   absl::Status Prepare();
-  // Makes `model_` and, if it updates them itself, `variables_`.
+  // Makes `model_`, and `variables_` if they are updated on the device.
   absl::Status MakeModel();
   // Makes `parameters_` anew, with initial values.
   absl::Status MakeParameters();
