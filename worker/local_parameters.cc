@@ -9,8 +9,8 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/rows/row_checkpoint.h"
-#include "ml/initializer/initializer.h"
-#include "ml/optimizer/plain_subtraction.h"
+#include "ml/optimizer/optimizer.h"
+#include "storage/shard_entry.h"
 
 namespace parasol {
 namespace {
@@ -46,33 +46,24 @@ std::vector<const T*> ByName(const std::vector<T>& all, NameOf name_of) {
 
 absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
     const std::vector<VariableSpec>& variables, const job::Job& job) {
-  std::unique_ptr<LocalParameters> parameters(new LocalParameters(job));
-  ASSIGN_OR_RETURN(parameters->contents_, ContentsOf(variables, job));
-  ASSIGN_OR_RETURN(parameters->of_trained_, MakeOptimizer(job.optimizer()));
-  ASSIGN_OR_RETURN(parameters->of_others_, MakeOptimizer(PlainSubtraction()));
-  for (const VariableSpec& spec : variables) {
-    RETURN_IF_ERROR(parameters->AddVariable(spec)) << spec.name;
-  }
+  ASSIGN_OR_RETURN(std::unique_ptr<HostVariables> on_host,
+                   HostVariables::Create(variables, job));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalParameters> parameters,
+                   Create(*on_host, job));
+  parameters->host_variables_ = std::move(on_host);
+  return parameters;
+}
+
+absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
+    LocalVariables& variables, const job::Job& job) {
+  std::unique_ptr<LocalParameters> parameters(
+      new LocalParameters(variables, job));
+  ASSIGN_OR_RETURN(parameters->contents_, ContentsOf(variables.specs(), job));
+  RETURN_IF_ERROR(variables.Initialize(job.seed()));
   for (const job::SparseTable& table : job.model().sparse_table()) {
     RETURN_IF_ERROR(parameters->AddTable(table)) << "table " << table.name();
   }
   return parameters;
-}
-
-absl::Status LocalParameters::AddVariable(const VariableSpec& spec) {
-  Variable variable;
-  variable.spec = spec;
-  variable.value.resize(spec.elements());
-  RETURN_IF_ERROR(Initialize(spec.initializer, job_.seed(), spec.name,
-                             spec.shape, /*first=*/0,
-                             absl::MakeSpan(variable.value)));
-  const Optimizer& optimizer = OptimizerOf(spec);
-  for (size_t i = 0; i < optimizer.slot_names().size(); ++i) {
-    variable.slots.emplace_back(variable.value.size(),
-                                optimizer.InitialSlotValue(i));
-  }
-  variables_.push_back(std::move(variable));
-  return absl::OkStatus();
 }
 
 absl::Status LocalParameters::AddTable(const job::SparseTable& spec) {
@@ -92,12 +83,10 @@ absl::Status LocalParameters::AddTable(const job::SparseTable& spec) {
 
 std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
     PullRequest request) {
-  for (const Target& target : request.targets) {
-    const std::vector<float>& value = variables_[target.variable].value;
-    CHECK_EQ(target.values.size(), value.size());
-    std::copy(value.begin(), value.end(), target.values.begin());
-  }
   absl::Status status;
+  for (const Target& target : request.targets) {
+    status.Update(PullVariable(target));
+  }
   for (const RowTarget& rows : request.rows) {
     RowTable& table = *tables_[rows.table];
     CHECK_EQ(rows.values.size(), rows.ids.size() * table.width());
@@ -107,11 +96,17 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
   return std::make_unique<Done>(std::move(status));
 }
 
+absl::Status LocalParameters::PullVariable(const Target& target) {
+  ASSIGN_OR_RETURN(const absl::Span<const float> value,
+                   variables_.Read(target.variable, kValueArray));
+  CHECK_EQ(target.values.size(), value.size());
+  std::copy(value.begin(), value.end(), target.values.begin());
+  return absl::OkStatus();
+}
+
 std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
     PushRequest request) {
   for (const Gradient& gradient : request.gradients) {
-    CHECK_EQ(gradient.values.size(),
-             variables_[gradient.variable].value.size());
     ApplyBlock(gradient.variable, /*first=*/0, gradient.values);
     CountUpdate(gradient.variable);
   }
@@ -124,19 +119,12 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Push(
 
 void LocalParameters::ApplyBlock(size_t variable, size_t first,
                                  absl::Span<const float> gradient) {
-  Variable& all = variables_[variable];
-  CHECK_LE(first + gradient.size(), all.value.size());
-  std::vector<float*> slots;
-  for (std::vector<float>& slot : all.slots) {
-    slots.push_back(slot.data() + first);
-  }
-  UpdateSpan update;
-  update.count = gradient.size();
-  update.gradient = reinterpret_cast<const std::byte*>(gradient.data());
-  update.value = all.value.data() + first;
-  update.new_value = all.value.data() + first;
-  update.slots = slots;
-  OptimizerOf(all.spec).Apply(all.updates, update);
+  CHECK(host_variables_ != nullptr) << "variables are updated elsewhere";
+  host_variables_->Apply(variable, first, gradient);
+}
+
+void LocalParameters::CountUpdate(size_t variable) {
+  host_variables_->CountUpdate(variable);
 }
 
 absl::Status LocalParameters::ApplyRows(size_t table,
@@ -151,16 +139,17 @@ absl::Status LocalParameters::Update(const wire::GetPlacementResponse&) {
 }
 
 absl::Status LocalParameters::Save(ShardWriter& writer) const {
-  const auto variables = ByName(
-      variables_, [](const Variable& variable) { return variable.spec.name; });
-  for (const Variable* variable : variables) {
-    RETURN_IF_ERROR(writer.AddElements(variable->spec.name, kValueArray,
-                                       /*first=*/0, variable->updates,
-                                       variable->value));
-    for (size_t i = 0; i < variable->slots.size(); ++i) {
-      RETURN_IF_ERROR(writer.AddElements(variable->spec.name, 1 + i,
-                                         /*first=*/0, variable->updates,
-                                         variable->slots[i]));
+  const std::vector<VariableSpec>& specs = variables_.specs();
+  const auto by_name =
+      ByName(specs, [](const VariableSpec& spec) { return spec.name; });
+  for (const VariableSpec* spec : by_name) {
+    const size_t variable = spec - specs.data();
+    for (int array = 0; array < variables_.num_arrays(variable); ++array) {
+      ASSIGN_OR_RETURN(const absl::Span<const float> elements,
+                       variables_.Read(variable, array));
+      RETURN_IF_ERROR(writer.AddElements(spec->name, array, /*first=*/0,
+                                         variables_.updates()[variable],
+                                         elements));
     }
   }
   const auto tables =
@@ -173,16 +162,16 @@ absl::Status LocalParameters::Save(ShardWriter& writer) const {
 
 absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
   RETURN_IF_ERROR(CheckResumable(checkpoint.manifest(), job_, contents_));
-  for (Variable& variable : variables_) {
-    ASSIGN_OR_RETURN(
-        variable.updates,
-        checkpoint.ReadElements(variable.spec.name, kValueArray,
-                                /*first=*/0, absl::MakeSpan(variable.value)));
-    for (size_t i = 0; i < variable.slots.size(); ++i) {
-      RETURN_IF_ERROR(checkpoint
-                          .ReadElements(variable.spec.name, 1 + i, /*first=*/0,
-                                        absl::MakeSpan(variable.slots[i]))
-                          .status());
+  const std::vector<VariableSpec>& specs = variables_.specs();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    std::vector<float> elements(specs[i].elements());
+    for (int array = 0; array < variables_.num_arrays(i); ++array) {
+      ASSIGN_OR_RETURN(
+          const int64_t updates,
+          checkpoint.ReadElements(specs[i].name, array, /*first=*/0,
+                                  absl::MakeSpan(elements)));
+      if (array == kValueArray) variables_.SetUpdates(i, updates);
+      RETURN_IF_ERROR(variables_.Write(i, array, elements));
     }
   }
   for (const auto& table : tables_) {

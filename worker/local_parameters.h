@@ -13,18 +13,20 @@
 #include "cluster/client/parameter_client.h"
 #include "cluster/rows/row_table.h"
 #include "ml/layer/variable_spec.h"
-#include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
+#include "worker/host_variables.h"
+#include "worker/local_variables.h"
 
 namespace parasol {
 
-// The variables and sparse tables of a worker that has no cluster, in the
-// worker's memory. The interface, the optimizers, the tables and the
-// checkpoints are those of a ps: after the same pushes it holds the same
-// values, to the bit. A push is applied, and a pull copied, before the call
-// returns. Not thread-safe, unless a function says so.
+// The variables and sparse tables of a worker that has no cluster. The
+// interface, the optimizers, the tables and the checkpoints are those of a ps:
+// after the same pushes it holds the same values, to the bit. A push is
+// applied, and a pull copied, before the call returns. Tables are in host
+// memory, and so are the variables unless the caller has them elsewhere. Not
+// thread-safe, unless a function says so.
 class LocalParameters : public ParameterClient {
  public:
   // Creates the variables with their initial values, and the job's tables
@@ -33,6 +35,10 @@ class LocalParameters : public ParameterClient {
   //                    used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       const std::vector<VariableSpec>& variables, const job::Job& job);
+  // Creates the tables, and gives `variables`, which it borrows, their initial
+  // values. Whoever has them updates them: they can be pulled, but not pushed.
+  static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
+      LocalVariables& variables, const job::Job& job);
 
   using ParameterClient::Pull;
   using ParameterClient::Push;
@@ -43,7 +49,7 @@ class LocalParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}
 
-  size_t num_variables() const { return variables_.size(); }
+  size_t num_variables() const { return variables_.specs().size(); }
   size_t num_tables() const { return tables_.size(); }
   size_t table_width(size_t table) const { return tables_[table]->width(); }
 
@@ -52,7 +58,7 @@ class LocalParameters : public ParameterClient {
   // was called. Threads may apply gradients of different elements at once.
   void ApplyBlock(size_t variable, size_t first,
                   absl::Span<const float> gradient);
-  void CountUpdate(size_t variable) { ++variables_[variable].updates; }
+  void CountUpdate(size_t variable);
   // Makes one update of a table. Errors are those of RowTable::Push().
   absl::Status ApplyRows(size_t table, absl::Span<const uint64_t> ids,
                          absl::Span<const float> gradients);
@@ -70,24 +76,15 @@ class LocalParameters : public ParameterClient {
   const CheckpointContents& contents() const { return contents_; }
 
  private:
-  struct Variable {
-    VariableSpec spec;
-    std::vector<float> value;
-    std::vector<std::vector<float>> slots;
-    int64_t updates = 0;
-  };
-
-  explicit LocalParameters(const job::Job& job) : job_(job) {}
-  absl::Status AddVariable(const VariableSpec& spec);
+  LocalParameters(LocalVariables& variables, const job::Job& job)
+      : job_(job), variables_(variables) {}
   absl::Status AddTable(const job::SparseTable& spec);
-  const Optimizer& OptimizerOf(const VariableSpec& spec) const {
-    return spec.trained ? *of_trained_ : *of_others_;
-  }
+  absl::Status PullVariable(const Target& target);
+
   const job::Job job_;
   CheckpointContents contents_;
-  std::unique_ptr<const Optimizer> of_trained_;
-  std::unique_ptr<const Optimizer> of_others_;
-  std::vector<Variable> variables_;
+  LocalVariables& variables_;
+  std::unique_ptr<HostVariables> host_variables_;  // null: they are elsewhere
   std::vector<std::unique_ptr<RowTable>> tables_;
 };
 

@@ -15,12 +15,14 @@
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_results.h"
+#include "ml/model/device_training.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
 #include "worker/clipped_model.h"
 #include "worker/step_source.h"
 #include "worker/training_loop.h"
 #include "worker/training_report.h"
+#include "worker/updating_model.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
@@ -111,9 +113,7 @@ absl::Status LocalTraining::Prepare() {
                      ModelEvaluation::Open(job.model(), options_.graph.loss,
                                            job.eval(), options_.data_dir));
   }
-  ASSIGN_OR_RETURN(parameters_,
-                   LocalParameters::Create(model().variables(), job));
-  return absl::OkStatus();
+  return MakeParameters();
 }
 
 absl::Status LocalTraining::OpenReplicas() {
@@ -133,14 +133,37 @@ absl::Status LocalTraining::OpenReplicas() {
   } else {
     ASSIGN_OR_RETURN(device_, OpenDevice(replicas.devices.front(),
                                          options_.threads, job.worker()));
-    ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                     Model::Create(options_.graph, *device_));
-    model_ = ClipGradients(std::move(model), job);
+    RETURN_IF_ERROR(MakeModel());
     devices = device_->name();
   }
   LOG(INFO) << "strategy " << StrategyName(replicas.strategy) << ": "
             << NumReplicas() << " replicas in sync, of "
             << job.train().batch_size() << " examples each, on " << devices;
+  return absl::OkStatus();
+}
+
+// What is left of the gradients for ClipGradients() are tables, if any.
+absl::Status LocalTraining::MakeModel() {
+  const job::Job& job = options_.job;
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   Model::Create(options_.graph, *device_));
+  DeviceTraining* const training = model->device_training();
+  if (training != nullptr && CanUpdateOnDevice(job)) {
+    ASSIGN_OR_RETURN(variables_,
+                     DeviceVariables::Create(options_.graph.variables, job,
+                                             *training, *device_));
+    model = UpdateOnDevice(std::move(model), *variables_);
+  }
+  model_ = ClipGradients(std::move(model), job);
+  return absl::OkStatus();
+}
+
+absl::Status LocalTraining::MakeParameters() {
+  const job::Job& job = options_.job;
+  ASSIGN_OR_RETURN(parameters_,
+                   variables_ == nullptr
+                       ? LocalParameters::Create(model().variables(), job)
+                       : LocalParameters::Create(*variables_, job));
   return absl::OkStatus();
 }
 
@@ -157,8 +180,7 @@ absl::Status LocalTraining::Resume() {
       RETURN_IF_ERROR(patience.Failed(resumed));
     }
     // A part may have been restored.
-    ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(model().variables(),
-                                                          options_.job));
+    RETURN_IF_ERROR(MakeParameters());
   }
   schedule_.emplace(
       options_.job.checkpoint(),

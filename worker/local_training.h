@@ -26,6 +26,7 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
+#include "worker/device_variables.h"
 #include "worker/local_parameters.h"
 #include "worker/replica_threads.h"
 #include "worker/training_report.h"
@@ -37,7 +38,8 @@ namespace parasol {
 // with one replica or, as the job's strategy says, with several in step. The
 // training loop, the optimizers, the tables, the evaluation, and when
 // checkpoints are written and which of them are resumed from are those of a
-// cluster.
+// cluster. On a CUDA device the variables stay in its memory and are updated
+// there.
 class LocalTraining {
  public:
   struct Options {
@@ -70,7 +72,12 @@ class LocalTraining {
 
  private:
   absl::Status Prepare();
+  // Makes the replicas, or the device and `model_`.
   absl::Status OpenReplicas();
+  // Makes `model_`, and `variables_` if they are updated on the device.
+  absl::Status MakeModel();
+  // Makes `parameters_` anew, with initial values.
+  absl::Status MakeParameters();
   absl::Status Resume();
   // Makes one attempt at Resume().
   absl::Status TryResume();
@@ -105,6 +112,8 @@ class LocalTraining {
   std::unique_ptr<ReplicaThreads> replicas_;
   // The device and model of the latter.
   std::unique_ptr<Device> device_;
+  // Null if the variables are in host memory, where `parameters_` has them.
+  std::unique_ptr<DeviceVariables> variables_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<ModelEvaluation> evaluation_;  // null: no eval data set
   std::unique_ptr<LocalParameters> parameters_;

@@ -1,5 +1,6 @@
 #include "worker/local_training.h"
 
+#include <bit>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_matchers.h"
@@ -18,6 +20,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "ml/device/testing/device_fixture.h"
 #include "ml/model/graph.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
@@ -59,7 +62,9 @@ class PassingClock : public SimulatedClock {
   int waits = 0;
 };
 
-class LocalTrainingTest : public testing::Test {
+// Runs on the CPU, and on a CUDA device if there is one: variables that stay in
+// its memory are saved and resumed like those in host memory.
+class LocalTrainingTest : public DeviceTest {
  protected:
   LocalTrainingTest()
       : root_(absl::StrCat(
@@ -120,7 +125,7 @@ class LocalTrainingTest : public testing::Test {
     MetricsRegistry metrics;
     LocalTraining training({.job = job,
                             .graph = *ResolveGraph(job.model()),
-                            .replicas = {.devices = {"cpu"}},
+                            .replicas = {.devices = {GetParam()}},
                             .data_dir = root_},
                            clock, metrics);
     return training.Run();
@@ -149,7 +154,7 @@ class LocalTrainingTest : public testing::Test {
   job::Job job_;
 };
 
-TEST_F(LocalTrainingTest, TheInitialValuesAreTheFirstCheckpoint) {
+TEST_P(LocalTrainingTest, TheInitialValuesAreTheFirstCheckpoint) {
   ASSERT_OK(Train());
   EXPECT_THAT(Steps(), ElementsAre(0, 10, 20));
   EXPECT_FALSE(ManifestOf(0).final());
@@ -162,13 +167,13 @@ TEST_F(LocalTrainingTest, TheInitialValuesAreTheFirstCheckpoint) {
   EXPECT_THAT(kernel, Each(0));
 }
 
-TEST_F(LocalTrainingTest, ARunWhoseFirstStepFailsHasACheckpointToComeBackTo) {
+TEST_P(LocalTrainingTest, ARunWhoseFirstStepFailsHasACheckpointToComeBackTo) {
   std::ofstream(root_ + "/data.csv") << "x,y\n1e30,2\n1e30,4\n";
   EXPECT_THAT(Train(), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_THAT(Steps(), ElementsAre(0));
 }
 
-TEST_F(LocalTrainingTest, EverySecondsAloneCausesCheckpoints) {
+TEST_P(LocalTrainingTest, EverySecondsAloneCausesCheckpoints) {
   job_.mutable_checkpoint()->clear_every_steps();
   job_.mutable_checkpoint()->set_every_seconds(60);
   ASSERT_OK(Train());
@@ -180,7 +185,7 @@ TEST_F(LocalTrainingTest, EverySecondsAloneCausesCheckpoints) {
   EXPECT_THAT(Steps(), SizeIs(Ge(4)));
 }
 
-TEST_F(LocalTrainingTest, ACheckpointOfAWiderModelIsRefused) {
+TEST_P(LocalTrainingTest, ACheckpointOfAWiderModelIsRefused) {
   ASSERT_OK(Train());
   job_.mutable_model()->mutable_layer(0)->mutable_dense()->set_units(2);
   EXPECT_THAT(Train(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -189,7 +194,7 @@ TEST_F(LocalTrainingTest, ACheckpointOfAWiderModelIsRefused) {
                                                 "has hidden/kernel [1, 2]"))));
 }
 
-TEST_F(LocalTrainingTest, ACheckpointOfAnotherOptimizerIsRefused) {
+TEST_P(LocalTrainingTest, ACheckpointOfAnotherOptimizerIsRefused) {
   job_.mutable_optimizer()->mutable_sgd()->set_momentum(.9);
   ASSERT_OK(Train());
   job_.mutable_optimizer()->mutable_sgd()->clear_momentum();
@@ -200,7 +205,7 @@ TEST_F(LocalTrainingTest, ACheckpointOfAnotherOptimizerIsRefused) {
                                 HasSubstr("the job has optimizer adagrad")));
 }
 
-TEST_F(LocalTrainingTest, ACompleteJobWritesNothing) {
+TEST_P(LocalTrainingTest, ACompleteJobWritesNothing) {
   SimulatedClock clock;
   ASSERT_OK(Train(clock));
   const durable::CheckpointManifest last = ManifestOf(20);
@@ -210,7 +215,7 @@ TEST_F(LocalTrainingTest, ACompleteJobWritesNothing) {
   EXPECT_EQ(ManifestOf(20).created_unix_micros(), last.created_unix_micros());
 }
 
-TEST_F(LocalTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {
+TEST_P(LocalTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {
   job_.mutable_eval()->CopyFrom(job_.train());
   ASSERT_OK(Train());
   ASSERT_OK(Train());  // complete already
@@ -223,7 +228,7 @@ TEST_F(LocalTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {
   EXPECT_FALSE(std::getline(file, line));
 }
 
-TEST_F(LocalTrainingTest, ARunGoesOnToALaterEnd) {
+TEST_P(LocalTrainingTest, ARunGoesOnToALaterEnd) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);
   ASSERT_OK(Train());
@@ -231,7 +236,7 @@ TEST_F(LocalTrainingTest, ARunGoesOnToALaterEnd) {
   EXPECT_EQ(ManifestOf(30).run_id(), ManifestOf(0).run_id());
 }
 
-TEST_F(LocalTrainingTest, AnEndThatHasBeenPassedGetsItsFinalCheckpoint) {
+TEST_P(LocalTrainingTest, AnEndThatHasBeenPassedGetsItsFinalCheckpoint) {
   ASSERT_OK(Train());
   fs::remove_all(store_.PathOf(20));
   job_.mutable_end()->set_steps(5);
@@ -240,7 +245,7 @@ TEST_F(LocalTrainingTest, AnEndThatHasBeenPassedGetsItsFinalCheckpoint) {
   EXPECT_TRUE(ManifestOf(10).final());
 }
 
-TEST_F(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
+TEST_P(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
   job_.mutable_end()->set_steps(1000);
   job_.mutable_checkpoint()->set_every_steps(500);
   PassingClock clock;
@@ -254,7 +259,7 @@ TEST_F(LocalTrainingTest, ACheckpointThatFailsWhileTrainingIsTriedAgain) {
   EXPECT_EQ(clock.waits, 0);
 }
 
-TEST_F(LocalTrainingTest, TheLastCheckpointIsTriedUntilItCanBeWritten) {
+TEST_P(LocalTrainingTest, TheLastCheckpointIsTriedUntilItCanBeWritten) {
   PassingClock clock;
   clock.on_wait = [this, &clock] {
     if (clock.waits == 3) FailFsyncOf("");
@@ -269,7 +274,7 @@ TEST_F(LocalTrainingTest, TheLastCheckpointIsTriedUntilItCanBeWritten) {
   EXPECT_TRUE(ManifestOf(20).final());
 }
 
-TEST_F(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
+TEST_P(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
   PassingClock clock;
   clock.on_now = [this] {
     if (fs::exists(store_.directory()) && !fs::exists(store_.PathOf(0))) {
@@ -282,7 +287,7 @@ TEST_F(LocalTrainingTest, AFirstCheckpointThatCantBeWrittenEndsTheRun) {
   EXPECT_EQ(clock.waits, CheckpointSchedule::kMaxFailures - 1);
 }
 
-TEST_F(LocalTrainingTest, ACheckpointWithADamagedFileIsPassedOver) {
+TEST_P(LocalTrainingTest, ACheckpointWithADamagedFileIsPassedOver) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);
   const std::string path = store_.PathOf(20) + "/worker-0.sst";
@@ -298,7 +303,7 @@ TEST_F(LocalTrainingTest, ACheckpointWithADamagedFileIsPassedOver) {
   EXPECT_OK(CheckpointReader::Open(store_.PathOf(20)));  // it was done again
 }
 
-TEST_F(LocalTrainingTest, ACheckpointThatCantBeReadNowIsAwaited) {
+TEST_P(LocalTrainingTest, ACheckpointThatCantBeReadNowIsAwaited) {
   ASSERT_OK(Train());
   job_.mutable_end()->set_steps(30);
   const std::string manifest = store_.PathOf(20) + "/MANIFEST";
@@ -313,7 +318,7 @@ TEST_F(LocalTrainingTest, ACheckpointThatCantBeReadNowIsAwaited) {
   EXPECT_THAT(Steps(), ElementsAre(0, 10, 20, 30));
 }
 
-TEST_F(LocalTrainingTest, AMissingEvalFileIsFoundBeforeTheFirstStep) {
+TEST_P(LocalTrainingTest, AMissingEvalFileIsFoundBeforeTheFirstStep) {
   *job_.mutable_eval() = job_.train();
   job_.mutable_eval()->mutable_csv()->set_file(0, "eval.csv");
   EXPECT_THAT(Train(),
@@ -321,7 +326,7 @@ TEST_F(LocalTrainingTest, AMissingEvalFileIsFoundBeforeTheFirstStep) {
   EXPECT_FALSE(fs::exists(store_.directory()));
 }
 
-TEST_F(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
+TEST_P(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
   job::Job job = job_;
   job.mutable_end()->set_steps(1000);
   FillDefaults(job);
@@ -329,7 +334,7 @@ TEST_F(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
   MetricsRegistry metrics;
   LocalTraining training({.job = job,
                           .graph = *ResolveGraph(job.model()),
-                          .replicas = {.devices = {"cpu"}},
+                          .replicas = {.devices = {GetParam()}},
                           .data_dir = root_},
                          clock, metrics);
   clock.on_now = [&] {
@@ -339,6 +344,45 @@ TEST_F(LocalTrainingTest, AStoppedRunHasACheckpointOfItsLastStep) {
   EXPECT_THAT(Steps().back(), AllOf(Ge(10), Lt(1000)));
   EXPECT_FALSE(ManifestOf(Steps().back()).final());
 }
+
+// Returns the bits of all elements of the checkpoint at `path`.
+std::vector<uint32_t> BitsOf(const std::string& path) {
+  const auto checkpoint = CheckpointReader::Open(path);
+  EXPECT_OK(checkpoint);
+  std::vector<uint32_t> bits;
+  for (const auto& variable : (*checkpoint)->manifest().variable()) {
+    int64_t elements = 1;
+    for (const int64_t axis : variable.shape()) elements *= axis;
+    std::vector<float> values(elements);
+    for (int array = 0; array <= variable.slot_size(); ++array) {
+      EXPECT_OK((*checkpoint)
+                    ->ReadElements(variable.name(), array, 0,
+                                   absl::MakeSpan(values)));
+      for (const float value : values) {
+        bits.push_back(std::bit_cast<uint32_t>(value));
+      }
+    }
+  }
+  return bits;
+}
+
+TEST_P(LocalTrainingTest, AResumedRunHasTheWeightsOfOneThatWasNotStopped) {
+  job_.mutable_optimizer()->mutable_adam()->set_amsgrad(true);
+  job_.mutable_optimizer()->set_clipnorm(.5);
+  job_.mutable_model()
+      ->mutable_layer(0)
+      ->mutable_dense()
+      ->clear_kernel_initializer();
+  ASSERT_OK(Train());
+  const std::vector<uint32_t> want = BitsOf(store_.PathOf(20));
+  fs::remove_all(store_.PathOf(20));
+  ASSERT_OK(Train());
+  EXPECT_EQ(BitsOf(store_.PathOf(20)), want);
+  EXPECT_NE(BitsOf(store_.PathOf(10)), want);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LocalTrainingTest,
+                         testing::Values("cpu", "cuda:0"), DeviceName);
 
 }  // namespace
 }  // namespace parasol

@@ -200,7 +200,9 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
   ParameterClient::PushRequest pack;
   size_t pack_elements = 0;
   const auto send_pack = [&] {
-    if (pack.gradients.empty() && pack.rows.empty()) return;
+    // The first push may be empty: a step is over when its pushes are.
+    const bool is_empty = pack.gradients.empty() && pack.rows.empty();
+    if (is_empty && !pushes_.empty()) return;
     std::vector<size_t> variables;
     for (const auto& gradient : pack.gradients) {
       variables.push_back(gradient.variable);

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "ml/loss/loss.h"
 #include "ml/model/check_batch.h"
+#include "ml/model/device_training.h"
 #include "ml/model/pass_executor.h"
 #include "ml/model/pass_recordings.h"
 #include "ml/model/plan.h"
@@ -33,7 +34,7 @@ bool IsRecordable(const Graph& graph, const Plan& plan) {
              [](const PlanStep& step) { return step.layer->IsRecordable(); });
 }
 
-class GraphModel final : public Model {
+class GraphModel final : public Model, private DeviceTraining {
  public:
   GraphModel(Graph graph, VariableMemory variables, Device& device)
       : graph_(std::move(graph)),
@@ -79,10 +80,10 @@ class GraphModel final : public Model {
         return absl::OkStatus();
       }));
     } else {
-      RETURN_IF_ERROR(EnqueueTraining(batch));
+      RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kToHost));
       RETURN_IF_ERROR(DeliverAll(sinks));
     }
-    RETURN_IF_ERROR(DeliverRows(sinks));
+    RETURN_IF_ERROR(DeliverRows(sinks.rows));
     return Result(batch);
   }
 
@@ -97,17 +98,39 @@ class GraphModel final : public Model {
     return evaluated;
   }
 
+  DeviceTraining* device_training() override {
+    return device_.shares_host_memory() ? nullptr : this;
+  }
+
  private:
-  absl::Status EnqueueTraining(const StagedInputs& batch) {
-    const auto enqueue = [this]() -> absl::Status {
+  enum class GradientsGo { kToHost, kNowhere };
+
+  absl::StatusOr<std::vector<Variable>> Variables() override {
+    return memory_.OnDevice();
+  }
+
+  absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
+                                    Sinks sinks) override {
+    StagedInputs& batch = static_cast<StagedInputs&>(staged);
+    RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
+    RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kNowhere));
+    RETURN_IF_ERROR(sinks.update());
+    RETURN_IF_ERROR(DeliverRows(sinks.rows));
+    return Result(batch);
+  }
+
+  absl::Status EnqueueTraining(const StagedInputs& batch, GradientsGo where) {
+    const bool fetches = where == GradientsGo::kToHost;
+    const auto enqueue = [this, fetches]() -> absl::Status {
       RETURN_IF_ERROR(executor_.RunForward());
-      return executor_.RunBackward([this](const VariableRange& piece) {
-        return memory_.FetchGradients(piece);
+      return executor_.RunBackward([this, fetches](const VariableRange& piece) {
+        return fetches ? memory_.FetchGradients(piece) : absl::OkStatus();
       });
     };
     if (!is_recordable_) return enqueue();
     key_.examples = batch.examples();
-    key_.gradient_side = memory_.gradient_side();
+    key_.gradient_side =
+        fetches ? memory_.gradient_side() : PassKey::kNoHostGradients;
     key_.arrays.clear();
     batch.ListArrays(key_.arrays);
     return recordings_.Run(key_, enqueue);
@@ -133,12 +156,15 @@ class GraphModel final : public Model {
     return absl::OkStatus();
   }
 
-  absl::Status DeliverRows(const GradientSinks& sinks) {
+  absl::Status DeliverRows(
+      absl::FunctionRef<void(size_t, absl::Span<const uint64_t>,
+                             absl::Span<const float>)>
+          sink) {
     RETURN_IF_ERROR(executor_.row_gradients().Await());
     for (size_t table = 0; table < tables_.size(); ++table) {
       const RowGradientMemory::Fetched rows =
           executor_.row_gradients().OnHost(table);
-      sinks.rows(table, rows.ids, rows.gradients);
+      sink(table, rows.ids, rows.gradients);
     }
     return absl::OkStatus();
   }

@@ -18,6 +18,8 @@
 
 namespace parasol {
 
+class DeviceTraining;
+
 // Sums over a batch, so that batches of different sizes add up exactly.
 struct BatchResult {
   int64_t examples = 0;
@@ -124,6 +126,10 @@ class Model {
   // Runs the forward pass only, as in evaluation, without dropout. Errors are
   // those of Gradients().
   virtual absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) = 0;
+
+  // Returns the model's passes with variables that stay in its device's memory.
+  // Null if there are none, as on a CPU.
+  virtual DeviceTraining* device_training() { return nullptr; }
 };
 
 }  // namespace parasol

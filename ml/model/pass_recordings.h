@@ -16,8 +16,12 @@ namespace parasol {
 // The properties that two passes of one model must share to enqueue the same
 // work, as long as no memory is given back between them.
 struct PassKey {
+  static constexpr int kNoHostGradients = -1;
+
   int64_t examples = 0;
-  int gradient_side = 0;             // VariableMemory::gradient_side()
+  // VariableMemory::gradient_side(), or kNoHostGradients if gradients stay on
+  // the device.
+  int gradient_side = 0;
   std::vector<const float*> arrays;  // StagedInputs::ListArrays()
 
   friend bool operator==(const PassKey&, const PassKey&) = default;

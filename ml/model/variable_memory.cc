@@ -87,8 +87,24 @@ absl::Status VariableMemory::CopyValues(const VariableRange& piece) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<DeviceTraining::Variable>>
+VariableMemory::OnDevice() {
+  has_host_arrays_ = false;
+  host_values_ = {};
+  if (gradients_.empty()) {
+    RETURN_IF_ERROR(AllocateGradients());
+  }
+  std::vector<DeviceTraining::Variable> variables;
+  for (size_t i = 0; i < elements_.size(); ++i) {
+    variables.push_back(
+        {.value = Part(device_values_, i).data(), .gradient = gradients_[i]});
+  }
+  return variables;
+}
+
 absl::Status VariableMemory::AllocateGradients() {
   for (Array<float>& side : host_gradients_) {
+    if (!has_host_arrays_) break;
     ASSIGN_OR_RETURN(side, device_->NewHostArray<float>(layout_.size()));
   }
   if (device_->shares_host_memory()) {

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/model/device_training.h"
 #include "ml/model/graph.h"
 #include "ml/model/variable_layout.h"
 
@@ -44,6 +45,11 @@ class VariableMemory {
   // The kernels' inputs, one array per variable.
   absl::Span<const float* const> values() const { return values_; }
 
+  // Returns the arrays of each variable on a device that does not share the
+  // host's memory. They stay where they are, and there are none on the host
+  // from now on: no value may be uploaded and no gradient fetched.
+  absl::StatusOr<std::vector<DeviceTraining::Variable>> OnDevice();
+
   // Prepares a backward pass: the gradients written from now on leave those of
   // the last pass in place. The first call allocates.
   absl::Status NextGradients();
@@ -71,6 +77,7 @@ class VariableMemory {
   Device* device_;
   VariableLayout layout_;
   std::vector<size_t> elements_;  // of each variable
+  bool has_host_arrays_ = true;
   std::array<Array<float>, 2> host_values_;
   Array<float> device_values_;  // empty on the CPU
   std::vector<int> next_side_;  // of each variable: the one the caller writes

@@ -50,6 +50,10 @@ double SumOfChunk(const float* values, int64_t count) {
 }
 
 double SumOfSquares(absl::Span<const float> values) {
+  // A sum of one term is the term.
+  if (values.size() <= kSumChunk) {
+    return SumOfChunk(values.data(), values.size());
+  }
   LaneSum sum;
   for (size_t i = 0; i < values.size(); i += kSumChunk) {
     const absl::Span<const float> chunk = values.subspan(i, kSumChunk);

@@ -9,6 +9,8 @@
 //
 // BM_Rows: updates of 10,000 random rows of 16 values in a table of 2^20 rows.
 // `of_touch` is the same beside an addition to one element of each cache line.
+//
+// BM_ClipByNorm: the norm of a gradient that is short enough to stay.
 #include <time.h>
 
 #include <algorithm>
@@ -20,10 +22,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "base/log.h"
 #include "base/multiversion.h"
 #include "benchmark/benchmark.h"
 #include "google/protobuf/text_format.h"
+#include "ml/optimizer/clip.h"
 #include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/testing/plain_table.h"
 #include "proto/job.pb.h"
@@ -197,6 +201,15 @@ void BM_Rows(benchmark::State& state, const std::string& textproto) {
   state.counters["of_touch"] = Median(ratios);
 }
 
+void BM_ClipByNorm(benchmark::State& state) {
+  std::vector<float> gradient(state.range(0), 1e-3f);
+  for (auto _ : state) {
+    ClipByNorm(1e3, absl::MakeSpan(gradient));
+    benchmark::DoNotOptimize(gradient.data());
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
 #define EACH_OPTIMIZER(benchmark, ...)                               \
   BENCHMARK_CAPTURE(benchmark, sgd, "sgd {}") __VA_ARGS__;           \
   BENCHMARK_CAPTURE(benchmark, momentum, "sgd { momentum: .9 }")     \
@@ -221,6 +234,7 @@ EACH_OPTIMIZER(
     BM_Dense, ->UseManualTime()->MinTime(.5)->Unit(benchmark::kMillisecond));
 EACH_OPTIMIZER(
     BM_Rows, ->UseManualTime()->MinTime(.2)->Unit(benchmark::kMicrosecond));
+BENCHMARK(BM_ClipByNorm)->Arg(16)->Arg(4096)->Arg(1 << 20);
 
 }  // namespace
 }  // namespace parasol

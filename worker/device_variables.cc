@@ -1,0 +1,117 @@
+#include "worker/device_variables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+
+bool CanUpdateOnDevice(const job::Job& job) {
+  const auto& tables = job.model().sparse_table();
+  return !job.optimizer().has_global_clipnorm() ||
+         std::all_of(
+             tables.begin(), tables.end(),
+             [](const job::SparseTable& t) { return t.has_optimizer(); });
+}
+
+absl::StatusOr<std::unique_ptr<DeviceVariables>> DeviceVariables::Create(
+    std::vector<VariableSpec> specs, const job::Job& job,
+    DeviceTraining& training, Device& device) {
+  std::unique_ptr<DeviceVariables> variables(
+      new DeviceVariables(std::move(specs), device));
+  RETURN_IF_ERROR(variables->MakeOptimizers(job));
+  ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> of_model,
+                   training.Variables());
+  CHECK_EQ(of_model.size(), variables->specs().size());
+  RETURN_IF_ERROR(variables->AddArrays(of_model));
+  ASSIGN_OR_RETURN(
+      Group trained,
+      variables->MakeGroup(/*trained=*/true, job.optimizer(), of_model));
+  ASSIGN_OR_RETURN(
+      Group others,
+      variables->MakeGroup(/*trained=*/false, job::Optimizer(), of_model));
+  variables->groups_.push_back(std::move(trained));
+  variables->groups_.push_back(std::move(others));
+  return variables;
+}
+
+absl::Status DeviceVariables::AddArrays(
+    absl::Span<const DeviceTraining::Variable> variables) {
+  int64_t largest = 0;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const VariableSpec& spec = specs()[i];
+    largest = std::max(largest, spec.elements());
+    std::vector<float*>& arrays = arrays_.emplace_back(1, variables[i].value);
+    for (int array = 1; array < num_arrays(i); ++array) {
+      ASSIGN_OR_RETURN(Array<float> slot,
+                       device_.NewArray<float>(spec.elements()));
+      arrays.push_back(slot.data());
+      slots_.push_back(std::move(slot));
+    }
+  }
+  ASSIGN_OR_RETURN(on_host_, device_.NewHostArray<float>(largest));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DeviceVariables::Group> DeviceVariables::MakeGroup(
+    bool trained, const job::Optimizer& limits,
+    absl::Span<const DeviceTraining::Variable> variables) {
+  Group group;
+  std::vector<DenseUpdate::Variable> members;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (specs()[i].trained != trained) continue;
+    DenseUpdate::Variable member = {.count = specs()[i].elements(),
+                                    .gradient = variables[i].gradient,
+                                    .value = variables[i].value};
+    std::copy(arrays_[i].begin() + 1, arrays_[i].end(), member.slots.begin());
+    members.push_back(member);
+    group.variables.push_back(i);
+  }
+  if (group.variables.empty()) return group;
+  ASSIGN_OR_RETURN(
+      group.update,
+      DenseUpdate::Create(device_, optimizer(group.variables.front()), limits,
+                          std::move(members)));
+  return group;
+}
+
+absl::StatusOr<absl::Span<const float>> DeviceVariables::Read(size_t variable,
+                                                              int array) {
+  const absl::Span<const float> elements(arrays_[variable][array],
+                                         specs()[variable].elements());
+  RETURN_IF_ERROR(
+      device_.Copy(Device::Stream::kCompute, elements, on_host_.data()));
+  RETURN_IF_ERROR(device_.Synchronize());
+  return on_host_.span().first(elements.size());
+}
+
+absl::Status DeviceVariables::Write(size_t variable, int array,
+                                    absl::Span<const float> elements) {
+  CHECK_EQ(static_cast<int64_t>(elements.size()), specs()[variable].elements());
+  std::copy(elements.begin(), elements.end(), on_host_.data());
+  const absl::Span<const float> from = on_host_.span().first(elements.size());
+  RETURN_IF_ERROR(
+      device_.Copy(Device::Stream::kCompute, from, arrays_[variable][array]));
+  return device_.Synchronize();
+}
+
+absl::Status DeviceVariables::Update() {
+  for (Group& group : groups_) {
+    if (group.update == nullptr) continue;
+    RETURN_IF_ERROR(Update(group)) << "update of variables";
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::Update(Group& group) {
+  std::vector<int64_t> iterations;
+  for (const size_t variable : group.variables) {
+    iterations.push_back(updates()[variable]);
+    CountUpdate(variable);
+  }
+  return group.update->Apply(iterations);
+}
+
+}  // namespace parasol
