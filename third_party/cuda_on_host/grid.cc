@@ -67,8 +67,13 @@ struct Block {
 Block block;
 const std::function<void()>* body = nullptr;
 Fiber scheduler;
-std::vector<Fiber*> idle;
 Fiber* current = nullptr;
+
+// Fibers that wait for a thread to run; a program may end with some.
+std::vector<Fiber*>& Idle() {
+  static auto* const idle = new std::vector<Fiber*>;
+  return *idle;
+}
 
 std::string Words(Place place) {
   const std::string file = place.file;
@@ -106,15 +111,15 @@ void FiberMain() {
       block.has_left[runner.thread] = true;
       ++block.finished;
     }
-    idle.push_back(current);
+    Idle().push_back(current);
     ToScheduler();
   }
 }
 
 Fiber* IdleFiber() {
-  if (idle.empty()) return new Fiber(FiberMain);
-  Fiber* const fiber = idle.back();
-  idle.pop_back();
+  if (Idle().empty()) return new Fiber(FiberMain);
+  Fiber* const fiber = Idle().back();
+  Idle().pop_back();
   return fiber;
 }
 

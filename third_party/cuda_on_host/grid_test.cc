@@ -213,6 +213,17 @@ TEST_F(AccessDeathTest, ArraysHaveAnEnd) {
                "outside of an array|a thread writes");
 }
 
+#ifdef __SANITIZE_ADDRESS__
+TEST_F(GridDeathTest, AddressSanitizerKnowsTheEndOfAnArrayToTheByte) {
+  void* one = nullptr;
+  ASSERT_EQ(cudaMalloc(&one, sizeof(float)), cudaSuccess);
+  float* const x = static_cast<float*>(one);
+  Launch(Copy, 1, 1, stream_, data(), x);
+  EXPECT_DEATH(Launch(Copy, 1, 1, stream_, data(), x + 1), "use-after-poison");
+  EXPECT_EQ(cudaFree(one), cudaSuccess);
+}
+#endif
+
 __global__ void ReadShared(float* x) {
   __shared__ float never_written[32];
   x[threadIdx.x] = never_written[threadIdx.x];
