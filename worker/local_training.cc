@@ -22,7 +22,7 @@
 #include "worker/step_source.h"
 #include "worker/training_loop.h"
 #include "worker/training_report.h"
-#include "worker/updating_model.h"
+#include "worker/local/updating_model.h"
 #include "worker/worker_device.h"
 
 namespace parasol {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "worker/clipped_model.h"
-#include "worker/replica_parameters.h"
+#include "worker/local/replica_parameters.h"
 #include "worker/shared_steps.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"

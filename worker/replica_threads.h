@@ -16,7 +16,7 @@
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
-#include "worker/local_parameters.h"
+#include "worker/local/local_parameters.h"
 #include "worker/replica_input.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"

@@ -24,7 +24,7 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/shard_writer.h"
-#include "worker/local_parameters.h"
+#include "worker/local/local_parameters.h"
 
 namespace parasol {
 namespace {

@@ -19,7 +19,7 @@
 #include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/ratings.h"
 #include "tests/cluster/test_cluster.h"
-#include "worker/local_parameters.h"
+#include "worker/local/local_parameters.h"
 
 namespace parasol {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_DEVICE_VARIABLES_H_
-#define PARASOL_WORKER_DEVICE_VARIABLES_H_
+#ifndef PARASOL_WORKER_LOCAL_DEVICE_VARIABLES_H_
+#define PARASOL_WORKER_LOCAL_DEVICE_VARIABLES_H_
 
 #include <array>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "ml/model/device_training.h"
 #include "ml/optimizer/device/dense_update.h"
 #include "proto/job.pb.h"
-#include "worker/local_variables.h"
+#include "worker/local/local_variables.h"
 
 namespace parasol {
 
@@ -77,4 +77,4 @@ class DeviceVariables : public LocalVariables {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_DEVICE_VARIABLES_H_
+#endif  // PARASOL_WORKER_LOCAL_DEVICE_VARIABLES_H_

@@ -1,4 +1,4 @@
-#include "worker/device_variables.h"
+#include "worker/local/device_variables.h"
 
 #include <bit>
 #include <cstddef>
@@ -21,9 +21,9 @@
 #include "ml/model/model.h"
 #include "ml/model/testing/model_fixture.h"
 #include "worker/clipped_model.h"
-#include "worker/host_variables.h"
-#include "worker/local_parameters.h"
-#include "worker/updating_model.h"
+#include "worker/local/host_variables.h"
+#include "worker/local/local_parameters.h"
+#include "worker/local/updating_model.h"
 
 namespace parasol {
 namespace {

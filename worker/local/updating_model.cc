@@ -1,4 +1,4 @@
-#include "worker/updating_model.h"
+#include "worker/local/updating_model.h"
 
 #include <utility>
 #include <vector>

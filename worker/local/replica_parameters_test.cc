@@ -1,4 +1,4 @@
-#include "worker/replica_parameters.h"
+#include "worker/local/replica_parameters.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
-#include "worker/local_parameters.h"
+#include "worker/local/local_parameters.h"
 
 namespace parasol {
 namespace {

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_REPLICA_PARAMETERS_H_
-#define PARASOL_WORKER_REPLICA_PARAMETERS_H_
+#ifndef PARASOL_WORKER_LOCAL_REPLICA_PARAMETERS_H_
+#define PARASOL_WORKER_LOCAL_REPLICA_PARAMETERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/replica_sum/row_accumulator.h"
-#include "worker/local_parameters.h"
+#include "worker/local/local_parameters.h"
 
 namespace parasol {
 
@@ -142,4 +142,4 @@ class ReplicaParameters : public ParameterClient {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_REPLICA_PARAMETERS_H_
+#endif  // PARASOL_WORKER_LOCAL_REPLICA_PARAMETERS_H_

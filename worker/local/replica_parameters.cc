@@ -1,4 +1,4 @@
-#include "worker/replica_parameters.h"
+#include "worker/local/replica_parameters.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_HOST_VARIABLES_H_
-#define PARASOL_WORKER_HOST_VARIABLES_H_
+#ifndef PARASOL_WORKER_LOCAL_HOST_VARIABLES_H_
+#define PARASOL_WORKER_LOCAL_HOST_VARIABLES_H_
 
 #include <cstddef>
 #include <memory>
@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
-#include "worker/local_variables.h"
+#include "worker/local/local_variables.h"
 
 namespace parasol {
 
@@ -41,4 +41,4 @@ class HostVariables : public LocalVariables {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_HOST_VARIABLES_H_
+#endif  // PARASOL_WORKER_LOCAL_HOST_VARIABLES_H_

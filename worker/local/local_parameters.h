@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_PARAMETERS_H_
-#define PARASOL_WORKER_LOCAL_PARAMETERS_H_
+#ifndef PARASOL_WORKER_LOCAL_LOCAL_PARAMETERS_H_
+#define PARASOL_WORKER_LOCAL_LOCAL_PARAMETERS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
-#include "worker/host_variables.h"
-#include "worker/local_variables.h"
+#include "worker/local/host_variables.h"
+#include "worker/local/local_variables.h"
 
 namespace parasol {
 
@@ -90,4 +90,4 @@ class LocalParameters : public ParameterClient {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_PARAMETERS_H_
+#endif  // PARASOL_WORKER_LOCAL_LOCAL_PARAMETERS_H_

@@ -1,4 +1,4 @@
-#include "worker/device_variables.h"
+#include "worker/local/device_variables.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "worker/local_variables.h"
+#include "worker/local/local_variables.h"
 
 #include <utility>
 

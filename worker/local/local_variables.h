@@ -1,5 +1,5 @@
-#ifndef PARASOL_WORKER_LOCAL_VARIABLES_H_
-#define PARASOL_WORKER_LOCAL_VARIABLES_H_
+#ifndef PARASOL_WORKER_LOCAL_LOCAL_VARIABLES_H_
+#define PARASOL_WORKER_LOCAL_LOCAL_VARIABLES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,4 +67,4 @@ class LocalVariables {
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_LOCAL_VARIABLES_H_
+#endif  // PARASOL_WORKER_LOCAL_LOCAL_VARIABLES_H_

@@ -1,4 +1,4 @@
-#include "worker/local_parameters.h"
+#include "worker/local/local_parameters.h"
 
 #include <algorithm>
 #include <cstddef>

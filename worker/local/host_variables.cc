@@ -1,4 +1,4 @@
-#include "worker/host_variables.h"
+#include "worker/local/host_variables.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,10 +1,10 @@
-#ifndef PARASOL_WORKER_UPDATING_MODEL_H_
-#define PARASOL_WORKER_UPDATING_MODEL_H_
+#ifndef PARASOL_WORKER_LOCAL_UPDATING_MODEL_H_
+#define PARASOL_WORKER_LOCAL_UPDATING_MODEL_H_
 
 #include <memory>
 
 #include "ml/model/model.h"
-#include "worker/device_variables.h"
+#include "worker/local/device_variables.h"
 
 namespace parasol {
 
@@ -17,4 +17,4 @@ std::unique_ptr<Model> UpdateOnDevice(std::unique_ptr<Model> model,
 
 }  // namespace parasol
 
-#endif  // PARASOL_WORKER_UPDATING_MODEL_H_
+#endif  // PARASOL_WORKER_LOCAL_UPDATING_MODEL_H_
