@@ -19,10 +19,10 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
 #include "worker/clipped_model.h"
+#include "worker/local/updating_model.h"
 #include "worker/step_source.h"
 #include "worker/training_loop.h"
 #include "worker/training_report.h"
-#include "worker/local/updating_model.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
