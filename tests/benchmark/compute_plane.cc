@@ -32,6 +32,8 @@
 ABSL_FLAG(std::vector<std::string>, model, {},
           "Some of mlp, lenet, resnet56, wide_deep; all by default.");
 ABSL_FLAG(std::string, device, "cpu", "Where both compute: cpu, cuda:N.");
+ABSL_FLAG(std::string, peer_device, "",
+          "Where PyTorch computes; empty: on --device.");
 ABSL_FLAG(int, threads, 1, "Of the CPU, of both.");
 ABSL_FLAG(std::string, precision, "float32",
           "Parasol's on a CUDA device: float32, tf32, bfloat16; PyTorch's is "
@@ -166,10 +168,13 @@ absl::StatusOr<Precision> PrecisionFromFlag() {
 absl::StatusOr<std::unique_ptr<PythonPeer>> StartPeer() {
   const std::string python = absl::GetFlag(FLAGS_python);
   if (python.empty()) return nullptr;
+  const std::string peers = absl::GetFlag(FLAGS_peer_device);
+  const std::string device =
+      peers.empty() ? absl::GetFlag(FLAGS_device) : peers;
   return PythonPeer::Start({.python = python,
                             .script = absl::GetFlag(FLAGS_script),
                             .threads = absl::GetFlag(FLAGS_threads),
-                            .device = absl::GetFlag(FLAGS_device),
+                            .device = device,
                             .precision = absl::GetFlag(FLAGS_precision),
                             .cpu_time = absl::GetFlag(FLAGS_cpu_time)});
 }
