@@ -10,6 +10,8 @@
 #include "base/process.h"
 #include "deploy/tool/command.h"
 #include "deploy/tool/diff_command.h"
+#include "deploy/tool/export_command.h"
+#include "deploy/tool/import_command.h"
 #include "deploy/tool/inspect_command.h"
 
 namespace parasol {
@@ -19,7 +21,8 @@ namespace {
 constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
-  const std::vector<Command> commands = {InspectCommand(), DiffCommand()};
+  const std::vector<Command> commands = {InspectCommand(),  DiffCommand(),
+                                         ExportCommand(),   ImportCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

@@ -1,15 +1,12 @@
 // The `parasol` binary as users start it: its output, errors and exit codes.
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/status_matchers.h"
-#include "base/subprocess.h"
 #include "deploy/tool/testing/model_checkpoint.h"
+#include "deploy/tool/testing/run_tool.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -23,17 +20,6 @@ using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-CompletedProcess RunTool(std::vector<std::string> arguments) {
-  SubprocessOptions options;
-  options.argv = {absl::StrCat(getenv("TEST_SRCDIR"), "/",
-                               getenv("TEST_WORKSPACE"), "/deploy/parasol")};
-  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
-  absl::StatusOr<CompletedProcess> run =
-      RunSubprocess(std::move(options), absl::Seconds(60));
-  EXPECT_OK(run);
-  return run.value_or(CompletedProcess());
-}
 
 // One line on stderr that names the tool.
 auto IsOneErrorLineWith(const std::string& words) {
