@@ -10,9 +10,11 @@
 #include "base/process.h"
 #include "deploy/tool/command.h"
 #include "deploy/tool/diff_command.h"
+#include "deploy/tool/evaluate_command.h"
 #include "deploy/tool/export_command.h"
 #include "deploy/tool/import_command.h"
 #include "deploy/tool/inspect_command.h"
+#include "deploy/tool/predict_command.h"
 
 namespace parasol {
 namespace {
@@ -22,7 +24,8 @@ constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {InspectCommand(),  DiffCommand(),
-                                         ExportCommand(),   ImportCommand()};
+                                         ExportCommand(),   ImportCommand(),
+                                         EvaluateCommand(), PredictCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

@@ -30,7 +30,7 @@ TEST(ParasolToolTest, HelpNamesTheCommandsAndEachHasItsOwnFlags) {
   const CompletedProcess general = RunTool({"--help"});
   EXPECT_EQ(general.end.code(), 0);
   EXPECT_THAT(general.standard_output,
-              AllOf(HasSubstr("  inspect "), HasSubstr("  diff ")));
+              AllOf(HasSubstr("  inspect: "), HasSubstr("  predict: ")));
   const CompletedProcess inspect = RunTool({"inspect", "--help"});
   EXPECT_EQ(inspect.end.code(), 0);
   EXPECT_THAT(inspect.standard_output,
