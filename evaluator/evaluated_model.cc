@@ -57,7 +57,8 @@ absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
 }
 
 absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(
-    const std::function<bool()>& cancelled) {
+    const std::function<bool()>& cancelled,
+    ModelEvaluation::VisitOutputs visit) {
   return evaluation_->Run(
       *model_,
       [this](absl::Span<const StagedBatch::Rows> tables) {
@@ -66,7 +67,7 @@ absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(
         }
         return absl::OkStatus();
       },
-      cancelled);
+      cancelled, visit);
 }
 
 }  // namespace parasol

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "evaluator/checkpoint_rows.h"
 #include "ml/device/device.h"
 #include "ml/evaluation/model_evaluation.h"
@@ -46,7 +47,11 @@ class EvaluatedModel {
   using Result = ModelEvaluation::Result;
 
   // Evaluates the values of the last Load(), as ModelEvaluation::Run() does.
-  absl::StatusOr<Result> Run(const std::function<bool()>& cancelled);
+  absl::StatusOr<Result> Run(
+      const std::function<bool()>& cancelled,
+      ModelEvaluation::VisitOutputs visit = [](absl::Span<const float>) {
+        return absl::OkStatus();
+      });
 
   const std::string& device_name() const { return device_->name(); }
   Device::Kind device_kind() const { return device_->kind(); }

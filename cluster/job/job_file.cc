@@ -40,6 +40,21 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
+absl::Status ApplyOverrides(job::Job& job,
+                            absl::Span<const std::string> overrides) {
+  for (const std::string& override : overrides) {
+    RETURN_IF_ERROR(ApplyOverride(job, override));
+  }
+  return absl::OkStatus();
+}
+
+// Fills in the defaults, and validates.
+absl::StatusOr<LoadedJob> Complete(job::Job job) {
+  FillDefaults(job);
+  ASSIGN_OR_RETURN(Graph graph, Validate(job));
+  return LoadedJob{std::move(job), std::move(graph)};
+}
+
 }  // namespace
 
 absl::StatusOr<job::Job> ParseJob(absl::string_view text,
@@ -58,16 +73,19 @@ absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                    std::max(error.column(), 0) + 1, ": ", error.message()));
 }
 
+absl::StatusOr<LoadedJob> LoadJob(job::Job job,
+                                  absl::Span<const std::string> overrides) {
+  RETURN_IF_ERROR(ApplyOverrides(job, overrides));
+  return Complete(std::move(job));
+}
+
 absl::StatusOr<LoadedJob> LoadJobFile(const std::string& path,
                                       absl::Span<const std::string> overrides) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(job::Job job, ParseJob(text, path));
-  for (const std::string& override : overrides) {
-    RETURN_IF_ERROR(ApplyOverride(job, override));
-  }
-  FillDefaults(job);
-  ASSIGN_OR_RETURN(Graph graph, Validate(job), _ << path);
-  return LoadedJob{std::move(job), std::move(graph)};
+  RETURN_IF_ERROR(ApplyOverrides(job, overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded, Complete(std::move(job)), _ << path);
+  return loaded;
 }
 
 }  // namespace parasol

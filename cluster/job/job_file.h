@@ -29,6 +29,11 @@ struct LoadedJob {
   Graph graph;
 };
 
+// Applies `overrides` ("end.epochs=1") to a job in order, fills in the defaults
+// and validates. Errors are those of ApplyOverride() and Validate().
+absl::StatusOr<LoadedJob> LoadJob(job::Job job,
+                                  absl::Span<const std::string> overrides);
+
 // Reads the file at `path`, applies `overrides` ("end.epochs=1") in order,
 // fills in the defaults and validates.
 //   NotFound         there is no such file; the message names the path.

@@ -33,7 +33,7 @@ std::string ToolUsage(const std::vector<Command>& commands) {
       "  parasol COMMAND [ARGUMENTS] [FLAGS]\n"
       "\n";
   for (const Command& command : commands) {
-    absl::StrAppendFormat(&usage, "  %-9s %s\n", command.name, command.summary);
+    absl::StrAppendFormat(&usage, "  %s: %s\n", command.name, command.summary);
   }
   absl::StrAppend(&usage, "\n`parasol COMMAND --help` has examples.");
   return usage;

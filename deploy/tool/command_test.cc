@@ -23,8 +23,8 @@ TEST(CommandTest, FirstArgumentNamesTheCommand) {
 
 TEST(CommandTest, UsageNamesEveryCommandWithItsSummary) {
   const std::string usage = ToolUsage(TwoCommands());
-  EXPECT_THAT(usage, HasSubstr("  inspect   looks\n"));
-  EXPECT_THAT(usage, HasSubstr("  diff      compares\n"));
+  EXPECT_THAT(usage, HasSubstr("  inspect: looks\n"));
+  EXPECT_THAT(usage, HasSubstr("  diff: compares\n"));
 }
 
 TEST(CommandTest, MissingAndSurplusArgumentsAreNamed) {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "deploy/tool/checkpoint_argument.h"
-#include "deploy/tool/checkpoint_difference.h"
+#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "deploy/tool/checkpoint/checkpoint_difference.h"
 #include "deploy/tool/json_flag.h"
 
 ABSL_FLAG(double, tolerance, 0,

@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "deploy/tool/inspection.h"
+#include "deploy/tool/checkpoint/inspection.h"
 #include "deploy/tool/json_flag.h"
 
 namespace parasol {

@@ -10,7 +10,11 @@
 #include "base/process.h"
 #include "deploy/tool/command.h"
 #include "deploy/tool/diff_command.h"
+#include "deploy/tool/evaluate_command.h"
+#include "deploy/tool/export_command.h"
+#include "deploy/tool/import_command.h"
 #include "deploy/tool/inspect_command.h"
+#include "deploy/tool/predict_command.h"
 
 namespace parasol {
 namespace {
@@ -19,7 +23,9 @@ namespace {
 constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
-  const std::vector<Command> commands = {InspectCommand(), DiffCommand()};
+  const std::vector<Command> commands = {InspectCommand(),  DiffCommand(),
+                                         ExportCommand(),   ImportCommand(),
+                                         EvaluateCommand(), PredictCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

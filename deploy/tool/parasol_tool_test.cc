@@ -1,15 +1,12 @@
 // The `parasol` binary as users start it: its output, errors and exit codes.
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "base/status_matchers.h"
-#include "base/subprocess.h"
 #include "deploy/tool/testing/model_checkpoint.h"
+#include "deploy/tool/testing/run_tool.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -24,17 +21,6 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-CompletedProcess RunTool(std::vector<std::string> arguments) {
-  SubprocessOptions options;
-  options.argv = {absl::StrCat(getenv("TEST_SRCDIR"), "/",
-                               getenv("TEST_WORKSPACE"), "/deploy/parasol")};
-  options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
-  absl::StatusOr<CompletedProcess> run =
-      RunSubprocess(std::move(options), absl::Seconds(60));
-  EXPECT_OK(run);
-  return run.value_or(CompletedProcess());
-}
-
 // One line on stderr that names the tool.
 auto IsOneErrorLineWith(const std::string& words) {
   return AllOf(MatchesRegex("parasol: [^\n]*\n"), HasSubstr(words));
@@ -44,7 +30,7 @@ TEST(ParasolToolTest, HelpNamesTheCommandsAndEachHasItsOwnFlags) {
   const CompletedProcess general = RunTool({"--help"});
   EXPECT_EQ(general.end.code(), 0);
   EXPECT_THAT(general.standard_output,
-              AllOf(HasSubstr("  inspect "), HasSubstr("  diff ")));
+              AllOf(HasSubstr("  inspect: "), HasSubstr("  predict: ")));
   const CompletedProcess inspect = RunTool({"inspect", "--help"});
   EXPECT_EQ(inspect.end.code(), 0);
   EXPECT_THAT(inspect.standard_output,

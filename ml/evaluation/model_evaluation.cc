@@ -22,8 +22,8 @@ absl::StatusOr<std::unique_ptr<ModelEvaluation>> ModelEvaluation::Open(
 }
 
 absl::StatusOr<ModelEvaluation::Result> ModelEvaluation::Run(
-    Model& model, ReadRows read_rows,
-    absl::FunctionRef<bool()> cancelled) const {
+    Model& model, ReadRows read_rows, absl::FunctionRef<bool()> cancelled,
+    VisitOutputs visit) const {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
                    examples_->OpenAgain(input_));
   const std::unique_ptr<StagedBatch> staged = model.NewStagedBatch();
@@ -39,6 +39,7 @@ absl::StatusOr<ModelEvaluation::Result> ModelEvaluation::Run(
     sum.examples += evaluated.result.examples;
     sum.loss_sum += evaluated.result.loss_sum;
     metrics.Add(*batch, evaluated.outputs);
+    RETURN_IF_ERROR(visit(evaluated.outputs));
   }
   return Result{sum.examples, sum.loss_sum / sum.examples, metrics.Results()};
 }

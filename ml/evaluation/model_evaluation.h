@@ -35,6 +35,11 @@ class ModelEvaluation {
   using ReadRows =
       absl::FunctionRef<absl::Status(absl::Span<const StagedBatch::Rows>)>;
 
+  // Function that takes the outputs of a batch, [examples, outputs of the last
+  // layer], valid only during the call. An error ends the evaluation.
+  using VisitOutputs =
+      absl::FunctionRef<absl::Status(absl::Span<const float> outputs)>;
+
   // Opens `dataset`, whose paths are relative to `data_dir`, for `model`, whose
   // loss is `loss` (Graph::loss).
   // Errors are those of InputPipeline::Open() and Metrics::Create().
@@ -44,11 +49,16 @@ class ModelEvaluation {
 
   // Evaluates `model`, which must be made of the spec that Open() had, with the
   // values that were uploaded to it and the rows that `read_rows` gives. Calls
-  // `cancelled` before each batch.
+  // `cancelled` before each batch, and `visit` with its outputs; batches come
+  // in the order of the data.
   //   Cancelled  `cancelled` returned true.
-  //   any other  as for `read_rows`, InputPipeline and Model::Evaluate().
-  absl::StatusOr<Result> Run(Model& model, ReadRows read_rows,
-                             absl::FunctionRef<bool()> cancelled) const;
+  //   any other  as for `read_rows`, `visit`, InputPipeline and
+  //              Model::Evaluate().
+  absl::StatusOr<Result> Run(
+      Model& model, ReadRows read_rows, absl::FunctionRef<bool()> cancelled,
+      VisitOutputs visit = [](absl::Span<const float>) {
+        return absl::OkStatus();
+      }) const;
 
  private:
   explicit ModelEvaluation(Metrics metrics) : metrics_(std::move(metrics)) {}

@@ -25,6 +25,7 @@ _PKG_CONFIG = {
 _PLAIN = {
     "dnnl": ("/usr/include/oneapi/dnnl/dnnl.hpp", "-ldnnl", "libdnnl-dev"),
     "grpc++_reflection": ("/usr/include/grpcpp/ext/proto_server_reflection_plugin.h", "-lgrpc++_reflection", "libgrpc++-dev"),
+    "snappy": ("/usr/include/snappy.h", "-lsnappy", "libsnappy-dev"),
 }
 
 # Abseil's components that the project uses, as `@system//:absl_<component>`.

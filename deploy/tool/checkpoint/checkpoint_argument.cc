@@ -1,0 +1,43 @@
+#include "deploy/tool/checkpoint/checkpoint_argument.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/resume.h"
+#include "storage/checkpoint_store.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+// The name of the file that makes a directory a checkpoint.
+constexpr char kManifest[] = "MANIFEST";
+
+}  // namespace
+
+absl::StatusOr<std::string> CheckpointAt(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
+  if (std::find(names.begin(), names.end(), kManifest) != names.end()) {
+    return std::string(absl::StripSuffix(path, "/"));
+  }
+  const CheckpointStore store(path);
+  ASSIGN_OR_RETURN(const std::optional<durable::CheckpointManifest> newest,
+                   FindCheckpoint(store));
+  if (newest) return store.PathOf(newest->global_step());
+  return absl::NotFoundError(
+      absl::StrCat(path,
+                   ": has no checkpoint; name a directory ckpt-… or one "
+                   "that has some"));
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenCheckpointAt(
+    const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string directory, CheckpointAt(path));
+  return CheckpointReader::Open(directory);
+}
+
+}  // namespace parasol

@@ -1,0 +1,27 @@
+#ifndef PARASOL_DEPLOY_TOOL_CHECKPOINT_CHECKPOINT_ARGUMENT_H_
+#define PARASOL_DEPLOY_TOOL_CHECKPOINT_CHECKPOINT_ARGUMENT_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "storage/checkpoint_reader.h"
+
+namespace parasol {
+
+// Returns the directory of the checkpoint that a user means with `path`: that
+// of a checkpoint, or one with many checkpoints, of which the newest complete
+// one is meant.
+//   NotFound  there is no such directory, or no checkpoint in it.
+//   DataLoss  all checkpoints in it are damaged.
+//   InvalidArgument, Unavailable  the path can't be read as a directory.
+absl::StatusOr<std::string> CheckpointAt(const std::string& path);
+
+// Opens the checkpoint at CheckpointAt(path). Errors are those of
+// CheckpointAt() and CheckpointReader::Open().
+absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenCheckpointAt(
+    const std::string& path);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_CHECKPOINT_CHECKPOINT_ARGUMENT_H_

@@ -1,0 +1,30 @@
+#ifndef PARASOL_DEPLOY_TOOL_EXCHANGE_EXPORT_H_
+#define PARASOL_DEPLOY_TOOL_EXCHANGE_EXPORT_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "deploy/tool/exchange/tensor_format.h"
+
+namespace parasol {
+
+struct ExportOptions {
+  TensorFormat format = TensorFormat::kSafetensors;
+  // A file, a TensorFlow checkpoint's prefix, or a directory for CSV. Beside it
+  // come "<output>.job.textproto" and the vocabularies of the job's columns,
+  // "<output>.vocabulary.<input>.<column>.txt", a value in each line.
+  std::string output = {};
+  // True to export the optimizer's slots, too.
+  bool slots = true;
+};
+
+// Exports the checkpoint at `path`, as CheckpointAt() understands it. The
+// memory that this needs does not grow with the model. Nothing has its name
+// before it is complete, the tensors last.
+//   InvalidArgument  the names or the output don't fit the format.
+//   any other        as for reading checkpoints and writing files.
+absl::Status Export(const std::string& path, const ExportOptions& options);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_EXCHANGE_EXPORT_H_

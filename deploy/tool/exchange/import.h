@@ -1,0 +1,44 @@
+#ifndef PARASOL_DEPLOY_TOOL_EXCHANGE_IMPORT_H_
+#define PARASOL_DEPLOY_TOOL_EXCHANGE_IMPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/clock.h"
+#include "cluster/job/job_file.h"
+#include "deploy/tool/exchange/tensor_format.h"
+
+namespace parasol {
+
+struct ImportOptions {
+  TensorFormat format = TensorFormat::kSafetensors;
+  // Directory of checkpoints, which has none yet.
+  std::string checkpoint_dir = {};
+  // Number of steps that the model has been trained for; nullopt: what the
+  // files say, or 0.
+  std::optional<int64_t> step = {};
+  bool allow_surplus = false;
+};
+
+struct Imported {
+  std::string checkpoint = {};  // path
+  int64_t step = 0;
+  // True if the files had no slots: they have their initial values.
+  bool fresh_slots = false;
+};
+
+// Makes a checkpoint of the tensors at `path`, perhaps PyTorch's
+// (TranslatePyTorch()), with which `job` goes on: a new run, whose variables
+// have all had as many updates as the files say. The memory that this needs
+// does not grow with the model.
+//   InvalidArgument  the tensors are not those of the job (MatchTensors()), or
+//                    the directory has checkpoints, or an owner that lives.
+//   any other        as for reading the files and storing checkpoints.
+absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
+                                const ImportOptions& options, Clock& clock);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_EXCHANGE_IMPORT_H_

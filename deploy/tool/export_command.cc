@@ -1,0 +1,68 @@
+#include "deploy/tool/export_command.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/flags/flag.h"
+#include "absl/status/statusor.h"
+#include "base/process.h"
+#include "base/status_macros.h"
+#include "deploy/tool/exchange/export.h"
+#include "deploy/tool/format_flag.h"
+#include "deploy/tool/output_flag.h"
+
+ABSL_FLAG(bool, slots, true,
+          "Exports the optimizer's slots, too, so that an import can train on "
+          "as if nothing had happened.");
+
+namespace parasol {
+namespace {
+
+constexpr char kUsage[] =
+    "Writes a checkpoint's variables, slots and sparse tables to files of "
+    "other programs.\n"
+    "\n"
+    "  parasol export CKPT --format=FORMAT --output=PATH\n"
+    "\n"
+    "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
+    "the newest is meant. Formats: safetensors (PyTorch, Hugging Face), npz "
+    "(numpy), tensorflow (tf.train.load_checkpoint, Checkpoint.restore), csv. "
+    "Beside the tensors come PATH.job.textproto, the job, and "
+    "PATH.vocabulary.INPUT.COLUMN.txt for each vocabulary. Needs less than 256 "
+    "MiB of memory, however large the model is.\n"
+    "\n"
+    "  parasol export /ckpt/mnist --format=safetensors "
+    "--output=mnist.safetensors\n"
+    "  parasol export /ckpt/mnist --format=tensorflow "
+    "--output=/tmp/mnist/ckpt\n"
+    "  parasol export /ckpt/mnist --format=npz --output=mnist.npz --noslots\n"
+    "\n"
+    "Exit code: 0 done; 1 the checkpoint is damaged, or the disk is full; 2 "
+    "there is no checkpoint, or bad flags; 138 try again.";
+
+absl::Status RunExport(const std::vector<std::string>& arguments) {
+  RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
+  ExportOptions options;
+  ASSIGN_OR_RETURN(options.format,
+                   ParseTensorFormat(absl::GetFlag(FLAGS_format)));
+  options.output = absl::GetFlag(FLAGS_output);
+  options.slots = absl::GetFlag(FLAGS_slots);
+  if (options.output.empty()) {
+    return absl::InvalidArgumentError("--output is missing; try --help");
+  }
+  return Export(arguments[0], options);
+}
+
+}  // namespace
+
+Command ExportCommand() {
+  return {.name = "export",
+          .summary = "writes a checkpoint to files of other programs",
+          .usage = kUsage,
+          .flags = {"format", "output", "slots"},
+          .run = [](const std::vector<std::string>& arguments) {
+            return ExitWith(RunExport(arguments));
+          }};
+}
+
+}  // namespace parasol

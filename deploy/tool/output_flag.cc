@@ -1,0 +1,8 @@
+#include "deploy/tool/output_flag.h"
+
+#include "absl/flags/flag.h"
+
+ABSL_FLAG(std::string, output, "",
+          "Where to write. An export: a file; for tensorflow a prefix; for csv "
+          "a directory that does not exist. A prediction: a file .csv, .jsonl "
+          "or .npy.");

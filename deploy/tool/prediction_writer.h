@@ -1,0 +1,38 @@
+#ifndef PARASOL_DEPLOY_TOOL_PREDICTION_WRITER_H_
+#define PARASOL_DEPLOY_TOOL_PREDICTION_WRITER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+namespace parasol {
+
+// Writes a model's outputs, example by example, to a file of one format, which
+// gets its name when it is complete. Errors are those of
+// storage/durable_file.h. Not thread-safe.
+class PredictionWriter {
+ public:
+  // Creates a writer of outputs of `width` elements. The suffix of `path` is
+  // the format:
+  //   .csv    a line for each example, its numbers with commas
+  //   .jsonl  a line for each example, a JSON array; not finite: null
+  //   .npy    an array [examples, width] of float32
+  //   InvalidArgument  another suffix.
+  static absl::StatusOr<std::unique_ptr<PredictionWriter>> Create(
+      const std::string& path, int64_t width);
+  virtual ~PredictionWriter() = default;
+
+  // Writes the outputs of some examples, [examples, width].
+  virtual absl::Status Append(absl::Span<const float> outputs) = 0;
+
+  // Must be called once, last.
+  virtual absl::Status Finish() = 0;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_PREDICTION_WRITER_H_

@@ -1,0 +1,60 @@
+#include "deploy/tool/prediction_writer.h"
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "deploy/tool/testing/model_checkpoint.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/durable_file.h"
+#include "storage/tensor_files/npy_header.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Outputs of three examples, two numbers each, written in two batches.
+absl::StatusOr<std::string> Written(const std::string& path) {
+  ASSIGN_OR_RETURN(const auto writer, PredictionWriter::Create(path, 2));
+  RETURN_IF_ERROR(writer->Append({0.1f, -2, INFINITY, 1e-45f}));
+  RETURN_IF_ERROR(writer->Append({NAN, 3}));
+  EXPECT_FALSE(std::filesystem::exists(path));
+  RETURN_IF_ERROR(writer->Finish());
+  return ReadFile(path, 1 << 20);
+}
+
+TEST(PredictionWriterTest, CsvHasALineForEachExample) {
+  EXPECT_THAT(Written(EmptyTestDirectory() + "/p.csv"),
+              IsOkAndHolds("0.1,-2\ninf,1e-45\nnan,3\n"));
+}
+
+TEST(PredictionWriterTest, JsonHasNullForWhatIsNotFinite) {
+  EXPECT_THAT(Written(EmptyTestDirectory() + "/p.jsonl"),
+              IsOkAndHolds("[0.1,-2]\n[null,1e-45]\n[null,3]\n"));
+}
+
+TEST(PredictionWriterTest, NpyKnowsTheNumberOfExamplesAtTheEnd) {
+  ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                       Written(EmptyTestDirectory() + "/p.npy"));
+  ASSERT_OK_AND_ASSIGN(const size_t header, NpyHeaderBytes(bytes));
+  ASSERT_OK_AND_ASSIGN(const TensorInfo array,
+                       ParseNpyHeader(bytes.substr(0, header)));
+  EXPECT_EQ(array.type, ElementType::kFloat32);
+  EXPECT_THAT(array.shape, ElementsAre(3, 2));
+  EXPECT_EQ(bytes.size(), header + 6 * sizeof(float));
+}
+
+TEST(PredictionWriterTest, OtherSuffixesAreRefused) {
+  EXPECT_THAT(PredictionWriter::Create("/tmp/p.txt", 2).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--output=/tmp/p.txt")));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,198 @@
+// Models that leave and come back, with the binaries as users start them.
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "deploy/tool/testing/model_checkpoint.h"
+#include "deploy/tool/testing/run_tool.h"
+#include "deploy/tool/testing/trained_job_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+constexpr char kTestData[] = "storage/tensor_files/testdata/";
+
+struct Format {
+  std::string name;
+  std::string output;
+};
+
+class TensorExchangeTest : public TrainedJobFixture,
+                           public ::testing::WithParamInterface<Format> {
+ protected:
+  CompletedProcess Export(const std::string& checkpoints,
+                          const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {
+        "export", Path(checkpoints), "--format=" + GetParam().name,
+        "--output=" + Path(GetParam().output)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunTool(arguments);
+  }
+
+  CompletedProcess Import(const std::string& checkpoints) {
+    return RunTool({"import", Path(GetParam().output),
+                    "--job=" + Path("job.textproto"), "--set=end.steps=9",
+                    "--checkpoint_dir=" + Path(checkpoints)});
+  }
+};
+
+TEST_P(TensorExchangeTest, TrainingGoesOnFromAnImportAsIfNothingHadHappened) {
+  Train("before", 9);
+  const CompletedProcess exported = Export("before");
+  ASSERT_EQ(exported.end.code(), 0) << exported.standard_error;
+  const CompletedProcess imported = Import("after");
+  ASSERT_EQ(imported.end.code(), 0) << imported.standard_error;
+  EXPECT_THAT(imported.standard_output,
+              EndsWith("ckpt-000000000009: step 9\n"));
+  EXPECT_EQ(RunTool({"diff", Path("before"), Path("after")}).end.code(), 0);
+  Train("before", 30);
+  Train("after", 30);
+  const CompletedProcess diff =
+      RunTool({"diff", Path("before"), Path("after")});
+  EXPECT_EQ(diff.end.code(), 0) << diff.standard_output;
+}
+
+TEST_P(TensorExchangeTest, WithoutSlotsTheyBeginAnew) {
+  Train("before", 9);
+  ASSERT_EQ(Export("before", {"--noslots"}).end.code(), 0);
+  const CompletedProcess imported = Import("after");
+  ASSERT_EQ(imported.end.code(), 0) << imported.standard_error;
+  EXPECT_THAT(imported.standard_output, HasSubstr("without optimizer slots"));
+  const auto inspected = nlohmann::json::parse(
+      RunTool({"inspect", "--json", Path("after")}).standard_output);
+  for (const auto& variable : inspected["variables"]) {
+    EXPECT_EQ(variable["slots"]["m"]["max"], 0);
+  }
+  // Ftrl's accumulators begin at 0.1.
+  EXPECT_NEAR(inspected["tables"][0]["slots"]["accumulator"]["min"], 0.1, 1e-6);
+}
+
+TEST_P(TensorExchangeTest, JobAndVocabulariesComeBesideTheTensors) {
+  Train("before", 2);
+  ASSERT_EQ(Export("before").end.code(), 0);
+  const std::string output = Path(GetParam().output);
+  std::ifstream vocabulary(output + ".vocabulary.pair.item.txt");
+  std::string values;
+  std::getline(vocabulary, values, '\0');
+  EXPECT_EQ(values, "0\n1\n2\n3\n");
+  // The job that lies beside is the default.
+  const CompletedProcess imported =
+      RunTool({"import", output, "--checkpoint_dir=" + Path("after")});
+  EXPECT_EQ(imported.end.code(), 0) << imported.standard_error;
+}
+
+TEST_P(TensorExchangeTest, DirectoryWithCheckpointsIsNotImportedInto) {
+  Train("before", 2);
+  ASSERT_EQ(Export("before").end.code(), 0);
+  const CompletedProcess imported = Import("before");
+  EXPECT_EQ(imported.end.code(), 2);
+  EXPECT_THAT(imported.standard_error,
+              AllOf(HasSubstr("--checkpoint_dir="), HasSubstr("checkpoints")));
+}
+
+// Peak memory in MiB of this process's children so far. A child counts what
+// this process has in memory when it starts it.
+int64_t PeakOfChildren() {
+  rusage usage = {};
+  getrusage(RUSAGE_CHILDREN, &usage);
+  return usage.ru_maxrss >> 10;
+}
+
+// A variable of 96 MiB with slots, or less as text, and a table.
+void WriteLargeModel(const std::string& directory, bool is_text) {
+  ModelCheckpoint model;
+  model.shape = {is_text ? 1 << 18 : 6 << 20, 4};
+  model.kernel.assign(model.shape[0] * 4, 0.5f);
+  model.m = model.v = model.kernel;
+  for (uint64_t id = 0; id < 50'000; ++id) model.users[id] = {1, 2, 3, 4, 5, 6};
+  ASSERT_OK(model.Write(directory));
+}
+
+TEST_P(TensorExchangeTest, MemoryDoesNotGrowWithTheModel) {
+  ASSERT_OK(ModelCheckpoint().Write(Path("small")));
+  ASSERT_EQ(Export("small").end.code(), 0);
+  const int64_t small = PeakOfChildren();
+  fs::remove_all(Path(GetParam().output));
+  WriteLargeModel(Path("large"), GetParam().name == "csv");
+  ASSERT_EQ(Export("large").end.code(), 0);
+  EXPECT_LT(PeakOfChildren(), small + 48);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TensorExchangeTest,
+    ::testing::Values(Format{"safetensors", "model.safetensors"},
+                      Format{"npz", "model.npz"}, Format{"tensorflow", "ckpt"},
+                      Format{"csv", "csv"}),
+    [](const ::testing::TestParamInfo<Format>& format) {
+      return format.param.name;
+    });
+
+constexpr char kKerasJob[] = R"(
+  model {
+    input_shape: [4]
+    layer { name: "hidden" dense { units: 3 activation: RELU } }
+    layer { name: "logits" dense { units: 2 } }
+    loss { sparse_categorical_crossentropy {} }
+  }
+  train { libsvm { file: "none" } batch_size: 4 }
+  optimizer { adam { learning_rate: 0.01 } }
+  end { steps: 10 }
+)";
+
+// What real Keras has saved, with optimizers of both kinds.
+TEST(KerasImportTest, CheckpointsHaveTheValuesThatKerasHad) {
+  const std::string directory = EmptyTestDirectory();
+  std::ofstream(directory + "/job.textproto") << kKerasJob;
+  for (const std::string name : {"keras_legacy", "keras_new"}) {
+    const std::string imported = directory + "/" + name;
+    const std::string values = directory + "/values_" + name;
+    for (const auto& [from, to] :
+         {std::pair(kTestData + name, imported),
+          std::pair(absl::StrCat(kTestData, name, ".npz"), values)}) {
+      const CompletedProcess run =
+          RunTool({"import", from, "--job=" + directory + "/job.textproto",
+                   "--checkpoint_dir=" + to});
+      ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+    }
+    // Numbers of steps, which the values lack, do not count.
+    EXPECT_EQ(RunTool({"diff", imported, values}).end.code(), 0);
+    const auto inspected = nlohmann::json::parse(
+        RunTool({"inspect", "--json", imported}).standard_output);
+    EXPECT_EQ(inspected["global_step"], 3);
+    EXPECT_EQ(inspected["variables"][0]["updates"], 3);
+  }
+}
+
+TEST(KerasImportTest, OtherModelsAreRefusedByName) {
+  const std::string directory = EmptyTestDirectory();
+  std::string job = kKerasJob;
+  job.replace(job.find("units: 3"), 8, "units: 7");
+  std::ofstream(directory + "/job.textproto") << job;
+  const CompletedProcess run =
+      RunTool({"import", absl::StrCat(kTestData, "keras_legacy"),
+               "--job=" + directory + "/job.textproto",
+               "--checkpoint_dir=" + directory + "/ckpt"});
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_THAT(run.standard_error,
+              HasSubstr("hidden/kernel is float32 [4, 3], the job's is float32 "
+                        "[4, 7]"));
+  EXPECT_FALSE(fs::exists(directory + "/ckpt"));
+}
+
+}  // namespace
+}  // namespace parasol

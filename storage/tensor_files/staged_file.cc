@@ -1,0 +1,90 @@
+#include "storage/tensor_files/staged_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+
+namespace parasol {
+namespace {
+
+// Small pieces are collected up to this.
+constexpr size_t kBufferBytes = 256 << 10;
+
+}  // namespace
+
+absl::StatusOr<StagedFile> StagedFile::Create(const std::string& path) {
+  const std::string staged = absl::StrCat(path, ".new");
+  ASSIGN_OR_RETURN(FileDescriptor file,
+                   FileDescriptor::Open(staged, O_WRONLY | O_CREAT | O_TRUNC));
+  return StagedFile(path, std::move(file));
+}
+
+StagedFile::StagedFile(std::string path, FileDescriptor file)
+    : path_(std::move(path)),
+      staged_path_(absl::StrCat(path_, ".new")),
+      file_(std::move(file)) {}
+
+StagedFile::StagedFile(StagedFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      staged_path_(std::exchange(other.staged_path_, {})),
+      file_(std::move(other.file_)),
+      buffer_(std::move(other.buffer_)),
+      written_(other.written_) {}
+
+StagedFile::~StagedFile() {
+  if (!staged_path_.empty()) unlink(staged_path_.c_str());
+}
+
+absl::Status StagedFile::Append(absl::string_view bytes) {
+  if (buffer_.size() + bytes.size() > kBufferBytes) {
+    RETURN_IF_ERROR(Flush());
+  }
+  if (bytes.size() <= kBufferBytes) {
+    absl::StrAppend(&buffer_, bytes);
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(WriteAt(written_, bytes));
+  written_ += bytes.size();
+  return absl::OkStatus();
+}
+
+absl::Status StagedFile::Overwrite(uint64_t offset, absl::string_view bytes) {
+  RETURN_IF_ERROR(Flush());
+  return WriteAt(offset, bytes);
+}
+
+absl::Status StagedFile::Commit() {
+  RETURN_IF_ERROR(Flush());
+  if (fsync(file_.get()) != 0) return FileError(errno, "fsync", staged_path_);
+  RETURN_IF_ERROR(Rename(staged_path_, path_));
+  staged_path_.clear();
+  const std::string parent = std::filesystem::path(path_).parent_path();
+  return SyncDirectory(parent.empty() ? "." : parent);
+}
+
+absl::Status StagedFile::Flush() {
+  RETURN_IF_ERROR(WriteAt(written_, buffer_));
+  written_ += buffer_.size();
+  buffer_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status StagedFile::WriteAt(uint64_t offset, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written =
+        pwrite(file_.get(), bytes.data(), bytes.size(), offset);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, "write", staged_path_);
+    bytes.remove_prefix(written);
+    offset += written;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace parasol

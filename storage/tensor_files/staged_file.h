@@ -1,0 +1,50 @@
+#ifndef PARASOL_STORAGE_TENSOR_FILES_STAGED_FILE_H_
+#define PARASOL_STORAGE_TENSOR_FILES_STAGED_FILE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+
+// A file that is written piece by piece under the name "<path>.new" and gets
+// its own name when it is complete: a reader finds the old file or the new one,
+// also after a crash. Removes what it has written unless Commit() was called.
+// Errors are those of storage/durable_file.h. Move-only; not thread-safe.
+class StagedFile {
+ public:
+  // Creates "<path>.new", or replaces it.
+  static absl::StatusOr<StagedFile> Create(const std::string& path);
+  StagedFile(StagedFile&& other) noexcept;
+  StagedFile& operator=(StagedFile&&) = delete;
+  ~StagedFile();
+
+  absl::Status Append(absl::string_view bytes);
+  // Writes over bytes that were appended before.
+  absl::Status Overwrite(uint64_t offset, absl::string_view bytes);
+  // Number of bytes that were appended.
+  uint64_t size() const { return written_ + buffer_.size(); }
+
+  // Fsyncs the file, gives it its name, and makes the name durable. Must be
+  // called once, last.
+  absl::Status Commit();
+
+ private:
+  StagedFile(std::string path, FileDescriptor file);
+  absl::Status Flush();
+  absl::Status WriteAt(uint64_t offset, absl::string_view bytes);
+
+  std::string path_;
+  std::string staged_path_;  // empty: nothing to remove
+  FileDescriptor file_;
+  std::string buffer_;    // appended, not written
+  uint64_t written_ = 0;  // bytes before those of the buffer
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_TENSOR_FILES_STAGED_FILE_H_

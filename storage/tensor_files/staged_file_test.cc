@@ -1,0 +1,62 @@
+#include "storage/tensor_files/staged_file.h"
+
+#include <filesystem>
+#include <string>
+
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string TestPath() {
+  return ::testing::TempDir() + "/" +
+         ::testing::UnitTest::GetInstance()->current_test_info()->name();
+}
+
+TEST(StagedFileTest, OldFileStaysUntilTheCommit) {
+  const std::string path = TestPath();
+  ASSERT_OK(WriteFileDurably(path, "old"));
+  ASSERT_OK_AND_ASSIGN(StagedFile file, StagedFile::Create(path));
+  ASSERT_OK(file.Append("new"));
+  EXPECT_THAT(ReadFile(path, 100), IsOkAndHolds("old"));
+  ASSERT_OK(file.Commit());
+  EXPECT_THAT(ReadFile(path, 100), IsOkAndHolds("new"));
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST(StagedFileTest, WhatIsNotCommittedIsRemoved) {
+  const std::string path = TestPath();
+  {
+    ASSERT_OK_AND_ASSIGN(StagedFile file, StagedFile::Create(path));
+    ASSERT_OK(file.Append("new"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+}
+
+TEST(StagedFileTest, LargeAndSmallPiecesStayInOrder) {
+  const std::string path = TestPath();
+  const std::string large(1 << 20, 'x');
+  ASSERT_OK_AND_ASSIGN(StagedFile file, StagedFile::Create(path));
+  ASSERT_OK(file.Append("a____"));
+  ASSERT_OK(file.Append(large));
+  ASSERT_OK(file.Append("b"));
+  ASSERT_OK(file.Overwrite(1, "1234"));
+  ASSERT_OK(file.Append("c"));
+  EXPECT_EQ(file.size(), 7 + large.size());
+  ASSERT_OK(file.Commit());
+  EXPECT_THAT(ReadFile(path, 2 << 20), IsOkAndHolds("a1234" + large + "bc"));
+}
+
+TEST(StagedFileTest, MissingDirectoryIsNamed) {
+  EXPECT_THAT(StagedFile::Create("/none/x").status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none/x")));
+}
+
+}  // namespace
+}  // namespace parasol
