@@ -104,7 +104,7 @@ class EpochsTest : public ClusterRunsTest {
     options.job = job;
     options.job.mutable_checkpoint()->set_directory(Directory(run));
     options.data_dir = ExamplesDirectory();
-    options.device = "cpu";
+    options.replicas.devices = {"cpu"};
     MetricsRegistry metrics;
     return LocalTraining(options, Clock::Real(), metrics).Run();
   }
