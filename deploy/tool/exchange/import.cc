@@ -57,12 +57,45 @@ absl::StatusOr<Progress> ProgressOf(TensorReader& reader,
   return progress;
 }
 
+// The manifest, but for the files.
+durable::CheckpointManifest ManifestOf(const job::Job& job,
+                                       const CheckpointContents& contents,
+                                       const std::string& checkpoint_dir,
+                                       int64_t step, absl::Time now) {
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(step);
+  *manifest.mutable_job() = job;
+  manifest.mutable_job()->mutable_checkpoint()->set_directory(checkpoint_dir);
+  contents.AddTo(manifest);
+  manifest.set_created_unix_micros(absl::ToUnixMicros(now));
+  return manifest;
+}
+
 absl::Status RequireNoCheckpoints(const CheckpointStore& store) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
   if (steps.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--checkpoint_dir=", store.directory(), ": has ",
                    steps.size(), " checkpoints; name another directory"));
+}
+
+// Stores the checkpoint in a directory that has none, as a new run.
+absl::Status StoreIn(const std::string& directory,
+                     durable::CheckpointManifest manifest,
+                     const CheckpointContents& contents,
+                     WriteShardFiles write_files, Clock& clock) {
+  const job::Job& job = manifest.job();
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<DirectoryOwnership> ownership,
+      DirectoryOwnership::Take({.directory = directory, .job_name = job.name()},
+                               clock));
+  ASSIGN_OR_RETURN(CheckpointStore store,
+                   CheckpointStore::OpenForWriting(directory));
+  RETURN_IF_ERROR(RequireNoCheckpoints(store));
+  ASSIGN_OR_RETURN(const ResumedRun run, ResumeRun(store, job, contents));
+  manifest.set_run_id(run.run_id);
+  return StoreCheckpoint(store, std::move(manifest), /*max_to_keep=*/0,
+                         write_files, [&] { return ownership->Check(); });
 }
 
 }  // namespace
@@ -82,23 +115,6 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
       _ << path);
   ASSIGN_OR_RETURN(const Progress progress,
                    ProgressOf(*reader, match, options.step), _ << path);
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<DirectoryOwnership> ownership,
-      DirectoryOwnership::Take(
-          {.directory = options.checkpoint_dir, .job_name = job.job.name()},
-          clock));
-  ASSIGN_OR_RETURN(CheckpointStore store,
-                   CheckpointStore::OpenForWriting(options.checkpoint_dir));
-  RETURN_IF_ERROR(RequireNoCheckpoints(store));
-  ASSIGN_OR_RETURN(const ResumedRun run, ResumeRun(store, job.job, contents));
-  durable::CheckpointManifest manifest;
-  manifest.set_global_step(progress.step);
-  manifest.set_run_id(run.run_id);
-  *manifest.mutable_job() = job.job;
-  manifest.mutable_job()->mutable_checkpoint()->set_directory(
-      options.checkpoint_dir);
-  contents.AddTo(manifest);
-  manifest.set_created_unix_micros(absl::ToUnixMicros(clock.Now()));
   const auto write = [&](const std::string& directory,
                          durable::CheckpointManifest& files) -> absl::Status {
     ASSIGN_OR_RETURN(
@@ -109,12 +125,15 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
     ASSIGN_OR_RETURN(*files.add_file(), writer->Finish());
     return absl::OkStatus();
   };
-  RETURN_IF_ERROR(StoreCheckpoint(store, std::move(manifest),
-                                  /*max_to_keep=*/0, write,
-                                  [&] { return ownership->Check(); }));
-  return Imported{.checkpoint = store.PathOf(progress.step),
-                  .step = progress.step,
-                  .fresh_slots = match.lacks_all_slots};
+  RETURN_IF_ERROR(StoreIn(options.checkpoint_dir,
+                          ManifestOf(job.job, contents, options.checkpoint_dir,
+                                     progress.step, clock.Now()),
+                          contents, write, clock));
+  return Imported{
+      .checkpoint =
+          CheckpointStore(options.checkpoint_dir).PathOf(progress.step),
+      .step = progress.step,
+      .fresh_slots = match.lacks_all_slots};
 }
 
 }  // namespace parasol
