@@ -74,7 +74,8 @@ struct ColumnTiles {
 };
 
 // Replaces each of a thread's values by its sum over the block's threads of the
-// same column. All threads of the block call it.
+// same column. All threads of the block call it, once in a kernel for each
+// number of sums: a second call would need a barrier before it.
 template <int kSums>
 __device__ void SumOverThreads(double (&values)[kSums]) {
   __shared__ double partial[kSums][ColumnTiles::kThreads];
@@ -89,8 +90,6 @@ __device__ void SumOverThreads(double (&values)[kSums]) {
   }
   __syncthreads();
   for (int i = 0; i < kSums; ++i) values[i] = partial[i][threadIdx.x];
-  // The next call writes.
-  __syncthreads();
 }
 
 // Sums [slices, sums, columns] of a matrix's slices.
