@@ -29,7 +29,7 @@ struct ColumnTiles {
   static constexpr int kThreads = 512;
   // Fewest rows of a thread, so that its part is worth the second kernel.
   static constexpr int kRowsOfAThread = 32;
-  // About one for each multiprocessor of a large device.
+  // Roughly one for each multiprocessor of a large device.
   static constexpr int kMaxSlices = 128;
 
   ColumnTiles(int64_t rows, int64_t columns)
@@ -70,7 +70,7 @@ struct ColumnTiles {
   int64_t rows;
   int64_t columns;
   int width;   // columns of a tile, a power of 2
-  int slices;  // of the sums
+  int slices;  // number of slices whose sums are added up
 };
 
 // Replaces each of a thread's values by its sum over the block's threads of the
