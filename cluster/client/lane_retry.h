@@ -30,7 +30,7 @@ class LaneRetry {
 
  private:
   absl::Duration first_;
-  absl::Duration pause_;  // time from the next failure to the attempt after it
+  absl::Duration pause_;  // time from a failure to the attempt after it
   absl::Time at_ = absl::InfiniteFuture();
 };
 

@@ -29,7 +29,7 @@ struct ColumnTiles {
   static constexpr int kThreads = 512;
   // Fewest rows of a thread, so that its part is worth the second kernel.
   static constexpr int kRowsOfAThread = 32;
-  // About one for each multiprocessor of a large device.
+  // Roughly one for each multiprocessor of a large device.
   static constexpr int kMaxSlices = 128;
 
   ColumnTiles(int64_t rows, int64_t columns)
@@ -70,11 +70,12 @@ struct ColumnTiles {
   int64_t rows;
   int64_t columns;
   int width;   // columns of a tile, a power of 2
-  int slices;  // of the sums
+  int slices;  // number of slices whose sums are added up
 };
 
 // Replaces each of a thread's values by its sum over the block's threads of the
-// same column. All threads of the block call it.
+// same column. All threads of the block call it, once in a kernel for each
+// number of sums: a second call would need a barrier before it.
 template <int kSums>
 __device__ void SumOverThreads(double (&values)[kSums]) {
   __shared__ double partial[kSums][ColumnTiles::kThreads];
@@ -89,8 +90,6 @@ __device__ void SumOverThreads(double (&values)[kSums]) {
   }
   __syncthreads();
   for (int i = 0; i < kSums; ++i) values[i] = partial[i][threadIdx.x];
-  // The next call writes.
-  __syncthreads();
 }
 
 // Sums [slices, sums, columns] of a matrix's slices.

@@ -48,15 +48,15 @@ class RowGradientMemory {
 
  private:
   struct Side {
-    std::vector<std::vector<uint64_t>> ids;  // of each table
+    std::vector<std::vector<uint64_t>> ids;  // one list per table
     Array<float> host;
   };
 
   bool has_tables() const { return !sizes_.empty(); }
 
   Device& device_;
-  std::vector<size_t> sizes_;    // of each table
-  std::vector<size_t> offsets_;  // of each table, and the size of the array
+  std::vector<size_t> sizes_;    // one per table
+  std::vector<size_t> offsets_;  // one per table, then the array's size
   std::array<Side, 2> sides_;
   int side_ = 0;
   Array<float> on_device_;  // empty on the CPU

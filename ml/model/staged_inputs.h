@@ -67,7 +67,7 @@ class StagedInputs : public StagedBatch {
   struct Table {
     size_t lookup = 0;
     int64_t width = 0;
-    size_t offset = 0;  // of its rows in the array of all
+    size_t offset = 0;  // start of its rows in the array of all
   };
 
   absl::Status LoadIds(const IdFeature& feature, Ids& ids);

@@ -26,8 +26,8 @@ struct VariableRange {
 // in which a device copies that array: each copy costs a start, and the first
 // can leave while the rest of the array is still being written.
 struct VariableLayout {
-  // Pieces are this many at most, and about this large at least: 256 KiB, which
-  // a bus takes as long for as to start a copy.
+  // There is a piece for each kMinElements, 256 KiB, for which a bus takes
+  // about as long as for the start of a copy; this many at most.
   static constexpr int64_t kMaxPieces = 4;
   static constexpr int64_t kMinElements = 1 << 16;
 

@@ -76,18 +76,18 @@ class VariableMemory {
 
   Device* device_;
   VariableLayout layout_;
-  std::vector<size_t> elements_;  // of each variable
+  std::vector<size_t> elements_;  // one per variable
   bool has_host_arrays_ = true;
   std::array<Array<float>, 2> host_values_;
-  Array<float> device_values_;  // empty on the CPU
-  std::vector<int> next_side_;  // of each variable: the one the caller writes
-  std::vector<bool> is_uploaded_;  // and not copied yet
-  std::vector<size_t> uploaded_;   // of each piece: number of such variables
+  Array<float> device_values_;     // empty on the CPU
+  std::vector<int> next_side_;     // one per variable: what the caller writes
+  std::vector<bool> is_uploaded_;  // one per variable: not copied yet
+  std::vector<size_t> uploaded_;   // one per piece: number of those
   std::vector<const float*> values_;
 
   std::array<Array<float>, 2> host_gradients_;
   Array<float> device_gradients_;                        // empty on the CPU
-  std::vector<std::unique_ptr<Device::Event>> fetched_;  // of each piece
+  std::vector<std::unique_ptr<Device::Event>> fetched_;  // one per piece
   int gradient_side_ = 0;
   std::vector<float*> gradients_;
 };
