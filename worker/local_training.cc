@@ -129,7 +129,7 @@ absl::Status LocalTraining::OpenReplicas() {
                           .threads = options_.threads,
                           .sums_on_one_device = replicas.sums_on_one_device},
                          *input_, clock_, metrics_));
-    devices = replicas_->device_names();
+    devices = replicas_->Describe();
   } else {
     ASSIGN_OR_RETURN(device_, OpenDevice(replicas.devices.front(),
                                          options_.threads, job.worker()));
@@ -137,8 +137,9 @@ absl::Status LocalTraining::OpenReplicas() {
     devices = device_->name();
   }
   LOG(INFO) << "strategy " << StrategyName(replicas.strategy) << ": "
-            << NumReplicas() << " replicas in sync, of "
-            << job.train().batch_size() << " examples each, on " << devices;
+            << NumReplicas() << (NumReplicas() == 1 ? " replica" : " replicas")
+            << " in sync, each with a batch of " << job.train().batch_size()
+            << ", on " << devices;
   return absl::OkStatus();
 }
 

@@ -93,11 +93,15 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
   return completed.front();
 }
 
-std::string ReplicaThreads::device_names() const {
-  return absl::StrJoin(replicas_, ", ",
-                       [](std::string* out, const Replica& replica) {
-                         absl::StrAppend(out, replica.device->name());
-                       });
+std::string ReplicaThreads::Describe() const {
+  std::vector<std::string> devices;
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    devices.push_back(
+        absl::StrCat(options_.devices[i], " = ", replicas_[i].device->name()));
+  }
+  return absl::StrCat(
+      absl::StrJoin(devices, ", "), "; gradients are summed by ",
+      options_.sums_on_one_device ? "replica 0" : "all replicas");
 }
 
 }  // namespace parasol
