@@ -112,7 +112,8 @@ class Worker {
         *staged_, /*seed=*/step,
         {.variable =
              [this](size_t variable, absl::Span<const float> gradient) {
-               host_variables_->Apply(variable, gradient);
+               host_variables_->Apply(variable, /*first=*/0, gradient);
+               host_variables_->CountUpdate(variable);
              },
          .rows =
              [this](size_t table, absl::Span<const uint64_t> ids,
