@@ -97,9 +97,9 @@ bool IsLegal(const Factor& f, int rows, int columns) {
 
 using namespace cuda_on_host;
 
-#define CUBLAS_ENTER()                                          \
-  const std::lock_guard<std::recursive_mutex> lock(TheLock());  \
-  if (LostStatus() != 0) return CUBLAS_STATUS_EXECUTION_FAILED; \
+#define CUBLAS_ENTER()                                            \
+  const std::lock_guard<std::recursive_mutex> lock(TheLock());    \
+  if (IsLostFor(__func__)) return CUBLAS_STATUS_EXECUTION_FAILED; \
   if (const int fault = FaultOf(__func__)) return cublasStatus_t(fault)
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {

@@ -237,9 +237,9 @@ float* Floats(void* data) { return static_cast<float*>(data); }
 
 using namespace cuda_on_host;
 
-#define CUDNN_ENTER()                                          \
-  const std::lock_guard<std::recursive_mutex> lock(TheLock()); \
-  if (LostStatus() != 0) return CUDNN_STATUS_EXECUTION_FAILED; \
+#define CUDNN_ENTER()                                            \
+  const std::lock_guard<std::recursive_mutex> lock(TheLock());   \
+  if (IsLostFor(__func__)) return CUDNN_STATUS_EXECUTION_FAILED; \
   if (const int fault = FaultOf(__func__)) return cudnnStatus_t(fault)
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {

@@ -159,6 +159,11 @@ int LostStatus() {
   return lost_status;
 }
 
+bool IsLostFor(std::string_view function) {
+  return LostStatus() != 0 &&
+         function.find("Destroy") == std::string_view::npos;
+}
+
 void Die(const std::string& message) {
   std::fprintf(stderr, "CUDA on the host: %s\n", message.c_str());
   std::fflush(stderr);

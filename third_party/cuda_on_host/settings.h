@@ -50,6 +50,9 @@ void SetFaults(const std::string& faults);
 void LoseDevicesIfFatal(int status);
 // Returns the status with which devices were lost; 0 if they were not.
 int LostStatus();
+// Returns true if `function` of a library fails as devices are lost. What it
+// has on the host can be destroyed all the same.
+bool IsLostFor(std::string_view function);
 
 // Two questions for tests. HasContext() returns true if a context was made on
 // the device, which costs a real one some hundred MB. SpinningWaits() returns
