@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Smooth activations: where a relu has its edge, a sum that is rounded in
+// another way takes another step.
 constexpr char kDigits[] = R"(
     name: "digits_on_cuda"
     seed: 7
@@ -23,7 +25,7 @@ constexpr char kDigits[] = R"(
       input_shape: [28, 28, 1]
       layer {
         name: "c1"
-        conv2d { filters: 4 kernel_size: 4 stride: 4 activation: RELU }
+        conv2d { filters: 4 kernel_size: 4 stride: 4 activation: TANH }
       }
       layer { flatten {} }
       layer { name: "logits" dense { units: 10 } }
@@ -58,7 +60,7 @@ constexpr char kTables[] = R"(
         input: "features"
         embedding_bag { table: "embeddings" }
       }
-      layer { name: "hidden" input: "deep" dense { units: 8 activation: RELU } }
+      layer { name: "hidden" input: "deep" dense { units: 8 activation: TANH } }
       layer { name: "score" dense { units: 1 } }
       layer { name: "sum" input: "wide" input: "score" add {} }
       loss { binary_crossentropy {} }
