@@ -1,5 +1,6 @@
 #include "worker/replica_threads.h"
 
+#include <deque>
 #include <thread>
 #include <utility>
 
@@ -72,6 +73,10 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
   loop.seed = options_.job.seed();
   // The other replicas are threads of this process: they don't get lost.
   loop.step_timeout = absl::InfiniteDuration();
+  // Passes of one thread follow each other: the shared reporter has those of
+  // replica 0, and the examples of all.
+  std::deque<TrainingReporter> of_others;
+  for (size_t i = 1; i < replicas_.size(); ++i) of_others.emplace_back(clock_);
   std::vector<absl::Status> results(replicas_.size());
   std::vector<int64_t> completed(replicas_.size());
   const auto run = [&](size_t i) {
@@ -80,7 +85,8 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
     of_replica.counts_steps = i == 0;
     Replica& replica = replicas_[i];
     results[i] = SyncTrainingLoop(of_replica, *replica.model, *replica.input,
-                                  shared, source, clock_, metrics_, reporter)
+                                  shared, source, clock_, metrics_,
+                                  i == 0 ? reporter : of_others[i - 1])
                      .Run();
     completed[i] = source.completed();
   };
@@ -88,6 +94,10 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
     std::vector<std::jthread> threads;
     for (size_t i = 1; i < replicas_.size(); ++i) threads.emplace_back(run, i);
     run(0);
+  }
+  for (TrainingReporter& other : of_others) {
+    const TrainingReport report = other.Take();
+    reporter.AddExamples(report.examples, report.loss_sum);
   }
   RETURN_IF_ERROR(FirstCause(results));
   return completed.front();

@@ -102,9 +102,9 @@ absl::Status CheckCanTrain(const TaskConfig& config) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "--strategy=multi_worker_mirrored: TF_CONFIG is right for it, but this "
-      "version trains clusters with ps alone; add ps tasks to TF_CONFIG and "
-      "leave the flag out");
+      "--strategy=multi_worker_mirrored: this version trains no cluster "
+      "without "
+      "ps; add ps tasks to the cluster and leave the flag out");
 }
 
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(

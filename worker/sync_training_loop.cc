@@ -69,7 +69,10 @@ absl::Status SyncTrainingLoop::RunSteps() {
     ASSIGN_OR_RETURN(const int64_t step, PullValues(share->completed_steps));
     if (step >= share->end_step) continue;
     RETURN_IF_ERROR(RunStep(step, *std::move(share)));
-    metrics_.step_seconds.Observe(absl::ToDoubleSeconds(clock_.Now() - start));
+    if (options_.counts_steps) {
+      metrics_.step_seconds.Observe(
+          absl::ToDoubleSeconds(clock_.Now() - start));
+    }
   }
 }
 

@@ -44,8 +44,8 @@ absl::Status CheckJobs(const ClusterSpec& cluster, StrategyKind strategy) {
   if (IsLocal(strategy)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cluster: there is one, but the ", StrategyName(strategy),
-        " strategy trains in one process; unset TF_CONFIG, or choose another "
-        "--strategy"));
+        " strategy trains in one process; leave TF_CONFIG and --cluster_spec "
+        "out, or choose another --strategy"));
   }
   if (strategy == StrategyKind::kMultiWorkerMirrored) {
     if (cluster.num_tasks(Role::kPs) == 0) return absl::OkStatus();

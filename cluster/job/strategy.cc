@@ -24,7 +24,9 @@ absl::StatusOr<std::string> DeviceAt(const std::string& path,
 }
 
 absl::StatusOr<std::vector<std::string>> DevicesOf(const std::string& path,
-                                                   const DeviceNames& names) {
+                                                   const DeviceNames& names,
+                                                   absl::string_view flag) {
+  if (names.empty() && flag != "auto") return std::vector{std::string(flag)};
   if (names.empty()) {
     std::vector<std::string> all = Device::CudaNames();
     if (all.empty()) all.push_back(DeviceName().ToString());
@@ -82,6 +84,10 @@ absl::Status CheckReplicas(const job::Job& job) {
 absl::StatusOr<LocalReplicas> OneDevice(const job::OneDevice& settings,
                                         absl::string_view flag) {
   const std::string path = "strategy.one_device";
+  if (!settings.has_device() && flag != "auto") {
+    return LocalReplicas{.strategy = StrategyKind::kOneDevice,
+                         .devices = {std::string(flag)}};
+  }
   if (!settings.has_device()) return Missing(absl::StrCat(path, ".device"));
   ASSIGN_OR_RETURN(std::string device,
                    DeviceAt(absl::StrCat(path, ".device"), settings.device()));
@@ -99,8 +105,10 @@ absl::StatusOr<LocalReplicas> InStep(StrategyKind kind,
   LocalReplicas replicas;
   replicas.strategy = kind;
   replicas.is_in_step = true;
-  ASSIGN_OR_RETURN(replicas.devices, DevicesOf(path, names));
-  RETURN_IF_ERROR(CheckFlag(flag, path, replicas.devices));
+  ASSIGN_OR_RETURN(replicas.devices, DevicesOf(path, names, flag));
+  if (!names.empty()) {
+    RETURN_IF_ERROR(CheckFlag(flag, path, replicas.devices));
+  }
   if (replicas.devices.size() > 1) {
     RETURN_IF_ERROR(CheckReplicas(job));
   }
@@ -157,9 +165,9 @@ absl::Status CheckClusterStrategy(const job::Job& job) {
   if (!kind || !IsLocal(*kind)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("strategy.", StrategyName(*kind),
-                   " trains in one process, but TF_CONFIG has a cluster; unset "
-                   "TF_CONFIG, or "
-                   "choose --strategy=parameter_server"));
+                   " trains in one process, but this is a cluster; leave "
+                   "TF_CONFIG and --cluster_spec out, or give the chief "
+                   "--set=strategy.parameter_server={}"));
 }
 
 absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,

@@ -70,6 +70,15 @@ TEST(StrategyTest, OneDeviceTrainsInAPlainLoop) {
   EXPECT_FALSE(replicas.is_in_step);
 }
 
+TEST(StrategyTest, TheFlagNamesTheDeviceWhereTheStrategyNamesNone) {
+  for (const char* strategy :
+       {"one_device {}", "mirrored {}", "central_storage {}"}) {
+    ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
+                         ResolveLocalReplicas(JobWith(strategy), "cpu:1"));
+    EXPECT_THAT(replicas.devices, ElementsAre("cpu:1")) << strategy;
+  }
+}
+
 TEST(StrategyTest, WhatCannotBeIsNamed) {
   const struct {
     const char* job;

@@ -14,7 +14,9 @@
 #include "base/command_line.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "cluster/job/strategy.h"
 #include "deploy/local/local_run.h"
 #include "deploy/local/run_directory.h"
 #include "storage/directory_lock.h"
@@ -182,8 +184,9 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.checkpoint_timeout =
       absl::FormatDuration(absl::GetFlag(FLAGS_checkpoint_timeout));
   // A mistake in the job is told before anything starts.
-  ASSIGN_OR_RETURN(const LoadedJob loaded,
-                   LoadJobFile(job.job_file, job.overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(job.job_file, job.overrides));
+  RETURN_IF_ERROR(CheckClusterStrategy(loaded.job)) << job.job_file;
+  RETURN_IF_ERROR(FillClusterDefaults(loaded.job, job.num_workers));
   job.batch_size = loaded.job.train().batch_size();
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;

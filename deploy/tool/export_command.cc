@@ -5,6 +5,7 @@
 
 #include "absl/flags/flag.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "deploy/tool/exchange/export.h"
@@ -49,6 +50,11 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
   options.slots = absl::GetFlag(FLAGS_slots);
   if (options.output.empty()) {
     return absl::InvalidArgumentError("--output is missing; try --help");
+  }
+  if (options.output.back() == '/') {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output=", options.output,
+                     ": ends with a slash; leave it out, or name a file"));
   }
   return Export(arguments[0], options);
 }

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/process.h"
 #include "base/status_macros.h"
+#include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "deploy/tool/exchange/import.h"
 #include "deploy/tool/format_flag.h"
@@ -79,8 +80,9 @@ absl::Status RunImport(const std::vector<std::string>& arguments) {
   const std::string job_file = absl::GetFlag(FLAGS_job).empty()
                                    ? absl::StrCat(path, ".job.textproto")
                                    : absl::GetFlag(FLAGS_job);
-  ASSIGN_OR_RETURN(const LoadedJob job,
+  ASSIGN_OR_RETURN(LoadedJob job,
                    LoadJobFile(job_file, absl::GetFlag(FLAGS_set).values));
+  RETURN_IF_ERROR(SetReplicas(1, job.job));
   ASSIGN_OR_RETURN(const Imported imported,
                    Import(path, job, options, Clock::Real()));
   printf("%s: step %lld%s\n", imported.checkpoint.c_str(),

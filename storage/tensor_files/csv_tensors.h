@@ -22,7 +22,7 @@ namespace parasol {
 inline constexpr absl::string_view kCsvListName = "tensors.csv";
 
 // Creates a writer of the directory `path`, which must not exist: its files are
-// written to "<path>.new" before.
+// written under a StagedNameOf() before.
 //   InvalidArgument  `path` exists, or a name has a quote or a line's end.
 //   any other        as for storage/durable_file.h.
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewCsvWriter(

@@ -50,15 +50,12 @@ class CsvWriter : public TensorWriter {
   CsvWriter(std::string path, std::vector<TensorPart> parts)
       : TensorWriter(std::move(parts)),
         path_(std::move(path)),
-        staged_(absl::StrCat(path_, ".new")) {}
+        staged_(StagedNameOf(path_)) {}
   ~CsvWriter() override {
     if (!committed_) RemoveTree(staged_).IgnoreError();
   }
 
-  absl::Status Start() {
-    RETURN_IF_ERROR(RemoveTree(staged_));
-    return MakeDirectories(staged_);
-  }
+  absl::Status Start() { return MakeDirectories(staged_); }
 
  protected:
   absl::Status BeginPart(const TensorPart& part) override {

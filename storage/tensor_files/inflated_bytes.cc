@@ -47,18 +47,21 @@ absl::Status InflatedBytes::Read(uint64_t offset, absl::Span<char> out) {
 
 absl::Status InflatedBytes::Next(absl::Span<char> out) {
   while (!out.empty()) {
-    if (stream_.avail_in == 0) {
-      RETURN_IF_ERROR(Refill());
-    }
     const size_t count = std::min<size_t>(out.size(), UINT_MAX);
     stream_.next_out = reinterpret_cast<Bytef*>(out.data());
     stream_.avail_out = static_cast<uInt>(count);
     const int result = inflate(&stream_, Z_NO_FLUSH);
     const size_t given = count - stream_.avail_out;
-    const bool is_over = result == Z_STREAM_END || stream_.avail_in == 0;
-    if ((result != Z_OK && result != Z_STREAM_END) ||
-        (result == Z_STREAM_END && given < out.size()) ||
-        (given == 0 && !is_over)) {
+    // zlib may hold elements back whose bytes it has taken: more input is
+    // needed only when it gives none.
+    const bool needs_input =
+        given == 0 && stream_.avail_in == 0 && result != Z_STREAM_END;
+    if (needs_input && (result == Z_OK || result == Z_BUF_ERROR)) {
+      RETURN_IF_ERROR(Refill());
+      continue;
+    }
+    if (given == 0 || (result != Z_OK && result != Z_STREAM_END) ||
+        (result == Z_STREAM_END && given < out.size())) {
       return absl::DataLossError(absl::StrCat(file_.path(),
                                               ": the compressed bytes from ",
                                               begin_, " on are damaged"));

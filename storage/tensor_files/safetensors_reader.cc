@@ -16,7 +16,8 @@
 namespace parasol {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Finds a key in logarithmic time: a header may have many.
+using Json = nlohmann::json;
 
 constexpr size_t kLengthBytes = 8;
 // The limit of the format's own library.

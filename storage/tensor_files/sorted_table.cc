@@ -27,8 +27,11 @@ constexpr char kSnappy = 1;
 constexpr int kRestartInterval = 16;
 // A larger block is damage: TensorFlow closes them at 256 KiB.
 constexpr size_t kMaxBlockBytes = 64 << 20;
-// Keys share their beginnings, so that few bytes may say many.
+// Keys share their beginnings, so that few bytes may say many: the limit of all
+// entries of a table together.
 constexpr uint64_t kMaxEntriesBytes = 256 << 20;
+// Memory of an entry beside its bytes.
+constexpr uint64_t kEntryBytes = 128;
 
 struct Handle {
   uint64_t offset = 0;
@@ -160,7 +163,8 @@ absl::StatusOr<std::string> ReadBlock(absl::string_view table,
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-absl::StatusOr<Entries> EntriesOf(absl::string_view block) {
+// Counts the entries' memory in `total`.
+absl::StatusOr<Entries> EntriesOf(absl::string_view block, uint64_t& total) {
   constexpr size_t kNumber = sizeof(uint32_t);
   if (block.size() < kNumber) return Damaged("a block is too short");
   const uint64_t restarts =
@@ -171,7 +175,6 @@ absl::StatusOr<Entries> EntriesOf(absl::string_view block) {
   block.remove_suffix((restarts + 1) * kNumber);
   Entries entries;
   std::string key;
-  uint64_t total = 0;
   while (!block.empty()) {
     const auto shared = TakeVarint(block);
     const auto unshared = TakeVarint(block);
@@ -180,8 +183,8 @@ absl::StatusOr<Entries> EntriesOf(absl::string_view block) {
         *unshared > block.size() || *size > block.size() - *unshared) {
       return Damaged("an entry is longer than its block");
     }
-    total += *shared + *unshared + *size;
-    if (total > kMaxEntriesBytes) return Damaged("a block is too large");
+    total += *shared + *unshared + *size + kEntryBytes;
+    if (total > kMaxEntriesBytes) return Damaged("its entries are too large");
     key.resize(*shared);
     absl::StrAppend(&key, block.substr(0, *unshared));
     entries.emplace_back(key, std::string(block.substr(*unshared, *size)));
@@ -191,9 +194,9 @@ absl::StatusOr<Entries> EntriesOf(absl::string_view block) {
 }
 
 absl::StatusOr<Entries> ReadEntries(absl::string_view table,
-                                    const Handle& handle) {
+                                    const Handle& handle, uint64_t& total) {
   ASSIGN_OR_RETURN(const std::string block, ReadBlock(table, handle));
-  return EntriesOf(block);
+  return EntriesOf(block, total);
 }
 
 }  // namespace
@@ -234,13 +237,14 @@ absl::StatusOr<std::map<std::string, std::string>> DecodeSortedTable(
   const auto metaindex = TakeHandle(footer);
   const auto index = TakeHandle(footer);
   if (!metaindex || !index) return Damaged("its footer is damaged");
-  ASSIGN_OR_RETURN(const Entries blocks, ReadEntries(table, *index));
+  uint64_t total = 0;
+  ASSIGN_OR_RETURN(const Entries blocks, ReadEntries(table, *index, total));
   std::map<std::string, std::string> entries;
   for (const auto& [last, encoded] : blocks) {
     absl::string_view bytes = encoded;
     const auto handle = TakeHandle(bytes);
     if (!handle) return Damaged("its index is damaged");
-    ASSIGN_OR_RETURN(Entries of_block, ReadEntries(table, *handle));
+    ASSIGN_OR_RETURN(Entries of_block, ReadEntries(table, *handle, total));
     for (auto& [key, value] : of_block) {
       if (!entries.emplace(std::move(key), std::move(value)).second) {
         return Damaged("a key is there twice");

@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,18 +18,38 @@ namespace {
 // Small pieces are collected up to this.
 constexpr size_t kBufferBytes = 256 << 10;
 
-}  // namespace
-
-absl::StatusOr<StagedFile> StagedFile::Create(const std::string& path) {
-  const std::string staged = absl::StrCat(path, ".new");
-  ASSIGN_OR_RETURN(FileDescriptor file,
-                   FileDescriptor::Open(staged, O_WRONLY | O_CREAT | O_TRUNC));
-  return StagedFile(path, std::move(file));
+// Renaming over a device would take it away from all who use it.
+absl::Status CheckMayBeReplaced(const std::string& path) {
+  std::error_code error;
+  const auto there = std::filesystem::symlink_status(path, error);
+  if (error || !std::filesystem::exists(there) ||
+      std::filesystem::is_regular_file(there) ||
+      std::filesystem::is_symlink(there)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      path, ": is there and is no file; name a file that may be replaced"));
 }
 
-StagedFile::StagedFile(std::string path, FileDescriptor file)
+}  // namespace
+
+std::string StagedNameOf(const std::string& path) {
+  static std::atomic<int> number = 0;
+  return absl::StrCat(path, ".", getpid(), "-", number++, ".new");
+}
+
+absl::StatusOr<StagedFile> StagedFile::Create(const std::string& path) {
+  RETURN_IF_ERROR(CheckMayBeReplaced(path));
+  std::string staged = StagedNameOf(path);
+  ASSIGN_OR_RETURN(FileDescriptor file,
+                   FileDescriptor::Open(staged, O_WRONLY | O_CREAT | O_EXCL));
+  return StagedFile(path, std::move(staged), std::move(file));
+}
+
+StagedFile::StagedFile(std::string path, std::string staged_path,
+                       FileDescriptor file)
     : path_(std::move(path)),
-      staged_path_(absl::StrCat(path_, ".new")),
+      staged_path_(std::move(staged_path)),
       file_(std::move(file)) {}
 
 StagedFile::StagedFile(StagedFile&& other) noexcept

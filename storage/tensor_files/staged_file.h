@@ -11,13 +11,18 @@
 
 namespace parasol {
 
-// A file that is written piece by piece under the name "<path>.new" and gets
-// its own name when it is complete: a reader finds the old file or the new one,
+// Returns a name beside `path`, ending in ".new", that no other call returns
+// and no other process uses.
+std::string StagedNameOf(const std::string& path);
+
+// A file that is written piece by piece under a StagedNameOf() and gets its own
+// name when it is complete: a reader finds the old file or the new one,
 // also after a crash. Removes what it has written unless Commit() was called.
 // Errors are those of storage/durable_file.h. Move-only; not thread-safe.
 class StagedFile {
  public:
-  // Creates "<path>.new", or replaces it.
+  // Creates the file under the other name.
+  //   InvalidArgument  `path` is there and is no regular file, nor a link.
   static absl::StatusOr<StagedFile> Create(const std::string& path);
   StagedFile(StagedFile&& other) noexcept;
   StagedFile& operator=(StagedFile&&) = delete;
@@ -34,7 +39,7 @@ class StagedFile {
   absl::Status Commit();
 
  private:
-  StagedFile(std::string path, FileDescriptor file);
+  StagedFile(std::string path, std::string staged_path, FileDescriptor file);
   absl::Status Flush();
   absl::Status WriteAt(uint64_t offset, absl::string_view bytes);
 

@@ -12,6 +12,7 @@ namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::TempDir;
 
 std::string TestPath() {
   return ::testing::TempDir() + "/" +
@@ -51,6 +52,27 @@ TEST(StagedFileTest, LargeAndSmallPiecesStayInOrder) {
   EXPECT_EQ(file.size(), 7 + large.size());
   ASSERT_OK(file.Commit());
   EXPECT_THAT(ReadFile(path, 2 << 20), IsOkAndHolds("a1234" + large + "bc"));
+}
+
+TEST(StagedFileTest, OtherFilesBesideItAreLeftAlone) {
+  const std::string path = TestPath();
+  ASSERT_OK(WriteFileDurably(path + ".new", "the user's"));
+  ASSERT_OK_AND_ASSIGN(StagedFile first, StagedFile::Create(path));
+  ASSERT_OK_AND_ASSIGN(StagedFile second, StagedFile::Create(path));
+  ASSERT_OK(first.Append("first"));
+  ASSERT_OK(second.Append("second"));
+  ASSERT_OK(second.Commit());
+  EXPECT_THAT(ReadFile(path, 100), IsOkAndHolds("second"));
+  ASSERT_OK(first.Commit());
+  EXPECT_THAT(ReadFile(path, 100), IsOkAndHolds("first"));
+  EXPECT_THAT(ReadFile(path + ".new", 100), IsOkAndHolds("the user's"));
+}
+
+TEST(StagedFileTest, ADeviceOrADirectoryIsNotReplaced) {
+  for (const std::string& path : {std::string("/dev/null"), TempDir()}) {
+    EXPECT_THAT(StagedFile::Create(path).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(path)));
+  }
 }
 
 TEST(StagedFileTest, MissingDirectoryIsNamed) {
