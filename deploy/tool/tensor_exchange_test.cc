@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "deploy/tool/testing/model_checkpoint.h"
@@ -141,6 +142,47 @@ INSTANTIATE_TEST_SUITE_P(
     [](const ::testing::TestParamInfo<Format>& format) {
       return format.param.name;
     });
+
+class ExchangeFaultsTest : public TrainedJobFixture {};
+
+TEST_F(ExchangeFaultsTest, AnIdThatIsThereTwiceIsNamed) {
+  Train("before", 5);
+  const std::string csv = Path("csv");
+  ASSERT_EQ(
+      RunTool({"export", Path("before"), "--format=csv", "--output=" + csv})
+          .end.code(),
+      0);
+  for (const auto& entry : fs::directory_iterator(csv)) {
+    if (!absl::EndsWith(entry.path().string(), "rows_ids.csv")) continue;
+    std::ifstream file(entry.path());
+    std::string first, rest;
+    std::getline(file, first, ',');
+    std::getline(file, rest, ',');
+    std::getline(file, rest, '\0');
+    std::ofstream(entry.path()) << first << "," << first << "," << rest;
+  }
+  const CompletedProcess imported =
+      RunTool({"import", csv, "--job=" + Path("job.textproto"),
+               "--set=end.steps=9", "--checkpoint_dir=" + Path("after")});
+  EXPECT_EQ(imported.end.code(), 1);
+  EXPECT_THAT(imported.standard_error, HasSubstr("of table rows twice"));
+}
+
+TEST_F(ExchangeFaultsTest, TwoVocabulariesOfOneFileAreRefused) {
+  std::ifstream file(Path("job.textproto"));
+  std::string job;
+  std::getline(file, job, '\0');
+  job.insert(job.find("column { name: \"item\""),
+             "column { name: \"item\" vocabulary { value: \"4\" } } ");
+  std::ofstream(Path("job.textproto")) << job;
+  Train("before", 1);
+  const CompletedProcess exported = RunTool(
+      {"export", Path("before"), "--format=npz", "--output=" + Path("npz")});
+  EXPECT_EQ(exported.end.code(), 2);
+  EXPECT_THAT(exported.standard_error,
+              AllOf(HasSubstr("npz.vocabulary.pair.item.txt: two vocabularies"),
+                    HasSubstr("another name")));
+}
 
 constexpr char kKerasJob[] = R"(
   model {

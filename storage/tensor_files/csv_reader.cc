@@ -1,4 +1,5 @@
 #include <charconv>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -74,6 +75,17 @@ class NumberFile {
     return absl::OkStatus();
   }
 
+  // Returns OK if all numbers were read.
+  //   DataLoss  there are more.
+  absl::Status CheckAtEnd() {
+    while (elements_.empty() && next_text_ < file_.size()) {
+      RETURN_IF_ERROR(Parse());
+    }
+    if (elements_.empty()) return absl::OkStatus();
+    return absl::DataLossError(
+        absl::StrCat(file_.path(), ": has more numbers than its shape says"));
+  }
+
  private:
   // Parses the next piece of text, up to the end of a number.
   absl::Status Parse() {
@@ -139,7 +151,18 @@ class CsvReader : public TensorReader {
 
   absl::Status Read(size_t tensor, uint64_t first,
                     absl::Span<char> out) override {
-    return files_[tensor].Read(first, out);
+    std::optional<NumberFile>& open = open_[tensor];
+    if (!open) {
+      ASSIGN_OR_RETURN(SizedFile file, SizedFile::Open(files_[tensor]));
+      open.emplace(std::move(file), tensors_[tensor].type);
+    }
+    RETURN_IF_ERROR(open->Read(first, out));
+    ASSIGN_OR_RETURN(const uint64_t bytes, CountBytes(tensors_[tensor]));
+    if (first + out.size() < bytes) return absl::OkStatus();
+    RETURN_IF_ERROR(open->CheckAtEnd());
+    // A table has many parts, and a process may open only some files.
+    open.reset();
+    return absl::OkStatus();
   }
 
  private:
@@ -162,16 +185,18 @@ class CsvReader : public TensorReader {
           "this line is not tensor,dtype,shape,file: ", line.substr(0, 80)));
     }
     RETURN_IF_ERROR(CountBytes(info).status());
-    ASSIGN_OR_RETURN(SizedFile file,
-                     SizedFile::Open(absl::StrCat(path_, "/", fields[3])));
-    files_.emplace_back(std::move(file), info.type);
+    files_.push_back(absl::StrCat(path_, "/", fields[3]));
+    RETURN_IF_ERROR(SizedFile::Open(files_.back()).status());
+    open_.emplace_back();
     tensors_.push_back(std::move(info));
     return absl::OkStatus();
   }
 
   const std::string path_;
   std::vector<TensorInfo> tensors_;
-  std::vector<NumberFile> files_;  // order of `tensors_`
+  // In the order of `tensors_`: paths, and the files that are being read.
+  std::vector<std::string> files_;
+  std::vector<std::optional<NumberFile>> open_;
 };
 
 }  // namespace

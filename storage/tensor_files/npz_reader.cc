@@ -31,6 +31,7 @@ class NpzReader : public TensorReader {
             absl::StrCat(path_, ": has two members ", name));
       }
       RETURN_IF_ERROR(AddTensor(i)) << path_ << ": member " << name;
+      archive_.Release(i);
     }
     return absl::OkStatus();
   }

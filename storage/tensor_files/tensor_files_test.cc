@@ -263,6 +263,57 @@ TEST_P(TensorFilesTest, DamageIsAnError) {
   }
 }
 
+TEST(CsvTest, SurplusNumbersAreDamage) {
+  const std::string path = ::testing::TempDir() + "/surplus";
+  fs::remove_all(path);
+  ASSERT_OK_AND_ASSIGN(
+      const auto writer,
+      NewCsvWriter(path, {WholeTensor({"w", ElementType::kFloat32, {2, 2}})}));
+  ASSERT_OK(writer->Append(Bytes<float>({1, 2, 3, 4})));
+  ASSERT_OK(writer->Finish());
+  const auto read = [&] {
+    std::string bytes(16, '\0');
+    ASSERT_OK_AND_ASSIGN(const auto reader, OpenCsv(path));
+    // Pieces, and once more from the front.
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_OK(reader->Read(0, 0, absl::MakeSpan(bytes).first(12)));
+      ASSERT_OK(reader->Read(0, 12, absl::MakeSpan(bytes).first(4)));
+    }
+  };
+  read();
+  std::ofstream(path + "/0-w.csv", std::ios::app) << "\n\r\n";
+  read();
+  std::ofstream(path + "/0-w.csv", std::ios::app) << "5\n";
+  std::string bytes(16, '\0');
+  ASSERT_OK_AND_ASSIGN(const auto reader, OpenCsv(path));
+  EXPECT_THAT(reader->Read(0, 0, absl::MakeSpan(bytes)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("0-w.csv: has more numbers")));
+}
+
+// Many records of one member would make reading take as many times as long.
+TEST(NpzTest, MembersThatShareBytesAreDamage) {
+  const std::string path = ::testing::TempDir() + "/shared.npz";
+  ASSERT_OK_AND_ASSIGN(
+      const auto writer,
+      NewNpzWriter(path, {WholeTensor({"w", ElementType::kFloat32, {1000}})}));
+  ASSERT_OK(writer->Append(Bytes(std::vector<float>(1000, 1.f))));
+  ASSERT_OK(writer->Finish());
+  ASSERT_OK(OpenNpz(path).status());
+  ASSERT_OK_AND_ASSIGN(std::string bytes, ReadFile(path, 1 << 20));
+  const size_t record = bytes.find("PK\x01\x02");
+  const size_t end = bytes.find("PK\x05\x06");
+  std::string second = bytes.substr(record, end - record);
+  second.replace(second.find("w.npy"), 1, "v");
+  // The end record has the directory's size at 12.
+  bytes.insert(end, second);
+  bytes[end + second.size() + 12] = static_cast<char>(2 * second.size());
+  WriteTo(path, bytes);
+  EXPECT_THAT(OpenNpz(path).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("more bytes than the file")));
+}
+
 TEST_P(TensorFilesTest, MissingFileIsNamed) {
   EXPECT_THAT(GetParam().open(path()).status(),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(path())));

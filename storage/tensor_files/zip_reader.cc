@@ -103,8 +103,17 @@ absl::Status ZipReader::ReadDirectory() {
                    file_->Read(place.first, place.second));
   absl::string_view directory = bytes;
   while (!directory.empty()) RETURN_IF_ERROR(ReadRecord(directory));
+  uint64_t left = file_->size();
+  for (const Place& member : places_) {
+    if (member.stored_bytes > left) {
+      return Damaged("its members have more bytes than the file");
+    }
+    left -= member.stored_bytes;
+  }
   return absl::OkStatus();
 }
+
+void ZipReader::Release(size_t member) { places_[member].inflated = nullptr; }
 
 absl::Status ZipReader::ReadRecord(absl::string_view& directory) {
   if (directory.size() < zip::kCentralBytes ||

@@ -28,7 +28,8 @@ class ZipReader {
 
   // Opens the archive and reads its directory.
   //   NotFound     there is no such file.
-  //   DataLoss     it is no ZIP archive, or its directory is damaged.
+  //   DataLoss     it is no ZIP archive, its directory is damaged, or members
+  //                share bytes.
   //   Unavailable  the file system refuses.
   static absl::StatusOr<ZipReader> Open(const std::string& path);
 
@@ -41,6 +42,10 @@ class ZipReader {
   //   InvalidArgument  the member is encrypted, or compressed in another way.
   //   Unavailable      the file system refuses.
   absl::Status Read(size_t member, uint64_t offset, absl::Span<char> out);
+
+  // Frees the memory that reading a deflated member takes, about 100 KB, until
+  // it is read again.
+  void Release(size_t member);
 
  private:
   // A member's place in the archive, and how far it was read.

@@ -1,9 +1,12 @@
 #include "deploy/tool/exchange/export.h"
 
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -66,14 +69,23 @@ std::string Plain(absl::string_view name) {
 
 absl::Status WriteVocabularies(const job::Model& model,
                                const std::string& output) {
+  std::set<std::string> paths;
   for (const job::ModelInput& input : model.input()) {
     for (const job::IdColumn& column : input.ids().column()) {
       if (!column.has_vocabulary()) continue;
-      RETURN_IF_ERROR(ReplaceFileDurably(
+      const std::string path =
           absl::StrCat(output, ".vocabulary.", Plain(input.name()), ".",
-                       Plain(absl::StrJoin(column.name(), "-")), ".txt"),
-          absl::StrCat(absl::StrJoin(column.vocabulary().value(), "\n"),
-                       "\n")));
+                       Plain(absl::StrJoin(column.name(), "-")), ".txt");
+      if (!paths.insert(path).second) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            path,
+            ": two vocabularies of the job would have this file; give "
+            "input ",
+            input.name(), " or its column another name"));
+      }
+      RETURN_IF_ERROR(ReplaceFileDurably(
+          path, absl::StrCat(absl::StrJoin(column.vocabulary().value(), "\n"),
+                             "\n")));
     }
   }
   return absl::OkStatus();

@@ -7,7 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/row_hash.h"
 #include "base/status_macros.h"
 #include "deploy/tool/checkpoint/checkpoint_values.h"
 #include "deploy/tool/exchange/tensor_names.h"
@@ -18,6 +22,8 @@ namespace {
 
 // Bytes of a table's rows in one entry, as a ps writes them.
 constexpr size_t kRowEntryBytes = 16 << 10;
+// Ids that are compared with each other at once: some 80 MB.
+constexpr uint64_t kIdsOfAPass = 4 << 20;
 
 // Indices of the entries in ascending order of their names.
 template <typename Entry>
@@ -99,6 +105,29 @@ absl::Status WriteVariable(TensorReader& reader,
   return absl::OkStatus();
 }
 
+// Goes through the ids as often as their number has kIdsOfAPass, each time for
+// those of one part, so that memory is bounded.
+absl::Status CheckDistinctIds(TensorReader& reader, size_t tensor,
+                              const std::string& table) {
+  const auto count = static_cast<uint64_t>(reader.tensors()[tensor].shape[0]);
+  const uint64_t passes = (count + kIdsOfAPass - 1) / kIdsOfAPass;
+  std::vector<uint64_t> ids;
+  for (uint64_t pass = 0; pass < passes; ++pass) {
+    absl::flat_hash_set<uint64_t> seen;
+    for (uint64_t first = 0; first < count; first += ids.size()) {
+      ids.resize(std::min<uint64_t>(count - first, kPieceElements));
+      RETURN_IF_ERROR(ReadIds(reader, tensor, first, absl::MakeSpan(ids)));
+      for (const uint64_t id : ids) {
+        if (RowHash(id) % passes != pass || seen.insert(id).second) continue;
+        return absl::DataLossError(
+            absl::StrCat("tensor ", reader.tensors()[tensor].name, ": has id ",
+                         id, " of table ", table, " twice"));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Copies each row's part of `values`, [rows, width], to where it belongs in
 // `rows`, whose rows have `floats` elements.
 void Scatter(absl::Span<const float> values, size_t width, size_t floats,
@@ -124,6 +153,7 @@ absl::Status WriteTable(TensorReader& reader,
       1, kRowEntryBytes / (floats * sizeof(float) + sizeof(uint64_t)));
   const uint64_t count =
       static_cast<uint64_t>(reader.tensors()[match.ids].shape[0]);
+  RETURN_IF_ERROR(CheckDistinctIds(reader, match.ids, table.name()));
   // A table without rows keeps its number of updates.
   RETURN_IF_ERROR(writer.AddRows(table.name(), {.updates = updates}));
   std::vector<uint64_t> ids;
