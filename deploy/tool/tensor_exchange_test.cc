@@ -104,6 +104,8 @@ TEST_P(TensorExchangeTest, DirectoryWithCheckpointsIsNotImportedInto) {
   EXPECT_EQ(imported.end.code(), 2);
   EXPECT_THAT(imported.standard_error,
               AllOf(HasSubstr("--checkpoint_dir="), HasSubstr("checkpoints")));
+  EXPECT_EQ(RunTool({"inspect", Path("before")}).end.code(), 0);
+  Train("before", 4);
 }
 
 // Peak memory in MiB of this process's children so far. A child counts what
@@ -168,6 +170,43 @@ TEST_F(ExchangeFaultsTest, AnIdThatIsThereTwiceIsNamed) {
   EXPECT_THAT(imported.standard_error, HasSubstr("of table rows twice"));
 }
 
+TEST_F(ExchangeFaultsTest, StepsAndUpdatesThatContradictAreRefused) {
+  Train("before", 5);
+  const auto export_to = [&](const std::string& output,
+                             const std::string& slots) {
+    const CompletedProcess run =
+        RunTool({"export", Path("before"), "--format=npz", slots,
+                 "--output=" + Path(output)});
+    EXPECT_EQ(run.end.code(), 0) << run.standard_error;
+  };
+  export_to("all.npz", "--slots");
+  export_to("values.npz", "--noslots");
+  const auto import_to = [&](const std::string& tensors,
+                             const std::string& directory,
+                             const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {
+        "import", Path(tensors), "--job=" + Path("job.textproto"),
+        "--set=end.steps=9", "--checkpoint_dir=" + Path(directory)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunTool(arguments);
+  };
+  const std::string synchronous = "--set=parameter_server.synchronous={}";
+  const CompletedProcess refused =
+      import_to("all.npz", "refused", {synchronous, "--step=2"});
+  EXPECT_EQ(refused.end.code(), 2);
+  EXPECT_THAT(refused.standard_error,
+              HasSubstr("step 2 after 5 updates: in synchronous training"));
+  EXPECT_FALSE(fs::exists(Path("refused")));
+  EXPECT_EQ(import_to("all.npz", "same", {synchronous}).end.code(), 0);
+  EXPECT_EQ(import_to("all.npz", "async", {"--step=2"}).end.code(), 0);
+  // New slots have had no updates, whatever the step.
+  EXPECT_EQ(import_to("values.npz", "fresh", {}).end.code(), 0);
+  const auto fresh = nlohmann::json::parse(
+      RunTool({"inspect", "--json", Path("fresh")}).standard_output);
+  EXPECT_EQ(fresh["global_step"], 5);
+  EXPECT_EQ(fresh["variables"][0]["updates"], 0);
+}
+
 TEST_F(ExchangeFaultsTest, TwoVocabulariesOfOneFileAreRefused) {
   std::ifstream file(Path("job.textproto"));
   std::string job;
@@ -208,7 +247,7 @@ TEST(KerasImportTest, CheckpointsHaveTheValuesThatKerasHad) {
           std::pair(absl::StrCat(kTestData, name, ".npz"), values)}) {
       const CompletedProcess run =
           RunTool({"import", from, "--job=" + directory + "/job.textproto",
-                   "--checkpoint_dir=" + to});
+                   "--step=3", "--checkpoint_dir=" + to});
       ASSERT_EQ(run.end.code(), 0) << run.standard_error;
     }
     // Numbers of steps, which the values lack, do not count.

@@ -1,5 +1,6 @@
 #include "deploy/tool/exchange/import.h"
 
+#include <filesystem>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ namespace parasol {
 namespace {
 
 constexpr char kShardFile[] = "import-0.sst";
+// Largest number of steps of a job: exact as a double.
+constexpr uint64_t kMaxCount = uint64_t{1} << 53;
 
 // The whole number in a scalar; `otherwise` if there is no tensor.
 absl::StatusOr<int64_t> NumberIn(TensorReader& reader,
@@ -33,10 +36,10 @@ absl::StatusOr<int64_t> NumberIn(TensorReader& reader,
   RETURN_IF_ERROR(reader.Read(*tensor, 0, absl::MakeSpan(bytes)));
   uint64_t number = 0;
   ToUint64(info.type, bytes, absl::MakeSpan(&number, 1));
-  if (static_cast<int64_t>(number) >= 0) return static_cast<int64_t>(number);
-  return absl::DataLossError(absl::StrCat("tensor ", info.name, " is ",
-                                          static_cast<int64_t>(number),
-                                          "; it counts and can't be negative"));
+  if (number <= kMaxCount) return static_cast<int64_t>(number);
+  return absl::DataLossError(
+      absl::StrCat("tensor ", info.name, " is ", static_cast<int64_t>(number),
+                   "; it counts, from 0 to ", kMaxCount));
 }
 
 // Steps that were done and updates that were made.
@@ -52,9 +55,36 @@ absl::StatusOr<Progress> ProgressOf(TensorReader& reader,
   ASSIGN_OR_RETURN(progress.updates, NumberIn(reader, match.iterations, 0));
   ASSIGN_OR_RETURN(progress.step,
                    NumberIn(reader, match.global_step, progress.updates));
-  if (!match.iterations) progress.updates = progress.step;
   if (step) progress.step = *step;
+  if (!match.iterations) progress.updates = progress.step;
+  // Slots that begin anew have had no updates: rules divide by what the number
+  // says.
+  if (match.lacks_all_slots) progress.updates = 0;
   return progress;
+}
+
+// Slots say how many updates they have had; without the number an optimizer
+// would take them for new ones.
+absl::Status CheckCounted(const ImportMatch& match,
+                          std::optional<int64_t> step) {
+  if (!match.has_slots || match.iterations || match.global_step || step) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "the tensors have an optimizer's slots, but no number of updates; say it "
+      "with --step");
+}
+
+// In synchronous training a step is an update of everything.
+absl::Status CheckSteps(const Progress& progress, const job::Job& job) {
+  if (!job.parameter_server().has_synchronous() ||
+      progress.step == progress.updates) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "step ", progress.step, " after ", progress.updates,
+      " updates: in synchronous training they are the same; use --step=",
+      progress.updates));
 }
 
 // The manifest, but for the files.
@@ -115,6 +145,12 @@ absl::StatusOr<Imported> Import(const std::string& path, const LoadedJob& job,
       _ << path);
   ASSIGN_OR_RETURN(const Progress progress,
                    ProgressOf(*reader, match, options.step), _ << path);
+  RETURN_IF_ERROR(CheckCounted(match, options.step)) << path;
+  RETURN_IF_ERROR(CheckSteps(progress, job.job)) << path;
+  if (std::filesystem::exists(options.checkpoint_dir)) {
+    RETURN_IF_ERROR(
+        RequireNoCheckpoints(CheckpointStore(options.checkpoint_dir)));
+  }
   const auto write = [&](const std::string& directory,
                          durable::CheckpointManifest& files) -> absl::Status {
     ASSIGN_OR_RETURN(

@@ -72,7 +72,11 @@ class Matcher {
     return found.value_or(0);
   }
 
-  size_t RequireIds(const std::string& name) {
+  void RequireOfAnyShape(const std::string& name) {
+    if (!Find({name})) missing_.push_back(name);
+  }
+
+  std::optional<size_t> RequireIds(const std::string& name) {
     const std::optional<size_t> found = Find({name});
     if (!found) {
       missing_.push_back(name);
@@ -81,7 +85,18 @@ class Matcher {
       unfit_.push_back(absl::StrCat(name, " is ", FormOf(*found),
                                     ", not one axis of whole numbers"));
     }
-    return found.value_or(0);
+    return found;
+  }
+
+  // A number that need not be there.
+  std::optional<size_t> FindCount(const std::vector<std::string>& names) {
+    const std::optional<size_t> found = Find(names);
+    if (found &&
+        (!tensors_[*found].shape.empty() || !IsIdType(tensors_[*found].type))) {
+      unfit_.push_back(absl::StrCat(tensors_[*found].name, " is ",
+                                    FormOf(*found), ", not a whole number"));
+    }
+    return found;
   }
 
   // A slot, by the name that older or newer Keras gives it.
@@ -98,6 +113,7 @@ class Matcher {
     return found;
   }
 
+  bool has_slots() const { return slots_found_ > 0; }
   bool lacks_all_slots() const {
     return slots_found_ == 0 && slots_missing_ > 0;
   }
@@ -164,27 +180,24 @@ ImportMatch::Table MatchTable(const durable::CheckpointTable& table,
                               const job::Optimizer& optimizer,
                               const std::vector<TensorInfo>& tensors,
                               Matcher& matcher) {
-  ImportMatch::Table match = {.ids = matcher.RequireIds(IdsName(table.name()))};
-  const bool has_ids =
-      match.ids < tensors.size() && tensors[match.ids].shape.size() == 1;
-  const std::vector<int64_t> shape = {has_ids ? tensors[match.ids].shape[0] : 0,
-                                      table.width()};
+  const std::optional<size_t> ids = matcher.RequireIds(IdsName(table.name()));
+  if (!ids || tensors[*ids].shape.size() != 1) {
+    // Nothing says how many rows there are to be: what there is fits.
+    const std::string rows = RowsName(table.name());
+    matcher.RequireOfAnyShape(rows);
+    for (const std::string& slot : table.slot()) {
+      matcher.Find({SlotName(optimizer, rows, slot)});
+    }
+    return {};
+  }
+  ImportMatch::Table match = {.ids = *ids};
+  const std::vector<int64_t> shape = {tensors[*ids].shape[0], table.width()};
   const std::string rows = RowsName(table.name());
   match.rows = matcher.Require(rows, shape);
   for (const std::string& slot : table.slot()) {
     match.slots.push_back(matcher.FindSlot(optimizer, rows, slot, shape));
   }
   return match;
-}
-
-// The tensor, if it is one whole number.
-std::optional<size_t> NumberOrNone(const std::vector<TensorInfo>& tensors,
-                                   std::optional<size_t> found) {
-  if (!found || !tensors[*found].shape.empty() ||
-      !IsIdType(tensors[*found].type)) {
-    return std::nullopt;
-  }
-  return found;
 }
 
 }  // namespace
@@ -203,10 +216,10 @@ absl::StatusOr<ImportMatch> MatchTensors(const std::vector<TensorInfo>& tensors,
     match.tables.push_back(MatchTable(
         table, OptimizerOfTable(table.name(), job), tensors, matcher));
   }
-  match.global_step =
-      NumberOrNone(tensors, matcher.Find({std::string(kGlobalStepName)}));
-  match.iterations = NumberOrNone(
-      tensors, matcher.Find({IterationsName(job.optimizer()), "iteration"}));
+  match.global_step = matcher.FindCount({std::string(kGlobalStepName)});
+  match.iterations =
+      matcher.FindCount({IterationsName(job.optimizer()), "iteration"});
+  match.has_slots = matcher.has_slots();
   match.lacks_all_slots = matcher.lacks_all_slots();
   const absl::Status verdict = matcher.Verdict(allow_surplus);
   if (!verdict.ok()) return verdict;

@@ -33,6 +33,8 @@ struct ImportMatch {
   std::optional<size_t> iterations = {};
   // True if the file has no slot of any kind, though the job has some.
   bool lacks_all_slots = false;
+  // True if it has some.
+  bool has_slots = false;
 };
 
 // Finds the tensors of `job`, whose checkpoints have `contents`, by Keras's

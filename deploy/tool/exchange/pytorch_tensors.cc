@@ -144,11 +144,20 @@ class TranslatedTensors : public TensorReader {
   std::vector<char> permuted_;
 };
 
+// Images of one channel have one order.
+template <typename Shape>
+bool IsShapeOfImages(const Shape& shape) {
+  return shape.size() == 3 && shape[2] > 1 && shape[0] * shape[1] > 1;
+}
+
 bool FlattensImages(const job::Model& model) {
-  bool has_convolution = false;
+  bool has_images = IsShapeOfImages(model.input_shape());
+  for (const job::ModelInput& input : model.input()) {
+    has_images |= IsShapeOfImages(input.dense().shape());
+  }
   for (const job::Layer& layer : model.layer()) {
-    has_convolution |= layer.has_conv2d();
-    if (has_convolution && layer.has_flatten()) return true;
+    has_images |= layer.has_conv2d();
+    if (has_images && layer.has_flatten()) return true;
   }
   return false;
 }
@@ -161,8 +170,8 @@ absl::StatusOr<std::unique_ptr<TensorReader>> TranslatePyTorch(
   auto translated = std::make_unique<TranslatedTensors>(std::move(reader));
   if (translated->Rename(contents) && FlattensImages(model)) {
     return absl::InvalidArgumentError(
-        "the job flattens [height, width, channels] behind a convolution, "
-        "PyTorch [channels, height, width]: put the rows of the dense kernel "
+        "the job flattens images as [height, width, channels], PyTorch as "
+        "[channels, height, width]: put the rows of the dense kernel "
         "behind it in the job's order, and name the tensors as the job does");
   }
   return translated;
