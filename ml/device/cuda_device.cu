@@ -236,6 +236,9 @@ void CudaDevice::Free(void* data, bool on_host) {
   if (on_host) {
     cudaFreeHost(data);
   } else {
+    // A pass that updates variables on the device returns before it is done;
+    // CUDA only says that a release may wait for such work.
+    cudaStreamSynchronize(Get(Stream::kCompute));
     cudaFree(data);
   }
 }
