@@ -28,7 +28,7 @@ namespace parasol::cuda {
 struct ColumnTiles {
   static constexpr int kThreads = 512;
   // Fewest rows of a thread, so that its part is worth the second kernel.
-  static constexpr int kRowsOfAThread = 32;
+  static constexpr int kRowsOfAThread = 8;
   // Roughly one for each multiprocessor of a large device.
   static constexpr int kMaxSlices = 128;
 
@@ -60,11 +60,15 @@ struct ColumnTiles {
   // its block's slice.
   template <typename Body>
   __device__ void ForEachRow(const Body& body) const {
+    // Several rows at a time, so that their loads are under way together.
+    constexpr int kTogether = 4;
     const int64_t end = rows * (blockIdx.y + 1) / gridDim.y;
-    for (int64_t row = rows * blockIdx.y / gridDim.y + threadIdx.y; row < end;
-         row += blockDim.y) {
-      body(row);
+    const int64_t step = blockDim.y;
+    int64_t row = rows * blockIdx.y / gridDim.y + threadIdx.y;
+    for (; row + (kTogether - 1) * step < end; row += kTogether * step) {
+      for (int i = 0; i < kTogether; ++i) body(row + i * step);
     }
+    for (; row < end; row += step) body(row);
   }
 
   int64_t rows;
@@ -203,6 +207,18 @@ inline absl::Status SumRowsOf(Device& device, absl::string_view name,
                               MatrixView m, float* sum) {
   return SumRowsOf<1>(device, name, m.rows, m.columns,
                       TermOfMatrix{m.data, m.columns}, StoreSum{sum});
+}
+
+// As above, in one kernel, which takes no scratch memory.
+inline absl::Status SumFewRowsOf(Device& device, absl::string_view name,
+                                 MatrixView m, float* sum) {
+  ASSIGN_OR_RETURN(CUstream_st * stream,
+                   static_cast<CudaDevice&>(device).ComputeStream());
+  const ColumnTiles tiles(m.rows, m.columns);
+  Launch(SumSliceKernel<1, TermOfMatrix, StoreSum>, tiles.Blocks(1),
+         tiles.Threads(), stream, tiles, TermOfMatrix{m.data, m.columns},
+         StoreSum{sum});
+  return LaunchStatus(name);
 }
 
 }  // namespace parasol::cuda

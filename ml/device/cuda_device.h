@@ -53,6 +53,7 @@ class CudaDevice : public Device {
   // opens it. The first failure of a process has a line in the log.
   //   FailedPrecondition  cuDNN is not on this machine.
   absl::StatusOr<CudaDnn*> dnn();
+  Precision precision() const { return precision_; }
 
   absl::Status Order(Stream earlier, Stream later) override;
   absl::StatusOr<std::unique_ptr<Event>> NewEvent() override;

@@ -60,8 +60,8 @@ __device__ float PivotOf(const Tiles& tiles, const float* x) {
 }
 
 // The sums of x - pivot and of its square.
-__global__ void SumMomentsKernel(Tiles tiles, const float* x, float* pivots,
-                                 SliceSums<2> result) {
+__global__ void SumMomentsKernel(Tiles tiles, const float* __restrict__ x,
+                                 float* pivots, SliceSums<2> result) {
   const int64_t c = tiles.Column();
   const bool is_inside = c < tiles.columns;
   const float pivot = PivotOf(tiles, x);
@@ -106,8 +106,8 @@ __device__ Factors Factorize(const Channels& of, const Variables& variables,
 }
 
 template <bool kRelu>
-__device__ void Normalize(const Tiles& tiles, const float* x, const Factors& f,
-                          float* y) {
+__device__ void Normalize(const Tiles& tiles, const float* __restrict__ x,
+                          const Factors& f, float* __restrict__ y) {
   tiles.ForEachRow([&](int64_t row) {
     const int64_t i = row * tiles.columns + tiles.Column();
     const float value = Affine(f, x[i] - f.mean);
@@ -116,9 +116,9 @@ __device__ void Normalize(const Tiles& tiles, const float* x, const Factors& f,
 }
 
 template <bool kRelu>
-__global__ void NormalizeBatchKernel(Tiles tiles, const float* x,
+__global__ void NormalizeBatchKernel(Tiles tiles, const float* __restrict__ x,
                                      SliceSums<2> sums, Variables variables,
-                                     Channels of, float* y) {
+                                     Channels of, float* __restrict__ y) {
   double total[2];
   sums.Total(tiles, total);
   const int64_t c = tiles.Column();
@@ -195,9 +195,10 @@ struct ChannelGradients {
 // With n rows and i = 1 / sqrt(variance + epsilon):
 //   dx = scale · (dy - Σ dy / n - (x - mean) · i² · Σ dy (x - mean) / n)
 template <bool kRelu>
-__global__ void GradientsKernel(Tiles tiles, const float* x, const float* dy,
-                                SliceSums<2> sums, Channels of,
-                                ChannelGradients gradients, float* dx) {
+__global__ void GradientsKernel(Tiles tiles, const float* __restrict__ x,
+                                const float* __restrict__ dy, SliceSums<2> sums,
+                                Channels of, ChannelGradients gradients,
+                                float* __restrict__ dx) {
   double total[2];
   sums.Total(tiles, total);
   const int64_t c = tiles.Column();

@@ -41,6 +41,8 @@ ABSL_FLAG(std::string, precision, "float32",
 ABSL_FLAG(bool, cuda_graphs, false,
           "Parasol's on a CUDA device: steps are recorded and replayed, where "
           "the model allows.");
+ABSL_FLAG(std::string, updates, "host",
+          "Where values are updated: host (as for a ps) or device.");
 ABSL_FLAG(std::string, python, "",
           "A Python interpreter that has PyTorch; none: Parasol alone.");
 ABSL_FLAG(std::string, script, "tests/benchmark/compute_plane_peer.py",
@@ -108,16 +110,16 @@ absl::Duration Products(const ComputeWorkload& workload, absl::Duration time) {
 
 struct Row {
   absl::Duration ours;
-  std::optional<absl::Duration> peers;
-  absl::Duration products;
+  std::optional<absl::Duration> peers = std::nullopt;
+  std::optional<absl::Duration> products = std::nullopt;  // on a CPU
 };
 
 absl::StatusOr<Row> Measure(const ComputeWorkload& workload, Device& device,
-                            PythonPeer* peer) {
+                            TrainingStep::Updates updates, PythonPeer* peer) {
   const absl::Duration time = absl::GetFlag(FLAGS_round_time);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<TrainingStep> step,
-      TrainingStep::Create(workload.model, workload.batch, device));
+      TrainingStep::Create(workload.model, workload.batch, device, updates));
   RETURN_IF_ERROR(step->Run().status());
   const auto run = [&step] {
     const absl::StatusOr<double> loss = step->Run();
@@ -131,12 +133,13 @@ absl::StatusOr<Row> Measure(const ComputeWorkload& workload, Device& device,
                        peer->MedianStep(workload.name, time));
       peers.push_back(peers_step);
     }
-    products.push_back(Products(workload, time));
+    if (absl::GetFlag(FLAGS_device) == "cpu") {
+      products.push_back(Products(workload, time));
+    }
   }
-  Row row = {.ours = Median(std::move(ours)),
-             .peers = std::nullopt,
-             .products = Median(std::move(products))};
+  Row row = {.ours = Median(std::move(ours))};
   if (!peers.empty()) row.peers = Median(std::move(peers));
+  if (!products.empty()) row.products = Median(std::move(products));
   return row;
 }
 
@@ -152,7 +155,8 @@ void Print(const ComputeWorkload& workload, const Row& row) {
   } else {
     absl::PrintF(" %9s %6s %-8s", "", "", "");
   }
-  absl::PrintF(" %9.3f\n", ms(row.products));
+  if (row.products.has_value()) absl::PrintF(" %9.3f", ms(*row.products));
+  absl::PrintF("\n");
   std::fflush(stdout);
 }
 
@@ -163,6 +167,14 @@ absl::StatusOr<Precision> PrecisionFromFlag() {
   if (name == "bfloat16") return Precision::kBfloat16;
   return absl::InvalidArgumentError(absl::StrCat(
       "--precision=", name, " is none of float32, tf32, bfloat16"));
+}
+
+absl::StatusOr<TrainingStep::Updates> UpdatesFromFlag() {
+  const std::string where = absl::GetFlag(FLAGS_updates);
+  if (where == "host") return TrainingStep::Updates::kOnHost;
+  if (where == "device") return TrainingStep::Updates::kOnDevice;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--updates=", where, " is neither host nor device"));
 }
 
 absl::StatusOr<std::unique_ptr<PythonPeer>> StartPeer() {
@@ -182,6 +194,7 @@ absl::StatusOr<std::unique_ptr<PythonPeer>> StartPeer() {
 absl::Status Run() {
   const std::vector<std::string> chosen = absl::GetFlag(FLAGS_model);
   ASSIGN_OR_RETURN(const Precision precision, PrecisionFromFlag());
+  ASSIGN_OR_RETURN(const TrainingStep::Updates updates, UpdatesFromFlag());
   ASSIGN_OR_RETURN(
       const std::unique_ptr<Device> device,
       Device::Open(absl::GetFlag(FLAGS_device),
@@ -198,7 +211,8 @@ absl::Status Run() {
         std::count(chosen.begin(), chosen.end(), workload.name) == 0) {
       continue;
     }
-    ASSIGN_OR_RETURN(const Row row, Measure(workload, *device, peer.get()));
+    ASSIGN_OR_RETURN(const Row row,
+                     Measure(workload, *device, updates, peer.get()));
     Print(workload, row);
   }
   return absl::OkStatus();

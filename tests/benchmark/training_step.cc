@@ -7,17 +7,19 @@
 #include "ml/initializer/initializer.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph.h"
+#include "worker/local/updating_model.h"
 
 namespace parasol {
 namespace {
 
 // Small, so that the loss stays finite however long the same batch is trained.
 constexpr double kLearningRate = .001;
+constexpr uint64_t kSeed = 1;
 
-absl::StatusOr<std::unique_ptr<const Optimizer>> Sgd(double learning_rate) {
+job::Optimizer Sgd(double learning_rate) {
   job::Optimizer optimizer;
   optimizer.mutable_sgd()->set_learning_rate(learning_rate);
-  return MakeOptimizer(optimizer);
+  return optimizer;
 }
 
 uint64_t LargestId(const Batch& batch) {
@@ -31,24 +33,25 @@ uint64_t LargestId(const Batch& batch) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(
-    const job::Model& spec, const Batch& batch, Device& device) {
+    const job::Model& spec, const Batch& batch, Device& device,
+    Updates updates) {
   std::unique_ptr<TrainingStep> step(new TrainingStep(batch));
   ASSIGN_OR_RETURN(Graph graph, ResolveGraph(spec));
   ASSIGN_OR_RETURN(step->model_, Model::Create(std::move(graph), device));
   RETURN_IF_ERROR(step->Initialize());
+  DeviceTraining* const training = step->model_->device_training();
+  if (updates == Updates::kOnHost || training == nullptr) {
+    RETURN_IF_ERROR(step->InitializeValues());
+  } else {
+    RETURN_IF_ERROR(step->UpdateOnDevice(*training, device));
+  }
   return step;
 }
 
 absl::Status TrainingStep::Initialize() {
   staged_ = model_->NewStagedBatch();
-  ASSIGN_OR_RETURN(trained_, Sgd(kLearningRate));
-  ASSIGN_OR_RETURN(untrained_, Sgd(1));
-  for (const VariableSpec& variable : model_->variables()) {
-    std::vector<float>& value = values_.emplace_back(variable.elements());
-    RETURN_IF_ERROR(parasol::Initialize(variable.initializer, /*seed=*/1,
-                                        variable.name, variable.shape,
-                                        /*first=*/0, absl::MakeSpan(value)));
-  }
+  ASSIGN_OR_RETURN(trained_, MakeOptimizer(Sgd(kLearningRate)));
+  ASSIGN_OR_RETURN(untrained_, MakeOptimizer(Sgd(1)));
   const uint64_t rows = LargestId(batch_) + 1;
   for (const TableUse& table : model_->tables()) {
     tables_.emplace_back(rows * table.width, .01f);
@@ -56,8 +59,31 @@ absl::Status TrainingStep::Initialize() {
   return absl::OkStatus();
 }
 
+absl::Status TrainingStep::InitializeValues() {
+  for (const VariableSpec& variable : model_->variables()) {
+    std::vector<float>& value = values_.emplace_back(variable.elements());
+    RETURN_IF_ERROR(parasol::Initialize(variable.initializer, kSeed,
+                                        variable.name, variable.shape,
+                                        /*first=*/0, absl::MakeSpan(value)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainingStep::UpdateOnDevice(DeviceTraining& training,
+                                          Device& device) {
+  job::Job job;
+  *job.mutable_optimizer() = Sgd(kLearningRate);
+  ASSIGN_OR_RETURN(on_device_, DeviceVariables::Create(model_->variables(), job,
+                                                       training, device));
+  RETURN_IF_ERROR(on_device_->Initialize(kSeed));
+  model_ = parasol::UpdateOnDevice(std::move(model_), *on_device_);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<double> TrainingStep::Run() {
-  RETURN_IF_ERROR(UploadValues());
+  if (on_device_ == nullptr) {
+    RETURN_IF_ERROR(UploadValues());
+  }
   RETURN_IF_ERROR(model_->Stage(batch_, *staged_));
   LookUpRows();
   const auto apply = [this](size_t variable, absl::Span<const float> gradient) {

@@ -11,19 +11,32 @@
 #include "absl/types/span.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/batch.h"
+#include "ml/model/device_training.h"
 #include "ml/model/model.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
+#include "worker/local/device_variables.h"
 
 namespace parasol {
 
-// A step of a worker without a cluster, on one batch again and again: values in
-// host memory go to the device, rows are looked up, gradients come back and are
-// applied by SGD. Borrows the device and the batch.
+// A training step on one batch again and again, with SGD. Rows are looked up in
+// host memory, and their gradients applied there. Borrows the device and the
+// batch.
 class TrainingStep {
  public:
+  // Where the values of variables are updated.
+  enum class Updates {
+    // As a worker of a cluster does: values in host memory go to the device,
+    // and
+    // gradients come back.
+    kOnHost,
+    // As a worker without a cluster does on a CUDA device, if the device can.
+    kOnDevice,
+  };
+
   static absl::StatusOr<std::unique_ptr<TrainingStep>> Create(
-      const job::Model& spec, const Batch& batch, Device& device);
+      const job::Model& spec, const Batch& batch, Device& device,
+      Updates updates = Updates::kOnHost);
 
   // Returns the mean loss of the batch before the update.
   absl::StatusOr<double> Run();
@@ -32,6 +45,9 @@ class TrainingStep {
   explicit TrainingStep(const Batch& batch) : batch_(batch) {}
 
   absl::Status Initialize();
+  absl::Status InitializeValues();
+  // Leaves the variables to the device from now on.
+  absl::Status UpdateOnDevice(DeviceTraining& training, Device& device);
   absl::Status UploadValues();
   void LookUpRows();
   void Apply(size_t variable, absl::Span<const float> gradient);
@@ -39,6 +55,8 @@ class TrainingStep {
                  absl::Span<const float> gradients);
 
   const Batch& batch_;
+  // Null if variables are updated on the host. The model borrows it.
+  std::unique_ptr<DeviceVariables> on_device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<StagedBatch> staged_;
   std::unique_ptr<const Optimizer> trained_;

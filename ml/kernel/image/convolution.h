@@ -51,6 +51,7 @@ class Convolution {
   // when it is first computed, because evaluation needs none for gradients; it
   // then fails with the same error:
   //   ResourceExhausted  the device is full.
+  //   InvalidArgument    a CUDA device, and 2^31 pixels or more.
   static absl::StatusOr<std::unique_ptr<Convolution>> Create(
       Device& device, const ConvolutionShape& shape, const Options& options);
   virtual ~Convolution() = default;
@@ -76,9 +77,16 @@ absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
 }  // namespace cpu
 
 namespace cuda {
+// Number of products of a pass from which cuDNN's kernels for TF32 and bfloat16
+// are faster than the project's for float32, by measurement on an H100.
+inline constexpr int64_t kLeastForDnn = int64_t{1} << 31;
+
+// Convolutions of fewer than `least_for_dnn` products per pass are computed in
+// float32, which holds more than any precision asks for; larger ones too on a
+// device of that precision, and where cuDNN is missing or does not have them.
 absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
     Device& device, const ConvolutionShape& shape,
-    const Convolution::Options& options);
+    const Convolution::Options& options, int64_t least_for_dnn = kLeastForDnn);
 }  // namespace cuda
 
 }  // namespace parasol

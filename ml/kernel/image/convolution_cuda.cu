@@ -1,140 +1,261 @@
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/device/cuda_column_sums.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_dnn.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/image/convolution.h"
+#include "ml/kernel/image/window_products.h"
 
 namespace parasol::cuda {
 namespace {
 
-// columns[n,i,j, k,l,c] = x[n, i·s+k-p, j·t+l-q, c], 0 for padding.
-struct Gather {
-  ConvolutionShape s;
-  const float* x;
-  float* columns;
-  __device__ void operator()(int64_t i) const {
-    int64_t rest = i;
-    const int64_t c = rest % s.channels;
-    rest /= s.channels;
-    const int64_t l = rest % s.width.window;
-    rest /= s.width.window;
-    const int64_t k = rest % s.height.window;
-    rest /= s.height.window;
-    const int64_t column =
-        rest % s.width.output * s.width.stride + l - s.width.before;
-    rest /= s.width.output;
-    const int64_t row =
-        rest % s.height.output * s.height.stride + k - s.height.before;
-    const int64_t n = rest / s.height.output;
-    const bool inside = row >= 0 && row < s.height.input && column >= 0 &&
-                        column < s.width.input;
-    columns[i] = inside
-                     ? x[((n * s.height.input + row) * s.width.input + column) *
-                             s.channels +
-                         c]
-                     : 0;
+// Tiles, of which the first that fits is taken. Measured on an H100, where each
+// was the fastest for layers of its kind.
+using NarrowTile = TileSize<32, 16, 32, 2, 4>;  // at most 16 columns
+using LargeTile = TileSize<64, 64, 16, 4, 4>;   // products of many tiles
+using MediumTile = TileSize<32, 32, 32, 2, 4>;  // at most 32 columns
+using WideTile = TileSize<16, 64, 32, 2, 4>;
+using TallTile = TileSize<64, 32, 16, 4, 4>;  // for gradients of kernels
+
+// Blocks that keep a large device busy: two for each multiprocessor, or what
+// hides the latency of short sums.
+constexpr int64_t kManyBlocks = 264;
+constexpr int64_t kSlicedBlocks = 704;
+constexpr int64_t kMaxSlices = 256;
+// Fewest rows of a slice, so that its part is worth another sum.
+constexpr int64_t kRowsOfASlice = 64;
+constexpr int kPackWidth = 4;
+
+// What a product's sums become.
+struct Output {
+  float* y;
+  int rows;
+  int columns;
+  const float* bias = nullptr;  // null for none
+  bool relu = false;
+  __device__ void operator()(int row, int column, float value) const {
+    if (row >= rows || column >= columns) return;
+    if (bias != nullptr) value += bias[column];
+    if (relu) value = value < 0 ? 0 : value;
+    y[int64_t{row} * columns + column] = value;
   }
 };
 
-// The window that has the pixel at its position `k`, or -1.
-__device__ int64_t WindowOf(const WindowAxis& axis, int64_t pixel, int64_t k) {
-  const int64_t start = pixel + axis.before - k;
-  if (start < 0 || start % axis.stride != 0) return -1;
-  const int64_t window = start / axis.stride;
-  return window < axis.output ? window : -1;
+template <typename Size, int kLeft, int kRight>
+__global__ void ForwardKernel(WindowMatrix windows, RightMatrix kernel,
+                              Output output) {
+  MultiplyTile<Size, WindowRows<Size, kLeft, false>, MatrixRows<Size, kRight>>(
+      windows, kernel, 0, windows.columns, output);
 }
 
-// dx[pixel] = the sum of what columns were gathered from it: each dx is one
-// thread's, so that the order of the sum is always the same.
-struct SumColumns {
-  ConvolutionShape s;
-  const float* columns;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    int64_t rest = i;
-    const int64_t c = rest % s.channels;
-    rest /= s.channels;
-    const int64_t column = rest % s.width.input;
-    rest /= s.width.input;
-    const int64_t row = rest % s.height.input;
-    const int64_t n = rest / s.height.input;
-    float sum = 0;
-    for (int64_t k = 0; k < s.height.window; ++k) {
-      const int64_t window_row = WindowOf(s.height, row, k);
-      if (window_row < 0) continue;
-      for (int64_t l = 0; l < s.width.window; ++l) {
-        const int64_t window_column = WindowOf(s.width, column, l);
-        if (window_column < 0) continue;
-        const int64_t window =
-            (n * s.height.output + window_row) * s.width.output + window_column;
-        sum += columns[((window * s.height.window + k) * s.width.window + l) *
-                           s.channels +
-                       c];
-      }
-    }
-    dx[i] = sum;
-  }
-};
+template <typename Size, int kWidth>
+__global__ void InputGradientKernel(WindowMatrix windows, TurnedKernel kernel,
+                                    Output output) {
+  MultiplyTile<Size, WindowRows<Size, kWidth, true>, TurnedRows<Size, kWidth>>(
+      windows, kernel, 0, windows.columns, output);
+}
 
-// The windows copied out as the rows of a matrix, times the kernel as a matrix:
-// slow for the memory it moves, but without cuDNN.
-class CudaConvolution : public Convolution {
+// Block z computes the part of the rows [z · slice, (z + 1) · slice), for the
+// z-th of outputs that lie behind each other.
+template <typename Size, int kLeft, int kRight>
+__global__ void KernelGradientKernel(WindowMatrix windows, RightMatrix dy,
+                                     int slice, Output output) {
+  const int first = static_cast<int>(blockIdx.z) * slice;
+  const int end = windows.rows - first < slice ? windows.rows : first + slice;
+  output.y += int64_t{blockIdx.z} * output.rows * output.columns;
+  MultiplyTile<Size, WindowColumns<Size, kLeft>, MatrixRows<Size, kRight>>(
+      windows, dy, first, end, output);
+}
+
+// True if rows of `size` numbers at `data` can be read in packs.
+bool IsPacked(const float* data, int64_t size) {
+  return size % kPackWidth == 0 &&
+         reinterpret_cast<uintptr_t>(data) % sizeof(Pack<kPackWidth>) == 0;
+}
+
+template <typename Size>
+auto ForwardKernelOf(bool left, bool right) {
+  if (left) {
+    return right ? ForwardKernel<Size, kPackWidth, kPackWidth>
+                 : ForwardKernel<Size, kPackWidth, 1>;
+  }
+  return right ? ForwardKernel<Size, 1, kPackWidth> : ForwardKernel<Size, 1, 1>;
+}
+
+template <typename Size>
+auto KernelGradientKernelOf(bool left, bool right) {
+  if (left) {
+    return right ? KernelGradientKernel<Size, kPackWidth, kPackWidth>
+                 : KernelGradientKernel<Size, kPackWidth, 1>;
+  }
+  return right ? KernelGradientKernel<Size, 1, kPackWidth>
+               : KernelGradientKernel<Size, 1, 1>;
+}
+
+int64_t Ceiling(int64_t dividend, int64_t divisor) {
+  return (dividend + divisor - 1) / divisor;
+}
+
+template <typename Size>
+int64_t CountTiles(int64_t rows, int64_t columns) {
+  return Ceiling(rows, Size::kM) * Ceiling(columns, Size::kN);
+}
+
+template <typename Size>
+dim3 BlocksOf(const Output& output, int64_t slices = 1) {
+  return dim3(Ceiling(output.rows, Size::kM), Ceiling(output.columns, Size::kN),
+              slices);
+}
+
+// Returns launch.operator()<Size>() with the size of tile for `output`.
+template <typename Launcher>
+absl::Status WithTile(const Output& output, const Launcher& launch) {
+  if (output.columns <= NarrowTile::kN) {
+    return launch.template operator()<NarrowTile>();
+  }
+  if (CountTiles<LargeTile>(output.rows, output.columns) >= kManyBlocks) {
+    return launch.template operator()<LargeTile>();
+  }
+  if (output.columns <= MediumTile::kN) {
+    return launch.template operator()<MediumTile>();
+  }
+  return launch.template operator()<WideTile>();
+}
+
+GatherAxis Forward(const WindowAxis& axis) {
+  return {.input = static_cast<int>(axis.input),
+          .output = static_cast<int>(axis.output),
+          .window = static_cast<int>(axis.window),
+          .stride = static_cast<int>(axis.stride),
+          .before = static_cast<int>(axis.before)};
+}
+
+// The axis along which pixels gather from windows.
+GatherAxis Backward(const WindowAxis& axis) {
+  GatherAxis gather = Forward(axis);
+  std::swap(gather.input, gather.output);
+  return gather;
+}
+
+// A convolution by the kernels of this file, in float32 whatever the device's
+// precision.
+class WindowConvolution : public Convolution {
  public:
-  CudaConvolution(CudaDevice& device, const ConvolutionShape& shape,
-                  const Options& options, Array<float> columns)
-      : device_(device),
-        shape_(shape),
-        options_(options),
-        columns_(std::move(columns)) {}
+  WindowConvolution(CudaDevice& device, const ConvolutionShape& shape,
+                    const Options& options)
+      : device_(device), shape_(shape), options_(options) {}
 
   absl::Status Forward(const float* x, const float* kernel, const float* bias,
                        float* y) override {
-    RETURN_IF_ERROR(GatherColumns(x));
-    return cuda::Affine(device_, Columns(), Kernel(kernel),
-                        options_.has_bias ? bias : nullptr, options_.epilogue,
-                        {y, shape_.outputs(), shape_.filters});
+    const Output output = {.y = y,
+                           .rows = Rows(),
+                           .columns = Filters(),
+                           .bias = options_.has_bias ? bias : nullptr,
+                           .relu = options_.epilogue == Epilogue::kRelu};
+    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+    return WithTile(output, [&]<typename Size>() {
+      Launch(ForwardKernelOf<Size>(IsPacked(x, shape_.channels),
+                                   IsPacked(kernel, shape_.filters)),
+             BlocksOf<Size>(output), Size::kThreads, stream, WindowsOf(x),
+             RightMatrix{kernel, WindowSize(), Filters()}, output);
+      return LaunchStatus("convolution");
+    });
   }
 
   absl::Status VariableGradients(const float* x, const float* dy,
                                  float* dkernel, float* dbias) override {
-    RETURN_IF_ERROR(GatherColumns(x));
-    return cuda::AffineVariableGradients(
-        device_, Columns(), {dy, shape_.outputs(), shape_.filters},
-        {dkernel, shape_.window_size(), shape_.filters},
-        options_.has_bias ? dbias : nullptr);
+    RETURN_IF_ERROR(KernelGradient(x, dy, dkernel));
+    if (!options_.has_bias) return absl::OkStatus();
+    return cuda::SumRows(device_, {dy, shape_.outputs(), shape_.filters},
+                         dbias);
   }
 
   absl::Status InputGradient(const float* dy, const float* kernel,
                              float* dx) override {
-    RETURN_IF_ERROR(cuda::AffineInputGradient(
-        device_, {dy, shape_.outputs(), shape_.filters}, Kernel(kernel),
-        Columns()));
-    return ForEach(device_, "gradient of a convolution's input",
-                   shape_.x_size(), SumColumns{shape_, columns_.data(), dx});
+    const WindowMatrix windows = {
+        .images = dy,
+        .height = Backward(shape_.height),
+        .width = Backward(shape_.width),
+        .depth = Filters(),
+        .rows = static_cast<int>(shape_.x_size() / shape_.channels),
+        .columns = WindowSize() / Channels() * Filters()};
+    const Output output = {
+        .y = dx, .rows = windows.rows, .columns = Channels()};
+    const bool packed =
+        IsPacked(dy, shape_.filters) && IsPacked(kernel, shape_.filters);
+    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+    return WithTile(output, [&]<typename Size>() {
+      Launch(packed ? InputGradientKernel<Size, kPackWidth>
+                    : InputGradientKernel<Size, 1>,
+             BlocksOf<Size>(output), Size::kThreads, stream, windows,
+             TurnedKernel{kernel, Channels(), Filters()}, output);
+      return LaunchStatus("gradient of a convolution's input");
+    });
   }
 
  private:
-  MutableMatrixView Columns() const {
-    return {columns_.data(), shape_.outputs(), shape_.window_size()};
-  }
-  MatrixView Kernel(const float* kernel) const {
-    return {kernel, shape_.window_size(), shape_.filters};
+  int Rows() const { return static_cast<int>(shape_.outputs()); }
+  int WindowSize() const { return static_cast<int>(shape_.window_size()); }
+  int Channels() const { return static_cast<int>(shape_.channels); }
+  int Filters() const { return static_cast<int>(shape_.filters); }
+
+  WindowMatrix WindowsOf(const float* x) const {
+    return {.images = x,
+            .height = cuda::Forward(shape_.height),
+            .width = cuda::Forward(shape_.width),
+            .depth = Channels(),
+            .rows = Rows(),
+            .columns = WindowSize()};
   }
 
-  absl::Status GatherColumns(const float* x) {
-    return ForEach(device_, "windows of a convolution", Columns().size(),
-                   Gather{shape_, x, columns_.data()});
+  absl::Status KernelGradient(const float* x, const float* dy, float* dkernel) {
+    if (shape_.filters <= NarrowTile::kN) {
+      return KernelGradient<NarrowTile>(x, dy, dkernel);
+    }
+    return shape_.filters <= TallTile::kN
+               ? KernelGradient<TallTile>(x, dy, dkernel)
+               : KernelGradient<LargeTile>(x, dy, dkernel);
+  }
+
+  // The rows are divided into slices, because a kernel has few elements, and
+  // each is a sum over all outputs. The division depends on the shape alone.
+  template <typename Size>
+  absl::Status KernelGradient(const float* x, const float* dy, float* dkernel) {
+    const int64_t most =
+        std::clamp<int64_t>(Rows() / kRowsOfASlice, 1, kMaxSlices);
+    const int64_t wanted = std::clamp<int64_t>(
+        kSlicedBlocks / CountTiles<Size>(WindowSize(), Filters()), 1, most);
+    const int64_t slice = Ceiling(Ceiling(Rows(), wanted), Size::kK) * Size::kK;
+    const int64_t slices = Ceiling(Rows(), slice);
+    const int64_t size = shape_.window_size() * shape_.filters;
+    float* sums = dkernel;
+    if (slices > 1) {
+      ASSIGN_OR_RETURN(sums, device_.Scratch(slices * size));
+    }
+    ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
+    const Output output = {
+        .y = sums, .rows = WindowSize(), .columns = Filters()};
+    Launch(KernelGradientKernelOf<Size>(IsPacked(x, shape_.channels),
+                                        IsPacked(dy, shape_.filters)),
+           BlocksOf<Size>(output, slices), Size::kThreads, stream, WindowsOf(x),
+           RightMatrix{dy, Rows(), Filters()}, static_cast<int>(slice), output);
+    RETURN_IF_ERROR(LaunchStatus("gradient of a convolution's kernel"));
+    if (slices == 1) return absl::OkStatus();
+    return SumFewRowsOf(device_, "sum of a kernel's gradients",
+                        {sums, slices, size}, dkernel);
   }
 
   CudaDevice& device_;
   const ConvolutionShape shape_;
   const Options options_;
-  const Array<float> columns_;
 };
 
 class DnnConvolutionOnDevice : public Convolution {
@@ -194,42 +315,53 @@ bool PadsAlike(const WindowAxis& axis) {
              axis.output;
 }
 
-// Unimplemented, FailedPrecondition: to be done without cuDNN.
-absl::StatusOr<std::unique_ptr<DnnConvolution>> NewDnnConvolution(
-    CudaDevice& device, const ConvolutionShape& shape) {
+// Returns a convolution by cuDNN.
+//   Unimplemented, FailedPrecondition  cuDNN does not have it, or is missing.
+absl::StatusOr<std::unique_ptr<Convolution>> NewDnnConvolution(
+    CudaDevice& device, const ConvolutionShape& shape,
+    const Convolution::Options& options) {
   if (!PadsAlike(shape.height) || !PadsAlike(shape.width)) {
     return absl::UnimplementedError("padded more at the end");
   }
   ASSIGN_OR_RETURN(CudaDnn* const dnn, device.dnn());
-  return dnn->NewConvolution({.examples = shape.examples,
-                              .height = ForDnn(shape.height),
-                              .width = ForDnn(shape.width),
-                              .channels = shape.channels,
-                              .filters = shape.filters});
+  ASSIGN_OR_RETURN(std::unique_ptr<DnnConvolution> convolution,
+                   dnn->NewConvolution({.examples = shape.examples,
+                                        .height = ForDnn(shape.height),
+                                        .width = ForDnn(shape.width),
+                                        .channels = shape.channels,
+                                        .filters = shape.filters}));
+  return std::make_unique<DnnConvolutionOnDevice>(device, shape, options,
+                                                  std::move(convolution));
+}
+
+absl::Status RequireSmallIndices(const ConvolutionShape& shape) {
+  const int64_t rows =
+      std::max(shape.outputs(), shape.x_size() / shape.channels);
+  if (rows <= std::numeric_limits<int>::max()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a convolution of ", shape.examples, " images with ", rows,
+                   " pixels together, more than ",
+                   std::numeric_limits<int>::max(), "; use a smaller batch"));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
     Device& device, const ConvolutionShape& shape,
-    const Convolution::Options& options) {
+    const Convolution::Options& options, int64_t least_for_dnn) {
   auto& cuda_device = static_cast<CudaDevice&>(device);
+  RETURN_IF_ERROR(RequireSmallIndices(shape));
   RETURN_IF_ERROR(cuda_device.ComputeStream().status());
-  absl::StatusOr<std::unique_ptr<DnnConvolution>> dnn =
-      NewDnnConvolution(cuda_device, shape);
-  if (dnn.ok()) {
-    return std::make_unique<DnnConvolutionOnDevice>(cuda_device, shape, options,
-                                                    *std::move(dnn));
+  if (cuda_device.precision() != Precision::kFloat32 &&
+      shape.y_size() * shape.window_size() >= least_for_dnn) {
+    absl::StatusOr<std::unique_ptr<Convolution>> convolution =
+        NewDnnConvolution(cuda_device, shape, options);
+    if (!absl::IsUnimplemented(convolution.status()) &&
+        !absl::IsFailedPrecondition(convolution.status())) {
+      return convolution;
+    }
   }
-  if (!absl::IsUnimplemented(dnn.status()) &&
-      !absl::IsFailedPrecondition(dnn.status())) {
-    return dnn.status();
-  }
-  ASSIGN_OR_RETURN(
-      Array<float> columns,
-      device.NewArray<float>(shape.outputs() * shape.window_size()));
-  return std::make_unique<CudaConvolution>(cuda_device, shape, options,
-                                           std::move(columns));
+  return std::make_unique<WindowConvolution>(cuda_device, shape, options);
 }
 
 }  // namespace parasol::cuda

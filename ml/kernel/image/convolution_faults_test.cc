@@ -1,5 +1,6 @@
 // What becomes of cuDNN's refusals, which third_party/cuda_on_host makes, and
-// of CUDA's limits, which it keeps. Only with --config=cuda_host.
+// of CUDA's limits, which it keeps. All shapes are cuDNN's here. Only with
+// --config=cuda_host.
 
 #include <cstdint>
 #include <memory>
@@ -36,7 +37,8 @@ class ConvolutionFaultsTest : public DeviceTest {
     const int64_t size = ++size_;
     const WindowAxis axis = FitWindow(size, 1, 1, WindowPadding::kValid);
     ASSIGN_OR_RETURN(const std::unique_ptr<Convolution> convolution,
-                     Convolution::Create(device(), {1, axis, axis, 1, 1}, {}));
+                     cuda::NewConvolution(device(), {1, axis, axis, 1, 1}, {},
+                                          /*least_for_dnn=*/0));
     float* const x = Put(std::vector<float>(size * size, 1));
     float* const kernel = Put(std::vector<float>(1, 1));
     float* const y = Put(std::vector<float>(size * size));
@@ -48,8 +50,8 @@ class ConvolutionFaultsTest : public DeviceTest {
   int64_t size_ = 0;
 };
 
-// Without cuDNN a convolution is a product. Each of cuDNN's three searches may
-// refuse, for reasons that cuDNN 9 tells apart.
+// Without cuDNN a convolution is computed in float32. Each of cuDNN's three
+// searches may refuse, for reasons that cuDNN 9 tells apart.
 TEST_P(ConvolutionFaultsTest, WhatCudnnDoesNotSupportIsComputedWithoutIt) {
   for (const char* search : {"cudnnFindConvolutionForwardAlgorithm",
                              "cudnnFindConvolutionBackwardFilterAlgorithm",
@@ -101,7 +103,8 @@ TEST_P(ConvolutionFaultsTest, AFilterMayHaveMillionsOfWeights) {
   const WindowAxis axis = FitWindow(1, 1, 1, WindowPadding::kValid);
   ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<Convolution> convolution,
-      Convolution::Create(device(), {1, axis, axis, kChannels, 1}, {}));
+      cuda::NewConvolution(device(), {1, axis, axis, kChannels, 1}, {},
+                           /*least_for_dnn=*/0));
   float* const x = Put(std::vector<float>(kChannels, 1));
   float* const kernel = Put(std::vector<float>(kChannels, 1));
   float* const y = Put(std::vector<float>(1));
@@ -110,7 +113,7 @@ TEST_P(ConvolutionFaultsTest, AFilterMayHaveMillionsOfWeights) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ConvolutionFaultsTest,
-                         ::testing::Values("cuda:0"), DeviceName);
+                         ::testing::Values(kCudaTf32), DeviceName);
 
 }  // namespace
 }  // namespace parasol

@@ -52,6 +52,12 @@ const Case kCases[] = {
      {2, FitWindow(2, 5, 1, kSame), FitWindow(3, 7, 1, kSame), 2, 3}},
     {"many channels",
      {2, FitWindow(4, 3, 1, kSame), FitWindow(4, 3, 1, kSame), 65, 33}},
+    {"many pixels",
+     {2, FitWindow(96, 1, 1, kSame), FitWindow(95, 1, 1, kSame), 4, 33}},
+    {"some hundred pixels",
+     {3, FitWindow(12, 3, 1, kSame), FitWindow(13, 3, 1, kSame), 5, 20}},
+    {"channels and filters of one kernel that are no multiples of four",
+     {2, FitWindow(9, 3, 2, kValid), FitWindow(9, 3, 2, kValid), 18, 18}},
 };
 
 std::vector<double> Random(int64_t size, uint32_t seed) {
@@ -174,6 +180,54 @@ TEST_P(ConvolutionTest, InputGradientIsTheReference) {
                   Floats(reference::ConvolutionInputGradient(shape, dy, w))));
   }
 }
+
+#if PARASOL_HAVE_CUDA
+
+// All shapes are cuDNN's here.
+class DnnConvolutionTest : public ConvolutionTest {
+ protected:
+  // Each factor keeps ten bits of its mantissa.
+  static float Tf32Tolerance(int64_t terms) {
+    return std::ldexp(1.0f, -10) * std::max<float>(terms, 4);
+  }
+};
+
+TEST_P(DnnConvolutionTest, AllPassesAreTheReference) {
+  for (const auto& [name, shape] : kCases) {
+    SCOPED_TRACE(name);
+    const std::vector<double> x = Random(shape.x_size(), 1);
+    const std::vector<double> w =
+        Random(shape.window_size() * shape.filters, 2);
+    const std::vector<double> dy = Random(shape.y_size(), 3);
+    float* const y = PutRandom(shape.y_size(), 4);
+    float* const dw = PutRandom(w.size(), 5);
+    float* const dx = PutRandom(shape.x_size(), 6);
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<Convolution> convolution,
+        cuda::NewConvolution(device(), shape, {}, /*least_for_dnn=*/0));
+    EXPECT_OK(convolution->Forward(Put(Floats(x)), Put(Floats(w)), nullptr, y));
+    EXPECT_OK(convolution->VariableGradients(Put(Floats(x)), Put(Floats(dy)),
+                                             dw, nullptr));
+    EXPECT_OK(convolution->InputGradient(Put(Floats(dy)), Put(Floats(w)), dx));
+    EXPECT_THAT(Get(y, shape.y_size()),
+                Pointwise(FloatNear(Tf32Tolerance(shape.window_size())),
+                          Floats(reference::Convolution(shape, x, w, {}))));
+    EXPECT_THAT(
+        Get(dw, w.size()),
+        Pointwise(FloatNear(Tf32Tolerance(shape.outputs())),
+                  Floats(reference::ConvolutionKernelGradient(shape, x, dy))));
+    EXPECT_THAT(
+        Get(dx, shape.x_size()),
+        Pointwise(FloatNear(Tf32Tolerance(shape.height.window *
+                                          shape.width.window * shape.filters)),
+                  Floats(reference::ConvolutionInputGradient(shape, dy, w))));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DnnConvolutionTest,
+                         ::testing::Values(kCudaTf32), DeviceName);
+
+#endif  // PARASOL_HAVE_CUDA
 
 TEST(ConvolutionThreadsTest, TwoThreadsComputeWhatOneDoes) {
   const ConvolutionShape shape = {8, FitWindow(16, 3, 1, kSame),
