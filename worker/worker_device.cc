@@ -21,7 +21,8 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings) {
   return Device::Open(name, {.threads = threads,
                              .precision = PrecisionOf(settings),
-                             .cuda_graphs = settings.cuda_graphs()});
+                             .cuda_graphs = !settings.has_cuda_graphs() ||
+                                            settings.cuda_graphs()});
 }
 
 }  // namespace parasol

@@ -12,7 +12,8 @@ namespace parasol {
 
 // Opens the device on which a worker computes. `name` and `threads` come from
 // the command line and are those of Device::Open(); the precision and the use
-// of CUDA graphs come from `settings`. Errors as for Device::Open().
+// of CUDA graphs, which is the default, come from `settings`. Errors as for
+// Device::Open().
 absl::StatusOr<std::unique_ptr<Device>> OpenDevice(
     absl::string_view name, int threads, const job::WorkerSettings& settings);
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "ml/device/device.h"
+#include "ml/kernel/pass_argument.h"
 
 namespace parasol {
 
@@ -16,19 +17,19 @@ namespace parasol {
 //
 // `y` may be the same array as `x`, but may not overlap it otherwise. Enqueues
 // on the compute stream and returns. Error Unavailable: the device was lost.
-absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
-                     int64_t size, float* y);
+absl::Status Dropout(Device& device, double rate, StoredSeed seed,
+                     const float* x, int64_t size, float* y);
 
 // The implementations for CPU and CUDA devices. The function above calls the
 // one for `device`.
 namespace cpu {
-absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
-                     int64_t size, float* y);
+absl::Status Dropout(Device& device, double rate, StoredSeed seed,
+                     const float* x, int64_t size, float* y);
 }  // namespace cpu
 
 namespace cuda {
-absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
-                     int64_t size, float* y);
+absl::Status Dropout(Device& device, double rate, StoredSeed seed,
+                     const float* x, int64_t size, float* y);
 }  // namespace cuda
 
 }  // namespace parasol

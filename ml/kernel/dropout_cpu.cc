@@ -68,10 +68,10 @@ PARASOL_MULTIVERSION void Drop(uint32_t threshold, float scale, uint64_t seed,
 
 }  // namespace
 
-absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
-                     int64_t size, float* y) {
+absl::Status Dropout(Device& device, double rate, StoredSeed seed,
+                     const float* x, int64_t size, float* y) {
   Drop(static_cast<uint32_t>(rate * 0x1p32), static_cast<float>(1 / (1 - rate)),
-       seed, x, size, y);
+       *seed.base + seed.offset, x, size, y);
   return absl::OkStatus();
 }
 

@@ -31,12 +31,12 @@ __device__ uint4 Philox(uint64_t seed, uint64_t counter) {
 struct Drop {
   uint32_t threshold;
   float scale;
-  uint64_t seed;
+  StoredSeed seed;
   const float* x;
   int64_t size;
   float* y;
   __device__ void operator()(int64_t counter) const {
-    const uint4 random = Philox(seed, counter);
+    const uint4 random = Philox(*seed.base + seed.offset, counter);
     const uint32_t words[kWords] = {random.x, random.y, random.z, random.w};
     const int64_t first = counter / kLanes * kLanes * kWords + counter % kLanes;
     for (int w = 0; w < kWords; ++w) {
@@ -48,8 +48,8 @@ struct Drop {
 
 }  // namespace
 
-absl::Status Dropout(Device& device, double rate, uint64_t seed, const float* x,
-                     int64_t size, float* y) {
+absl::Status Dropout(Device& device, double rate, StoredSeed seed,
+                     const float* x, int64_t size, float* y) {
   constexpr int64_t kBlock = kLanes * kWords;
   const int64_t counters = (size + kBlock - 1) / kBlock * kLanes;
   return ForEach(device, "dropout", counters,

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
 #include "ml/initializer/philox.h"
+#include "ml/kernel/pass_argument.h"
 
 namespace parasol {
 namespace {
@@ -31,7 +32,10 @@ class DropoutTest : public DeviceTest {
   std::vector<float> Run(double rate, uint64_t seed,
                          const std::vector<float>& x) {
     float* const y = Put(x);
-    EXPECT_OK(Dropout(device(), rate, seed, y, x.size(), y));
+    constexpr uint64_t kOffset = 0x9876543210;
+    const StoredSeed stored = {
+        .base = Put(std::vector<uint64_t>{seed - kOffset}), .offset = kOffset};
+    EXPECT_OK(Dropout(device(), rate, stored, y, x.size(), y));
     return Get(y, x.size());
   }
 };

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/kernel/pass_argument.h"
 
 namespace parasol {
 
@@ -16,6 +17,10 @@ struct L2Term {
   int64_t size = 0;
   float l2 = 0;
   float* gradient = nullptr;  // only for AddL2Gradients(); does not overlap w
+  // Rows of a table, whose values and gradients are then w and gradient, and
+  // whose number of elements, at most `size`, is that of w. An address in the
+  // device's memory.
+  const TableRows* rows = nullptr;
 };
 
 // Two functions that take many terms at once, because each launch of a small

@@ -32,11 +32,21 @@ PARASOL_MULTIVERSION void AddScaled(const float* w, int64_t size, float scale,
   for (int64_t i = 0; i < size; ++i) sum[i] += scale * w[i];
 }
 
+// Returns the term with w, size and gradient, also where those are of rows.
+L2Term Resolved(L2Term term) {
+  if (term.rows == nullptr) return term;
+  term.w = term.rows->values;
+  term.size = term.rows->elements;
+  term.gradient = term.rows->gradients;
+  return term;
+}
+
 }  // namespace
 
 absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
                       float* losses) {
-  for (const L2Term& term : terms) {
+  for (const L2Term& one : terms) {
+    const L2Term term = Resolved(one);
     double sum = 0;
     for (int64_t i = 0; i < term.size; i += kBlock) {
       sum += SumOfSquares(term.w + i, std::min(kBlock, term.size - i));
@@ -47,7 +57,8 @@ absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
 }
 
 absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms) {
-  for (const L2Term& term : terms) {
+  for (const L2Term& one : terms) {
+    const L2Term term = Resolved(one);
     AddScaled(term.w, term.size, 2 * term.l2, term.gradient);
   }
   return absl::OkStatus();

@@ -16,17 +16,26 @@ constexpr int64_t kMaxBlocks = 512;
 
 // Terms of one launch. They travel as a kernel's argument, of which CUDA takes
 // 4 KB.
-constexpr size_t kMaxTerms = 120;
+constexpr size_t kMaxTerms = 100;
 struct Terms {
   L2Term term[kMaxTerms];
 };
 static_assert(sizeof(Terms) <= 4000);
 
+// Returns the term with w, size and gradient, also where those are of rows.
+__device__ L2Term Resolved(L2Term term) {
+  if (term.rows == nullptr) return term;
+  term.w = term.rows->values;
+  term.size = term.rows->elements;
+  term.gradient = term.rows->gradients;
+  return term;
+}
+
 // A block for each term, so that the order of the sum, and its bits, are always
 // the same. Regularized variables are small beside what a step reads of them.
 __global__ void L2LossesKernel(Terms terms, float* losses) {
   __shared__ double partial[kSumThreads];
-  const L2Term& term = terms.term[blockIdx.x];
+  const L2Term term = Resolved(terms.term[blockIdx.x]);
   double sum = 0;
   for (int64_t i = threadIdx.x; i < term.size; i += kSumThreads) {
     sum += double{term.w[i]} * term.w[i];
@@ -40,7 +49,7 @@ __global__ void L2LossesKernel(Terms terms, float* losses) {
 }
 
 __global__ void AddL2GradientsKernel(Terms terms) {
-  const L2Term& term = terms.term[blockIdx.y];
+  const L2Term term = Resolved(terms.term[blockIdx.y]);
   const float scale = 2 * term.l2;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;

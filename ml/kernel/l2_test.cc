@@ -5,15 +5,18 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
+#include "ml/kernel/pass_argument.h"
 
 namespace parasol {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::Pointwise;
 
@@ -61,6 +64,33 @@ TEST_P(L2Test, ManyTermsAreThoseTakenOneByOne) {
   EXPECT_EQ(Get(losses, kTerms), want_losses);
   for (int64_t i = 0; i < kTerms; ++i) {
     EXPECT_THAT(Get(terms[i].gradient, i), Each(3.f + i % 4)) << "term " << i;
+  }
+}
+
+// The kernels learn of the rows when they run, and the caller only how many
+// elements there are at most.
+TEST_P(L2Test, ATermOfRowsIsThatOfTheRowsThatAreThere) {
+  constexpr int64_t kCapacity = 70001;
+  for (const int64_t elements : {int64_t{0}, int64_t{5}, kCapacity}) {
+    SCOPED_TRACE(absl::StrCat(elements, " elements"));
+    float* const gradient = Put(std::vector<float>(kCapacity, 3));
+    const TableRows rows = {.values = Put(std::vector<float>(kCapacity, 2)),
+                            .gradients = gradient,
+                            .elements = elements};
+    const L2Term term = {
+        .size = kCapacity, .l2 = .5, .rows = Put(std::vector<TableRows>{rows})};
+    float* const losses = Put(std::vector<float>{7, 7});
+    const L2Term other = {.w = Put(std::vector<float>{3}),
+                          .size = 1,
+                          .l2 = 1,
+                          .gradient = losses};
+    ASSERT_OK(AddL2Gradients(device(), {term, other}));
+    EXPECT_EQ(Get(losses, 1)[0], 7 + 2 * 3);
+    ASSERT_OK(L2Losses(device(), {term, other}, losses));
+    EXPECT_THAT(Get(losses, 2), ElementsAre(.5f * 4 * elements, 9));
+    const std::vector<float> gradients = Get(gradient, kCapacity);
+    EXPECT_THAT(absl::MakeConstSpan(gradients).first(elements), Each(3.f + 2));
+    EXPECT_THAT(absl::MakeConstSpan(gradients).subspan(elements), Each(3.f));
   }
 }
 

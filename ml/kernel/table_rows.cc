@@ -5,29 +5,29 @@
 
 namespace parasol {
 
-absl::Status GatherRows(Device& device, const float* rows,
+absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y) {
-  return PARASOL_DISPATCH(device, GatherRows(device, rows, positions, y));
+  return PARASOL_DISPATCH(device, GatherRows(device, table, positions, y));
 }
 
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       float* rows) {
-  return PARASOL_DISPATCH(device, AddToRows(device, dy, positions, rows));
+                       const TableRows* table) {
+  return PARASOL_DISPATCH(device, AddToRows(device, dy, positions, table));
 }
 
-absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
-                         Combiner combiner, const float* bias,
+absl::Status CombineRows(Device& device, const TableRows* table,
+                         const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y) {
   CHECK_EQ(y.rows, bags.examples);
   return PARASOL_DISPATCH(device,
-                          CombineRows(device, rows, bags, combiner, bias, y));
+                          CombineRows(device, table, bags, combiner, bias, y));
 }
 
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
-                               Combiner combiner, float* rows) {
+                               Combiner combiner, const TableRows* table) {
   CHECK_EQ(dy.rows, bags.examples);
   return PARASOL_DISPATCH(device,
-                          AddCombinedToRows(device, dy, bags, combiner, rows));
+                          AddCombinedToRows(device, dy, bags, combiner, table));
 }
 
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {

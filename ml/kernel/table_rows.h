@@ -6,12 +6,14 @@
 #include "absl/status/status.h"
 #include "ml/device/device.h"
 #include "ml/device/matrix.h"
+#include "ml/kernel/pass_argument.h"
 
 namespace parasol {
 
 // Functions on the rows of a table that examples look up. All enqueue on the
-// compute stream and return; outputs overlap no input. Positions are below the
-// number of rows. Error Unavailable: the device was lost.
+// compute stream and return; outputs overlap no input. `table` is an address in
+// the device's memory. Positions are below the number of rows. Error
+// Unavailable: the device was lost.
 
 enum class Combiner {
   kSum,
@@ -27,24 +29,24 @@ struct Bags {
   int64_t examples = 0;
 };
 
-// Computes y[i] = rows[positions[i]] for each row i of `y`, which has the width
-// of the table's rows.
-absl::Status GatherRows(Device& device, const float* rows,
+// Computes y[i] = table.values[positions[i]] for each row i of `y`, which has
+// the width of the table's rows.
+absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y);
 
-// Adds dy[i] to rows[positions[i]].
+// Adds dy[i] to table.gradients[positions[i]].
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       float* rows);
+                       const TableRows* table);
 
-// Computes y[i] = combiner(weight · row, over the bag of example i) + bias; no
-// bias if null.
-absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
-                         Combiner combiner, const float* bias,
+// Computes y[i] = combiner(weight · value, over the bag of example i) + bias;
+// no bias if null.
+absl::Status CombineRows(Device& device, const TableRows* table,
+                         const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y);
 
-// Adds the gradient of CombineRows() by its rows to `rows`.
+// Adds the gradient of CombineRows() by the values to table.gradients.
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
-                               Combiner combiner, float* rows);
+                               Combiner combiner, const TableRows* table);
 
 // Computes the gradient of CombineRows() by its bias: sum[n] = Σ over rows of
 // dy[row, n].
@@ -53,28 +55,28 @@ absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
 // The implementations for CPU and CUDA devices. The functions above call the
 // one for `device`.
 namespace cpu {
-absl::Status GatherRows(Device& device, const float* rows,
+absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y);
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       float* rows);
-absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
-                         Combiner combiner, const float* bias,
+                       const TableRows* table);
+absl::Status CombineRows(Device& device, const TableRows* table,
+                         const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y);
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
-                               Combiner combiner, float* rows);
+                               Combiner combiner, const TableRows* table);
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
 }  // namespace cpu
 
 namespace cuda {
-absl::Status GatherRows(Device& device, const float* rows,
+absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y);
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       float* rows);
-absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
-                         Combiner combiner, const float* bias,
+                       const TableRows* table);
+absl::Status CombineRows(Device& device, const TableRows* table,
+                         const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y);
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
-                               Combiner combiner, float* rows);
+                               Combiner combiner, const TableRows* table);
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum);
 }  // namespace cuda
 

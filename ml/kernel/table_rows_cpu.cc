@@ -70,23 +70,23 @@ PARASOL_MULTIVERSION void AddAllRows(MatrixView dy, float* sum) {
 
 }  // namespace
 
-absl::Status GatherRows(Device& device, const float* rows,
+absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y) {
   for (int64_t i = 0; i < y.rows; ++i) {
-    std::copy_n(rows + int64_t{positions[i]} * y.columns, y.columns,
+    std::copy_n(table->values + int64_t{positions[i]} * y.columns, y.columns,
                 y.data + i * y.columns);
   }
   return absl::OkStatus();
 }
 
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       float* rows) {
-  AddRows(dy, positions, rows);
+                       const TableRows* table) {
+  AddRows(dy, positions, table->gradients);
   return absl::OkStatus();
 }
 
-absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
-                         Combiner combiner, const float* bias,
+absl::Status CombineRows(Device& device, const TableRows* table,
+                         const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y) {
   for (int64_t i = 0; i < y.rows; ++i) {
     float* const row = y.data + i * y.columns;
@@ -96,13 +96,13 @@ absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
       std::copy_n(bias, y.columns, row);
     }
   }
-  Combine(rows, bags, combiner, y);
+  Combine(table->values, bags, combiner, y);
   return absl::OkStatus();
 }
 
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
-                               Combiner combiner, float* rows) {
-  AddCombined(dy, bags, combiner, rows);
+                               Combiner combiner, const TableRows* table) {
+  AddCombined(dy, bags, combiner, table->gradients);
   return absl::OkStatus();
 }
 

@@ -22,27 +22,27 @@ __device__ float ScaleOf(const Bags& bags, Combiner combiner, int64_t example) {
 }
 
 struct Gather {
-  const float* rows;
+  const TableRows* table;
   const int32_t* positions;
   MutableMatrixView y;
   __device__ void operator()(int64_t i) const {
     const int64_t row = positions[i / y.columns];
-    y.data[i] = rows[row * y.columns + i % y.columns];
+    y.data[i] = table->values[row * y.columns + i % y.columns];
   }
 };
 
 struct Add {
   MatrixView dy;
   const int32_t* positions;
-  float* rows;
+  const TableRows* table;
   __device__ void operator()(int64_t i) const {
     const int64_t row = positions[i / dy.columns];
-    atomicAdd(&rows[row * dy.columns + i % dy.columns], dy.data[i]);
+    atomicAdd(&table->gradients[row * dy.columns + i % dy.columns], dy.data[i]);
   }
 };
 
 struct Combine {
-  const float* rows;
+  const TableRows* table;
   Bags bags;
   Combiner combiner;
   const float* bias;
@@ -50,6 +50,7 @@ struct Combine {
   __device__ void operator()(int64_t element) const {
     const int64_t example = element / y.columns;
     const int64_t column = element % y.columns;
+    const float* const rows = table->values;
     float sum = 0;
     for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
          ++i) {
@@ -64,10 +65,11 @@ struct AddCombined {
   MatrixView dy;
   Bags bags;
   Combiner combiner;
-  float* rows;
+  const TableRows* table;
   __device__ void operator()(int64_t element) const {
     const int64_t example = element / dy.columns;
     const int64_t column = element % dy.columns;
+    float* const rows = table->gradients;
     const float gradient = dy.data[element] * ScaleOf(bags, combiner, example);
     for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
          ++i) {
@@ -79,29 +81,29 @@ struct AddCombined {
 
 }  // namespace
 
-absl::Status GatherRows(Device& device, const float* rows,
+absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y) {
   return ForEach(device, "look-up of rows", y.size(),
-                 Gather{rows, positions, y});
+                 Gather{table, positions, y});
 }
 
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       float* rows) {
+                       const TableRows* table) {
   return ForEach(device, "gradient of rows", dy.size(),
-                 Add{dy, positions, rows});
+                 Add{dy, positions, table});
 }
 
-absl::Status CombineRows(Device& device, const float* rows, const Bags& bags,
-                         Combiner combiner, const float* bias,
+absl::Status CombineRows(Device& device, const TableRows* table,
+                         const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y) {
   return ForEach(device, "bags of rows", y.size(),
-                 Combine{rows, bags, combiner, bias, y});
+                 Combine{table, bags, combiner, bias, y});
 }
 
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
-                               Combiner combiner, float* rows) {
+                               Combiner combiner, const TableRows* table) {
   return ForEach(device, "gradient of bags of rows", dy.size(),
-                 AddCombined{dy, bags, combiner, rows});
+                 AddCombined{dy, bags, combiner, table});
 }
 
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {

@@ -21,7 +21,8 @@ class DropoutPass final : public LayerPass {
 
   absl::Status RunForward(const Forward& pass) override {
     if (pass.training) {
-      return Dropout(device_, rate_, pass.seed, pass.x[0], size_, pass.y);
+      return Dropout(device_, rate_, pass.stored_seed, pass.x[0], size_,
+                     pass.y);
     }
     return device_.Copy(Device::Stream::kCompute,
                         absl::MakeConstSpan(pass.x[0], size_), pass.y);
@@ -33,7 +34,8 @@ class DropoutPass final : public LayerPass {
 
   absl::Status RunInputGradients(const Backward& pass) override {
     if (pass.dx[0] == nullptr) return absl::OkStatus();
-    return Dropout(device_, rate_, pass.seed, pass.dy, size_, pass.dx[0]);
+    return Dropout(device_, rate_, pass.stored_seed, pass.dy, size_,
+                   pass.dx[0]);
   }
 
  private:
@@ -50,6 +52,8 @@ class DropoutLayer final : public Layer {
 
   bool IsView() const override { return rate_ == 0; }
   bool KeepsOutputGradient() const override { return true; }
+  bool ReadsStoredSeed() const override { return true; }
+  bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     return std::make_unique<DropoutPass>(

@@ -19,7 +19,7 @@ class EmbeddingPass final : public LayerPass {
       : device_(device), ids_(ids), width_(width) {}
 
   absl::Status RunForward(const Forward& pass) override {
-    return GatherRows(device_, pass.rows.rows, pass.rows.positions,
+    return GatherRows(device_, pass.rows.table, pass.rows.positions,
                       {pass.y, ids_, width_});
   }
 
@@ -29,7 +29,7 @@ class EmbeddingPass final : public LayerPass {
 
   absl::Status RunInputGradients(const Backward& pass) override {
     return AddToRows(device_, {pass.dy, ids_, width_}, pass.rows.positions,
-                     pass.row_gradients);
+                     pass.rows.table);
   }
 
  private:
@@ -48,6 +48,7 @@ class EmbeddingLayer final : public Layer {
 
   bool NeedsEveryId() const override { return true; }
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     return std::make_unique<EmbeddingPass>(device, examples * output_shape()[0],

@@ -24,7 +24,7 @@ class EmbeddingBagPass final : public LayerPass {
   absl::Status RunForward(const Forward& pass) override {
     const float* const bias =
         pass.variables.empty() ? nullptr : pass.variables[0];
-    return CombineRows(device_, pass.rows.rows, BagsOf(pass.rows), combiner_,
+    return CombineRows(device_, pass.rows.table, BagsOf(pass.rows), combiner_,
                        bias, {pass.y, examples_, width_});
   }
 
@@ -35,7 +35,7 @@ class EmbeddingBagPass final : public LayerPass {
 
   absl::Status RunInputGradients(const Backward& pass) override {
     return AddCombinedToRows(device_, Gradient(pass), BagsOf(pass.rows),
-                             combiner_, pass.row_gradients);
+                             combiner_, pass.rows.table);
   }
 
  private:
@@ -70,6 +70,7 @@ class EmbeddingBagLayer final : public Layer {
   }
 
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     return std::make_unique<EmbeddingBagPass>(device, examples,

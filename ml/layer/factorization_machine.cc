@@ -44,6 +44,7 @@ class FactorizationMachineLayer final : public Layer {
   }
 
   bool KeepsOutputGradient() const override { return true; }
+  bool IsRecordable() const override { return true; }
   absl::StatusOr<std::unique_ptr<LayerPass>> NewPass(
       Device& device, int64_t examples) const override {
     return std::make_unique<FactorizationMachinePass>(

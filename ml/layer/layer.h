@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/kernel/pass_argument.h"
 #include "ml/layer/variable_spec.h"
 
 namespace parasol {
@@ -35,16 +36,17 @@ struct LayerInput {
 };
 
 // The rows of a sparse table that a batch needs, and the examples that need
-// them. Arrays are in the device's memory.
+// them. All addresses are in the device's memory. How many rows and ids there
+// are is not known here, because a recorded pass has other ones in each replay.
 struct RowsView {
-  const float* rows = nullptr;  // [num_rows, width], one for each distinct id
-  int64_t num_rows = 0;
+  // The rows and, in the backward pass, their gradients. A layer adds to the
+  // latter, because several layers may read one table.
+  const TableRows* table = nullptr;
   // Start of each example's positions and weights: example i has [offsets[i],
   // offsets[i + 1]).
   const int32_t* offsets = nullptr;    // [examples + 1]
-  const int32_t* positions = nullptr;  // [total]: indices of `rows`
-  const float* weights = nullptr;      // [total]; null: all 1
-  int64_t total = 0;
+  const int32_t* positions = nullptr;  // indices of rows
+  const float* weights = nullptr;      // null: all 1
 };
 
 // One layer for batches of a given number of examples, on one device, with the
@@ -64,6 +66,8 @@ class LayerPass {
     bool training = false;
     // Seed of all randomness in this pass: the same seed gives the same values.
     uint64_t seed = 0;
+    // The same seed, where kernels read it; for layers that draw from it.
+    StoredSeed stored_seed;
   };
   struct Backward {
     absl::Span<const float* const> x;
@@ -78,10 +82,8 @@ class LayerPass {
     // is not trained it is the number to be subtracted from it.
     absl::Span<float* const> gradients;
     RowsView rows;
-    // Gradients [num_rows, width] by the rows. The layer adds to them, because
-    // several layers may read one table.
-    float* row_gradients = nullptr;
-    uint64_t seed = 0;  // the same as Forward::seed
+    uint64_t seed = 0;       // the same as Forward::seed
+    StoredSeed stored_seed;  // the same as Forward::stored_seed
   };
 
   virtual ~LayerPass() = default;
@@ -92,7 +94,8 @@ class LayerPass {
   // training, one right after the other and with the same argument.
   // RunVariableGradients() writes all `gradients` (which are sent while the
   // second half computes) and may write any other output. RunInputGradients()
-  // writes the rest: dx, row_gradients. It is not called if neither is wanted.
+  // writes the rest: dx, gradients of rows. It is not called if neither is
+  // wanted.
   virtual absl::Status RunVariableGradients(const Backward& pass) = 0;
   virtual absl::Status RunInputGradients(const Backward& pass) = 0;
 };
@@ -140,9 +143,14 @@ class Layer {
   // (as for a sum's terms), and RunInputGradients() is not called.
   virtual bool PassesGradientOn() const { return false; }
 
+  // Returns true if the layer's kernels read `stored_seed`, without which it is
+  // not stored.
+  virtual bool ReadsStoredSeed() const { return false; }
+
   // Returns true if a training pass may be recorded and replayed
-  // (ml/device/recorder.h): it reads neither seed nor rows, and for the same
-  // arrays it enqueues the same work and computes nothing on the host.
+  // (ml/device/recorder.h): for the same arrays it enqueues the same work,
+  // whatever they hold and whatever `seed` is, and computes nothing on the
+  // host.
   virtual bool IsRecordable() const { return false; }
 
   // Returns a pass for batches of `examples` examples each. It borrows the

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/loss/loss.h"
 #include "ml/model/check_batch.h"
@@ -26,12 +27,17 @@ std::vector<TableUse> TablesOf(const Graph& graph) {
   return tables;
 }
 
-// Rows vary in number from batch to batch.
-bool IsRecordable(const Graph& graph, const Plan& plan) {
-  return graph.tables.empty() &&
-         std::all_of(
-             plan.steps.begin(), plan.steps.end(),
-             [](const PlanStep& step) { return step.layer->IsRecordable(); });
+// A line in the log names the layer that keeps passes from being recorded.
+bool IsRecordable(const Plan& plan, Device& device) {
+  if (device.recorder() == nullptr) return false;
+  const auto kept_from = std::find_if_not(
+      plan.steps.begin(), plan.steps.end(),
+      [](const PlanStep& step) { return step.layer->IsRecordable(); });
+  if (kept_from == plan.steps.end()) return true;
+  LOG(INFO) << device.name() << ": steps are not recorded, each kernel is "
+            << "launched by itself: the code of layer \"" << kept_from->name
+            << "\" does not override IsRecordable()";
+  return false;
 }
 
 class GraphModel final : public Model, private DeviceTraining {
@@ -39,7 +45,7 @@ class GraphModel final : public Model, private DeviceTraining {
   GraphModel(Graph graph, VariableMemory variables, Device& device)
       : graph_(std::move(graph)),
         plan_(MakePlan(graph_)),
-        is_recordable_(IsRecordable(graph_, plan_)),
+        is_recordable_(IsRecordable(plan_, device)),
         tables_(TablesOf(graph_)),
         loss_(graph_.loss),
         device_(device),
@@ -127,13 +133,23 @@ class GraphModel final : public Model, private DeviceTraining {
         return fetches ? memory_.FetchGradients(piece) : absl::OkStatus();
       });
     };
-    if (!is_recordable_) return enqueue();
+    if (is_recordable_) {
+      RETURN_IF_ERROR(recordings_.Run(KeyOf(batch, fetches), enqueue));
+    } else {
+      RETURN_IF_ERROR(enqueue());
+    }
+    // Not part of a recording, since the number of rows differs from pass to
+    // pass.
+    return executor_.row_gradients().Fetch();
+  }
+
+  const PassKey& KeyOf(const StagedInputs& batch, bool fetches) {
     key_.examples = batch.examples();
     key_.gradient_side =
         fetches ? memory_.gradient_side() : PassKey::kNoHostGradients;
     key_.arrays.clear();
     batch.ListArrays(key_.arrays);
-    return recordings_.Run(key_, enqueue);
+    return key_;
   }
 
   // The last layer's first.

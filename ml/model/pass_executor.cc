@@ -20,10 +20,11 @@ PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
       memory_(plan, regularizers_.size(), device),
       layer_passes_(plan, device),
       row_gradients_(device, graph.tables.size()),
-      arguments_(plan.steps.size()) {
-  for (size_t i = 0; i < arguments_.size(); ++i) {
-    arguments_[i].x.resize(plan_.steps[i].inputs.size());
-    arguments_[i].dx.resize(plan_.steps[i].inputs.size());
+      arguments_(plan, graph.tables.size(), device),
+      arrays_(plan.steps.size()) {
+  for (size_t i = 0; i < arrays_.size(); ++i) {
+    arrays_[i].x.resize(plan_.steps[i].inputs.size());
+    arrays_[i].dx.resize(plan_.steps[i].inputs.size());
   }
 }
 
@@ -46,32 +47,49 @@ absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
   batch_ = &batch;
   options_ = options;
   RETURN_IF_ERROR(memory_.Reserve(batch.examples(), options.training));
+  RETURN_IF_ERROR(arguments_.Reserve());
   ASSIGN_OR_RETURN(passes_, layer_passes_.For(batch.examples()));
   if (options.training) {
     RETURN_IF_ERROR(variables_.NextGradients());
     RETURN_IF_ERROR(row_gradients_.Next(batch.rows()));
   }
+  arguments_.SetSeed(options.seed);
+  SetRows();
   RETURN_IF_ERROR(variables_.FinishUploads());
   RETURN_IF_ERROR(batch.LoadRows());
   return device_.Order(Device::Stream::kCopyIn, Device::Stream::kCompute);
 }
 
+void PassExecutor::SetRows() {
+  for (size_t i = 0; i < graph_.tables.size(); ++i) {
+    const absl::Span<const float> rows = batch_->RowsOf(i);
+    arguments_.SetRows(
+        i,
+        {.values = rows.data(),
+         .gradients = options_.training ? row_gradients_.gradients(i) : nullptr,
+         .elements = static_cast<int64_t>(rows.size())});
+  }
+}
+
 absl::Status PassExecutor::RunForward() {
+  RETURN_IF_ERROR(arguments_.Load());
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const PlanStep& step = plan_.steps[i];
-    std::vector<const float*>& x = arguments_[i].x;
+    std::vector<const float*>& x = arrays_[i].x;
     for (size_t j = 0; j < x.size(); ++j) {
       const std::optional<PlanTensor>& input = step.inputs[j];
       if (!input) continue;
       x[j] = input->is_input ? batch_->dense(input->index)
                              : memory_.output(input->index);
     }
-    RETURN_IF_ERROR(passes_[i]->RunForward({.x = x,
-                                            .y = memory_.output(i),
-                                            .variables = VariablesOf(step),
-                                            .rows = RowsOf(step),
-                                            .training = options_.training,
-                                            .seed = SeedOf(i)}))
+    RETURN_IF_ERROR(
+        passes_[i]->RunForward({.x = x,
+                                .y = memory_.output(i),
+                                .variables = VariablesOf(step),
+                                .rows = RowsOf(step),
+                                .training = options_.training,
+                                .seed = options_.seed + SeedOffsetOf(i),
+                                .stored_seed = StoredSeedOf(i)}))
         << "layer " << step.name;
   }
   return ComputeLoss();
@@ -79,13 +97,15 @@ absl::Status PassExecutor::RunForward() {
 
 // Two dropouts of one pass must not drop the same elements. The multiplier is
 // 2^64 over the golden ratio (Knuth), which spreads small numbers.
-uint64_t PassExecutor::SeedOf(size_t step) const {
-  return options_.seed + step * 0x9E3779B97F4A7C15;
+uint64_t PassExecutor::SeedOffsetOf(size_t step) const {
+  return step * 0x9E3779B97F4A7C15;
 }
 
 RowsView PassExecutor::RowsOf(const PlanStep& step) const {
   if (!step.lookup) return {};
-  return batch_->View(step.lookup->table, step.lookup->id_input);
+  RowsView rows = batch_->View(step.lookup->table, step.lookup->id_input);
+  rows.table = arguments_.rows(step.lookup->table);
+  return rows;
 }
 
 absl::Status PassExecutor::ComputeLoss() {
@@ -108,9 +128,8 @@ absl::Status PassExecutor::ComputeLoss() {
 L2Term PassExecutor::TermOf(const Regularizer& regularizer) const {
   L2Term term = {.l2 = static_cast<float>(regularizer.l2)};
   if (regularizer.is_table) {
-    const absl::Span<const float> rows = batch_->TableRows(regularizer.index);
-    term.w = rows.data();
-    term.size = rows.size();
+    term.rows = arguments_.rows(regularizer.index);
+    term.size = batch_->row_capacity();
   } else {
     term.w = variables_.values()[regularizer.index];
     term.size = graph_.variables[regularizer.index].elements();
@@ -120,6 +139,7 @@ L2Term PassExecutor::TermOf(const Regularizer& regularizer) const {
 
 absl::Status PassExecutor::RunBackward(
     absl::FunctionRef<absl::Status(const VariableRange&)> written) {
+  RETURN_IF_ERROR(row_gradients_.Clear());
   for (size_t i = 0; i < plan_.backward.size(); ++i) {
     const BackwardOp& op = plan_.backward[i];
     const int64_t size = plan_.buffers[op.to].elements * batch_->examples();
@@ -141,7 +161,7 @@ absl::Status PassExecutor::RunBackward(
         break;
     }
   }
-  return FinishRows();
+  return AddRowL2();
 }
 
 absl::Status PassExecutor::RunStepBack(
@@ -149,22 +169,21 @@ absl::Status PassExecutor::RunStepBack(
     absl::FunctionRef<absl::Status(const VariableRange&)> written) {
   const BackwardOp& op = plan_.backward[index];
   const PlanStep& step = plan_.steps[op.step];
-  Arguments& arguments = arguments_[op.step];
+  Arrays& arrays = arrays_[op.step];
   for (size_t i = 0; i < op.dx.size(); ++i) {
-    arguments.dx[i] = op.dx[i] ? memory_.gradient(*op.dx[i]) : nullptr;
+    arrays.dx[i] = op.dx[i] ? memory_.gradient(*op.dx[i]) : nullptr;
   }
   const LayerPass::Backward pass = {
-      .x = arguments.x,
+      .x = arrays.x,
       .y = memory_.output(op.step),
       .dy = memory_.gradient(op.from),
-      .dx = arguments.dx,
+      .dx = arrays.dx,
       .variables = VariablesOf(step),
       .gradients = variables_.gradients().subspan(step.first_variable,
                                                   step.num_variables),
       .rows = RowsOf(step),
-      .row_gradients =
-          step.lookup ? row_gradients_.gradients(step.lookup->table) : nullptr,
-      .seed = SeedOf(op.step)};
+      .seed = options_.seed + SeedOffsetOf(op.step),
+      .stored_seed = StoredSeedOf(op.step)};
   RETURN_IF_ERROR(passes_[op.step]->RunVariableGradients(pass));
   if (!written_[index].empty()) {
     RETURN_IF_ERROR(AddVariableL2(written_[index]));
@@ -185,17 +204,14 @@ absl::Status PassExecutor::AddVariableL2(const VariableRange& range) {
   return AddL2Gradients(device_, l2_terms_);
 }
 
-absl::Status PassExecutor::FinishRows() {
+absl::Status PassExecutor::AddRowL2() {
   l2_terms_.clear();
   for (const Regularizer& one : regularizers_) {
     if (!one.is_table) continue;
     l2_terms_.push_back(TermOf(one));
-    l2_terms_.back().gradient = row_gradients_.gradients(one.index);
   }
-  if (!l2_terms_.empty()) {
-    RETURN_IF_ERROR(AddL2Gradients(device_, l2_terms_));
-  }
-  return row_gradients_.Fetch();
+  if (l2_terms_.empty()) return absl::OkStatus();
+  return AddL2Gradients(device_, l2_terms_);
 }
 
 }  // namespace parasol

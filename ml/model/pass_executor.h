@@ -16,6 +16,7 @@
 #include "ml/loss/loss.h"
 #include "ml/model/graph.h"
 #include "ml/model/layer_passes.h"
+#include "ml/model/pass_arguments.h"
 #include "ml/model/pass_memory.h"
 #include "ml/model/plan.h"
 #include "ml/model/row_gradient_memory.h"
@@ -45,8 +46,8 @@ class PassExecutor {
   // again, or be recorded.
   absl::Status Begin(StagedInputs& batch, const Options& options);
 
-  // Enqueues every step's output, then the losses, which are fetched to the
-  // host.
+  // Enqueues the pass's arguments, every step's output, then the losses, which
+  // are fetched to the host.
   absl::Status RunForward();
 
   // Ranges of variables that RunBackward() calls `written` for, in its order,
@@ -56,8 +57,7 @@ class PassExecutor {
 
   // Enqueues the backward pass, in training, after RunForward(). Calls
   // `written` for variables right after the last work that writes their
-  // gradients has been enqueued; an error of `written` ends the pass. The rows'
-  // gradients are fetched at the end.
+  // gradients has been enqueued; an error of `written` ends the pass.
   absl::Status RunBackward(
       absl::FunctionRef<absl::Status(const VariableRange&)> written);
 
@@ -71,8 +71,8 @@ class PassExecutor {
     size_t index = 0;
     double l2 = 0;
   };
-  // Arguments of a step's layer.
-  struct Arguments {
+  // Arrays that a step's layer reads and writes.
+  struct Arrays {
     std::vector<const float*> x;
     std::vector<float*> dx;
   };
@@ -84,8 +84,13 @@ class PassExecutor {
       size_t index,
       absl::FunctionRef<absl::Status(const VariableRange&)> written);
   absl::Status AddVariableL2(const VariableRange& range);
-  absl::Status FinishRows();
-  uint64_t SeedOf(size_t step) const;
+  absl::Status AddRowL2();
+  // Says where this pass's rows are, and their gradients.
+  void SetRows();
+  uint64_t SeedOffsetOf(size_t step) const;
+  StoredSeed StoredSeedOf(size_t step) const {
+    return {.base = arguments_.seed(), .offset = SeedOffsetOf(step)};
+  }
   RowsView RowsOf(const PlanStep& step) const;
   absl::Span<const float* const> VariablesOf(const PlanStep& step) const {
     return variables_.values().subspan(step.first_variable, step.num_variables);
@@ -101,12 +106,13 @@ class PassExecutor {
   PassMemory memory_;
   LayerPasses layer_passes_;
   RowGradientMemory row_gradients_;
+  PassArguments arguments_;
 
   // State of the present pass.
   Options options_;
   StagedInputs* batch_ = nullptr;
   absl::Span<const std::unique_ptr<LayerPass>> passes_;  // one per step
-  std::vector<Arguments> arguments_;                     // one per step
+  std::vector<Arrays> arrays_;                           // one per step
   // Terms of one call; kept here lest each call allocates.
   std::vector<L2Term> l2_terms_;
 };

@@ -14,6 +14,7 @@ absl::Status PassRecordings::Run(const PassKey& key,
     passes_.clear();
     releases_ = device_.releases();
   }
+  credit_ = std::min(credit_ + 1, kMaxCredit);
   const auto known =
       std::find_if(passes_.begin(), passes_.end(),
                    [&key](const Pass& pass) { return pass.key == key; });
@@ -23,7 +24,9 @@ absl::Status PassRecordings::Run(const PassKey& key,
     return enqueue();
   }
   std::rotate(known, known + 1, passes_.end());
-  const absl::Status replayed = Replay(passes_.back(), enqueue);
+  Pass& pass = passes_.back();
+  if (pass.recording == nullptr && !MayRecord()) return enqueue();
+  const absl::Status replayed = Replay(pass, enqueue);
   if (replayed.ok()) return absl::OkStatus();
   GiveUp(replayed);
   return enqueue();
@@ -31,11 +34,21 @@ absl::Status PassRecordings::Run(const PassKey& key,
 
 absl::Status PassRecordings::Replay(
     Pass& pass, const std::function<absl::Status()>& enqueue) {
-  Recorder& recorder = *device_.recorder();
   if (pass.recording == nullptr) {
-    ASSIGN_OR_RETURN(pass.recording, recorder.Record(enqueue));
+    RETURN_IF_ERROR(Record(pass, enqueue));
   }
-  return recorder.Replay(*pass.recording);
+  return device_.recorder()->Replay(*pass.recording);
+}
+
+absl::Status PassRecordings::Record(
+    Pass& pass, const std::function<absl::Status()>& enqueue) {
+  ASSIGN_OR_RETURN(pass.recording, device_.recorder()->Record(enqueue));
+  credit_ -= kPassesPerRecording;
+  if (!has_recorded_) {
+    LOG(INFO) << device_.name() << ": training steps are recorded and replayed";
+    has_recorded_ = true;
+  }
+  return absl::OkStatus();
 }
 
 void PassRecordings::GiveUp(const absl::Status& why) {

@@ -22,19 +22,25 @@ struct PassKey {
   // VariableMemory::gradient_side(), or kNoHostGradients if gradients stay on
   // the device.
   int gradient_side = 0;
-  std::vector<const float*> arrays;  // StagedInputs::ListArrays()
+  std::vector<const void*> arrays;  // StagedInputs::ListArrays()
 
   friend bool operator==(const PassKey&, const PassKey&) = default;
 };
 
 // Enqueues passes. The first pass of a key is enqueued plainly, the second one
 // is recorded, and it and all later ones are replayed. Without a recorder, or
-// once it has failed, all passes are plain. Not thread-safe.
+// once it has failed, all passes are plain. A line in the log says that passes
+// are recorded, or why they are not. Not thread-safe.
 class PassRecordings {
  public:
   // Number of recordings that are kept, the ones used last: two batches, two
   // sides of the gradients, an epoch's last batch, and as many again.
   static constexpr size_t kMaxPasses = 8;
+  // Passes for each recording, on the average beyond the first kMaxPasses ones.
+  // To record takes the host as long as a few plain passes: where keys or
+  // memory change so often that recordings are hardly replayed, that costs
+  // little more than to launch each kernel.
+  static constexpr int kPassesPerRecording = 16;
 
   // Borrows `device`.
   explicit PassRecordings(Device& device) : device_(device) {}
@@ -46,16 +52,23 @@ class PassRecordings {
                    const std::function<absl::Status()>& enqueue);
 
  private:
+  static constexpr int kMaxCredit = kMaxPasses * kPassesPerRecording;
+
   struct Pass {
     PassKey key;
     std::unique_ptr<Recorder::Recording> recording;  // null: not recorded yet
   };
 
+  bool MayRecord() const { return credit_ >= kPassesPerRecording; }
   absl::Status Replay(Pass& pass, const std::function<absl::Status()>& enqueue);
+  absl::Status Record(Pass& pass, const std::function<absl::Status()>& enqueue);
   void GiveUp(const absl::Status& why);
 
   Device& device_;
   bool gave_up_ = false;
+  bool has_recorded_ = false;
+  // A pass adds 1, a recording takes kPassesPerRecording.
+  int credit_ = kMaxCredit;
   uint64_t releases_ = 0;     // Device::releases() when `passes_` began
   std::vector<Pass> passes_;  // the pass used last comes last
 };

@@ -8,12 +8,15 @@
 
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/cpu_device.h"
 #include "ml/device/testing/recording_device.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::ContainsRegex;
 
 constexpr float kImages[4] = {};
 constexpr float kLabels[4] = {};
@@ -68,6 +71,33 @@ TEST_F(PassRecordingsTest, WhatWasUsedLongestAgoGoesFirst) {
   EXPECT_EQ(Run(KeyOf(0)), "replayed");
   EXPECT_EQ(Run(KeyOf(2)), "replayed");
   EXPECT_EQ(Run(KeyOf(1)), "plain");
+}
+
+// As with sizes or memory that change all the time.
+TEST_F(PassRecordingsTest, KeysThatHardlyComeBackAreSeldomRecorded) {
+  constexpr int kPasses = 1000;
+  for (int i = 0; i < kPasses; ++i) Run(KeyOf(i / 2));
+  EXPECT_LE(device_.recorded(),
+            static_cast<int>(PassRecordings::kMaxPasses) +
+                kPasses / PassRecordings::kPassesPerRecording);
+  // Those that do come back are recorded soon after.
+  const int recorded = device_.recorded();
+  for (int i = 0; i < 3 * PassRecordings::kPassesPerRecording; ++i) {
+    Run(KeyOf(-1 - i % 2));
+  }
+  EXPECT_EQ(device_.recorded(), recorded + 2);
+  EXPECT_EQ(Run(KeyOf(-1)), "replayed");
+  EXPECT_EQ(Run(KeyOf(-2)), "replayed");
+}
+
+TEST_F(PassRecordingsTest, ALineInTheLogSaysOnceThatPassesAreRecorded) {
+  testing::internal::CaptureStderr();
+  Run(KeyOf(8));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 8; ++i) Run(KeyOf(8 + i % 2));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              ContainsRegex("^I[^\n]*: training steps are recorded[^\n]*\n$"));
 }
 
 TEST_F(PassRecordingsTest, NothingIsReplayedOnceMemoryWasGivenBack) {

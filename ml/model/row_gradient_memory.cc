@@ -25,7 +25,14 @@ absl::Status RowGradientMemory::Next(absl::Span<const StagedBatch::Rows> rows) {
   if (fetched_ == nullptr) {
     ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
   }
-  return Zero(device_, gradients(0), offsets_.back());
+  return absl::OkStatus();
+}
+
+absl::Status RowGradientMemory::Clear() {
+  if (!has_tables()) return absl::OkStatus();
+  return Zero(
+      device_, gradients(0),
+      device_.shares_host_memory() ? offsets_.back() : on_device_.size());
 }
 
 float* RowGradientMemory::gradients(size_t table) {

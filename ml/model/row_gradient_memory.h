@@ -26,11 +26,15 @@ class RowGradientMemory {
     for (Side& side : sides_) side.ids.resize(tables);
   }
 
-  // Prepares a backward pass over `rows`, one for each table: sets their
-  // gradients to zero, in the order of the compute stream, and leaves those of
-  // the last pass in place.
+  // Makes room for a backward pass over `rows`, one for each table, and leaves
+  // the gradients of the last pass in place.
   //   ResourceExhausted  the device is full.
   absl::Status Next(absl::Span<const StagedBatch::Rows> rows);
+
+  // Sets the gradients to zero, in the order of the compute stream. On a CUDA
+  // device all that there is room for, so that a recorded pass can do it
+  // whatever the number of rows.
+  absl::Status Clear();
 
   // Gradients [ids, width] of a table, in the device's memory.
   float* gradients(size_t table);

@@ -62,7 +62,6 @@ absl::Status StagedInputs::Load(const Batch& batch) {
 }
 
 absl::Status StagedInputs::LoadIds(const IdFeature& feature, Ids& ids) {
-  ids.total = feature.ids.size();
   RETURN_IF_ERROR(ids.offsets.Load(device_, feature.offsets));
   return ids.weights.Load(device_, feature.weights);
 }
@@ -120,13 +119,22 @@ absl::Status StagedInputs::LoadRows() {
                       device_rows_.data());
 }
 
-void StagedInputs::ListArrays(std::vector<const float*>& arrays) const {
+void StagedInputs::ListArrays(std::vector<const void*>& arrays) const {
   for (const InputArray<float>& dense : dense_) arrays.push_back(dense.data());
   arrays.push_back(labels_.data());
   arrays.push_back(weights_.data());
+  for (const Ids& ids : ids_) {
+    arrays.push_back(ids.offsets.data());
+    arrays.push_back(ids.weights.data());
+  }
+  for (const Lookup& lookup : lookups_) {
+    for (const InputArray<int32_t>& positions : lookup.staged_positions) {
+      arrays.push_back(positions.data());
+    }
+  }
 }
 
-absl::Span<const float> StagedInputs::TableRows(size_t table) const {
+absl::Span<const float> StagedInputs::RowsOf(size_t table) const {
   const Array<float>& array =
       device_.shares_host_memory() ? host_rows_ : device_rows_;
   return array.span().subspan(tables_[table].offset,
@@ -140,12 +148,9 @@ RowsView StagedInputs::View(size_t table, size_t id_input) const {
       std::find(lookup.id_inputs.begin(), lookup.id_inputs.end(), id_input) -
       lookup.id_inputs.begin();
   const Ids& ids = ids_[id_input];
-  return {.rows = TableRows(table).data(),
-          .num_rows = static_cast<int64_t>(rows_[table].ids.size()),
-          .offsets = ids.offsets.data(),
+  return {.offsets = ids.offsets.data(),
           .positions = lookup.staged_positions[i].data(),
-          .weights = ids.weights.data(),
-          .total = ids.total};
+          .weights = ids.weights.data()};
 }
 
 }  // namespace parasol

@@ -38,15 +38,18 @@ class StagedInputs : public StagedBatch {
   absl::Status LoadRows();
 
   int64_t examples() const { return examples_; }
-  // Adds the addresses from which a pass reads the tensors, labels and weights.
-  void ListArrays(std::vector<const float*>& arrays) const;
+  // Adds the addresses from which a pass reads all but the rows.
+  void ListArrays(std::vector<const void*>& arrays) const;
   // Addresses in the device's memory. Null weights stand for 1.
   const float* dense(size_t input) const { return dense_[input].data(); }
   const float* labels() const { return labels_.data(); }
   const float* weights() const { return weights_.data(); }
   // Rows [distinct ids, width] of a table, where the device reads them.
-  absl::Span<const float> TableRows(size_t table) const;
-  // The rows of `table` with the positions of the ids of `id_input`.
+  absl::Span<const float> RowsOf(size_t table) const;
+  // The largest number of elements that the rows of all tables may have before
+  // their memory grows.
+  int64_t row_capacity() const { return host_rows_.size(); }
+  // The positions of the ids of `id_input` in `table`, without the rows.
   RowsView View(size_t table, size_t id_input) const;
 
  private:
@@ -62,7 +65,6 @@ class StagedInputs : public StagedBatch {
   struct Ids {
     InputArray<int32_t> offsets;
     InputArray<float> weights;
-    int64_t total = 0;
   };
   struct Table {
     size_t lookup = 0;

@@ -9,6 +9,7 @@
 #include "ml/layer/layer.h"
 #include "ml/model/graph.h"
 #include "ml/zoo/example_models.h"
+#include "ml/zoo/mlp.h"
 #include "tests/benchmark/training_step.h"
 
 namespace parasol {
@@ -77,6 +78,7 @@ cuda_on_host::Counts Difference(const cuda_on_host::Counts& later,
 std::vector<CountedModel> AllCountedModels() {
   std::map<std::string, job::Model> models = zoo::ExampleModels();
   return {{"mlp", models["mnist_mlp"], 128},
+          {"mlp, dropout", zoo::Mlp({.dropout = .5}), 128},
           {"resnet56", models["cifar10_resnet56"], 1},
           {"wide_deep", models["adult_wide_deep"], 128},
           {"deepfm", models["criteo_deepfm"], 32}};

@@ -11,7 +11,7 @@
 
 namespace parasol {
 
-// A model of the zoo, and the number of examples of its batches. The number
+// A model, and the number of examples of its batches. The number
 // changes the bytes of a step, not its calls.
 struct CountedModel {
   std::string name = {};
@@ -19,7 +19,7 @@ struct CountedModel {
   int64_t examples = 0;
 };
 
-// Returns an MLP, ResNet-56, Wide & Deep and DeepFM.
+// Returns an MLP, with and without dropout, ResNet-56, Wide & Deep and DeepFM.
 std::vector<CountedModel> AllCountedModels();
 
 // Returns what a training step in the steady state asks of CUDA: values and

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
@@ -26,14 +28,13 @@
 namespace parasol {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pointwise;
 using ::testing::SizeIs;
 
-constexpr char kGraphs[] = "worker.cuda_graphs=true";
+constexpr char kWithoutGraphs[] = "worker.cuda_graphs=false";
 constexpr char kSynchronous[] =
     "parameter_server.synchronous.lost_worker=REASSIGN";
 
@@ -54,6 +55,11 @@ LaunchedCluster::Options OptionsOf(const JobCase& job,
   return options;
 }
 
+bool HasGraphs(const JobCase& job) {
+  return std::find(job.overrides.begin(), job.overrides.end(),
+                   kWithoutGraphs) == job.overrides.end();
+}
+
 // Kills `task` and waits for the process that follows it.
 absl::Status Kill(LaunchedCluster& cluster, const std::string& task) {
   const pid_t before = cluster.Tasks()[task];
@@ -69,12 +75,10 @@ class CudaClusterTest : public testing::TestWithParam<JobCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Jobs, CudaClusterTest,
     testing::Values(JobCase{"Digits", DigitsOn},
-                    JobCase{"DigitsWithGraphs", DigitsOn, {kGraphs}},
+                    JobCase{"DigitsWithoutGraphs", DigitsOn, {kWithoutGraphs}},
                     JobCase{"Tables", TablesOn},
+                    JobCase{"TablesWithoutGraphs", TablesOn, {kWithoutGraphs}},
                     JobCase{"SynchronousDigits", DigitsOn, {kSynchronous}},
-                    JobCase{"SynchronousDigitsWithGraphs",
-                            DigitsOn,
-                            {kSynchronous, kGraphs}},
                     JobCase{"SynchronousTables", TablesOn, {kSynchronous}}),
     [](const auto& info) { return info.param.name; });
 
@@ -87,9 +91,11 @@ TEST_P(CudaClusterTest, AJobLearnsWhileAWorkerAndAPsAreKilled) {
   ASSERT_OK(Kill(*cluster, "ps/1"));
   ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
   ExpectLearned(result, kStepsToLearn);
-  EXPECT_THAT(cluster->LogOf("worker/0"),
-              AllOf(HasSubstr("training on cuda:0 (CUDA on the host)"),
-                    Not(HasSubstr("steps are not recorded"))));
+  const std::string log = cluster->LogOf("worker/0");
+  EXPECT_THAT(log, HasSubstr("training on cuda:0 (CUDA on the host)"));
+  EXPECT_THAT(log, Not(HasSubstr("steps are not recorded")));
+  EXPECT_EQ(absl::StrContains(log, "training steps are recorded"),
+            HasGraphs(GetParam()));
 }
 
 // Values of all variables, and of all rows by "table/id".
@@ -142,9 +148,13 @@ class SynchronousCudaClusterTest : public testing::TestWithParam<JobCase> {};
 INSTANTIATE_TEST_SUITE_P(
     Jobs, SynchronousCudaClusterTest,
     testing::Values(JobCase{"Digits", DigitsOn, {kSynchronous}},
-                    JobCase{
-                        "DigitsWithGraphs", DigitsOn, {kSynchronous, kGraphs}},
-                    JobCase{"Tables", TablesOn, {kSynchronous}}),
+                    JobCase{"DigitsWithoutGraphs",
+                            DigitsOn,
+                            {kSynchronous, kWithoutGraphs}},
+                    JobCase{"Tables", TablesOn, {kSynchronous}},
+                    JobCase{"TablesWithoutGraphs",
+                            TablesOn,
+                            {kSynchronous, kWithoutGraphs}}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(SynchronousCudaClusterTest, TheWeightsAreThoseOfTheJobOnCpus) {

@@ -51,7 +51,7 @@ void PrintTo(const Loss& loss, std::ostream* out) { *out << loss.name; }
 
 class LostDeviceTest : public testing::TestWithParam<Loss> {};
 
-constexpr char kGraphs[] = "worker.cuda_graphs=true";
+constexpr char kWithoutGraphs[] = "worker.cuda_graphs=false";
 constexpr char kSynchronous[] =
     "parameter_server.synchronous.lost_worker=REASSIGN";
 
@@ -59,10 +59,14 @@ constexpr char kSynchronous[] =
 // process can do with its device.
 INSTANTIATE_TEST_SUITE_P(
     Faults, LostDeviceTest,
-    testing::Values(Loss{"InALaunch", "kernel=719@500", {}},
-                    Loss{"InALaunchOfAStep", "kernel=719@500", {kSynchronous}},
-                    Loss{"InAWait", "cudaEventSynchronize=700@100", {}},
-                    Loss{"InAGraph", "cudaGraphLaunch=719@20", {kGraphs}}),
+    testing::Values(
+        Loss{"InALaunch", "kernel=719@500", {kWithoutGraphs}},
+        Loss{"InALaunchOfAStep",
+             "kernel=719@500",
+             {kSynchronous, kWithoutGraphs}},
+        Loss{"InAWait", "cudaEventSynchronize=700@100", {kWithoutGraphs}},
+        Loss{"InAWaitForAGraph", "cudaEventSynchronize=700@100", {}},
+        Loss{"InAGraph", "cudaGraphLaunch=719@20", {}}),
     [](const auto& info) { return info.param.name; });
 
 TEST_P(LostDeviceTest, EndsTheWorkerWithOneLineAndItIsStartedAgain) {
@@ -101,11 +105,11 @@ TEST(FullDeviceTest, EndsTheJobWithTheBytesAndTheDevice) {
 
 // A capture that fails costs speed only. The first one is the device's own.
 TEST(RefusedGraphTest, TheJobGoesOnWithoutGraphs) {
-  LaunchedCluster::Options options =
-      WithFault(DigitsOn("cuda:0"), "cudaGraphInstantiateWithFlags=2@2",
-                /*only_first=*/false);
-  options.overrides.push_back(kGraphs);
-  ASSERT_OK_AND_ASSIGN(const auto cluster, LaunchedCluster::Start(options));
+  ASSERT_OK_AND_ASSIGN(
+      const auto cluster,
+      LaunchedCluster::Start(WithFault(DigitsOn("cuda:0"),
+                                       "cudaGraphInstantiateWithFlags=2@2",
+                                       /*only_first=*/false)));
   ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
   ExpectLearned(result, kStepsToLearn);
   EXPECT_THAT(cluster->LogOf("worker/1"),

@@ -85,7 +85,10 @@ class Worker {
  public:
   enum class Variables { kOnHost, kOnDevice };
 
-  Worker(const job::Job& job, Device& device, Variables where)
+  // `batches`: number of staged batches, which take turns. With one, each step
+  // is staged while the last one's may be read; with two nothing waits for
+  // that.
+  Worker(const job::Job& job, Device& device, Variables where, int batches = 1)
       : job_(job),
         graph_(*ResolveGraph(job.model())),
         model_(*Model::Create(graph_, device)) {
@@ -100,16 +103,19 @@ class Worker {
       variables_ = std::move(on_device);
     }
     model_ = ClipGradients(std::move(model_), job);
-    staged_ = model_->NewStagedBatch();
+    while (staged_.size() < static_cast<size_t>(batches)) {
+      staged_.push_back(model_->NewStagedBatch());
+    }
     parameters_ = *LocalParameters::Create(*variables_, job);
   }
 
   BatchResult Step(int step) {
     const Batch batch = BatchOf(step, job_);
-    EXPECT_OK(model_->Stage(batch, *staged_));
-    Pull(*staged_);
+    StagedBatch& staged = *staged_[step % staged_.size()];
+    EXPECT_OK(model_->Stage(batch, staged));
+    Pull(staged);
     const auto result = model_->Gradients(
-        *staged_, /*seed=*/step,
+        staged, /*seed=*/step,
         {.variable =
              [this](size_t variable, absl::Span<const float> gradient) {
                host_variables_->Apply(variable, /*first=*/0, gradient);
@@ -186,8 +192,7 @@ class Worker {
   const job::Job job_;
   const Graph graph_;
   std::unique_ptr<Model> model_;
-  // One for all steps, so that each is staged while the last one's may be read.
-  std::unique_ptr<StagedBatch> staged_;
+  std::vector<std::unique_ptr<StagedBatch>> staged_;
   std::unique_ptr<LocalVariables> variables_;
   HostVariables* host_variables_ = nullptr;  // null: they are on the device
   std::unique_ptr<LocalParameters> parameters_;
@@ -205,8 +210,9 @@ class DeviceVariablesTest : public DeviceTest {
   }
 
   // Trains one after the other: waits of the second would be the first's, too.
-  void ExpectSameBits(const job::Job& job) {
-    Worker on_device = OnDevice(job), host = OnHost(job);
+  void ExpectSameBits(const job::Job& job, int batches = 1) {
+    Worker on_device(job, device(), Worker::Variables::kOnDevice, batches);
+    Worker host = OnHost(job);
     EXPECT_EQ(on_device.Everything(), host.Everything());
     const std::vector<double> losses = Train(on_device);
     EXPECT_EQ(losses, Train(host));
@@ -246,6 +252,18 @@ TEST_P(DeviceVariablesTest, TablesStayOnTheHostAndAreClippedThere) {
   }
   ExpectSameBits(JobWithTable("optimizer { adam {} global_clipnorm: .01 }",
                               "optimizer { adam {} global_clipnorm: .02 }"));
+}
+
+// A step's seed is written for the device while it may still read the last
+// one's.
+TEST_P(DeviceVariablesTest, EachStepDropsItsOwnElements) {
+  ExpectSameBits(
+      ParseJob("model { input_shape: 6 layer { dense { units: 40 } } "
+               "layer { dropout { rate: .5 } } layer { dense { units: 40 } } "
+               "layer { dropout { rate: .2 } } layer { dense { units: 3 } } "
+               "loss { sparse_categorical_crossentropy {} } } optimizer { adam "
+               "{} }"),
+      /*batches=*/2);
 }
 
 TEST_P(DeviceVariablesTest, WhatWasReadGoesOnWhenItIsWritten) {

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -73,9 +72,9 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
                            absl::Span<const T>(host.span()), array.data())
                     .ok());
     EXPECT_TRUE(device_->Synchronize().ok());
-    return std::get<std::vector<Array<T>>>(arrays_)
-        .emplace_back(std::move(array))
-        .data();
+    T* const data = array.data();
+    arrays_.push_back(std::make_shared<Array<T>>(std::move(array)));
+    return data;
   }
   MutableMatrixView Put(const reference::Matrix& m) {
     return {Put(std::vector<float>(m.values.begin(), m.values.end())), m.rows,
@@ -98,7 +97,7 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
 
  private:
   std::unique_ptr<Device> device_;
-  std::tuple<std::vector<Array<float>>, std::vector<Array<int32_t>>> arrays_;
+  std::vector<std::shared_ptr<void>> arrays_;
 };
 
 inline auto DevicesUnderTest() {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
+#include "ml/kernel/pass_argument.h"
 #include "ml/kernel/testing/reference.h"
 
 namespace parasol {
@@ -18,6 +19,7 @@ constexpr int64_t kRows = 5;
 constexpr int64_t kMostIds = 4;
 // Value of row gradients before a pass, which adds to them.
 constexpr float kBefore = 0.5;
+constexpr uint64_t kSeedOffset = 77;
 // Step of central differences: their own error, of its square, stays far below
 // float32's.
 constexpr double kStep = 1e-6;
@@ -146,6 +148,7 @@ class LayerTest::Memory {
     }
     y_ = Unwritten(OutputSize(layer, values.examples));
     if (!values.offsets.empty()) PutRows();
+    seed_.base = test.Put(std::vector<uint64_t>{values.seed - kSeedOffset});
   }
 
   LayerPass::Forward forward() const {
@@ -154,7 +157,8 @@ class LayerTest::Memory {
             .variables = variables_,
             .rows = rows_,
             .training = values_.training,
-            .seed = values_.seed};
+            .seed = values_.seed,
+            .stored_seed = seed_};
   }
   LayerPass::Backward backward(float* dy) const {
     return {.x = x_,
@@ -164,8 +168,8 @@ class LayerTest::Memory {
             .variables = variables_,
             .gradients = gradients_,
             .rows = rows_,
-            .row_gradients = row_gradients_,
-            .seed = values_.seed};
+            .seed = values_.seed,
+            .stored_seed = seed_};
   }
 
   LayerResults Results(int64_t outputs) const {
@@ -190,16 +194,18 @@ class LayerTest::Memory {
         std::vector<float>(size, std::numeric_limits<float>::quiet_NaN()));
   }
   void PutRows() {
-    rows_ = {
-        .rows = test_.Put(Floats(values_.rows)),
-        .num_rows = static_cast<int64_t>(values_.rows.size()) / values_.width,
-        .offsets = test_.Put(values_.offsets),
-        .positions = test_.Put(values_.positions),
-        .weights = values_.weights.empty() ? nullptr
-                                           : test_.Put(Floats(values_.weights)),
-        .total = static_cast<int64_t>(values_.positions.size())};
     row_gradients_ =
         test_.Put(std::vector<float>(values_.rows.size(), kBefore));
+    const TableRows table = {
+        .values = test_.Put(Floats(values_.rows)),
+        .gradients = row_gradients_,
+        .elements = static_cast<int64_t>(values_.rows.size())};
+    rows_ = {.table = test_.Put(std::vector<TableRows>{table}),
+             .offsets = test_.Put(values_.offsets),
+             .positions = test_.Put(values_.positions),
+             .weights = values_.weights.empty()
+                            ? nullptr
+                            : test_.Put(Floats(values_.weights))};
   }
 
   LayerTest& test_;
@@ -209,6 +215,7 @@ class LayerTest::Memory {
   std::vector<const float*> variables_;
   std::vector<float*> gradients_;
   float* y_ = nullptr;
+  StoredSeed seed_ = {.offset = kSeedOffset};
   RowsView rows_;
   float* row_gradients_ = nullptr;
 };
