@@ -22,7 +22,7 @@ struct Bounds {
 };
 
 const std::map<std::string, Bounds> kBounds = {
-    {"mlp", {11, 4, 3, 14, 0}},          {"resnet56", {650, 6, 5, 22, 0}},
+    {"mlp", {11, 4, 3, 14, 0}},          {"resnet56", {523, 6, 5, 22, 0}},
     {"mlp, dropout", {13, 5, 3, 14, 0}}, {"wide_deep", {26, 9, 3, 14, 0}},
     {"deepfm", {33, 8, 5, 22, 0}},
 };
