@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -55,6 +56,14 @@ absl::StatusOr<std::string> CheckpointDirectory(
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
   return error ? directory : absolute;
+}
+
+std::string RandomSecret() {
+  constexpr size_t kBytes = 16;
+  absl::BitGen random;
+  std::string secret(kBytes, '\0');
+  for (char& byte : secret) byte = absl::Uniform<uint8_t>(random);
+  return secret;
 }
 
 // A directory that can't be used is bad configuration.
@@ -125,7 +134,6 @@ absl::Status ChiefTaskOptions::UseJobFile(
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
-  RETURN_IF_ERROR(CheckClusterStrategy(loaded.job)) << path;
   job = std::move(loaded.job);
   variables = std::move(loaded.graph.variables);
   return absl::OkStatus();
@@ -137,7 +145,21 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
         absl::StrCat("TF_CONFIG: ", RoleName(config.role), "/", config.index,
                      " is not the chief of a cluster"));
   }
+  RETURN_IF_ERROR(
+      ResolveClusterStrategy(config.strategy, config.num_ps, job));
   ps = config.cluster->tasks(Role::kPs);
+  if (IsMultiWorkerMirrored(job)) {
+    if (config.cluster->num_tasks(Role::kChief) > 0) {
+      return absl::InvalidArgumentError(
+          "cluster.chief: under multi_worker_mirrored worker/0 does the "
+          "chief's duties; leave the chief out of the cluster");
+    }
+    if (state_address.empty()) {
+      return absl::InvalidArgumentError(
+          "--state_address: missing; the worker beside this chief gives it");
+    }
+    ps[0] = state_address;
+  }
   workers = config.cluster->tasks(Role::kWorker);
   address = config.address;
   listen_address = RpcServer::ListenAddress(config.address);
@@ -175,6 +197,8 @@ absl::Status ChiefTask::Open() {
   coordinator.worker_timeout = options_.worker_timeout;
   coordinator.checkpoint_timeout = options_.checkpoint_timeout;
   coordinator.finish_timeout = options_.finish_timeout;
+  coordinator.is_mirrored = IsMultiWorkerMirrored(coordinator.job);
+  coordinator.group_secret = RandomSecret();
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options_.variables, options_.job));
   ASSIGN_OR_RETURN(coordinator.shards,
