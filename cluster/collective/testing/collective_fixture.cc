@@ -1,0 +1,93 @@
+#include "cluster/collective/testing/collective_fixture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/log.h"
+
+namespace parasol {
+
+std::vector<Layout> TestLayouts(int max_ranks) {
+  std::vector<Layout> layouts;
+  for (int ranks = 1; ranks <= max_ranks; ++ranks) {
+    Layout one(ranks), pairs(ranks), mixed(ranks), down(ranks), some(ranks);
+    for (int rank = 0; rank < ranks; ++rank) {
+      one[rank] = {rank};
+      pairs[rank] = {2 * rank, 2 * rank + 1};
+      mixed[rank] = {rank, ranks + rank};
+      down[rank] = {10 * (ranks - rank)};
+      for (int i = 0; i < (rank * 5 + 1) % 4; ++i) {
+        some[rank].push_back(i * ranks + (rank * 3) % ranks);
+      }
+    }
+    // A stride that hits a number twice would give a replica two ranks.
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (int& replica : some[rank]) replica = replica * 16 + rank;
+    }
+    layouts.insert(layouts.end(), {one, pairs, mixed, down, some});
+  }
+  return layouts;
+}
+
+std::vector<float> ContributionOf(int replica, int pack, size_t count) {
+  std::mt19937 random(replica * 7919 + pack * 104729 + 1);
+  std::vector<float> values(count);
+  for (float& value : values) {
+    const uint32_t bits = random();
+    value = std::ldexp(static_cast<float>(bits & 0xffffff) - 0x800000,
+                       static_cast<int>(bits >> 27) - 30);
+  }
+  return values;
+}
+
+std::vector<float> SerialSum(const Layout& layout, int pack, size_t count) {
+  std::vector<int> replicas;
+  for (const std::vector<int>& own : layout) {
+    replicas.insert(replicas.end(), own.begin(), own.end());
+  }
+  std::sort(replicas.begin(), replicas.end());
+  std::vector<float> sum(count);
+  for (size_t k = 0; k < replicas.size(); ++k) {
+    const std::vector<float> next = ContributionOf(replicas[k], pack, count);
+    for (size_t i = 0; i < count; ++i)
+      sum[i] = k == 0 ? next[i] : sum[i] + next[i];
+  }
+  return sum;
+}
+
+CollectiveFixture::CollectiveFixture(MakeEndpoint make, size_t ranks)
+    : make_(std::move(make)), addresses_(ranks) {
+  for (std::string& address : addresses_) endpoints_.push_back(make_(&address));
+}
+
+CollectiveGroup CollectiveFixture::GroupOf(const Layout& layout, int64_t epoch,
+                                           int rank) const {
+  CollectiveGroup group;
+  group.epoch = epoch;
+  group.secret = "of the test";
+  group.own_rank = rank;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    group.ranks.push_back({.address = addresses_[i], .replicas = layout[i]});
+  }
+  return group;
+}
+
+void CollectiveFixture::Run(const Layout& layout, const Body& body) {
+  ++epoch_;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < static_cast<int>(layout.size()); ++rank) {
+    threads.emplace_back([this, &layout, &body, rank] {
+      absl::StatusOr<std::unique_ptr<Collective>> joined =
+          endpoint(rank).Join(GroupOf(layout, epoch_, rank), absl::Seconds(60));
+      CHECK(joined.ok()) << joined.status();
+      body(**joined, rank);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace parasol
