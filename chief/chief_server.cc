@@ -270,9 +270,9 @@ void ChiefServer::CarryOutOrders() {
 void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
   for (const auto& target : order.targets) {
     LOG(INFO) << "loading "
-              << NameOf(options_.coordinator,
-                        {"ps",
-                         options_.coordinator.shards[target.shard].ps_index})
+              << NameOf(
+                     options_.coordinator,
+                     {"ps", options_.coordinator.shards[target.shard].ps_index})
               << (target.holds_shard      ? ", which keeps its values"
                   : order.from_checkpoint ? " from the newest checkpoint"
                                           : " with initial values");

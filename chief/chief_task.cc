@@ -1,12 +1,13 @@
 #include "chief/chief_task.h"
 
+#include <sys/random.h>
+
 #include <filesystem>
 #include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-#include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
@@ -59,10 +60,10 @@ absl::StatusOr<std::string> CheckpointDirectory(
 }
 
 std::string RandomSecret() {
-  constexpr size_t kBytes = 16;
-  absl::BitGen random;
-  std::string secret(kBytes, '\0');
-  for (char& byte : secret) byte = absl::Uniform<uint8_t>(random);
+  std::string secret(16, '\0');
+  CHECK(getrandom(secret.data(), secret.size(), 0) ==
+        static_cast<ssize_t>(secret.size()))
+      << "getrandom";
   return secret;
 }
 
@@ -145,8 +146,7 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
         absl::StrCat("TF_CONFIG: ", RoleName(config.role), "/", config.index,
                      " is not the chief of a cluster"));
   }
-  RETURN_IF_ERROR(
-      ResolveClusterStrategy(config.strategy, config.num_ps, job));
+  RETURN_IF_ERROR(ResolveClusterStrategy(config.strategy, config.num_ps, job));
   ps = config.cluster->tasks(Role::kPs);
   if (IsMultiWorkerMirrored(job)) {
     if (config.cluster->num_tasks(Role::kChief) > 0) {

@@ -30,7 +30,8 @@ struct ChiefTaskOptions {
                           const std::vector<std::string>& overrides);
   // Takes the addresses below from the cluster spec, and gives the job, which
   // must be there, the strategy by which this cluster trains it.
-  //   InvalidArgument  there is no cluster, or its chief is another task, or the
+  //   InvalidArgument  there is no cluster, or its chief is another task, or
+  //   the
   //                    strategy does not fit the cluster.
   absl::Status UseCluster(const TaskConfig& config);
 

@@ -332,8 +332,7 @@ bool Coordinator::NeedsAllWorkers() const {
 }
 
 bool Coordinator::AwaitsWorkers() const {
-  return NeedsAllWorkers() &&
-         membership_.CountAlive("worker") < worker_places_;
+  return NeedsAllWorkers() && membership_.CountAlive("worker") < worker_places_;
 }
 
 void Coordinator::RequestStop(absl::Time now) {

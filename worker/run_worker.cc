@@ -97,23 +97,42 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
   return result;
 }
 
+// True for a worker of a cluster that trains under multi_worker_mirrored.
+bool IsMirrored(const TaskConfig& config) {
+  return config.cluster.has_value() && config.num_ps == 0;
+}
+
 absl::Status CheckCanTrain(const TaskConfig& config) {
-  if (config.strategy != StrategyKind::kMultiWorkerMirrored) {
+  if (!IsMirrored(config) || config.cluster->num_tasks(Role::kChief) == 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "--strategy=multi_worker_mirrored: this version trains no cluster "
-      "without "
-      "ps; add ps tasks to the cluster and leave the flag out");
+      absl::StrCat("cluster.chief: ", config.chief_address,
+                   ", but under multi_worker_mirrored worker/0 does the "
+                   "chief's duties; make "
+                   "it a worker, or leave it out"));
 }
 
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
-    const TaskConfig& config, const RunWorkerOptions& options) {
+    const TaskConfig& config, const RunWorkerOptions& options, int state_port) {
   ChiefBeside::Options chief;
   chief.binary = options.chief_binary;
   chief.arguments = {
       absl::StrCat("--job=", options.job_file),
       absl::StrCat("--checkpoint_dir=", options.checkpoint_directory)};
+  if (options.checkpoint_timeout > absl::ZeroDuration()) {
+    chief.arguments.push_back(
+        absl::StrCat("--checkpoint_timeout=",
+                     absl::FormatDuration(options.checkpoint_timeout)));
+  }
+  if (config.strategy) {
+    chief.arguments.push_back(
+        absl::StrCat("--strategy=", StrategyName(*config.strategy)));
+  }
+  if (state_port > 0) {
+    chief.arguments.push_back(
+        absl::StrCat("--state_address=127.0.0.1:", state_port));
+  }
   for (const std::string& value : options.overrides) {
     chief.arguments.push_back(absl::StrCat("--set=", value));
   }

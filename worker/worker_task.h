@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_WORKER_TASK_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,6 +10,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cluster/collective/collective.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -30,6 +32,17 @@ struct WorkerTaskOptions {
   // Number of workers of the cluster. The files are split among them if
   // auto_shard is FILE.
   int input_shards = 1;
+  // What a worker of a cluster without ps (multi-worker mirrored) needs beside.
+  struct Mirrored {
+    // The place in the groups of workers, and its address for peers. Must
+    // outlive the task.
+    CollectiveEndpoint* endpoint = nullptr;
+    std::string collective_address;
+    // Address at which worker 0 takes the chief's orders for the variables; the
+    // system chooses the port if it is 0. Empty for the other workers.
+    std::string state_listen_address;
+  };
+  std::optional<Mirrored> mirrored;
   absl::Duration chief_timeout = absl::Minutes(5);
   // Longest wait for the ps to be up and loaded, and for a lost one to return.
   absl::Duration ps_timeout = absl::Minutes(5);
@@ -48,6 +61,9 @@ class WorkerTask {
   static absl::StatusOr<std::unique_ptr<WorkerTask>> Start(
       const WorkerTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   virtual ~WorkerTask() = default;
+
+  // Returns the port of Mirrored::state_listen_address; 0 if there is none.
+  virtual int state_port() const = 0;
 
   // Blocks until the worker has ended.
   //   OK                  the job is complete.

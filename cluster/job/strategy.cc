@@ -183,9 +183,9 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
   }
   if (kind == StrategyKind::kParameterServer) {
     if (num_ps > 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the cluster has no ps; add ps tasks, or choose ",
-        "--strategy=multi_worker_mirrored"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
+                     "--strategy=multi_worker_mirrored"));
   }
   if (num_ps > 0) {
     return absl::InvalidArgumentError(absl::StrCat(

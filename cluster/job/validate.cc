@@ -233,9 +233,9 @@ absl::Status ValidateMultiWorkerMirrored(
   RETURN_IF_ERROR(RequirePositive(absl::StrCat(path, ".timeout_seconds"),
                                   strategy.timeout_seconds()));
   if (strategy.timeout_seconds() <= kMaxSeconds) return absl::OkStatus();
-  return Fault(absl::StrCat(path, ".timeout_seconds"),
-               absl::StrCat(strategy.timeout_seconds(), " is more than ",
-                            kMaxSeconds));
+  return Fault(
+      absl::StrCat(path, ".timeout_seconds"),
+      absl::StrCat(strategy.timeout_seconds(), " is more than ", kMaxSeconds));
 }
 
 absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
@@ -285,8 +285,8 @@ absl::StatusOr<Graph> Validate(const job::Job& job) {
                                  kMaxNiceness));
   RETURN_IF_ERROR(ValidateExchange(job.parameter_server()));
   if (job.strategy().has_multi_worker_mirrored()) {
-    RETURN_IF_ERROR(ValidateMultiWorkerMirrored(
-        job.strategy().multi_worker_mirrored()));
+    RETURN_IF_ERROR(
+        ValidateMultiWorkerMirrored(job.strategy().multi_worker_mirrored()));
   }
   return graph;
 }
