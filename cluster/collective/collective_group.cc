@@ -91,12 +91,4 @@ std::optional<int> LostRank(const absl::Status& status) {
   return rank;
 }
 
-ElementRange SliceOf(size_t count, int ranks, int rank) {
-  const size_t whole = count / ranks;
-  const size_t longer = count % ranks;
-  const size_t index = rank;
-  return {.first = index * whole + std::min(index, longer),
-          .count = whole + (index < longer ? 1 : 0)};
-}
-
 }  // namespace parasol

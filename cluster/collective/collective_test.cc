@@ -68,12 +68,6 @@ struct Pack {
   std::vector<float> sum;
 };
 
-bool HasBits(absl::Span<const float> got, absl::Span<const float> want) {
-  return got.size() == want.size() &&
-         (got.empty() ||
-          std::memcmp(got.data(), want.data(), want.size() * 4) == 0);
-}
-
 void ExpectOk(const absl::Status& status) { EXPECT_OK(status); }
 
 const size_t kCounts[] = {0, 1, 2, 7, 255, 256, 257, 4095, 4097, 20001};
