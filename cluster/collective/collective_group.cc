@@ -76,8 +76,12 @@ absl::Status CheckGroup(const CollectiveGroup& group) {
 
 absl::Status RankLostError(const CollectiveGroup& group, int rank,
                            const std::string& why) {
-  absl::Status status = absl::UnavailableError(
-      absl::StrCat(group.NameOf(rank), " was lost: ", why));
+  return WithLostRank(absl::UnavailableError(
+                          absl::StrCat(group.NameOf(rank), " was lost: ", why)),
+                      rank);
+}
+
+absl::Status WithLostRank(absl::Status status, int rank) {
   status.SetPayload(kLostRankUrl, absl::Cord(absl::StrCat(rank)));
   return status;
 }

@@ -53,6 +53,9 @@ absl::Status CheckGroup(const CollectiveGroup& group);
 absl::Status RankLostError(const CollectiveGroup& group, int rank,
                            const std::string& why);
 
+// Returns `status` with the number of a rank that was lost.
+absl::Status WithLostRank(absl::Status status, int rank);
+
 // Returns the rank that RankLostError() names, or nullopt for another status.
 std::optional<int> LostRank(const absl::Status& status);
 
