@@ -76,8 +76,12 @@ absl::Status CheckGroup(const CollectiveGroup& group) {
 
 absl::Status RankLostError(const CollectiveGroup& group, int rank,
                            const std::string& why) {
-  absl::Status status = absl::UnavailableError(
-      absl::StrCat(group.NameOf(rank), " was lost: ", why));
+  return WithLostRank(absl::UnavailableError(
+                          absl::StrCat(group.NameOf(rank), " was lost: ", why)),
+                      rank);
+}
+
+absl::Status WithLostRank(absl::Status status, int rank) {
   status.SetPayload(kLostRankUrl, absl::Cord(absl::StrCat(rank)));
   return status;
 }
@@ -89,14 +93,6 @@ std::optional<int> LostRank(const absl::Status& status) {
     return std::nullopt;
   }
   return rank;
-}
-
-ElementRange SliceOf(size_t count, int ranks, int rank) {
-  const size_t whole = count / ranks;
-  const size_t longer = count % ranks;
-  const size_t index = rank;
-  return {.first = index * whole + std::min(index, longer),
-          .count = whole + (index < longer ? 1 : 0)};
 }
 
 }  // namespace parasol

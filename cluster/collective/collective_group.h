@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cluster/collective/plan/slice.h"
 
 namespace parasol {
 
@@ -52,18 +53,11 @@ absl::Status CheckGroup(const CollectiveGroup& group);
 absl::Status RankLostError(const CollectiveGroup& group, int rank,
                            const std::string& why);
 
+// Returns `status` with the number of a rank that was lost.
+absl::Status WithLostRank(absl::Status status, int rank);
+
 // Returns the rank that RankLostError() names, or nullopt for another status.
 std::optional<int> LostRank(const absl::Status& status);
-
-// Elements [first, first + count) of a pack.
-struct ElementRange {
-  size_t first = 0;
-  size_t count = 0;
-};
-
-// Returns the slice of `rank` of a pack of `count` elements that `ranks` ranks
-// share evenly: the sums that ReduceScatter() gives it.
-ElementRange SliceOf(size_t count, int ranks, int rank);
 
 }  // namespace parasol
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +17,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/log.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/memory_network.h"
+#include "cluster/collective/socket_endpoint.h"
 #include "cluster/collective/testing/collective_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -44,6 +48,23 @@ CollectiveFixture::MakeEndpoint InMemory() {
   };
 }
 
+// Endpoints whose sums travel on connections, by `algorithm`, in small chunks.
+CollectiveFixture::MakeEndpoint OverSockets(
+    std::optional<ReductionAlgorithm> algorithm) {
+  SocketEndpoint::Options options;
+  options.shared_memory = false;
+  options.protocol.algorithm = algorithm;
+  // A busy machine is no lost rank.
+  options.protocol.silence = absl::Seconds(60);
+  if (algorithm.has_value()) options.protocol.chunk_bytes = 4096;
+  return [options](std::string* address) {
+    auto endpoint = SocketEndpoint::Start("127.0.0.1", 0, options);
+    CHECK(endpoint.ok()) << endpoint.status();
+    *address = absl::StrCat("127.0.0.1:", (*endpoint)->port());
+    return *std::move(endpoint);
+  };
+}
+
 class CollectiveTest : public testing::TestWithParam<Implementation> {
  protected:
   CollectiveFixture Fixture(size_t ranks) {
@@ -67,12 +88,6 @@ struct Pack {
   std::vector<Contribution> contributions;
   std::vector<float> sum;
 };
-
-bool HasBits(absl::Span<const float> got, absl::Span<const float> want) {
-  return got.size() == want.size() &&
-         (got.empty() ||
-          std::memcmp(got.data(), want.data(), want.size() * 4) == 0);
-}
 
 void ExpectOk(const absl::Status& status) { EXPECT_OK(status); }
 
@@ -363,9 +378,20 @@ TEST_P(CollectiveTest, ANewerGroupOfTheEndpointEndsTheOlder) {
   EXPECT_OK((*newer)->status());
 }
 
-INSTANTIATE_TEST_SUITE_P(Implementations, CollectiveTest,
-                         testing::Values(Implementation{"InMemory", InMemory}),
-                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Implementations, CollectiveTest,
+    testing::Values(
+        Implementation{"InMemory", InMemory},
+        Implementation{"Sockets", [] { return OverSockets(std::nullopt); }},
+        Implementation{
+            "OneRound",
+            [] { return OverSockets(ReductionAlgorithm::kOneRound); }},
+        Implementation{
+            "OwnerSlices",
+            [] { return OverSockets(ReductionAlgorithm::kOwnerSlices); }},
+        Implementation{"Chain",
+                       [] { return OverSockets(ReductionAlgorithm::kChain); }}),
+    [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace parasol

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "cluster/collective/contribution_memory.h"
 #include "cluster/collective/memory_group.h"
-#include "cluster/collective/ordered_sum.h"
+#include "cluster/collective/plan/ordered_sum.h"
 
 namespace parasol {
 namespace {

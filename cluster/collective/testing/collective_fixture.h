@@ -10,23 +10,9 @@
 
 #include "cluster/collective/collective.h"
 #include "cluster/collective/collective_group.h"
+#include "cluster/collective/testing/contributions.h"
 
 namespace parasol {
-
-// The replicas of each rank of a group.
-using Layout = std::vector<std::vector<int>>;
-
-// Returns layouts of 1 to `max_ranks` ranks: one replica each, neighbours,
-// interleaved, descending over the ranks, uneven, and with ranks that have
-// none.
-std::vector<Layout> TestLayouts(int max_ranks);
-
-// Returns the contribution of a replica to pack `pack`: elements so different
-// in size that sums in another order have other bits.
-std::vector<float> ContributionOf(int replica, int pack, size_t count);
-
-// Returns what a serial loop makes of the contributions of all replicas.
-std::vector<float> SerialSum(const Layout& layout, int pack, size_t count);
 
 // Ranks as threads of the test, each with an endpoint of its own.
 class CollectiveFixture {

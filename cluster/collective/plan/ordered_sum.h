@@ -1,5 +1,5 @@
-#ifndef PARASOL_CLUSTER_COLLECTIVE_ORDERED_SUM_H_
-#define PARASOL_CLUSTER_COLLECTIVE_ORDERED_SUM_H_
+#ifndef PARASOL_CLUSTER_COLLECTIVE_PLAN_ORDERED_SUM_H_
+#define PARASOL_CLUSTER_COLLECTIVE_PLAN_ORDERED_SUM_H_
 
 #include "absl/types/span.h"
 
@@ -12,4 +12,4 @@ void SumInOrder(absl::Span<const float* const> addends, absl::Span<float> sum);
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_COLLECTIVE_ORDERED_SUM_H_
+#endif  // PARASOL_CLUSTER_COLLECTIVE_PLAN_ORDERED_SUM_H_

@@ -1,4 +1,4 @@
-#include "cluster/collective/ordered_sum.h"
+#include "cluster/collective/plan/ordered_sum.h"
 
 #include <algorithm>
 #include <cstddef>
