@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/compute_flags.h"
+#include "cluster/collective/socket_endpoint.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
@@ -147,7 +150,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   WorkerTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
-  if (!config.is_chief) {
+  if (!config.is_chief && !IsMirrored(config)) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }
   task.metrics_address = WithPort(config.address, metrics_port);
@@ -183,17 +186,48 @@ absl::Status WaitForBoth(WorkerTask& task, ChiefBeside& chief) {
   return chief_is_the_reason ? ended : result;
 }
 
+// Returns the endpoint of a worker's groups: at its address in the cluster or,
+// for worker 0, whose chief has that one, at another port of the same host.
+absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
+    const TaskConfig& config, const RunWorkerOptions& options) {
+  const std::string address = RpcServer::ListenAddress(
+      config.is_chief || options.collective_port > 0
+          ? WithPort(config.address, options.collective_port)
+          : config.address);
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  CHECK(absl::SimpleAtoi(address.substr(colon + 1), &port)) << address;
+  ASSIGN_OR_RETURN(std::unique_ptr<SocketEndpoint> endpoint,
+                   SocketEndpoint::Start(address.substr(0, colon), port, {}),
+                   _ << "worker/" << config.index);
+  LOG(INFO) << "ready at " << config.address << "; peers connect to port "
+            << endpoint->port();
+  return endpoint;
+}
+
+MirroredPlace PlaceOf(const TaskConfig& config, SocketEndpoint& endpoint) {
+  return {.endpoint = &endpoint,
+          .collective_address = WithPort(config.address, endpoint.port()),
+          .state_listen_address = config.is_chief ? "127.0.0.1:0" : ""};
+}
+
 absl::Status RunInCluster(const TaskConfig& config,
                           const RunWorkerOptions& options,
                           TerminationSignal& signal, MetricsRegistry& registry,
                           int metrics_port) {
-  std::unique_ptr<ChiefBeside> chief;
-  if (config.is_chief) {
-    ASSIGN_OR_RETURN(chief, StartChief(config, options));
+  WorkerTaskOptions task_options = TaskOptions(config, options, metrics_port);
+  std::unique_ptr<SocketEndpoint> endpoint;
+  if (IsMirrored(config)) {
+    ASSIGN_OR_RETURN(endpoint, ListenForPeers(config, options));
+    task_options.mirrored = PlaceOf(config, *endpoint);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerTask> task,
-                   WorkerTask::Start(TaskOptions(config, options, metrics_port),
-                                     Clock::Real(), registry));
+                   WorkerTask::Start(task_options, Clock::Real(), registry));
+  // It contacts the chief until that is there.
+  std::unique_ptr<ChiefBeside> chief;
+  if (config.is_chief) {
+    ASSIGN_OR_RETURN(chief, StartChief(config, options, task->state_port()));
+  }
   signal.OnSignal([&] {
     task->Stop();
     if (chief != nullptr) chief->Stop();

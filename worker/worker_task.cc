@@ -23,7 +23,6 @@
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
 #include "worker/failure_report.h"
-#include "worker/mirrored/mirrored_worker.h"
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
@@ -40,15 +39,6 @@ namespace {
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
-}
-
-MirroredWorker::Options MirroredOptions(const WorkerTaskOptions& options) {
-  return {.task = options.task,
-          .chief_address = options.chief_address,
-          .chief_timeout = options.chief_timeout,
-          .endpoint = options.mirrored->endpoint,
-          .collective_address = options.mirrored->collective_address,
-          .state_listen_address = options.mirrored->state_listen_address};
 }
 
 class Task : public WorkerTask {
@@ -70,7 +60,9 @@ class Task : public WorkerTask {
     if (options_.mirrored) {
       ASSIGN_OR_RETURN(
           mirrored_,
-          MirroredWorker::Start(MirroredOptions(options_), clock_, registry_));
+          MirroredWorker::Start({options_.task, options_.chief_address,
+                                 options_.chief_timeout, *options_.mirrored},
+                                clock_, registry_));
     }
     if (options_.listen_address.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
@@ -246,7 +238,7 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
     request.set_run_id(joined_run_);
     request.set_layout(joined_layout_);
     if (mirrored_ != nullptr) {
-      request.set_collective_address(mirrored_->collective_address());
+      request.set_collective_address(options_.mirrored->collective_address);
     }
     absl::MutexLock lock(&mu_);
     if (claims_ != nullptr) claims_->Describe(request);
@@ -286,14 +278,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
 }
 
 absl::Status Task::PrepareMirrored(ChiefSession& session) {
-  const bool is_mirrored = IsMultiWorkerMirrored(job_);
-  if (is_mirrored != (mirrored_ != nullptr)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the chief trains the job ", is_mirrored ? "without" : "with",
-        " ps, but this worker's cluster has ", is_mirrored ? "some" : "none",
-        ": give all tasks the same TF_CONFIG and --strategy"));
-  }
-  if (!is_mirrored) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored.has_value()));
+  if (mirrored_ == nullptr) return absl::OkStatus();
   return mirrored_->Prepare(model_->variables(), session.registration(),
                             device_->name(), [this] { return IsStopping(); });
 }

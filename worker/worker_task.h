@@ -10,8 +10,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "cluster/collective/collective.h"
 #include "proto/chief.pb.h"
+#include "worker/mirrored/mirrored_worker.h"
 
 namespace parasol {
 
@@ -32,17 +32,8 @@ struct WorkerTaskOptions {
   // Number of workers of the cluster. The files are split among them if
   // auto_shard is FILE.
   int input_shards = 1;
-  // What a worker of a cluster without ps (multi-worker mirrored) needs beside.
-  struct Mirrored {
-    // The place in the groups of workers, and its address for peers. Must
-    // outlive the task.
-    CollectiveEndpoint* endpoint = nullptr;
-    std::string collective_address;
-    // Address at which worker 0 takes the chief's orders for the variables; the
-    // system chooses the port if it is 0. Empty for the other workers.
-    std::string state_listen_address;
-  };
-  std::optional<Mirrored> mirrored;
+  // Of a worker of a cluster without ps (multi-worker mirrored) alone.
+  std::optional<MirroredPlace> mirrored;
   absl::Duration chief_timeout = absl::Minutes(5);
   // Longest wait for the ps to be up and loaded, and for a lost one to return.
   absl::Duration ps_timeout = absl::Minutes(5);
@@ -62,7 +53,8 @@ class WorkerTask {
       const WorkerTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   virtual ~WorkerTask() = default;
 
-  // Returns the port of Mirrored::state_listen_address; 0 if there is none.
+  // Returns the port of MirroredPlace::state_listen_address; 0 if there is
+  // none.
   virtual int state_port() const = 0;
 
   // Blocks until the worker has ended.

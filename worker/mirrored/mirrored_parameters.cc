@@ -138,6 +138,9 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
         {.address = member.address(),
          .replicas = {member.replica().begin(), member.replica().end()}});
   }
+  // A rank connects to those before it. Worker 0, whose address its chief has,
+  // is the last: it need not be reached.
+  PutFirstLast(group);
   bool ends_group = false, ends_join = false;
   {
     absl::MutexLock lock(&mu_);
@@ -148,6 +151,16 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
   }
   if (ends_join) endpoint_.CancelJoin();
   if (ends_group) Abort(Superseded());
+}
+
+void MirroredParameters::PutFirstLast(Group& group) {
+  if (group.names.empty()) return;
+  std::rotate(group.names.begin(), group.names.begin() + 1, group.names.end());
+  std::vector<CollectiveRank>& ranks = group.collective.ranks;
+  std::rotate(ranks.begin(), ranks.begin() + 1, ranks.end());
+  const int count = static_cast<int>(ranks.size());
+  int& own = group.collective.own_rank;
+  own = (own + count - 1) % count;
 }
 
 void MirroredParameters::Abort(const absl::Status& why) {

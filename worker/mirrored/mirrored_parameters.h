@@ -100,6 +100,8 @@ class MirroredParameters : public ParameterClient {
     std::vector<int> replicas;       // of this worker
   };
 
+  // Makes the first rank the last one.
+  static void PutFirstLast(Group& group);
   void Run();
   // Blocks until the chief has named a group later than `version`. Returns
   // false when the object was stopped.

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
+#include "cluster/job/strategy.h"
 
 namespace parasol {
 
@@ -24,16 +25,25 @@ std::string Describe(const job::Job& job) {
 
 }  // namespace
 
+absl::Status CheckHasPlace(const job::Job& job, bool has_place) {
+  const bool is_mirrored = IsMultiWorkerMirrored(job);
+  if (is_mirrored == has_place) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the chief trains the job ", is_mirrored ? "without" : "with",
+      " ps, but this worker's cluster has ", is_mirrored ? "some" : "none",
+      ": give all tasks the same TF_CONFIG and --strategy"));
+}
+
 absl::StatusOr<std::unique_ptr<MirroredWorker>> MirroredWorker::Start(
     Options options, Clock& clock, MetricsRegistry& metrics) {
   std::unique_ptr<MirroredWorker> worker(
       new MirroredWorker(std::move(options), clock, metrics));
   const Options& own = worker->options_;
-  if (own.state_listen_address.empty()) return worker;
+  if (own.place.state_listen_address.empty()) return worker;
   ASSIGN_OR_RETURN(
       worker->keeper_,
       StateKeeper::Start(
-          {.listen_address = own.state_listen_address,
+          {.listen_address = own.place.state_listen_address,
            .chief_address = own.chief_address,
            .task = absl::StrCat(own.task.role(), "/", own.task.index()),
            .incarnation = NewIncarnation(),
@@ -63,7 +73,7 @@ std::unique_ptr<MirroredParameters> MirroredWorker::MakeParameters() {
   options.bytes_per_pack =
       job.strategy().multi_worker_mirrored().bytes_per_pack();
   return std::make_unique<MirroredParameters>(
-      std::move(options), *state_, *options_.endpoint, clock_, metrics_);
+      std::move(options), *state_, *options_.place.endpoint, clock_, metrics_);
 }
 
 void MirroredWorker::Leave() {

@@ -14,11 +14,28 @@
 #include "cluster/collective/collective.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/chief.pb.h"
+#include "proto/job.pb.h"
 #include "worker/mirrored/mirrored_parameters.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/state_keeper.h"
 
 namespace parasol {
+
+// Where a worker of a cluster without ps is reached.
+struct MirroredPlace {
+  // Place in the groups of workers, and its address for peers. Must outlive the
+  // worker.
+  CollectiveEndpoint* endpoint = nullptr;
+  std::string collective_address = {};
+  // Address at which worker 0 takes the chief's orders for the variables; the
+  // system chooses the port if it is 0. Empty for the other workers.
+  std::string state_listen_address = {};
+};
+
+// Returns OK if a worker that has a MirroredPlace, or not, can train the job.
+//   InvalidArgument  its cluster has ps and the chief's none, or the other way
+//                    round.
+absl::Status CheckHasPlace(const job::Job& job, bool has_place);
 
 // What a worker of a cluster without ps has that others have not: the variables
 // and, at worker 0, what loads and saves them. Used by one thread.
@@ -31,12 +48,7 @@ class MirroredWorker {
     wire::Task task;
     std::string chief_address;
     absl::Duration chief_timeout = absl::Minutes(5);
-    // Place in the groups of workers, and its address for peers. Must outlive
-    // the worker.
-    CollectiveEndpoint* endpoint = nullptr;
-    std::string collective_address;
-    // Address of worker 0's StateKeeper; empty for the other workers.
-    std::string state_listen_address;
+    MirroredPlace place;
   };
 
   // Listens.
@@ -46,9 +58,6 @@ class MirroredWorker {
 
   // Returns the port of StateKeeper; 0 if there is none.
   int state_port() const { return keeper_ == nullptr ? 0 : keeper_->port(); }
-  const std::string& collective_address() const {
-    return options_.collective_address;
-  }
 
   // Makes room for the variables of the job that the chief has answered the
   // registration with, and lets the chief order worker 0 to load them. Says in
