@@ -162,6 +162,13 @@ absl::StatusOr<std::string> FileOf(absl::string_view flag,
   return path;
 }
 
+// Number of replicas whose examples make one step.
+int ReplicasOf(const job::Job& job) {
+  const job::ParameterServerStrategy& mode = job.parameter_server();
+  return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate()
+                                : 1;
+}
+
 // Under multi_worker_mirrored, by the flag or by the job, there are no ps.
 absl::Status ChooseStrategyOf(job::Job& job, LocalJob& local) {
   std::optional<StrategyKind> flag;
@@ -212,7 +219,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(job.job_file, job.overrides));
   RETURN_IF_ERROR(ChooseStrategyOf(loaded.job, job));
   RETURN_IF_ERROR(FillClusterDefaults(loaded.job, job.num_workers));
-  job.batch_size = loaded.job.train().batch_size();
+  job.batch_size = loaded.job.train().batch_size() * ReplicasOf(loaded.job);
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
