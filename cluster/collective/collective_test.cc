@@ -50,9 +50,9 @@ CollectiveFixture::MakeEndpoint InMemory() {
 
 // Endpoints whose sums travel on connections, by `algorithm`, in small chunks.
 CollectiveFixture::MakeEndpoint OverSockets(
-    std::optional<ReductionAlgorithm> algorithm) {
+    std::optional<ReductionAlgorithm> algorithm, bool shared_memory = false) {
   SocketEndpoint::Options options;
-  options.shared_memory = false;
+  options.shared_memory = shared_memory;
   options.protocol.algorithm = algorithm;
   // A busy machine is no lost rank.
   options.protocol.silence = absl::Seconds(60);

@@ -149,6 +149,14 @@ void SocketCollective::Abort(const absl::Status& why) {
   RunCompletions();
 }
 
+void SocketCollective::SetOnEnd(std::function<void()> on_end) {
+  {
+    absl::MutexLock lock(&mu_);
+    on_end_ = std::move(on_end);
+  }
+  RunCompletions();
+}
+
 void SocketCollective::Leave(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
@@ -228,13 +236,11 @@ void SocketCollective::Flush() {
 
 void SocketCollective::RunCompletions() {
   std::vector<GroupProtocol::Completion> completions;
-  absl::Status end;
+  std::function<void()> on_end;
   {
     absl::MutexLock lock(&mu_);
     completions = protocol_.TakeCompletions();
-    if (!protocol_.status().ok() && !std::exchange(has_told_end_, true)) {
-      end = protocol_.status();
-    }
+    if (!protocol_.status().ok()) on_end = std::exchange(on_end_, nullptr);
   }
   for (GroupProtocol::Completion& each : completions) {
     each.done(each.status);
@@ -242,7 +248,7 @@ void SocketCollective::RunCompletions() {
     // Who waits may do so in another call of Work().
     if (--pending_ == 0) Interrupt();
   }
-  if (!end.ok() && options_.on_end != nullptr) options_.on_end(end);
+  if (on_end != nullptr) on_end();
 }
 
 void SocketCollective::Linger() {

@@ -51,8 +51,6 @@ class SocketCollective : public Collective {
  public:
   struct Options {
     GroupProtocol::Options protocol;
-    // Called once, when the group has ended: never with a lock held.
-    std::function<void(const absl::Status&)> on_end = {};
     // Knows the object until it is destroyed; may be null.
     std::shared_ptr<NewestGroup> newest = nullptr;
   };
@@ -78,6 +76,9 @@ class SocketCollective : public Collective {
   absl::Status status() const override ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<float[]> AllocateContribution(size_t count) override;
 
+  // Calls `on_end` once, when the group has ended or as it has: with no lock
+  // held, before the object is destroyed.
+  void SetOnEnd(std::function<void()> on_end) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the group on this rank: what it has not completed ends for the others.
   // Callbacks are called by another thread.
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
@@ -108,7 +109,7 @@ class SocketCollective : public Collective {
   GroupProtocol protocol_ ABSL_GUARDED_BY(mu_);
   std::vector<std::unique_ptr<RankLink>> links_ ABSL_GUARDED_BY(mu_);
   bool has_released_ ABSL_GUARDED_BY(mu_) = false;
-  bool has_told_end_ ABSL_GUARDED_BY(mu_) = false;
+  std::function<void()> on_end_ ABSL_GUARDED_BY(mu_);
 
   WorkTurns turns_;  // ends first
 };

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cluster/collective/rank_connection.h"
+#include "cluster/collective/shared_collective.h"
 
 namespace parasol {
 namespace {
@@ -127,7 +128,8 @@ absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(
   auto collective = std::make_unique<SocketCollective>(
       group, std::move(connected), options, clock_);
   newest_->Set(collective.get());
-  return collective;
+  if (!options_.shared_memory || group.ranks.size() == 1) return collective;
+  return SharedCollective::MakeOrKeep(std::move(collective));
 }
 
 }  // namespace parasol
