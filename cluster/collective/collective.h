@@ -113,7 +113,7 @@ class CollectiveEndpoint {
   //   FailedPrecondition  the endpoint has joined a group of this or a larger
   //                       epoch; the message has it.
   //   DeadlineExceeded    ranks are missing; the message names all of them.
-  //   Unavailable         a rank was lost after it had come.
+  //   any                 the group has ended already, as Collective says.
   //   Cancelled           CancelJoin().
   virtual absl::StatusOr<std::unique_ptr<Collective>> Join(
       const CollectiveGroup& group, absl::Duration limit) = 0;

@@ -93,7 +93,8 @@ bool RankLink::Receive(GroupProtocol& protocol) {
     // All that was staged has been looked at, but for a part of a header.
     std::memmove(staged_.data(), staged_.data() + begin_, end_ - begin_);
     end_ -= std::exchange(begin_, 0);
-    pieces[count++] = {staged_.data() + end_, staged_.size() - end_};
+    const size_t room = staged_.size() - end_;
+    pieces[count++] = {staged_.data() + end_, room};
     msghdr message = {};
     message.msg_iov = pieces.data();
     message.msg_iovlen = count;
@@ -112,7 +113,7 @@ bool RankLink::Receive(GroupProtocol& protocol) {
     if (direct > 0) Fill(std::min(bytes, direct), protocol);
     TakeStaged(protocol);
     // What fills less than there was room for was all.
-    if (bytes < direct) return false;
+    if (bytes < direct + room) return false;
   }
   return is_open_;
 }

@@ -43,7 +43,7 @@ class RankLink {
   void FinishSending();
 
  private:
-  static constexpr size_t kStagedBytes = 64 << 10;
+  static constexpr size_t kStagedBytes = 8 << 10;
   static constexpr size_t kTurnBytes = 1 << 20;
   static constexpr size_t kMaxPieces = 64;
 

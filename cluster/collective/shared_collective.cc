@@ -76,17 +76,18 @@ SharedCollective::SharedCollective(
               .has_work = [this] { return pending_ > 0; }}) {
   sockets_->SetOnEnd([this] {
     has_ended_ = true;
+    // Of another end the others hear on their connections, and why.
+    if (sockets_->has_left()) sums_.Leave();
     sums_.Interrupt();
   });
 }
 
 SharedCollective::~SharedCollective() {
   turns_.Stop();
-  has_ended_ = true;
   sockets_->Leave(absl::CancelledError("the rank has left the group"));
+  sockets_->Await().IgnoreError();
   // A callback may be running on another thread.
   turns_.WorkToEnd();
-  sums_.Leave();
 }
 
 void SharedCollective::AllReduce(std::vector<Contribution> contributions,

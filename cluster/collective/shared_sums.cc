@@ -13,10 +13,14 @@
 namespace parasol {
 namespace {
 
-// Looks at a count before a rank sleeps: longer than others take for a small
-// chunk, if there is a core for each.
-constexpr int kSpins = 3000;
+// Looks at a count before a rank gives its core to others, and how often it
+// does that before it sleeps: to be woken takes longer than a small chunk.
+constexpr int kSpins = 300;
 constexpr int kSpinsWithoutCores = 50;
+constexpr int kYields = 500;
+// Bytes of a pack from which on sums are not left in the caches, which would
+// have to drop the first for the last.
+constexpr size_t kStreamedBytes = 8 << 20;
 // Longest sleep before a rank looks whether others have left.
 constexpr absl::Duration kSleep = absl::Milliseconds(1);
 // Elements of a cache line: two ranks write to no line.
@@ -41,8 +45,9 @@ size_t MostReplicas(const CollectiveGroup& group) {
 // Returns the elements of a chunk: a slot has room for those of all
 // contributions of one rank.
 size_t ChunkElements(const CollectiveGroup& group) {
-  const size_t elements = SharedSegment::kSlotBytes / sizeof(float);
-  return elements / MostReplicas(group) / kLine * kLine;
+  const size_t room = SharedSegment::kSlotBytes / MostReplicas(group);
+  return std::min(room, SharedSums::kChunkBytes) / sizeof(float) / kLine *
+         kLine;
 }
 
 void Pause() {
@@ -82,8 +87,9 @@ void SharedSums::Begin(SharedSum sum) {
   sum_ = std::move(sum);
   is_busy_ = true;
   chunk_ = 0;
-  stage_ = Stage::kBring;
+  stage_ = Stage::kAwaitAll;
   WritePost();
+  Bring(0);
 }
 
 void SharedSums::WritePost() {
@@ -119,9 +125,6 @@ absl::Status SharedSums::GoOn(absl::Duration limit) {
 
 absl::Status SharedSums::Step() {
   switch (stage_) {
-    case Stage::kBring:
-      Bring();
-      return absl::OkStatus();
     case Stage::kAwaitAll:
       return AwaitArrived();
     case Stage::kReduce:
@@ -149,20 +152,20 @@ absl::Status SharedSums::AwaitReduced() {
   return absl::OkStatus();
 }
 
-void SharedSums::Bring() {
+void SharedSums::Bring(size_t ahead) {
   const SharedPost& post = own_.words().posts[sequence_ % SharedWords::kPosts];
-  for (size_t i = 0; i < sum_.contributions.size(); ++i) {
-    if (post.allocation[i] != SharedPost::kCopied || sum_.count == 0) continue;
-    std::memcpy(own_.contributions(tick_) + i * chunk_elements_,
-                sum_.contributions[i].values.data() + ChunkFirst(),
-                ChunkCount() * sizeof(float));
+  const ElementRange chunk = Chunk(ahead);
+  for (size_t i = 0; i < sum_.contributions.size() && chunk.count > 0; ++i) {
+    if (post.allocation[i] != SharedPost::kCopied) continue;
+    std::memcpy(own_.contributions(tick_ + ahead) + i * chunk_elements_,
+                sum_.contributions[i].values.data() + chunk.first,
+                chunk.count * sizeof(float));
   }
-  Announce(&SharedWords::arrived);
-  stage_ = Stage::kAwaitAll;
+  Announce(&SharedWords::arrived, tick_ + ahead);
 }
 
 void SharedSums::AddSmall() {
-  Add(0, ChunkCount(), sum_.sum.data());
+  Add(0, Chunk().count, sum_.sum.data());
   Finish();
 }
 
@@ -173,15 +176,17 @@ void SharedSums::AddSlice() {
   } else {
     const int ranks = static_cast<int>(group_.ranks.size());
     const ElementRange own = SliceOf(sum_.count, ranks, group_.own_rank);
-    const size_t first = std::max(own.first, ChunkFirst());
+    const ElementRange chunk = Chunk();
+    const size_t first = std::max(own.first, chunk.first);
     const size_t end =
-        std::min(own.first + own.count, ChunkFirst() + ChunkCount());
+        std::min(own.first + own.count, chunk.first + chunk.count);
     if (first < end) {
-      Add(first - ChunkFirst(), end - first,
+      Add(first - chunk.first, end - first,
           sum_.sum.data() + first - own.first);
     }
   }
-  Announce(&SharedWords::reduced);
+  Announce(&SharedWords::reduced, tick_);
+  if (Chunk(1).count > 0) Bring(1);
   stage_ = Stage::kAwaitSums;
 }
 
@@ -190,8 +195,13 @@ void SharedSums::CopySums() {
     for (size_t rank = 0; rank < segments_.size(); ++rank) {
       const ElementRange slice = SliceOfChunk(static_cast<int>(rank));
       if (slice.count == 0) continue;
-      std::memcpy(sum_.sum.data() + ChunkFirst() + slice.first,
-                  segments_[rank]->sums(tick_), slice.count * sizeof(float));
+      float* const to = sum_.sum.data() + Chunk().first + slice.first;
+      if (sum_.count * sizeof(float) >= kStreamedBytes) {
+        CopyPastCaches(segments_[rank]->sums(tick_), slice.count, to);
+      } else {
+        std::memcpy(to, segments_[rank]->sums(tick_),
+                    slice.count * sizeof(float));
+      }
     }
   }
   Finish();
@@ -200,15 +210,15 @@ void SharedSums::CopySums() {
 void SharedSums::Finish() {
   ++tick_;
   ++chunk_;
-  stage_ = Stage::kBring;
-  if (ChunkFirst() < sum_.count) return;
+  stage_ = Stage::kAwaitAll;
+  if (Chunk().count > 0) return;
   ++sequence_;
   is_busy_ = false;
   sum_ = {};
 }
 
-void SharedSums::Announce(Count count) {
-  (own_.words().*count).store(tick_ + 1, std::memory_order_seq_cst);
+void SharedSums::Announce(Count count, uint64_t tick) {
+  (own_.words().*count).store(tick + 1, std::memory_order_seq_cst);
   for (size_t rank = 0; rank < segments_.size(); ++rank) {
     if (static_cast<int>(rank) != group_.own_rank) segments_[rank]->Ring();
   }
@@ -226,6 +236,10 @@ absl::StatusOr<bool> SharedSums::Await(Count count) {
   for (int spin = 0; spin < spins_; ++spin) {
     if (HaveAll(count)) return true;
     Pause();
+  }
+  for (int yield = 0; yield < kYields && !interrupted_; ++yield) {
+    if (HaveAll(count)) return true;
+    std::this_thread::yield();
   }
   while (!interrupted_ && std::chrono::steady_clock::now() < deadline_) {
     const uint32_t seen = own_.words().doorbell;
@@ -300,7 +314,7 @@ absl::StatusOr<const float*> SharedSums::PlaceOf(int rank,
 }
 
 ElementRange SharedSums::SliceOfChunk(int rank) const {
-  const size_t count = ChunkCount();
+  const size_t count = Chunk().count;
   const size_t ranks = group_.ranks.size();
   const size_t lines = (count + kLine - 1) / kLine;
   const size_t each = (lines + ranks - 1) / ranks * kLine;
@@ -313,7 +327,7 @@ void SharedSums::Add(size_t first, size_t count, float* sum) {
   for (size_t i = 0; i < order_.size(); ++i) {
     const OrderedReplica& replica = order_[i];
     const float* const chunk =
-        places_[i] != nullptr ? places_[i] + ChunkFirst()
+        places_[i] != nullptr ? places_[i] + Chunk().first
                               : segments_[replica.rank]->contributions(tick_) +
                                     replica.index * chunk_elements_;
     addends_.push_back(chunk + first);

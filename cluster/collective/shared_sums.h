@@ -41,7 +41,8 @@ struct SharedSum {
 // - of a large one each adds its slice of the chunk, in its segment, and copies
 //   those of the others: two waits.
 //
-// A rank writes its own segment alone. So one that stood still, was given up
+// A rank brings the next chunk before it waits for the slices of this one. It
+// writes its own segment alone. So one that stood still, was given up
 // and goes on later changes nothing of what the others have. What was copied to
 // a slot stays until all have arrived at the next chunk. Used by one thread at
 // a time, but for Interrupt() and Ring().
@@ -49,6 +50,8 @@ class SharedSums {
  public:
   // Bytes of a contribution to a pack that all add themselves, at most.
   static constexpr size_t kSmallBytes = 32 << 10;
+  // Bytes of a contribution to one chunk, at most.
+  static constexpr size_t kChunkBytes = 512 << 10;
 
   // `segments`: all ranks', by rank; the own one was created, the others
   // opened.
@@ -74,18 +77,19 @@ class SharedSums {
   void Leave();
 
  private:
-  enum class Stage { kBring, kAwaitAll, kReduce, kAwaitSums, kCopy };
+  enum class Stage { kAwaitAll, kReduce, kAwaitSums, kCopy };
   // What the others are waited for to have counted.
   using Count = std::atomic<uint64_t> SharedWords::*;
 
   absl::Status Step();
   absl::Status AwaitArrived();
   absl::Status AwaitReduced();
-  void Bring();
+  // Brings the contributions to the chunk that follows `ahead` others.
+  void Bring(size_t ahead);
   void AddSmall();
   void AddSlice();
   void CopySums();
-  void Announce(Count count);
+  void Announce(Count count, uint64_t tick);
   // Finishes the chunk.
   void Finish();
 
@@ -103,9 +107,11 @@ class SharedSums {
 
   // Adds elements [first, first + count) of the chunk.
   void Add(size_t first, size_t count, float* sum);
-  size_t ChunkFirst() const { return chunk_ * chunk_elements_; }
-  size_t ChunkCount() const {
-    return std::min(chunk_elements_, sum_.count - ChunkFirst());
+  // Returns the elements of the chunk that follows `ahead` others.
+  ElementRange Chunk(size_t ahead = 0) const {
+    const size_t first = (chunk_ + ahead) * chunk_elements_;
+    if (first >= sum_.count) return {};
+    return {first, std::min(chunk_elements_, sum_.count - first)};
   }
   // Returns the slice of the chunk that a rank adds.
   ElementRange SliceOfChunk(int rank) const;
@@ -127,7 +133,7 @@ class SharedSums {
   uint64_t sequence_ = 0;  // of the sum
   uint64_t tick_ = 0;      // chunks of all sums before this one
   size_t chunk_ = 0;       // of the sum
-  Stage stage_ = Stage::kBring;
+  Stage stage_ = Stage::kAwaitAll;
   // In the replicas' order: where a contribution lies, or null if it is copied.
   std::vector<const float*> places_;
   std::vector<const float*> addends_;

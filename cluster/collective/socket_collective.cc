@@ -160,10 +160,16 @@ void SocketCollective::SetOnEnd(std::function<void()> on_end) {
 void SocketCollective::Leave(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);
+    has_left_ |= protocol_.status().ok();
     protocol_.Leave(why);
     Flush();
   }
   Interrupt();
+}
+
+bool SocketCollective::has_left() const {
+  absl::MutexLock lock(&mu_);
+  return has_left_;
 }
 
 absl::Status SocketCollective::status() const {

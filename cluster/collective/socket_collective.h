@@ -82,6 +82,8 @@ class SocketCollective : public Collective {
   // Ends the group on this rank: what it has not completed ends for the others.
   // Callbacks are called by another thread.
   void Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if it is Leave() that has ended the group on this rank.
+  bool has_left() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   void Begin(const OperationSpec& spec, OperationMemory memory, Done done)
@@ -109,6 +111,7 @@ class SocketCollective : public Collective {
   GroupProtocol protocol_ ABSL_GUARDED_BY(mu_);
   std::vector<std::unique_ptr<RankLink>> links_ ABSL_GUARDED_BY(mu_);
   bool has_released_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_left_ ABSL_GUARDED_BY(mu_) = false;
   std::function<void()> on_end_ ABSL_GUARDED_BY(mu_);
 
   WorkTurns turns_;  // ends first

@@ -1,7 +1,12 @@
 #include "cluster/collective/plan/ordered_sum.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include "base/multiversion.h"
@@ -69,6 +74,24 @@ void SumInOrder(absl::Span<const float* const> addends, absl::Span<float> sum) {
     default:
       return AddMany(addends, sum.data(), count);
   }
+}
+
+void CopyPastCaches(const float* from, size_t count, float* to) {
+#if defined(__SSE2__)
+  constexpr size_t kVector = 4;
+  // Vectors are stored at multiples of their size.
+  for (; count > 0 && reinterpret_cast<uintptr_t>(to) % 16 != 0; --count) {
+    *to++ = *from++;
+  }
+  for (; count >= kVector; count -= kVector) {
+    _mm_stream_ps(to, _mm_loadu_ps(from));
+    from += kVector;
+    to += kVector;
+  }
+  // Other threads see them before what is written from here on.
+  _mm_sfence();
+#endif
+  std::copy_n(from, count, to);
 }
 
 }  // namespace parasol

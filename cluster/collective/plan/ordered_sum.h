@@ -1,6 +1,8 @@
 #ifndef PARASOL_CLUSTER_COLLECTIVE_PLAN_ORDERED_SUM_H_
 #define PARASOL_CLUSTER_COLLECTIVE_PLAN_ORDERED_SUM_H_
 
+#include <cstddef>
+
 #include "absl/types/span.h"
 
 namespace parasol {
@@ -9,6 +11,10 @@ namespace parasol {
 // sum.size() elements: to +0 if there are none. An addend may be the memory of
 // `sum`, from its first element on.
 void SumInOrder(absl::Span<const float* const> addends, absl::Span<float> sum);
+
+// Copies `count` elements to memory that is not read soon: around the caches,
+// where the processor can.
+void CopyPastCaches(const float* from, size_t count, float* to);
 
 }  // namespace parasol
 

@@ -78,5 +78,19 @@ TEST(OrderedSumTest, NegativeZeroOfOneAddendIsKept) {
   EXPECT_TRUE(std::signbit(sum));
 }
 
+TEST(OrderedSumTest, CopiesPastCachesAtAnyAlignment) {
+  const std::vector<float> from = Addends(1, 100)[0];
+  for (size_t first = 0; first < 5; ++first) {
+    for (const size_t count : {0, 1, 3, 4, 5, 64, 90}) {
+      std::vector<float> to(100, -1);
+      CopyPastCaches(from.data() + 1, count, to.data() + first);
+      EXPECT_EQ(
+          std::vector<float>(to.begin() + first, to.begin() + first + count),
+          std::vector<float>(from.begin() + 1, from.begin() + 1 + count));
+      EXPECT_EQ(to[first + count], -1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace parasol
