@@ -48,7 +48,7 @@ struct CoordinatorOptions {
   // at ps/0 is then a part of worker/0's, and writes the checkpoints; it is
   // named worker/0.
   bool is_mirrored = false;
-  // What workers of a group show each other.
+  // Bytes that the members of a group show each other.
   std::string group_secret;
   absl::Duration lease = absl::Seconds(10);
   // Time for which a missing ps, or the absence of all workers, is borne, or

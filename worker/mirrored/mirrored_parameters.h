@@ -45,7 +45,7 @@ class MirroredParameters : public ParameterClient {
  public:
   struct Options {
     wire::Task task;
-    int replicas = 1;  // in all
+    int replicas = 1;  // all of the job
     int64_t bytes_per_pack = 0;
     // Longest time that all members of a group take to connect.
     absl::Duration join_limit = absl::Seconds(10);
@@ -96,8 +96,8 @@ class MirroredParameters : public ParameterClient {
   struct Group {
     int64_t version = 0;
     CollectiveGroup collective;
-    std::vector<std::string> names;  // of the ranks
-    std::vector<int> replicas;       // of this worker
+    std::vector<std::string> names;  // the ranks'
+    std::vector<int> replicas;       // this worker's
   };
 
   // Makes the first rank the last one.

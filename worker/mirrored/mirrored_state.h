@@ -36,7 +36,7 @@ class MirroredState {
   // have gone on with the one that was made in the later group.
   struct Version {
     int64_t step = kNone;
-    int64_t epoch = 0;  // of the group that made the last step; 0: loaded
+    int64_t epoch = 0;  // the group that made the last step; 0: loaded
 
     bool is_there() const { return step != kNone; }
     friend auto operator<=>(const Version&, const Version&) = default;

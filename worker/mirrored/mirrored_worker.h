@@ -21,7 +21,7 @@
 
 namespace parasol {
 
-// Where a worker of a cluster without ps is reached.
+// Addresses of a worker of a cluster without ps.
 struct MirroredPlace {
   // Place in the groups of workers, and its address for peers. Must outlive the
   // worker.
@@ -37,7 +37,7 @@ struct MirroredPlace {
 //                    round.
 absl::Status CheckHasPlace(const job::Job& job, bool has_place);
 
-// What a worker of a cluster without ps has that others have not: the variables
+// The parts that only a worker of a cluster without ps has: the variables
 // and, at worker 0, what loads and saves them. Used by one thread.
 //
 // Shutdown: the parameters that it made are destroyed, then Leave(), then this

@@ -66,6 +66,7 @@ class StateOrdersTest : public testing::Test {
     durable::CheckpointManifest manifest;
     manifest.set_run_id(kRun);
     manifest.set_global_step(step);
+    *manifest.mutable_job() = state_->job();
     ContentsOfJob().AddTo(manifest);
     durable::CheckpointFile& file = *manifest.add_file();
     file.set_name(request.file_name());

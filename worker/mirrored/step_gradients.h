@@ -50,10 +50,10 @@ class StepGradients {
  private:
   struct Pack {
     std::shared_ptr<float[]> elements;
-    size_t variables = 0;  // those that were pushed
+    size_t variables = 0;  // number of pushed ones
   };
   struct Replica {
-    int64_t generation = 0;  // of the memory
+    int64_t generation = 0;  // the memory's
     std::vector<Pack> packs;
     std::vector<bool> has_variable;
     std::vector<std::string> rows;
