@@ -1,7 +1,5 @@
 #include "cluster/payload_lane/payload_port.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -11,16 +9,14 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/payload_lane/listening_socket.h"
 
 namespace parasol {
 namespace {
 
-constexpr int kBacklog = 256;
 // Longest sleep while somebody has a deadline.
 constexpr int kTickMillis = 200;
 constexpr size_t kHelloBytes = kPayloadHello.size() + sizeof(PayloadSecret);
@@ -31,63 +27,19 @@ Clock::time_point HelloDeadline() {
   return Clock::now() + absl::ToChronoMilliseconds(PayloadPort::kHelloLimit);
 }
 
-absl::Status CantListen(const std::string& host, int port, const char* why) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("can't take payload lanes on ", host, ":", port, ": ", why));
-}
-
-absl::StatusOr<Descriptor> Listen(const std::string& host, int port) {
-  std::string name(absl::StripSuffix(absl::StripPrefix(host, "["), "]"));
-  addrinfo hints = {};
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(name.c_str(), absl::StrCat(port).c_str(), &hints, &found);
-  if (error != 0) return CantListen(host, port, gai_strerror(error));
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found,
-                                                                 &freeaddrinfo);
-  Descriptor socket(::socket(found->ai_family,
-                             SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.is_open()) return CantListen(host, port, std::strerror(errno));
-  const int on = 1;
-  const int off = 0;
-  setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (found->ai_family == AF_INET6) {
-    setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-  }
-  if (bind(socket.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(socket.get(), kBacklog) != 0) {
-    return CantListen(host, port, std::strerror(errno));
-  }
-  return socket;
-}
-
-int PortOf(const Descriptor& socket) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  CHECK(getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address),
-                    &size) == 0);
-  return ntohs(address.ss_family == AF_INET6
-                   ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                   : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PayloadPort>> PayloadPort::Start(
     const std::string& host, int port) {
-  // As RpcServer has it: "localhost" is two addresses.
-  absl::StatusOr<Descriptor> socket =
-      Listen(host == "localhost" ? "127.0.0.1" : host, port);
-  // A machine may be without IPv6.
-  if (!socket.ok() && host == "[::]") socket = Listen("0.0.0.0", port);
-  RETURN_IF_ERROR(socket.status());
+  ASSIGN_OR_RETURN(Descriptor socket, ListenOn(host, port, "payload lanes"));
   Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.is_open()) return CantListen(host, port, std::strerror(errno));
-  const int chosen = PortOf(*socket);
+  if (!wake.is_open()) {
+    return absl::UnavailableError(
+        absl::StrCat("payload lanes: eventfd: ", std::strerror(errno)));
+  }
+  const int chosen = PortOf(socket);
   return std::unique_ptr<PayloadPort>(
-      new PayloadPort(*std::move(socket), std::move(wake), chosen));
+      new PayloadPort(std::move(socket), std::move(wake), chosen));
 }
 
 PayloadPort::PayloadPort(Descriptor listening, Descriptor wake, int port)

@@ -1,0 +1,254 @@
+#include "cluster/collective/group_protocol.h"
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_matchers.h"
+#include "cluster/collective/testing/contributions.h"
+#include "cluster/collective/testing/simulated_group.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+
+using Fault = SimulatedGroup::Fault;
+
+const std::optional<ReductionAlgorithm> kAlgorithms[] = {
+    std::nullopt, ReductionAlgorithm::kOneRound,
+    ReductionAlgorithm::kOwnerSlices, ReductionAlgorithm::kChain};
+
+TEST(GroupProtocolTest, EverySeedAndLayoutGivesTheSerialSums) {
+  int seed = 0;
+  for (const Layout& layout : TestLayouts(5)) {
+    for (const auto algorithm : kAlgorithms) {
+      for (int i = 0; i < 4; ++i) {
+        SCOPED_TRACE(absl::StrCat("seed ", ++seed));
+        SimulatedGroup group({.layout = layout,
+                              .seed = seed,
+                              .packs = {0, 1, 300, 65, 1000},
+                              .algorithm = algorithm});
+        group.Run();
+        ASSERT_EQ(group.open(), 0);
+        ASSERT_EQ(group.wrong(), 0);
+        ASSERT_THAT(group.errors(), IsEmpty());
+      }
+    }
+  }
+}
+
+TEST(GroupProtocolTest, LargePiecesWaitForTheirReceiver) {
+  // Pieces of 256 bytes are eager: a few thousand of them are more than a rank
+  // holds for one that has begun nothing.
+  SimulatedGroup group({.layout = {{0}, {1}},
+                        .packs = std::vector<size_t>(40, 40000),
+                        .algorithm = ReductionAlgorithm::kOwnerSlices});
+  group.Run();
+  EXPECT_EQ(group.open(), 0);
+  EXPECT_EQ(group.wrong(), 0);
+}
+
+// Strikes each rank after each number of events, and expects `check` of what
+// comes of it.
+template <typename Check>
+void StrikeEverywhere(Fault fault, const Check& check) {
+  const Layout layout = {{0, 3}, {1}, {2, 4}};
+  for (const auto algorithm : kAlgorithms) {
+    SimulatedGroup::Options options = {.layout = layout,
+                                       .seed = 11,
+                                       .packs = {70, 130},
+                                       .algorithm = algorithm};
+    SimulatedGroup undisturbed(options);
+    undisturbed.Run();
+    ASSERT_THAT(undisturbed.errors(), IsEmpty());
+    for (int victim = 0; victim < 3; ++victim) {
+      for (int after = 0; after <= undisturbed.events(); ++after) {
+        SCOPED_TRACE(absl::StrCat("rank ", victim, " after ", after));
+        options.fault = {.fault = fault, .victim = victim, .after = after};
+        SimulatedGroup group(options);
+        group.Run();
+        ASSERT_EQ(group.open(), 0);
+        ASSERT_EQ(group.wrong(), 0);
+        ASSERT_LE(group.duration(), absl::Seconds(3));
+        check(group, victim);
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+  }
+}
+
+void ExpectNamed(const SimulatedGroup& group, int victim) {
+  for (const absl::Status& error : group.errors()) {
+    EXPECT_THAT(error,
+                StatusIs(absl::StatusCode::kUnavailable,
+                         HasSubstr(absl::StrCat("rank ", victim, " ("))));
+    EXPECT_EQ(LostRank(error), victim);
+  }
+}
+
+TEST(GroupProtocolTest, ARankKilledAnywhereIsNamedToTheOthers) {
+  StrikeEverywhere(Fault::kKill, ExpectNamed);
+}
+
+TEST(GroupProtocolTest, ARankStoppedAnywhereIsNamedWithinThreeSeconds) {
+  StrikeEverywhere(Fault::kStop, ExpectNamed);
+}
+
+TEST(GroupProtocolTest, ARankThatGoesOnTooLateLearnsThatItWasLost) {
+  const Layout layout = {{0}, {1}, {2}};
+  SimulatedGroup::Options options = {
+      .layout = layout, .seed = 3, .packs = {70, 130, 500}};
+  SimulatedGroup undisturbed(options);
+  undisturbed.Run();
+  for (int after = 0; after < undisturbed.events(); ++after) {
+    SCOPED_TRACE(after);
+    options.fault = {
+        .fault = Fault::kStopThenGoOn, .victim = 1, .after = after};
+    SimulatedGroup group(options);
+    group.Run();
+    ASSERT_EQ(group.open(), 0);
+    ASSERT_EQ(group.wrong(), 0);
+    ExpectNamed(group, 1);
+  }
+}
+
+TEST(GroupProtocolTest, AnAbortAnywhereReachesAllWithItsReason) {
+  StrikeEverywhere(Fault::kAbort, [](const SimulatedGroup& group, int victim) {
+    EXPECT_THAT(group.errors(),
+                Each(StatusIs(absl::StatusCode::kDataLoss, "not a number")));
+  });
+}
+
+// A rank alone with what others send.
+class HostilePeerTest : public testing::Test {
+ protected:
+  HostilePeerTest() : protocol_(Group(), {}, absl::UnixEpoch()) {}
+
+  static CollectiveGroup Group() {
+    CollectiveGroup group;
+    group.epoch = 7;
+    group.ranks = {{"a:1", {0}}, {"b:2", {1}}};
+    return group;
+  }
+  static FrameHeader Header(FrameKind kind, uint64_t sequence, uint64_t bytes) {
+    return {.kind = kind, .epoch = 7, .sequence = sequence, .bytes = bytes};
+  }
+  // Sends `bytes` as rank 1.
+  void Send(FrameHeader header, const std::string& bytes) {
+    header.bytes = bytes.size();
+    std::byte* const target = protocol_.OnHeader(1, header);
+    if (target == nullptr) return;
+    std::memcpy(target, bytes.data(), bytes.size());
+    protocol_.OnBytes(1, header);
+  }
+  void BeginSum(size_t count) {
+    sum_.resize(count);
+    values_.resize(count);
+    OperationSpec spec;
+    spec.size = count;
+    protocol_.Begin(
+        spec, {.contributions = {{0, values_}}, .sum = absl::MakeSpan(sum_)},
+        [](const absl::Status&) {});
+  }
+  void ExpectNonsense() {
+    EXPECT_THAT(protocol_.status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("rank 1 (b:2) has sent")));
+  }
+
+  std::vector<float> sum_, values_;
+  GroupProtocol protocol_;
+};
+
+TEST_F(HostilePeerTest, PiecesOfOperationsThatItHasNotBegunAreRefused) {
+  Send(Header(FrameKind::kPiece, 0, 4), "1234");
+  ExpectNonsense();
+}
+
+TEST_F(HostilePeerTest, OperationsOutOfOrderAreRefused) {
+  Send(Header(FrameKind::kBegin, 3, 0), OperationSpec().Encode());
+  ExpectNonsense();
+}
+
+TEST_F(HostilePeerTest, WhatIsNoOperationIsRefused) {
+  Send(Header(FrameKind::kBegin, 0, 0), std::string(48, '\xff'));
+  ExpectNonsense();
+}
+
+TEST_F(HostilePeerTest, MorePiecesThanARankMaySendAheadAreRefused) {
+  OperationSpec spec;
+  spec.size = 1 << 24;
+  Send(Header(FrameKind::kBegin, 0, 0), spec.Encode());
+  const std::string piece(GroupProtocol::kEagerBytes, 'x');
+  for (size_t sent = 0; sent < GroupProtocol::kMaxEarlyBytes;
+       sent += piece.size()) {
+    Send(Header(FrameKind::kPiece, 0, 0), piece);
+  }
+  EXPECT_OK(protocol_.status());
+  Send(Header(FrameKind::kPiece, 0, 0), piece);
+  ExpectNonsense();
+}
+
+TEST_F(HostilePeerTest, PiecesOfTheWrongSizeAreRefused) {
+  BeginSum(100);
+  Send(Header(FrameKind::kPiece, 0, 0), std::string(404, 'x'));
+  ExpectNonsense();
+}
+
+TEST_F(HostilePeerTest, AnAbortWithoutAReasonIsOne) {
+  Send(Header(FrameKind::kAbort, 0, 0), "");
+  EXPECT_THAT(protocol_.status(), StatusIs(absl::StatusCode::kInternal));
+}
+
+TEST_F(HostilePeerTest, AnAbortNamesNoRankThatIsNotThere) {
+  Send(Header(FrameKind::kAbort, 0, 0),
+       EncodeAbort(WithLostRank(absl::UnavailableError("x"), 5)));
+  EXPECT_EQ(LostRank(protocol_.status()), std::nullopt);
+}
+
+TEST_F(HostilePeerTest, AReadyForNothingIsIgnored) {
+  Send(Header(FrameKind::kReady, 99, 0), "");
+  EXPECT_OK(protocol_.status());
+}
+
+TEST(FrameHeaderTest, HeadersOfOthersAreRefused) {
+  FrameHeader header = {.kind = FrameKind::kPiece,
+                        .epoch = 7,
+                        .sequence = 1,
+                        .piece = 2,
+                        .bytes = 3};
+  auto encoded = header.Encode();
+  ASSERT_OK_AND_ASSIGN(const FrameHeader parsed,
+                       FrameHeader::Parse(encoded.data(), 7));
+  EXPECT_EQ(parsed.piece, 2);
+  EXPECT_EQ(parsed.bytes, 3);
+  EXPECT_THAT(FrameHeader::Parse(encoded.data(), 8),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("epoch 7 in a group of epoch 8")));
+  header.bytes = FrameHeader::kMaxPieceBytes + 1;
+  encoded = header.Encode();
+  EXPECT_THAT(FrameHeader::Parse(encoded.data(), 7),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("at most 16777216")));
+  header.kind = static_cast<FrameKind>(99);
+  encoded = header.Encode();
+  EXPECT_THAT(FrameHeader::Parse(encoded.data(), 7),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  encoded[0] = 'G';
+  EXPECT_THAT(FrameHeader::Parse(encoded.data(), 7),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("PCL1")));
+}
+
+}  // namespace
+}  // namespace parasol

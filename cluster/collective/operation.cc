@@ -1,0 +1,102 @@
+#include "cluster/collective/operation.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cluster/collective/plan/copy_plans.h"
+#include "cluster/collective/plan/reduction_plans.h"
+
+namespace parasol {
+
+void OperationMaker::MakeRun(Operation& operation) {
+  switch (operation.spec.kind) {
+    case OperationKind::kAllReduce:
+    case OperationKind::kReduceScatter:
+      return RunSum(operation);
+    case OperationKind::kAllGather:
+      return RunGather(operation);
+    case OperationKind::kBroadcast:
+      return RunBroadcast(operation);
+  }
+}
+
+void OperationMaker::RunSum(Operation& operation) {
+  std::shared_ptr<const Plan> plan = PlanOf(operation.spec);
+  operation.scratch = TakeScratch(plan->scratch_bytes);
+  std::vector<std::byte*> buffers;
+  for (const Contribution& each : operation.memory.contributions) {
+    // A plan writes to sums and scratch alone.
+    buffers.push_back(
+        reinterpret_cast<std::byte*>(const_cast<float*>(each.values.data())));
+  }
+  buffers.push_back(reinterpret_cast<std::byte*>(operation.memory.sum.data()));
+  buffers.push_back(operation.scratch.data());
+  operation.run =
+      std::make_unique<PlanRun>(std::move(plan), std::move(buffers));
+}
+
+void OperationMaker::RunGather(Operation& operation) {
+  std::vector<std::string>& gathered = *operation.memory.gathered;
+  gathered.resize(operation.sizes.size());
+  std::vector<std::byte*> buffers;
+  for (size_t rank = 0; rank < gathered.size(); ++rank) {
+    if (static_cast<int>(rank) == rank_) {
+      gathered[rank] = std::move(operation.memory.own);
+    } else {
+      gathered[rank].resize(operation.sizes[rank]);
+    }
+    buffers.push_back(reinterpret_cast<std::byte*>(gathered[rank].data()));
+  }
+  operation.run = std::make_unique<PlanRun>(
+      std::make_shared<const Plan>(
+          AllGatherPlan(operation.sizes, rank_, operation.spec.chunk_bytes)),
+      std::move(buffers));
+}
+
+void OperationMaker::RunBroadcast(Operation& operation) {
+  const OperationSpec& spec = operation.spec;
+  const size_t bytes = spec.size == OperationSpec::kUnknownSize ? 0 : spec.size;
+  operation.run = std::make_unique<PlanRun>(
+      std::make_shared<const Plan>(BroadcastPlan(
+          static_cast<int>(spec.source), operation.memory.receivers, bytes,
+          rank_, spec.chunk_bytes)),
+      std::vector<std::byte*>{operation.memory.bytes.data()});
+}
+
+void OperationMaker::Recycle(Operation& operation) {
+  if (operation.scratch.empty() || spare_.size() == kMaxSpare) return;
+  spare_.push_back(std::move(operation.scratch));
+}
+
+std::vector<std::byte> OperationMaker::TakeScratch(size_t bytes) {
+  if (bytes == 0) return {};
+  const auto fits =
+      std::find_if(spare_.begin(), spare_.end(),
+                   [&](const auto& each) { return each.size() >= bytes; });
+  if (fits == spare_.end()) {
+    // What is too small now was made for smaller packs: the next takes it.
+    if (spare_.size() == kMaxSpare) spare_.pop_back();
+    return std::vector<std::byte>(bytes);
+  }
+  std::vector<std::byte> scratch = std::move(*fits);
+  spare_.erase(fits);
+  return scratch;
+}
+
+std::shared_ptr<const Plan> OperationMaker::PlanOf(const OperationSpec& spec) {
+  if (plans_.size() == kMaxPlans) plans_.clear();
+  std::shared_ptr<const Plan>& plan = plans_[spec.Encode()];
+  if (plan == nullptr) plan = std::make_shared<const Plan>(MakeSumPlan(spec));
+  return plan;
+}
+
+Plan OperationMaker::MakeSumPlan(const OperationSpec& spec) const {
+  const Reduction reduction = {
+      .layout = layout_, .count = spec.size, .chunk_bytes = spec.chunk_bytes};
+  if (spec.kind == OperationKind::kReduceScatter) {
+    return ReduceScatterPlan(reduction, rank_);
+  }
+  return AllReducePlan(reduction, spec.algorithm, rank_);
+}
+
+}  // namespace parasol

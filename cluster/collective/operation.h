@@ -1,0 +1,82 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_OPERATION_H_
+#define PARASOL_CLUSTER_COLLECTIVE_OPERATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "cluster/collective/collective.h"
+#include "cluster/collective/operation_spec.h"
+#include "cluster/collective/plan/plan.h"
+#include "cluster/collective/plan/plan_run.h"
+
+namespace parasol {
+
+// The caller's memory of an operation; which of it is used depends on the kind.
+struct OperationMemory {
+  std::vector<Contribution> contributions = {};
+  absl::Span<float> sum = {};
+  std::string own = {};  // gathered of this rank
+  std::vector<std::string>* gathered = nullptr;
+  absl::Span<std::byte> bytes = {};
+  std::vector<int> receivers = {};  // without the source; all, spelled out
+};
+
+// An operation that this rank has begun, until it is complete.
+struct Operation {
+  uint64_t sequence = 0;
+  OperationSpec spec;
+  OperationMemory memory;
+  Collective::Done done;
+  // What the other ranks have said. The own entries are unused.
+  std::vector<bool> has_begun = {};
+  std::vector<bool> is_ready = {};
+  int begun = 0;
+  std::vector<size_t> sizes = {};  // gathered, by rank
+  // Null until it is known what is to be done.
+  std::unique_ptr<PlanRun> run = nullptr;
+  std::vector<std::byte> scratch = {};
+  // Sends to ranks that are not ready.
+  std::vector<PlanRun::Send> withheld = {};
+};
+
+// The making of operations' plans: those of sums are kept for the next time,
+// and so is the memory that operations add in.
+class OperationMaker {
+ public:
+  OperationMaker(ReplicaLayout layout, int rank)
+      : layout_(std::move(layout)), rank_(rank) {}
+
+  // Sets `run`, and for an all-gather the caller's strings to their sizes.
+  void MakeRun(Operation& operation);
+  // Takes back the memory of an operation that is complete.
+  void Recycle(Operation& operation);
+
+  const ReplicaLayout& layout() const { return layout_; }
+
+ private:
+  static constexpr size_t kMaxPlans = 256;
+  static constexpr size_t kMaxSpare = 4;
+
+  std::shared_ptr<const Plan> PlanOf(const OperationSpec& spec);
+  Plan MakeSumPlan(const OperationSpec& spec) const;
+  std::vector<std::byte> TakeScratch(size_t bytes);
+  void RunSum(Operation& operation);
+  void RunGather(Operation& operation);
+  void RunBroadcast(Operation& operation);
+
+  const ReplicaLayout layout_;
+  const int rank_;
+  // Plans of sums, by what OperationSpec::Encode() gives.
+  std::map<std::string, std::shared_ptr<const Plan>> plans_;
+  std::vector<std::vector<std::byte>> spare_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_OPERATION_H_

@@ -1,0 +1,54 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_PLAN_REDUCTION_PLANS_H_
+#define PARASOL_CLUSTER_COLLECTIVE_PLAN_REDUCTION_PLANS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cluster/collective/plan/plan.h"
+
+namespace parasol {
+
+// The replicas whose contributions each rank brings, ascending.
+using ReplicaLayout = std::vector<std::vector<int>>;
+
+// How sums over ranks are taken. P ranks, a pack of S bytes.
+enum class ReductionAlgorithm {
+  // Everybody sends its contributions to all and adds all itself: one message
+  // time, but (P - 1) S bytes for each replica.
+  kOneRound,
+  // Rank r adds slice r of all contributions and sends it to all: two message
+  // times, 2 S (P - 1) / P bytes with one replica in each rank.
+  kOwnerSlices,
+  // Partial sums travel along the ranks in the replicas' order, chunk by chunk,
+  // and the sums back: P message times for the first chunk, 2 S bytes however
+  // many neighbouring replicas a rank has.
+  kChain,
+};
+
+// A reduction, as all its ranks see it.
+struct Reduction {
+  ReplicaLayout layout;
+  size_t count = 0;  // elements
+  // Bytes of one message of kOwnerSlices and kChain, at most; a multiple of 4.
+  size_t chunk_bytes = 256 << 10;
+};
+
+// Returns the algorithm that suits the layout and the size. The same at all
+// ranks.
+ReductionAlgorithm ChooseReduction(const Reduction& reduction);
+
+// The plans below have a buffer for each of the rank's contributions, then one
+// for the sums and one for scratch. The sums' buffer may be that of a
+// contribution.
+
+// Returns what `rank` does so that all ranks have the sums.
+Plan AllReducePlan(const Reduction& reduction, ReductionAlgorithm algorithm,
+                   int rank);
+
+// Returns what `rank` does so that it has the sums of its slice.
+Plan ReduceScatterPlan(const Reduction& reduction, int rank);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_PLAN_REDUCTION_PLANS_H_

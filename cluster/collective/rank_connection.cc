@@ -1,0 +1,133 @@
+#include "cluster/collective/rank_connection.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/status_macros.h"
+#include "cluster/collective/rank_hello.h"
+
+namespace parasol {
+namespace {
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+absl::Status SystemError(const char* what, int error) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(error)));
+}
+
+absl::StatusOr<AddressList> Resolve(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) {
+    return absl::FailedPreconditionError("the address has no port");
+  }
+  const std::string host(
+      absl::StripSuffix(absl::StripPrefix(address.substr(0, colon), "["), "]"));
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(host.c_str(), address.substr(colon + 1).c_str(),
+                                &hints, &found);
+  if (error != 0) {
+    return absl::UnavailableError(absl::StrCat("name: ", gai_strerror(error)));
+  }
+  return AddressList(found, &freeaddrinfo);
+}
+
+// Waits until the socket has one of the events.
+absl::Status AwaitEvents(int fd, short events, absl::Time deadline) {
+  pollfd polled = {fd, events, 0};
+  const absl::Duration left =
+      std::max(deadline - absl::Now(), absl::ZeroDuration());
+  const int count = poll(&polled, 1, absl::ToInt64Milliseconds(left));
+  if (count > 0) return absl::OkStatus();
+  return absl::UnavailableError("no answer");
+}
+
+absl::Status Connect(int fd, const addrinfo& address, absl::Time deadline) {
+  if (connect(fd, address.ai_addr, address.ai_addrlen) == 0) {
+    return absl::OkStatus();
+  }
+  if (errno != EINPROGRESS) return SystemError("connect", errno);
+  RETURN_IF_ERROR(AwaitEvents(fd, POLLOUT, deadline));
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error == 0 ? absl::OkStatus() : SystemError("connect", error);
+}
+
+absl::Status ToStatus(char answer) {
+  switch (static_cast<HelloAnswer>(answer)) {
+    case HelloAnswer::kWelcome:
+      return absl::OkStatus();
+    case HelloAnswer::kTooEarly:
+      return absl::UnavailableError("has not joined this group yet");
+    case HelloAnswer::kOver:
+      return absl::FailedPreconditionError("has joined a later group");
+    case HelloAnswer::kRefused:
+      return absl::FailedPreconditionError(
+          "refuses this rank: it has another secret or other ranks");
+  }
+  return absl::FailedPreconditionError("another program answers");
+}
+
+absl::Status SayHello(int fd, const RankHello& hello, absl::Time deadline) {
+  const std::string bytes = hello.Encode();
+  // A new connection takes so few bytes at once.
+  if (send(fd, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) !=
+      static_cast<ssize_t>(bytes.size())) {
+    return SystemError("send", errno);
+  }
+  RETURN_IF_ERROR(AwaitEvents(fd, POLLIN, deadline));
+  char answer;
+  const ssize_t count = recv(fd, &answer, 1, MSG_DONTWAIT);
+  if (count < 0) return SystemError("receive", errno);
+  if (count == 0) return absl::UnavailableError("closed the connection");
+  return ToStatus(answer);
+}
+
+}  // namespace
+
+absl::Status SetRankSocketOptions(int fd) {
+  const int on = 1;
+  if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0 ||
+      fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+    return SystemError("socket options", errno);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
+                                         absl::Duration limit) {
+  const absl::Time deadline = absl::Now() + limit;
+  ASSIGN_OR_RETURN(const AddressList addresses,
+                   Resolve(group.ranks[to].address));
+  absl::Status status;
+  for (const addrinfo* each = addresses.get(); each != nullptr;
+       each = each->ai_next) {
+    Descriptor socket(::socket(each->ai_family,
+                               SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!socket.is_open()) return SystemError("socket", errno);
+    status = SetRankSocketOptions(socket.get());
+    if (status.ok()) status = Connect(socket.get(), *each, deadline);
+    if (!status.ok()) continue;
+    RETURN_IF_ERROR(SayHello(socket.get(), RankHello::Of(group, to), deadline));
+    return socket;
+  }
+  return status;
+}
+
+}  // namespace parasol

@@ -1,0 +1,25 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_RANK_CONNECTION_H_
+#define PARASOL_CLUSTER_COLLECTIVE_RANK_CONNECTION_H_
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/descriptor.h"
+#include "cluster/collective/collective_group.h"
+
+namespace parasol {
+
+// Connects to rank `to` of the group and says hello. Blocks for `limit` at
+// most.
+//   Unavailable         it can't be reached, or has not joined the group yet;
+//                       the same call may succeed later.
+//   FailedPrecondition  it has joined a later group, or refuses the secret or
+//                       the ranks: it will not take this connection.
+absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
+                                         absl::Duration limit);
+
+// Makes a socket between ranks send at once, and never block.
+absl::Status SetRankSocketOptions(int fd);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_RANK_CONNECTION_H_

@@ -1,0 +1,83 @@
+#include "cluster/collective/rank_hello.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::string_view kMagic = "PCLrank1";
+
+template <typename T>
+void Append(std::string& to, T value) {
+  to.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
+
+template <typename T>
+T Take(absl::string_view& from) {
+  T value;
+  std::memcpy(&value, from.data(), sizeof(value));
+  from.remove_prefix(sizeof(value));
+  return value;
+}
+
+}  // namespace
+
+RankHello RankHello::Of(const CollectiveGroup& group, int to) {
+  RankHello hello;
+  hello.epoch = group.epoch;
+  hello.members = FingerprintOfMembers(group);
+  hello.from = group.own_rank;
+  hello.to = to;
+  hello.secret = group.secret;
+  return hello;
+}
+
+std::string RankHello::Encode() const {
+  std::string bytes(kMagic);
+  Append(bytes, epoch);
+  Append(bytes, members);
+  Append(bytes, static_cast<int32_t>(from));
+  Append(bytes, static_cast<int32_t>(to));
+  Append(bytes, static_cast<uint64_t>(secret.size()));
+  bytes += secret;
+  bytes.resize(kBytes);
+  return bytes;
+}
+
+std::optional<RankHello> RankHello::Parse(absl::string_view bytes) {
+  if (bytes.size() < kBytes || IsOther(bytes)) return std::nullopt;
+  bytes.remove_prefix(kMagic.size());
+  RankHello hello;
+  hello.epoch = Take<int64_t>(bytes);
+  hello.members = Take<uint64_t>(bytes);
+  hello.from = Take<int32_t>(bytes);
+  hello.to = Take<int32_t>(bytes);
+  const uint64_t secret = Take<uint64_t>(bytes);
+  if (secret > CollectiveGroup::kMaxSecretBytes) return std::nullopt;
+  hello.secret = std::string(bytes.substr(0, secret));
+  return hello;
+}
+
+bool RankHello::IsOther(absl::string_view bytes) {
+  const size_t known = std::min(bytes.size(), kMagic.size());
+  return bytes.substr(0, known) != kMagic.substr(0, known);
+}
+
+uint64_t FingerprintOfMembers(const CollectiveGroup& group) {
+  uint64_t fingerprint = 0xcbf29ce484222325;
+  for (const CollectiveRank& rank : group.ranks) {
+    const std::string text =
+        absl::StrCat(rank.address, "=", absl::StrJoin(rank.replicas, ","), ";");
+    for (const char c : text) {
+      fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) *
+                    uint64_t{0x100000001b3};
+    }
+  }
+  return fingerprint;
+}
+
+}  // namespace parasol

@@ -1,0 +1,50 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_RANK_HELLO_H_
+#define PARASOL_CLUSTER_COLLECTIVE_RANK_HELLO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "cluster/collective/collective_group.h"
+
+namespace parasol {
+
+// The first bytes of a connection between two ranks: the one that connects says
+// which rank of which group it is, and the other welcomes or refuses it.
+struct RankHello {
+  static constexpr size_t kBytes =
+      8 + 8 + 8 + 4 + 4 + 8 + CollectiveGroup::kMaxSecretBytes;
+
+  int64_t epoch = 0;
+  uint64_t members = 0;  // FingerprintOfMembers()
+  int from = 0;
+  int to = 0;
+  std::string secret;
+
+  // Returns the hello of `group`'s own rank to rank `to`.
+  static RankHello Of(const CollectiveGroup& group, int to);
+
+  std::string Encode() const;
+  // Returns the hello that the bytes are or begin with, or nullopt if they are
+  // none or too few.
+  static std::optional<RankHello> Parse(absl::string_view bytes);
+  // Returns true if the bytes are none, however many follow.
+  static bool IsOther(absl::string_view bytes);
+};
+
+// The answer to a hello.
+enum class HelloAnswer : char {
+  kWelcome = 'W',
+  kTooEarly = 'E',  // its group has not been joined there yet
+  kOver = 'O',      // a later group has been joined there
+  kRefused = 'R',   // another secret, or other ranks
+};
+
+// Returns a number that two groups share if they have the same ranks.
+uint64_t FingerprintOfMembers(const CollectiveGroup& group);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_RANK_HELLO_H_

@@ -1,0 +1,89 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_RANK_PORT_H_
+#define PARASOL_CLUSTER_COLLECTIVE_RANK_PORT_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/descriptor.h"
+#include "cluster/collective/collective_group.h"
+#include "cluster/collective/rank_hello.h"
+
+namespace parasol {
+
+// The port at which the other ranks of groups, one after the other, reach this
+// process. A connection that does not say the hello of a rank within
+// kHelloLimit is closed. Thread-safe.
+class RankPort {
+ public:
+  static constexpr absl::Duration kHelloLimit = absl::Seconds(5);
+  // Number of connections whose hello is awaited at once; one more takes the
+  // place of the one that has waited longest.
+  static constexpr size_t kMaxStrangers = 256;
+
+  // Listens on `host` ("127.0.0.1", "[::]", a name) and `port` (0: the system
+  // chooses one).
+  //   InvalidArgument  the host is not this machine, or the port is in use.
+  static absl::StatusOr<std::unique_ptr<RankPort>> Start(
+      const std::string& host, int port);
+  ~RankPort();
+  RankPort(const RankPort&) = delete;
+  RankPort& operator=(const RankPort&) = delete;
+
+  int port() const { return port_; }
+
+  // Takes connections of ranks of `group` from now on, and of no other group.
+  void Expect(const CollectiveGroup& group) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the connections that have come, by rank; the newest of each.
+  std::map<int, Descriptor> TakeConnected() ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  using SteadyTime = std::chrono::steady_clock::time_point;
+
+  // A connection that has not said all of its hello yet.
+  struct Stranger {
+    Descriptor socket;
+    std::string received;
+    SteadyTime deadline;
+  };
+
+  RankPort(Descriptor listening, Descriptor wake, int port);
+
+  void Run();
+  void Wait();
+  void Accept();
+  // Receives what a connection has said. Returns false when it is done with.
+  bool Hear(Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  HelloAnswer AnswerTo(const std::optional<RankHello>& hello) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  const Descriptor listening_;
+  const Descriptor wake_;  // an eventfd
+  const int port_;
+  // The following are used by the thread only.
+  std::list<Stranger> strangers_;
+  // False for a tick when the process is out of descriptors.
+  bool may_accept_ = true;
+
+  mutable absl::Mutex mu_;
+  std::optional<CollectiveGroup> group_ ABSL_GUARDED_BY(mu_);
+  std::map<int, Descriptor> connected_ ABSL_GUARDED_BY(mu_);
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::thread thread_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_RANK_PORT_H_

@@ -1,0 +1,285 @@
+#include "cluster/collective/socket_collective.h"
+
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "cluster/collective/contribution_memory.h"
+
+namespace parasol {
+namespace {
+
+// Longest wait of a rank that leaves for the others to hear of it.
+constexpr absl::Duration kLinger = absl::Seconds(1);
+constexpr int kLingerPollMillis = 5;
+
+}  // namespace
+
+SocketCollective::SocketCollective(CollectiveGroup group,
+                                   std::map<int, Descriptor> connected,
+                                   const Options& options, Clock& clock)
+    : group_(std::move(group)),
+      options_(options),
+      clock_(clock),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      protocol_(group_, options.protocol, clock.Now()),
+      turns_({.work = [this](absl::Duration limit) { Work(limit); },
+              .interrupt = [this] { Interrupt(); },
+              .has_work = [this] { return pending_ > 0; }}) {
+  CHECK(wake_.is_open());
+  absl::MutexLock lock(&mu_);
+  for (auto& [rank, socket] : connected) {
+    links_.push_back(
+        std::make_unique<RankLink>(std::move(socket), rank, group_.epoch));
+  }
+}
+
+SocketCollective::~SocketCollective() {
+  if (options_.newest != nullptr) options_.newest->Clear(this);
+  turns_.Stop();
+  Leave(absl::CancelledError("the rank has left the group"));
+  RunCompletions();
+  turns_.WorkToEnd();
+  Linger();
+}
+
+void NewestGroup::End(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (group_ != nullptr) group_->Leave(why);
+  group_ = nullptr;
+}
+
+void SocketCollective::Interrupt() {
+  const uint64_t one = 1;
+  // A counter that is full wakes, too.
+  (void)!write(wake_.get(), &one, sizeof(one));
+}
+
+void SocketCollective::AllReduce(std::vector<Contribution> contributions,
+                                 absl::Span<float> sum, Done done) {
+  CheckContributions(group_, contributions, sum.size());
+  OperationSpec spec;
+  spec.kind = OperationKind::kAllReduce;
+  spec.size = sum.size();
+  Begin(spec, {.contributions = std::move(contributions), .sum = sum},
+        std::move(done));
+}
+
+void SocketCollective::ReduceScatter(std::vector<Contribution> contributions,
+                                     size_t count, absl::Span<float> slice,
+                                     Done done) {
+  CheckContributions(group_, contributions, count);
+  const int ranks = static_cast<int>(group_.ranks.size());
+  CHECK_EQ(slice.size(), SliceOf(count, ranks, group_.own_rank).count);
+  OperationSpec spec;
+  spec.kind = OperationKind::kReduceScatter;
+  spec.size = count;
+  Begin(spec, {.contributions = std::move(contributions), .sum = slice},
+        std::move(done));
+}
+
+void SocketCollective::AllGather(absl::string_view own,
+                                 std::vector<std::string>* gathered,
+                                 Done done) {
+  OperationSpec spec;
+  spec.kind = OperationKind::kAllGather;
+  spec.own_bytes = own.size();
+  Begin(spec, {.own = std::string(own), .gathered = gathered}, std::move(done));
+}
+
+void SocketCollective::Broadcast(int source, const std::vector<int>& receivers,
+                                 absl::Span<std::byte> bytes, Done done) {
+  const int ranks = static_cast<int>(group_.ranks.size());
+  OperationMemory memory = {.bytes = bytes};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const bool receives =
+        receivers.empty() ||
+        std::count(receivers.begin(), receivers.end(), rank) > 0;
+    if (receives && rank != source) memory.receivers.push_back(rank);
+  }
+  const bool takes_part =
+      group_.own_rank == source ||
+      std::count(memory.receivers.begin(), memory.receivers.end(),
+                 group_.own_rank) > 0;
+  OperationSpec spec;
+  spec.kind = OperationKind::kBroadcast;
+  spec.source = source;
+  spec.receivers = FingerprintOf(memory.receivers);
+  spec.size = takes_part ? bytes.size() : OperationSpec::kUnknownSize;
+  Begin(spec, std::move(memory), std::move(done));
+}
+
+void SocketCollective::Begin(const OperationSpec& spec, OperationMemory memory,
+                             Done done) {
+  ++pending_;
+  {
+    absl::MutexLock lock(&mu_);
+    protocol_.Begin(spec, std::move(memory), std::move(done));
+    Flush();
+    // A thread that waits for the sockets does not know that they are full.
+    if (WantsToSend()) Interrupt();
+  }
+  RunCompletions();
+  turns_.NoteBegun();
+}
+
+bool SocketCollective::WantsToSend() const {
+  return std::any_of(links_.begin(), links_.end(),
+                     [](const auto& link) { return link->wants_to_send(); });
+}
+
+absl::Status SocketCollective::Await() {
+  turns_.WorkToEnd();
+  return status();
+}
+
+void SocketCollective::Abort(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mu_);
+    protocol_.Abort(why);
+    Flush();
+  }
+  RunCompletions();
+}
+
+void SocketCollective::SetOnEnd(std::function<void()> on_end) {
+  {
+    absl::MutexLock lock(&mu_);
+    on_end_ = std::move(on_end);
+  }
+  RunCompletions();
+}
+
+void SocketCollective::Leave(const absl::Status& why) {
+  {
+    absl::MutexLock lock(&mu_);
+    has_left_ |= protocol_.status().ok();
+    protocol_.Leave(why);
+    Flush();
+  }
+  Interrupt();
+}
+
+bool SocketCollective::has_left() const {
+  absl::MutexLock lock(&mu_);
+  return has_left_;
+}
+
+absl::Status SocketCollective::status() const {
+  absl::MutexLock lock(&mu_);
+  return protocol_.status();
+}
+
+std::shared_ptr<float[]> SocketCollective::AllocateContribution(size_t count) {
+  return AllocateElements(count);
+}
+
+void SocketCollective::Work(absl::Duration limit) {
+  std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}};
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& link : links_) {
+      if (!link->is_open()) continue;
+      const int events = POLLIN | (link->wants_to_send() ? POLLOUT : 0);
+      polled.push_back({link->fd(), static_cast<short>(events), 0});
+    }
+  }
+  poll(polled.data(), polled.size(),
+       static_cast<int>(absl::ToInt64Milliseconds(limit)));
+  if (polled[0].revents != 0) {
+    uint64_t wakes;
+    (void)!read(wake_.get(), &wakes, sizeof(wakes));
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    Receive();
+    protocol_.Tick(clock_.Now());
+    Flush();
+  }
+  RunCompletions();
+}
+
+void SocketCollective::Receive() {
+  for (const auto& link : links_) {
+    if (link->is_open()) link->Receive(protocol_);
+    // What was begun to be received elsewhere has no memory any more.
+    if (!protocol_.status().ok()) break;
+    // Pieces that this one has made ready leave before others come.
+    Flush();
+  }
+  if (protocol_.status().ok()) return;
+  Flush();
+  for (const auto& link : links_) {
+    if (link->is_open()) link->Receive(protocol_);
+  }
+}
+
+void SocketCollective::Flush() {
+  if (!protocol_.status().ok() && !std::exchange(has_released_, true)) {
+    for (const auto& link : links_) link->ReleaseMemory();
+  }
+  // What leaves may make further frames.
+  for (std::vector<GroupProtocol::Frame> frames = protocol_.TakeFrames();;
+       frames = protocol_.TakeFrames()) {
+    for (GroupProtocol::Frame& frame : frames) {
+      for (const auto& link : links_) {
+        if (link->peer() == frame.peer) link->Queue(std::move(frame));
+      }
+    }
+    for (const auto& link : links_) {
+      if (link->wants_to_send()) link->Send(protocol_);
+    }
+    if (frames.empty()) return;
+  }
+}
+
+void SocketCollective::RunCompletions() {
+  std::vector<GroupProtocol::Completion> completions;
+  std::function<void()> on_end;
+  {
+    absl::MutexLock lock(&mu_);
+    completions = protocol_.TakeCompletions();
+    if (!protocol_.status().ok()) on_end = std::exchange(on_end_, nullptr);
+  }
+  for (GroupProtocol::Completion& each : completions) {
+    each.done(each.status);
+    each.done = nullptr;
+    // Who waits may do so in another call of Work().
+    if (--pending_ == 0) Interrupt();
+  }
+  if (on_end != nullptr) on_end();
+}
+
+void SocketCollective::Linger() {
+  absl::MutexLock lock(&mu_);
+  for (const auto& link : links_) link->FinishSending();
+  const auto deadline =
+      std::chrono::steady_clock::now() + absl::ToChronoMilliseconds(kLinger);
+  while (std::chrono::steady_clock::now() < deadline) {
+    std::vector<pollfd> polled;
+    for (const auto& link : links_) {
+      link->Send(protocol_);
+      int unsent = 0;
+      if (!link->is_open() || ioctl(link->fd(), SIOCOUTQ, &unsent) != 0) {
+        continue;
+      }
+      if (!link->wants_to_send() && unsent == 0) continue;
+      // What the others still send is dropped: data that was not read makes the
+      // kernel take back what is on its way.
+      while (link->Receive(protocol_)) {
+      }
+      if (link->is_open()) polled.push_back({link->fd(), POLLIN, 0});
+    }
+    if (polled.empty()) return;
+    poll(polled.data(), polled.size(), kLingerPollMillis);
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,135 @@
+#include "cluster/collective/socket_endpoint.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "cluster/collective/rank_connection.h"
+#include "cluster/collective/shared_collective.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+// Longest wait for one rank's answer while others are missing, too.
+constexpr absl::Duration kCallLimit = absl::Seconds(2);
+
+absl::Status MissingError(const CollectiveGroup& group, absl::Duration limit,
+                          const std::map<int, std::string>& missing) {
+  std::vector<std::string> names;
+  for (const auto& [rank, why] : missing) {
+    names.push_back(absl::StrCat(group.NameOf(rank), ": ", why));
+  }
+  return absl::DeadlineExceededError(absl::StrCat(
+      "collective group of epoch ", group.epoch, ": not there after ",
+      absl::FormatDuration(limit), ": ", absl::StrJoin(names, "; ")));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SocketEndpoint>> SocketEndpoint::Start(
+    const std::string& host, int port, const Options& options, Clock& clock) {
+  ASSIGN_OR_RETURN(std::unique_ptr<RankPort> listening,
+                   RankPort::Start(host, port));
+  return std::unique_ptr<SocketEndpoint>(
+      new SocketEndpoint(std::move(listening), options, clock));
+}
+
+absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::Join(
+    const CollectiveGroup& group, absl::Duration limit) {
+  RETURN_IF_ERROR(CheckGroup(group));
+  RETURN_IF_ERROR(TakePlace(group));
+  using Connected = std::map<int, Descriptor>;
+  ASSIGN_OR_RETURN(Connected connected, ConnectAll(group, limit));
+  return MakeCollective(group, std::move(connected));
+}
+
+absl::Status SocketEndpoint::TakePlace(const CollectiveGroup& group) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (group.epoch <= epoch_) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          group.own().address, " has joined a group of epoch ", epoch_,
+          ", not before ", group.epoch, ": use a larger epoch"));
+    }
+    epoch_ = group.epoch;
+    is_cancelled_ = false;
+  }
+  newest_->End(absl::CancelledError(absl::StrCat(
+      "a group of epoch ", group.epoch, " has taken this one's place")));
+  port_->Expect(group);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::map<int, Descriptor>> SocketEndpoint::ConnectAll(
+    const CollectiveGroup& group, absl::Duration limit) {
+  const absl::Time deadline = clock_.Now() + limit;
+  std::map<int, Descriptor> connected;
+  while (true) {
+    std::map<int, std::string> missing;
+    for (auto& [rank, socket] : port_->TakeConnected()) {
+      RETURN_IF_ERROR(SetRankSocketOptions(socket.get()));
+      connected[rank] = std::move(socket);
+    }
+    const absl::Duration left = deadline - clock_.Now();
+    RETURN_IF_ERROR(
+        CallMissing(group, std::min(left, kCallLimit), connected, missing));
+    if (missing.empty()) return connected;
+    if (clock_.Now() >= deadline) return MissingError(group, limit, missing);
+    RETURN_IF_ERROR(Pause());
+  }
+}
+
+absl::Status SocketEndpoint::CallMissing(const CollectiveGroup& group,
+                                         absl::Duration limit,
+                                         std::map<int, Descriptor>& connected,
+                                         std::map<int, std::string>& missing) {
+  for (int rank = 0; rank < static_cast<int>(group.ranks.size()); ++rank) {
+    if (rank == group.own_rank || connected.contains(rank)) continue;
+    if (rank > group.own_rank) {
+      missing[rank] = "has not called";
+      continue;
+    }
+    absl::StatusOr<Descriptor> socket = ConnectToRank(group, rank, limit);
+    if (socket.ok()) {
+      connected[rank] = *std::move(socket);
+    } else if (socket.status().code() == absl::StatusCode::kUnavailable) {
+      missing[rank] = std::string(socket.status().message());
+    } else {
+      RETURN_IF_ERROR(socket.status())
+          << "collective group of epoch " << group.epoch << ": "
+          << group.NameOf(rank);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SocketEndpoint::Pause() {
+  absl::MutexLock lock(&mu_);
+  mu_.AwaitWithTimeout(absl::Condition(&is_cancelled_), kPause);
+  return is_cancelled_ ? absl::CancelledError("the join was cancelled")
+                       : absl::OkStatus();
+}
+
+void SocketEndpoint::CancelJoin() {
+  absl::MutexLock lock(&mu_);
+  is_cancelled_ = true;
+}
+
+absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(
+    const CollectiveGroup& group, std::map<int, Descriptor> connected) {
+  SocketCollective::Options options;
+  options.protocol = options_.protocol;
+  options.newest = newest_;
+  auto collective = std::make_unique<SocketCollective>(
+      group, std::move(connected), options, clock_);
+  newest_->Set(collective.get());
+  if (!options_.shared_memory || group.ranks.size() == 1) return collective;
+  return SharedCollective::MakeOrKeep(std::move(collective));
+}
+
+}  // namespace parasol

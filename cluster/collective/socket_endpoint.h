@@ -1,0 +1,81 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_SOCKET_ENDPOINT_H_
+#define PARASOL_CLUSTER_COLLECTIVE_SOCKET_ENDPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "cluster/collective/collective.h"
+#include "cluster/collective/group_protocol.h"
+#include "cluster/collective/rank_port.h"
+#include "cluster/collective/socket_collective.h"
+
+namespace parasol {
+
+// An endpoint that other processes reach at a port. Thread-safe.
+class SocketEndpoint : public CollectiveEndpoint {
+ public:
+  struct Options {
+    GroupProtocol::Options protocol;
+    // Ranks of one machine add in memory that they share, if all ranks of the
+    // group are there and the system lets them; otherwise sums travel on
+    // connections, too.
+    bool shared_memory = true;
+  };
+
+  // Listens on `host` and `port` (0: the system chooses one). `clock` must
+  // outlive the endpoint.
+  //   InvalidArgument  the host is not this machine, or the port is in use.
+  static absl::StatusOr<std::unique_ptr<SocketEndpoint>> Start(
+      const std::string& host, int port, const Options& options,
+      Clock& clock = Clock::Real());
+
+  int port() const { return port_->port(); }
+
+  absl::StatusOr<std::unique_ptr<Collective>> Join(
+      const CollectiveGroup& group, absl::Duration limit) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelJoin() override ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  SocketEndpoint(std::unique_ptr<RankPort> port, const Options& options,
+                 Clock& clock)
+      : port_(std::move(port)), options_(options), clock_(clock) {}
+
+  // Ends the older group, and lets the newer one's ranks in.
+  absl::Status TakePlace(const CollectiveGroup& group) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns a connection to each other rank.
+  absl::StatusOr<std::map<int, Descriptor>> ConnectAll(
+      const CollectiveGroup& group, absl::Duration limit)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  absl::StatusOr<std::unique_ptr<Collective>> MakeCollective(
+      const CollectiveGroup& group, std::map<int, Descriptor> connected);
+  // Connects to the ranks that are not in `connected` and that this one calls;
+  // `missing` has why others are not there.
+  //   FailedPrecondition  one will never take the connection.
+  absl::Status CallMissing(const CollectiveGroup& group, absl::Duration limit,
+                           std::map<int, Descriptor>& connected,
+                           std::map<int, std::string>& missing);
+  // Waits a moment. Returns Cancelled after CancelJoin().
+  absl::Status Pause() ABSL_LOCKS_EXCLUDED(mu_);
+
+  const std::unique_ptr<RankPort> port_;
+  const Options options_;
+  Clock& clock_;
+  const std::shared_ptr<NewestGroup> newest_ = std::make_shared<NewestGroup>();
+
+  absl::Mutex mu_;
+  int64_t epoch_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  bool is_cancelled_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_SOCKET_ENDPOINT_H_
