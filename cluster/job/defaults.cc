@@ -5,7 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/set_default.h"
+#include "base/status_macros.h"
 #include "cluster/job/dataset_defaults.h"
+#include "cluster/job/global_batch_rate.h"
 #include "cluster/job/layer_defaults.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/loss/loss_kinds.h"
@@ -103,6 +105,23 @@ void FillWorker(job::WorkerSettings& worker) {
   PARASOL_SET_DEFAULT(worker, compute_niceness, 10);
 }
 
+absl::Status SetRates(int replicas, job::Job& job) {
+  const int64_t batch = job.train().batch_size();
+  if (job.has_optimizer()) {
+    RETURN_IF_ERROR(
+        SetRateOfGlobalBatch(batch, replicas, *job.mutable_optimizer()))
+        << "optimizer";
+  }
+  if (!job.has_model()) return absl::OkStatus();
+  for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
+    if (!table.has_optimizer()) continue;
+    RETURN_IF_ERROR(
+        SetRateOfGlobalBatch(batch, replicas, *table.mutable_optimizer()))
+        << "sparse_table \"" << table.name() << "\": optimizer";
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void FillDefaults(job::Job& job) {
@@ -153,7 +172,7 @@ absl::Status SetReplicas(int replicas, job::Job& job) {
     job.mutable_eval()->set_batch_size(job.eval().global_batch_size());
     job.mutable_eval()->clear_global_batch_size();
   }
-  return absl::OkStatus();
+  return SetRates(replicas, job);
 }
 
 }  // namespace parasol

@@ -20,8 +20,10 @@ void FillDefaults(job::Job& job);
 absl::Status FillClusterDefaults(job::Job& job, int workers);
 
 // Replaces train.global_batch_size, if the job has it, by the batch_size of
-// each of `replicas` replicas, and eval.global_batch_size by that of one.
-//   InvalidArgument  the size can't be split evenly; names both numbers.
+// each of `replicas` replicas, and eval.global_batch_size by that of one. Sets
+// the learning rates that depend on the global batch.
+//   InvalidArgument  the size can't be split evenly, or has no learning rate;
+//                    names the numbers.
 absl::Status SetReplicas(int replicas, job::Job& job);
 
 }  // namespace parasol

@@ -179,6 +179,26 @@ TEST(FillDefaultsTest, ASynchronousStepHasAReplicaForEachWorker) {
   }
 }
 
+TEST(FillDefaultsTest, TheLearningRateIsThatOfAllReplicasExamples) {
+  job::Job job;
+  job.mutable_train()->set_batch_size(5);
+  job.mutable_parameter_server()->mutable_synchronous();
+  for (job::Optimizer* optimizer :
+       {job.mutable_optimizer(),
+        job.mutable_model()->add_sparse_table()->mutable_optimizer()}) {
+    optimizer->mutable_sgd();
+    optimizer->mutable_learning_rate_by_global_batch()->add_batch(10);
+    optimizer->mutable_learning_rate_by_global_batch()->add_rate(.5);
+  }
+  job::Job other_replicas = job;
+  ASSERT_OK(FillClusterDefaults(job, /*workers=*/2));
+  EXPECT_EQ(job.optimizer().sgd().learning_rate(), .5);
+  EXPECT_EQ(job.model().sparse_table(0).optimizer().sgd().learning_rate(), .5);
+  EXPECT_THAT(FillClusterDefaults(other_replicas, /*workers=*/3),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a global batch of 15 examples")));
+}
+
 TEST(FillDefaultsTest, LayersAreNamedByKindAndPosition) {
   ASSERT_OK_AND_ASSIGN(
       job::Job job, ParseJob("model { layer { flatten {} } layer { dense {} } "

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
+#include "cluster/job/global_batch_rate.h"
 #include "cluster/job/validate_dataset.h"
 #include "cluster/job/validate_layer.h"
 #include "cluster/job/validate_metrics.h"
@@ -66,6 +67,7 @@ absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
       << "optimizer.learning_rate_schedule";
   RETURN_IF_ERROR(MakeOptimizer(optimizer).status()) << "optimizer";
   RETURN_IF_ERROR(CheckClipping(optimizer)) << "optimizer";
+  RETURN_IF_ERROR(CheckGlobalBatchRates(optimizer)) << "optimizer";
   return absl::OkStatus();
 }
 
