@@ -13,6 +13,8 @@
 namespace parasol {
 namespace {
 
+using ::testing::HasSubstr;
+
 // `given` with its defaults is `want`.
 void ExpectFilled(const std::string& given, const std::string& want) {
   ASSERT_OK_AND_ASSIGN(job::Job job, ParseJob(given, "given"));
