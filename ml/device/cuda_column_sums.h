@@ -209,7 +209,7 @@ inline absl::Status SumRowsOf(Device& device, absl::string_view name,
                       TermOfMatrix{m.data, m.columns}, StoreSum{sum});
 }
 
-// As above, in one kernel, which takes no scratch memory.
+// Computes the same in one kernel, without scratch memory.
 inline absl::Status SumFewRowsOf(Device& device, absl::string_view name,
                                  MatrixView m, float* sum) {
   ASSIGN_OR_RETURN(CUstream_st * stream,

@@ -74,9 +74,11 @@ absl::Status CudaRecorder::JoinCopies() {
 
 absl::Status CudaRecorder::Replay(Recording& recording) {
   ASSIGN_OR_RETURN(CUstream_st* const compute, device_.ComputeStream());
-  return CudaStatus(
+  RETURN_IF_ERROR(CudaStatus(
       cudaGraphLaunch(static_cast<CudaRecording&>(recording).graph(), compute),
-      "cudaGraphLaunch");
+      "cudaGraphLaunch"));
+  ++replayed_;
+  return absl::OkStatus();
 }
 
 }  // namespace parasol

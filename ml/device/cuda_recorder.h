@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_DEVICE_CUDA_RECORDER_H_
 #define PARASOL_ML_DEVICE_CUDA_RECORDER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -27,6 +28,7 @@ class CudaRecorder : public Recorder {
   absl::StatusOr<std::unique_ptr<Recording>> Record(
       const std::function<absl::Status()>& enqueue) override;
   absl::Status Replay(Recording& recording) override;
+  int64_t replayed() const override { return replayed_; }
 
  private:
   absl::Status JoinCopies();
@@ -34,6 +36,7 @@ class CudaRecorder : public Recorder {
   CudaDevice& device_;
   CUstream_st* const copy_out_;
   bool is_recording_ = false;
+  int64_t replayed_ = 0;
 };
 
 }  // namespace parasol

@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_DEVICE_RECORDER_H_
 #define PARASOL_ML_DEVICE_RECORDER_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -37,6 +38,9 @@ class Recorder {
   // was freed.
   //   any error  nothing was enqueued.
   virtual absl::Status Replay(Recording& recording) = 0;
+
+  // Returns the number of replays that were enqueued.
+  virtual int64_t replayed() const = 0;
 };
 
 }  // namespace parasol

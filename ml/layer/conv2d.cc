@@ -19,7 +19,7 @@
 namespace parasol {
 namespace {
 
-// Largest number of elements of the kernel: cuBLAS counts in int.
+// Largest number of elements of the kernel: CUDA kernels count in int.
 constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
 class Conv2DPass : public LayerPass {

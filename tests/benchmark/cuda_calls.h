@@ -11,8 +11,8 @@
 
 namespace parasol {
 
-// A model, and the number of examples of its batches. The number
-// changes the bytes of a step, not its calls.
+// A model, and the number of examples of its batches. More examples have more
+// bytes, and may need kernels that add up slices.
 struct CountedModel {
   std::string name = {};
   job::Model model = {};

@@ -26,8 +26,7 @@ class TrainingStep {
  public:
   // Where the values of variables are updated.
   enum class Updates {
-    // As a worker of a cluster does: values in host memory go to the device,
-    // and
+    // As a worker of a cluster does: values in host memory go to the device, and
     // gradients come back.
     kOnHost,
     // As a worker without a cluster does on a CUDA device, if the device can.

@@ -25,6 +25,7 @@ inline constexpr char kLazyCopies[] = "lazy copies";
 inline constexpr char kRecording[] = "recording";
 inline constexpr char kCudaGraphs[] = "cuda:0 with graphs";
 inline constexpr char kCudaTf32[] = "cuda:0 in TF32";
+inline constexpr char kCudaBfloat16[] = "cuda:0 in bfloat16";
 
 // A test that runs on the CPU, on a LazyCopyDevice, and on the first CUDA
 // device if there is one; with PARASOL_REQUIRE_CUDA in the environment there
@@ -44,16 +45,16 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
       return;
     }
     const bool with_graphs = GetParam() == kCudaGraphs;
-    const bool in_tf32 = GetParam() == kCudaTf32;
-    const std::string name = with_graphs || in_tf32 ? "cuda:0" : GetParam();
+    const Precision precision = PrecisionOf(GetParam());
+    const bool is_precise = precision == Precision::kFloat32;
+    const std::string name = with_graphs || !is_precise ? "cuda:0" : GetParam();
     const absl::Status found = Device::CheckName(name);
     if (name != "cpu" && !found.ok()) {
       ASSERT_EQ(std::getenv("PARASOL_REQUIRE_CUDA"), nullptr) << found;
       GTEST_SKIP() << "no CUDA device here (" << found.message() << ")";
     }
     absl::StatusOr<std::unique_ptr<Device>> device = Device::Open(
-        name, {.precision = in_tf32 ? Precision::kTf32 : Precision::kFloat32,
-               .cuda_graphs = with_graphs});
+        name, {.precision = precision, .cuda_graphs = with_graphs});
     ASSERT_TRUE(device.ok()) << device.status();
     device_ = *std::move(device);
   }
@@ -114,6 +115,7 @@ inline std::string DeviceName(
   if (info.param == kRecording) return "Recording";
   if (info.param == kCudaGraphs) return "CudaGraphs";
   if (info.param == kCudaTf32) return "CudaTf32";
+  if (info.param == kCudaBfloat16) return "CudaBfloat16";
   return info.param == "cpu" ? "Cpu" : "Cuda";
 }
 

@@ -81,6 +81,7 @@ class RecordingDevice : public LazyCopyDevice {
     absl::Status Replay(Recording& recording) override {
       return device_.ReplayWork(static_cast<Noted&>(recording));
     }
+    int64_t replayed() const override { return device_.replayed(); }
 
    private:
     RecordingDevice& device_;

@@ -49,9 +49,11 @@ class Convolution {
 
   // Returns a convolution for `device`. Each operation may allocate its memory
   // when it is first computed, because evaluation needs none for gradients; it
-  // then fails with the same error:
+  // too fails with ResourceExhausted then.
   //   ResourceExhausted  the device is full.
-  //   InvalidArgument    a CUDA device, and 2^31 pixels or more.
+  //   InvalidArgument    a CUDA device, and about 2^31 pixels or terms of a
+  //   sum;
+  //                      the message has the number.
   static absl::StatusOr<std::unique_ptr<Convolution>> Create(
       Device& device, const ConvolutionShape& shape, const Options& options);
   virtual ~Convolution() = default;

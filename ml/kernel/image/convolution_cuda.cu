@@ -53,14 +53,14 @@ template <typename Size, int kLeft, int kRight>
 __global__ void ForwardKernel(WindowMatrix windows, RightMatrix kernel,
                               Output output) {
   MultiplyTile<Size, WindowRows<Size, kLeft, false>, MatrixRows<Size, kRight>>(
-      windows, kernel, 0, windows.columns, output);
+      windows, kernel, output.rows, 0, windows.columns, output);
 }
 
 template <typename Size, int kWidth>
 __global__ void InputGradientKernel(WindowMatrix windows, TurnedKernel kernel,
                                     Output output) {
   MultiplyTile<Size, WindowRows<Size, kWidth, true>, TurnedRows<Size, kWidth>>(
-      windows, kernel, 0, windows.columns, output);
+      windows, kernel, output.rows, 0, windows.columns, output);
 }
 
 // Block z computes the part of the rows [z · slice, (z + 1) · slice), for the
@@ -72,7 +72,7 @@ __global__ void KernelGradientKernel(WindowMatrix windows, RightMatrix dy,
   const int end = windows.rows - first < slice ? windows.rows : first + slice;
   output.y += int64_t{blockIdx.z} * output.rows * output.columns;
   MultiplyTile<Size, WindowColumns<Size, kLeft>, MatrixRows<Size, kRight>>(
-      windows, dy, first, end, output);
+      windows, dy, output.rows, first, end, output);
 }
 
 // True if rows of `size` numbers at `data` can be read in packs.
@@ -111,8 +111,7 @@ int64_t CountTiles(int64_t rows, int64_t columns) {
 
 template <typename Size>
 dim3 BlocksOf(const Output& output, int64_t slices = 1) {
-  return dim3(Ceiling(output.rows, Size::kM), Ceiling(output.columns, Size::kN),
-              slices);
+  return dim3(CountTiles<Size>(output.rows, output.columns), 1, slices);
 }
 
 // Returns launch.operator()<Size>() with the size of tile for `output`.
@@ -334,14 +333,24 @@ absl::StatusOr<std::unique_ptr<Convolution>> NewDnnConvolution(
                                                   std::move(convolution));
 }
 
+// Indices of rows and columns are int, with room for a tile behind the last.
 absl::Status RequireSmallIndices(const ConvolutionShape& shape) {
+  constexpr int64_t kMost = std::numeric_limits<int>::max() - 1024;
   const int64_t rows =
       std::max(shape.outputs(), shape.x_size() / shape.channels);
-  if (rows <= std::numeric_limits<int>::max()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("a convolution of ", shape.examples, " images with ", rows,
-                   " pixels together, more than ",
-                   std::numeric_limits<int>::max(), "; use a smaller batch"));
+  if (rows > kMost) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a convolution of ", shape.examples, " images with ", rows,
+        " pixels together, more than ", kMost, "; use a smaller batch"));
+  }
+  const int64_t terms = shape.window_size() / shape.channels *
+                        std::max(shape.channels, shape.filters);
+  if (terms > kMost) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a convolution with sums of ", terms, " products, more than ", kMost,
+        "; use fewer channels or filters"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace

@@ -15,10 +15,16 @@
 #include "ml/device/testing/device_fixture.h"
 #include "ml/kernel/testing/reference_image.h"
 
+#if PARASOL_HAVE_CUDA
+#include "ml/device/cuda_device.h"
+#endif
+
 namespace parasol {
 namespace {
 
+using ::testing::Each;
 using ::testing::FloatNear;
+using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 constexpr auto kSame = WindowPadding::kSame;
@@ -54,6 +60,12 @@ const Case kCases[] = {
      {2, FitWindow(4, 3, 1, kSame), FitWindow(4, 3, 1, kSame), 65, 33}},
     {"many pixels",
      {2, FitWindow(96, 1, 1, kSame), FitWindow(95, 1, 1, kSame), 4, 33}},
+    {"many pixels, channels and filters in packs",
+     {2, FitWindow(96, 1, 1, kSame), FitWindow(95, 1, 1, kSame), 36, 36}},
+    {"ResNet-56's second stage",
+     {2, FitWindow(16, 3, 1, kSame), FitWindow(16, 3, 1, kSame), 32, 32}},
+    {"ResNet-56's third stage",
+     {2, FitWindow(8, 3, 1, kSame), FitWindow(8, 3, 1, kSame), 64, 64}},
     {"some hundred pixels",
      {3, FitWindow(12, 3, 1, kSame), FitWindow(13, 3, 1, kSame), 5, 20}},
     {"channels and filters of one kernel that are no multiples of four",
@@ -183,12 +195,23 @@ TEST_P(ConvolutionTest, InputGradientIsTheReference) {
 
 #if PARASOL_HAVE_CUDA
 
-// All shapes are cuDNN's here.
+// Whether a shape is cuDNN's does not depend on its size here.
 class DnnConvolutionTest : public ConvolutionTest {
  protected:
-  // Each factor keeps ten bits of its mantissa.
-  static float Tf32Tolerance(int64_t terms) {
-    return std::ldexp(1.0f, -10) * std::max<float>(terms, 4);
+  void SetUp() override {
+    ConvolutionTest::SetUp();
+    if (IsSkipped()) return;
+    const absl::Status dnn = static_cast<CudaDevice&>(device()).dnn().status();
+    if (absl::IsFailedPrecondition(dnn)) GTEST_SKIP() << dnn.message();
+    ASSERT_OK(dnn);
+  }
+
+  // Each factor keeps ten bits of its mantissa, or seven. Errors of many
+  // factors cancel each other.
+  float Tolerance(int64_t terms) const {
+    const int bits = GetParam() == kCudaTf32 ? 10 : 7;
+    return 8 * std::ldexp(1.0f, -bits - 1) *
+           std::sqrt(std::max<float>(terms, 4));
   }
 };
 
@@ -199,33 +222,119 @@ TEST_P(DnnConvolutionTest, AllPassesAreTheReference) {
     const std::vector<double> w =
         Random(shape.window_size() * shape.filters, 2);
     const std::vector<double> dy = Random(shape.y_size(), 3);
-    float* const y = PutRandom(shape.y_size(), 4);
     float* const dw = PutRandom(w.size(), 5);
     float* const dx = PutRandom(shape.x_size(), 6);
     ASSERT_OK_AND_ASSIGN(
         const std::unique_ptr<Convolution> convolution,
         cuda::NewConvolution(device(), shape, {}, /*least_for_dnn=*/0));
-    EXPECT_OK(convolution->Forward(Put(Floats(x)), Put(Floats(w)), nullptr, y));
     EXPECT_OK(convolution->VariableGradients(Put(Floats(x)), Put(Floats(dy)),
                                              dw, nullptr));
     EXPECT_OK(convolution->InputGradient(Put(Floats(dy)), Put(Floats(w)), dx));
-    EXPECT_THAT(Get(y, shape.y_size()),
-                Pointwise(FloatNear(Tf32Tolerance(shape.window_size())),
-                          Floats(reference::Convolution(shape, x, w, {}))));
     EXPECT_THAT(
         Get(dw, w.size()),
-        Pointwise(FloatNear(Tf32Tolerance(shape.outputs())),
+        Pointwise(FloatNear(Tolerance(shape.outputs())),
                   Floats(reference::ConvolutionKernelGradient(shape, x, dy))));
     EXPECT_THAT(
         Get(dx, shape.x_size()),
-        Pointwise(FloatNear(Tf32Tolerance(shape.height.window *
-                                          shape.width.window * shape.filters)),
+        Pointwise(FloatNear(Tolerance(shape.height.window * shape.width.window *
+                                      shape.filters)),
                   Floats(reference::ConvolutionInputGradient(shape, dy, w))));
   }
 }
 
+TEST_P(DnnConvolutionTest, BiasAndReluComeBehindCudnn) {
+  const ConvolutionShape shape = {2, FitWindow(9, 3, 1, kSame),
+                                  FitWindow(9, 3, 1, kSame), 4, 6};
+  const std::vector<double> x = Random(shape.x_size(), 1);
+  const std::vector<double> w = Random(shape.window_size() * shape.filters, 2);
+  const std::vector<double> bias = Random(shape.filters, 3);
+  const std::vector<double> dy = Random(shape.y_size(), 4);
+  float* const y = PutRandom(shape.y_size(), 5);
+  float* const dw = PutRandom(w.size(), 6);
+  float* const dbias = PutRandom(shape.filters, 7);
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Convolution> convolution,
+      cuda::NewConvolution(device(), shape,
+                           {.has_bias = true, .epilogue = Epilogue::kRelu},
+                           /*least_for_dnn=*/0));
+  EXPECT_OK(convolution->Forward(Put(Floats(x)), Put(Floats(w)),
+                                 Put(Floats(bias)), y));
+  EXPECT_OK(convolution->VariableGradients(Put(Floats(x)), Put(Floats(dy)), dw,
+                                           dbias));
+  std::vector<double> want = reference::Convolution(shape, x, w, bias);
+  for (double& value : want) value = std::max(value, 0.0);
+  EXPECT_THAT(
+      Get(y, shape.y_size()),
+      Pointwise(FloatNear(Tolerance(shape.window_size())), Floats(want)));
+  std::vector<double> sums(shape.filters);
+  for (size_t i = 0; i < dy.size(); ++i) sums[i % sums.size()] += dy[i];
+  EXPECT_THAT(Get(dbias, shape.filters),
+              Pointwise(FloatNear(1e-5), Floats(sums)));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, DnnConvolutionTest,
-                         ::testing::Values(kCudaTf32), DeviceName);
+                         ::testing::Values(kCudaTf32, kCudaBfloat16),
+                         DeviceName);
+
+class CudaConvolutionTest : public ConvolutionTest {};
+
+TEST_P(CudaConvolutionTest, MoreThanIntsCanCountIsRefused) {
+  const WindowAxis axis = FitWindow(1 << 12, 1, 1, kSame);
+  EXPECT_THAT(
+      Convolution::Create(device(), {128, axis, axis, 1, 1}, {}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("128 images with 2147483648 pixels together")));
+  const WindowAxis window = FitWindow(1 << 12, 1 << 12, 1, kValid);
+  EXPECT_THAT(Convolution::Create(device(), {1, window, window, 1, 128}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("sums of 2147483648 products")));
+}
+
+// More tiles than a grid has along y.
+TEST_P(CudaConvolutionTest, AKernelMayHaveMillionsOfFilters) {
+  constexpr int64_t kFilters = 4'200'000;
+  const WindowAxis axis = FitWindow(1, 1, 1, kValid);
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Convolution> convolution,
+      Convolution::Create(device(), {1, axis, axis, 1, kFilters}, {}));
+  float* const y = Put(std::vector<float>(kFilters));
+  EXPECT_OK(convolution->Forward(Put(std::vector<float>(1, 2)),
+                                 Put(std::vector<float>(kFilters, 3)), nullptr,
+                                 y));
+  EXPECT_THAT(Get(y, kFilters), Each(6));
+}
+
+// Arrays that can't be read in packs give the same bits as those that can.
+TEST_P(CudaConvolutionTest, ArraysNeedNoAlignment) {
+  const ConvolutionShape shape = {2, FitWindow(12, 3, 1, kSame),
+                                  FitWindow(12, 3, 1, kSame), 8, 20};
+  const int64_t size = shape.window_size() * shape.filters;
+  const auto convolution = Make(shape, {});
+  std::vector<std::vector<float>> results;
+  for (const int64_t offset : {0, 1}) {
+    const auto put = [&](int64_t count, uint32_t seed) {
+      std::vector<float> values = Floats(Random(count, seed));
+      values.insert(values.begin(), offset, 0);
+      return Put(values) + offset;
+    };
+    const float* const x = put(shape.x_size(), 1);
+    const float* const w = put(size, 2);
+    const float* const dy = put(shape.y_size(), 3);
+    float* const y = put(shape.y_size(), 4);
+    float* const dw = put(size, 5);
+    float* const dx = put(shape.x_size(), 6);
+    EXPECT_OK(convolution->Forward(x, w, nullptr, y));
+    EXPECT_OK(convolution->VariableGradients(x, dy, dw, nullptr));
+    EXPECT_OK(convolution->InputGradient(dy, w, dx));
+    std::vector<float>& all = results.emplace_back(Get(y, shape.y_size()));
+    for (const float value : Get(dw, size)) all.push_back(value);
+    for (const float value : Get(dx, shape.x_size())) all.push_back(value);
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, CudaConvolutionTest,
+                         ::testing::Values("cuda:0"), DeviceName);
 
 #endif  // PARASOL_HAVE_CUDA
 

@@ -268,8 +268,9 @@ class TurnedRows {
  public:
   static constexpr int kPacks = Size::kK / kWidth;  // of a column
   static constexpr int kStep = Size::kThreads / kPacks;
-  static constexpr int kCount = (Size::kN + kStep - 1) / kStep;
+  static constexpr int kCount = Size::kN / kStep;
   static_assert(kStep * kPacks == Size::kThreads);
+  static_assert(kCount * kStep == Size::kN);
 
   __device__ TurnedRows(const TurnedKernel& m, int first_column, int first)
       : m_(m),
@@ -299,7 +300,6 @@ class TurnedRows {
     const int k = static_cast<int>(threadIdx.x) % kPacks * kWidth;
     const int n = static_cast<int>(threadIdx.x) / kPacks;
     for (int i = 0; i < kCount; ++i) {
-      if (n + i * kStep >= Size::kN) break;
       for (int j = 0; j < kWidth; ++j) {
         tile[k + j][n + i * kStep] = fetched_[i].values[j];
       }
@@ -345,11 +345,12 @@ __device__ inline void AddProducts(
 template <typename Size, typename Left, typename Right, typename LeftMatrix,
           typename RightFactor, typename Store>
 __device__ inline void MultiplyTile(const LeftMatrix& left_matrix,
-                                    const RightFactor& right_matrix, int first,
-                                    int end, const Store& store) {
+                                    const RightFactor& right_matrix, int rows,
+                                    int first, int end, const Store& store) {
   __shared__ Tiles<Size> tiles;
-  const int first_row = static_cast<int>(blockIdx.x) * Size::kM;
-  const int first_column = static_cast<int>(blockIdx.y) * Size::kN;
+  const int row_tiles = (rows + Size::kM - 1) / Size::kM;
+  const int first_row = static_cast<int>(blockIdx.x) % row_tiles * Size::kM;
+  const int first_column = static_cast<int>(blockIdx.x) / row_tiles * Size::kN;
   const int m = static_cast<int>(threadIdx.x) / (Size::kN / Size::kThreadN) *
                 Size::kThreadM;
   const int n = static_cast<int>(threadIdx.x) % (Size::kN / Size::kThreadN) *

@@ -99,9 +99,11 @@ class RecordedModelFixture : public ModelTestBase {
   }
 
   void ExpectReplayed(int at_least) {
-    if (fake() == nullptr) return;
-    EXPECT_GE(fake()->replayed(), at_least);
-    EXPECT_EQ(fake()->stale(), 0);
+    ASSERT_NE(device().recorder(), nullptr);
+    EXPECT_GE(device().recorder()->replayed(), at_least);
+    if (fake() != nullptr) {
+      EXPECT_EQ(fake()->stale(), 0);
+    }
   }
 };
 
