@@ -18,12 +18,25 @@ ReplicaLayout LayoutOf(const CollectiveGroup& group) {
   return layout;
 }
 
+// Returns true if all addresses have the same host.
+bool HasOneHost(const CollectiveGroup& group) {
+  const auto host_of = [](const std::string& address) {
+    return address.substr(0, address.rfind(':'));
+  };
+  const std::string host = host_of(group.ranks[0].address);
+  return std::all_of(group.ranks.begin(), group.ranks.end(),
+                     [&](const CollectiveRank& rank) {
+                       return host_of(rank.address) == host;
+                     });
+}
+
 }  // namespace
 
 GroupProtocol::GroupProtocol(CollectiveGroup group, const Options& options,
                              absl::Time now)
     : group_(std::move(group)),
       options_(options),
+      is_local_(HasOneHost(group_)),
       maker_(LayoutOf(group_), group_.own_rank),
       peers_(group_.ranks.size()),
       last_tick_(now) {

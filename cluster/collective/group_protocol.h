@@ -46,7 +46,7 @@ class GroupProtocol {
   };
   // Bytes of a piece that leaves before its receiver has begun the operation,
   // and of all such pieces to one rank, at most.
-  static constexpr size_t kEagerBytes = 256 << 10;
+  static constexpr size_t kEagerBytes = 64 << 10;
   static constexpr size_t kMaxEarlyBytes = 4 << 20;
   // Bytes that one rank may bring to an all-gather.
   static constexpr size_t kMaxGatherBytes = size_t{1} << 30;
@@ -166,6 +166,7 @@ class GroupProtocol {
 
   const CollectiveGroup group_;
   const Options options_;
+  const bool is_local_;
   OperationMaker maker_;
   std::vector<Peer> peers_;  // by rank; the own one is unused
   uint64_t begun_ = 0;
