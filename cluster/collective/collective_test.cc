@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // An implementation, by name, with what its endpoints need.
 struct Implementation {
@@ -334,6 +336,26 @@ TEST_P(CollectiveTest, ARankThatLeavesIsNamedToThoseWhoNeedIt) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
                                  HasSubstr("rank 1 (")));
     EXPECT_EQ(LostRank(status), 1);
+  });
+}
+
+TEST_P(CollectiveTest, TheRanksThatAreAwaitedAreKnown) {
+  CollectiveFixture fixture = Fixture(3);
+  const Layout layout = {{0}, {1}, {2}};
+  absl::Notification seen;
+  fixture.Run(layout, [&](Collective& collective, int rank) {
+    Pack pack(layout, rank, 0, 100);
+    EXPECT_THAT(collective.Awaited(), IsEmpty());
+    if (rank == 2) seen.WaitForNotification();
+    collective.AllReduce(pack.contributions, absl::MakeSpan(pack.sum),
+                         ExpectOk);
+    // Rank 1 may be late, too.
+    while (rank == 0 && collective.Awaited() != std::vector<int>{2}) {
+      std::this_thread::yield();
+    }
+    if (rank == 0) seen.Notify();
+    EXPECT_OK(collective.Await());
+    EXPECT_THAT(collective.Awaited(), IsEmpty());
   });
 }
 

@@ -405,6 +405,19 @@ void GroupProtocol::CheckSilence(absl::Time now) {
   }
 }
 
+std::vector<int> GroupProtocol::Awaited() const {
+  std::vector<int> awaited;
+  if (operations_.empty()) return awaited;
+  const Operation& oldest = *operations_.begin()->second;
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    const bool is_own = static_cast<int>(rank) == group_.own_rank;
+    if (!is_own && !oldest.has_begun[rank]) {
+      awaited.push_back(static_cast<int>(rank));
+    }
+  }
+  return awaited;
+}
+
 void GroupProtocol::Abort(const absl::Status& why) {
   if (!status_.ok()) return;
   End(why);

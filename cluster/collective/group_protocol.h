@@ -99,7 +99,8 @@ class GroupProtocol {
   // Why the group has ended, or OK. From then on no memory of an operation is
   // used: the caller copies what it has begun to send, and drops the rest.
   const absl::Status& status() const { return status_; }
-  bool has_pending() const { return !operations_.empty(); }
+  // Returns the ranks that have not begun this rank's oldest operation.
+  std::vector<int> Awaited() const;
 
   // Return what has come up since the last call.
   std::vector<Frame> TakeFrames();
