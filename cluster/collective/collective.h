@@ -89,6 +89,11 @@ class Collective {
   // operation that is waited for so needs no other thread.
   virtual absl::Status Await() = 0;
 
+  // Returns the ranks that a pending operation waits for, as far as this rank
+  // knows: those that have not begun it, or are behind in it. A caller whose
+  // patience ends names them to Abort().
+  virtual std::vector<int> Awaited() const = 0;
+
   // Ends the group on all ranks with `why`, an error.
   virtual void Abort(const absl::Status& why) = 0;
 

@@ -46,7 +46,7 @@ class GroupProtocol {
   };
   // Bytes of a piece that leaves before its receiver has begun the operation,
   // and of all such pieces to one rank, at most.
-  static constexpr size_t kEagerBytes = 256 << 10;
+  static constexpr size_t kEagerBytes = 64 << 10;
   static constexpr size_t kMaxEarlyBytes = 4 << 20;
   // Bytes that one rank may bring to an all-gather.
   static constexpr size_t kMaxGatherBytes = size_t{1} << 30;
@@ -99,7 +99,8 @@ class GroupProtocol {
   // Why the group has ended, or OK. From then on no memory of an operation is
   // used: the caller copies what it has begun to send, and drops the rest.
   const absl::Status& status() const { return status_; }
-  bool has_pending() const { return !operations_.empty(); }
+  // Returns the ranks that have not begun this rank's oldest operation.
+  std::vector<int> Awaited() const;
 
   // Return what has come up since the last call.
   std::vector<Frame> TakeFrames();
@@ -166,6 +167,7 @@ class GroupProtocol {
 
   const CollectiveGroup group_;
   const Options options_;
+  const bool is_local_;
   OperationMaker maker_;
   std::vector<Peer> peers_;  // by rank; the own one is unused
   uint64_t begun_ = 0;

@@ -64,6 +64,8 @@ class MemoryGroup {
   // and it has not can't complete.
   void Leave(int rank, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status status(int rank) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the ranks that have not begun the rank's oldest operation.
+  std::vector<int> Awaited(int rank) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Operation {

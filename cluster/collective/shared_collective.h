@@ -43,6 +43,7 @@ class SharedCollective : public Collective {
   void Broadcast(int source, const std::vector<int>& receivers,
                  absl::Span<std::byte> bytes, Done done) override;
   absl::Status Await() override;
+  std::vector<int> Awaited() const override;
   void Abort(const absl::Status& why) override { sockets_->Abort(why); }
   absl::Status status() const override { return sockets_->status(); }
   std::shared_ptr<float[]> AllocateContribution(size_t count) override;

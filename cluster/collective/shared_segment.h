@@ -50,6 +50,8 @@ struct SharedWords {
   // Changes when the rank may have to wake up; 1 while it may sleep.
   alignas(64) std::atomic<uint32_t> doorbell;
   std::atomic<uint32_t> sleeps;
+  // The core that the rank was on when it last counted.
+  std::atomic<int32_t> core;
   // 1 when the counts above will not change any more.
   std::atomic<uint32_t> has_left;
   alignas(64) SharedPost posts[kPosts];

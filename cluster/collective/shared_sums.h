@@ -71,6 +71,9 @@ class SharedSums {
   //   InvalidArgument  ranks take different sums; the message says which.
   //   Unavailable      another rank has left.
   absl::Status GoOn(absl::Duration limit);
+  // Returns the ranks that have arrived at fewer chunks than this one. Any
+  // thread may call it.
+  std::vector<int> Behind() const;
   // Makes GoOn() return soon.
   void Interrupt();
   // Lets the others know that this rank goes on with nothing.
@@ -97,6 +100,9 @@ class SharedSums {
   // is to return.
   absl::StatusOr<bool> Await(Count count);
   bool HaveAll(Count count) const;
+  // Returns true if a rank that has not counted the chunk was last on the core
+  // of this thread.
+  bool IsAwaitedOnThisCore(Count count) const;
   absl::Status CheckLeft(Count count) const;
 
   void WritePost();
@@ -126,7 +132,6 @@ class SharedSums {
   const SharedSegment& own_;
   const std::vector<OrderedReplica> order_;
   const size_t chunk_elements_;
-  const int spins_;
 
   SharedSum sum_;
   bool is_busy_ = false;
