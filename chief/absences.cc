@@ -32,12 +32,24 @@ bool HasNoWorkers(const Membership& membership, wire::JobPhase phase) {
   return phase == wire::TRAINING && membership.CountAlive("worker") == 0;
 }
 
+// Returns the tasks of `role` whose absence has lasted `limit`.
+std::vector<TaskId> Overdue(const Membership& membership,
+                            absl::string_view role, absl::Duration limit,
+                            absl::Time now) {
+  std::vector<TaskId> overdue;
+  for (const TaskId& id : membership.Absent(role)) {
+    const Membership::Member& member = membership.members().at(id);
+    if (now - member.absent_since >= limit) overdue.push_back(id);
+  }
+  return overdue;
+}
+
 }  // namespace
 
 std::vector<TaskId> MissingTasks(const Membership& membership,
-                                 wire::JobPhase phase) {
+                                 wire::JobPhase phase, bool needs_all_workers) {
   std::vector<TaskId> missing = membership.Absent("ps");
-  if (HasNoWorkers(membership, phase)) {
+  if (needs_all_workers || HasNoWorkers(membership, phase)) {
     for (TaskId& worker : membership.Absent("worker")) {
       missing.push_back(std::move(worker));
     }
@@ -46,13 +58,13 @@ std::vector<TaskId> MissingTasks(const Membership& membership,
 }
 
 absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
-                           absl::Time phase_since, const AbsenceLimits& limits,
-                           absl::Time now) {
-  std::vector<TaskId> overdue;
-  for (const TaskId& ps : membership.Absent("ps")) {
-    const Membership::Member& member = membership.members().at(ps);
-    if (now - member.absent_since >= limits.ps) overdue.push_back(ps);
+                           bool needs_all_workers, absl::Time phase_since,
+                           const AbsenceLimits& limits, absl::Time now) {
+  if (needs_all_workers) {
+    const auto overdue = Overdue(membership, "worker", limits.workers, now);
+    if (!overdue.empty()) return Waited(limits.workers, NamesOf(overdue));
   }
+  const auto overdue = Overdue(membership, "ps", limits.ps, now);
   if (!overdue.empty()) return Waited(limits.ps, NamesOf(overdue));
   if (!HasNoWorkers(membership, phase)) return absl::OkStatus();
   const std::vector<TaskId> workers = membership.Absent("worker");

@@ -20,16 +20,17 @@ struct AbsenceLimits {
 };
 
 // Returns the tasks that a job in `phase` waits for: each ps that is not alive,
-// and in training all workers if none is alive.
+// and in training all workers if none is alive. With `needs_all_workers` also
+// each worker that is not alive.
 std::vector<TaskId> MissingTasks(const Membership& membership,
-                                 wire::JobPhase phase);
+                                 wire::JobPhase phase, bool needs_all_workers);
 
-// Returns OK while no absence has lasted longer than its limit. `phase_since`
-// is the time at which the phase began.
+// Returns OK while no absence of these tasks has lasted longer than its limit.
+// `phase_since` is the time at which the phase began.
 //   Unavailable  the message names the tasks.
 absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
-                           absl::Time phase_since, const AbsenceLimits& limits,
-                           absl::Time now);
+                           bool needs_all_workers, absl::Time phase_since,
+                           const AbsenceLimits& limits, absl::Time now);
 
 }  // namespace parasol
 

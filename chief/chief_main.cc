@@ -22,6 +22,9 @@ ABSL_FLAG(absl::Duration, worker_timeout, absl::Minutes(5),
           "completes none of its steps.");
 ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
           "How long to try to write the first and the last checkpoint.");
+ABSL_FLAG(std::string, state_address, "",
+          "Where worker 0 takes orders for the variables that the workers have "
+          "(multi_worker_mirrored); given by the worker beside this chief.");
 ABSL_FLAG(bool, beside_worker, false,
           "Run by worker 0 of a cluster whose TF_CONFIG lists no chief.");
 
@@ -33,6 +36,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   ChiefTaskOptions options;
   RETURN_IF_ERROR(options.UseJobFile(absl::GetFlag(FLAGS_job),
                                      absl::GetFlag(FLAGS_set).values));
+  options.state_address = absl::GetFlag(FLAGS_state_address);
   RETURN_IF_ERROR(options.UseCluster(config));
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.ps_timeout = absl::GetFlag(FLAGS_ps_timeout);

@@ -62,7 +62,8 @@ absl::StatusOr<wire::RegisterResponse> ChiefServer::Register(
     ASSIGN_OR_RETURN(response, coordinator_.Register(request, clock_.Now()));
     Changed();
   }
-  const std::string task = TaskId::Of(request.task()).ToString();
+  const std::string task =
+      NameOf(options_.coordinator, TaskId::Of(request.task()));
   if (response.place_epoch() == 0) {
     LOG(INFO) << task << " works with run " << request.run_id()
               << ", another one or in another layout: it has to start again";
@@ -178,7 +179,8 @@ absl::StatusOr<wire::LeaveResponse> ChiefServer::Leave(
     RETURN_IF_ERROR(coordinator_.Leave(request, clock_.Now()));
     Changed();
   }
-  LOG(INFO) << TaskId::Of(request.task()).ToString() << " left";
+  LOG(INFO) << NameOf(options_.coordinator, TaskId::Of(request.task()))
+            << " left";
   return wire::LeaveResponse();
 }
 
@@ -269,8 +271,10 @@ void ChiefServer::CarryOutOrders() {
 
 void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
   for (const auto& target : order.targets) {
-    LOG(INFO) << "loading ps/"
-              << options_.coordinator.shards[target.shard].ps_index
+    LOG(INFO) << "loading "
+              << NameOf(
+                     options_.coordinator,
+                     {"ps", options_.coordinator.shards[target.shard].ps_index})
               << (target.holds_shard      ? ", which keeps its values"
                   : order.from_checkpoint ? " from the newest checkpoint"
                                           : " with initial values");
@@ -358,7 +362,8 @@ void ChiefServer::Tick(StatusLog& log) {
   metrics_.Show(status);
   for (const TaskId& task : lost) {
     metrics_.LeaseExpired(task.role);
-    LOG(WARNING) << "lost " << task.ToString() << ": its lease ran out";
+    LOG(WARNING) << "lost " << NameOf(options_.coordinator, task)
+                 << ": its lease ran out";
   }
   for (const std::string& line : log.Lines(status, now)) LOG(INFO) << line;
 }

@@ -1,5 +1,7 @@
 #include "chief/chief_task.h"
 
+#include <sys/random.h>
+
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -55,6 +57,14 @@ absl::StatusOr<std::string> CheckpointDirectory(
   std::error_code error;
   const std::string absolute = std::filesystem::absolute(directory, error);
   return error ? directory : absolute;
+}
+
+std::string RandomSecret() {
+  std::string secret(16, '\0');
+  CHECK(getrandom(secret.data(), secret.size(), 0) ==
+        static_cast<ssize_t>(secret.size()))
+      << "getrandom";
+  return secret;
 }
 
 // A directory that can't be used is bad configuration.
@@ -125,7 +135,6 @@ absl::Status ChiefTaskOptions::UseJobFile(
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
-  RETURN_IF_ERROR(CheckClusterStrategy(loaded.job)) << path;
   job = std::move(loaded.job);
   variables = std::move(loaded.graph.variables);
   return absl::OkStatus();
@@ -137,7 +146,20 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
         absl::StrCat("TF_CONFIG: ", RoleName(config.role), "/", config.index,
                      " is not the chief of a cluster"));
   }
+  RETURN_IF_ERROR(ResolveClusterStrategy(config.strategy, config.num_ps, job));
   ps = config.cluster->tasks(Role::kPs);
+  if (IsMultiWorkerMirrored(job)) {
+    if (config.cluster->num_tasks(Role::kChief) > 0) {
+      return absl::InvalidArgumentError(
+          "cluster.chief: under multi_worker_mirrored worker/0 does the "
+          "chief's duties; leave the chief out of the cluster");
+    }
+    if (state_address.empty()) {
+      return absl::InvalidArgumentError(
+          "--state_address: missing; the worker beside this chief gives it");
+    }
+    ps[0] = state_address;
+  }
   workers = config.cluster->tasks(Role::kWorker);
   address = config.address;
   listen_address = RpcServer::ListenAddress(config.address);
@@ -175,6 +197,8 @@ absl::Status ChiefTask::Open() {
   coordinator.worker_timeout = options_.worker_timeout;
   coordinator.checkpoint_timeout = options_.checkpoint_timeout;
   coordinator.finish_timeout = options_.finish_timeout;
+  coordinator.is_mirrored = IsMultiWorkerMirrored(coordinator.job);
+  coordinator.group_secret = RandomSecret();
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options_.variables, options_.job));
   ASSIGN_OR_RETURN(coordinator.shards,

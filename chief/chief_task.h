@@ -28,15 +28,22 @@ struct ChiefTaskOptions {
   // Loads the job; the errors are those of cluster/job/job_file.h.
   absl::Status UseJobFile(const std::string& path,
                           const std::vector<std::string>& overrides);
-  // Takes the addresses below from the cluster spec.
-  //   InvalidArgument  there is no cluster, or its chief is another task.
+  // Takes the addresses below from the cluster spec, and gives the job, which
+  // must be there, the strategy by which this cluster trains it.
+  //   InvalidArgument  there is no cluster, or its chief is another task, or
+  //   the
+  //                    strategy does not fit the cluster.
   absl::Status UseCluster(const TaskConfig& config);
 
   // The job, with its defaults filled in (cluster/job), and the variables of
   // its model (Graph::variables).
   job::Job job;
   std::vector<VariableSpec> variables;
-  // Addresses in the cluster spec, by task index; at least one of each.
+  // Address at which worker 0 takes orders for the variables; only under
+  // multi-worker mirrored.
+  std::string state_address;
+  // Addresses in the cluster spec, by task index; at least one of each. Under
+  // multi-worker mirrored ps/0 is at `state_address`.
   std::map<int, std::string> ps;
   std::map<int, std::string> workers;
   // Address to listen on; the system chooses the port if it is 0.

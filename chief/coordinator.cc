@@ -92,7 +92,9 @@ absl::StatusOr<wire::RegisterResponse> Coordinator::Register(
     }
   } else if (task.role() == "worker") {
     set_aside_.erase(task.incarnation());
-    plan_->Enter(task.incarnation(), WorkerArrivalOf(request, options_.tasks));
+    WorkerArrival arrival = WorkerArrivalOf(request, options_.tasks);
+    if (!Counts(task)) arrival.completed = 0;
+    plan_->Enter(task.incarnation(), arrival);
   }
   Advance(now);
   return response;
@@ -183,7 +185,7 @@ absl::Status Coordinator::Leave(const wire::LeaveRequest& request,
         << TaskId::Of(request.task()).ToString();
   }
   RETURN_IF_ERROR(membership_.Leave(request.task(), now));
-  if (is_worker && MayCount()) {
+  if (is_worker && MayCount() && Counts(request.task())) {
     plan_->Report(incarnation, request.completed_steps());
   }
   Depart(TaskId::Of(request.task()), incarnation, now);
@@ -209,7 +211,10 @@ wire::JobStatus Coordinator::Status() const {
   for (std::string& task : AwaitedTasks()) {
     status.add_awaited_task(std::move(task));
   }
+  status.set_num_replicas_in_sync(
+      options_.job.parameter_server().synchronous().replicas_to_aggregate());
   for (const auto& [id, member] : membership_.members()) {
+    if (options_.is_mirrored && id.role == "ps") continue;
     wire::TaskStatus* task = status.add_task();
     task->mutable_task()->set_role(id.role);
     task->mutable_task()->set_index(id.index);
@@ -233,7 +238,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   Advance(now);
   if (!HasEnded() && !gave_up_) {
     const absl::Status absences = CheckAbsences(
-        membership_, phase_, phase_since_,
+        membership_, phase_, NeedsAllWorkers(), phase_since_,
         {.ps = options_.ps_timeout, .workers = options_.worker_timeout}, now);
     if (!absences.ok()) gave_up_ = absences;
   }
@@ -270,7 +275,8 @@ void Coordinator::Advance(absl::Time now) {
   if (phase_ == wire::LOADING) {
     if (!board_.AllPresent()) {
       Enter(wire::WAITING_FOR_PS, now);
-    } else if (board_.AllReady() && schedule_.newest_step()) {
+    } else if (board_.AllReady() && schedule_.newest_step() &&
+               !AwaitsWorkers()) {
       Enter(wire::TRAINING, now);
     }
   }
@@ -307,10 +313,26 @@ bool Coordinator::HasEnded() const {
 std::vector<std::string> Coordinator::MissingTasks() const {
   std::vector<std::string> names;
   if (HasEnded()) return names;
-  for (const TaskId& task : parasol::MissingTasks(membership_, phase_)) {
-    names.push_back(task.ToString());
+  for (const TaskId& task :
+       parasol::MissingTasks(membership_, phase_, NeedsAllWorkers())) {
+    std::string name = NameOf(options_, task);
+    if (std::count(names.begin(), names.end(), name) == 0) {
+      names.push_back(std::move(name));
+    }
   }
   return names;
+}
+
+// TensorFlow's workers wait for each other as well. Later ones that come take
+// their replicas from the next step on, so a run that goes on, whose workers
+// may not all be there any more, waits for a lease only.
+bool Coordinator::NeedsAllWorkers() const {
+  return options_.is_mirrored && phase_ < wire::TRAINING &&
+         (!options_.resumed || last_tick_ - start_ < options_.lease);
+}
+
+bool Coordinator::AwaitsWorkers() const {
+  return NeedsAllWorkers() && membership_.CountAlive("worker") < worker_places_;
 }
 
 void Coordinator::RequestStop(absl::Time now) {

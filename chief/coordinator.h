@@ -171,6 +171,9 @@ class Coordinator {
   void Fail(std::string failure, absl::Time now,
             absl::StatusCode code = absl::StatusCode::kFailedPrecondition);
   bool HasEnded() const;
+  // Returns true while the job can't begin without all workers.
+  bool NeedsAllWorkers() const;
+  bool AwaitsWorkers() const;
   void Depart(const TaskId& id, uint64_t incarnation, absl::Time now);
   // Aborted if the task has heard of a newer chief than this one.
   absl::Status CheckNewestChief(const wire::Task& task) const;
@@ -181,7 +184,11 @@ class Coordinator {
   // Returns true if steps may have been done: a new run has none before its
   // variables are loaded, whatever a worker says.
   bool MayCount() const;
+  // Returns true if this worker's reports of completed steps count.
+  bool Counts(const wire::Task& worker) const;
   bool AwaitsReturns() const;
+  // Lists the workers that sum gradients among themselves.
+  void AddMembers(wire::ClaimStepsResponse& response) const;
   // Enters a worker anew whose steps were taken back while it was alive, once
   // it has completed those that it has started.
   void ResumeWorker(const wire::ClaimStepsRequest& request, absl::Time now);

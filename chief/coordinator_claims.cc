@@ -36,8 +36,13 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
                                request.started_steps()))
       << TaskId::Of(request.task()).ToString();
   if (MayCount()) {
-    plan_->Report(incarnation, request.completed_steps());
+    if (Counts(request.task())) {
+      plan_->Report(incarnation, request.completed_steps());
+    }
     plan_->ReportPushed(incarnation, request.pushed_steps());
+  }
+  if (request.broken_assignment() != 0) {
+    plan_->RenewAssignment(request.broken_assignment());
   }
   claimed_at_[incarnation] = request.completed_steps();
   ResumeWorker(request, now);
@@ -48,6 +53,9 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   plan_->Answer(request, MayGrant() ? want : 0,
                 membership_.CountAlive("worker"), response);
   response.set_global_step(plan_->global_step());
+  if (response.assignment_version() != request.assignment_version()) {
+    AddMembers(response);
+  }
   watch_.Report(incarnation, request.completed_steps(),
                 plan_->HoldsSteps(incarnation), now);
   const bool is_idle = request.started_steps() <= request.completed_steps();
@@ -55,6 +63,22 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     NameAwaited(response);
   }
   return response;
+}
+
+void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
+  if (!options_.is_mirrored) return;
+  response.set_group_secret(options_.group_secret);
+  for (const auto& [id, member] : membership_.members()) {
+    if (id.role != "worker") continue;
+    const auto replicas = plan_->ReplicasOf(member.incarnation);
+    if (!replicas) continue;
+    wire::GroupMember* entry = response.add_member();
+    entry->mutable_task()->set_role(id.role);
+    entry->mutable_task()->set_index(id.index);
+    entry->mutable_task()->set_incarnation(member.incarnation);
+    entry->set_address(member.collective_address);
+    entry->mutable_replica()->Assign(replicas->begin(), replicas->end());
+  }
 }
 
 void Coordinator::NameAwaited(wire::ClaimStepsResponse& response) const {
@@ -98,6 +122,11 @@ bool Coordinator::MayHaveOrder(absl::Time now) const {
   return phase_ != wire::TRAINING || stop_requested_ ||
          leaving_.NeedCheckpoint() ||
          schedule_.IsDue(plan_->global_step(), now);
+}
+
+// A step that the writer of checkpoints has is not lost with another worker.
+bool Coordinator::Counts(const wire::Task& worker) const {
+  return !options_.is_mirrored || worker.index() == 0;
 }
 
 bool Coordinator::MayCount() const {

@@ -1,5 +1,6 @@
 // What differs with the job's consistency mode.
 
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "chief/testing/coordinator_fixture.h"
 
@@ -192,6 +193,150 @@ TEST_F(SynchronousTest, TheFirstAndTheLastCheckpointAreTakenAtTheBorders) {
   const Coordinator::CheckpointOrder last = NextCheckpoint();
   EXPECT_EQ(last.manifest.global_step(), 100);
   EXPECT_TRUE(last.manifest.final());
+}
+
+class MirroredTest : public CoordinatorTest {
+ protected:
+  MirroredTest() {
+    options_.is_mirrored = true;
+    options_.group_secret = "secret";
+    options_.shards = {{0, "w0:2", {}}};
+    options_.tasks.erase({"ps", 1});
+    job::Synchronous& mode =
+        *options_.job.mutable_parameter_server()->mutable_synchronous();
+    mode.set_replicas_to_aggregate(2);
+    mode.set_total_replicas(2);
+  }
+
+  void RegisterWorker(const wire::Task& worker) {
+    wire::RegisterRequest request;
+    *request.mutable_task() = worker;
+    request.set_collective_address(absl::StrCat("c:", worker.index()));
+    ASSERT_OK(chief().Register(request, now_));
+  }
+  // Everything that begins a run but the workers.
+  void LoadVariables() {
+    ASSERT_OK(Register(ps0_));
+    FinishLoad(NextLoad());
+    if (!options_.resumed) {
+      chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+    }
+  }
+  wire::ClaimStepsResponse ClaimWith(const wire::Task& worker, int64_t known,
+                                     int64_t broken = 0,
+                                     int64_t completed = 0) {
+    wire::ClaimStepsRequest request;
+    *request.mutable_task() = worker;
+    request.set_assignment_version(known);
+    request.set_broken_assignment(broken);
+    request.set_completed_steps(completed);
+    auto response = chief().ClaimSteps(request, now_);
+    EXPECT_OK(response);
+    return response.ok() ? *response : wire::ClaimStepsResponse();
+  }
+};
+
+TEST_F(MirroredTest, ANewRunWaitsForAllWorkersAndNamesTheMissing) {
+  RegisterWorker(worker0_);
+  EXPECT_THAT(chief().Status().missing_task(),
+              ElementsAre("worker/0", "worker/1"));
+  LoadVariables();
+  EXPECT_EQ(phase(), wire::LOADING);
+  EXPECT_THAT(chief().Status().missing_task(), ElementsAre("worker/1"));
+  EXPECT_FALSE(HasOrder());
+  Pass(absl::Minutes(4), {ps0_, worker0_});
+  EXPECT_EQ(outcome(), std::nullopt);
+  RegisterWorker(worker1_);
+  EXPECT_EQ(phase(), wire::TRAINING);
+  EXPECT_THAT(chief().Status().missing_task(), IsEmpty());
+}
+
+TEST_F(MirroredTest, AWorkerThatNeverComesEndsTheWait) {
+  RegisterWorker(worker0_);
+  LoadVariables();
+  Pass(absl::Minutes(5), {ps0_, worker0_});
+  EXPECT_THAT(outcome(),
+              Optional(StatusIs(absl::StatusCode::kUnavailable,
+                                HasSubstr("waited 5m for worker/1"))));
+}
+
+TEST_F(MirroredTest, ARunThatGoesOnWaitsForMissingWorkersForALease) {
+  Resume(50);
+  RegisterWorker(worker0_);
+  LoadVariables();
+  EXPECT_EQ(phase(), wire::LOADING);
+  Pass(options_.lease, {ps0_, worker0_});
+  EXPECT_EQ(phase(), wire::TRAINING);
+}
+
+TEST_F(MirroredTest, AGroupIsAllWorkersWithTheirAddressesAndReplicas) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  const auto answer = ClaimWith(worker0_, 0);
+  ASSERT_EQ(answer.member_size(), 2);
+  EXPECT_EQ(answer.group_secret(), "secret");
+  for (const int i : {0, 1}) {
+    EXPECT_EQ(answer.member(i).task().index(), i);
+    EXPECT_EQ(answer.member(i).task().incarnation(), 20 + i);
+    EXPECT_EQ(answer.member(i).address(), absl::StrCat("c:", i));
+    EXPECT_THAT(answer.member(i).replica(), ElementsAre(i));
+  }
+  // Who knows the group is not told again.
+  EXPECT_EQ(ClaimWith(worker0_, answer.assignment_version()).member_size(), 0);
+}
+
+TEST_F(MirroredTest, ALostWorkersReplicasGoToTheOthersUntilItIsBack) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  const auto first = ClaimWith(worker0_, 0);
+  Pass(absl::Seconds(11), {ps0_, worker0_});
+  const auto second = ClaimWith(worker0_, first.assignment_version());
+  EXPECT_GT(second.assignment_version(), first.assignment_version());
+  ASSERT_EQ(second.member_size(), 1);
+  EXPECT_THAT(second.member(0).replica(), ElementsAre(0, 1));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  RegisterWorker(Task("worker", 1, 31));
+  const auto third = ClaimWith(worker0_, second.assignment_version());
+  EXPECT_GT(third.assignment_version(), second.assignment_version());
+  ASSERT_EQ(third.member_size(), 2);
+  EXPECT_EQ(third.member(1).task().incarnation(), 31);
+}
+
+TEST_F(MirroredTest, AGroupThatBreaksIsFollowedByAnotherOnce) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  const int64_t version = ClaimWith(worker0_, 0).assignment_version();
+  const int64_t next =
+      ClaimWith(worker0_, version, /*broken=*/version).assignment_version();
+  EXPECT_GT(next, version);
+  // The other one reports the same group.
+  const auto other = ClaimWith(worker1_, version, /*broken=*/version);
+  EXPECT_EQ(other.assignment_version(), next);
+  EXPECT_EQ(other.member_size(), 2);
+}
+
+TEST_F(MirroredTest, OnlyStepsThatWorker0HasCount) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  ClaimWith(worker0_, 0);
+  ClaimWith(worker1_, 0, 0, /*completed=*/8);
+  EXPECT_EQ(chief().Status().global_step(), 0);
+  ClaimWith(worker0_, 0, 0, /*completed=*/7);
+  EXPECT_EQ(chief().Status().global_step(), 7);
+  EXPECT_EQ(chief().Status().num_replicas_in_sync(), 2);
+}
+
+TEST_F(MirroredTest, TheStatusNamesNoPs) {
+  RegisterWorker(worker0_);
+  LoadVariables();
+  const wire::JobStatus status = chief().Status();
+  for (const wire::TaskStatus& task : status.task()) {
+    EXPECT_NE(task.task().role(), "ps");
+  }
 }
 
 }  // namespace

@@ -25,6 +25,11 @@ int64_t EarlierEnd(const CoordinatorOptions& options) {
 
 }  // namespace
 
+std::string NameOf(const CoordinatorOptions& options, const TaskId& id) {
+  const bool is_of_worker = options.is_mirrored && id.role == "ps";
+  return is_of_worker ? TaskId{"worker", id.index}.ToString() : id.ToString();
+}
+
 Membership::Options MembershipOf(const CoordinatorOptions& options) {
   Membership::Options membership;
   membership.lease = options.lease;

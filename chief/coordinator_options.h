@@ -44,6 +44,12 @@ struct CoordinatorOptions {
   CheckpointContents contents;
   // The tasks of the cluster and their addresses, which may be empty.
   std::map<TaskId, std::string> tasks;
+  // True if the workers have the variables (multi-worker mirrored). The process
+  // at ps/0 is then a part of worker/0's, and writes the checkpoints; it is
+  // named worker/0.
+  bool is_mirrored = false;
+  // Bytes that the members of a group show each other.
+  std::string group_secret;
   absl::Duration lease = absl::Seconds(10);
   // Time for which a missing ps, or the absence of all workers, is borne, or
   // a live worker that completes none of its steps.
@@ -54,6 +60,9 @@ struct CoordinatorOptions {
   // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
 };
+
+// Returns the name of a task for people: "ps/1".
+std::string NameOf(const CoordinatorOptions& options, const TaskId& id);
 
 // Returns the membership's options, and the plan of the job's mode.
 Membership::Options MembershipOf(const CoordinatorOptions& options);

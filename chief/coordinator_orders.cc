@@ -30,7 +30,8 @@ bool Coordinator::IsCheckpointDue(absl::Time now) const {
     return schedule_.IsDue(plan_->global_step(), now) ||
            leaving_.NeedCheckpoint();
   }
-  // In LOADING the first checkpoint of a new run, else Advance() had left it.
+  // In LOADING the first checkpoint of a new run.
+  if (phase_ == wire::LOADING) return !schedule_.newest_step().has_value();
   return !AwaitsLastReports(now);
 }
 
@@ -140,7 +141,8 @@ void Coordinator::LoadDone(const LoadOrder::Target& target,
   const ShardLoads::Verdict verdict = loads_.Done(target, status, board_, now);
   if (verdict == ShardLoads::Verdict::kMoot) return;
   const std::string what = absl::StrCat(
-      "ps/", board_.shard(target.shard).ps_index, ": ", status.message());
+      NameOf(options_, {"ps", board_.shard(target.shard).ps_index}), ": ",
+      status.message());
   const std::string trouble = absl::StrCat("can't load ", what);
   if (!status.ok()) trouble_ = trouble;
   // Other shards may still have theirs.

@@ -33,7 +33,8 @@ bool IsBefore(absl::Time a, absl::Time b) {
 Membership::Arrival Membership::Arrival::Of(
     const wire::RegisterRequest& request) {
   Arrival arrival = {.epoch = request.place_epoch(),
-                     .metrics_address = request.metrics_address()};
+                     .metrics_address = request.metrics_address(),
+                     .collective_address = request.collective_address()};
   if (request.join_unix_micros() > 0) {
     arrival.joined_at = absl::FromUnixMicros(request.join_unix_micros());
   }
@@ -169,6 +170,7 @@ absl::StatusOr<Membership::Registration> Membership::Register(
   member->lost = false;
   member->lease_end = now + lease_;
   member->metrics_address = arrival.metrics_address;
+  member->collective_address = arrival.collective_address;
   member->joined_at = arrival.joined_at;
   return registration;
 }

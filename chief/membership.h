@@ -72,6 +72,8 @@ class Membership {
     // while not alive.
     absl::Time absent_since;
     std::string metrics_address;
+    // Address of a worker for its peers.
+    std::string collective_address;
     absl::Time joined_at = absl::InfinitePast();
     std::deque<uint64_t> replaced;
     // The live process whose place a newcomer has taken that has not been heard
@@ -95,6 +97,7 @@ class Membership {
     // unknown.
     absl::Time joined_at = absl::InfinitePast();
     std::string metrics_address = {};
+    std::string collective_address = {};
   };
 
   struct Registration {

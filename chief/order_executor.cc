@@ -50,7 +50,7 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
       damaged_(options.damaged_checkpoints) {
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
   for (const ShardBoard::Shard& shard : options.shards) {
-    names_.push_back(absl::StrCat("ps/", shard.ps_index));
+    names_.push_back(NameOf(options, {"ps", shard.ps_index}));
     wire::LoadRequest& request = load_requests_.emplace_back();
     request.set_run_id(run_id_);
     request.set_seed(options.job.seed());

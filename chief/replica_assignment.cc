@@ -5,7 +5,7 @@
 namespace parasol {
 
 void ReplicaAssignment::Join(uint64_t worker) {
-  if (std::count(workers_.begin(), workers_.end(), worker) > 0) return;
+  if (Has(worker)) return;
   workers_.push_back(worker);
   if (workers_.size() == 1) {
     std::fill(owners_.begin(), owners_.end(), worker);
@@ -28,6 +28,10 @@ void ReplicaAssignment::Lose(uint64_t worker) {
     if (!workers_.empty()) owner = WithFewest();
     ++version_;
   }
+}
+
+bool ReplicaAssignment::Has(uint64_t worker) const {
+  return std::count(workers_.begin(), workers_.end(), worker) > 0;
 }
 
 std::vector<int> ReplicaAssignment::ReplicasOf(uint64_t worker) const {

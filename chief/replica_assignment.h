@@ -22,12 +22,16 @@ class ReplicaAssignment {
   // Adds a worker. Changes nothing if it is there already.
   void Join(uint64_t worker);
   void Lose(uint64_t worker);
+  // Makes this a new assignment of the same replicas.
+  void Renew() { ++version_; }
 
+  bool Has(uint64_t worker) const;
   // Returns the worker's replicas in ascending order; none if the worker is not
   // there.
   std::vector<int> ReplicasOf(uint64_t worker) const;
 
-  // The version of the assignment; grows whenever a replica changes hands.
+  // The version of the assignment; grows whenever a replica changes hands,
+  // and with Renew().
   int64_t version() const { return version_; }
 
  private:

@@ -65,6 +65,15 @@ std::vector<uint64_t> ReplicaPlan::Awaited() const {
   return awaited;
 }
 
+std::optional<std::vector<int>> ReplicaPlan::ReplicasOf(uint64_t worker) const {
+  if (!assignment_.Has(worker)) return std::nullopt;
+  return assignment_.ReplicasOf(worker);
+}
+
+void ReplicaPlan::RenewAssignment(int64_t version) {
+  if (version == assignment_.version()) assignment_.Renew();
+}
+
 void ReplicaPlan::Answer(const wire::ClaimStepsRequest& claim, int64_t want,
                          int workers, wire::ClaimStepsResponse& response) {
   const uint64_t worker = claim.task().incarnation();

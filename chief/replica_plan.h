@@ -43,6 +43,8 @@ class ReplicaPlan : public StepPlan {
   void Release(uint64_t worker) override;
   void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
               wire::ClaimStepsResponse& response) override;
+  std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const override;
+  void RenewAssignment(int64_t version) override;
   int64_t news() const override {
     return assignment_.version() + (end_step_ ? 1 : 0);
   }

@@ -61,6 +61,15 @@ class StepPlan {
   // `want` further steps; `workers` workers are alive.
   virtual void Answer(const wire::ClaimStepsRequest& claim, int64_t want,
                       int workers, wire::ClaimStepsResponse& response) = 0;
+  // Returns the replicas of a worker that takes part in each step, in ascending
+  // order; nullopt if it does not, or each worker makes steps of its own.
+  virtual std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const {
+    return std::nullopt;
+  }
+  // Gives the assignment of replicas a new version, if `version` is that of the
+  // present one: its workers could not go on together.
+  virtual void RenewAssignment(int64_t version) {}
+
   // Returns a number that changes whenever a claim whose answer said nothing
   // new may be answered with something new.
   virtual int64_t news() const = 0;

@@ -28,6 +28,8 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_checkpoint();
   job.clear_eval();
   job.mutable_model()->clear_metric();
+  // A worker that has the variables goes by all rules.
+  if (job.strategy().has_multi_worker_mirrored()) return job;
   KeepClipping(*job.mutable_optimizer());
   for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
     table.clear_initializer();

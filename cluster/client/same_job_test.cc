@@ -89,6 +89,19 @@ TEST(SameJob, ATaskGoesOnUnlessWhatItGoesByHasChanged) {
   }
 }
 
+TEST(SameJob, AWorkerThatHasTheVariablesGoesByTheRate) {
+  wire::RegisterResponse joined = Joined();
+  joined.mutable_job()->mutable_strategy()->mutable_multi_worker_mirrored();
+  wire::RegisterResponse now = joined;
+  EXPECT_OK(CheckWorkerGoesOn(joined, now));
+  now.mutable_job()->mutable_end()->set_steps(9);
+  EXPECT_OK(CheckWorkerGoesOn(joined, now));
+  now.mutable_job()->mutable_optimizer()->mutable_sgd()->set_learning_rate(.01);
+  EXPECT_THAT(CheckWorkerGoesOn(joined, now),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("learning_rate: 0.1 -> 0.01")));
+}
+
 TEST(SameJob, TheErrorSaysWhatHasChanged) {
   wire::RegisterResponse now = Joined();
   now.mutable_job()->mutable_train()->set_batch_size(64);

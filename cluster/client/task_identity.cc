@@ -1,18 +1,21 @@
 #include "cluster/client/task_identity.h"
 
-#include <cstdint>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 
 namespace parasol {
 
-wire::Task NewTask(const TaskConfig& config) {
+uint64_t NewIncarnation() {
   std::random_device random;
+  return (uint64_t{random()} << 32 | random()) | 1;
+}
+
+wire::Task NewTask(const TaskConfig& config) {
   wire::Task task;
   task.set_role(std::string(RoleName(config.role)));
   task.set_index(config.index);
-  task.set_incarnation((uint64_t{random()} << 32 | random()) | 1);
+  task.set_incarnation(NewIncarnation());
   return task;
 }
 

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_CLIENT_TASK_IDENTITY_H_
 #define PARASOL_CLUSTER_CLIENT_TASK_IDENTITY_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -8,6 +9,10 @@
 #include "proto/chief.pb.h"
 
 namespace parasol {
+
+// Returns a number for a process that registers as a task, drawn at random,
+// never 0.
+uint64_t NewIncarnation();
 
 // Returns the identity under which this process registers: its task, with an
 // incarnation drawn at random, never 0. Call it once per process.

@@ -47,6 +47,14 @@ std::string AbslUnparseFlag(StrategyKind strategy) {
 
 namespace {
 
+// --check_config takes parameter_server where no strategy is given, as its
+// specification says, whatever the cluster has.
+std::optional<StrategyKind> GivenStrategy() {
+  const std::optional<StrategyKind> strategy = absl::GetFlag(FLAGS_strategy);
+  if (strategy || !absl::GetFlag(FLAGS_check_config)) return strategy;
+  return StrategyKind::kParameterServer;
+}
+
 absl::StatusOr<TaskConfig> TaskConfigOfFile(const std::string& path,
                                             Role binary) {
   const std::string flag = absl::StrCat("--cluster_spec=", path);
@@ -59,10 +67,9 @@ absl::StatusOr<TaskConfig> TaskConfigOfFile(const std::string& path,
   }
   text.resize(file.gcount());
   const std::string task = absl::GetFlag(FLAGS_task);
-  ASSIGN_OR_RETURN(
-      TaskConfig config,
-      ParseClusterSpec(text, task, binary, absl::GetFlag(FLAGS_strategy)),
-      _ << flag);
+  ASSIGN_OR_RETURN(TaskConfig config,
+                   ParseClusterSpec(text, task, binary, GivenStrategy()),
+                   _ << flag);
   config.place_flags = {flag, absl::StrCat("--task=", task)};
   return config;
 }
@@ -91,7 +98,7 @@ absl::StatusOr<TaskConfig> TaskConfigFromEnvironment(Role binary) {
                      : "--cluster_spec: needs --task beside it, as worker/1");
   }
   absl::StatusOr<TaskConfig> tf_config =
-      ParseTfConfig(text, binary, absl::GetFlag(FLAGS_strategy));
+      ParseTfConfig(text, binary, GivenStrategy());
   if (path.empty()) return tf_config;
   ASSIGN_OR_RETURN(TaskConfig config, TaskConfigOfFile(path, binary));
   if (!text.empty()) {

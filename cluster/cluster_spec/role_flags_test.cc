@@ -29,16 +29,28 @@ class RoleFlagsTest : public testing::Test {
   absl::FlagSaver flags_;
 };
 
-TEST_F(RoleFlagsTest, TheStrategyIsParameterServerUnlessTheFlagSaysOtherwise) {
+TEST_F(RoleFlagsTest, WorkersAloneAreTrainedUnderMultiWorkerMirrored) {
   setenv("TF_CONFIG",
          R"({"cluster": {"worker": ["a:1", "b:1"]},
              "task": {"type": "worker", "index": 0}})",
          /*overwrite=*/1);
+  for (const std::optional<StrategyKind> flag :
+       {std::optional<StrategyKind>(),
+        std::optional(StrategyKind::kMultiWorkerMirrored)}) {
+    absl::SetFlag(&FLAGS_strategy, flag);
+    const auto config = TaskConfigFromEnvironment(Role::kWorker);
+    ASSERT_OK(config);
+    EXPECT_TRUE(config->is_chief);
+    EXPECT_EQ(config->num_workers, 2);
+  }
+  absl::SetFlag(&FLAGS_strategy, StrategyKind::kParameterServer);
   EXPECT_THAT(TaskConfigFromEnvironment(Role::kWorker),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("parameter_server")));
-  absl::SetFlag(&FLAGS_strategy, StrategyKind::kMultiWorkerMirrored);
-  EXPECT_OK(TaskConfigFromEnvironment(Role::kWorker));
+  // As its specification says.
+  absl::SetFlag(&FLAGS_strategy, std::nullopt);
+  absl::SetFlag(&FLAGS_check_config, true);
+  EXPECT_FALSE(TaskConfigFromEnvironment(Role::kWorker).ok());
 }
 
 TEST_F(RoleFlagsTest, AStrategyOfOneProcessHasNoCluster) {
@@ -150,7 +162,7 @@ TEST_F(RoleFlagsTest, WhatIsWrongWithTheFlagsIsNamed) {
   }
   absl::SetFlag(&FLAGS_task, "worker/0");
   for (const char* text : {"", "[]", "{", R"({"cluster": {}, "task": {}})",
-                           R"({"gpu": ["a:1"]})", R"({"worker": ["a:1"]})"}) {
+                           R"({"gpu": ["a:1"]})", R"({"ps": ["a:1"]})"}) {
     absl::SetFlag(&FLAGS_cluster_spec, FileWith(text));
     EXPECT_THAT(TaskConfigFromEnvironment(Role::kWorker),
                 StatusIs(absl::StatusCode::kInvalidArgument,

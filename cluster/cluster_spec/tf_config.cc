@@ -127,8 +127,11 @@ absl::StatusOr<TaskConfig> LoneTask(const TfConfigJson& config, Role binary) {
 }
 
 absl::StatusOr<TaskConfig> ClusterTask(const TfConfigJson& config, Role binary,
-                                       StrategyKind strategy) {
+                                       std::optional<StrategyKind> given) {
   const ClusterSpec& cluster = *config.cluster;
+  const StrategyKind strategy = given.value_or(
+      cluster.num_tasks(Role::kPs) == 0 ? StrategyKind::kMultiWorkerMirrored
+                                        : StrategyKind::kParameterServer);
   if (!config.type.has_value()) {
     return absl::InvalidArgumentError(
         "task.type: missing, but there is a cluster");
@@ -157,7 +160,7 @@ absl::StatusOr<TaskConfig> ClusterTask(const TfConfigJson& config, Role binary,
 }
 
 absl::StatusOr<TaskConfig> TaskOf(absl::string_view text, Role binary,
-                                  StrategyKind strategy) {
+                                  std::optional<StrategyKind> strategy) {
   if (text.empty()) return LoneTask(TfConfigJson(), binary);
   ASSIGN_OR_RETURN(const TfConfigJson config, ReadTfConfigJson(text));
   if (!config.cluster.has_value()) return LoneTask(config, binary);
@@ -168,10 +171,8 @@ absl::StatusOr<TaskConfig> TaskOf(absl::string_view text, Role binary,
 
 absl::StatusOr<TaskConfig> ParseTfConfig(absl::string_view text, Role binary,
                                          std::optional<StrategyKind> strategy) {
-  ASSIGN_OR_RETURN(
-      TaskConfig task,
-      TaskOf(text, binary, strategy.value_or(StrategyKind::kParameterServer)),
-      _ << "TF_CONFIG");
+  ASSIGN_OR_RETURN(TaskConfig task, TaskOf(text, binary, strategy),
+                   _ << "TF_CONFIG");
   task.strategy = strategy;
   return task;
 }
@@ -195,10 +196,7 @@ absl::StatusOr<TaskConfig> ParseClusterSpec(
   }
   config.index = index;
   ASSIGN_OR_RETURN(config.cluster, ReadClusterJson(text));
-  ASSIGN_OR_RETURN(
-      TaskConfig place,
-      ClusterTask(config, binary,
-                  strategy.value_or(StrategyKind::kParameterServer)));
+  ASSIGN_OR_RETURN(TaskConfig place, ClusterTask(config, binary, strategy));
   place.strategy = strategy;
   return place;
 }

@@ -76,6 +76,23 @@ void FillParameterServer(job::ParameterServerStrategy& strategy) {
   PARASOL_SET_DEFAULT(strategy, push_share, 1.0);
 }
 
+void FillMultiWorkerMirrored(job::MultiWorkerMirrored& strategy) {
+  PARASOL_SET_DEFAULT(strategy, communication, job::MultiWorkerMirrored::AUTO);
+  PARASOL_SET_DEFAULT(strategy, bytes_per_pack, 1 << 20);
+  PARASOL_SET_DEFAULT(strategy, timeout_seconds, 300.0);
+}
+
+// Each worker has one replica, and the others compute those of a lost one.
+void SynchronizeWorkers(int workers, job::Job& job) {
+  job::Synchronous& mode =
+      *job.mutable_parameter_server()->mutable_synchronous();
+  mode.set_replicas_to_aggregate(workers);
+  mode.set_total_replicas(workers);
+  mode.set_lost_worker(job::Synchronous::REASSIGN);
+  // Settings of the way to ps, of which there are none.
+  job.mutable_parameter_server()->set_push_share(1);
+}
+
 void FillWorker(job::WorkerSettings& worker) {
   if (worker.non_finite_loss() ==
       job::WorkerSettings::NON_FINITE_LOSS_UNSPECIFIED) {
@@ -97,9 +114,18 @@ void FillDefaults(job::Job& job) {
   FillCheckpoint(*job.mutable_checkpoint());
   FillParameterServer(*job.mutable_parameter_server());
   FillWorker(*job.mutable_worker());
+  if (job.strategy().has_multi_worker_mirrored()) {
+    FillMultiWorkerMirrored(
+        *job.mutable_strategy()->mutable_multi_worker_mirrored());
+  }
 }
 
 absl::Status FillClusterDefaults(job::Job& job, int workers) {
+  if (job.strategy().has_multi_worker_mirrored()) {
+    FillMultiWorkerMirrored(
+        *job.mutable_strategy()->mutable_multi_worker_mirrored());
+    SynchronizeWorkers(workers, job);
+  }
   if (!job.parameter_server().has_synchronous()) return SetReplicas(1, job);
   job::Synchronous& mode =
       *job.mutable_parameter_server()->mutable_synchronous();

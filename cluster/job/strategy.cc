@@ -129,6 +129,8 @@ std::optional<StrategyKind> StrategyOf(const job::Job& job) {
       return StrategyKind::kMirrored;
     case job::Strategy::kCentralStorage:
       return StrategyKind::kCentralStorage;
+    case job::Strategy::kMultiWorkerMirrored:
+      return StrategyKind::kMultiWorkerMirrored;
     case job::Strategy::KIND_NOT_SET:
       break;
   }
@@ -155,19 +157,42 @@ void ChooseStrategy(StrategyKind kind, job::Job& job) {
       strategy.mutable_central_storage();
       break;
     case StrategyKind::kMultiWorkerMirrored:
-      job.clear_strategy();
+      strategy.mutable_multi_worker_mirrored();
       break;
   }
 }
 
-absl::Status CheckClusterStrategy(const job::Job& job) {
-  const std::optional<StrategyKind> kind = StrategyOf(job);
-  if (!kind || !IsLocal(*kind)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("strategy.", StrategyName(*kind),
-                   " trains in one process, but this is a cluster; leave "
-                   "TF_CONFIG and --cluster_spec out, or give the chief "
-                   "--set=strategy.parameter_server={}"));
+bool IsMultiWorkerMirrored(const job::Job& job) {
+  return job.strategy().has_multi_worker_mirrored();
+}
+
+absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
+                                    int num_ps, job::Job& job) {
+  if (flag) ChooseStrategy(*flag, job);
+  if (!StrategyOf(job) && num_ps == 0) {
+    ChooseStrategy(StrategyKind::kMultiWorkerMirrored, job);
+  }
+  const StrategyKind kind =
+      StrategyOf(job).value_or(StrategyKind::kParameterServer);
+  const std::string path = absl::StrCat("strategy.", StrategyName(kind));
+  if (IsLocal(kind)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        " trains in one process, but this is a cluster; leave TF_CONFIG and "
+        "--cluster_spec out, or choose another strategy with --set=strategy"));
+  }
+  if (kind == StrategyKind::kParameterServer) {
+    if (num_ps > 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
+                     "--strategy=multi_worker_mirrored"));
+  }
+  if (num_ps > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": the cluster has ", num_ps,
+        " ps, but workers alone train under it; leave the ps out"));
+  }
+  return CheckReplicas(job);
 }
 
 absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
@@ -192,8 +217,10 @@ absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
           "strategy.parameter_server: needs a cluster with ps; set TF_CONFIG, "
           "or "
           "choose --strategy=default");
-    case StrategyKind::kDefault:
     case StrategyKind::kMultiWorkerMirrored:
+      return InStep(StrategyKind::kMultiWorkerMirrored, DeviceNames(), job,
+                    device);
+    case StrategyKind::kDefault:
       break;
   }
   return LocalReplicas{.devices = {std::string(device)}};

@@ -21,9 +21,18 @@ std::optional<StrategyKind> StrategyOf(const job::Job& job);
 // the job has that one already.
 void ChooseStrategy(StrategyKind kind, job::Job& job);
 
-// Returns OK if the job may be trained in a cluster of parameter servers.
-//   InvalidArgument  its strategy trains in one process; names it.
-absl::Status CheckClusterStrategy(const job::Job& job);
+// Returns true if the job is trained by workers without ps. Call it after
+// ResolveClusterStrategy().
+bool IsMultiWorkerMirrored(const job::Job& job);
+
+// Gives the job the strategy by which a cluster with `num_ps` ps trains it:
+// that of `flag` (--strategy), if it was given, or else the job's own, or else
+// the one that the cluster is made for.
+//   InvalidArgument  the strategy trains in one process, or needs ps, or has
+//                    none; or the job clips gradients, which replicas in step
+//                    can't do. Names the field and what to do.
+absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
+                                    int num_ps, job::Job& job);
 
 // The replicas of a job that is trained in one process.
 struct LocalReplicas {
@@ -38,7 +47,8 @@ struct LocalReplicas {
 };
 
 // Returns the replicas of `job`, its defaults filled in, in a process without a
-// cluster. `device` is the flag --device, "auto" if it was not given.
+// cluster; under multi-worker mirrored those of the only worker. `device` is
+// the flag --device, "auto" if it was not given.
 //   InvalidArgument  the strategy needs a cluster, or names a device that does
 //                    not exist or twice, or --device contradicts it, or the job
 //                    clips gradients, which replicas in step can't do. Names

@@ -1,5 +1,6 @@
 #include "cluster/job/strategy.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,19 +122,76 @@ TEST(StrategyTest, TheFlagReplacesAnotherStrategyAndKeepsTheSame) {
   for (const StrategyKind kind :
        {StrategyKind::kParameterServer, StrategyKind::kDefault,
         StrategyKind::kOneDevice, StrategyKind::kCentralStorage,
-        StrategyKind::kMirrored}) {
+        StrategyKind::kMultiWorkerMirrored, StrategyKind::kMirrored}) {
     ChooseStrategy(kind, job);
     EXPECT_EQ(StrategyOf(job), kind);
   }
   EXPECT_EQ(job.strategy().mirrored().device_size(), 0);
 }
 
-TEST(StrategyTest, AClusterTrainsNoStrategyOfOneProcess) {
-  EXPECT_OK(CheckClusterStrategy(JobWith("")));
-  EXPECT_OK(CheckClusterStrategy(JobWith("parameter_server {}")));
-  EXPECT_THAT(CheckClusterStrategy(JobWith("mirrored {}")),
+TEST(StrategyTest, AClusterIsTrainedByWhatItsTasksAreFor) {
+  struct Case {
+    std::string strategy;
+    int num_ps;
+    std::optional<StrategyKind> flag;
+    StrategyKind want;
+  };
+  const std::optional<StrategyKind> none;
+  const Case cases[] = {
+      {"parameter_server {}", 1, none, StrategyKind::kParameterServer},
+      {"", 0, none, StrategyKind::kMultiWorkerMirrored},
+      {"multi_worker_mirrored {}", 0, none, StrategyKind::kMultiWorkerMirrored},
+      {"mirrored {}", 0, StrategyKind::kMultiWorkerMirrored,
+       StrategyKind::kMultiWorkerMirrored},
+      {"multi_worker_mirrored {}", 2, StrategyKind::kParameterServer,
+       StrategyKind::kParameterServer},
+  };
+  for (const Case& test : cases) {
+    SCOPED_TRACE(absl::StrCat(test.strategy, ", ", test.num_ps, " ps"));
+    job::Job job = JobWith(test.strategy);
+    ASSERT_OK(ResolveClusterStrategy(test.flag, test.num_ps, job));
+    EXPECT_EQ(StrategyOf(job), test.want);
+  }
+  job::Job plain = JobWith("");
+  ASSERT_OK(ResolveClusterStrategy(none, 1, plain));
+  EXPECT_EQ(StrategyOf(plain), std::nullopt);
+}
+
+TEST(StrategyTest, AClusterOfOtherTasksThanTheStrategyNeedsIsRefused) {
+  struct Case {
+    std::string strategy;
+    int num_ps;
+    std::string want;
+  };
+  const Case cases[] = {
+      {"mirrored {}", 1, "strategy.mirrored trains in one process"},
+      {"mirrored {}", 0, "strategy.mirrored trains in one process"},
+      {"parameter_server {}", 0,
+       "strategy.parameter_server: the cluster has no ps"},
+      {"multi_worker_mirrored {}", 2,
+       "strategy.multi_worker_mirrored: the cluster has 2 ps"},
+  };
+  for (const Case& test : cases) {
+    job::Job job = JobWith(test.strategy);
+    EXPECT_THAT(
+        ResolveClusterStrategy(std::nullopt, test.num_ps, job),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(test.want)));
+  }
+  job::Job clips = JobWith("");
+  clips.mutable_optimizer()->set_clipnorm(1);
+  EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 0, clips),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("strategy.mirrored trains in one process")));
+                       HasSubstr("gradients are clipped before")));
+}
+
+TEST(StrategyTest, WorkersInStepHaveOneReplicaEach) {
+  job::Job job = JobWith("multi_worker_mirrored {}");
+  job.mutable_train()->set_global_batch_size(12);
+  ASSERT_OK(FillClusterDefaults(job, 3));
+  EXPECT_EQ(job.parameter_server().synchronous().total_replicas(), 3);
+  EXPECT_EQ(job.parameter_server().synchronous().replicas_to_aggregate(), 3);
+  EXPECT_EQ(job.train().batch_size(), 4);
+  EXPECT_EQ(job.strategy().multi_worker_mirrored().bytes_per_pack(), 1 << 20);
 }
 
 }  // namespace

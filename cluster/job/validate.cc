@@ -220,6 +220,24 @@ absl::Status ValidateExchange(const job::ParameterServerStrategy& strategy) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateMultiWorkerMirrored(
+    const job::MultiWorkerMirrored& strategy) {
+  const std::string path = "strategy.multi_worker_mirrored";
+  if (strategy.communication() == job::MultiWorkerMirrored::NCCL) {
+    return Fault(absl::StrCat(path, ".communication"),
+                 "NCCL is not used yet: gradients are summed in host memory; "
+                 "choose AUTO or RING");
+  }
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".bytes_per_pack"),
+                                 strategy.bytes_per_pack(), 0, kMaxBytes));
+  RETURN_IF_ERROR(RequirePositive(absl::StrCat(path, ".timeout_seconds"),
+                                  strategy.timeout_seconds()));
+  if (strategy.timeout_seconds() <= kMaxSeconds) return absl::OkStatus();
+  return Fault(
+      absl::StrCat(path, ".timeout_seconds"),
+      absl::StrCat(strategy.timeout_seconds(), " is more than ", kMaxSeconds));
+}
+
 absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
   using Strategy = job::ParameterServerStrategy;
   switch (strategy.partitioner_case()) {
@@ -266,6 +284,10 @@ absl::StatusOr<Graph> Validate(const job::Job& job) {
                                  job.worker().compute_niceness(), 0,
                                  kMaxNiceness));
   RETURN_IF_ERROR(ValidateExchange(job.parameter_server()));
+  if (job.strategy().has_multi_worker_mirrored()) {
+    RETURN_IF_ERROR(
+        ValidateMultiWorkerMirrored(job.strategy().multi_worker_mirrored()));
+  }
   return graph;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -24,8 +25,12 @@
 ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
 ABSL_FLAG(std::string, data_dir, ".",
           "Where the files are that the job's data sets name.");
-ABSL_FLAG(int32_t, ps, 1, "How many parameter servers.");
+ABSL_FLAG(int32_t, ps, 1,
+          "How many parameter servers; the workers need none under "
+          "multi_worker_mirrored.");
 ABSL_FLAG(int32_t, workers, 1, "How many workers.");
+ABSL_FLAG(std::string, strategy, "",
+          "parameter_server or multi_worker_mirrored; empty: the job's.");
 ABSL_FLAG(bool, evaluator, true, "Run an evaluator beside the training.");
 ABSL_FLAG(
     std::string, checkpoint_dir, "",
@@ -157,11 +162,38 @@ absl::StatusOr<std::string> FileOf(absl::string_view flag,
   return path;
 }
 
+// Number of replicas whose examples make one step.
+int ReplicasOf(const job::Job& job) {
+  const job::ParameterServerStrategy& mode = job.parameter_server();
+  return mode.has_synchronous() ? mode.synchronous().replicas_to_aggregate()
+                                : 1;
+}
+
+// Under multi_worker_mirrored, by the flag or by the job, there are no ps.
+absl::Status ChooseStrategyOf(job::Job& job, LocalJob& local) {
+  std::optional<StrategyKind> flag;
+  if (!local.strategy.empty()) {
+    flag = StrategyNamed(local.strategy);
+    if (!flag) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--strategy=", local.strategy, ": must be ", StrategyNames()));
+    }
+  }
+  if (flag.value_or(StrategyOf(job).value_or(StrategyKind::kParameterServer)) ==
+      StrategyKind::kMultiWorkerMirrored) {
+    local.num_ps = 0;
+  }
+  RETURN_IF_ERROR(ResolveClusterStrategy(flag, local.num_ps, job))
+      << local.job_file;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<LocalJob> LocalJobFromFlags() {
   LocalJob job;
   if (absl::GetFlag(FLAGS_job).empty()) {
     return absl::InvalidArgumentError("--job is missing; try --help");
   }
+  job.strategy = absl::GetFlag(FLAGS_strategy);
   job.num_ps = absl::GetFlag(FLAGS_ps);
   job.num_workers = absl::GetFlag(FLAGS_workers);
   if (job.num_ps < 1 || job.num_workers < 1) {
@@ -185,9 +217,9 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
       absl::FormatDuration(absl::GetFlag(FLAGS_checkpoint_timeout));
   // A mistake in the job is told before anything starts.
   ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(job.job_file, job.overrides));
-  RETURN_IF_ERROR(CheckClusterStrategy(loaded.job)) << job.job_file;
+  RETURN_IF_ERROR(ChooseStrategyOf(loaded.job, job));
   RETURN_IF_ERROR(FillClusterDefaults(loaded.job, job.num_workers));
-  job.batch_size = loaded.job.train().batch_size();
+  job.batch_size = loaded.job.train().batch_size() * ReplicasOf(loaded.job);
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()

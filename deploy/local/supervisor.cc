@@ -99,7 +99,7 @@ void Supervisor::HandleEnd(Task& task, const ProcessEnd& end) {
   const RestartPolicy::Decision decision = task.policy.Ended(end, clock_.Now());
   switch (decision.verdict) {
     case RestartPolicy::Verdict::kDone:
-      if (task.plan.role == "chief") {
+      if (task.plan.leads_job) {
         state_ = State::kFinishing;
         finishing_since_ = clock_.Now();
       }
@@ -128,7 +128,7 @@ void Supervisor::HandleEnd(Task& task, const ProcessEnd& end) {
 bool Supervisor::IsFailureKnown() const {
   if (failed_at_ == absl::InfiniteFuture()) return false;
   const bool chief_runs = absl::c_any_of(tasks_, [](const Task& task) {
-    return task.plan.role == "chief" && task.process != nullptr;
+    return task.plan.leads_job && task.process != nullptr;
   });
   return !chief_runs || clock_.Now() - failed_at_ >= kVerdictLimit;
 }

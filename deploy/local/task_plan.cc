@@ -11,7 +11,27 @@ namespace {
 
 std::string Loopback(int port) { return absl::StrCat("127.0.0.1:", port); }
 
-// The flags of one role beside --metrics_address.
+bool IsMirrored(const LocalJob& job) { return job.num_ps == 0; }
+
+// The flags of the task that has the job.
+std::vector<std::string> ChiefFlags(const LocalJob& job) {
+  std::vector<std::string> flags = {
+      absl::StrCat("--job=", job.job_file),
+      absl::StrCat("--checkpoint_dir=", job.checkpoint_dir)};
+  if (!job.checkpoint_timeout.empty()) {
+    flags.push_back(
+        absl::StrCat("--checkpoint_timeout=", job.checkpoint_timeout));
+  }
+  if (!job.strategy.empty()) {
+    flags.push_back(absl::StrCat("--strategy=", job.strategy));
+  }
+  for (const std::string& assignment : job.overrides) {
+    flags.push_back(absl::StrCat("--set=", assignment));
+  }
+  return flags;
+}
+
+// The flags of one role beside --metrics_address and ChiefFlags().
 std::vector<std::string> RoleFlags(const LocalJob& job,
                                    const std::string& role) {
   if (role == "worker" || role == "evaluator") {
@@ -22,18 +42,7 @@ std::vector<std::string> RoleFlags(const LocalJob& job,
   if (role == "ps" && job.applies_non_finite) {
     return {"--nonfinite_gradients=apply"};
   }
-  if (role != "chief") return {};
-  std::vector<std::string> flags = {
-      absl::StrCat("--job=", job.job_file),
-      absl::StrCat("--checkpoint_dir=", job.checkpoint_dir)};
-  if (!job.checkpoint_timeout.empty()) {
-    flags.push_back(
-        absl::StrCat("--checkpoint_timeout=", job.checkpoint_timeout));
-  }
-  for (const std::string& assignment : job.overrides) {
-    flags.push_back(absl::StrCat("--set=", assignment));
-  }
-  return flags;
+  return {};
 }
 
 std::string BinaryOf(const LocalJob& job, const std::string& role) {
@@ -56,6 +65,16 @@ TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
   for (std::string& flag : RoleFlags(job, role)) {
     task.argv.push_back(std::move(flag));
   }
+  task.leads_job = IsMirrored(job) ? task.name == "worker/0" : role == "chief";
+  if (task.leads_job) {
+    for (std::string& flag : ChiefFlags(job)) {
+      task.argv.push_back(std::move(flag));
+    }
+  }
+  if (task.leads_job && role == "worker") {
+    task.argv.push_back(
+        absl::StrCat("--chief_binary=", BinaryOf(job, "chief")));
+  }
   const nlohmann::ordered_json tf_config = {
       {"cluster", cluster}, {"task", {{"type", role}, {"index", index}}}};
   task.tf_config = tf_config.dump();
@@ -65,7 +84,8 @@ TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
 }  // namespace
 
 int NumPorts(const LocalJob& job) {
-  const int num_addresses = 1 + job.num_ps + job.num_workers;
+  const int num_chiefs = IsMirrored(job) ? 0 : 1;
+  const int num_addresses = num_chiefs + job.num_ps + job.num_workers;
   const int num_metrics = num_addresses + (job.has_evaluator ? 1 : 0);
   return num_addresses + num_metrics;
 }
@@ -77,12 +97,12 @@ LocalPlan PlanTasks(const LocalJob& job, const std::vector<int>& ports) {
   const auto add_role = [&](const std::string& role, int count) {
     for (int i = 0; i < count; ++i) cluster[role].push_back(Loopback(*port++));
   };
-  add_role("chief", 1);
+  add_role("chief", IsMirrored(job) ? 0 : 1);
   add_role("ps", job.num_ps);
   add_role("worker", job.num_workers);
 
   LocalPlan plan;
-  plan.chief_address = cluster["chief"][0];
+  plan.chief_address = cluster[IsMirrored(job) ? "worker" : "chief"][0];
   for (const auto& [role, addresses] : cluster.items()) {
     for (size_t i = 0; i < addresses.size(); ++i) {
       plan.tasks.push_back(PlanTask(job, cluster, role, i, *port++));

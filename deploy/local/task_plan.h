@@ -23,6 +23,8 @@ struct LocalJob {
   std::string device;
   // Number of CPU threads of each worker and of the evaluator.
   int threads = 1;
+  // 0: the workers train under multi_worker_mirrored, and worker/0 does the
+  // chief's duties.
   int num_ps = 1;
   int num_workers = 1;
   bool has_evaluator = true;
@@ -31,6 +33,8 @@ struct LocalJob {
   // True if the job goes on after a loss that is not finite, so that the ps
   // must accept the gradients of such a step.
   bool applies_non_finite = false;
+  // The chief's --strategy; empty: the job's.
+  std::string strategy;
   // The chief's --checkpoint_timeout; empty: its default.
   std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.
@@ -40,6 +44,8 @@ struct LocalJob {
 struct TaskPlan {
   // Name of the task's role: "chief", "ps", "worker", "evaluator".
   std::string role;
+  // True if the task has the chief, or is it: it ends with the job.
+  bool leads_job = false;
   // Name of the task, like "ps/0".
   std::string name;
   std::vector<std::string> argv;
@@ -51,7 +57,8 @@ struct TaskPlan {
 
 struct LocalPlan {
   std::string chief_address;
-  // Tasks in the order in which they are started: chief, ps, worker, evaluator.
+  // Tasks in the order in which they are started: chief, ps, worker, evaluator,
+  // or without ps worker, evaluator.
   std::vector<TaskPlan> tasks;
 };
 

@@ -91,5 +91,41 @@ TEST(TaskPlanTest, EvaluatorCanBeLeftOut) {
   EXPECT_EQ(Plan(job).tasks.back().name, "worker/1");
 }
 
+TEST(TaskPlanTest, WithoutPsTheFirstWorkerHasTheJob) {
+  LocalJob job = TwoByTwo();
+  job.num_ps = 0;
+  job.strategy = "multi_worker_mirrored";
+  job.checkpoint_timeout = "5m";
+  const LocalPlan plan = Plan(job);
+  std::vector<std::string> names;
+  for (const TaskPlan& task : plan.tasks) names.push_back(task.name);
+  EXPECT_THAT(names, ElementsAre("worker/0", "worker/1", "evaluator/0"));
+  EXPECT_EQ(plan.chief_address, "127.0.0.1:1");
+  EXPECT_EQ(plan.tasks[1].tf_config,
+            R"({"cluster":{"worker":["127.0.0.1:1","127.0.0.1:2"]},)"
+            R"("task":{"type":"worker","index":1}})");
+  EXPECT_THAT(
+      plan.tasks[0].argv,
+      ElementsAre("/bin/worker/worker", "--metrics_address=127.0.0.1:3",
+                  "--data_dir=/data", "--device=cpu", "--threads=3",
+                  "--job=/jobs/mnist.textproto", "--checkpoint_dir=/ckpt",
+                  "--checkpoint_timeout=5m", "--strategy=multi_worker_mirrored",
+                  "--set=end.steps=7", "--set=seed=1",
+                  "--chief_binary=/bin/chief/chief"));
+  EXPECT_THAT(plan.tasks[1].argv,
+              ElementsAre("/bin/worker/worker", "--metrics_address=127.0.0.1:4",
+                          "--data_dir=/data", "--device=cpu", "--threads=3"));
+  EXPECT_TRUE(plan.tasks[0].leads_job);
+  EXPECT_FALSE(plan.tasks[1].leads_job);
+}
+
+TEST(TaskPlanTest, TheChiefLeadsTheJobWhereThereIsOne) {
+  const LocalPlan plan = Plan(TwoByTwo());
+  EXPECT_TRUE(plan.tasks[0].leads_job);
+  for (size_t i = 1; i < plan.tasks.size(); ++i) {
+    EXPECT_FALSE(plan.tasks[i].leads_job);
+  }
+}
+
 }  // namespace
 }  // namespace parasol
