@@ -16,8 +16,10 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 class Asker : public ChiefReplicaSource, private ClaimLoop {
  public:
-  Asker(ClaimLoop::Options options, ChiefClient& chief, Clock& clock)
-      : ClaimLoop(std::move(options), chief, clock) {
+  Asker(ChiefReplicaSource::Options options, ChiefClient& chief, Clock& clock)
+      : ClaimLoop(options, chief, clock),
+        on_answer_(std::move(options.on_answer)),
+        broken_assignment_(std::move(options.broken_assignment)) {
     Begin();
   }
   ~Asker() override { End(); }
@@ -83,10 +85,12 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     request.set_completed_steps(share_.completed_steps);
     request.set_assignment_version(share_.version);
     request.set_pushed_steps(pushed_);
+    request.set_broken_assignment(broken_assignment_());
   }
 
   void Take(const wire::ClaimStepsResponse& response) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    on_answer_(response);
     share_.version = response.assignment_version();
     share_.replicas.assign(response.replica().begin(),
                            response.replica().end());
@@ -102,6 +106,8 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     }
   }
 
+  const std::function<void(const wire::ClaimStepsResponse&)> on_answer_;
+  const std::function<int64_t()> broken_assignment_;
   ReplicaShare share_ ABSL_GUARDED_BY(mu_);
   int64_t reported_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t pushed_ ABSL_GUARDED_BY(mu_) = 0;

@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_REPLICA_SOURCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,7 +66,13 @@ class ReplicaSource {
 // takes up a replica the moment that it is assigned. Thread-safe.
 class ChiefReplicaSource : public ReplicaSource, public StepClaims {
  public:
-  using Options = ClaimLoop::Options;
+  struct Options : ClaimLoop::Options {
+    // Called with each answer of the chief; must not block.
+    std::function<void(const wire::ClaimStepsResponse&)> on_answer =
+        [](const wire::ClaimStepsResponse&) {};
+    // Returns ClaimStepsRequest.broken_assignment.
+    std::function<int64_t()> broken_assignment = [] { return 0; };
+  };
 
   // `chief` must outlive the returned object.
   static std::unique_ptr<ChiefReplicaSource> Create(Options options,

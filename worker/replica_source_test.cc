@@ -150,6 +150,24 @@ TEST_F(ChiefReplicaSourceTest, AChiefThatRefusesEndsTheLoop) {
   EXPECT_THAT(source->Await(), StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+TEST_F(ChiefReplicaSourceTest, AnswersAndBrokenAssignmentsGoThrough) {
+  chief_.Answer(wire::TRAINING, 8, {1}, 4, 10);
+  absl::Mutex mu;
+  int64_t heard = 0;
+  ChiefReplicaSource::Options options;
+  options.report_interval = absl::Milliseconds(1);
+  options.on_answer = [&](const wire::ClaimStepsResponse& answer) {
+    absl::MutexLock lock(&mu);
+    heard = answer.assignment_version();
+  };
+  options.broken_assignment = [] { return 8; };
+  auto source = ChiefReplicaSource::Create(options, chief_, Clock::Real());
+  ASSERT_OK(source->Await());
+  EXPECT_EQ(chief_.NextRequest().broken_assignment(), 8);
+  absl::MutexLock lock(&mu);
+  EXPECT_EQ(heard, 8);
+}
+
 TEST_F(ChiefReplicaSourceTest, StopUnblocksAWait) {
   chief_.Answer(wire::TRAINING, 1, {}, 0, 10);
   auto source = MakeSource();

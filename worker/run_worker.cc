@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <memory>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/compute_flags.h"
+#include "cluster/collective/socket_endpoint.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
@@ -97,23 +100,42 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
   return result;
 }
 
+// True for a worker of a cluster that trains under multi_worker_mirrored.
+bool IsMirrored(const TaskConfig& config) {
+  return config.cluster.has_value() && config.num_ps == 0;
+}
+
 absl::Status CheckCanTrain(const TaskConfig& config) {
-  if (config.strategy != StrategyKind::kMultiWorkerMirrored) {
+  if (!IsMirrored(config) || config.cluster->num_tasks(Role::kChief) == 0) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      "--strategy=multi_worker_mirrored: this version trains no cluster "
-      "without "
-      "ps; add ps tasks to the cluster and leave the flag out");
+      absl::StrCat("cluster.chief: ", config.chief_address,
+                   ", but under multi_worker_mirrored worker/0 does the "
+                   "chief's duties; make "
+                   "it a worker, or leave it out"));
 }
 
 absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
-    const TaskConfig& config, const RunWorkerOptions& options) {
+    const TaskConfig& config, const RunWorkerOptions& options, int state_port) {
   ChiefBeside::Options chief;
   chief.binary = options.chief_binary;
   chief.arguments = {
       absl::StrCat("--job=", options.job_file),
       absl::StrCat("--checkpoint_dir=", options.checkpoint_directory)};
+  if (options.checkpoint_timeout > absl::ZeroDuration()) {
+    chief.arguments.push_back(
+        absl::StrCat("--checkpoint_timeout=",
+                     absl::FormatDuration(options.checkpoint_timeout)));
+  }
+  if (config.strategy) {
+    chief.arguments.push_back(
+        absl::StrCat("--strategy=", StrategyName(*config.strategy)));
+  }
+  if (state_port > 0) {
+    chief.arguments.push_back(
+        absl::StrCat("--state_address=127.0.0.1:", state_port));
+  }
   for (const std::string& value : options.overrides) {
     chief.arguments.push_back(absl::StrCat("--set=", value));
   }
@@ -128,7 +150,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   WorkerTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
-  if (!config.is_chief) {
+  if (!config.is_chief && !IsMirrored(config)) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }
   task.metrics_address = WithPort(config.address, metrics_port);
@@ -164,17 +186,48 @@ absl::Status WaitForBoth(WorkerTask& task, ChiefBeside& chief) {
   return chief_is_the_reason ? ended : result;
 }
 
+// Returns the endpoint of a worker's groups: at its address in the cluster or,
+// for worker 0, whose chief has that one, at another port of the same host.
+absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
+    const TaskConfig& config, const RunWorkerOptions& options) {
+  const std::string address = RpcServer::ListenAddress(
+      config.is_chief || options.collective_port > 0
+          ? WithPort(config.address, options.collective_port)
+          : config.address);
+  const size_t colon = address.rfind(':');
+  int port = 0;
+  CHECK(absl::SimpleAtoi(address.substr(colon + 1), &port)) << address;
+  ASSIGN_OR_RETURN(std::unique_ptr<SocketEndpoint> endpoint,
+                   SocketEndpoint::Start(address.substr(0, colon), port, {}),
+                   _ << "worker/" << config.index);
+  LOG(INFO) << "ready at " << config.address << "; peers connect to port "
+            << endpoint->port();
+  return endpoint;
+}
+
+MirroredPlace PlaceOf(const TaskConfig& config, SocketEndpoint& endpoint) {
+  return {.endpoint = &endpoint,
+          .collective_address = WithPort(config.address, endpoint.port()),
+          .state_listen_address = config.is_chief ? "127.0.0.1:0" : ""};
+}
+
 absl::Status RunInCluster(const TaskConfig& config,
                           const RunWorkerOptions& options,
                           TerminationSignal& signal, MetricsRegistry& registry,
                           int metrics_port) {
-  std::unique_ptr<ChiefBeside> chief;
-  if (config.is_chief) {
-    ASSIGN_OR_RETURN(chief, StartChief(config, options));
+  WorkerTaskOptions task_options = TaskOptions(config, options, metrics_port);
+  std::unique_ptr<SocketEndpoint> endpoint;
+  if (IsMirrored(config)) {
+    ASSIGN_OR_RETURN(endpoint, ListenForPeers(config, options));
+    task_options.mirrored = PlaceOf(config, *endpoint);
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<WorkerTask> task,
-                   WorkerTask::Start(TaskOptions(config, options, metrics_port),
-                                     Clock::Real(), registry));
+                   WorkerTask::Start(task_options, Clock::Real(), registry));
+  // It contacts the chief until that is there.
+  std::unique_ptr<ChiefBeside> chief;
+  if (config.is_chief) {
+    ASSIGN_OR_RETURN(chief, StartChief(config, options, task->state_port()));
+  }
   signal.OnSignal([&] {
     task->Stop();
     if (chief != nullptr) chief->Stop();

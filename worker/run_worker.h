@@ -24,6 +24,12 @@ struct RunWorkerOptions {
   std::vector<std::string> overrides;
   std::string checkpoint_directory;
   std::string chief_binary;
+  // The chief's --checkpoint_timeout; 0: its default.
+  absl::Duration checkpoint_timeout;
+  // Port at which a worker of a cluster without ps takes its peers'
+  // connections; 0: that of its address in the cluster or, for worker 0, whose
+  // chief has that one, a port that the system chooses.
+  int collective_port = 0;
 };
 
 // Does everything that the `worker` binary does after its flags are parsed. A

@@ -36,6 +36,12 @@ ABSL_FLAG(std::string, checkpoint_dir, "",
 ABSL_FLAG(std::string, chief_binary, "",
           "The chief that worker 0 runs where TF_CONFIG lists none; default: "
           "the one beside this binary.");
+ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::ZeroDuration(),
+          "That of the chief which worker 0 runs; 0: its default.");
+ABSL_FLAG(int, collective_port, 0,
+          "Where a worker of a cluster without ps takes its peers' "
+          "connections; 0: at its address in TF_CONFIG or, for worker 0, at a "
+          "port that the system chooses.");
 
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(
@@ -60,5 +66,7 @@ int main(int argc, char** argv) {
   options.overrides = absl::GetFlag(FLAGS_set).values;
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.chief_binary = absl::GetFlag(FLAGS_chief_binary);
+  options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
+  options.collective_port = absl::GetFlag(FLAGS_collective_port);
   return parasol::ExitWith(parasol::RunWorker(config, options, signal));
 }

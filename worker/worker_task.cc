@@ -14,6 +14,7 @@
 #include "cluster/client/chief_session.h"
 #include "cluster/client/parameter_client.h"
 #include "cluster/client/same_job.h"
+#include "cluster/job/strategy.h"
 #include "cluster/rpc/server.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
@@ -21,6 +22,7 @@
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
+#include "worker/failure_report.h"
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
@@ -35,10 +37,6 @@ namespace {
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
-// Further tries to report a failure to a chief that does not know this task.
-constexpr int kFailureReports = 10;
-constexpr absl::Duration kFailureReportInterval = absl::Milliseconds(500);
-
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -59,9 +57,20 @@ class Task : public WorkerTask {
   }
 
   absl::Status Listen() {
+    if (options_.mirrored) {
+      ASSIGN_OR_RETURN(
+          mirrored_,
+          MirroredWorker::Start({options_.task, options_.chief_address,
+                                 options_.chief_timeout, *options_.mirrored},
+                                clock_, registry_));
+    }
     if (options_.listen_address.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
     return absl::OkStatus();
+  }
+
+  int state_port() const override {
+    return mirrored_ == nullptr ? 0 : mirrored_->state_port();
   }
 
   void Launch() {
@@ -117,8 +126,12 @@ class Task : public WorkerTask {
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
+  // Sets up what a job without ps needs.
+  absl::Status PrepareMirrored(ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
-  void StartClaims(ChiefSession& session) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void ConnectToPeers(ChiefSession& session);
+  void StartClaims(ChiefSession& session, MirroredParameters* mirrored)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // `placement_version`: before the clients' placement was asked for.
   absl::Status Loop(ChiefSession& session, int64_t placement_version);
   absl::Status RunLoop(ParameterClient& parameters);
@@ -127,6 +140,12 @@ class Task : public WorkerTask {
   }
   int TotalReplicas() const {
     return job_.parameter_server().synchronous().total_replicas();
+  }
+  absl::Duration StepTimeout() const {
+    return IsMultiWorkerMirrored(job_)
+               ? absl::Seconds(
+                     job_.strategy().multi_worker_mirrored().timeout_seconds())
+               : options_.ps_timeout;
   }
   // Number of shards of the training set, as in ClaimStepsRequest.
   int NumShards() const {
@@ -146,6 +165,7 @@ class Task : public WorkerTask {
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
   std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<MirroredWorker> mirrored_;  // null: there are ps
 
   // What the worker has joined; used by the session's thread, and by Join()
   // before that.
@@ -193,9 +213,12 @@ absl::Status Task::Run() {
     claims = std::move(claims_);
     if (claims != nullptr) completed = claims->completed_steps();
   }
-  // Both join threads that must not find this task's lock taken.
-  parameters.reset();
+  // Both join threads that must not find this task's lock taken. Claims tell
+  // the parameters what the chief answers.
   claims.reset();
+  parameters.reset();
+  // A worker that was told to stop still writes the chief's last checkpoint.
+  if (mirrored_ != nullptr && HasEnded(session->state())) mirrored_->Leave();
   session->Leave(completed);
   return result;
 }
@@ -214,6 +237,9 @@ absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
   options.describe = [this](wire::RegisterRequest& request) {
     request.set_run_id(joined_run_);
     request.set_layout(joined_layout_);
+    if (mirrored_ != nullptr) {
+      request.set_collective_address(options_.mirrored->collective_address);
+    }
     absl::MutexLock lock(&mu_);
     if (claims_ != nullptr) claims_->Describe(request);
   };
@@ -248,13 +274,25 @@ absl::Status Task::Prepare(ChiefSession& session) {
             << (IsSynchronous()
                     ? absl::StrCat(" in ", TotalReplicas(), " replicas")
                     : "");
-  return absl::OkStatus();
+  return PrepareMirrored(session);
+}
+
+absl::Status Task::PrepareMirrored(ChiefSession& session) {
+  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored.has_value()));
+  if (mirrored_ == nullptr) return absl::OkStatus();
+  return mirrored_->Prepare(model_->variables(), session.registration(),
+                            device_->name(), [this] { return IsStopping(); });
 }
 
 absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
   const int64_t placement_version = session.state().placement_version();
-  ASSIGN_OR_RETURN(const bool connected, ConnectToShards(session));
+  bool connected = true;
+  if (mirrored_ != nullptr) {
+    ConnectToPeers(session);
+  } else {
+    ASSIGN_OR_RETURN(connected, ConnectToShards(session));
+  }
   if (connected) {
     const absl::Status looped = Loop(session, placement_version);
     // Others may have done the last steps while this worker stood still.
@@ -313,14 +351,27 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
                               options, clock_, registry_));
   absl::MutexLock lock(&mu_);
   parameters_ = std::move(parameters);
-  StartClaims(session);
-  if (stopping_) claims_->Stop();
+  StartClaims(session, /*mirrored=*/nullptr);
   return true;
 }
 
-void Task::StartClaims(ChiefSession& session) {
+void Task::ConnectToPeers(ChiefSession& session) {
+  std::unique_ptr<MirroredParameters> parameters = mirrored_->MakeParameters();
+  MirroredParameters* const peers = parameters.get();
+  absl::MutexLock lock(&mu_);
+  parameters_ = std::move(parameters);
+  StartClaims(session, peers);
+}
+
+void Task::StartClaims(ChiefSession& session, MirroredParameters* mirrored) {
   if (IsSynchronous()) {
     ChiefReplicaSource::Options options;
+    if (mirrored != nullptr) {
+      options.on_answer = [mirrored](const wire::ClaimStepsResponse& answer) {
+        mirrored->Hear(answer);
+      };
+      options.broken_assignment = [mirrored] { return mirrored->broken(); };
+    }
     options.task = options_.task;
     options.train_examples = input_->total_examples();
     options.shard_examples = shard_examples_;
@@ -328,6 +379,7 @@ void Task::StartClaims(ChiefSession& session) {
         ChiefReplicaSource::Create(std::move(options), session.chief(), clock_);
     replicas_ = replicas.get();
     claims_ = std::move(replicas);
+    if (stopping_) claims_->Stop();
     return;
   }
   ChiefStepSource::Options options;
@@ -338,6 +390,7 @@ void Task::StartClaims(ChiefSession& session) {
       ChiefStepSource::Create(std::move(options), session.chief(), clock_);
   steps_ = steps.get();
   claims_ = std::move(steps);
+  if (stopping_) claims_->Stop();
 }
 
 absl::Status Task::Loop(ChiefSession& session, int64_t placement_version) {
@@ -376,7 +429,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
     SyncTrainingLoop::Options options;
     options.non_finite_loss = job_.worker().non_finite_loss();
     options.seed = job_.seed();
-    options.step_timeout = options_.ps_timeout;
+    options.step_timeout = StepTimeout();
     ReplicaInput input(*input_, {.seed = job_.seed(),
                                  .total_replicas = TotalReplicas(),
                                  .batch_size = job_.train().batch_size()});
@@ -412,25 +465,11 @@ void Task::OnLost(absl::Status why) {
 }
 
 void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
-  wire::ReportFailureRequest request;
-  *request.mutable_task() = options_.task;
-  request.set_code(static_cast<int>(failure.code()));
-  request.set_message(std::string(failure.message()));
-  absl::Status reported = session.chief().ReportFailure(request);
-  // A chief that has just been started again knows this task after its next
-  // heartbeat.
-  for (int i = 0; i < kFailureReports && absl::IsNotFound(reported); ++i) {
-    {
-      absl::MutexLock lock(&mu_);
-      clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_),
-                              kFailureReportInterval);
-    }
-    reported = session.chief().ReportFailure(request);
-  }
-  if (!reported.ok()) {
-    LOG(WARNING) << "the chief was not told of the failure: "
-                 << reported.message();
-  }
+  const auto wait = [this](absl::Duration time) {
+    absl::MutexLock lock(&mu_);
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), time);
+  };
+  parasol::ReportFailure(session.chief(), options_.task, failure, wait);
 }
 
 void Task::Report(wire::HeartbeatRequest& request) {

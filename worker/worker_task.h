@@ -2,6 +2,7 @@
 #define PARASOL_WORKER_WORKER_TASK_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,6 +11,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "proto/chief.pb.h"
+#include "worker/mirrored/mirrored_worker.h"
 
 namespace parasol {
 
@@ -30,6 +32,8 @@ struct WorkerTaskOptions {
   // Number of workers of the cluster. The files are split among them if
   // auto_shard is FILE.
   int input_shards = 1;
+  // Set for a worker of a cluster without ps (multi-worker mirrored).
+  std::optional<MirroredPlace> mirrored;
   absl::Duration chief_timeout = absl::Minutes(5);
   // Longest wait for the ps to be up and loaded, and for a lost one to return.
   absl::Duration ps_timeout = absl::Minutes(5);
@@ -48,6 +52,10 @@ class WorkerTask {
   static absl::StatusOr<std::unique_ptr<WorkerTask>> Start(
       const WorkerTaskOptions& options, Clock& clock, MetricsRegistry& metrics);
   virtual ~WorkerTask() = default;
+
+  // Returns the port of MirroredPlace::state_listen_address; 0 if there is
+  // none.
+  virtual int state_port() const = 0;
 
   // Blocks until the worker has ended.
   //   OK                  the job is complete.

@@ -105,6 +105,17 @@ class StrategiesTest : public ClusterRunsTest {
     ASSERT_OK(cluster.WaitForChief());
   }
 
+  void TrainByWorkers(job::Job job, int workers, const std::string& data_dir,
+                      const std::string& run) {
+    job.clear_eval();
+    TestCluster cluster(job, /*num_ps=*/0, workers, Directory(run));
+    cluster.SetDataDirectory(data_dir);
+    ASSERT_OK(cluster.StartChief());
+    for (int i = 0; i < workers; ++i) ASSERT_OK(cluster.StartWorker(i));
+    ASSERT_OK(cluster.WaitForChief());
+    for (int i = 0; i < workers; ++i) EXPECT_OK(cluster.WaitForWorker(i));
+  }
+
   Trained TrainedBy(const std::string& run) {
     return ReadTrained(*Newest(run));
   }
@@ -130,6 +141,8 @@ TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
     TrainAlone(ImageJob(), absl::StrCat("central_storage { ", devices, " }"),
                QuadrantsDirectory(), run("central"));
     EXPECT_EQ(TrainedBy(run("central")), want);
+    TrainByWorkers(ImageJob(), replicas, QuadrantsDirectory(), run("workers"));
+    EXPECT_EQ(TrainedBy(run("workers")), want);
   }
 }
 
@@ -138,11 +151,14 @@ TEST_F(StrategiesTest, AModelOfTablesEndsWithTheBitsOfASynchronousCluster) {
   for (const int replicas : {1, 3}) {
     SCOPED_TRACE(replicas);
     const std::string cluster = absl::StrCat("cluster", replicas),
-                      mirrored = absl::StrCat("mirrored", replicas);
+                      mirrored = absl::StrCat("mirrored", replicas),
+                      workers = absl::StrCat("workers", replicas);
     TrainInCluster(job, replicas, RatingsDirectory(), cluster);
     TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
                RatingsDirectory(), mirrored);
     EXPECT_EQ(TrainedBy(mirrored), TrainedBy(cluster));
+    TrainByWorkers(job, replicas, RatingsDirectory(), workers);
+    EXPECT_EQ(TrainedBy(workers), TrainedBy(cluster));
   }
 }
 
@@ -174,6 +190,12 @@ TEST_F(StrategiesTest, AJobGoesOnUnderAnotherStrategy) {
   TrainInCluster(half, 2, QuadrantsDirectory(), "second");
   TrainAlone(whole, mirrored, QuadrantsDirectory(), "second");
   EXPECT_EQ(TrainedBy("second"), TrainedBy("whole"));
+  TrainAlone(half, mirrored, QuadrantsDirectory(), "third");
+  TrainByWorkers(whole, 2, QuadrantsDirectory(), "third");
+  EXPECT_EQ(TrainedBy("third"), TrainedBy("whole"));
+  TrainByWorkers(half, 2, QuadrantsDirectory(), "fourth");
+  TrainInCluster(whole, 2, QuadrantsDirectory(), "fourth");
+  EXPECT_EQ(TrainedBy("fourth"), TrainedBy("whole"));
 }
 
 // The program of TensorFlow's guide: one weight and one bias learn 1 = w + b.

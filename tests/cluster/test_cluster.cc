@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "cluster/job/strategy.h"
 #include "deploy/local/loopback_ports.h"
 #include "ml/input/format/idx_writer.h"
 #include "ml/model/graph.h"
@@ -101,10 +103,11 @@ TestCluster::TestCluster(job::Job job, int num_ps, int num_workers,
       num_workers_(num_workers),
       checkpoint_directory_(std::move(checkpoint_directory)) {
   const absl::StatusOr<std::vector<int>> ports =
-      FreeLoopbackPorts(1 + num_ps + num_workers);
+      FreeLoopbackPorts(2 + num_ps + num_workers);
   CHECK(ports.ok()) << ports.status();
   size_t next = 0;
   ports_["chief/0"] = (*ports)[next++];
+  ports_["state/0"] = (*ports)[next++];
   for (int i = 0; i < num_ps; ++i) {
     ports_[absl::StrCat("ps/", i)] = (*ports)[next++];
   }
@@ -131,6 +134,10 @@ absl::Status TestCluster::StartChief() {
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   options.variables = graph.variables;
   for (int i = 0; i < num_ps_; ++i) options.ps[i] = Address("ps", i);
+  if (num_ps_ == 0) {
+    RETURN_IF_ERROR(ResolveClusterStrategy(std::nullopt, 0, options.job));
+    options.ps[0] = Address("state", 0);
+  }
   for (int i = 0; i < num_workers_; ++i) {
     options.workers[i] = Address("worker", i);
   }
@@ -159,6 +166,13 @@ absl::Status TestCluster::StartWorker(int index) {
   options.data_dir = data_directory_;
   options.device = "cpu";
   options.input_shards = num_workers_;
+  if (num_ps_ == 0) {
+    endpoints_[index] = network_.MakeEndpoint(options.listen_address);
+    options.mirrored = {
+        .endpoint = endpoints_[index].get(),
+        .collective_address = options.listen_address,
+        .state_listen_address = index == 0 ? Address("state", 0) : ""};
+  }
   const auto clock = worker_clocks_.find(index);
   ASSIGN_OR_RETURN(
       workers_[index],

@@ -14,6 +14,8 @@
 #include "base/metrics.h"
 #include "chief/chief_task.h"
 #include "cluster/client/chief_client.h"
+#include "cluster/collective/collective.h"
+#include "cluster/collective/memory_network.h"
 #include "evaluator/evaluator_task.h"
 #include "proto/job.pb.h"
 #include "ps/ps_task.h"
@@ -32,6 +34,7 @@ job::Job QuadrantsJob(int64_t steps);
 
 // A whole cluster inside the test: real servers on loopback ports chosen by the
 // system, real clients, real time. Tasks are started and stopped one by one.
+// Without ps the job is trained under multi_worker_mirrored.
 class TestCluster {
  public:
   TestCluster(job::Job job, int num_ps, int num_workers,
@@ -93,6 +96,9 @@ class TestCluster {
   std::map<std::string, int> ports_;
   uint64_t next_incarnation_ = 1;
   MetricsRegistry metrics_;
+  // How workers without ps reach each other.
+  MemoryNetwork network_;
+  std::map<int, std::unique_ptr<CollectiveEndpoint>> endpoints_;
   std::map<int, Clock*> worker_clocks_;
   std::string data_directory_ = QuadrantsDirectory();
 

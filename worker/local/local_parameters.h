@@ -49,6 +49,10 @@ class LocalParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse& placement) override;
   void Stop() override {}
 
+  // Return what it holds, for copies to and from another process.
+  LocalVariables& variables() { return variables_; }
+  RowTable& table(size_t table) { return *tables_[table]; }
+
   size_t num_variables() const { return variables_.specs().size(); }
   size_t num_tables() const { return tables_.size(); }
   size_t table_width(size_t table) const { return tables_[table]->width(); }

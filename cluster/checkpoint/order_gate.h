@@ -1,5 +1,5 @@
-#ifndef PARASOL_PS_SHARD_ORDER_GATE_H_
-#define PARASOL_PS_SHARD_ORDER_GATE_H_
+#ifndef PARASOL_CLUSTER_CHECKPOINT_ORDER_GATE_H_
+#define PARASOL_CLUSTER_CHECKPOINT_ORDER_GATE_H_
 
 #include <cstdint>
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace parasol {
 
-// The checks on a chief's orders before a ps carries them out: that they are
+// The checks on a chief's orders before a ps, or a worker that has the
+// variables, carries them out: that they are
 // meant for this process, come from the newest chief that it knows of, and let
 // it write only where checkpoints are being made. Thread-safe.
 class OrderGate {
@@ -50,4 +51,4 @@ class OrderGate {
 
 }  // namespace parasol
 
-#endif  // PARASOL_PS_SHARD_ORDER_GATE_H_
+#endif  // PARASOL_CLUSTER_CHECKPOINT_ORDER_GATE_H_

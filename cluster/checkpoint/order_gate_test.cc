@@ -1,4 +1,4 @@
-#include "ps/shard/order_gate.h"
+#include "cluster/checkpoint/order_gate.h"
 
 #include <string>
 

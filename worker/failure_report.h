@@ -1,0 +1,22 @@
+#ifndef PARASOL_WORKER_FAILURE_REPORT_H_
+#define PARASOL_WORKER_FAILURE_REPORT_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "cluster/client/chief_client.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Tells the chief of a failure of `task` that no retry mends: the job ends. A
+// chief that has just been started again knows the task only after its next
+// heartbeat, so it is told several times, with `wait` in between.
+void ReportFailure(ChiefClient& chief, const wire::Task& task,
+                   const absl::Status& failure,
+                   const std::function<void(absl::Duration)>& wait);
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_FAILURE_REPORT_H_

@@ -1,0 +1,20 @@
+#include "worker/mirrored/gradient_packs.h"
+
+namespace parasol {
+
+GradientPacks::GradientPacks(const std::vector<size_t>& variable_elements,
+                             int64_t bytes_per_pack)
+    : elements_(variable_elements), places_(variable_elements.size()) {
+  bool is_open = false;
+  for (size_t i = places_.size(); i-- > 0;) {
+    if (!is_open) packs_.emplace_back();
+    Pack& pack = packs_.back();
+    places_[i] = {.pack = packs_.size() - 1, .first = pack.elements};
+    pack.elements += elements_[i];
+    ++pack.variables;
+    is_open = bytes_per_pack == 0 || pack.elements * sizeof(float) <=
+                                         static_cast<size_t>(bytes_per_pack);
+  }
+}
+
+}  // namespace parasol

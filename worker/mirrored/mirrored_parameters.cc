@@ -1,0 +1,421 @@
+#include "worker/mirrored/mirrored_parameters.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/span.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/replica_sum/vector_sum.h"
+#include "worker/mirrored/encoded_rows.h"
+#include "worker/mirrored/state_transfer.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+// How often a wait looks for the end of the group. Whoever ends it on this
+// worker wakes the wait at once.
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+
+std::vector<size_t> ElementsOf(const MirroredState& state) {
+  std::vector<size_t> elements;
+  for (const VariableSpec& variable : state.variables()) {
+    elements.push_back(variable.elements());
+  }
+  return elements;
+}
+
+std::string NameOf(const wire::Task& task) {
+  return absl::StrCat(task.role(), "/", task.index());
+}
+
+absl::Status Superseded() {
+  return absl::CancelledError("another assignment of replicas");
+}
+
+}  // namespace
+
+// Copies when it is waited for: the memory is this process's own.
+class MirroredParameters::PendingPull : public Pending {
+ public:
+  PendingPull(MirroredState& state, PullRequest request)
+      : state_(state), request_(std::move(request)) {}
+
+  absl::Status Wait() override {
+    RETURN_IF_ERROR(*state_.AwaitStep(0, absl::InfiniteDuration()));
+    ASSIGN_OR_RETURN(step_, state_.Pull(std::move(request_)));
+    return absl::OkStatus();
+  }
+  bool WaitFor(absl::Duration limit) override {
+    return state_.AwaitStep(0, limit).has_value();
+  }
+  Outcome outcome() const override {
+    return {.min_updates = step_, .max_updates = step_};
+  }
+
+ private:
+  MirroredState& state_;
+  PullRequest request_;
+  int64_t step_ = 0;
+};
+
+class MirroredParameters::PendingPush : public Pending {
+ public:
+  PendingPush(MirroredParameters& parameters, int64_t step)
+      : parameters_(parameters), step_(step) {}
+
+  absl::Status Wait() override { return parameters_.AwaitStep(step_ + 1); }
+  bool WaitFor(absl::Duration limit) override {
+    return parameters_.state_.AwaitStep(step_ + 1, limit).has_value();
+  }
+  Outcome outcome() const override { return {}; }
+
+ private:
+  MirroredParameters& parameters_;
+  const int64_t step_;
+};
+
+MirroredParameters::MirroredParameters(Options options, MirroredState& state,
+                                       CollectiveEndpoint& endpoint,
+                                       Clock& clock, MetricsRegistry& metrics)
+    : options_(std::move(options)),
+      state_(state),
+      endpoint_(endpoint),
+      clock_(clock),
+      groups_joined_(metrics.AddCounter(
+          "parasol_worker_collective_groups_total",
+          "Groups of workers that this one has summed gradients with.",
+          {{"end", "joined"}})),
+      groups_lost_(metrics.AddCounter(
+          "parasol_worker_collective_groups_total",
+          "Groups of workers that this one has summed gradients with.",
+          {{"end", "lost"}})),
+      packs_(ElementsOf(state), options_.bytes_per_pack),
+      gradients_(packs_, state.job().model().sparse_table_size()) {
+  for (size_t i = 0; i < packs_.count(); ++i) {
+    sums_.emplace_back(packs_.elements(i));
+  }
+  rows_.resize(state.job().model().sparse_table_size());
+  for (const job::SparseTable& table : state.job().model().sparse_table()) {
+    row_sums_.push_back(
+        std::make_unique<RowAccumulator>(table.width(), /*memory=*/nullptr));
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+MirroredParameters::~MirroredParameters() {
+  Stop();
+  const auto has_ended = [this] {
+    absl::MutexLock lock(&mu_);
+    return clock_.AwaitWithTimeout(mu_, absl::Condition(&has_ended_),
+                                   kPollInterval);
+  };
+  while (!has_ended()) {
+    if (HasFinishLimitPassed()) Abort(absl::CancelledError("stopped"));
+  }
+  thread_.join();
+}
+
+void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
+  Group group;
+  group.version = answer.assignment_version();
+  group.collective.epoch = group.version;
+  group.collective.secret = answer.group_secret();
+  bool is_member = false;
+  for (const wire::GroupMember& member : answer.member()) {
+    if (member.task().incarnation() == options_.task.incarnation()) {
+      is_member = true;
+      group.collective.own_rank = group.names.size();
+      group.replicas.assign(member.replica().begin(), member.replica().end());
+    }
+    group.names.push_back(NameOf(member.task()));
+    group.collective.ranks.push_back(
+        {.address = member.address(),
+         .replicas = {member.replica().begin(), member.replica().end()}});
+  }
+  // A rank connects to those before it. Worker 0, whose address its chief has,
+  // is the last: it need not be reached.
+  PutFirstLast(group);
+  bool ends_group = false, ends_join = false;
+  {
+    absl::MutexLock lock(&mu_);
+    heard_ = std::max(heard_, group.version);
+    if (is_member && group.version > group_.version) group_ = std::move(group);
+    ends_join = joining_ != 0 && joining_ < heard_;
+    ends_group = collective_ != nullptr && collective_->group().epoch < heard_;
+  }
+  if (ends_join) endpoint_.CancelJoin();
+  if (ends_group) Abort(Superseded());
+}
+
+void MirroredParameters::PutFirstLast(Group& group) {
+  if (group.names.empty()) return;
+  std::rotate(group.names.begin(), group.names.begin() + 1, group.names.end());
+  std::vector<CollectiveRank>& ranks = group.collective.ranks;
+  std::rotate(ranks.begin(), ranks.begin() + 1, ranks.end());
+  const int count = static_cast<int>(ranks.size());
+  int& own = group.collective.own_rank;
+  own = (own + count - 1) % count;
+}
+
+void MirroredParameters::Abort(const absl::Status& why) {
+  std::shared_ptr<Collective> collective;
+  bool is_joining;
+  {
+    absl::MutexLock lock(&mu_);
+    collective = collective_;
+    is_joining = joining_ != 0;
+  }
+  if (is_joining) endpoint_.CancelJoin();
+  if (collective != nullptr) collective->Abort(why);
+}
+
+std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
+    PullRequest request) {
+  return std::make_unique<PendingPull>(state_, std::move(request));
+}
+
+std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
+    PushRequest request) {
+  const int64_t step = request.sync->step;
+  absl::MutexLock lock(&mu_);
+  gradients_.Add(request);
+  return std::make_unique<PendingPush>(*this, step);
+}
+
+std::vector<std::string> MirroredParameters::Unanswered() const {
+  absl::MutexLock lock(&mu_);
+  if (group_.names.empty()) return {"the chief, for an assignment"};
+  std::vector<std::string> names = group_.names;
+  names.erase(names.begin() + group_.collective.own_rank);
+  return names;
+}
+
+void MirroredParameters::Stop() {
+  absl::MutexLock lock(&mu_);
+  stopping_since_ = std::min(stopping_since_, clock_.Now());
+}
+
+bool MirroredParameters::HasFinishLimitPassed() const {
+  absl::MutexLock lock(&mu_);
+  return IsStopping() &&
+         clock_.Now() - stopping_since_ >= options_.finish_limit;
+}
+
+absl::Status MirroredParameters::AwaitStep(int64_t step) {
+  while (true) {
+    const std::optional<absl::Status> result =
+        state_.AwaitStep(step, kPollInterval);
+    if (result) return *result;
+    if (HasFinishLimitPassed()) Abort(absl::CancelledError("stopped"));
+  }
+}
+
+bool MirroredParameters::MayGoOn(const Group& group) const {
+  absl::MutexLock lock(&mu_);
+  return !IsOver(group);
+}
+
+void MirroredParameters::Run() {
+  Group group;
+  while (AwaitGroup(group.version, group)) {
+    const absl::Status why = RunGroup(group);
+    // What this worker has met with its own variables, no other group mends.
+    if (!state_.version().is_there() && !why.ok() && !absl::IsCancelled(why) &&
+        !absl::IsUnavailable(why) && !absl::IsDeadlineExceeded(why)) {
+      state_.End(why);
+    }
+    NoteEnd(group, why);
+  }
+  state_.End(absl::CancelledError("the worker is stopping"));
+  absl::MutexLock lock(&mu_);
+  has_ended_ = true;
+}
+
+bool MirroredParameters::AwaitGroup(int64_t version, Group& group) {
+  absl::MutexLock lock(&mu_);
+  const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return IsStopping() || group_.version > version;
+  };
+  while (
+      !clock_.AwaitWithTimeout(mu_, absl::Condition(&is_there), kLogInterval)) {
+    LOG(INFO) << "waiting for the chief to assign replicas";
+  }
+  if (IsStopping()) return false;
+  group = group_;
+  return true;
+}
+
+absl::Status MirroredParameters::RunGroup(const Group& group) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (IsOver(group)) return Superseded();
+    joining_ = group.version;
+    has_error_ = false;
+  }
+  absl::StatusOr<std::unique_ptr<Collective>> joined =
+      endpoint_.Join(group.collective, options_.join_limit);
+  std::shared_ptr<Collective> collective;
+  if (joined.ok()) collective = *std::move(joined);
+  {
+    absl::MutexLock lock(&mu_);
+    joining_ = 0;
+    if (IsOver(group)) return Superseded();
+    RETURN_IF_ERROR(joined.status());
+    collective_ = collective;
+    gradients_.AllocateBy([collective](size_t elements) {
+      return collective->AllocateContribution(elements);
+    });
+  }
+  groups_joined_.Add();
+  const absl::Status why = MakeSteps(group, *collective);
+  absl::MutexLock lock(&mu_);
+  // Others stop waiting for this worker. The allocator would keep the group.
+  gradients_.AllocateBy(nullptr);
+  collective_ = nullptr;
+  return why;
+}
+
+absl::Status MirroredParameters::MakeSteps(const Group& group,
+                                           Collective& collective) {
+  RETURN_IF_ERROR(AgreeOnState(
+      collective, state_, [&] { return MayGoOn(group); }, clock_));
+  LOG(INFO) << "summing gradients of " << absl::StrJoin(group.names, ", ")
+            << " from step " << state_.version().step << " on; this worker "
+            << "computes replica " << absl::StrJoin(group.replicas, ", ");
+  while (true) RETURN_IF_ERROR(MakeStep(group, collective));
+}
+
+absl::Status MirroredParameters::MakeStep(const Group& group,
+                                          Collective& collective) {
+  const int64_t step = state_.version().step;
+  RETURN_IF_ERROR(SumPacks(group, step, collective));
+  RETURN_IF_ERROR(GatherRows(group, step, collective));
+  RETURN_IF_ERROR(collective.Await());
+  return state_.MakeStep(group.version, [this](LocalParameters& parameters) {
+    return Apply(parameters);
+  });
+}
+
+Collective::Done MirroredParameters::NoteError() {
+  return [this](const absl::Status& result) {
+    if (result.ok()) return;
+    absl::MutexLock lock(&mu_);
+    has_error_ = true;
+  };
+}
+
+// A pack leaves as soon as the last of this worker's replicas has its
+// gradients, while their backward pass goes on.
+absl::Status MirroredParameters::SumPacks(const Group& group, int64_t step,
+                                          Collective& collective) {
+  for (size_t pack = 0; pack < sums_.size(); ++pack) {
+    RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
+      mu_.AssertHeld();
+      return gradients_.HasPack(step, pack, group.replicas);
+    }));
+    std::vector<Contribution> contributions;
+    {
+      absl::MutexLock lock(&mu_);
+      contributions = gradients_.ContributionsTo(pack, group.replicas);
+    }
+    collective.AllReduce(std::move(contributions), absl::MakeSpan(sums_[pack]),
+                         NoteError());
+    if ((pack + 1) % (Collective::kMaxPending / 2) == 0) {
+      RETURN_IF_ERROR(collective.Await());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
+                                            Collective& collective) {
+  for (size_t table = 0; table < rows_.size(); ++table) {
+    RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
+      mu_.AssertHeld();
+      return gradients_.HasRows(step, table, group.replicas);
+    }));
+    std::string rows;
+    {
+      absl::MutexLock lock(&mu_);
+      rows = gradients_.RowsOf(table, group.replicas);
+    }
+    collective.AllGather(rows, &rows_[table], NoteError());
+    if ((table + 1) % (Collective::kMaxPending / 2) == 0) {
+      RETURN_IF_ERROR(collective.Await());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MirroredParameters::AwaitGradients(
+    const Group& group, Collective& collective,
+    const std::function<bool()>& are_there) {
+  while (true) {
+    {
+      absl::MutexLock lock(&mu_);
+      const auto has_news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+        return are_there() || has_error_ || IsOver(group);
+      };
+      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news), kPollInterval);
+      if (are_there() && !has_error_ && heard_ == group.version) {
+        return absl::OkStatus();
+      }
+      if (IsOver(group)) return Superseded();
+    }
+    RETURN_IF_ERROR(collective.status());
+  }
+}
+
+absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
+  const float replicas = static_cast<float>(options_.replicas);
+  for (std::vector<float>& sum : sums_) {
+    DivideBy(absl::MakeSpan(sum), replicas);
+  }
+  for (size_t i = 0; i < parameters.num_variables(); ++i) {
+    parameters.ApplyBlock(i, /*first=*/0,
+                          packs_.ValuesOf(i, sums_[packs_.place(i).pack]));
+    parameters.CountUpdate(i);
+  }
+  for (size_t table = 0; table < rows_.size(); ++table) {
+    ASSIGN_OR_RETURN(const RowGradients means,
+                     MeansOfRows(rows_[table], parameters.table_width(table),
+                                 options_.replicas, *row_sums_[table]));
+    RETURN_IF_ERROR(parameters.ApplyRows(table, means.ids, means.values));
+  }
+  return absl::OkStatus();
+}
+
+// The chief may know of the loss by itself, and name another group. If it does
+// not, all members may be alive: they connect anew.
+void MirroredParameters::NoteEnd(const Group& group, const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (IsOver(group)) return;
+  // Cancelled: another member has heard of the next group before this one.
+  if (!absl::IsCancelled(why)) {
+    const std::optional<int> lost = LostRank(why);
+    LOG(WARNING) << "the workers' group has ended: "
+                 << (lost ? absl::StrCat(group.names[*lost], ", ") : "")
+                 << why.message()
+                 << "; the step is made again with those that are there";
+    groups_lost_.Add();
+  }
+  const auto is_over = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return IsOver(group);
+  };
+  clock_.AwaitWithTimeout(mu_, absl::Condition(&is_over),
+                          options_.report_delay);
+  if (!is_over()) broken_ = group.version;
+}
+
+int64_t MirroredParameters::broken() const {
+  absl::MutexLock lock(&mu_);
+  return broken_ == heard_ ? broken_ : 0;
+}
+
+}  // namespace parasol

@@ -1,0 +1,172 @@
+#ifndef PARASOL_WORKER_MIRRORED_MIRRORED_PARAMETERS_H_
+#define PARASOL_WORKER_MIRRORED_MIRRORED_PARAMETERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cluster/client/parameter_client.h"
+#include "cluster/collective/collective.h"
+#include "cluster/replica_sum/row_accumulator.h"
+#include "proto/chief.pb.h"
+#include "worker/mirrored/gradient_packs.h"
+#include "worker/mirrored/mirrored_state.h"
+#include "worker/mirrored/step_gradients.h"
+
+namespace parasol {
+
+// The parameters of a worker in multi-worker mirrored training: what the ps are
+// to synchronous training. Each worker has all variables (MirroredState). The
+// workers sum a step's gradients among themselves, over all replicas in
+// ascending order, and each applies the means: the same bits everywhere, and
+// those of ps.
+//
+// The chief names the workers that take part, a group, and their replicas. A
+// thread joins each group, agrees with it on the newest state that a member
+// has, and makes steps with it until the group ends: a member is lost, or the
+// chief names another group. The gradients that were pushed to the step stay,
+// so only those of replicas that changed hands are computed again.
+//
+// A step is made when all sums of it are there, never in part. So two workers
+// are one step apart at most, and the next group goes on with the later one.
+//
+// Thread-safe. Shutdown: Stop(), then the destructor joins the thread.
+class MirroredParameters : public ParameterClient {
+ public:
+  struct Options {
+    wire::Task task;
+    int replicas = 1;  // all of the job
+    int64_t bytes_per_pack = 0;
+    // Longest time that all members of a group take to connect.
+    absl::Duration join_limit = absl::Seconds(10);
+    // Time between the end of a group and the report of it. The chief may know
+    // by itself.
+    absl::Duration report_delay = absl::Milliseconds(200);
+    // Longest time for which Stop() lets a step go on whose gradients of this
+    // worker are all there.
+    absl::Duration finish_limit = absl::Seconds(2);
+  };
+
+  // All references must outlive this object.
+  MirroredParameters(Options options, MirroredState& state,
+                     CollectiveEndpoint& endpoint, Clock& clock,
+                     MetricsRegistry& metrics);
+  ~MirroredParameters() override;
+
+  // Takes the chief's answer to a claim: the group, if it is a new one. Does
+  // not block.
+  void Hear(const wire::ClaimStepsResponse& answer) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Returns the version of a group that has ended and that the chief has yet to
+  // replace, as in ClaimStepsRequest; 0 if there is none.
+  int64_t broken() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  using ParameterClient::Pull;
+  using ParameterClient::Push;
+  // The outcome has the step that the values are of. It may be before
+  // min_updates, if the worker was lost that had made those steps.
+  std::unique_ptr<Pending> Pull(PullRequest request) override;
+  // Requires that `request.sync` is set. Complete when the step is.
+  std::unique_ptr<Pending> Push(PushRequest request) override
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Does nothing: no ps has the variables.
+  absl::Status Update(const wire::GetPlacementResponse&) override {
+    return absl::OkStatus();
+  }
+  // Returns the names of the other members: "worker/1".
+  std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the thread, after the step that the others wait for this worker to
+  // complete, if there is one.
+  void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
+
+ private:
+  class PendingPull;
+  class PendingPush;
+
+  struct Group {
+    int64_t version = 0;
+    CollectiveGroup collective;
+    std::vector<std::string> names;  // the ranks'
+    std::vector<int> replicas;       // this worker's
+  };
+
+  // Makes the first rank the last one.
+  static void PutFirstLast(Group& group);
+  void Run();
+  // Blocks until the chief has named a group later than `version`. Returns
+  // false when the object was stopped.
+  bool AwaitGroup(int64_t version, Group& group) ABSL_LOCKS_EXCLUDED(mu_);
+  // Makes steps with a group until it ends; returns why.
+  absl::Status RunGroup(const Group& group) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status MakeSteps(const Group& group, Collective& collective);
+  absl::Status MakeStep(const Group& group, Collective& collective);
+  absl::Status SumPacks(const Group& group, int64_t step,
+                        Collective& collective);
+  absl::Status GatherRows(const Group& group, int64_t step,
+                          Collective& collective);
+  absl::Status Apply(LocalParameters& parameters);
+  // Blocks until this worker's gradients of a pack or a table are there.
+  //   Cancelled  the group is over, or the object was stopped.
+  //   any other  as for Collective::status().
+  absl::Status AwaitGradients(const Group& group, Collective& collective,
+                              const std::function<bool()>& are_there)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns what an operation calls when it has ended.
+  Collective::Done NoteError();
+  // Waits for a step, until Stop() gives it up.
+  absl::Status AwaitStep(int64_t step) ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return stopping_since_ < absl::InfiniteFuture();
+  }
+  bool IsOver(const Group& group) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return heard_ > group.version || IsStopping();
+  }
+  bool MayGoOn(const Group& group) const ABSL_LOCKS_EXCLUDED(mu_);
+  void NoteEnd(const Group& group, const absl::Status& why)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends the present group on this rank, and with it on all.
+  void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  bool HasFinishLimitPassed() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  const Options options_;
+  MirroredState& state_;
+  CollectiveEndpoint& endpoint_;
+  Clock& clock_;
+  Counter groups_joined_;
+  Counter groups_lost_;
+
+  const GradientPacks packs_;
+  // Used by the thread alone: sums of each pack, every worker's rows of each
+  // table, and the tables' accumulators.
+  std::vector<std::vector<float>> sums_;
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<std::unique_ptr<RowAccumulator>> row_sums_;
+
+  mutable absl::Mutex mu_;
+  StepGradients gradients_ ABSL_GUARDED_BY(mu_);
+  Group group_ ABSL_GUARDED_BY(mu_);
+  int64_t heard_ ABSL_GUARDED_BY(mu_) = 0;  // the chief's newest version
+  // The version of the group that is being joined; 0 if none is.
+  int64_t joining_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t broken_ ABSL_GUARDED_BY(mu_) = 0;
+  std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mu_);
+  bool has_error_ ABSL_GUARDED_BY(mu_) = false;  // an operation has ended so
+  absl::Time stopping_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
+  bool has_ended_ ABSL_GUARDED_BY(mu_) = false;
+
+  std::thread thread_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_MIRRORED_MIRRORED_PARAMETERS_H_

@@ -1,0 +1,161 @@
+#include "worker/mirrored/mirrored_state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/shard_writer.h"
+
+namespace parasol {
+namespace {
+
+// How often a wait for a step looks whether it is wanted no more.
+constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+
+absl::Status NotThere() {
+  return absl::FailedPreconditionError("this worker has no variables yet");
+}
+
+}  // namespace
+
+MirroredState::MirroredState(std::vector<VariableSpec> variables, job::Job job,
+                             Clock& clock)
+    : variables_(std::move(variables)), job_(std::move(job)), clock_(clock) {}
+
+absl::StatusOr<std::unique_ptr<LocalParameters>> MirroredState::MakeParameters()
+    const {
+  return LocalParameters::Create(variables_, job_);
+}
+
+void MirroredState::Replace(std::unique_ptr<LocalParameters> parameters,
+                            const Version& version) {
+  absl::MutexLock data_lock(&data_mu_);
+  if (this->version() >= version) return;
+  parameters_ = std::move(parameters);
+  SetVersion(version);
+}
+
+MirroredState::Version MirroredState::version() const {
+  absl::MutexLock lock(&mu_);
+  return version_;
+}
+
+void MirroredState::SetVersion(const Version& version) {
+  absl::MutexLock lock(&mu_);
+  version_ = version;
+}
+
+std::optional<absl::Status> MirroredState::AwaitStep(int64_t step,
+                                                     absl::Duration limit) {
+  absl::MutexLock lock(&mu_);
+  const auto has_result = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return version_.step >= step || !ended_.ok();
+  };
+  if (!clock_.AwaitWithTimeout(mu_, absl::Condition(&has_result), limit)) {
+    return std::nullopt;
+  }
+  return version_.step >= step ? absl::OkStatus() : ended_;
+}
+
+void MirroredState::End(const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (ended_.ok()) ended_ = why;
+}
+
+absl::Status MirroredState::ended() const {
+  absl::MutexLock lock(&mu_);
+  return ended_;
+}
+
+absl::StatusOr<int64_t> MirroredState::Pull(
+    ParameterClient::PullRequest request) {
+  absl::ReaderMutexLock data_lock(&data_mu_);
+  if (parameters_ == nullptr) return NotThere();
+  RETURN_IF_ERROR(parameters_->Pull(std::move(request))->Wait());
+  return version().step;
+}
+
+void MirroredState::AwaitNoHold() {
+  absl::MutexLock lock(&mu_);
+  const auto may_go_on = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !held_ || version_.step < held_->step;
+  };
+  while (!may_go_on() && held_->until > clock_.Now()) {
+    clock_.AwaitWithTimeout(mu_, absl::Condition(&may_go_on),
+                            held_->until - clock_.Now());
+  }
+  if (!may_go_on()) held_.reset();
+}
+
+absl::Status MirroredState::MakeStep(
+    int64_t epoch,
+    absl::FunctionRef<absl::Status(LocalParameters& parameters)> update) {
+  AwaitNoHold();
+  absl::MutexLock data_lock(&data_mu_);
+  if (parameters_ == nullptr) return NotThere();
+  const absl::Status updated = update(*parameters_);
+  if (!updated.ok()) {
+    parameters_ = nullptr;
+    SetVersion(Version());
+    return updated;
+  }
+  SetVersion({.step = version().step + 1, .epoch = epoch});
+  return absl::OkStatus();
+}
+
+absl::Status MirroredState::Read(
+    absl::FunctionRef<absl::Status(LocalParameters& parameters)> read) {
+  absl::ReaderMutexLock data_lock(&data_mu_);
+  if (parameters_ == nullptr) return NotThere();
+  return read(*parameters_);
+}
+
+absl::StatusOr<int64_t> MirroredState::Hold() {
+  absl::MutexLock lock(&mu_);
+  if (!version_.is_there()) return NotThere();
+  held_ = {.step = version_.step, .until = clock_.Now() + kHoldLimit};
+  return version_.step;
+}
+
+absl::Status MirroredState::AwaitCut(
+    int64_t step, const std::function<bool()>& is_cancelled) {
+  absl::MutexLock lock(&mu_);
+  if (held_) held_ = {.step = step, .until = clock_.Now() + kHoldLimit};
+  const auto is_there = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return version_.step >= step || !ended_.ok();
+  };
+  while (!clock_.AwaitWithTimeout(mu_, absl::Condition(&is_there),
+                                  kPollInterval)) {
+    if (is_cancelled()) return absl::CancelledError("the chief waits no more");
+    if (held_) held_->until = clock_.Now() + kHoldLimit;
+  }
+  return version_.step >= step ? absl::OkStatus() : ended_;
+}
+
+absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
+    std::optional<int64_t> step, const std::string& path,
+    const std::function<bool()>& is_cancelled) {
+  absl::Status there;
+  if (step) there = AwaitCut(*step, is_cancelled);
+  // No step is made while it is read.
+  absl::ReaderMutexLock data_lock(&data_mu_);
+  const int64_t had = version().step;
+  {
+    absl::MutexLock lock(&mu_);
+    held_.reset();
+  }
+  RETURN_IF_ERROR(there);
+  if (parameters_ == nullptr) return NotThere();
+  if (step && had > *step) {
+    return absl::AbortedError(absl::StrCat("this worker has had ", had,
+                                           " steps, the cut is at ", *step));
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
+                   ShardWriter::Create(path));
+  writer->SetWriter({.shard = 0, .num_shards = 1});
+  RETURN_IF_ERROR(parameters_->Save(*writer));
+  return writer->Finish();
+}
+
+}  // namespace parasol

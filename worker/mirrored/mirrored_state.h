@@ -1,0 +1,134 @@
+#ifndef PARASOL_WORKER_MIRRORED_MIRRORED_STATE_H_
+#define PARASOL_WORKER_MIRRORED_MIRRORED_STATE_H_
+
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "cluster/client/parameter_client.h"
+#include "ml/layer/variable_spec.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/job.pb.h"
+#include "worker/local/local_parameters.h"
+
+namespace parasol {
+
+// The variables, slots and tables that one worker of multi-worker mirrored has,
+// and the number of steps that they have had. All workers of a group have the
+// same. A worker begins without any: it loads them, or takes a peer's.
+//
+// Invariant: they are always those of a whole step. Thread-safe.
+class MirroredState {
+ public:
+  // A state's place in a run: the greater of two is the one to go on with. Of
+  // two of the same step, on devices that round in no fixed way, others may
+  // have gone on with the one that was made in the later group.
+  struct Version {
+    int64_t step = kNone;
+    int64_t epoch = 0;  // the group that made the last step; 0: loaded
+
+    bool is_there() const { return step != kNone; }
+    friend auto operator<=>(const Version&, const Version&) = default;
+  };
+  static constexpr int64_t kNone = -1;
+  // Longest time that a hold lasts.
+  static constexpr absl::Duration kHoldLimit = absl::Seconds(5);
+
+  // `clock` must outlive the state.
+  MirroredState(std::vector<VariableSpec> variables, job::Job job,
+                Clock& clock);
+
+  const std::vector<VariableSpec>& variables() const { return variables_; }
+  const job::Job& job() const { return job_; }
+
+  // Returns variables with their initial values, which are no part of the state
+  // yet: for Replace(). Errors are those of LocalParameters::Create().
+  absl::StatusOr<std::unique_ptr<LocalParameters>> MakeParameters() const;
+  // Makes `parameters` the state, unless it is at `version` or later.
+  void Replace(std::unique_ptr<LocalParameters> parameters,
+               const Version& version) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+
+  Version version() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Blocks until the state has had `step` steps, for up to `limit`. Returns OK
+  // then, nullopt after the limit, and otherwise what was given to End().
+  std::optional<absl::Status> AwaitStep(int64_t step, absl::Duration limit)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends all waits with `why`, an error. The first one counts.
+  void End(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status ended() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Copies values and rows, and returns the step that they are of.
+  //   FailedPrecondition  there is no state yet.
+  absl::StatusOr<int64_t> Pull(ParameterClient::PullRequest request)
+      ABSL_LOCKS_EXCLUDED(data_mu_);
+
+  // Makes one step, in the group `epoch`, when no hold forbids it: `update`
+  // changes all variables and tables. After an error the state is gone.
+  absl::Status MakeStep(
+      int64_t epoch,
+      absl::FunctionRef<absl::Status(LocalParameters& parameters)> update)
+      ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+
+  // Calls `read` with the state, which does not change meanwhile: also the
+  // tables' rows that are there may be read.
+  //   FailedPrecondition  there is no state yet.
+  absl::Status Read(
+      absl::FunctionRef<absl::Status(LocalParameters& parameters)> read)
+      ABSL_LOCKS_EXCLUDED(data_mu_);
+
+  // Lets the state have no more steps than it has, for kHoldLimit or until
+  // Save(), and returns their number.
+  //   FailedPrecondition  there is no state yet.
+  absl::StatusOr<int64_t> Hold() ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until the state has had `step` steps, if given, writes it to the file
+  // at `path`, a checkpoint's only one, and ends the hold. Polls
+  // `is_cancelled`.
+  //   Aborted             it has had more steps.
+  //   Cancelled           `is_cancelled` returned true.
+  //   FailedPrecondition  there is no state yet.
+  //   any other           errors of ShardWriter.
+  absl::StatusOr<durable::CheckpointFile> Save(
+      std::optional<int64_t> step, const std::string& path,
+      const std::function<bool()>& is_cancelled)
+      ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+
+ private:
+  // The steps that the state may have had, until a time.
+  struct HeldAt {
+    int64_t step = 0;
+    absl::Time until = absl::InfinitePast();
+  };
+
+  void AwaitNoHold() ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status AwaitCut(int64_t step, const std::function<bool()>& is_cancelled)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void SetVersion(const Version& version) ABSL_LOCKS_EXCLUDED(mu_);
+
+  const std::vector<VariableSpec> variables_;
+  const job::Job job_;
+  Clock& clock_;
+
+  // Held shared to read the parameters, exclusively to change them; before mu_.
+  absl::Mutex data_mu_;
+  std::unique_ptr<LocalParameters> parameters_ ABSL_GUARDED_BY(data_mu_);
+
+  mutable absl::Mutex mu_;
+  Version version_ ABSL_GUARDED_BY(mu_);
+  std::optional<HeldAt> held_ ABSL_GUARDED_BY(mu_);
+  absl::Status ended_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_MIRRORED_MIRRORED_STATE_H_

@@ -1,0 +1,131 @@
+#include "worker/mirrored/mirrored_state.h"
+
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/mirrored/testing/mirrored_fixture.h"
+
+namespace parasol {
+namespace {
+
+using mirrored_testing::ContentsOf;
+using mirrored_testing::Initialize;
+using mirrored_testing::MakeState;
+using mirrored_testing::MakeStep;
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+bool Never() { return false; }
+
+std::string NewFile() {
+  return absl::StrCat(
+      getenv("TEST_TMPDIR"), "/",
+      testing::UnitTest::GetInstance()->current_test_info()->name());
+}
+
+TEST(MirroredStateTest, AStateThatIsNotThereIsNeitherReadNorChanged) {
+  const auto state = MakeState();
+  EXPECT_FALSE(state->version().is_there());
+  EXPECT_THAT(MakeStep(*state, 1, 1),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(state->Hold(), StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(state->Save(std::nullopt, NewFile(), Never),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_EQ(state->AwaitStep(0, absl::ZeroDuration()), std::nullopt);
+}
+
+TEST(MirroredStateTest, AnOlderStateReplacesNone) {
+  const auto state = MakeState();
+  Initialize(*state, 5);
+  ASSERT_OK(MakeStep(*state, /*epoch=*/3, 1));
+  const auto want = ContentsOf(*state);
+  Initialize(*state, 4);
+  Initialize(*state, 6);  // the same step, but of no group
+  EXPECT_EQ(state->version(), (MirroredState::Version{.step = 6, .epoch = 3}));
+  EXPECT_EQ(ContentsOf(*state), want);
+  Initialize(*state, 7);
+  EXPECT_EQ(state->version().step, 7);
+}
+
+TEST(MirroredStateTest, AStepThatFailsHalfWayLeavesNoState) {
+  const auto state = MakeState();
+  Initialize(*state);
+  EXPECT_THAT(state->MakeStep(1,
+                              [](LocalParameters&) {
+                                return absl::ResourceExhaustedError("memory");
+                              }),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_FALSE(state->version().is_there());
+}
+
+TEST(MirroredStateTest, AWaitEndsWithTheStepOrWithTheEnd) {
+  const auto state = MakeState();
+  Initialize(*state);
+  EXPECT_THAT(state->AwaitStep(0, absl::InfiniteDuration()), Optional(IsOk()));
+  std::thread waits([&] {
+    EXPECT_THAT(state->AwaitStep(1, absl::InfiniteDuration()),
+                Optional(IsOk()));
+    EXPECT_THAT(state->AwaitStep(2, absl::InfiniteDuration()),
+                Optional(StatusIs(absl::StatusCode::kCancelled)));
+  });
+  ASSERT_OK(MakeStep(*state, 1, 1));
+  state->End(absl::CancelledError("first"));
+  state->End(absl::InternalError("second"));
+  waits.join();
+}
+
+TEST(MirroredStateTest, NoStepIsMadeBetweenTheHoldAndTheSnapshot) {
+  const auto state = MakeState();
+  Initialize(*state);
+  ASSERT_OK_AND_ASSIGN(const int64_t held, state->Hold());
+  EXPECT_EQ(held, 0);
+  std::thread steps([&] {
+    EXPECT_OK(MakeStep(*state, 1, 1));
+    EXPECT_OK(MakeStep(*state, 1, 1));
+  });
+  // The chief has heard of a step that this worker has yet to make.
+  EXPECT_OK(state->Save(/*step=*/1, NewFile(), Never));
+  steps.join();
+  EXPECT_EQ(state->version().step, 2);
+}
+
+TEST(MirroredStateTest, AHoldThatNobodyEndsLastsForItsLimit) {
+  SimulatedClock clock;
+  const auto state = MakeState(clock);
+  Initialize(*state);
+  ASSERT_OK(state->Hold());
+  const absl::Time end = clock.Now() + MirroredState::kHoldLimit;
+  std::thread steps([&] {
+    EXPECT_OK(MakeStep(*state, 1, 1));
+    EXPECT_GE(clock.Now(), end);
+  });
+  clock.Advance(MirroredState::kHoldLimit / 2);
+  clock.Advance(MirroredState::kHoldLimit / 2);
+  steps.join();
+  EXPECT_EQ(state->version().step, 1);
+}
+
+TEST(MirroredStateTest, ACutThatHasPassedIsNoSnapshot) {
+  const auto state = MakeState();
+  Initialize(*state, 3);
+  EXPECT_THAT(state->Save(/*step=*/2, NewFile(), Never),
+              StatusIs(absl::StatusCode::kAborted, HasSubstr("3 steps")));
+}
+
+TEST(MirroredStateTest, ASnapshotThatTheChiefWantsNoMoreEnds) {
+  const auto state = MakeState();
+  Initialize(*state, 3);
+  EXPECT_THAT(state->Save(/*step=*/4, NewFile(), [] { return true; }),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,79 @@
+#include "worker/mirrored/state_keeper.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "cluster/client/chief_client.h"
+
+namespace parasol {
+namespace {
+
+// Less than half of a lease: one call may go into a dead connection.
+constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
+
+}  // namespace
+
+StateKeeper::StateKeeper(Options options, Clock& clock,
+                         MetricsRegistry& metrics)
+    : options_(std::move(options)),
+      clock_(clock),
+      metrics_(metrics),
+      orders_(options_.task, options_.incarnation),
+      service_(orders_) {}
+
+absl::StatusOr<std::unique_ptr<StateKeeper>> StateKeeper::Start(
+    Options options, Clock& clock, MetricsRegistry& metrics) {
+  std::unique_ptr<StateKeeper> keeper(
+      new StateKeeper(std::move(options), clock, metrics));
+  ASSIGN_OR_RETURN(
+      keeper->server_,
+      RpcServer::Start(keeper->options_.listen_address, {&keeper->service_}));
+  return keeper;
+}
+
+StateKeeper::~StateKeeper() { Leave(); }
+
+template <typename Request>
+void StateKeeper::Describe(const wire::RegisterResponse& registration,
+                           Request& request) const {
+  if (!orders_.HoldsState()) return;
+  request.set_run_id(registration.run_id());
+  request.set_layout(registration.layout());
+}
+
+absl::Status StateKeeper::Join(MirroredState& state,
+                               const wire::RegisterResponse& registration,
+                               std::function<bool()> cancelled) {
+  orders_.Serve(&state, registration.run_id(), registration.layout());
+  ChiefSession::Options session;
+  session.task.set_role("ps");
+  session.task.set_index(0);
+  session.task.set_incarnation(options_.incarnation);
+  session.chief_timeout = options_.chief_timeout;
+  session.describe = [this, registration](wire::RegisterRequest& request) {
+    Describe(registration, request);
+  };
+  session.report = [this, registration](wire::HeartbeatRequest& request) {
+    Describe(registration, request);
+  };
+  session.on_registered = [this](const wire::RegisterResponse&,
+                                 const wire::RegisterResponse& answer) {
+    orders_.Registered(answer.chief_epoch(), answer.checkpoint_directory());
+    return absl::OkStatus();
+  };
+  ASSIGN_OR_RETURN(
+      session_,
+      ChiefSession::Join(
+          ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
+          std::move(session), clock_, metrics_, std::move(cancelled)));
+  server_->SetServing(true);
+  return absl::OkStatus();
+}
+
+void StateKeeper::Leave() {
+  if (session_ != nullptr) session_->Leave(/*completed_steps=*/0);
+  server_->Stop(absl::ZeroDuration());
+  orders_.Serve(nullptr, "", 0);
+}
+
+}  // namespace parasol

@@ -1,0 +1,77 @@
+#ifndef PARASOL_WORKER_MIRRORED_STATE_KEEPER_H_
+#define PARASOL_WORKER_MIRRORED_STATE_KEEPER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cluster/client/chief_session.h"
+#include "cluster/rpc/server.h"
+#include "proto/chief.pb.h"
+#include "worker/mirrored/mirrored_state.h"
+#include "worker/mirrored/state_orders.h"
+#include "worker/mirrored/state_service.h"
+
+namespace parasol {
+
+// The part of worker 0 of multi-worker mirrored training that is a ps to the
+// chief, the only one: it holds the place ps/0, loads the variables and writes
+// them to checkpoints. Pushes and pulls it has none.
+//
+// Shutdown: Leave(), then destruction.
+class StateKeeper {
+ public:
+  struct Options {
+    // "host:port"; the system chooses the port if it is 0.
+    std::string listen_address;
+    std::string chief_address;
+    // Name of the worker, and a process's number that no other task has.
+    std::string task;
+    uint64_t incarnation = 0;
+    absl::Duration chief_timeout = absl::Minutes(5);
+  };
+
+  // Listens; the chief is not contacted yet.
+  //   InvalidArgument  the address can't be listened on.
+  static absl::StatusOr<std::unique_ptr<StateKeeper>> Start(
+      Options options, Clock& clock, MetricsRegistry& metrics);
+  ~StateKeeper();
+
+  int port() const { return server_->port(); }
+
+  // Takes the place ps/0 with `state`, which must outlive this object's
+  // Leave(). `registration` is the chief's answer to the worker. Blocks until
+  // the chief has answered; polls `cancelled`. Errors are those of
+  // ChiefSession::Join().
+  absl::Status Join(MirroredState& state,
+                    const wire::RegisterResponse& registration,
+                    std::function<bool()> cancelled);
+
+  // Gives the place up: no order comes any more.
+  void Leave();
+
+ private:
+  StateKeeper(Options options, Clock& clock, MetricsRegistry& metrics);
+  // Fills in what the keeper holds, in a registration or a heartbeat.
+  template <typename Request>
+  void Describe(const wire::RegisterResponse& registration,
+                Request& request) const;
+
+  const Options options_;
+  Clock& clock_;
+  MetricsRegistry& metrics_;
+  StateOrders orders_;
+  StateService service_;
+  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<ChiefSession> session_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_MIRRORED_STATE_KEEPER_H_

@@ -1,0 +1,285 @@
+#include "worker/mirrored/state_transfer.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/types/span.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/rows/row_snapshot.h"
+#include "worker/local/local_parameters.h"
+
+namespace parasol {
+namespace {
+
+using Version = MirroredState::Version;
+
+// Rows of a table that travel at a time.
+constexpr int64_t kRowsAtOnce = 16384;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+template <typename T>
+absl::Span<std::byte> BytesOf(absl::Span<T> values) {
+  return absl::MakeSpan(reinterpret_cast<std::byte*>(values.data()),
+                        values.size() * sizeof(T));
+}
+
+// One operation after the other. All ranks take part in each.
+class Copy {
+ public:
+  Copy(Collective& collective, int source, std::vector<int> receivers)
+      : collective_(collective),
+        source_(source),
+        receivers_(std::move(receivers)) {}
+
+  bool is_source() const { return collective_.group().own_rank == source_; }
+  bool is_receiver() const {
+    return std::count(receivers_.begin(), receivers_.end(),
+                      collective_.group().own_rank) > 0;
+  }
+
+  // Brings the source's values to the receivers.
+  template <typename T>
+  absl::Status Pass(absl::Span<T> values) {
+    return values.empty() ? absl::OkStatus()
+                          : Broadcast(receivers_, BytesOf(values));
+  }
+  // Brings the source's values to all ranks.
+  template <typename T>
+  absl::Status PassToAll(absl::Span<T> values) {
+    return values.empty() ? absl::OkStatus() : Broadcast({}, BytesOf(values));
+  }
+  // Takes part in Pass() of `count` values without having them.
+  absl::Status Watch(int64_t count) {
+    return count == 0 ? absl::OkStatus() : Broadcast(receivers_, {});
+  }
+
+ private:
+  absl::Status Broadcast(const std::vector<int>& receivers,
+                         absl::Span<std::byte> bytes) {
+    collective_.Broadcast(source_, receivers, bytes,
+                          [](const absl::Status&) {});
+    return collective_.Await();
+  }
+
+ private:
+  Collective& collective_;
+  const int source_;
+  const std::vector<int> receivers_;
+};
+
+// The numbers that come before a state's elements and rows.
+struct Counts {
+  explicit Counts(LocalParameters& parameters)
+      : updates(parameters.num_variables()),
+        table_updates(parameters.num_tables()),
+        rows(parameters.num_tables()) {}
+
+  std::vector<int64_t> updates;        // of each variable
+  std::vector<int64_t> table_updates;  // of each table
+  std::vector<int64_t> rows;           // of each table
+};
+
+absl::Status CopyCounts(Copy& copy, Counts& counts) {
+  RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.updates)));
+  RETURN_IF_ERROR(copy.PassToAll(absl::MakeSpan(counts.table_updates)));
+  return copy.PassToAll(absl::MakeSpan(counts.rows));
+}
+
+// Rows on their way, at most kRowsAtOnce of them.
+struct RowBuffer {
+  std::vector<uint64_t> ids;
+  std::vector<float> rows;
+};
+
+absl::Status SendRows(RowBuffer& buffer, Copy& copy) {
+  RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.ids)));
+  RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.rows)));
+  buffer.ids.clear();
+  buffer.rows.clear();
+  return absl::OkStatus();
+}
+
+absl::Status SendTable(RowSnapshot snapshot, Copy& copy) {
+  RowBuffer buffer;
+  const auto send = [&](const RowBatch& batch) -> absl::Status {
+    const size_t floats =
+        batch.ids.empty() ? 0 : batch.rows.size() / batch.ids.size();
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      buffer.ids.push_back(batch.ids[i]);
+      const auto row = batch.rows.subspan(i * floats, floats);
+      buffer.rows.insert(buffer.rows.end(), row.begin(), row.end());
+      if (std::ssize(buffer.ids) < kRowsAtOnce) continue;
+      RETURN_IF_ERROR(SendRows(buffer, copy));
+    }
+    return absl::OkStatus();
+  };
+  RETURN_IF_ERROR(snapshot.Drain(send));
+  return SendRows(buffer, copy);
+}
+
+absl::Status SendState(LocalParameters& parameters, Copy& copy) {
+  LocalVariables& variables = parameters.variables();
+  Counts counts(parameters);
+  std::copy(variables.updates().begin(), variables.updates().end(),
+            counts.updates.begin());
+  std::vector<RowSnapshot> tables;
+  for (size_t i = 0; i < parameters.num_tables(); ++i) {
+    tables.push_back(parameters.table(i).TakeSnapshot());
+    counts.table_updates[i] = tables[i].updates();
+    counts.rows[i] = tables[i].rows();
+  }
+  RETURN_IF_ERROR(CopyCounts(copy, counts));
+  for (size_t i = 0; i < parameters.num_variables(); ++i) {
+    for (int array = 0; array < variables.num_arrays(i); ++array) {
+      ASSIGN_OR_RETURN(const absl::Span<const float> read,
+                       variables.Read(i, array));
+      std::vector<float> elements(read.begin(), read.end());
+      RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(elements)));
+    }
+  }
+  for (RowSnapshot& table : tables) {
+    RETURN_IF_ERROR(SendTable(std::move(table), copy));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReceiveTable(int64_t rows, int64_t updates, Copy& copy,
+                          RowTable& table) {
+  const size_t floats = table.width() * (1 + table.slot_names().size());
+  table.AdvanceTo(updates);
+  RowBuffer buffer;
+  while (rows > 0) {
+    const int64_t count = std::min(rows, kRowsAtOnce);
+    buffer.ids.resize(count);
+    buffer.rows.resize(count * floats);
+    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.ids)));
+    RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(buffer.rows)));
+    RETURN_IF_ERROR(table.Insert(
+        {.updates = updates, .ids = buffer.ids, .rows = buffer.rows}));
+    rows -= count;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReceiveState(Copy& copy, LocalParameters& parameters) {
+  LocalVariables& variables = parameters.variables();
+  Counts counts(parameters);
+  RETURN_IF_ERROR(CopyCounts(copy, counts));
+  for (size_t i = 0; i < parameters.num_variables(); ++i) {
+    variables.SetUpdates(i, counts.updates[i]);
+    std::vector<float> elements(variables.specs()[i].elements());
+    for (int array = 0; array < variables.num_arrays(i); ++array) {
+      RETURN_IF_ERROR(copy.Pass(absl::MakeSpan(elements)));
+      RETURN_IF_ERROR(variables.Write(i, array, elements));
+    }
+  }
+  for (size_t i = 0; i < parameters.num_tables(); ++i) {
+    RETURN_IF_ERROR(ReceiveTable(counts.rows[i], counts.table_updates[i], copy,
+                                 parameters.table(i)))
+        << "table " << parameters.table(i).name();
+  }
+  return absl::OkStatus();
+}
+
+// A rank that has the state is there when others take it.
+absl::Status WatchCopy(LocalParameters& parameters, Copy& copy) {
+  LocalVariables& variables = parameters.variables();
+  Counts counts(parameters);
+  RETURN_IF_ERROR(CopyCounts(copy, counts));
+  for (size_t i = 0; i < parameters.num_variables(); ++i) {
+    for (int array = 0; array < variables.num_arrays(i); ++array) {
+      RETURN_IF_ERROR(copy.Watch(variables.specs()[i].elements()));
+    }
+  }
+  for (int64_t rows : counts.rows) {
+    for (; rows > 0; rows -= kRowsAtOnce) {
+      RETURN_IF_ERROR(copy.Watch(rows));  // ids
+      RETURN_IF_ERROR(copy.Watch(rows));  // elements
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CopyState(Copy& copy, const Version& version,
+                       MirroredState& state) {
+  if (copy.is_receiver()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<LocalParameters> parameters,
+                     state.MakeParameters());
+    RETURN_IF_ERROR(ReceiveState(copy, *parameters)) << "copy of the variables";
+    state.Replace(std::move(parameters), version);
+    return absl::OkStatus();
+  }
+  return state.Read([&copy](LocalParameters& parameters) {
+    return copy.is_source() ? SendState(parameters, copy)
+                            : WatchCopy(parameters, copy);
+  });
+}
+
+absl::StatusOr<std::vector<Version>> GatherVersions(Collective& collective,
+                                                    const Version& own) {
+  int64_t numbers[] = {own.step, own.epoch};
+  std::vector<std::string> gathered;
+  collective.AllGather(absl::string_view(reinterpret_cast<const char*>(numbers),
+                                         sizeof(numbers)),
+                       &gathered, [](const absl::Status&) {});
+  RETURN_IF_ERROR(collective.Await());
+  std::vector<Version> versions;
+  for (size_t rank = 0; rank < gathered.size(); ++rank) {
+    if (gathered[rank].size() != sizeof(numbers)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(collective.group().NameOf(static_cast<int>(rank)),
+                       " says its step in ", gathered[rank].size(), " bytes"));
+    }
+    std::memcpy(numbers, gathered[rank].data(), sizeof(numbers));
+    versions.push_back({.step = numbers[0], .epoch = numbers[1]});
+  }
+  return versions;
+}
+
+void Wait(absl::Duration time, Clock& clock) {
+  absl::Mutex mu;
+  const bool never = false;
+  absl::MutexLock lock(&mu);
+  clock.AwaitWithTimeout(mu, absl::Condition(&never), time);
+}
+
+}  // namespace
+
+absl::Status AgreeOnState(Collective& collective, MirroredState& state,
+                          const std::function<bool()>& may_go_on,
+                          Clock& clock) {
+  while (true) {
+    ASSIGN_OR_RETURN(const std::vector<Version> versions,
+                     GatherVersions(collective, state.version()));
+    const auto newest = std::max_element(versions.begin(), versions.end());
+    if (newest->is_there()) {
+      const bool all_have_it =
+          std::count(versions.begin(), versions.end(), *newest) ==
+          static_cast<int64_t>(versions.size());
+      if (all_have_it) return absl::OkStatus();
+      const int source = static_cast<int>(newest - versions.begin());
+      std::vector<int> receivers;
+      for (size_t rank = 0; rank < versions.size(); ++rank) {
+        if (versions[rank] != *newest) receivers.push_back(rank);
+      }
+      Copy copy(collective, source, std::move(receivers));
+      return CopyState(copy, *newest, state);
+    }
+    if (!may_go_on()) return absl::CancelledError("waits for no variables");
+    LOG_EVERY(INFO, kLogInterval)
+        << "no worker has the variables: waiting for worker/0 to load them";
+    Wait(kPollInterval, clock);
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,117 @@
+#include "worker/mirrored/step_gradients.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/types/span.h"
+#include "base/log.h"
+#include "worker/mirrored/encoded_rows.h"
+
+namespace parasol {
+namespace {
+
+std::shared_ptr<float[]> AllocateHere(size_t elements) {
+  return std::shared_ptr<float[]>(new float[elements]());
+}
+
+}  // namespace
+
+StepGradients::StepGradients(const GradientPacks& packs, size_t tables)
+    : packs_(packs), tables_(tables), allocate_(AllocateHere) {}
+
+// Contributions to operations that still run stay where they are: their
+// memory belongs to replicas until the next step.
+void StepGradients::AllocateBy(Allocate allocate) {
+  allocate_ = allocate == nullptr ? AllocateHere : std::move(allocate);
+  ++generation_;
+}
+
+void StepGradients::BeginStep(int64_t step) {
+  step_ = step;
+  for (auto& [number, replica] : replicas_) {
+    std::fill(replica.has_variable.begin(), replica.has_variable.end(), false);
+    std::fill(replica.has_rows.begin(), replica.has_rows.end(), false);
+    for (Pack& pack : replica.packs) pack.variables = 0;
+    if (replica.generation == generation_) continue;
+    for (size_t i = 0; i < replica.packs.size(); ++i) {
+      replica.packs[i].elements = allocate_(packs_.elements(i));
+    }
+    replica.generation = generation_;
+  }
+}
+
+StepGradients::Replica& StepGradients::ReplicaOf(int number) {
+  const auto [it, is_new] = replicas_.try_emplace(number);
+  Replica& replica = it->second;
+  if (!is_new) return replica;
+  replica.generation = generation_;
+  for (size_t i = 0; i < packs_.count(); ++i) {
+    replica.packs.push_back({.elements = allocate_(packs_.elements(i))});
+  }
+  replica.has_variable.resize(packs_.num_variables());
+  replica.rows.resize(tables_);
+  replica.has_rows.resize(tables_);
+  return replica;
+}
+
+void StepGradients::Add(const ParameterClient::PushRequest& push) {
+  if (push.sync->step < step_) return;
+  if (push.sync->step > step_) BeginStep(push.sync->step);
+  Replica& replica = ReplicaOf(push.sync->replica);
+  for (const ParameterClient::Gradient& gradient : push.gradients) {
+    if (replica.has_variable[gradient.variable]) continue;
+    replica.has_variable[gradient.variable] = true;
+    const GradientPacks::Place& place = packs_.place(gradient.variable);
+    CHECK_LE(place.first + gradient.values.size(), packs_.elements(place.pack));
+    Pack& pack = replica.packs[place.pack];
+    std::copy(gradient.values.begin(), gradient.values.end(),
+              pack.elements.get() + place.first);
+    ++pack.variables;
+  }
+  for (const ParameterClient::RowGradient& rows : push.rows) {
+    if (replica.has_rows[rows.table]) continue;
+    replica.has_rows[rows.table] = true;
+    replica.rows[rows.table] =
+        EncodeRows(push.sync->replica, rows.ids, rows.values);
+  }
+}
+
+bool StepGradients::HasPack(int64_t step, size_t pack,
+                            const std::vector<int>& replicas) const {
+  return std::all_of(replicas.begin(), replicas.end(), [&](int number) {
+    const auto replica = replicas_.find(number);
+    return step == step_ && replica != replicas_.end() &&
+           replica->second.packs[pack].variables == packs_.variables(pack);
+  });
+}
+
+bool StepGradients::HasRows(int64_t step, size_t table,
+                            const std::vector<int>& replicas) const {
+  return std::all_of(replicas.begin(), replicas.end(), [&](int number) {
+    const auto replica = replicas_.find(number);
+    return step == step_ && replica != replicas_.end() &&
+           replica->second.has_rows[table];
+  });
+}
+
+std::vector<Contribution> StepGradients::ContributionsTo(
+    size_t pack, const std::vector<int>& replicas) const {
+  std::vector<Contribution> contributions;
+  for (const int number : replicas) {
+    contributions.push_back(
+        {.replica = number,
+         .values = absl::MakeConstSpan(
+             replicas_.at(number).packs[pack].elements.get(),
+             packs_.elements(pack))});
+  }
+  return contributions;
+}
+
+std::string StepGradients::RowsOf(size_t table,
+                                  const std::vector<int>& replicas) const {
+  std::string rows;
+  for (const int number : replicas) rows += replicas_.at(number).rows[table];
+  return rows;
+}
+
+}  // namespace parasol

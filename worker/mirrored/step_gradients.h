@@ -1,0 +1,76 @@
+#ifndef PARASOL_WORKER_MIRRORED_STEP_GRADIENTS_H_
+#define PARASOL_WORKER_MIRRORED_STEP_GRADIENTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cluster/client/parameter_client.h"
+#include "cluster/collective/collective.h"
+#include "worker/mirrored/gradient_packs.h"
+
+namespace parasol {
+
+// The gradients of one step that the replicas of this process have computed so
+// far: those of variables in packs, as they travel, and those of rows as bytes.
+// Not thread-safe.
+class StepGradients {
+ public:
+  // Returns zeroed memory for a number of elements.
+  using Allocate = std::function<std::shared_ptr<float[]>(size_t)>;
+
+  // `packs` must outlive this object. `tables`: number of sparse tables.
+  StepGradients(const GradientPacks& packs, size_t tables);
+
+  // Takes the memory of packs from `allocate` from the next step on; null: from
+  // this process.
+  void AllocateBy(Allocate allocate);
+
+  // Adds what a replica has pushed; the first push of a step forgets those of
+  // the steps before. Ignores a step that is over, and gradients that it has.
+  void Add(const ParameterClient::PushRequest& push);
+
+  // Return true if all of `replicas` have pushed the pack or table of `step`.
+  bool HasPack(int64_t step, size_t pack,
+               const std::vector<int>& replicas) const;
+  bool HasRows(int64_t step, size_t table,
+               const std::vector<int>& replicas) const;
+
+  // Returns the contributions of `replicas`, which have pushed the pack. Valid
+  // until the next step begins.
+  std::vector<Contribution> ContributionsTo(
+      size_t pack, const std::vector<int>& replicas) const;
+  // Returns the rows of `replicas`, as EncodedRows has them.
+  std::string RowsOf(size_t table, const std::vector<int>& replicas) const;
+
+ private:
+  struct Pack {
+    std::shared_ptr<float[]> elements;
+    size_t variables = 0;  // number of pushed ones
+  };
+  struct Replica {
+    int64_t generation = 0;  // the memory's
+    std::vector<Pack> packs;
+    std::vector<bool> has_variable;
+    std::vector<std::string> rows;
+    std::vector<bool> has_rows;
+  };
+
+  void BeginStep(int64_t step);
+  Replica& ReplicaOf(int replica);
+
+  const GradientPacks& packs_;
+  const size_t tables_;
+  Allocate allocate_;
+  int64_t generation_ = 0;
+  int64_t step_ = -1;
+  std::map<int, Replica> replicas_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_MIRRORED_STEP_GRADIENTS_H_

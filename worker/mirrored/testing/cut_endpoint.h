@@ -1,0 +1,86 @@
+#ifndef PARASOL_WORKER_MIRRORED_TESTING_CUT_ENDPOINT_H_
+#define PARASOL_WORKER_MIRRORED_TESTING_CUT_ENDPOINT_H_
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "cluster/collective/collective.h"
+
+namespace parasol::mirrored_testing {
+
+// An endpoint whose group is cut off when it begins its nth operation, counted
+// from 1 over all groups; 0: never. The other ranks lose it.
+class CutEndpoint : public CollectiveEndpoint {
+ public:
+  CutEndpoint(std::unique_ptr<CollectiveEndpoint> endpoint, int cut_at)
+      : endpoint_(std::move(endpoint)), cut_at_(cut_at) {}
+
+  absl::StatusOr<std::unique_ptr<Collective>> Join(
+      const CollectiveGroup& group, absl::Duration limit) override {
+    auto joined = endpoint_->Join(group, limit);
+    if (!joined.ok()) return joined.status();
+    return std::make_unique<CutCollective>(*this, *std::move(joined));
+  }
+  void CancelJoin() override { endpoint_->CancelJoin(); }
+
+  int begun() const { return begun_; }
+
+ private:
+  class CutCollective : public Collective {
+   public:
+    CutCollective(CutEndpoint& endpoint, std::unique_ptr<Collective> inner)
+        : endpoint_(endpoint), inner_(std::move(inner)) {}
+
+    const CollectiveGroup& group() const override { return inner_->group(); }
+    void AllReduce(std::vector<Contribution> contributions,
+                   absl::Span<float> sum, Done done) override {
+      Begin();
+      inner_->AllReduce(std::move(contributions), sum, std::move(done));
+    }
+    void ReduceScatter(std::vector<Contribution> contributions, size_t count,
+                       absl::Span<float> slice, Done done) override {
+      Begin();
+      inner_->ReduceScatter(std::move(contributions), count, slice,
+                            std::move(done));
+    }
+    void AllGather(absl::string_view own, std::vector<std::string>* gathered,
+                   Done done) override {
+      Begin();
+      inner_->AllGather(own, gathered, std::move(done));
+    }
+    void Broadcast(int source, const std::vector<int>& receivers,
+                   absl::Span<std::byte> bytes, Done done) override {
+      Begin();
+      inner_->Broadcast(source, receivers, bytes, std::move(done));
+    }
+    absl::Status Await() override { return inner_->Await(); }
+    void Abort(const absl::Status& why) override { inner_->Abort(why); }
+    absl::Status status() const override { return inner_->status(); }
+    std::shared_ptr<float[]> AllocateContribution(size_t count) override {
+      return inner_->AllocateContribution(count);
+    }
+
+   private:
+    void Begin() {
+      if (++endpoint_.begun_ != endpoint_.cut_at_) return;
+      inner_->Abort(RankLostError(inner_->group(), inner_->group().own_rank,
+                                  "the test has cut it off"));
+    }
+
+    CutEndpoint& endpoint_;
+    const std::unique_ptr<Collective> inner_;
+  };
+
+  const std::unique_ptr<CollectiveEndpoint> endpoint_;
+  const int cut_at_;
+  std::atomic<int> begun_ = 0;
+};
+
+}  // namespace parasol::mirrored_testing
+
+#endif  // PARASOL_WORKER_MIRRORED_TESTING_CUT_ENDPOINT_H_
