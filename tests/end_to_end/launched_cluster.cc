@@ -214,7 +214,9 @@ absl::StatusOr<wire::JobStatus> LaunchedCluster::Status() const {
   for (const fs::path& process : ChildrenOf(launcher_->pid())) {
     const nlohmann::json config = TfConfigOf(process);
     if (!config.is_object() || !config.contains("cluster")) continue;
-    const std::string address = config["cluster"]["chief"][0];
+    const nlohmann::json& jobs = config["cluster"];
+    const std::string address =
+        jobs[jobs.contains("chief") ? "chief" : "worker"][0];
     return ChiefClient::Create(address, absl::Seconds(5))->GetStatus();
   }
   return absl::UnavailableError("no task is running");

@@ -1,0 +1,231 @@
+// Workers of a cluster without ps, as processes: started by the launcher and by
+// hand, killed and stopped.
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "base/subprocess.h"
+#include "deploy/local/loopback_ports.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
+#include "tests/cluster/cluster_runs.h"
+#include "tests/end_to_end/launched_cluster.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace fs = std::filesystem;
+
+constexpr absl::Duration kLimit = absl::Minutes(2);
+
+LaunchedCluster::Options Mirrored(int64_t steps) {
+  LaunchedCluster::Options options;
+  options.overrides = {absl::StrCat("end.steps=", steps)};
+  options.flags = {"--strategy=multi_worker_mirrored"};
+  return options;
+}
+
+Trained TrainedIn(const std::string& checkpoints, int64_t step) {
+  const CheckpointStore store(checkpoints);
+  auto reader = CheckpointReader::Open(store.PathOf(step));
+  EXPECT_OK(reader);
+  return reader.ok() ? ReadTrained(**reader) : Trained();
+}
+
+void ExpectDone(const LaunchedCluster::Result& result, int64_t steps) {
+  ASSERT_EQ(result.exit_code, 0) << result.progress;
+  const auto json = nlohmann::json::parse(result.json);
+  EXPECT_EQ(json["status"], "succeeded");
+  EXPECT_EQ(json["global_step"], steps);
+  EXPECT_GT(json["eval"]["accuracy"].get<double>(), 0.8);
+}
+
+TEST(MirroredWorkersTest, TheyEndWithTheBitsOfASynchronousCluster) {
+  ASSERT_OK_AND_ASSIGN(auto workers, LaunchedCluster::Start(Mirrored(200)));
+  ASSERT_OK_AND_ASSIGN(const auto mirrored, workers->Wait());
+  ExpectDone(mirrored, 200);
+  EXPECT_THAT(workers->LogOf("worker/1"),
+              AllOf(HasSubstr("ready at 127.0.0.1:"),
+                    HasSubstr("strategy multi_worker_mirrored, AUTO"),
+                    HasSubstr("2 replicas in sync, each with a batch of 32")));
+
+  LaunchedCluster::Options options;
+  options.overrides = {"end.steps=200", "parameter_server.synchronous={}"};
+  ASSERT_OK_AND_ASSIGN(auto servers, LaunchedCluster::Start(options));
+  ASSERT_OK_AND_ASSIGN(const auto synchronous, servers->Wait());
+  ExpectDone(synchronous, 200);
+  EXPECT_EQ(TrainedIn(workers->checkpoint_dir(), 200),
+            TrainedIn(servers->checkpoint_dir(), 200));
+}
+
+TEST(MirroredWorkersTest, AKilledWorkerChangesNoBitAndRestartsNoOther) {
+  ASSERT_OK_AND_ASSIGN(auto calm, LaunchedCluster::Start(Mirrored(1500)));
+  ASSERT_OK_AND_ASSIGN(const auto undisturbed, calm->Wait());
+  ExpectDone(undisturbed, 1500);
+
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(Mirrored(1500)));
+  ASSERT_OK(cluster->AwaitStep(300));
+  const auto before = cluster->Tasks();
+  ASSERT_OK(cluster->Signal("worker/1", SIGKILL));
+  ASSERT_OK(WaitUntil("a new worker/1", [&] {
+    const auto now = cluster->Tasks();
+    return now.contains("worker/1") &&
+           now.at("worker/1") != before.at("worker/1");
+  }));
+  EXPECT_EQ(cluster->Tasks().at("worker/0"), before.at("worker/0"));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectDone(result, 1500);
+  EXPECT_EQ(TrainedIn(cluster->checkpoint_dir(), 1500),
+            TrainedIn(calm->checkpoint_dir(), 1500));
+}
+
+TEST(MirroredWorkersTest, AWorkerThatStandsStillIsDoneWithout) {
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(Mirrored(3000)));
+  ASSERT_OK(cluster->AwaitStep(300));
+  ASSERT_OK(cluster->Signal("worker/1", SIGSTOP));
+  ASSERT_OK_AND_ASSIGN(const auto stopped, cluster->Status());
+  ASSERT_OK(cluster->AwaitStep(stopped.global_step() + 300));
+  EXPECT_THAT(cluster->LogOf("worker/0"), HasSubstr("group has ended"));
+  ASSERT_OK(cluster->Signal("worker/1", SIGCONT));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectDone(result, 3000);
+}
+
+// Only the first values are in a checkpoint when worker 0, whose chief dies
+// with it, is killed.
+TEST(MirroredWorkersTest, WorkerZeroGoesOnWithThePeersVariables) {
+  LaunchedCluster::Options options = Mirrored(2500);
+  options.overrides.push_back("checkpoint.every_steps=100000");
+  options.job.replace(options.job.find("every_steps: 100"), 16, "");
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(options));
+  ASSERT_OK(cluster->AwaitStep(500));
+  ASSERT_OK(cluster->Signal("worker/0", SIGKILL));
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  ExpectDone(result, 2500);
+  const std::string log = cluster->LogOf("worker/0");
+  EXPECT_THAT(log, HasSubstr("resuming at step 0"));
+  // It has loaded step 0, and then a peer's.
+  const size_t summing = log.rfind(" from step ");
+  ASSERT_NE(summing, std::string::npos);
+  EXPECT_GE(atoi(log.c_str() + summing + 11), 500) << log;
+}
+
+TEST(MirroredWorkersTest, ASecondLaunchGoesOnUnderAnotherStrategy) {
+  ASSERT_OK_AND_ASSIGN(auto first, LaunchedCluster::Start(Mirrored(200)));
+  ASSERT_OK_AND_ASSIGN(const auto stopped, first->Wait());
+  ExpectDone(stopped, 200);
+  LaunchedCluster::Options options;
+  options.checkpoint_dir = first->checkpoint_dir();
+  options.overrides = {"end.steps=400", "parameter_server.synchronous={}"};
+  ASSERT_OK_AND_ASSIGN(auto second, LaunchedCluster::Start(options));
+  ASSERT_OK_AND_ASSIGN(const auto result, second->Wait());
+  ExpectDone(result, 400);
+}
+
+TEST(MirroredWorkersTest, CtrlCWritesACheckpointAndLeavesNothingRunning) {
+  ASSERT_OK_AND_ASSIGN(auto cluster, LaunchedCluster::Start(Mirrored(5000)));
+  ASSERT_OK(cluster->AwaitStep(350));
+  const auto tasks = cluster->Tasks();
+  cluster->SignalLauncher(SIGINT);
+  ASSERT_OK_AND_ASSIGN(const auto result, cluster->Wait());
+  EXPECT_EQ(nlohmann::json::parse(result.json)["status"], "interrupted");
+  for (const auto& [task, pid] : tasks) {
+    EXPECT_NE(kill(pid, 0), 0) << task << " still runs as " << pid;
+  }
+  const auto steps = CheckpointStore(cluster->checkpoint_dir()).ListSteps();
+  ASSERT_OK(steps);
+  EXPECT_GE(steps->back(), 350);
+}
+
+class ByHandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(ports_, FreeLoopbackPorts(3));
+    directory_ = fs::path(getenv("TEST_TMPDIR")) /
+                 testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::create_directories(directory_);
+    std::ofstream(directory_ / "job.textproto") << DigitsJob();
+  }
+
+  SubprocessOptions Worker(int index, std::vector<std::string> flags) const {
+    SubprocessOptions options;
+    options.argv = {BinaryPath("worker/worker"),
+                    absl::StrCat("--data_dir=", DigitsDirectory())};
+    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+    options.environment["TF_CONFIG"] = absl::StrCat(
+        R"({"cluster": {"worker": ["localhost:)", ports_[0],
+        R"(", "localhost:)", ports_[1], R"("]}, "task": {"type": "worker", )",
+        R"("index": )", index, "}}");
+    options.standard_error = OutputTo::File(Log(index));
+    return options;
+  }
+  std::vector<std::string> JobFlags() const {
+    return {absl::StrCat("--job=", (directory_ / "job.textproto").string()),
+            absl::StrCat("--checkpoint_dir=", (directory_ / "ck").string()),
+            "--set=end.steps=100"};
+  }
+  std::string Log(int index) const {
+    return directory_ / absl::StrCat("job_", index, ".log");
+  }
+  std::string ReadLog(int index) const {
+    std::ifstream file(Log(index));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::vector<int> ports_;
+  fs::path directory_;
+};
+
+// As the multi-worker lab does it: no chief, no ps, no --strategy.
+TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
+  ASSERT_OK_AND_ASSIGN(auto first, Subprocess::Start(Worker(0, JobFlags())));
+  ASSERT_OK(WaitUntil("worker/0 waits for worker/1", [&] {
+    return ReadLog(0).find("waiting for worker/1") != std::string::npos;
+  }));
+  EXPECT_THAT(ReadLog(0),
+              HasSubstr(absl::StrCat("ready at localhost:", ports_[0])));
+  EXPECT_THAT(ReadLog(0), Not(HasSubstr("TRAINING")));
+  ASSERT_OK_AND_ASSIGN(auto second, Subprocess::Start(Worker(1, {})));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd first_end, first->Wait(kLimit));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd second_end, second->Wait(kLimit));
+  EXPECT_EQ(first_end.code(), 0) << ReadLog(0);
+  EXPECT_EQ(second_end.code(), 0) << ReadLog(1);
+  EXPECT_EQ(CheckpointStore(directory_ / "ck").ListSteps()->back(), 100);
+}
+
+TEST_F(ByHandTest, ARefusalIsOneLineAndExitCodeTwo) {
+  std::vector<std::string> nccl = JobFlags();
+  nccl.push_back("--set=strategy.multi_worker_mirrored={communication: NCCL}");
+  ASSERT_OK_AND_ASSIGN(auto worker, Subprocess::Start(Worker(0, nccl)));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, worker->Wait(kLimit));
+  EXPECT_EQ(end.code(), 2);
+  EXPECT_THAT(ReadLog(0),
+              HasSubstr("strategy.multi_worker_mirrored.communication: NCCL"));
+
+  SubprocessOptions with_chief = Worker(0, {});
+  with_chief.environment["TF_CONFIG"] =
+      R"({"cluster": {"chief": ["a:1"], "worker": ["b:1"]},
+          "task": {"type": "worker", "index": 0}})";
+  ASSERT_OK_AND_ASSIGN(auto refused, Subprocess::Start(with_chief));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd refused_end, refused->Wait(kLimit));
+  EXPECT_EQ(refused_end.code(), 2);
+  EXPECT_THAT(ReadLog(0), HasSubstr("cluster.chief"));
+}
+
+}  // namespace
+}  // namespace parasol
