@@ -27,7 +27,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kBase[] = "deploy/k8s/base";
 constexpr char kScript[] = "deploy/k8s/base/run_task.sh";
 constexpr absl::Duration kLimit = absl::Seconds(60);
 
@@ -44,12 +43,21 @@ class KustomizeTest : public testing::Test {
         access("/usr/local/bin/kubectl", X_OK) != 0) {
       GTEST_SKIP() << "kubectl is not here, so nothing renders the manifests";
     }
+    Render("base");
+  }
+
+  void Render(const std::string& overlay) {
+    objects_.clear();
     // bazel's runfiles are links, which kustomize refuses to follow.
-    const std::string copy = testing::TempDir() + "/base";
+    const std::string copy = testing::TempDir() + "/k8s";
     std::filesystem::remove_all(copy);
-    std::filesystem::copy(kBase, copy);
+    for (const std::string part : {"base", "multi_worker_mirrored"}) {
+      std::filesystem::create_directories(copy + "/" + part);
+      std::filesystem::copy("deploy/k8s/" + part, copy + "/" + part);
+    }
     const CompletedProcess rendered =
-        Complete({.argv = {"/usr/bin/env", "kubectl", "kustomize", copy}});
+        Complete({.argv = {"/usr/bin/env", "kubectl", "kustomize",
+                           copy + "/" + overlay}});
     ASSERT_EQ(rendered.end.code(), 0) << rendered.standard_error;
     const std::vector<std::string> objects =
         absl::StrSplit(rendered.standard_output, "\n---\n");
@@ -129,6 +137,26 @@ TEST_F(KustomizeTest, ReplicasAreAsManyAsTfConfigSays) {
       num_workers);
 }
 
+TEST_F(KustomizeTest, WorkersWithoutPsHaveTheJobAndTheCheckpoints) {
+  Render("multi_worker_mirrored");
+  for (const char* name : {"StatefulSet/parasol-chief", "Service/parasol-chief",
+                           "StatefulSet/parasol-ps", "Service/parasol-ps"}) {
+    EXPECT_FALSE(objects_.contains(name)) << name;
+  }
+  const std::string worker = objects_["StatefulSet/parasol-worker"];
+  EXPECT_THAT(worker,
+              AllOf(HasSubstr("- --job=/etc/parasol/job/job.textproto"),
+                    HasSubstr("- --checkpoint_dir=/checkpoints"),
+                    HasSubstr("readinessProbe:\n          periodSeconds: 5\n"
+                              "          tcpSocket:\n            port: 2222"),
+                    HasSubstr("runAsNonRoot: true"), HasSubstr("replicas: 2")));
+  EXPECT_THAT(worker, Not(HasSubstr("grpc:\n            port")));
+  const auto config = objects_.lower_bound("ConfigMap/parasol-cluster");
+  ASSERT_NE(config, objects_.end());
+  EXPECT_EQ(Field(config->second, "  NUM_PS: "), "\"0\"");
+  EXPECT_EQ(Field(config->second, "  NUM_WORKERS: "), "\"2\"");
+}
+
 SubprocessOptions RunTask(const std::string& role, const std::string& pod,
                           const std::string& command) {
   return {.argv = {"/bin/bash", kScript, role, "/bin/sh", "-c", command},
@@ -148,6 +176,22 @@ TEST(RunTaskTest, TfConfigNamesThePodsOfTheStatefulSets) {
       "worker": ["parasol-worker-0.parasol-worker:2222"]
     },
     "task": {"type": "ps", "index": 1}
+  })"));
+}
+
+TEST(RunTaskTest, WithoutPsThereAreWorkersAlone) {
+  SubprocessOptions options =
+      RunTask("worker", "parasol-worker-0", "echo \"$TF_CONFIG\"; exit 3");
+  options.environment["NUM_PS"] = "0";
+  options.environment["NUM_WORKERS"] = "2";
+  const CompletedProcess completed = Complete(options);
+  EXPECT_EQ(nlohmann::json::parse(completed.standard_output, nullptr, false),
+            nlohmann::json::parse(R"({
+    "cluster": {
+      "worker": ["parasol-worker-0.parasol-worker:2222",
+                 "parasol-worker-1.parasol-worker:2222"]
+    },
+    "task": {"type": "worker", "index": 0}
   })"));
 }
 
@@ -196,6 +240,27 @@ TEST(TfJobTest, EveryReplicaIsRestartedByItsExitCode) {
     EXPECT_THAT(text, HasSubstr(absl::StrCat("\n    ", role, "\n")));
   }
   EXPECT_THAT(text, Not(HasSubstr("\t")));
+}
+
+// A Job and a Service for each worker, as in TensorFlow's ecosystem template.
+TEST(WorkersTest, EachWorkerHasItsPlaceAndOnlyTheFirstTheVolume) {
+  std::ifstream file("deploy/k8s/workers.yaml");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::string> objects = absl::StrSplit(text, "\n---\n");
+  ASSERT_EQ(objects.size(), 5u);
+  for (const int i : {0, 1}) {
+    const std::string name = absl::StrCat("\n  name: parasol-worker-", i, "\n");
+    EXPECT_THAT(objects[1 + 2 * i],
+                AllOf(HasSubstr("kind: Service"), HasSubstr(name),
+                      HasSubstr("port: 2222")));
+    EXPECT_THAT(objects[2 + 2 * i],
+                AllOf(HasSubstr("kind: Job"), HasSubstr(name),
+                      HasSubstr(absl::StrCat(R"("index": ")", i, "\"")),
+                      HasSubstr("values: [1, 2]")));
+  }
+  EXPECT_THAT(objects[2], HasSubstr("mountPath: /checkpoints"));
+  EXPECT_THAT(objects[4],
+              AllOf(Not(HasSubstr("/checkpoints")), Not(HasSubstr("--job"))));
 }
 
 }  // namespace

@@ -2,7 +2,8 @@
 # Runs one task: run_task.sh ROLE COMMAND [ARGUMENT]...
 # Gives the command its TF_CONFIG: the index is the last part of the pod's name
 # (a StatefulSet counts its pods), the addresses are those of the headless
-# services. Needs POD_NAME, NUM_PS and NUM_WORKERS.
+# services. Needs POD_NAME, NUM_PS and NUM_WORKERS. Without ps there is no chief
+# either: worker 0 does its duties.
 set -euo pipefail
 
 role=$1
@@ -21,9 +22,11 @@ addresses() {
   echo "[$list]"
 }
 
-cluster="\"chief\":$(addresses chief 1)"
-cluster+=",\"ps\":$(addresses ps "$NUM_PS")"
-cluster+=",\"worker\":$(addresses worker "$NUM_WORKERS")"
+cluster="\"worker\":$(addresses worker "$NUM_WORKERS")"
+if [ "$NUM_PS" -gt 0 ]; then
+  cluster+=",\"chief\":$(addresses chief 1)"
+  cluster+=",\"ps\":$(addresses ps "$NUM_PS")"
+fi
 export TF_CONFIG="{\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index}}"
 
 if [ "$role" = evaluator ]; then
