@@ -51,8 +51,9 @@ absl::StatusOr<std::vector<std::string>> ExpandRanges(
     const std::optional<int> last =
         absl::StrContains(range, '-') ? ReadNumber(ends.second) : first;
     if (!first.has_value() || !last.has_value() || *last < *first) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(Quoted(range), " is not a range as in n[1-3,07]"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          Quoted(range),
+          " is not a range as in n[1-3,07], of up to nine digits"));
     }
     if (*last - *first >= kMaxProcesses - static_cast<int>(numbers.size())) {
       return TooMany(range);
