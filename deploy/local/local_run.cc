@@ -17,6 +17,7 @@
 #include "deploy/local/loopback_ports.h"
 #include "deploy/local/progress.h"
 #include "deploy/local/progress_display.h"
+#include "deploy/local/restart_policy.h"
 #include "deploy/local/status_poller.h"
 #include "deploy/local/supervisor.h"
 #include "storage/checkpoint_store.h"
@@ -34,7 +35,16 @@ constexpr absl::Duration kFinishLimit = absl::Minutes(2);
 // Longer than a ps waits for its last checkpoint (--drain_timeout, then
 // --drain_silence), and the chief for its own.
 constexpr absl::Duration kDrainLimit = absl::Seconds(60);
+// Before a task on another host is started again. Its host has found the end of
+// the connection by then, and its ports are free.
+constexpr absl::Duration kFirstDelayOnHosts = absl::Seconds(1);
 constexpr int64_t kEvaluationsTailBytes = 64 << 10;
+
+RestartLimits LimitsFor(const LocalJob& job) {
+  RestartLimits limits;
+  if (!job.hosts.empty()) limits.first_delay = kFirstDelayOnHosts;
+  return limits;
+}
 
 // One job from its start to its end.
 class LocalRun {
@@ -47,7 +57,7 @@ class LocalRun {
         start_(clock.Now()),
         display_(ProgressDisplay::ForStderr()),
         supervisor_(
-            plan.tasks, RestartLimits(),
+            plan.tasks, LimitsFor(job),
             [this](const std::string& line) { display_.Tell(line); }, clock),
         poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
                 kStatusPeriod, clock) {
