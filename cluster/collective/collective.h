@@ -16,7 +16,7 @@
 
 namespace parasol {
 
-// What one replica adds to a pack.
+// A replica's addend to a pack.
 struct Contribution {
   int replica = 0;
   absl::Span<const float> values;

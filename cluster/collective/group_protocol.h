@@ -169,7 +169,7 @@ class GroupProtocol {
   const Options options_;
   const bool is_local_;
   OperationMaker maker_;
-  std::vector<Peer> peers_;  // by rank; the own one is unused
+  std::vector<Peer> peers_;  // one for each rank; the own one is unused
   uint64_t begun_ = 0;
   std::map<uint64_t, std::unique_ptr<Operation>> operations_;
   absl::Time last_tick_;

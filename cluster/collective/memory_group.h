@@ -23,7 +23,7 @@ namespace parasol {
 // Thread-safe.
 class MemoryGroup {
  public:
-  // What an operation is, the same for all ranks, as an error shows it:
+  // The name of an operation, the same for all ranks, as an error shows it:
   // "all-reduce of 17 elements".
   using Kind = std::string;
 

@@ -73,7 +73,7 @@ class SharedCollective : public Collective {
   // The following are used by the thread whose turn it is.
   ContributionPool pool_;
   SharedSums sums_;
-  Done done_;  // of the sum that is being taken
+  Done done_;  // callback of the sum that is being taken
 
   // Ends before what it interrupts, after the thread that uses it.
   const std::unique_ptr<SocketCollective> sockets_;

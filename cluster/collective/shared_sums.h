@@ -30,7 +30,7 @@ struct SharedSum {
   Kind kind = Kind::kAllReduce;
   std::vector<Contribution> contributions = {};
   size_t count = 0;
-  absl::Span<float> sum = {};  // of the rank's slice, for kReduceScatter
+  absl::Span<float> sum = {};  // only the rank's slice, for kReduceScatter
 };
 
 // One rank's part in the sums of ranks that share a machine, one after the
@@ -81,7 +81,7 @@ class SharedSums {
 
  private:
   enum class Stage { kAwaitAll, kReduce, kAwaitSums, kCopy };
-  // What the others are waited for to have counted.
+  // A count that the others are waited for.
   using Count = std::atomic<uint64_t> SharedWords::*;
 
   absl::Status Step();
@@ -135,11 +135,11 @@ class SharedSums {
 
   SharedSum sum_;
   bool is_busy_ = false;
-  uint64_t sequence_ = 0;  // of the sum
+  uint64_t sequence_ = 0;  // the sum's
   uint64_t tick_ = 0;      // chunks of all sums before this one
-  size_t chunk_ = 0;       // of the sum
+  size_t chunk_ = 0;       // number in the sum
   Stage stage_ = Stage::kAwaitAll;
-  // In the replicas' order: where a contribution lies, or null if it is copied.
+  // Places of contributions in the replicas' order; null if one is copied.
   std::vector<const float*> places_;
   std::vector<const float*> addends_;
   // Other ranks' allocations, opened.
