@@ -290,8 +290,8 @@ TEST_F(MirroredParametersTest, AWorkerLostAnywhereChangesNoBit) {
     Initialize(workers_[1]->state());
     for (const auto& [index, worker] : workers_) worker->Start();
     // The chief hears of it, and gives its replica to another.
-    while (lost.begun() < lost_at && lost.state().version().step < kSteps) {
-      std::this_thread::yield();
+    while (lost.begun() < lost_at &&
+           !lost.state().AwaitStep(kSteps, absl::Milliseconds(1))) {
     }
     was_lost = lost.begun() >= lost_at;
     assignments_.Assign({{0, {0}}, {1, {1, 2}}});
