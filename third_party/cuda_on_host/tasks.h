@@ -29,8 +29,8 @@ struct Task {
   bool is_open = false;
   bool done = false;
   bool needed = false;
-  // What ThreadSanitizer is told: where it runs, what comes before it, also
-  // tasks that are done, and its end.
+  // State for ThreadSanitizer: the thread that runs it, what comes before it,
+  // also tasks that are done, and its end.
   Track track = {};
   std::vector<Moment> earlier = {};
   Moment end = NewMoment();
