@@ -88,6 +88,7 @@ class CutEndpoint : public CollectiveEndpoint {
       if (!inner_->status().ok() && hook != nullptr) hook();
       return inner_->Await();
     }
+    std::vector<int> Awaited() const override { return inner_->Awaited(); }
     void Abort(const absl::Status& why) override { inner_->Abort(why); }
     absl::Status status() const override { return inner_->status(); }
     std::shared_ptr<float[]> AllocateContribution(size_t count) override {
