@@ -373,7 +373,9 @@ TEST_F(MirroredParametersTest, AnErrorThatIsToldLateDoesNotReachTheNextGroup) {
   const bool has_ended =
       worker.state().AwaitStep(kSteps, absl::Seconds(20)).has_value();
   EXPECT_TRUE(has_ended) << "the next group makes no step";
-  if (has_ended) EXPECT_EQ(ContentsOf(worker.state()), want);
+  if (has_ended) {
+    EXPECT_EQ(ContentsOf(worker.state()), want);
+  }
   workers_.clear();
 }
 
