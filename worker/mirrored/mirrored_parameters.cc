@@ -43,23 +43,23 @@ absl::Status Superseded() {
 // Copies when it is waited for: the memory is this process's own.
 class MirroredParameters::PendingPull : public Pending {
  public:
-  PendingPull(MirroredState& state, PullRequest request)
-      : state_(state), request_(std::move(request)) {}
+  PendingPull(MirroredParameters& parameters, PullRequest request)
+      : parameters_(parameters), request_(std::move(request)) {}
 
   absl::Status Wait() override {
-    RETURN_IF_ERROR(*state_.AwaitStep(0, absl::InfiniteDuration()));
-    ASSIGN_OR_RETURN(step_, state_.Pull(std::move(request_)));
+    RETURN_IF_ERROR(parameters_.AwaitStep(0));
+    ASSIGN_OR_RETURN(step_, parameters_.state_.Pull(std::move(request_)));
     return absl::OkStatus();
   }
   bool WaitFor(absl::Duration limit) override {
-    return state_.AwaitStep(0, limit).has_value();
+    return parameters_.state_.AwaitStep(0, limit).has_value();
   }
   Outcome outcome() const override {
     return {.min_updates = step_, .max_updates = step_};
   }
 
  private:
-  MirroredState& state_;
+  MirroredParameters& parameters_;
   PullRequest request_;
   int64_t step_ = 0;
 };
@@ -115,9 +115,7 @@ MirroredParameters::~MirroredParameters() {
     return clock_.AwaitWithTimeout(mu_, absl::Condition(&has_ended_),
                                    kPollInterval);
   };
-  while (!has_ended()) {
-    if (HasFinishLimitPassed()) Abort(absl::CancelledError("stopped"));
-  }
+  while (!has_ended()) AbortIfStopping();
   thread_.join();
 }
 
@@ -177,7 +175,7 @@ void MirroredParameters::Abort(const absl::Status& why) {
 
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
     PullRequest request) {
-  return std::make_unique<PendingPull>(state_, std::move(request));
+  return std::make_unique<PendingPull>(*this, std::move(request));
 }
 
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
@@ -197,14 +195,21 @@ std::vector<std::string> MirroredParameters::Unanswered() const {
 }
 
 void MirroredParameters::Stop() {
-  absl::MutexLock lock(&mu_);
-  stopping_since_ = std::min(stopping_since_, clock_.Now());
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_since_ = std::min(stopping_since_, clock_.Now());
+  }
+  AbortIfStopping();
 }
 
-bool MirroredParameters::HasFinishLimitPassed() const {
-  absl::MutexLock lock(&mu_);
-  return IsStopping() &&
-         clock_.Now() - stopping_since_ >= options_.finish_limit;
+void MirroredParameters::AbortIfStopping() {
+  {
+    absl::MutexLock lock(&mu_);
+    const absl::Duration limit =
+        makes_steps_ ? options_.finish_limit : absl::ZeroDuration();
+    if (!IsStopping() || clock_.Now() - stopping_since_ < limit) return;
+  }
+  Abort(absl::CancelledError("stopped"));
 }
 
 absl::Status MirroredParameters::AwaitStep(int64_t step) {
@@ -212,7 +217,7 @@ absl::Status MirroredParameters::AwaitStep(int64_t step) {
     const std::optional<absl::Status> result =
         state_.AwaitStep(step, kPollInterval);
     if (result) return *result;
-    if (HasFinishLimitPassed()) Abort(absl::CancelledError("stopped"));
+    AbortIfStopping();
   }
 }
 
@@ -224,13 +229,7 @@ bool MirroredParameters::MayGoOn(const Group& group) const {
 void MirroredParameters::Run() {
   Group group;
   while (AwaitGroup(group.version, group)) {
-    const absl::Status why = RunGroup(group);
-    // What this worker has met with its own variables, no other group mends.
-    if (!state_.version().is_there() && !why.ok() && !absl::IsCancelled(why) &&
-        !absl::IsUnavailable(why) && !absl::IsDeadlineExceeded(why)) {
-      state_.End(why);
-    }
-    NoteEnd(group, why);
+    NoteEnd(group, RunGroup(group));
   }
   state_.End(absl::CancelledError("the worker is stopping"));
   absl::MutexLock lock(&mu_);
@@ -256,7 +255,6 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
     absl::MutexLock lock(&mu_);
     if (IsOver(group)) return Superseded();
     joining_ = group.version;
-    has_error_ = false;
   }
   absl::StatusOr<std::unique_ptr<Collective>> joined =
       endpoint_.Join(group.collective, options_.join_limit);
@@ -274,17 +272,45 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
   }
   groups_joined_.Add();
   const absl::Status why = MakeSteps(group, *collective);
+  Release(*collective, why);
+  return why;
+}
+
+// What is in flight uses the sums, rows and gradients, as the next group will,
+// and whoever ends the group from another thread may not have told it yet. An
+// operation that is complete here is left to complete elsewhere.
+void MirroredParameters::Release(Collective& collective,
+                                 const absl::Status& why) {
+  bool has_pending;
+  {
+    absl::MutexLock lock(&mu_);
+    has_pending = pending_ > 0;
+  }
+  if (has_pending) collective.Abort(why);
+  collective.Await().IgnoreError();
   absl::MutexLock lock(&mu_);
+  CHECK_EQ(pending_, 0);
+  makes_steps_ = false;
   // Others stop waiting for this worker. The allocator would keep the group.
   gradients_.AllocateBy(nullptr);
   collective_ = nullptr;
-  return why;
 }
 
 absl::Status MirroredParameters::MakeSteps(const Group& group,
                                            Collective& collective) {
-  RETURN_IF_ERROR(AgreeOnState(
-      collective, state_, [&] { return MayGoOn(group); }, clock_));
+  const absl::Status agreed = AgreeOnState(
+      collective, state_, [&] { return MayGoOn(group); }, clock_);
+  if (!agreed.ok()) {
+    // The group goes on: it is this worker that can't take the variables.
+    if (!absl::IsCancelled(agreed) && collective.status().ok()) {
+      state_.End(agreed);
+    }
+    return agreed;
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    makes_steps_ = true;
+  }
   LOG(INFO) << "summing gradients of " << absl::StrJoin(group.names, ", ")
             << " from step " << state_.version().step << " on; this worker "
             << "computes replica " << absl::StrJoin(group.replicas, ", ");
@@ -297,16 +323,21 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   RETURN_IF_ERROR(SumPacks(group, step, collective));
   RETURN_IF_ERROR(GatherRows(group, step, collective));
   RETURN_IF_ERROR(collective.Await());
-  return state_.MakeStep(group.version, [this](LocalParameters& parameters) {
-    return Apply(parameters);
-  });
+  const absl::Status made = state_.MakeStep(
+      group.version,
+      [this](LocalParameters& parameters) { return Apply(parameters); });
+  // No other group mends it.
+  if (!made.ok()) state_.End(made);
+  return made;
 }
 
-Collective::Done MirroredParameters::NoteError() {
-  return [this](const absl::Status& result) {
-    if (result.ok()) return;
+Collective::Done MirroredParameters::CountPending(const Group& group) {
+  absl::MutexLock lock(&mu_);
+  ++pending_;
+  return [this, version = group.version](const absl::Status& result) {
     absl::MutexLock lock(&mu_);
-    has_error_ = true;
+    --pending_;
+    if (!result.ok()) failed_ = version;
   };
 }
 
@@ -325,7 +356,7 @@ absl::Status MirroredParameters::SumPacks(const Group& group, int64_t step,
       contributions = gradients_.ContributionsTo(pack, group.replicas);
     }
     collective.AllReduce(std::move(contributions), absl::MakeSpan(sums_[pack]),
-                         NoteError());
+                         CountPending(group));
     if ((pack + 1) % (Collective::kMaxPending / 2) == 0) {
       RETURN_IF_ERROR(collective.Await());
     }
@@ -345,7 +376,7 @@ absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
       absl::MutexLock lock(&mu_);
       rows = gradients_.RowsOf(table, group.replicas);
     }
-    collective.AllGather(rows, &rows_[table], NoteError());
+    collective.AllGather(rows, &rows_[table], CountPending(group));
     if ((table + 1) % (Collective::kMaxPending / 2) == 0) {
       RETURN_IF_ERROR(collective.Await());
     }
@@ -360,10 +391,11 @@ absl::Status MirroredParameters::AwaitGradients(
     {
       absl::MutexLock lock(&mu_);
       const auto has_news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return are_there() || has_error_ || IsOver(group);
+        return are_there() || failed_ == group.version || IsOver(group);
       };
       clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news), kPollInterval);
-      if (are_there() && !has_error_ && heard_ == group.version) {
+      const bool has_failed = failed_ == group.version;
+      if (are_there() && !has_failed && heard_ == group.version) {
         return absl::OkStatus();
       }
       if (IsOver(group)) return Superseded();

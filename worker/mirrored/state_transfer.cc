@@ -236,9 +236,11 @@ absl::StatusOr<std::vector<Version>> GatherVersions(Collective& collective,
   std::vector<Version> versions;
   for (size_t rank = 0; rank < gathered.size(); ++rank) {
     if (gathered[rank].size() != sizeof(numbers)) {
-      return absl::InvalidArgumentError(
+      const absl::Status wrong = absl::InvalidArgumentError(
           absl::StrCat(collective.group().NameOf(static_cast<int>(rank)),
                        " says its step in ", gathered[rank].size(), " bytes"));
+      collective.Abort(wrong);
+      return wrong;
     }
     std::memcpy(numbers, gathered[rank].data(), sizeof(numbers));
     versions.push_back({.step = numbers[0], .epoch = numbers[1]});
