@@ -266,6 +266,7 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
     if (IsOver(group)) return Superseded();
     RETURN_IF_ERROR(joined.status());
     collective_ = collective;
+    gradients_.SetShare(group.replicas);
     gradients_.AllocateBy([collective](size_t elements) {
       return collective->AllocateContribution(elements);
     });
