@@ -304,6 +304,21 @@ TEST_F(MirroredTest, ALostWorkersReplicasGoToTheOthersUntilItIsBack) {
   EXPECT_EQ(third.member(1).task().incarnation(), 31);
 }
 
+TEST_F(MirroredTest, ALaterChiefsGroupsAreLaterWhateverItsClockSays) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  const int64_t before = ClaimWith(worker0_, 0).assignment_version();
+  chief_.reset();
+  ++options_.chief_epoch;
+  now_ -= absl::Hours(30);
+  Resume(50);
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  EXPECT_GT(ClaimWith(worker0_, before).assignment_version(), before);
+}
+
 TEST_F(MirroredTest, AGroupThatBreaksIsFollowedByAnotherOnce) {
   RegisterWorker(worker0_);
   RegisterWorker(worker1_);

@@ -142,6 +142,12 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
   bool ends_group = false, ends_join = false;
   {
     absl::MutexLock lock(&mu_);
+    if (group.version < heard_) {
+      LOG_EVERY(WARNING, kLogInterval)
+          << "the chief says that workers' group " << group.version
+          << " is the newest, but this worker has heard of " << heard_
+          << ": it waits for a later one";
+    }
     heard_ = std::max(heard_, group.version);
     if (is_member && group.version > group_.version) group_ = std::move(group);
     ends_join = joining_ != 0 && joining_ < heard_;
