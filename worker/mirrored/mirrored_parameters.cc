@@ -227,9 +227,15 @@ absl::Status MirroredParameters::AwaitStep(int64_t step) {
   }
 }
 
-bool MirroredParameters::MayGoOn(const Group& group) const {
+bool MirroredParameters::NoteLoading(const Group& group) {
   absl::MutexLock lock(&mu_);
+  last_loading_ = clock_.Now();
   return !IsOver(group);
+}
+
+absl::Time MirroredParameters::last_loading() const {
+  absl::MutexLock lock(&mu_);
+  return last_loading_;
 }
 
 void MirroredParameters::Run() {
@@ -306,7 +312,7 @@ void MirroredParameters::Release(Collective& collective,
 absl::Status MirroredParameters::MakeSteps(const Group& group,
                                            Collective& collective) {
   const absl::Status agreed = AgreeOnState(
-      collective, state_, [&] { return MayGoOn(group); }, clock_);
+      collective, state_, [&] { return NoteLoading(group); }, clock_);
   if (!agreed.ok()) {
     // The group goes on: it is this worker that can't take the variables.
     if (!absl::IsCancelled(agreed) && collective.status().ok()) {

@@ -85,6 +85,9 @@ class MirroredParameters : public ParameterClient {
   }
   // Returns the names of the other members: "worker/1".
   std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the last time at which this worker's group loaded or copied
+  // variables, which take as long as they take.
+  absl::Time last_loading() const override ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the thread, after the step that the others wait for this worker to
   // complete, if there is one. A join or a copy of variables ends at once.
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
@@ -136,7 +139,9 @@ class MirroredParameters : public ParameterClient {
   bool IsOver(const Group& group) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return heard_ > group.version || IsStopping();
   }
-  bool MayGoOn(const Group& group) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes that variables are being loaded or copied; returns false if the group
+  // is over.
+  bool NoteLoading(const Group& group) ABSL_LOCKS_EXCLUDED(mu_);
   void NoteEnd(const Group& group, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the present group on this rank, and with it on all.
@@ -167,7 +172,8 @@ class MirroredParameters : public ParameterClient {
   int64_t broken_ ABSL_GUARDED_BY(mu_) = 0;
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mu_);
   bool makes_steps_ ABSL_GUARDED_BY(mu_) = false;  // all have the variables
-  int pending_ ABSL_GUARDED_BY(mu_) = 0;           // operations of steps
+  absl::Time last_loading_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  int pending_ ABSL_GUARDED_BY(mu_) = 0;  // operations of steps
   // The last group of which an operation has ended with an error.
   int64_t failed_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time stopping_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();

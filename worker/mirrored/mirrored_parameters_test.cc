@@ -416,6 +416,7 @@ TEST_F(MirroredParametersTest, ARefusedJoinIsTriedAgainAlsoWithoutVariables) {
   const Contents want = Want();
   assignments_.Assign({{0, {0, 2}}, {1, {1}}});
   Initialize(Add(0).state());
+  const absl::Time start = Clock::Real().Now();
   int joins = 0;
   Add(1).hooks().join = [&](const CollectiveGroup&) {
     ++joins;
@@ -426,6 +427,8 @@ TEST_F(MirroredParametersTest, ARefusedJoinIsTriedAgainAlsoWithoutVariables) {
   for (const auto& [index, worker] : workers_) worker->AwaitEnd();
   EXPECT_EQ(ContentsOf(workers_[0]->state()), want);
   EXPECT_EQ(ContentsOf(workers_[1]->state()), want);
+  // The time of the copy counts as no step's.
+  EXPECT_GE(workers_[1]->parameters().last_loading(), start);
   workers_.clear();
   EXPECT_GT(joins, 3);
 }
