@@ -21,6 +21,9 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // How often a wait looks for the end of the group. Whoever ends it on this
 // worker wakes the wait at once.
 constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+// Number of groups that end with InvalidArgument in a row until a worker ends.
+// A rank that was confused by a loss is not so again.
+constexpr int kInvalidEnds = 5;
 
 std::vector<size_t> ElementsOf(const MirroredState& state) {
   std::vector<size_t> elements;
@@ -197,6 +200,12 @@ std::vector<std::string> MirroredParameters::Unanswered() const {
   if (group_.names.empty()) return {"the chief, for an assignment"};
   std::vector<std::string> names = group_.names;
   names.erase(names.begin() + group_.collective.own_rank);
+  if (!last_end_.ok()) {
+    if (names.empty()) names.push_back("the chief, for another group");
+    absl::StrAppend(&names.back(),
+                    " (the last group of workers ended: ", last_end_.message(),
+                    ")");
+  }
   return names;
 }
 
@@ -241,7 +250,9 @@ absl::Time MirroredParameters::last_loading() const {
 void MirroredParameters::Run() {
   Group group;
   while (AwaitGroup(group.version, group)) {
-    NoteEnd(group, RunGroup(group));
+    const absl::Status why = RunGroup(group);
+    if (IsPermanent(why)) state_.End(why);
+    NoteEnd(group, why);
   }
   state_.End(absl::CancelledError("the worker is stopping"));
   absl::MutexLock lock(&mu_);
@@ -341,6 +352,8 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
       [this](LocalParameters& parameters) { return Apply(parameters); });
   // No other group mends it.
   if (!made.ok()) state_.End(made);
+  absl::MutexLock lock(&mu_);
+  last_end_ = absl::OkStatus();
   return made;
 }
 
@@ -436,10 +449,21 @@ absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
   return absl::OkStatus();
 }
 
+bool MirroredParameters::IsPermanent(const absl::Status& why) {
+  // Whoever hears of the next group first says nothing of this one.
+  if (absl::IsCancelled(why)) return false;
+  const int64_t step = state_.version().step;
+  if (!absl::IsInvalidArgument(why) || step != invalid_step_) invalid_ends_ = 0;
+  invalid_step_ = step;
+  if (absl::IsInvalidArgument(why)) ++invalid_ends_;
+  return invalid_ends_ >= kInvalidEnds;
+}
+
 // The chief may know of the loss by itself, and name another group. If it does
 // not, all members may be alive: they connect anew.
 void MirroredParameters::NoteEnd(const Group& group, const absl::Status& why) {
   absl::MutexLock lock(&mu_);
+  if (!absl::IsCancelled(why)) last_end_ = why;
   if (IsOver(group)) return;
   // Cancelled: another member has heard of the next group before this one.
   if (!absl::IsCancelled(why)) {

@@ -83,7 +83,8 @@ class MirroredParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse&) override {
     return absl::OkStatus();
   }
-  // Returns the names of the other members: "worker/1".
+  // Returns the names of the other members, "worker/1", the last one with why
+  // the group before has ended, if no step was made since.
   std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the last time at which this worker's group loaded or copied
   // variables, which take as long as they take.
@@ -144,6 +145,9 @@ class MirroredParameters : public ParameterClient {
   bool NoteLoading(const Group& group) ABSL_LOCKS_EXCLUDED(mu_);
   void NoteEnd(const Group& group, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Counts ends with InvalidArgument. Returns true if so many of the last ones
+  // had it, without a step between them, that the next one will.
+  bool IsPermanent(const absl::Status& why);
   // Ends the present group on this rank, and with it on all.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   // Ends a group that Stop() does not let go on.
@@ -162,6 +166,8 @@ class MirroredParameters : public ParameterClient {
   std::vector<std::vector<float>> sums_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::unique_ptr<RowAccumulator>> row_sums_;
+  int invalid_ends_ = 0;      // the last ends with InvalidArgument, ...
+  int64_t invalid_step_ = 0;  // ... all at this step
 
   mutable absl::Mutex mu_;
   StepGradients gradients_ ABSL_GUARDED_BY(mu_);
@@ -172,6 +178,7 @@ class MirroredParameters : public ParameterClient {
   int64_t broken_ ABSL_GUARDED_BY(mu_) = 0;
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mu_);
   bool makes_steps_ ABSL_GUARDED_BY(mu_) = false;  // all have the variables
+  absl::Status last_end_ ABSL_GUARDED_BY(mu_);     // OK: a step was made since
   absl::Time last_loading_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   int pending_ ABSL_GUARDED_BY(mu_) = 0;  // operations of steps
   // The last group of which an operation has ended with an error.

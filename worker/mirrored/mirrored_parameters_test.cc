@@ -4,6 +4,7 @@
 #include "worker/mirrored/mirrored_parameters.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -431,6 +432,42 @@ TEST_F(MirroredParametersTest, ARefusedJoinIsTriedAgainAlsoWithoutVariables) {
   EXPECT_GE(workers_[1]->parameters().last_loading(), start);
   workers_.clear();
   EXPECT_GT(joins, 3);
+}
+
+TEST_F(MirroredParametersTest, AGroupThatIsInvalidAgainAndAgainEndsTheWorker) {
+  assignments_.Assign({{0, {0, 1, 2}}});
+  Worker& worker = Add(0);
+  Initialize(worker.state());
+  const std::string why = "rank 1 has begun another operation";
+  int joins = 0;
+  worker.hooks().join = [&](const CollectiveGroup&) {
+    ++joins;
+    return absl::InvalidArgumentError(why);
+  };
+  worker.Start();
+  worker.AwaitEnd();
+  EXPECT_THAT(worker.state().ended(),
+              StatusIs(absl::StatusCode::kInvalidArgument, why));
+  // Who waits too long says it as well.
+  EXPECT_THAT(worker.parameters().Unanswered(),
+              ElementsAre(testing::HasSubstr(why)));
+  workers_.clear();
+  EXPECT_GE(joins, 5);
+}
+
+TEST_F(MirroredParametersTest, AGroupThatIsInvalidNowAndThenIsMadeAgain) {
+  assignments_.Assign({{0, {0, 1, 2}}});
+  Worker& worker = Add(0);
+  Initialize(worker.state());
+  std::atomic<int> joins = 0;
+  worker.hooks().join = [&](const CollectiveGroup&) {
+    return ++joins % 5 == 0 ? absl::UnavailableError("lost")
+                            : absl::InvalidArgumentError("another operation");
+  };
+  worker.Start();
+  while (joins < 12) std::this_thread::yield();
+  EXPECT_OK(worker.state().ended());
+  workers_.clear();
 }
 
 // Returns worker 1's place in its group with worker 0.
