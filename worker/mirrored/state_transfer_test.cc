@@ -124,7 +124,7 @@ TEST_F(StateTransferTest, AWaitThatIsWantedNoMoreEnds) {
 
 TEST_F(StateTransferTest, ManyRowsAreCopiedInPieces) {
   // So many pieces that the ranks meet during the copy.
-  constexpr int64_t kRows = 150000;
+  static constexpr int64_t kRows = 150000;
   Make(3);
   Initialize(*states_[0]);
   Initialize(*states_[1]);
