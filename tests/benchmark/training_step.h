@@ -24,12 +24,13 @@ namespace parasol {
 // batch.
 class TrainingStep {
  public:
-  // Where the values of variables are updated.
+  // Place of the values of variables and their updates.
   enum class Updates {
-    // As a worker of a cluster does: values in host memory go to the device, and
+    // Host memory, as for a worker of a cluster: values go to the device, and
     // gradients come back.
     kOnHost,
-    // As a worker without a cluster does on a CUDA device, if the device can.
+    // Memory of the device if it can update them, as for a worker without a
+    // cluster on a CUDA device; else host memory.
     kOnDevice,
   };
 

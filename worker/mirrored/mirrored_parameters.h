@@ -101,7 +101,7 @@ class MirroredParameters : public ParameterClient {
     int64_t version = 0;
     CollectiveGroup collective;
     std::vector<std::string> names;  // the ranks'
-    std::vector<int> replicas;       // this worker's
+    std::vector<int> replicas;       // replicas of this worker
   };
 
   // Makes the first rank the last one.

@@ -118,7 +118,7 @@ struct TileSize {
 template <typename Size, int kWidth, bool kBackward>
 class WindowRows {
  public:
-  static constexpr int kPacks = Size::kK / kWidth;  // of a row
+  static constexpr int kPacks = Size::kK / kWidth;  // packs of a row
   static constexpr int kStep = Size::kThreads / kPacks;
   static constexpr int kCount = Size::kM / kStep;
   static_assert(kStep * kPacks == Size::kThreads);
@@ -166,7 +166,7 @@ class WindowRows {
 template <typename Size, int kWidth>
 class WindowColumns {
  public:
-  static constexpr int kPacks = Size::kM / kWidth;  // of a row
+  static constexpr int kPacks = Size::kM / kWidth;  // packs of a row
   static constexpr int kStep = Size::kThreads / kPacks;
   static constexpr int kCount = Size::kK / kStep;
   static_assert(kStep * kPacks == Size::kThreads);
@@ -266,7 +266,7 @@ struct TurnedKernel {
 template <typename Size, int kWidth>
 class TurnedRows {
  public:
-  static constexpr int kPacks = Size::kK / kWidth;  // of a column
+  static constexpr int kPacks = Size::kK / kWidth;  // packs of a column
   static constexpr int kStep = Size::kThreads / kPacks;
   static constexpr int kCount = Size::kN / kStep;
   static_assert(kStep * kPacks == Size::kThreads);

@@ -30,7 +30,7 @@ class Assignments {
     }
     shares_ = shares;
   }
-  // As a worker's claim does.
+  // Answers a worker's claim, as the chief does.
   wire::ClaimStepsResponse Claim(int64_t broken) {
     absl::MutexLock lock(&mu_);
     if (broken == version_) answer_.set_assignment_version(++version_);

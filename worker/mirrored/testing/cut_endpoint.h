@@ -18,7 +18,7 @@ namespace parasol::mirrored_testing {
 // from 1 over all groups; 0: never. The other ranks lose it.
 class CutEndpoint : public CollectiveEndpoint {
  public:
-  // What a test does at certain moments. Set before the first Join().
+  // Calls of a test at certain moments. Set before the first Join().
   struct Hooks {
     // Called by Join(), which returns its error.
     std::function<absl::Status(const CollectiveGroup&)> join;
