@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,8 +55,8 @@ absl::StatusOr<PipeEnds> MakePipe() {
   return PipeEnds{Fd(fds[0]), Fd(fds[1])};
 }
 
-// What the child puts in place of its fd 1 or 2 (-1: leaves it), and where the
-// parent reads it.
+// What the child puts in place of its fd 0, 1 or 2 (-1: leaves it), and the
+// parent's side of it.
 struct Redirection {
   Fd child_end;
   Fd parent_end;
@@ -81,6 +82,21 @@ absl::StatusOr<Redirection> OpenOutput(const OutputTo& output) {
       break;
     }
   }
+  return redirection;
+}
+
+absl::StatusOr<Redirection> OpenInput(bool socket) {
+  Redirection redirection;
+  if (!socket) {
+    redirection.child_end = Fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return redirection;
+  }
+  int fds[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0) {
+    return absl::ErrnoToStatus(errno, "socketpair");
+  }
+  redirection.child_end = Fd(fds[0]);
+  redirection.parent_end = Fd(fds[1]);
   return redirection;
 }
 
@@ -170,10 +186,10 @@ std::string Describe(const ProcessEnd& end) {
 absl::StatusOr<std::unique_ptr<Subprocess>> Subprocess::Start(
     const SubprocessOptions& options) {
   if (options.argv.empty()) return absl::InvalidArgumentError("no command");
+  ASSIGN_OR_RETURN(Redirection input, OpenInput(options.input_socket));
   ASSIGN_OR_RETURN(Redirection output, OpenOutput(options.standard_output));
   ASSIGN_OR_RETURN(Redirection error, OpenOutput(options.standard_error));
   ASSIGN_OR_RETURN(PipeEnds exec_error, MakePipe());
-  const Fd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::vector<std::string> argv = options.argv;
   std::vector<std::string> environment = Environment(options.environment);
   std::vector<char*> argv_pointers = Pointers(argv);
@@ -181,7 +197,7 @@ absl::StatusOr<std::unique_ptr<Subprocess>> Subprocess::Start(
   const ChildPlan plan = {
       .argv = argv_pointers.data(),
       .environment = environment_pointers.data(),
-      .standard_input = null.get(),
+      .standard_input = input.child_end.get(),
       .standard_output = output.child_end.get(),
       .standard_error = error.child_end.get(),
       .error_pipe = exec_error.write.get(),
@@ -195,6 +211,7 @@ absl::StatusOr<std::unique_ptr<Subprocess>> Subprocess::Start(
   // glibc 2.36 declares pidfd_open() without C linkage.
   child->pid_fd_ = syscall(SYS_pidfd_open, pid, 0);
   if (child->pid_fd_ < 0) return absl::ErrnoToStatus(errno, "pidfd_open");
+  child->input_socket_ = input.parent_end.release();
   child->output_pipe_ = output.parent_end.release();
   child->error_pipe_ = error.parent_end.release();
   // A successful exec closes the pipe without a word.
@@ -210,7 +227,7 @@ absl::StatusOr<std::unique_ptr<Subprocess>> Subprocess::Start(
 Subprocess::~Subprocess() {
   Kill();
   if (!end_.has_value()) waitpid(pid_, nullptr, 0);
-  for (const int fd : {pid_fd_, output_pipe_, error_pipe_}) {
+  for (const int fd : {pid_fd_, input_socket_, output_pipe_, error_pipe_}) {
     if (fd >= 0) close(fd);
   }
 }
@@ -223,6 +240,12 @@ void Subprocess::Signal(int signal) {
 void Subprocess::Terminate() { Signal(SIGTERM); }
 
 void Subprocess::Kill() { Signal(SIGKILL); }
+
+bool Subprocess::WriteInput(absl::string_view bytes) {
+  const ssize_t written = send(input_socket_, bytes.data(), bytes.size(),
+                               MSG_NOSIGNAL | MSG_DONTWAIT);
+  return written == static_cast<ssize_t>(bytes.size());
+}
 
 std::optional<ProcessEnd> Subprocess::Poll() {
   int status = 0;

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 // Child processes, for the local launcher and for tests of whole binaries.
@@ -52,6 +53,10 @@ struct SubprocessOptions {
   std::map<std::string, std::string> environment = {};
   OutputTo standard_output = {};
   OutputTo standard_error = {};
+  // True to give the child a socket as its stdin, for WriteInput(). The child
+  // reads an end of file as soon as this process or the Subprocess ends,
+  // however it does. False: stdin is /dev/null.
+  bool input_socket = false;
   // True to run the child in a process group of its own: Ctrl-C in a terminal
   // then reaches this process only, not the child.
   bool own_process_group = false;
@@ -59,8 +64,7 @@ struct SubprocessOptions {
 
 // One child process. It never outlives the *thread* that started it
 // (PDEATHSIG), nor this object: the destructor kills and reaps it. It inherits
-// no other file descriptor and no blocked signal. Its stdin is /dev/null. Not
-// thread-safe.
+// no other file descriptor and no blocked signal. Not thread-safe.
 class Subprocess {
  public:
   // Starts the child.
@@ -87,6 +91,11 @@ class Subprocess {
   //   DeadlineExceeded  it still runs after `limit`.
   absl::StatusOr<ProcessEnd> Wait(absl::Duration limit);
 
+  // Writes to the child's input socket and returns true; false if not all of
+  // `bytes` could be written: the child has ended, or reads nothing. Does not
+  // block.
+  bool WriteInput(absl::string_view bytes);
+
   // Return the reading ends of the child's pipes, owned by this object; -1 if
   // there is none.
   int output_pipe() const { return output_pipe_; }
@@ -97,6 +106,7 @@ class Subprocess {
 
   const pid_t pid_;
   int pid_fd_ = -1;  // readable once the child has ended
+  int input_socket_ = -1;
   int output_pipe_ = -1;
   int error_pipe_ = -1;
   std::optional<ProcessEnd> end_;

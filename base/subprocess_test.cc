@@ -77,6 +77,47 @@ TEST(SubprocessTest, EndBySignalIsTold) {
   EXPECT_EQ(Describe({.exit_code = 2}), "exit code 2");
 }
 
+TEST(SubprocessTest, InputIsWrittenUntilTheChildEnds) {
+  SubprocessOptions options = Shell("read word; exit $word");
+  options.input_socket = true;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Subprocess> child,
+                       Subprocess::Start(options));
+  EXPECT_TRUE(child->WriteInput("7\n"));
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end, child->Wait(kLimit));
+  EXPECT_EQ(end.code(), 7);
+  EXPECT_FALSE(child->WriteInput("8\n"));
+}
+
+TEST(SubprocessTest, WriterIsNotHeldUpByAChildThatReadsNothing) {
+  SubprocessOptions options = Shell("exec sleep 60");
+  options.input_socket = true;
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Subprocess> child,
+                       Subprocess::Start(options));
+  const std::string block(65536, 'x');
+  int written = 0;
+  while (child->WriteInput(block) && written < 1000) ++written;
+  EXPECT_LT(written, 1000);
+}
+
+TEST(SubprocessTest, ADescendantReadsTheEndOfTheInputWhenTheObjectEnds) {
+  const std::string path = testing::TempDir() + "/subprocess_end_of_input";
+  const std::string descendant =
+      absl::StrCat("(trap '' TERM; cat; echo end > ", path, ") <&3 & ");
+  SubprocessOptions options =
+      Shell(absl::StrCat("exec 3<&0; ", descendant, "echo $!; wait"));
+  options.input_socket = true;
+  options.standard_output = OutputTo::Pipe();
+  {
+    ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Subprocess> child,
+                         Subprocess::Start(options));
+    char digit = 0;
+    ASSERT_EQ(read(child->output_pipe(), &digit, 1), 1);
+  }
+  // The descendant outlives the child.
+  ASSERT_OK(RunSubprocess(
+      Shell(absl::StrCat("until [ -s ", path, " ]; do :; done")), kLimit));
+}
+
 TEST(SubprocessTest, WaitEndsAtItsLimit) {
   ASSERT_OK_AND_ASSIGN(const auto child, Subprocess::Start(Shell("sleep 60")));
   EXPECT_THAT(child->Wait(absl::Milliseconds(1)),

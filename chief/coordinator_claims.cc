@@ -79,6 +79,10 @@ void Coordinator::AddMembers(wire::ClaimStepsResponse& response) const {
     entry->set_address(member.collective_address);
     entry->mutable_replica()->Assign(replicas->begin(), replicas->end());
   }
+  // A group without the chief's machine could go on beside another one.
+  const bool has_worker0 =
+      response.member_size() > 0 && response.member(0).task().index() == 0;
+  if (!has_worker0) response.clear_member();
 }
 
 void Coordinator::NameAwaited(wire::ClaimStepsResponse& response) const {

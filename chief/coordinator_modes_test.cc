@@ -304,6 +304,35 @@ TEST_F(MirroredTest, ALostWorkersReplicasGoToTheOthersUntilItIsBack) {
   EXPECT_EQ(third.member(1).task().incarnation(), 31);
 }
 
+TEST_F(MirroredTest, ALaterChiefsGroupsAreLaterWhateverItsClockSays) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  const int64_t before = ClaimWith(worker0_, 0).assignment_version();
+  chief_.reset();
+  ++options_.chief_epoch;
+  now_ -= absl::Hours(30);
+  Resume(50);
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  EXPECT_GT(ClaimWith(worker0_, before).assignment_version(), before);
+}
+
+TEST_F(MirroredTest, ThereIsNoGroupWithoutWorker0) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  LoadVariables();
+  const auto first = ClaimWith(worker1_, 0);
+  EXPECT_EQ(first.member_size(), 2);
+  Pass(absl::Seconds(11), {ps0_, worker1_});
+  const auto alone = ClaimWith(worker1_, first.assignment_version());
+  EXPECT_GT(alone.assignment_version(), first.assignment_version());
+  EXPECT_EQ(alone.member_size(), 0);
+  RegisterWorker(Task("worker", 0, 30));
+  EXPECT_EQ(ClaimWith(worker1_, alone.assignment_version()).member_size(), 2);
+}
+
 TEST_F(MirroredTest, AGroupThatBreaksIsFollowedByAnotherOnce) {
   RegisterWorker(worker0_);
   RegisterWorker(worker1_);

@@ -10,6 +10,11 @@
 namespace parasol {
 namespace {
 
+// A chief's assignments of replicas have the versions
+// (chief_epoch << kChiefShift) and following. Workers follow larger versions
+// alone, and a chief may come back on a machine whose clock is behind.
+constexpr int kChiefShift = 32;
+
 // Returns the largest total that an earlier chief, whose job had another end,
 // can have let the run reach; 0 if the end is the same.
 int64_t EarlierEnd(const CoordinatorOptions& options) {
@@ -63,7 +68,8 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
   const job::ParameterServerStrategy& strategy = options.job.parameter_server();
   if (strategy.has_synchronous()) {
     return std::make_unique<ReplicaPlan>(
-        strategy.synchronous().total_replicas(), absl::ToUnixMicros(now),
+        strategy.synchronous().total_replicas(),
+        options.chief_epoch << kChiefShift,
         resumed ? std::optional<int64_t>(resumed->global_step()) : std::nullopt,
         EarlierEnd(options));
   }

@@ -7,26 +7,25 @@ namespace parasol {
 void ReplicaAssignment::Join(uint64_t worker) {
   if (Has(worker)) return;
   workers_.push_back(worker);
+  ++version_;
   if (workers_.size() == 1) {
     std::fill(owners_.begin(), owners_.end(), worker);
-    ++version_;
     return;
   }
   const int fair_share = static_cast<int>(owners_.size() / workers_.size());
   while (CountOf(worker) < fair_share) {
     // The last one of whoever has most.
     *std::find(owners_.rbegin(), owners_.rend(), WithMost()) = worker;
-    ++version_;
   }
 }
 
 void ReplicaAssignment::Lose(uint64_t worker) {
   if (std::erase(workers_, worker) == 0) return;
+  ++version_;
   for (std::optional<uint64_t>& owner : owners_) {
     if (owner != worker) continue;
     owner.reset();
     if (!workers_.empty()) owner = WithFewest();
-    ++version_;
   }
 }
 

@@ -30,8 +30,8 @@ class ReplicaAssignment {
   // there.
   std::vector<int> ReplicasOf(uint64_t worker) const;
 
-  // The version of the assignment; grows whenever a replica changes hands,
-  // and with Renew().
+  // The version of the assignment; grows whenever a worker comes or goes, also
+  // one without replicas, and with Renew().
   int64_t version() const { return version_; }
 
  private:

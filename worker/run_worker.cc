@@ -128,6 +128,10 @@ absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
         absl::StrCat("--checkpoint_timeout=",
                      absl::FormatDuration(options.checkpoint_timeout)));
   }
+  if (options.worker_timeout > absl::ZeroDuration()) {
+    chief.arguments.push_back(absl::StrCat(
+        "--worker_timeout=", absl::FormatDuration(options.worker_timeout)));
+  }
   if (config.strategy) {
     chief.arguments.push_back(
         absl::StrCat("--strategy=", StrategyName(*config.strategy)));

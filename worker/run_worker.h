@@ -24,8 +24,9 @@ struct RunWorkerOptions {
   std::vector<std::string> overrides;
   std::string checkpoint_directory;
   std::string chief_binary;
-  // The chief's --checkpoint_timeout; 0: its default.
+  // The chief's --checkpoint_timeout and --worker_timeout; 0: its default.
   absl::Duration checkpoint_timeout;
+  absl::Duration worker_timeout;
   // Port at which a worker of a cluster without ps takes its peers'
   // connections; 0: that of its address in the cluster or, for worker 0, whose
   // chief has that one, a port that the system chooses.

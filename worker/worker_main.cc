@@ -38,6 +38,9 @@ ABSL_FLAG(std::string, chief_binary, "",
           "the one beside this binary.");
 ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::ZeroDuration(),
           "That of the chief which worker 0 runs; 0: its default.");
+ABSL_FLAG(absl::Duration, worker_timeout, absl::ZeroDuration(),
+          "That of the chief which worker 0 runs: how long it waits for "
+          "missing workers; 0: its default.");
 ABSL_FLAG(int, collective_port, 0,
           "Where a worker of a cluster without ps takes its peers' "
           "connections; 0: at its address in TF_CONFIG or, for worker 0, at a "
@@ -67,6 +70,7 @@ int main(int argc, char** argv) {
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.chief_binary = absl::GetFlag(FLAGS_chief_binary);
   options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
+  options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
   options.collective_port = absl::GetFlag(FLAGS_collective_port);
   return parasol::ExitWith(parasol::RunWorker(config, options, signal));
 }

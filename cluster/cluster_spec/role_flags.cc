@@ -18,8 +18,9 @@
 ABSL_FLAG(std::string, cluster_spec, "",
           "File with the tasks' addresses by role, in JSON as in TF_CONFIG's "
           "\"cluster\"; instead of TF_CONFIG. With --task.");
-ABSL_FLAG(std::string, task, "",
-          "This process's task in --cluster_spec: worker/1.");
+ABSL_FLAG(
+    std::string, task, "",
+    "This process's task in the cluster that another flag gives: worker/1.");
 ABSL_FLAG(bool, check_config, false,
           "Check TF_CONFIG or --cluster_spec, print this task's place in the "
           "cluster as one line "

@@ -16,7 +16,7 @@
 
 namespace parasol {
 
-// What one replica adds to a pack.
+// A replica's addend to a pack.
 struct Contribution {
   int replica = 0;
   absl::Span<const float> values;
@@ -88,6 +88,11 @@ class Collective {
   // Returns OK, or why the group has ended. The fastest way to wait: an
   // operation that is waited for so needs no other thread.
   virtual absl::Status Await() = 0;
+
+  // Returns the ranks that a pending operation waits for, as far as this rank
+  // knows: those that have not begun it, or are behind in it. A caller whose
+  // patience ends names them to Abort().
+  virtual std::vector<int> Awaited() const = 0;
 
   // Ends the group on all ranks with `why`, an error.
   virtual void Abort(const absl::Status& why) = 0;

@@ -21,8 +21,8 @@ struct CollectiveRank {
   std::vector<int> replicas;
 };
 
-// Those who take part in collective operations, the same for all of them but
-// for `own_rank`. A rank is an index in `ranks`.
+// The processes that take part in collective operations, the same for all of
+// them but for `own_rank`. A rank is an index in `ranks`.
 struct CollectiveGroup {
   // The number of this group. A rank that has joined a group joins only groups
   // of larger epochs; what belongs to another epoch is refused, never summed.

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -32,6 +33,7 @@ using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // An implementation, by name, with what its endpoints need.
 struct Implementation {
@@ -96,6 +98,10 @@ const size_t kCounts[] = {0, 1, 2, 7, 255, 256, 257, 4095, 4097, 20001};
 TEST_P(CollectiveTest, AllReduceIsTheSerialSumBitForBit) {
   CollectiveFixture fixture = Fixture(8);
   for (const Layout& layout : TestLayouts(8)) {
+    std::vector<std::vector<float>> want;
+    for (const size_t count : kCounts) {
+      want.push_back(SerialSum(layout, static_cast<int>(want.size()), count));
+    }
     fixture.Run(layout, [&](Collective& collective, int rank) {
       std::vector<std::unique_ptr<Pack>> packs;
       for (const size_t count : kCounts) {
@@ -107,7 +113,7 @@ TEST_P(CollectiveTest, AllReduceIsTheSerialSumBitForBit) {
       }
       EXPECT_OK(collective.Await());
       for (size_t i = 0; i < packs.size(); ++i) {
-        EXPECT_TRUE(HasBits(packs[i]->sum, SerialSum(layout, i, kCounts[i])))
+        EXPECT_TRUE(HasBits(packs[i]->sum, want[i]))
             << layout.size() << " ranks, " << kCounts[i] << " elements";
       }
     });
@@ -330,6 +336,26 @@ TEST_P(CollectiveTest, ARankThatLeavesIsNamedToThoseWhoNeedIt) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
                                  HasSubstr("rank 1 (")));
     EXPECT_EQ(LostRank(status), 1);
+  });
+}
+
+TEST_P(CollectiveTest, TheRanksThatAreAwaitedAreKnown) {
+  CollectiveFixture fixture = Fixture(3);
+  const Layout layout = {{0}, {1}, {2}};
+  absl::Notification seen;
+  fixture.Run(layout, [&](Collective& collective, int rank) {
+    Pack pack(layout, rank, 0, 100);
+    EXPECT_THAT(collective.Awaited(), IsEmpty());
+    if (rank == 2) seen.WaitForNotification();
+    collective.AllReduce(pack.contributions, absl::MakeSpan(pack.sum),
+                         ExpectOk);
+    // Rank 1 may be late, too.
+    while (rank == 0 && collective.Awaited() != std::vector<int>{2}) {
+      std::this_thread::yield();
+    }
+    if (rank == 0) seen.Notify();
+    EXPECT_OK(collective.Await());
+    EXPECT_THAT(collective.Awaited(), IsEmpty());
   });
 }
 

@@ -21,7 +21,7 @@ enum class FrameKind : uint32_t {
   kLeave = 6,      // the sender takes part in no operation from `sequence` on
 };
 
-// What precedes the bytes of a message between ranks.
+// The header that precedes the bytes of a message between ranks.
 struct FrameHeader {
   static constexpr size_t kBytes = 40;
   // Bytes of a piece, and of the text of an abort, at most.
@@ -30,9 +30,9 @@ struct FrameHeader {
 
   FrameKind kind = FrameKind::kHeartbeat;
   int64_t epoch = 0;
-  uint64_t sequence = 0;  // of the operation, from 0 in each group
+  uint64_t sequence = 0;  // the operation's, from 0 in each group
   uint64_t piece = 0;
-  uint64_t bytes = 0;  // that follow
+  uint64_t bytes = 0;  // number that follows
 
   // Returns the header as it travels: "PCL1", kind, epoch, sequence, piece and
   // bytes, the lowest byte first.

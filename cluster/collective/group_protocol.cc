@@ -18,12 +18,25 @@ ReplicaLayout LayoutOf(const CollectiveGroup& group) {
   return layout;
 }
 
+// Returns true if all addresses have the same host.
+bool HasOneHost(const CollectiveGroup& group) {
+  const auto host_of = [](const std::string& address) {
+    return address.substr(0, address.rfind(':'));
+  };
+  const std::string host = host_of(group.ranks[0].address);
+  return std::all_of(group.ranks.begin(), group.ranks.end(),
+                     [&](const CollectiveRank& rank) {
+                       return host_of(rank.address) == host;
+                     });
+}
+
 }  // namespace
 
 GroupProtocol::GroupProtocol(CollectiveGroup group, const Options& options,
                              absl::Time now)
     : group_(std::move(group)),
       options_(options),
+      is_local_(HasOneHost(group_)),
       maker_(LayoutOf(group_), group_.own_rank),
       peers_(group_.ranks.size()),
       last_tick_(now) {
@@ -390,6 +403,19 @@ void GroupProtocol::CheckSilence(absl::Time now) {
           absl::StrCat("silent for ", absl::FormatDuration(options_.silence))));
     }
   }
+}
+
+std::vector<int> GroupProtocol::Awaited() const {
+  std::vector<int> awaited;
+  if (operations_.empty()) return awaited;
+  const Operation& oldest = *operations_.begin()->second;
+  for (size_t rank = 0; rank < peers_.size(); ++rank) {
+    const bool is_own = static_cast<int>(rank) == group_.own_rank;
+    if (!is_own && !oldest.has_begun[rank]) {
+      awaited.push_back(static_cast<int>(rank));
+    }
+  }
+  return awaited;
 }
 
 void GroupProtocol::Abort(const absl::Status& why) {

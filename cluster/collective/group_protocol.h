@@ -46,7 +46,7 @@ class GroupProtocol {
   };
   // Bytes of a piece that leaves before its receiver has begun the operation,
   // and of all such pieces to one rank, at most.
-  static constexpr size_t kEagerBytes = 256 << 10;
+  static constexpr size_t kEagerBytes = 64 << 10;
   static constexpr size_t kMaxEarlyBytes = 4 << 20;
   // Bytes that one rank may bring to an all-gather.
   static constexpr size_t kMaxGatherBytes = size_t{1} << 30;
@@ -102,6 +102,8 @@ class GroupProtocol {
   // Frees what operations of a group that has ended were carried out in. Until
   // then frames and the memory that OnHeader() gave stay valid.
   void ReleaseOperations();
+  // Returns the ranks that have not begun this rank's oldest operation.
+  std::vector<int> Awaited() const;
 
   // Return what has come up since the last call.
   std::vector<Frame> TakeFrames();
@@ -168,8 +170,9 @@ class GroupProtocol {
 
   const CollectiveGroup group_;
   const Options options_;
+  const bool is_local_;
   OperationMaker maker_;
-  std::vector<Peer> peers_;  // by rank; the own one is unused
+  std::vector<Peer> peers_;  // one for each rank; the own one is unused
   uint64_t begun_ = 0;
   // Those that are not complete, or were not when the group ended.
   std::map<uint64_t, std::unique_ptr<Operation>> operations_;

@@ -164,6 +164,20 @@ void MemoryGroup::Leave(int rank, const absl::Status& why) {
   Await(rank).IgnoreError();
 }
 
+std::vector<int> MemoryGroup::Awaited(int rank) const {
+  absl::MutexLock lock(&mu_);
+  std::vector<int> awaited;
+  for (const auto& [sequence, operation] : operations_) {
+    if (!operation.has_begun[rank]) continue;
+    for (size_t other = 0; other < members_.size(); ++other) {
+      if (operation.has_begun[other]) continue;
+      awaited.push_back(static_cast<int>(other));
+    }
+    break;
+  }
+  return awaited;
+}
+
 absl::Status MemoryGroup::status(int rank) const {
   absl::MutexLock lock(&mu_);
   return members_[rank].status;

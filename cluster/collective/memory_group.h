@@ -23,7 +23,7 @@ namespace parasol {
 // Thread-safe.
 class MemoryGroup {
  public:
-  // What an operation is, the same for all ranks, as an error shows it:
+  // The name of an operation, the same for all ranks, as an error shows it:
   // "all-reduce of 17 elements".
   using Kind = std::string;
 
@@ -64,6 +64,8 @@ class MemoryGroup {
   // and it has not can't complete.
   void Leave(int rank, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status status(int rank) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the ranks that have not begun the rank's oldest operation.
+  std::vector<int> Awaited(int rank) const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   struct Operation {

@@ -113,6 +113,9 @@ class MemoryCollective : public Collective {
   }
 
   absl::Status Await() override { return shared_->Await(group_.own_rank); }
+  std::vector<int> Awaited() const override {
+    return shared_->Awaited(group_.own_rank);
+  }
   void Abort(const absl::Status& why) override { shared_->Abort(why); }
   absl::Status status() const override {
     return shared_->status(group_.own_rank);

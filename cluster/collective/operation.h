@@ -24,7 +24,7 @@ struct OperationMemory {
   std::string own = {};  // gathered of this rank
   std::vector<std::string>* gathered = nullptr;
   absl::Span<std::byte> bytes = {};
-  std::vector<int> receivers = {};  // without the source; all, spelled out
+  std::vector<int> receivers = {};  // all that receive; not the source
 };
 
 // An operation that this rank has begun, until it is complete.
@@ -33,7 +33,7 @@ struct Operation {
   OperationSpec spec;
   OperationMemory memory;
   Collective::Done done;
-  // What the other ranks have said. The own entries are unused.
+  // The other ranks' words. The own entries are unused.
   std::vector<bool> has_begun = {};
   std::vector<bool> is_ready = {};
   int begun = 0;

@@ -19,9 +19,9 @@ enum class OperationKind : uint32_t {
   kBroadcast = 4,
 };
 
-// What an operation is: the same at all ranks, but for what one gathers and
-// what those know who only look on. A rank tells it to the others when it
-// begins the operation.
+// The description of an operation: the same at all ranks, but for what one
+// gathers and what those know who only look on. A rank tells it to the others
+// when it begins the operation.
 struct OperationSpec {
   static constexpr size_t kBytes = 48;
   // The size of a broadcast at a rank that neither sends nor receives.

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "cluster/collective/rank_hello.h"
 
@@ -51,7 +52,7 @@ absl::StatusOr<AddressList> Resolve(const std::string& address) {
 absl::Status AwaitEvents(int fd, short events, absl::Time deadline) {
   pollfd polled = {fd, events, 0};
   const absl::Duration left =
-      std::max(deadline - absl::Now(), absl::ZeroDuration());
+      std::max(deadline - Clock::Real().Now(), absl::ZeroDuration());
   const int count = poll(&polled, 1, absl::ToInt64Milliseconds(left));
   if (count > 0) return absl::OkStatus();
   return absl::UnavailableError("no answer");
@@ -112,7 +113,7 @@ absl::Status SetRankSocketOptions(int fd) {
 
 absl::StatusOr<Descriptor> ConnectToRank(const CollectiveGroup& group, int to,
                                          absl::Duration limit) {
-  const absl::Time deadline = absl::Now() + limit;
+  const absl::Time deadline = Clock::Real().Now() + limit;
   ASSIGN_OR_RETURN(const AddressList addresses,
                    Resolve(group.ranks[to].address));
   absl::Status status;

@@ -37,7 +37,7 @@ struct RankHello {
 // The answer to a hello.
 enum class HelloAnswer : char {
   kWelcome = 'W',
-  kTooEarly = 'E',  // its group has not been joined there yet
+  kTooEarly = 'E',  // the group has not been joined there yet
   kOver = 'O',      // a later group has been joined there
   kRefused = 'R',   // another secret, or other ranks
 };

@@ -129,6 +129,10 @@ absl::Status SharedCollective::Await() {
   return sockets_->Await();
 }
 
+std::vector<int> SharedCollective::Awaited() const {
+  return pending_ > 0 ? sums_.Behind() : sockets_->Awaited();
+}
+
 std::shared_ptr<float[]> SharedCollective::AllocateContribution(size_t count) {
   return pool_.Allocate(count);
 }

@@ -43,6 +43,7 @@ class SharedCollective : public Collective {
   void Broadcast(int source, const std::vector<int>& receivers,
                  absl::Span<std::byte> bytes, Done done) override;
   absl::Status Await() override;
+  std::vector<int> Awaited() const override;
   void Abort(const absl::Status& why) override { sockets_->Abort(why); }
   absl::Status status() const override { return sockets_->status(); }
   std::shared_ptr<float[]> AllocateContribution(size_t count) override;
@@ -72,7 +73,7 @@ class SharedCollective : public Collective {
   // The following are used by the thread whose turn it is.
   ContributionPool pool_;
   SharedSums sums_;
-  Done done_;  // of the sum that is being taken
+  Done done_;  // callback of the sum that is being taken
 
   // Ends before what it interrupts, after the thread that uses it.
   const std::unique_ptr<SocketCollective> sockets_;

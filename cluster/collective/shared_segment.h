@@ -14,7 +14,7 @@
 
 namespace parasol {
 
-// What a rank says of a sum that it begins. Read by the others once it has
+// A rank's description of a sum that it begins. Read by the others once it has
 // arrived at the sum's first chunk.
 struct SharedPost {
   static constexpr size_t kMaxContributions = 32;
@@ -24,7 +24,7 @@ struct SharedPost {
   uint64_t sequence = 0;
   uint64_t kind = 0;
   uint64_t count = 0;  // elements
-  // Of each contribution: the allocation that it lies in, and where.
+  // Each contribution's allocation, and its place there.
   uint32_t allocation[kMaxContributions] = {};
   uint64_t first[kMaxContributions] = {};
 };
@@ -50,6 +50,8 @@ struct SharedWords {
   // Changes when the rank may have to wake up; 1 while it may sleep.
   alignas(64) std::atomic<uint32_t> doorbell;
   std::atomic<uint32_t> sleeps;
+  // The core that the rank was on when it last counted.
+  std::atomic<int32_t> core;
   // 1 when the counts above will not change any more.
   std::atomic<uint32_t> has_left;
   alignas(64) SharedPost posts[kPosts];

@@ -1,9 +1,10 @@
 #include "cluster/collective/shared_sums.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -13,11 +14,10 @@
 namespace parasol {
 namespace {
 
-// Looks at a count before a rank gives its core to others, and how often it
-// does that before it sleeps: to be woken takes longer than a small chunk.
-constexpr int kSpins = 300;
-constexpr int kSpinsWithoutCores = 50;
-constexpr int kYields = 500;
+// Looks at a count before a rank sleeps, about 100 us: to be woken takes longer
+// than most chunks. Who waits for a rank that was last on the same core sleeps
+// at once.
+constexpr int kSpins = 4000;
 // Bytes of a pack from which on sums are not left in the caches, which would
 // have to drop the first for the last.
 constexpr size_t kStreamedBytes = 8 << 20;
@@ -73,10 +73,7 @@ SharedSums::SharedSums(const CollectiveGroup& group,
       pool_(pool),
       own_(*segments_[group.own_rank]),
       order_(InOrder(LayoutOf(group))),
-      chunk_elements_(ChunkElements(group)),
-      spins_(group.ranks.size() <= std::thread::hardware_concurrency()
-                 ? kSpins
-                 : kSpinsWithoutCores) {}
+      chunk_elements_(ChunkElements(group)) {}
 
 bool SharedSums::Suits(const CollectiveGroup& group) {
   return MostReplicas(group) <= SharedPost::kMaxContributions;
@@ -218,6 +215,7 @@ void SharedSums::Finish() {
 }
 
 void SharedSums::Announce(Count count, uint64_t tick) {
+  own_.words().core.store(sched_getcpu(), std::memory_order_relaxed);
   (own_.words().*count).store(tick + 1, std::memory_order_seq_cst);
   for (size_t rank = 0; rank < segments_.size(); ++rank) {
     if (static_cast<int>(rank) != group_.own_rank) segments_[rank]->Ring();
@@ -232,14 +230,20 @@ bool SharedSums::HaveAll(Count count) const {
       });
 }
 
+bool SharedSums::IsAwaitedOnThisCore(Count count) const {
+  const int core = sched_getcpu();
+  return std::any_of(segments_.begin(), segments_.end(),
+                     [&](const auto& segment) {
+                       const SharedWords& words = segment->words();
+                       return (words.*count) <= tick_ && words.core == core;
+                     });
+}
+
 absl::StatusOr<bool> SharedSums::Await(Count count) {
-  for (int spin = 0; spin < spins_; ++spin) {
+  for (int spin = 0; spin < kSpins && !interrupted_; ++spin) {
     if (HaveAll(count)) return true;
+    if (spin % 64 == 0 && IsAwaitedOnThisCore(count)) break;
     Pause();
-  }
-  for (int yield = 0; yield < kYields && !interrupted_; ++yield) {
-    if (HaveAll(count)) return true;
-    std::this_thread::yield();
   }
   while (!interrupted_ && std::chrono::steady_clock::now() < deadline_) {
     const uint32_t seen = own_.words().doorbell;
@@ -251,6 +255,16 @@ absl::StatusOr<bool> SharedSums::Await(Count count) {
     RETURN_IF_ERROR(CheckLeft(count));
   }
   return HaveAll(count);
+}
+
+std::vector<int> SharedSums::Behind() const {
+  std::vector<int> behind;
+  for (size_t rank = 0; rank < segments_.size(); ++rank) {
+    if (segments_[rank]->words().arrived < own_.words().arrived) {
+      behind.push_back(static_cast<int>(rank));
+    }
+  }
+  return behind;
 }
 
 absl::Status SharedSums::CheckLeft(Count count) const {

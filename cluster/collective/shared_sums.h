@@ -30,7 +30,7 @@ struct SharedSum {
   Kind kind = Kind::kAllReduce;
   std::vector<Contribution> contributions = {};
   size_t count = 0;
-  absl::Span<float> sum = {};  // of the rank's slice, for kReduceScatter
+  absl::Span<float> sum = {};  // only the rank's slice, for kReduceScatter
 };
 
 // One rank's part in the sums of ranks that share a machine, one after the
@@ -71,6 +71,9 @@ class SharedSums {
   //   InvalidArgument  ranks take different sums; the message says which.
   //   Unavailable      another rank has left.
   absl::Status GoOn(absl::Duration limit);
+  // Returns the ranks that have arrived at fewer chunks than this one. Any
+  // thread may call it.
+  std::vector<int> Behind() const;
   // Makes GoOn() return soon.
   void Interrupt();
   // Lets the others know that this rank goes on with nothing.
@@ -78,7 +81,7 @@ class SharedSums {
 
  private:
   enum class Stage { kAwaitAll, kReduce, kAwaitSums, kCopy };
-  // What the others are waited for to have counted.
+  // A count that the others are waited for.
   using Count = std::atomic<uint64_t> SharedWords::*;
 
   absl::Status Step();
@@ -97,6 +100,9 @@ class SharedSums {
   // is to return.
   absl::StatusOr<bool> Await(Count count);
   bool HaveAll(Count count) const;
+  // Returns true if a rank that has not counted the chunk was last on the core
+  // of this thread.
+  bool IsAwaitedOnThisCore(Count count) const;
   absl::Status CheckLeft(Count count) const;
 
   void WritePost();
@@ -126,15 +132,14 @@ class SharedSums {
   const SharedSegment& own_;
   const std::vector<OrderedReplica> order_;
   const size_t chunk_elements_;
-  const int spins_;
 
   SharedSum sum_;
   bool is_busy_ = false;
-  uint64_t sequence_ = 0;  // of the sum
+  uint64_t sequence_ = 0;  // the sum's
   uint64_t tick_ = 0;      // chunks of all sums before this one
-  size_t chunk_ = 0;       // of the sum
+  size_t chunk_ = 0;       // number in the sum
   Stage stage_ = Stage::kAwaitAll;
-  // In the replicas' order: where a contribution lies, or null if it is copied.
+  // Places of contributions in the replicas' order; null if one is copied.
   std::vector<const float*> places_;
   std::vector<const float*> addends_;
   // Other ranks' allocations, opened.

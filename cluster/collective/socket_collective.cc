@@ -140,6 +140,11 @@ absl::Status SocketCollective::Await() {
   return status();
 }
 
+std::vector<int> SocketCollective::Awaited() const {
+  absl::MutexLock lock(&mu_);
+  return protocol_.Awaited();
+}
+
 void SocketCollective::Abort(const absl::Status& why) {
   {
     absl::MutexLock lock(&mu_);

@@ -72,6 +72,7 @@ class SocketCollective : public Collective {
   void Broadcast(int source, const std::vector<int>& receivers,
                  absl::Span<std::byte> bytes, Done done) override;
   absl::Status Await() override;
+  std::vector<int> Awaited() const override ABSL_LOCKS_EXCLUDED(mu_);
   void Abort(const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status status() const override ABSL_LOCKS_EXCLUDED(mu_);
   std::shared_ptr<float[]> AllocateContribution(size_t count) override;

@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// Whose turn it is to do work that one thread at a time does: the threads that
+// Turns at work that one thread at a time does: the threads that
 // wait for its end do it themselves; a thread of this object does it otherwise.
 // A caller that begins work and then waits for it pays for no other thread:
 // that of this object looks kPatience after work has begun. Thread-safe.

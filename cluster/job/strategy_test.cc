@@ -54,7 +54,8 @@ TEST(StrategyTest, MirroredHasAReplicaOnEachDevice) {
 TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
   std::vector<std::string> expected = Device::CudaNames();
   if (expected.empty()) expected = {"cpu:0"};
-  for (const char* strategy : {"mirrored {}", "central_storage {}"}) {
+  for (const char* strategy :
+       {"mirrored {}", "central_storage {}", "multi_worker_mirrored {}"}) {
     ASSERT_OK_AND_ASSIGN(const LocalReplicas replicas,
                          ResolveLocalReplicas(JobWith(strategy), "auto"));
     EXPECT_EQ(replicas.devices, expected);

@@ -1,9 +1,6 @@
 #include <signal.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -11,13 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
+#include "deploy/local/testing/launcher_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -32,70 +27,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr absl::Duration kLimit = absl::Seconds(30);
-// Ends with the job: a task that is not told to go stays.
-constexpr char kStays[] = "exec sleep 60";
-// Waits for the file "go" in the test's directory, which tasks may create.
-constexpr char kWaitsForGo[] =
-    "while [ ! -e $HERE/go ]; do sleep 0.02; done; exit 0";
-
-constexpr char kJob[] = R"(
-  model {
-    input_shape: [4]
-    layer { dense { units: 2 } }
-    loss { sparse_categorical_crossentropy {} }
-  }
-  train { idx { images: "x" labels: "y" } batch_size: 8 }
-  optimizer { sgd {} }
-  end { steps: 100 }
-)";
-
-class LauncherTest : public testing::Test {
- protected:
-  void SetUp() override {
-    here_ = testing::TempDir() + "/launcher_" +
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(here_);
-    fs::create_directories(here_);
-    std::ofstream(here_ + "/job.textproto") << kJob;
-    for (const char* role : {"chief", "ps", "worker", "evaluator"}) {
-      SetRole(role, kWaitsForGo);
-    }
-  }
-
-  void SetRole(const std::string& role, const std::string& script) {
-    const std::string path = absl::StrCat(here_, "/bin/", role, "/", role);
-    fs::create_directories(fs::path(path).parent_path());
-    std::ofstream(path) << "#!/bin/sh\nHERE=" << here_ << "\n"
-                        << script << "\n";
-    chmod(path.c_str(), 0755);
-  }
-
-  SubprocessOptions Launch(const std::vector<std::string>& flags = {}) {
-    SubprocessOptions options;
-    options.argv = {
-        absl::StrCat(getenv("TEST_SRCDIR"), "/", getenv("TEST_WORKSPACE"),
-                     "/deploy/local/launcher"),
-        "--job=" + here_ + "/job.textproto", "--data_dir=" + here_,
-        "--checkpoint_dir=" + here_ + "/checkpoints",
-        "--bin_dir=" + here_ + "/bin"};
-    options.argv.insert(options.argv.end(), flags.begin(), flags.end());
-    return options;
-  }
-
-  std::string Log(const std::string& task) {
-    std::ifstream file(here_ + "/checkpoints/logs/" + task + ".log");
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-
-  std::string here_;
-};
-
-nlohmann::json Result(const CompletedProcess& launcher) {
-  const std::vector<std::string> lines =
-      absl::StrSplit(absl::StripSuffix(launcher.standard_output, "\n"), '\n');
-  return nlohmann::json::parse(lines.back(), nullptr, false);
-}
+using LauncherTest = LauncherFixture;
 
 TEST_F(LauncherTest, JobThatEndsSucceedsWithItsLastCheckpointAndEvaluation) {
   SetRole("chief",

@@ -9,12 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
 #include "deploy/local/evaluation_line.h"
 #include "deploy/local/file_tail.h"
+#include "deploy/local/host_tasks.h"
 #include "deploy/local/loopback_ports.h"
 #include "deploy/local/progress.h"
 #include "deploy/local/progress_display.h"
+#include "deploy/local/restart_policy.h"
 #include "deploy/local/status_poller.h"
 #include "deploy/local/supervisor.h"
 #include "storage/checkpoint_store.h"
@@ -32,7 +35,16 @@ constexpr absl::Duration kFinishLimit = absl::Minutes(2);
 // Longer than a ps waits for its last checkpoint (--drain_timeout, then
 // --drain_silence), and the chief for its own.
 constexpr absl::Duration kDrainLimit = absl::Seconds(60);
+// Before a task on another host is started again. Its host has found the end of
+// the connection by then, and its ports are free.
+constexpr absl::Duration kFirstDelayOnHosts = absl::Seconds(1);
 constexpr int64_t kEvaluationsTailBytes = 64 << 10;
+
+RestartLimits LimitsFor(const LocalJob& job) {
+  RestartLimits limits;
+  if (!job.hosts.empty()) limits.first_delay = kFirstDelayOnHosts;
+  return limits;
+}
 
 // One job from its start to its end.
 class LocalRun {
@@ -45,7 +57,7 @@ class LocalRun {
         start_(clock.Now()),
         display_(ProgressDisplay::ForStderr()),
         supervisor_(
-            plan.tasks, RestartLimits(),
+            plan.tasks, LimitsFor(job),
             [this](const std::string& line) { display_.Tell(line); }, clock),
         poller_(ChiefClient::Create(plan.chief_address, kStatusDeadline),
                 kStatusPeriod, clock) {
@@ -172,20 +184,36 @@ void LocalRun::WaitOneTick() {
   clock_.AwaitWithTimeout(mu, absl::Condition(&never), kTick);
 }
 
+absl::StatusOr<LocalPlan> PlanJob(const LocalJob& job) {
+  if (job.hosts.empty()) {
+    ASSIGN_OR_RETURN(const std::vector<int> ports,
+                     FreeLoopbackPorts(NumAddresses(job)));
+    std::vector<std::string> addresses;
+    for (const int port : ports) {
+      addresses.push_back(absl::StrCat("127.0.0.1:", port));
+    }
+    return PlanTasks(job, addresses);
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
+                   AddressesOnHosts(job));
+  LocalPlan plan = PlanTasks(job, addresses);
+  StartOnHosts(job, plan.tasks);
+  return plan;
+}
+
 }  // namespace
 
-RunResult RunLocally(const LocalJob& job, const TerminationSignal& termination,
-                     Clock& clock) {
-  const absl::StatusOr<std::vector<int>> ports =
-      FreeLoopbackPorts(NumPorts(job));
-  if (!ports.ok()) {
+RunResult RunJob(const LocalJob& job, const TerminationSignal& termination,
+                 Clock& clock) {
+  absl::StatusOr<LocalPlan> plan = PlanJob(job);
+  if (!plan.ok()) {
     RunResult result;
     result.status = RunResult::Status::kFailed;
-    result.error = std::string(ports.status().message());
-    result.exit_code = static_cast<int>(ExitCodeFor(ports.status()));
+    result.error = std::string(plan.status().message());
+    result.exit_code = static_cast<int>(ExitCodeFor(plan.status()));
     return result;
   }
-  return LocalRun(job, PlanTasks(job, *ports), termination, clock).Run();
+  return LocalRun(job, *std::move(plan), termination, clock).Run();
 }
 
 }  // namespace parasol

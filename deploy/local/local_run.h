@@ -8,14 +8,14 @@
 
 namespace parasol {
 
-// Runs a job on this machine to its end: starts all tasks as processes,
-// restarts those that die, and shows the progress on stderr. Returns when no
-// process is left.
+// Runs a job on this machine, or on job.hosts, to its end: starts all tasks as
+// processes, restarts those that die, and shows the progress on stderr. Returns
+// when no process is left here; those on other hosts end with the connections.
 //   kSucceeded    the chief has exited with 0, and all others have ended.
 //   kFailed       a task failed for good; exit_code is the task's exit code.
 //   kInterrupted  `termination` has come; exit_code is 128 plus the signal.
-RunResult RunLocally(const LocalJob& job, const TerminationSignal& termination,
-                     Clock& clock);
+RunResult RunJob(const LocalJob& job, const TerminationSignal& termination,
+                 Clock& clock);
 
 }  // namespace parasol
 

@@ -20,6 +20,7 @@
 #include "cluster/job/strategy.h"
 #include "deploy/local/local_run.h"
 #include "deploy/local/run_directory.h"
+#include "deploy/resolver/hosts.h"
 #include "storage/directory_lock.h"
 
 ABSL_FLAG(std::string, job, "", "The job: a textproto (docs/job.md).");
@@ -54,7 +55,20 @@ ABSL_FLAG(absl::Duration, checkpoint_timeout, absl::Minutes(10),
 ABSL_FLAG(std::string, bin_dir, "",
           "Where the roles' binaries are (ps/ps, worker/worker, …); empty: "
           "where this one was built.");
-
+ABSL_FLAG(
+    std::string, hosts, "",
+    "Machines to run the tasks on, over ssh: a,b:2,c deals the ps in turn "
+    "to a, b, b and c, and so the workers. Empty: this machine. All need "
+    "--checkpoint_dir, --job and the binaries at the same paths.");
+ABSL_FLAG(
+    std::string, ssh, "",
+    "The ssh command for --hosts, e.g. 'ssh -p 2222'; empty: ssh. It must "
+    "not ask for a password.");
+ABSL_FLAG(std::string, remote_dir, "",
+          "Where --hosts have the binaries; empty: as --bin_dir.");
+ABSL_FLAG(int32_t, base_port, 8888,
+          "With --hosts: the first port that tasks take on each of them, two "
+          "for each task.");
 ABSL_FLAG(std::string, worker_binary, "",
           "A worker with layers of your own (docs/examples/custom_model); "
           "empty: --bin_dir's.");
@@ -67,13 +81,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kUsage[] =
-    "Runs a job on this machine: a chief, parameter servers, workers and an "
-    "evaluator as processes of their own. Starts again what dies, shows the "
+    "Runs a job on this machine, or with --hosts on others: a chief, parameter "
+    "servers, workers and an evaluator as processes of their own. Starts again "
+    "what dies, shows the "
     "progress on stderr and ends with the job. The last line on stdout is the "
     "result as JSON.\n"
     "\n"
     "  launch --job=docs/examples/quickstart.textproto --data_dir=DIR --ps=2 "
     "--workers=2\n"
+    "  launch --hosts=a,b,c --ps=3 --workers=6 --job=/nfs/job.textproto "
+    "--data_dir=/data --checkpoint_dir=/nfs/ckpt\n"
     "\n"
     "Exit code: 0 done; 1 the job failed; 2 bad flags or job; 130 or 143 "
     "stopped.";
@@ -188,12 +205,38 @@ absl::Status ChooseStrategyOf(job::Job& job, LocalJob& local) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<LocalJob> LocalJobFromFlags() {
-  LocalJob job;
-  if (absl::GetFlag(FLAGS_job).empty()) {
-    return absl::InvalidArgumentError("--job is missing; try --help");
+// Reads the flags of tasks on other machines. They have the binaries, and this
+// one need not.
+absl::Status ReadHostFlags(LocalJob& job) {
+  if (absl::GetFlag(FLAGS_hosts).empty()) {
+    if (absl::GetFlag(FLAGS_ssh).empty() &&
+        absl::GetFlag(FLAGS_remote_dir).empty()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "--ssh, --remote_dir: need --hosts beside them");
   }
-  job.strategy = absl::GetFlag(FLAGS_strategy);
+  ASSIGN_OR_RETURN(job.hosts, ParseHosts(absl::GetFlag(FLAGS_hosts)),
+                   _ << "--hosts");
+  job.ssh = absl::GetFlag(FLAGS_ssh).empty() ? "ssh" : absl::GetFlag(FLAGS_ssh);
+  job.base_port = absl::GetFlag(FLAGS_base_port);
+  if (job.base_port < 1 || job.base_port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--base_port=", job.base_port, ": give a port, 1 to 65535"));
+  }
+  if (absl::GetFlag(FLAGS_checkpoint_dir).empty()) {
+    return absl::InvalidArgumentError(
+        "--checkpoint_dir is missing: with --hosts it is a directory that all "
+        "of them and this machine share");
+  }
+  if (const std::string dir = absl::GetFlag(FLAGS_remote_dir); !dir.empty()) {
+    job.bin_dir = fs::absolute(dir).string();
+  }
+  return absl::OkStatus();
+}
+
+// How many tasks there are, and how many threads each has.
+absl::Status ReadNumberFlags(LocalJob& job) {
   job.num_ps = absl::GetFlag(FLAGS_ps);
   job.num_workers = absl::GetFlag(FLAGS_workers);
   if (job.num_ps < 1 || job.num_workers < 1) {
@@ -201,15 +244,29 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
         absl::StrCat("--ps=", job.num_ps, " --workers=", job.num_workers,
                      ": at least one of each"));
   }
+  if (job.num_ps > kMaxProcesses || job.num_workers > kMaxProcesses) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--ps=", job.num_ps, " --workers=", job.num_workers,
+                     ": at most ", kMaxProcesses, " of each"));
+  }
   job.threads = absl::GetFlag(FLAGS_threads);
   if (job.threads < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("--threads=", job.threads, ": at least one"));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<LocalJob> LocalJobFromFlags() {
+  LocalJob job;
+  if (absl::GetFlag(FLAGS_job).empty()) {
+    return absl::InvalidArgumentError("--job is missing; try --help");
+  }
+  job.strategy = absl::GetFlag(FLAGS_strategy);
+  RETURN_IF_ERROR(ReadNumberFlags(job));
   job.job_file = fs::absolute(absl::GetFlag(FLAGS_job)).string();
   job.data_dir = fs::absolute(absl::GetFlag(FLAGS_data_dir)).string();
   RETURN_IF_ERROR(CheckExists("job", job.job_file));
-  RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
   job.has_evaluator = absl::GetFlag(FLAGS_evaluator);
   job.device = absl::GetFlag(FLAGS_device);
   job.overrides = absl::GetFlag(FLAGS_set).values;
@@ -225,6 +282,11 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()
                     ? BinDirOfThisBinary()
                     : fs::absolute(absl::GetFlag(FLAGS_bin_dir)).string();
+  RETURN_IF_ERROR(ReadHostFlags(job));
+  // Other hosts may have data that this one has not.
+  if (job.hosts.empty()) {
+    RETURN_IF_ERROR(CheckIsDirectory("data_dir", job.data_dir));
+  }
   ASSIGN_OR_RETURN(job.worker_binary,
                    FileOf("worker_binary", absl::GetFlag(FLAGS_worker_binary)));
   ASSIGN_OR_RETURN(
@@ -250,7 +312,7 @@ absl::StatusOr<RunResult> RunFromFlags(const TerminationSignal& termination) {
   ASSIGN_OR_RETURN(const DirectoryLock in_use,
                    DirectoryLock::Share(job.checkpoint_dir));
   CleanUpBehind(job.checkpoint_dir);
-  return RunLocally(job, termination, Clock::Real());
+  return RunJob(job, termination, Clock::Real());
 }
 
 RunResult FailedAtStart(const absl::Status& status) {

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "deploy/local/file_tail.h"
 #include "deploy/local/last_error.h"
+#include "deploy/remote/guard_protocol.h"
 
 namespace parasol {
 namespace {
@@ -42,6 +43,7 @@ absl::Status Supervisor::StartTask(Task& task) {
   SubprocessOptions options;
   options.argv = task.plan.argv;
   options.environment = {{"TF_CONFIG", task.plan.tf_config}};
+  options.input_socket = task.plan.is_remote;
   options.standard_output = OutputTo::File(task.plan.log_file);
   options.standard_error = OutputTo::File(task.plan.log_file);
   // A Ctrl-C is passed on as one SIGTERM, in the order of Stop().
@@ -54,6 +56,7 @@ absl::Status Supervisor::StartTask(Task& task) {
 }
 
 Supervisor::State Supervisor::Poll() {
+  Beat();
   for (Task& task : tasks_) {
     if (task.process == nullptr) {
       if (state_ != State::kRunning || clock_.Now() < task.start_at ||
@@ -161,18 +164,40 @@ void Supervisor::Stop(absl::Duration limit) {
   for (Task& task : tasks_) task.process.reset();
 }
 
+void Supervisor::Beat() {
+  const absl::Time now = clock_.Now();
+  for (Task& task : tasks_) {
+    if (task.process == nullptr || !task.plan.is_remote ||
+        now < task.next_beat) {
+      continue;
+    }
+    task.next_beat = now + kBeatPeriod;
+    // A connection that takes nothing ends by itself.
+    task.process->WriteInput(kBeat);
+  }
+}
+
 void Supervisor::Drain(const std::vector<std::string>& roles,
                        absl::Time deadline) {
   std::vector<Subprocess*> processes;
   for (Task& task : tasks_) {
-    if (task.process != nullptr &&
-        absl::c_linear_search(roles, task.plan.role)) {
-      processes.push_back(task.process.get());
+    if (task.process == nullptr ||
+        !absl::c_linear_search(roles, task.plan.role)) {
+      continue;
+    }
+    processes.push_back(task.process.get());
+    if (task.plan.is_remote) {
+      task.process->WriteInput(kTerminate);
+    } else {
+      task.process->Terminate();
     }
   }
-  for (Subprocess* process : processes) process->Terminate();
   for (Subprocess* process : processes) {
-    process->Wait(deadline - clock_.Now()).IgnoreError();
+    while (!process->Poll().has_value() && clock_.Now() < deadline) {
+      Beat();
+      process->Wait(std::min(deadline - clock_.Now(), kBeatPeriod))
+          .IgnoreError();
+    }
   }
 }
 

@@ -15,11 +15,13 @@
 
 namespace parasol {
 
-// The processes of a cluster on this machine: starts them, restarts those that
-// die, and stops them. Their stderr and stdout go to their log files.
+// The processes of a cluster on this machine, or the connections to those on
+// others: starts them, restarts those that die, and stops them. Their stderr
+// and stdout go to their log files.
 //
 // Must be used from one thread. The processes end when that thread ends, or
-// this object.
+// this object. Those on other hosts need Poll() or Stop() to be called every
+// few seconds.
 class Supervisor {
  public:
   enum class State {
@@ -68,7 +70,7 @@ class Supervisor {
   // Sends SIGTERM in the order in which a cluster drains: first to the tasks
   // that push, then to the chief, which may write a checkpoint, then to the
   // tasks that hold the variables. Sends SIGKILL to all that are left after
-  // `limit`. Blocks until all have ended.
+  // `limit`. Blocks until all here have ended.
   void Stop(absl::Duration limit);
 
  private:
@@ -80,6 +82,8 @@ class Supervisor {
     absl::Time start_at;
     // Offset in the log file of this process's first byte.
     int64_t log_begin = 0;
+    // Time of the next sign of life for a task on another host.
+    absl::Time next_beat = absl::InfinitePast();
   };
 
   absl::Status StartTask(Task& task);
@@ -90,6 +94,8 @@ class Supervisor {
   // Returns true if a task has failed and the chief has nothing to add.
   bool IsFailureKnown() const;
   std::string Reason(const Task& task) const;
+  // Gives the guards of tasks on other hosts a sign of life where one is due.
+  void Beat();
   // Terminates the processes of `roles` and waits for them.
   void Drain(const std::vector<std::string>& roles, absl::Time deadline);
 

@@ -9,8 +9,6 @@
 namespace parasol {
 namespace {
 
-std::string Loopback(int port) { return absl::StrCat("127.0.0.1:", port); }
-
 bool IsMirrored(const LocalJob& job) { return job.num_ps == 0; }
 
 // The flags of the task that has the job.
@@ -53,15 +51,25 @@ std::string BinaryOf(const LocalJob& job, const std::string& role) {
   return absl::StrCat(job.bin_dir, "/", role, "/", role);
 }
 
+// The address that a task binds for its metrics: on other hosts all interfaces,
+// as a host's name is none.
+std::string MetricsInterface(const LocalJob& job, const std::string& address) {
+  if (job.hosts.empty()) return address;
+  const std::string port = address.substr(address.rfind(':'));
+  return absl::StrCat(address[0] == '[' ? "[::]" : "0.0.0.0", port);
+}
+
 TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
-                  const std::string& role, int index, int metrics_port) {
+                  const std::string& role, int index,
+                  const std::string& metrics_address) {
   TaskPlan task;
   task.role = role;
   task.name = absl::StrCat(role, "/", index);
-  task.metrics_address = Loopback(metrics_port);
+  task.metrics_address = metrics_address;
   task.log_file = absl::StrCat(job.log_dir, "/", role, "-", index, ".log");
   task.argv = {BinaryOf(job, role),
-               absl::StrCat("--metrics_address=", task.metrics_address)};
+               absl::StrCat("--metrics_address=",
+                            MetricsInterface(job, metrics_address))};
   for (std::string& flag : RoleFlags(job, role)) {
     task.argv.push_back(std::move(flag));
   }
@@ -83,33 +91,35 @@ TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
 
 }  // namespace
 
-int NumPorts(const LocalJob& job) {
-  const int num_chiefs = IsMirrored(job) ? 0 : 1;
-  const int num_addresses = num_chiefs + job.num_ps + job.num_workers;
-  const int num_metrics = num_addresses + (job.has_evaluator ? 1 : 0);
-  return num_addresses + num_metrics;
+std::vector<std::string> TaskRoles(const LocalJob& job) {
+  std::vector<std::string> roles;
+  if (!IsMirrored(job)) roles.push_back("chief");
+  roles.insert(roles.end(), job.num_ps, "ps");
+  roles.insert(roles.end(), job.num_workers, "worker");
+  if (job.has_evaluator) roles.push_back("evaluator");
+  return roles;
 }
 
-LocalPlan PlanTasks(const LocalJob& job, const std::vector<int>& ports) {
-  CHECK_EQ(static_cast<int>(ports.size()), NumPorts(job));
-  auto port = ports.begin();
-  nlohmann::ordered_json cluster;
-  const auto add_role = [&](const std::string& role, int count) {
-    for (int i = 0; i < count; ++i) cluster[role].push_back(Loopback(*port++));
-  };
-  add_role("chief", IsMirrored(job) ? 0 : 1);
-  add_role("ps", job.num_ps);
-  add_role("worker", job.num_workers);
+int NumAddresses(const LocalJob& job) {
+  const int num_tasks = static_cast<int>(TaskRoles(job).size());
+  return 2 * num_tasks - (job.has_evaluator ? 1 : 0);
+}
 
-  LocalPlan plan;
-  plan.chief_address = cluster[IsMirrored(job) ? "worker" : "chief"][0];
-  for (const auto& [role, addresses] : cluster.items()) {
-    for (size_t i = 0; i < addresses.size(); ++i) {
-      plan.tasks.push_back(PlanTask(job, cluster, role, i, *port++));
-    }
+LocalPlan PlanTasks(const LocalJob& job,
+                    const std::vector<std::string>& addresses) {
+  CHECK_EQ(static_cast<int>(addresses.size()), NumAddresses(job));
+  const std::vector<std::string> roles = TaskRoles(job);
+  auto address = addresses.begin();
+  nlohmann::ordered_json cluster;
+  for (const std::string& role : roles) {
+    if (role != "evaluator") cluster[role].push_back(*address++);
   }
-  if (job.has_evaluator) {
-    plan.tasks.push_back(PlanTask(job, cluster, "evaluator", 0, *port++));
+  LocalPlan plan;
+  plan.chief_address = addresses[0];
+  std::map<std::string, int> next_index;
+  for (const std::string& role : roles) {
+    plan.tasks.push_back(
+        PlanTask(job, cluster, role, next_index[role]++, *address++));
   }
   return plan;
 }

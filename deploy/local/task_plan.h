@@ -4,10 +4,13 @@
 #include <string>
 #include <vector>
 
-// The processes of a job on this machine, and the way to start each.
+#include "deploy/resolver/hosts.h"
+
+// The processes of a job, and the way to start each.
 namespace parasol {
 
-// The user's request. All paths are absolute.
+// The user's request. All paths are absolute; those of other hosts are the same
+// there.
 struct LocalJob {
   std::string job_file;
   std::string data_dir;
@@ -39,6 +42,12 @@ struct LocalJob {
   std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.
   std::vector<std::string> overrides;
+  // The machines that the tasks run on; empty: this one.
+  std::vector<Host> hosts;
+  // The command that starts a process on one of `hosts`: "ssh -p 2222".
+  std::string ssh;
+  // The first port that tasks take on each of `hosts`.
+  int base_port = 0;
 };
 
 struct TaskPlan {
@@ -50,9 +59,12 @@ struct TaskPlan {
   std::string name;
   std::vector<std::string> argv;
   std::string tf_config;
-  // Address "127.0.0.1:port" of the task's metrics.
+  // Address host:port of the task's metrics.
   std::string metrics_address;
   std::string log_file;
+  // True if argv is a connection to the task's host: the task is behind a guard
+  // there (deploy/remote/guard_protocol.h), and has its TF_CONFIG in argv.
+  bool is_remote = false;
 };
 
 struct LocalPlan {
@@ -62,13 +74,18 @@ struct LocalPlan {
   std::vector<TaskPlan> tasks;
 };
 
-// Returns the number of ports that PlanTasks() needs.
-int NumPorts(const LocalJob& job);
+// Returns the roles of the job's tasks, in the order in which they are started.
+std::vector<std::string> TaskRoles(const LocalJob& job);
 
-// Returns the plan for `job`. `ports` are NumPorts(job) free ports of the
-// loopback interface. The evaluator has no address and is not in TF_CONFIG's
-// cluster, as in TensorFlow.
-LocalPlan PlanTasks(const LocalJob& job, const std::vector<int>& ports);
+// Returns the number of addresses that PlanTasks() needs.
+int NumAddresses(const LocalJob& job);
+
+// Returns the plan for `job`, whose tasks run on this machine as yet.
+// `addresses` are NumAddresses(job) free ports, "127.0.0.1:port": one for each
+// of TaskRoles(job) but the evaluator, then one for the metrics of each. The
+// evaluator has no address and is not in TF_CONFIG's cluster, as in TensorFlow.
+LocalPlan PlanTasks(const LocalJob& job,
+                    const std::vector<std::string>& addresses);
 
 }  // namespace parasol
 

@@ -1,7 +1,9 @@
 #include "deploy/local/task_plan.h"
 
-#include <numeric>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,9 +28,11 @@ LocalJob TwoByTwo() {
 }
 
 LocalPlan Plan(const LocalJob& job) {
-  std::vector<int> ports(NumPorts(job));
-  std::iota(ports.begin(), ports.end(), 1);
-  return PlanTasks(job, ports);
+  std::vector<std::string> addresses;
+  for (int port = 1; port <= NumAddresses(job); ++port) {
+    addresses.push_back(absl::StrCat("127.0.0.1:", port));
+  }
+  return PlanTasks(job, addresses);
 }
 
 TEST(TaskPlanTest, EveryTaskKnowsTheClusterAndItsPlace) {

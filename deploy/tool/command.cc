@@ -28,7 +28,9 @@ const Command* FindCommand(const std::vector<Command>& commands,
 
 std::string ToolUsage(const std::vector<Command>& commands) {
   std::string usage =
-      "Looks at trained models and moves them in and out.\n"
+      "Looks at trained models and moves them in and out; tells processes "
+      "their "
+      "places in a cluster.\n"
       "\n"
       "  parasol COMMAND [ARGUMENTS] [FLAGS]\n"
       "\n";

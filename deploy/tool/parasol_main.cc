@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/process.h"
+#include "deploy/tool/cluster_command.h"
 #include "deploy/tool/command.h"
 #include "deploy/tool/diff_command.h"
 #include "deploy/tool/evaluate_command.h"
@@ -23,9 +24,9 @@ namespace {
 constexpr absl::string_view kNoFlag = "";
 
 int Main(int argc, char** argv) {
-  const std::vector<Command> commands = {InspectCommand(),  DiffCommand(),
-                                         ExportCommand(),   ImportCommand(),
-                                         EvaluateCommand(), PredictCommand()};
+  const std::vector<Command> commands = {
+      InspectCommand(),  DiffCommand(),    ExportCommand(), ImportCommand(),
+      EvaluateCommand(), PredictCommand(), ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

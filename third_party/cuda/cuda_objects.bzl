@@ -29,7 +29,10 @@ ON_HOST_COPTS = [
     "c++",
     "-DPARASOL_CUDA_ON_HOST=1",
 ] + select({
-    "//third_party/cuda_on_host:sanitized": [],
+    # ThreadSanitizer's stack of calls is that of one of a grid's threads.
+    "//third_party/cuda_on_host:sanitized": [
+        "--param=tsan-instrument-func-entry-exit=0",
+    ],
     "//conditions:default": [
         "-fsanitize=thread",
         "-U__SANITIZE_THREAD__",

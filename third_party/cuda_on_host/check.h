@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "third_party/cuda_on_host/order.h"
+
 // Checks what the threads of a grid read and write. GCC is told to instrument
 // .cu files as for ThreadSanitizer, whose functions instrumentation.cc has
 // instead. Ends the program with one line if a thread
@@ -29,8 +31,14 @@ extern Runner runner;
 // Checks nothing as long as it lasts, in a thread of a grid.
 class Unchecked {
  public:
-  Unchecked() { runner.is_checked = false; }
-  ~Unchecked() { runner.is_checked = true; }
+  Unchecked() {
+    runner.is_checked = false;
+    EndWatch();
+  }
+  ~Unchecked() {
+    BeginWatch();
+    runner.is_checked = true;
+  }
   Unchecked(const Unchecked&) = delete;
   Unchecked& operator=(const Unchecked&) = delete;
 };

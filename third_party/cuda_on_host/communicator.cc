@@ -36,8 +36,10 @@ void CarryOut(const std::vector<Part>& parts) {
   for (const Part& part : parts) {
     if (part.buffers.send != nullptr) {
       RequireThere(part.buffers.send, SentBytes(shape, ranks));
+      WatchRead(part.buffers.send, SentBytes(shape, ranks));
     }
     RequireThere(part.buffers.receive, ReceivedBytes(shape, ranks));
+    WatchWrite(part.buffers.receive, ReceivedBytes(shape, ranks));
     buffers[part.rank] = part.buffers;
   }
   if (shape.count > 0) Perform(shape, buffers);
@@ -89,6 +91,8 @@ void Deliver(const Part& send, const Part& receive) {
                      bytes] {
     RequireThere(from, bytes);
     RequireThere(to, bytes);
+    WatchRead(from, bytes);
+    WatchWrite(to, bytes);
     std::memmove(to, from, bytes);
   };
   const TaskPtr work = AddTask(Kind::kCompute, receive.comm->device, copy,

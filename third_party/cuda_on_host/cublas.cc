@@ -71,6 +71,9 @@ struct Product {
   size_t Bytes() const { return sizeof(float) * (size_t(ldc) * (n - 1) + m); }
 
   void Compute() const {
+    WatchRead(a.data, a.bytes(m, k));
+    WatchRead(b.data, b.bytes(k, n));
+    WatchWrite(c, Bytes());
     const std::vector<float> left = Read(a, m, k, tf32);
     const std::vector<float> right = Read(b, k, n, tf32);
     std::vector<double> row(n);

@@ -176,6 +176,11 @@ cudnnStatus_t Start(const Convolution& s, const Call& call, const Run& run) {
         if (Check(s, call) != CUDNN_STATUS_SUCCESS) {
           Die("a convolution's workspace was freed");
         }
+        const auto& [first, second, result] = call.operands;
+        WatchRead(first.data, first.bytes);
+        WatchRead(second.data, second.bytes);
+        WatchWrite(result.data, result.bytes);
+        WatchWrite(call.workspace, call.workspace_bytes);
         std::fill_n(static_cast<char*>(call.workspace), call.workspace_bytes,
                     '\xff');
         run();

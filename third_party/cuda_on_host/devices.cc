@@ -304,6 +304,8 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count,
   return Enqueue(stream, KindOfTask(found), [=] {
     RequireInside(dst, count, "a copy");
     RequireInside(src, count, "a copy");
+    WatchRead(src, count);
+    WatchWrite(dst, count);
     std::memcpy(dst, src, count);
   });
 }
@@ -319,6 +321,7 @@ cudaError_t cudaMemsetAsync(void* devPtr, int value, size_t count,
   ++TheCounts().memsets;
   return Enqueue(stream, Kind::kCompute, [=] {
     RequireInside(devPtr, count, "a memset");
+    WatchWrite(devPtr, count);
     std::memset(devPtr, value, count);
   });
 }

@@ -58,13 +58,15 @@ std::vector<size_t> RandomOrder(const CUgraph_st& graph) {
 
 // Adds the graph's nodes as tasks behind `first`. Returns one that waits for
 // all.
-TaskPtr AddTasks(const CUgraph_st& graph, int device, const TaskPtr& first) {
+TaskPtr AddTasks(const CUgraph_st& graph, cudaStream_t stream,
+                 const TaskPtr& first) {
   std::vector<TaskPtr> tasks(graph.nodes.size());
   for (size_t i : RandomOrder(graph)) {
     const CUgraph_st::Node& node = graph.nodes[i];
     std::vector<TaskPtr> after = {first};
     for (size_t other : node.after) after.push_back(tasks[other]);
-    tasks[i] = AddTask(node.kind, device, node.run, std::move(after));
+    tasks[i] = AddTask(node.kind, stream->device, node.run, std::move(after),
+                       {.stream = stream, .captured_on = node.captured_on});
     if (!IsLive(node.external)) continue;
     node.external->capture = nullptr;
     // Otherwise it keeps an older mark, which is as one that is over when the
@@ -72,7 +74,8 @@ TaskPtr AddTasks(const CUgraph_st& graph, int device, const TaskPtr& first) {
     if (ExternalEvents() == Mark::kAtLaunch) node.external->marked = tasks[i];
   }
   tasks.push_back(first);
-  return AddTask(Kind::kNone, device, nullptr, std::move(tasks));
+  return AddTask(Kind::kNone, stream->device, nullptr, std::move(tasks),
+                 {.stream = stream});
 }
 
 }  // namespace
@@ -81,6 +84,7 @@ cudaError_t AddNode(cudaStream_t stream, CUgraph_st::Node node) {
   Capture& capture = *stream->capture;
   if (!capture.is_valid) return Fail(cudaErrorStreamCaptureInvalidated);
   node.after = stream->tail;
+  node.captured_on = stream;
   stream->tail = {capture.graph.nodes.size()};
   capture.graph.nodes.push_back(std::move(node));
   return cudaSuccess;
@@ -193,9 +197,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graphExec, cudaStream_t stream) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
   ++TheCounts().graph_launches;
-  const TaskPtr first = AddTask(Kind::kNone, stream->device, nullptr,
-                                {stream->last, graphExec->last});
-  stream->last = AddTasks(graphExec->graph, stream->device, first);
+  const TaskPtr first =
+      AddTask(Kind::kNone, stream->device, nullptr,
+              {stream->last, graphExec->last}, {.stream = stream});
+  stream->last = AddTasks(graphExec->graph, stream, first);
   graphExec->last = stream->last;
   Advance();
   return cudaSuccess;

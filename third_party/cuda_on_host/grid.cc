@@ -196,6 +196,9 @@ void RunGrid(int device, dim3 grid, dim3 threads,
   block.used_barrier = true;
   runner.stack_bytes = Fiber::kStackBytes;
   StartGrid();
+  // Grids have stacks and shared memory in common.
+  static const Moment last_grid = NewMoment();
+  ComeAfter(last_grid);
   const uint64_t blocks = Count(grid);
   const uint64_t first = TheRandom().Below(blocks);
   uint64_t step = 1;
@@ -211,6 +214,7 @@ void RunGrid(int device, dim3 grid, dim3 threads,
     RunBlock(static_cast<int>(Count(threads)));
   }
   EndGrid();
+  ComeBefore(last_grid);
   body = nullptr;
 }
 
@@ -323,9 +327,16 @@ uint64_t Shuffle(unsigned int mask, uint64_t value, unsigned int source,
   return warp.values[round][source];
 }
 
-void SetChecked(bool is_checked) { runner.is_checked = is_checked; }
+void SetChecked(bool is_checked) {
+  runner.is_checked = is_checked;
+  is_checked ? BeginWatch() : EndWatch();
+}
 
 void AtomicAccess(void* address, size_t bytes) {
+  if (runner.is_checked) {
+    const Unchecked unchecked;
+    WatchWrite(address, bytes);
+  }
   CheckAccess(address, bytes, Access::kAtomic);
 }
 

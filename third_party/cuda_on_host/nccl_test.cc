@@ -282,6 +282,8 @@ TEST_P(NcclDeathTest, RanksMustMeetInOneOperation) {
 }
 
 TEST_P(NcclDeathTest, SumsOfFreedMemoryAreFound) {
+  // After a fork ThreadSanitizer allows no new threads.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
       {
         std::thread first([this] { AllReduce(0); });

@@ -19,6 +19,7 @@ struct CUgraph_st {
     std::vector<size_t> after = {};
     // Event that each launch records, or null.
     cudaEvent_t external = nullptr;
+    cudaStream_t captured_on = nullptr;
   };
   std::vector<Node> nodes;
 };

@@ -73,7 +73,8 @@ cudaError_t Enqueue(cudaStream_t stream, Kind kind, std::function<void()> run) {
   if (stream->capture != nullptr) {
     return AddNode(stream, {.kind = kind, .run = std::move(run)});
   }
-  stream->last = AddTask(kind, stream->device, std::move(run), {stream->last});
+  stream->last = AddTask(kind, stream->device, std::move(run), {stream->last},
+                         {.stream = stream});
   Advance();
   return cudaSuccess;
 }
@@ -97,6 +98,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (!IsLive(stream)) return Fail(cudaErrorInvalidResourceHandle);
   Invalidate(stream);
   Demand(stream->last);
+  ForgetTracks(stream);
   Live().erase(stream);
   delete stream;
   return cudaSuccess;
@@ -124,7 +126,11 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     return Fail(cudaErrorStreamCaptureUnsupported);
   }
   Advance();
-  if (stream->last == nullptr || stream->last->done) return cudaSuccess;
+  if (stream->last == nullptr) return cudaSuccess;
+  if (stream->last->done) {
+    ComeAfter(stream->last->end);
+    return cudaSuccess;
+  }
   if (TheRandom().Below(16) == 0) Demand(stream->last);
   return cudaErrorNotReady;
 }
@@ -141,7 +147,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
     return WaitInCapture(stream, *event);
   }
   stream->last = AddTask(Kind::kNone, stream->device, nullptr,
-                         {stream->last, event->marked});
+                         {stream->last, event->marked}, {.stream = stream});
   Advance();
   return cudaSuccess;
 }
@@ -177,7 +183,8 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream,
   }
   if (flags != cudaEventRecordDefault) return Fail(cudaErrorInvalidValue);
   event->capture = nullptr;
-  event->marked = AddTask(Kind::kNone, stream->device, nullptr, {stream->last});
+  event->marked = AddTask(Kind::kNone, stream->device, nullptr, {stream->last},
+                          {.stream = stream});
   stream->last = event->marked;
   Advance();
   return cudaSuccess;
@@ -202,7 +209,11 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (!IsLive(event)) return Fail(cudaErrorInvalidResourceHandle);
   if (event->capture != nullptr) return Fail(cudaErrorCapturedEvent);
   Advance();
-  if (event->marked == nullptr || event->marked->done) return cudaSuccess;
+  if (event->marked == nullptr) return cudaSuccess;
+  if (event->marked->done) {
+    ComeAfter(event->marked->end);
+    return cudaSuccess;
+  }
   if (TheRandom().Below(16) == 0) Demand(event->marked);
   return cudaErrorNotReady;
 }

@@ -23,6 +23,10 @@ __global__ void Double(float* x) { x[threadIdx.x] *= 2; }
 class StreamsTest : public ::testing::TestWithParam<Late> {
  protected:
   void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    // After a fork ThreadSanitizer no longer sees orders.
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+#endif
     cuda_on_host::SetSchedule({.seed = 1, .late = GetParam()});
     for (cudaStream_t* stream : {&compute_, &in_, &out_}) {
       ASSERT_EQ(cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking), 0);
@@ -55,6 +59,18 @@ class StreamsTest : public ::testing::TestWithParam<Late> {
     ASSERT_EQ(cudaEventRecord(event_, earlier), cudaSuccess);
     ASSERT_EQ(cudaStreamWaitEvent(later, event_), cudaSuccess);
   }
+  // Brings a number to the device, doubles it, and brings it back, with waits
+  // of the host for orders. There is none behind the work of this kind.
+  void BringBackWithout(Late kind) {
+    EXPECT_EQ(CopyIn(in_), cudaSuccess);
+    if (kind != Late::kCopyIn) cudaStreamSynchronize(in_);
+    Launch(Double, 1, 1, compute_, x_);
+    if (kind != Late::kCompute) cudaStreamSynchronize(compute_);
+    EXPECT_EQ(CopyOut(out_), cudaSuccess);
+    if (kind != Late::kCopyOut) cudaStreamSynchronize(out_);
+    result_ = *to_;
+    cudaDeviceSynchronize();
+  }
   void Capture() {
     ASSERT_EQ(
         cudaStreamBeginCapture(compute_, cudaStreamCaptureModeThreadLocal),
@@ -66,6 +82,7 @@ class StreamsTest : public ::testing::TestWithParam<Late> {
   float* x_ = nullptr;
   float* from_ = nullptr;
   float* to_ = nullptr;
+  float result_ = 0;
 };
 
 TEST_P(StreamsTest, OrdersHoldUnderEachSchedule) {
@@ -78,29 +95,62 @@ TEST_P(StreamsTest, OrdersHoldUnderEachSchedule) {
   EXPECT_EQ(*to_, 6);
 }
 
+#ifdef __SANITIZE_THREAD__
+TEST_P(StreamsTest, AMissingOrderIsARaceWhateverIsLate) {
+  BringBackWithout(Late::kNothing);
+  for (Late missing : {Late::kCompute, Late::kCopyIn, Late::kCopyOut}) {
+    EXPECT_DEATH(BringBackWithout(missing), "data race");
+  }
+}
+
+// The nodes of a graph have the orders of the streams that were captured, and
+// none beside.
+TEST_P(StreamsTest, AMissingOrderInAGraphIsARaceToo) {
+  for (const bool is_ordered : {true, false}) {
+    Capture();
+    Order(compute_, out_);
+    Launch(Double, 1, 1, compute_, x_);
+    if (is_ordered) Order(compute_, out_);
+    ASSERT_EQ(CopyOut(out_), cudaSuccess);
+    Order(out_, compute_);
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(compute_, &graph), cudaSuccess);
+    cudaGraphExec_t executable = nullptr;
+    ASSERT_EQ(cudaGraphInstantiateWithFlags(&executable, graph, 0),
+              cudaSuccess);
+    const auto replay = [&] {
+      cudaGraphLaunch(executable, compute_);
+      cudaStreamSynchronize(compute_);
+    };
+    if (is_ordered) {
+      replay();
+    } else {
+      EXPECT_DEATH(replay(), "data race");
+    }
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+  }
+}
+#else
 TEST_P(StreamsTest, MissingOrdersShow) {
-  ASSERT_EQ(CopyIn(in_), cudaSuccess);
-  if (GetParam() != Late::kCopyIn) cudaStreamSynchronize(in_);
-  Launch(Double, 1, 1, compute_, x_);
-  if (GetParam() != Late::kCompute) cudaStreamSynchronize(compute_);
-  ASSERT_EQ(CopyOut(out_), cudaSuccess);
-  if (GetParam() != Late::kCopyOut) cudaStreamSynchronize(out_);
+  BringBackWithout(GetParam());
   switch (GetParam()) {
     case Late::kNothing:
     case Late::kRandom:
-      EXPECT_EQ(*to_, 6);
+      EXPECT_EQ(result_, 6);
       break;
     case Late::kCompute:
-      EXPECT_EQ(*to_, 3);
+      EXPECT_EQ(result_, 3);
       break;
     case Late::kCopyIn:
-      EXPECT_TRUE(std::isnan(*to_));
+      EXPECT_TRUE(std::isnan(result_));
       break;
     case Late::kCopyOut:
-      EXPECT_EQ(*to_, 0);
+      EXPECT_EQ(result_, 0);
       break;
   }
 }
+#endif  // __SANITIZE_THREAD__
 
 TEST_P(StreamsTest, AnEventIsReadyInTheEnd) {
   ASSERT_EQ(CopyIn(in_), cudaSuccess);
@@ -152,13 +202,21 @@ TEST_P(StreamsTest, ExternalEventsMayBeMarkedOnlyWhenTheyRun) {
   ASSERT_EQ(cudaGraphInstantiateWithFlags(&executable, graph), cudaSuccess);
   ASSERT_EQ(CopyIn(compute_), cudaSuccess);
   ASSERT_EQ(cudaStreamSynchronize(compute_), cudaSuccess);
-  ASSERT_EQ(cudaGraphLaunch(executable, compute_), cudaSuccess);
-  ASSERT_EQ(cudaEventSynchronize(event_), cudaSuccess);
-  ASSERT_EQ(CopyOut(out_), cudaSuccess);
-  ASSERT_EQ(cudaStreamSynchronize(out_), cudaSuccess);
+  const auto replay = [&] {
+    EXPECT_EQ(cudaGraphLaunch(executable, compute_), cudaSuccess);
+    EXPECT_EQ(cudaEventSynchronize(event_), cudaSuccess);
+    EXPECT_EQ(CopyOut(out_), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(out_), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  };
+#ifdef __SANITIZE_THREAD__
+  EXPECT_DEATH(replay(), "data race");
+#else
+  replay();
   if (GetParam() != Late::kRandom) {
     EXPECT_EQ(*to_, GetParam() == Late::kCompute ? 3 : 6);
   }
+#endif
   EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
   EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   cuda_on_host::SetExternalEvents(cuda_on_host::Mark::kAtLaunch);

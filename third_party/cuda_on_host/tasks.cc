@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <map>
 #include <utility>
 
 #include "third_party/cuda_on_host/runtime.h"
@@ -29,11 +30,33 @@ bool IsReady(const Task& task) {
                      [](const TaskPtr& other) { return other->done; });
 }
 
+// The end of all tasks of a device that have run.
+const Moment& EndOf(int device) {
+  static auto* const ends = new std::map<int, Moment>;
+  Moment& end = (*ends)[device];
+  if (end == nullptr) end = NewMoment();
+  return end;
+}
+
 void Run(Task& task) {
-  if (task.run) task.run();
+  {
+    const OnTrack on_track(task.track);
+    for (const Moment& earlier : task.earlier) ComeAfter(earlier);
+    if (task.run) task.run();
+    ComeBefore(task.end);
+    ComeBefore(EndOf(task.device));
+  }
   task.done = true;
   task.run = nullptr;
   task.after.clear();
+  task.earlier.clear();
+}
+
+// Makes `task` wait for `other`, which may be null or done.
+void RunAfter(Task& task, TaskPtr other) {
+  if (other == nullptr) return;
+  task.earlier.push_back(other->end);
+  if (!other->done) task.after.push_back(std::move(other));
 }
 
 bool IsLate(const Task& task) {
@@ -107,16 +130,16 @@ bool IsIdle(int device) {
 }  // namespace
 
 TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
-                std::vector<TaskPtr> after) {
+                std::vector<TaskPtr> after, const Track& track) {
   auto task = std::make_shared<Task>();
   task->kind = kind;
   task->device = device;
   task->run = std::move(run);
-  for (TaskPtr& other : after) {
-    if (other != nullptr && !other->done) {
-      task->after.push_back(std::move(other));
-    }
-  }
+  task->track = track;
+  Open(track);
+  task->earlier.push_back(NewMoment());
+  ComeBefore(task->earlier.back());
+  for (TaskPtr& other : after) RunAfter(*task, std::move(other));
   Pending().push_back(task);
   return task;
 }
@@ -129,7 +152,7 @@ TaskPtr AddOpenTask(int device) {
 
 void Close(Task& task, std::vector<TaskPtr> after) {
   task.is_open = false;
-  task.after = std::move(after);
+  for (TaskPtr& other : after) RunAfter(task, std::move(other));
   if (task.needed) {
     for (const TaskPtr& other : task.after) MarkNeeded(other);
   }
@@ -168,6 +191,7 @@ void Await(TaskPtr task) {
         return task == nullptr || task->done;
       },
       "a collective operation that other ranks have not joined");
+  if (task != nullptr) ComeAfter(task->end);
 }
 
 void AwaitAll(int device) {
@@ -177,6 +201,7 @@ void AwaitAll(int device) {
         return IsIdle(device);
       },
       "a collective operation that other ranks have not joined");
+  ComeAfter(EndOf(device));
 }
 
 void AwaitOthers(const std::function<bool()>& condition,

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "third_party/cuda_on_host/order.h"
+
 // The work of all streams, as tasks that wait for each other. No thread of its
 // own carries it out: each call of the runtime runs what the schedule lets run,
 // and a wait of the host runs all that it waits for. So a schedule gives the
@@ -27,11 +29,17 @@ struct Task {
   bool is_open = false;
   bool done = false;
   bool needed = false;
+  // State for ThreadSanitizer: the thread that runs it, what comes before it,
+  // also tasks that are done, and its end.
+  Track track = {};
+  std::vector<Moment> earlier = {};
+  Moment end = NewMoment();
 };
 
-// Adds a task that is to run when all of `after` (null: nothing) have.
+// Adds a task that is to run when all of `after` (null: nothing) have, on
+// `track`; by default that of all communicators.
 TaskPtr AddTask(Kind kind, int device, std::function<void()> run,
-                std::vector<TaskPtr> after);
+                std::vector<TaskPtr> after, const Track& track = {});
 
 // Adds a task that waits for what another thread of the host, or a later call,
 // is to bring, and tells it.

@@ -21,6 +21,9 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // How often a wait looks for the end of the group. Whoever ends it on this
 // worker wakes the wait at once.
 constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+// Number of groups that end with InvalidArgument in a row until a worker ends.
+// A rank that was confused by a loss is not so again.
+constexpr int kInvalidEnds = 5;
 
 std::vector<size_t> ElementsOf(const MirroredState& state) {
   std::vector<size_t> elements;
@@ -43,23 +46,23 @@ absl::Status Superseded() {
 // Copies when it is waited for: the memory is this process's own.
 class MirroredParameters::PendingPull : public Pending {
  public:
-  PendingPull(MirroredState& state, PullRequest request)
-      : state_(state), request_(std::move(request)) {}
+  PendingPull(MirroredParameters& parameters, PullRequest request)
+      : parameters_(parameters), request_(std::move(request)) {}
 
   absl::Status Wait() override {
-    RETURN_IF_ERROR(*state_.AwaitStep(0, absl::InfiniteDuration()));
-    ASSIGN_OR_RETURN(step_, state_.Pull(std::move(request_)));
+    RETURN_IF_ERROR(parameters_.AwaitStep(0));
+    ASSIGN_OR_RETURN(step_, parameters_.state_.Pull(std::move(request_)));
     return absl::OkStatus();
   }
   bool WaitFor(absl::Duration limit) override {
-    return state_.AwaitStep(0, limit).has_value();
+    return parameters_.state_.AwaitStep(0, limit).has_value();
   }
   Outcome outcome() const override {
     return {.min_updates = step_, .max_updates = step_};
   }
 
  private:
-  MirroredState& state_;
+  MirroredParameters& parameters_;
   PullRequest request_;
   int64_t step_ = 0;
 };
@@ -115,9 +118,7 @@ MirroredParameters::~MirroredParameters() {
     return clock_.AwaitWithTimeout(mu_, absl::Condition(&has_ended_),
                                    kPollInterval);
   };
-  while (!has_ended()) {
-    if (HasFinishLimitPassed()) Abort(absl::CancelledError("stopped"));
-  }
+  while (!has_ended()) AbortIfStopping();
   thread_.join();
 }
 
@@ -144,6 +145,12 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
   bool ends_group = false, ends_join = false;
   {
     absl::MutexLock lock(&mu_);
+    if (group.version < heard_) {
+      LOG_EVERY(WARNING, kLogInterval)
+          << "the chief says that workers' group " << group.version
+          << " is the newest, but this worker has heard of " << heard_
+          << ": it waits for a later one";
+    }
     heard_ = std::max(heard_, group.version);
     if (is_member && group.version > group_.version) group_ = std::move(group);
     ends_join = joining_ != 0 && joining_ < heard_;
@@ -177,7 +184,7 @@ void MirroredParameters::Abort(const absl::Status& why) {
 
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Pull(
     PullRequest request) {
-  return std::make_unique<PendingPull>(state_, std::move(request));
+  return std::make_unique<PendingPull>(*this, std::move(request));
 }
 
 std::unique_ptr<ParameterClient::Pending> MirroredParameters::Push(
@@ -193,18 +200,31 @@ std::vector<std::string> MirroredParameters::Unanswered() const {
   if (group_.names.empty()) return {"the chief, for an assignment"};
   std::vector<std::string> names = group_.names;
   names.erase(names.begin() + group_.collective.own_rank);
+  if (!last_end_.ok()) {
+    if (names.empty()) names.push_back("the chief, for another group");
+    absl::StrAppend(&names.back(),
+                    " (the last group of workers ended: ", last_end_.message(),
+                    ")");
+  }
   return names;
 }
 
 void MirroredParameters::Stop() {
-  absl::MutexLock lock(&mu_);
-  stopping_since_ = std::min(stopping_since_, clock_.Now());
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_since_ = std::min(stopping_since_, clock_.Now());
+  }
+  AbortIfStopping();
 }
 
-bool MirroredParameters::HasFinishLimitPassed() const {
-  absl::MutexLock lock(&mu_);
-  return IsStopping() &&
-         clock_.Now() - stopping_since_ >= options_.finish_limit;
+void MirroredParameters::AbortIfStopping() {
+  {
+    absl::MutexLock lock(&mu_);
+    const absl::Duration limit =
+        makes_steps_ ? options_.finish_limit : absl::ZeroDuration();
+    if (!IsStopping() || clock_.Now() - stopping_since_ < limit) return;
+  }
+  Abort(absl::CancelledError("stopped"));
 }
 
 absl::Status MirroredParameters::AwaitStep(int64_t step) {
@@ -212,24 +232,26 @@ absl::Status MirroredParameters::AwaitStep(int64_t step) {
     const std::optional<absl::Status> result =
         state_.AwaitStep(step, kPollInterval);
     if (result) return *result;
-    if (HasFinishLimitPassed()) Abort(absl::CancelledError("stopped"));
+    AbortIfStopping();
   }
 }
 
-bool MirroredParameters::MayGoOn(const Group& group) const {
+bool MirroredParameters::NoteLoading(const Group& group) {
   absl::MutexLock lock(&mu_);
+  last_loading_ = clock_.Now();
   return !IsOver(group);
+}
+
+absl::Time MirroredParameters::last_loading() const {
+  absl::MutexLock lock(&mu_);
+  return last_loading_;
 }
 
 void MirroredParameters::Run() {
   Group group;
   while (AwaitGroup(group.version, group)) {
     const absl::Status why = RunGroup(group);
-    // What this worker has met with its own variables, no other group mends.
-    if (!state_.version().is_there() && !why.ok() && !absl::IsCancelled(why) &&
-        !absl::IsUnavailable(why) && !absl::IsDeadlineExceeded(why)) {
-      state_.End(why);
-    }
+    if (IsPermanent(why)) state_.End(why);
     NoteEnd(group, why);
   }
   state_.End(absl::CancelledError("the worker is stopping"));
@@ -256,7 +278,6 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
     absl::MutexLock lock(&mu_);
     if (IsOver(group)) return Superseded();
     joining_ = group.version;
-    has_error_ = false;
   }
   absl::StatusOr<std::unique_ptr<Collective>> joined =
       endpoint_.Join(group.collective, options_.join_limit);
@@ -268,23 +289,52 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
     if (IsOver(group)) return Superseded();
     RETURN_IF_ERROR(joined.status());
     collective_ = collective;
+    gradients_.SetShare(group.replicas);
     gradients_.AllocateBy([collective](size_t elements) {
       return collective->AllocateContribution(elements);
     });
   }
   groups_joined_.Add();
   const absl::Status why = MakeSteps(group, *collective);
+  Release(*collective, why);
+  return why;
+}
+
+// What is in flight uses the sums, rows and gradients, as the next group will,
+// and whoever ends the group from another thread may not have told it yet. An
+// operation that is complete here is left to complete elsewhere.
+void MirroredParameters::Release(Collective& collective,
+                                 const absl::Status& why) {
+  bool has_pending;
+  {
+    absl::MutexLock lock(&mu_);
+    has_pending = pending_ > 0;
+  }
+  if (has_pending) collective.Abort(why);
+  collective.Await().IgnoreError();
   absl::MutexLock lock(&mu_);
+  CHECK_EQ(pending_, 0);
+  makes_steps_ = false;
   // Others stop waiting for this worker. The allocator would keep the group.
   gradients_.AllocateBy(nullptr);
   collective_ = nullptr;
-  return why;
 }
 
 absl::Status MirroredParameters::MakeSteps(const Group& group,
                                            Collective& collective) {
-  RETURN_IF_ERROR(AgreeOnState(
-      collective, state_, [&] { return MayGoOn(group); }, clock_));
+  const absl::Status agreed = AgreeOnState(
+      collective, state_, [&] { return NoteLoading(group); }, clock_);
+  if (!agreed.ok()) {
+    // The group goes on: it is this worker that can't take the variables.
+    if (!absl::IsCancelled(agreed) && collective.status().ok()) {
+      state_.End(agreed);
+    }
+    return agreed;
+  }
+  {
+    absl::MutexLock lock(&mu_);
+    makes_steps_ = true;
+  }
   LOG(INFO) << "summing gradients of " << absl::StrJoin(group.names, ", ")
             << " from step " << state_.version().step << " on; this worker "
             << "computes replica " << absl::StrJoin(group.replicas, ", ");
@@ -297,16 +347,23 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   RETURN_IF_ERROR(SumPacks(group, step, collective));
   RETURN_IF_ERROR(GatherRows(group, step, collective));
   RETURN_IF_ERROR(collective.Await());
-  return state_.MakeStep(group.version, [this](LocalParameters& parameters) {
-    return Apply(parameters);
-  });
+  const absl::Status made = state_.MakeStep(
+      group.version,
+      [this](LocalParameters& parameters) { return Apply(parameters); });
+  // No other group mends it.
+  if (!made.ok()) state_.End(made);
+  absl::MutexLock lock(&mu_);
+  last_end_ = absl::OkStatus();
+  return made;
 }
 
-Collective::Done MirroredParameters::NoteError() {
-  return [this](const absl::Status& result) {
-    if (result.ok()) return;
+Collective::Done MirroredParameters::CountPending(const Group& group) {
+  absl::MutexLock lock(&mu_);
+  ++pending_;
+  return [this, version = group.version](const absl::Status& result) {
     absl::MutexLock lock(&mu_);
-    has_error_ = true;
+    --pending_;
+    if (!result.ok()) failed_ = version;
   };
 }
 
@@ -325,7 +382,7 @@ absl::Status MirroredParameters::SumPacks(const Group& group, int64_t step,
       contributions = gradients_.ContributionsTo(pack, group.replicas);
     }
     collective.AllReduce(std::move(contributions), absl::MakeSpan(sums_[pack]),
-                         NoteError());
+                         CountPending(group));
     if ((pack + 1) % (Collective::kMaxPending / 2) == 0) {
       RETURN_IF_ERROR(collective.Await());
     }
@@ -345,7 +402,7 @@ absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
       absl::MutexLock lock(&mu_);
       rows = gradients_.RowsOf(table, group.replicas);
     }
-    collective.AllGather(rows, &rows_[table], NoteError());
+    collective.AllGather(rows, &rows_[table], CountPending(group));
     if ((table + 1) % (Collective::kMaxPending / 2) == 0) {
       RETURN_IF_ERROR(collective.Await());
     }
@@ -360,10 +417,11 @@ absl::Status MirroredParameters::AwaitGradients(
     {
       absl::MutexLock lock(&mu_);
       const auto has_news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return are_there() || has_error_ || IsOver(group);
+        return are_there() || failed_ == group.version || IsOver(group);
       };
       clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news), kPollInterval);
-      if (are_there() && !has_error_ && heard_ == group.version) {
+      const bool has_failed = failed_ == group.version;
+      if (are_there() && !has_failed && heard_ == group.version) {
         return absl::OkStatus();
       }
       if (IsOver(group)) return Superseded();
@@ -391,10 +449,21 @@ absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
   return absl::OkStatus();
 }
 
+bool MirroredParameters::IsPermanent(const absl::Status& why) {
+  // Whoever hears of the next group first says nothing of this one.
+  if (absl::IsCancelled(why)) return false;
+  const int64_t step = state_.version().step;
+  if (!absl::IsInvalidArgument(why) || step != invalid_step_) invalid_ends_ = 0;
+  invalid_step_ = step;
+  if (absl::IsInvalidArgument(why)) ++invalid_ends_;
+  return invalid_ends_ >= kInvalidEnds;
+}
+
 // The chief may know of the loss by itself, and name another group. If it does
 // not, all members may be alive: they connect anew.
 void MirroredParameters::NoteEnd(const Group& group, const absl::Status& why) {
   absl::MutexLock lock(&mu_);
+  if (!absl::IsCancelled(why)) last_end_ = why;
   if (IsOver(group)) return;
   // Cancelled: another member has heard of the next group before this one.
   if (!absl::IsCancelled(why)) {

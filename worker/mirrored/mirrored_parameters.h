@@ -83,10 +83,14 @@ class MirroredParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse&) override {
     return absl::OkStatus();
   }
-  // Returns the names of the other members: "worker/1".
+  // Returns the names of the other members, "worker/1", the last one with why
+  // the group before has ended, if no step was made since.
   std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the last time at which this worker's group loaded or copied
+  // variables, which take as long as they take.
+  absl::Time last_loading() const override ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the thread, after the step that the others wait for this worker to
-  // complete, if there is one.
+  // complete, if there is one. A join or a copy of variables ends at once.
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -121,8 +125,13 @@ class MirroredParameters : public ParameterClient {
   absl::Status AwaitGradients(const Group& group, Collective& collective,
                               const std::function<bool()>& are_there)
       ABSL_LOCKS_EXCLUDED(mu_);
-  // Returns what an operation calls when it has ended.
-  Collective::Done NoteError();
+  // Counts an operation that is about to begin; returns what it calls when it
+  // has ended.
+  Collective::Done CountPending(const Group& group) ABSL_LOCKS_EXCLUDED(mu_);
+  // Blocks until no operation uses memory of this object, and lets go of the
+  // group, which has ended on this rank.
+  void Release(Collective& collective, const absl::Status& why)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for a step, until Stop() gives it up.
   absl::Status AwaitStep(int64_t step) ABSL_LOCKS_EXCLUDED(mu_);
   bool IsStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -131,12 +140,18 @@ class MirroredParameters : public ParameterClient {
   bool IsOver(const Group& group) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return heard_ > group.version || IsStopping();
   }
-  bool MayGoOn(const Group& group) const ABSL_LOCKS_EXCLUDED(mu_);
+  // Notes that variables are being loaded or copied; returns false if the group
+  // is over.
+  bool NoteLoading(const Group& group) ABSL_LOCKS_EXCLUDED(mu_);
   void NoteEnd(const Group& group, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Counts ends with InvalidArgument. Returns true if so many of the last ones
+  // had it, without a step between them, that the next one will.
+  bool IsPermanent(const absl::Status& why);
   // Ends the present group on this rank, and with it on all.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
-  bool HasFinishLimitPassed() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends a group that Stop() does not let go on.
+  void AbortIfStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
   MirroredState& state_;
@@ -151,6 +166,8 @@ class MirroredParameters : public ParameterClient {
   std::vector<std::vector<float>> sums_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::unique_ptr<RowAccumulator>> row_sums_;
+  int invalid_ends_ = 0;      // the last ends with InvalidArgument, ...
+  int64_t invalid_step_ = 0;  // ... all at this step
 
   mutable absl::Mutex mu_;
   StepGradients gradients_ ABSL_GUARDED_BY(mu_);
@@ -160,7 +177,12 @@ class MirroredParameters : public ParameterClient {
   int64_t joining_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t broken_ ABSL_GUARDED_BY(mu_) = 0;
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mu_);
-  bool has_error_ ABSL_GUARDED_BY(mu_) = false;  // an operation has ended so
+  bool makes_steps_ ABSL_GUARDED_BY(mu_) = false;  // all have the variables
+  absl::Status last_end_ ABSL_GUARDED_BY(mu_);     // OK: a step was made since
+  absl::Time last_loading_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  int pending_ ABSL_GUARDED_BY(mu_) = 0;  // operations of steps
+  // The last group of which an operation has ended with an error.
+  int64_t failed_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time stopping_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   bool has_ended_ ABSL_GUARDED_BY(mu_) = false;
 

@@ -4,6 +4,7 @@
 #include "worker/mirrored/mirrored_parameters.h"
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/status_macros.h"
@@ -20,12 +22,14 @@
 #include "cluster/collective/memory_network.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "worker/mirrored/testing/assignments.h"
 #include "worker/mirrored/testing/cut_endpoint.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
 
 namespace parasol {
 namespace {
 
+using mirrored_testing::Assignments;
 using mirrored_testing::Contents;
 using mirrored_testing::ContentsOf;
 using mirrored_testing::CutEndpoint;
@@ -38,41 +42,16 @@ using ::testing::ElementsAre;
 constexpr int kReplicas = 3;
 constexpr int64_t kSteps = 5;
 
-// Assigns replicas to workers; each change is a new version. Thread-safe.
-class Assignments {
- public:
-  // `shares`: each worker's replicas.
-  void Assign(const std::map<int, std::vector<int>>& shares) {
-    absl::MutexLock lock(&mu_);
-    answer_.Clear();
-    answer_.set_assignment_version(++version_);
-    for (const auto& [worker, replicas] : shares) {
-      wire::GroupMember* member = answer_.add_member();
-      member->mutable_task()->set_role("worker");
-      member->mutable_task()->set_index(worker);
-      member->mutable_task()->set_incarnation(100 + worker);
-      member->set_address(absl::StrCat("h:", worker));
-      member->mutable_replica()->Assign(replicas.begin(), replicas.end());
-    }
-    shares_ = shares;
-  }
-  // As a worker's claim does.
-  wire::ClaimStepsResponse Claim(int64_t broken) {
-    absl::MutexLock lock(&mu_);
-    if (broken == version_) answer_.set_assignment_version(++version_);
-    return answer_;
-  }
-  std::vector<int> ReplicasOf(int worker) {
-    absl::MutexLock lock(&mu_);
-    return shares_[worker];
-  }
-
- private:
-  absl::Mutex mu_;
-  int64_t version_ ABSL_GUARDED_BY(mu_) = 0;
-  wire::ClaimStepsResponse answer_ ABSL_GUARDED_BY(mu_);
-  std::map<int, std::vector<int>> shares_ ABSL_GUARDED_BY(mu_);
-};
+MirroredParameters::Options OptionsOf(int worker) {
+  MirroredParameters::Options options;
+  options.task.set_role("worker");
+  options.task.set_index(worker);
+  options.task.set_incarnation(100 + worker);
+  options.replicas = kReplicas;
+  options.bytes_per_pack = 8;  // v2 and v1 + v0 in packs of their own
+  options.report_delay = absl::Milliseconds(1);
+  return options;
+}
 
 // One worker with a thread that trains as SyncTrainingLoop does.
 class Worker {
@@ -83,15 +62,8 @@ class Worker {
         assignments_(assignments),
         endpoint_(network.MakeEndpoint(absl::StrCat("h:", index)), cut_at),
         state_(MakeState()) {
-    MirroredParameters::Options options;
-    options.task.set_role("worker");
-    options.task.set_index(index);
-    options.task.set_incarnation(100 + index);
-    options.replicas = kReplicas;
-    options.bytes_per_pack = 8;  // v2 and v1 + v0 in packs of their own
-    options.report_delay = absl::Milliseconds(1);
     parameters_ = std::make_unique<MirroredParameters>(
-        options, *state_, endpoint_, Clock::Real(), metrics_);
+        OptionsOf(index), *state_, endpoint_, Clock::Real(), metrics_);
   }
   ~Worker() { Stop(); }
 
@@ -111,7 +83,21 @@ class Worker {
 
   MirroredState& state() { return *state_; }
   int begun() const { return endpoint_.begun(); }
+  CutEndpoint::Hooks& hooks() { return endpoint_.hooks(); }
   MirroredParameters& parameters() { return *parameters_; }
+
+  void Claim() { parameters_->Hear(assignments_.Claim(parameters_->broken())); }
+  // Pushes one pack of a replica's gradients to step 0.
+  void PushPart(int replica) {
+    std::vector<std::vector<float>> values;
+    for (const int64_t size : kSizes) values.emplace_back(size, 1.0f);
+    const Gradients gradients =
+        Compute(0, replica, values, std::vector<float>(kWidth));
+    ParameterClient::PushRequest push;
+    push.gradients = {{2, gradients.variables[2]}};
+    push.sync = {.step = 0, .replica = replica};
+    parameters_->Push(std::move(push));
+  }
 
  private:
   struct Gradients {
@@ -199,8 +185,6 @@ class Worker {
       pushes.push_back(parameters_->Push(std::move(*push)));
     }
   }
-
-  void Claim() { parameters_->Hear(assignments_.Claim(parameters_->broken())); }
 
   const int index_;
   Assignments& assignments_;
@@ -290,8 +274,8 @@ TEST_F(MirroredParametersTest, AWorkerLostAnywhereChangesNoBit) {
     Initialize(workers_[1]->state());
     for (const auto& [index, worker] : workers_) worker->Start();
     // The chief hears of it, and gives its replica to another.
-    while (lost.begun() < lost_at && lost.state().version().step < kSteps) {
-      std::this_thread::yield();
+    while (lost.begun() < lost_at &&
+           !lost.state().AwaitStep(kSteps, absl::Milliseconds(1))) {
     }
     was_lost = lost.begun() >= lost_at;
     assignments_.Assign({{0, {0}}, {1, {1, 2}}});
@@ -346,8 +330,150 @@ TEST_F(MirroredParametersTest, WithoutAGroupAPullWaitsAndNamesTheChief) {
   pull.targets = {{1, absl::MakeSpan(value)}};
   const auto pending = worker.parameters().Pull(std::move(pull));
   EXPECT_FALSE(pending->WaitFor(absl::ZeroDuration()));
-  worker.Stop();
+  worker.parameters().Stop();
   EXPECT_THAT(pending->Wait(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// A pack is in flight when the thread hears of the next group, and whoever ends
+// the old one is slow to tell it.
+TEST_F(MirroredParametersTest, AnErrorThatIsToldLateDoesNotReachTheNextGroup) {
+  const Contents want = Want();
+  assignments_.Assign({{0, {0}}, {1, {1, 2}}});
+  Worker& worker = Add(0);
+  Initialize(worker.state());
+  absl::Notification begun;
+  absl::Mutex mu;
+  bool goes_on = false;
+  int joins = 0;
+  const std::thread::id hearing = std::this_thread::get_id();
+  worker.hooks().sum = [&] {
+    if (!begun.HasBeenNotified()) begun.Notify();
+  };
+  worker.hooks().join = [&](const CollectiveGroup&) {
+    absl::MutexLock lock(&mu);
+    goes_on |= ++joins == 2;
+    return absl::OkStatus();
+  };
+  worker.hooks().await_ended = [&] {
+    absl::MutexLock lock(&mu);
+    goes_on = true;
+  };
+  worker.hooks().sum_error = [&] {
+    if (std::this_thread::get_id() != hearing) return;
+    absl::MutexLock lock(&mu);
+    mu.Await(absl::Condition(&goes_on));
+  };
+  worker.Claim();
+  Add(1).Claim();
+  worker.PushPart(0);
+  begun.WaitForNotification();
+  assignments_.Assign({{0, {0, 1, 2}}});
+  worker.Claim();
+  worker.Start();
+  const bool has_ended =
+      worker.state().AwaitStep(kSteps, absl::Seconds(20)).has_value();
+  EXPECT_TRUE(has_ended) << "the next group makes no step";
+  if (has_ended) {
+    EXPECT_EQ(ContentsOf(worker.state()), want);
+  }
+  workers_.clear();
+}
+
+TEST_F(MirroredParametersTest, ARefusedJoinIsTriedAgainAlsoWithoutVariables) {
+  const Contents want = Want();
+  assignments_.Assign({{0, {0, 2}}, {1, {1}}});
+  Initialize(Add(0).state());
+  const absl::Time start = Clock::Real().Now();
+  int joins = 0;
+  Add(1).hooks().join = [&](const CollectiveGroup&) {
+    ++joins;
+    return joins <= 3 ? absl::FailedPreconditionError("refuses this rank")
+                      : absl::OkStatus();
+  };
+  for (const auto& [index, worker] : workers_) worker->Start();
+  for (const auto& [index, worker] : workers_) worker->AwaitEnd();
+  EXPECT_EQ(ContentsOf(workers_[0]->state()), want);
+  EXPECT_EQ(ContentsOf(workers_[1]->state()), want);
+  // The time of the copy counts as no step's.
+  EXPECT_GE(workers_[1]->parameters().last_loading(), start);
+  workers_.clear();
+  EXPECT_GT(joins, 3);
+}
+
+TEST_F(MirroredParametersTest, AGroupThatIsInvalidAgainAndAgainEndsTheWorker) {
+  assignments_.Assign({{0, {0, 1, 2}}});
+  Worker& worker = Add(0);
+  Initialize(worker.state());
+  const std::string why = "rank 1 has begun another operation";
+  int joins = 0;
+  worker.hooks().join = [&](const CollectiveGroup&) {
+    ++joins;
+    return absl::InvalidArgumentError(why);
+  };
+  worker.Start();
+  worker.AwaitEnd();
+  EXPECT_THAT(worker.state().ended(),
+              StatusIs(absl::StatusCode::kInvalidArgument, why));
+  // Who waits too long says it as well.
+  EXPECT_THAT(worker.parameters().Unanswered(),
+              ElementsAre(testing::HasSubstr(why)));
+  workers_.clear();
+  EXPECT_GE(joins, 5);
+}
+
+TEST_F(MirroredParametersTest, AGroupThatIsInvalidNowAndThenIsMadeAgain) {
+  assignments_.Assign({{0, {0, 1, 2}}});
+  Worker& worker = Add(0);
+  Initialize(worker.state());
+  std::atomic<int> joins = 0;
+  worker.hooks().join = [&](const CollectiveGroup&) {
+    return ++joins % 5 == 0 ? absl::UnavailableError("lost")
+                            : absl::InvalidArgumentError("another operation");
+  };
+  worker.Start();
+  while (joins < 12) std::this_thread::yield();
+  EXPECT_OK(worker.state().ended());
+  workers_.clear();
+}
+
+// Returns worker 1's place in its group with worker 0.
+CollectiveGroup GroupOf(const wire::ClaimStepsResponse& answer) {
+  CollectiveGroup group;
+  group.epoch = answer.assignment_version();
+  group.ranks = {{"h:1", {1}}, {"h:0", {0, 2}}};
+  group.own_rank = 0;
+  return group;
+}
+
+// The peer has not come, or it has and takes no part in anything.
+TEST_F(MirroredParametersTest, StopEndsAJoinAndAnAgreementOnVariablesAtOnce) {
+  for (const bool peer_joins : {false, true}) {
+    SCOPED_TRACE(peer_joins);
+    assignments_.Assign({{0, {0, 2}}, {1, {1}}});
+    const wire::ClaimStepsResponse answer = assignments_.Claim(0);
+    MirroredParameters::Options options = OptionsOf(0);
+    options.join_limit = absl::Hours(1);
+    options.finish_limit = absl::Hours(1);
+    const auto endpoint = network_.MakeEndpoint("h:0");
+    const auto peer = network_.MakeEndpoint("h:1");
+    const std::unique_ptr<MirroredState> state = MakeState();
+    MetricsRegistry metrics;
+    MirroredParameters parameters(options, *state, *endpoint, Clock::Real(),
+                                  metrics);
+    parameters.Hear(answer);
+    std::unique_ptr<Collective> joined;
+    if (peer_joins) {
+      auto collective = peer->Join(GroupOf(answer), absl::Minutes(1));
+      ASSERT_OK(collective);
+      joined = *std::move(collective);
+    }
+    std::vector<float> value(kSizes[1]);
+    ParameterClient::PullRequest pull;
+    pull.targets = {{1, absl::MakeSpan(value)}};
+    const auto pending = parameters.Pull(std::move(pull));
+    parameters.Stop();
+    EXPECT_THAT(pending->Wait(), StatusIs(absl::StatusCode::kCancelled));
+  }
 }
 
 }  // namespace

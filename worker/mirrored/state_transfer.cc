@@ -24,6 +24,10 @@ using Version = MirroredState::Version;
 
 // Rows of a table that travel at a time.
 constexpr int64_t kRowsAtOnce = 16384;
+// Elements that travel at a time, and pieces between two meetings of all ranks.
+// Those that only watch would be far ahead otherwise.
+constexpr int64_t kElementsAtOnce = 1 << 20;
+constexpr int kPiecesAhead = 16;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
 constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
@@ -36,10 +40,12 @@ absl::Span<std::byte> BytesOf(absl::Span<T> values) {
 // One operation after the other. All ranks take part in each.
 class Copy {
  public:
-  Copy(Collective& collective, int source, std::vector<int> receivers)
+  Copy(Collective& collective, int source, std::vector<int> receivers,
+       const std::function<bool()>& may_go_on)
       : collective_(collective),
         source_(source),
-        receivers_(std::move(receivers)) {}
+        receivers_(std::move(receivers)),
+        may_go_on_(may_go_on) {}
 
   bool is_source() const { return collective_.group().own_rank == source_; }
   bool is_receiver() const {
@@ -50,31 +56,55 @@ class Copy {
   // Brings the source's values to the receivers.
   template <typename T>
   absl::Status Pass(absl::Span<T> values) {
-    return values.empty() ? absl::OkStatus()
-                          : Broadcast(receivers_, BytesOf(values));
+    for (size_t first = 0; first < values.size(); first += kElementsAtOnce) {
+      const auto piece = values.subspan(first, kElementsAtOnce);
+      RETURN_IF_ERROR(Broadcast(receivers_, BytesOf(piece), piece.size()));
+    }
+    return absl::OkStatus();
   }
   // Brings the source's values to all ranks.
   template <typename T>
   absl::Status PassToAll(absl::Span<T> values) {
-    return values.empty() ? absl::OkStatus() : Broadcast({}, BytesOf(values));
+    return values.empty() ? absl::OkStatus()
+                          : Broadcast({}, BytesOf(values), values.size());
   }
   // Takes part in Pass() of `count` values without having them.
   absl::Status Watch(int64_t count) {
-    return count == 0 ? absl::OkStatus() : Broadcast(receivers_, {});
+    for (; count > 0; count -= kElementsAtOnce) {
+      RETURN_IF_ERROR(
+          Broadcast(receivers_, {}, std::min(count, kElementsAtOnce)));
+    }
+    return absl::OkStatus();
   }
 
  private:
   absl::Status Broadcast(const std::vector<int>& receivers,
-                         absl::Span<std::byte> bytes) {
+                         absl::Span<std::byte> bytes, int64_t elements) {
+    if (!may_go_on_()) {
+      return absl::CancelledError("the copy of variables is wanted no more");
+    }
     collective_.Broadcast(source_, receivers, bytes,
                           [](const absl::Status&) {});
+    RETURN_IF_ERROR(collective_.Await());
+    elements_ += elements;
+    return ++pieces_ % kPiecesAhead == 0 ? Meet() : absl::OkStatus();
+  }
+
+  absl::Status Meet() {
+    LOG_EVERY(INFO, kLogInterval)
+        << collective_.group().NameOf(source_) << " gives its variables to "
+        << receivers_.size() << " others: " << elements_ << " elements so far";
+    std::vector<std::string> nothing;
+    collective_.AllGather("", &nothing, [](const absl::Status&) {});
     return collective_.Await();
   }
 
- private:
   Collective& collective_;
   const int source_;
   const std::vector<int> receivers_;
+  const std::function<bool()>& may_go_on_;
+  int64_t elements_ = 0;
+  int64_t pieces_ = 0;
 };
 
 // The numbers that come before a state's elements and rows.
@@ -153,9 +183,14 @@ absl::Status SendState(LocalParameters& parameters, Copy& copy) {
   return absl::OkStatus();
 }
 
+// Returns the number of floats of a row: its value and its slots.
+int64_t FloatsOf(const RowTable& table) {
+  return table.width() * (1 + table.slot_names().size());
+}
+
 absl::Status ReceiveTable(int64_t rows, int64_t updates, Copy& copy,
                           RowTable& table) {
-  const size_t floats = table.width() * (1 + table.slot_names().size());
+  const int64_t floats = FloatsOf(table);
   table.AdvanceTo(updates);
   RowBuffer buffer;
   while (rows > 0) {
@@ -201,10 +236,12 @@ absl::Status WatchCopy(LocalParameters& parameters, Copy& copy) {
       RETURN_IF_ERROR(copy.Watch(variables.specs()[i].elements()));
     }
   }
-  for (int64_t rows : counts.rows) {
-    for (; rows > 0; rows -= kRowsAtOnce) {
-      RETURN_IF_ERROR(copy.Watch(rows));  // ids
-      RETURN_IF_ERROR(copy.Watch(rows));  // elements
+  for (size_t i = 0; i < parameters.num_tables(); ++i) {
+    const int64_t floats = FloatsOf(parameters.table(i));
+    for (int64_t rows = counts.rows[i]; rows > 0; rows -= kRowsAtOnce) {
+      const int64_t count = std::min(rows, kRowsAtOnce);
+      RETURN_IF_ERROR(copy.Watch(count));  // ids
+      RETURN_IF_ERROR(copy.Watch(count * floats));
     }
   }
   return absl::OkStatus();
@@ -236,9 +273,11 @@ absl::StatusOr<std::vector<Version>> GatherVersions(Collective& collective,
   std::vector<Version> versions;
   for (size_t rank = 0; rank < gathered.size(); ++rank) {
     if (gathered[rank].size() != sizeof(numbers)) {
-      return absl::InvalidArgumentError(
+      const absl::Status wrong = absl::InvalidArgumentError(
           absl::StrCat(collective.group().NameOf(static_cast<int>(rank)),
                        " says its step in ", gathered[rank].size(), " bytes"));
+      collective.Abort(wrong);
+      return wrong;
     }
     std::memcpy(numbers, gathered[rank].data(), sizeof(numbers));
     versions.push_back({.step = numbers[0], .epoch = numbers[1]});
@@ -272,7 +311,7 @@ absl::Status AgreeOnState(Collective& collective, MirroredState& state,
       for (size_t rank = 0; rank < versions.size(); ++rank) {
         if (versions[rank] != *newest) receivers.push_back(rank);
       }
-      Copy copy(collective, source, std::move(receivers));
+      Copy copy(collective, source, std::move(receivers), may_go_on);
       return CopyState(copy, *newest, state);
     }
     if (!may_go_on()) return absl::CancelledError("waits for no variables");

@@ -16,8 +16,9 @@ namespace parasol {
 // one has loaded them, and says so in the log every 10 s. A state that could
 // not be copied as a whole changes nothing.
 //
-// `may_go_on` is polled during such a wait, and ends it with Cancelled. Errors
-// are those of Collective, and
+// `may_go_on` is polled during such a wait, and between pieces of a copy, by
+// all ranks of the group; it ends them with Cancelled. A copy says in the log
+// how far it is, every 10 s. Errors are those of Collective, and
 //   InvalidArgument  a rank's message is not what was agreed on; names it.
 //   ResourceExhausted and the like  the copy does not fit here.
 absl::Status AgreeOnState(Collective& collective, MirroredState& state,

@@ -3,11 +3,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/clock.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/memory_network.h"
 #include "gmock/gmock.h"
@@ -120,12 +123,14 @@ TEST_F(StateTransferTest, AWaitThatIsWantedNoMoreEnds) {
 }
 
 TEST_F(StateTransferTest, ManyRowsAreCopiedInPieces) {
+  // So many pieces that the ranks meet during the copy.
+  static constexpr int64_t kRows = 150000;
   Make(3);
   Initialize(*states_[0]);
   Initialize(*states_[1]);
   const auto add_rows = [](LocalParameters& parameters) {
     std::vector<uint64_t> ids;
-    for (uint64_t id = 0; id < 40000; ++id) ids.push_back(id * id);
+    for (uint64_t id = 0; id < kRows; ++id) ids.push_back(id * id);
     std::vector<float> gradients(ids.size() * mirrored_testing::kWidth);
     for (size_t i = 0; i < gradients.size(); ++i) gradients[i] = i;
     return parameters.ApplyRows(0, ids, gradients);
@@ -135,10 +140,57 @@ TEST_F(StateTransferTest, ManyRowsAreCopiedInPieces) {
   }
   EXPECT_THAT(Agree(), testing::Each(IsOk()));
   ASSERT_OK(states_[2]->Read([](LocalParameters& parameters) {
-    EXPECT_EQ(parameters.table(0).rows(), 40000);
+    EXPECT_EQ(parameters.table(0).rows(), kRows);
     return absl::OkStatus();
   }));
   EXPECT_EQ(ContentsOf(*states_[2]), ContentsOf(*states_[0]));
+}
+
+TEST_F(StateTransferTest, ALargeVariableIsCopiedInPieces) {
+  VariableSpec large{.name = "large", .shape = {2500000}};
+  large.initializer.mutable_zeros();
+  std::vector<float> elements(large.elements());
+  std::iota(elements.begin(), elements.end(), 1.0f);
+  Make(3);
+  for (auto& state : states_) {
+    state = std::make_unique<MirroredState>(std::vector<VariableSpec>{large},
+                                            mirrored_testing::MakeJob(),
+                                            Clock::Real());
+  }
+  for (const int rank : {0, 1}) {
+    Initialize(*states_[rank]);
+    ASSERT_OK(states_[rank]->MakeStep(1, [&](LocalParameters& parameters) {
+      return parameters.variables().Write(0, /*array=*/1, elements);
+    }));
+  }
+  EXPECT_THAT(Agree(), testing::Each(IsOk()));
+  ASSERT_OK(states_[2]->Read([&](LocalParameters& parameters) {
+    EXPECT_EQ(*parameters.variables().Read(0, 1), absl::MakeSpan(elements));
+    return absl::OkStatus();
+  }));
+}
+
+TEST_F(StateTransferTest, ACopyThatIsWantedNoMoreEndsBetweenItsPieces) {
+  int polls = -1;
+  for (int allowed = 0; polls < 0; ++allowed) {
+    SCOPED_TRACE(allowed);
+    states_.clear();
+    endpoints_.clear();
+    Make(2);
+    Initialize(*states_[0]);
+    std::atomic<int> asked = 0;
+    const auto results = Agree([&] { return ++asked <= allowed; });
+    if (results[0].ok() && results[1].ok()) {
+      polls = allowed;
+      EXPECT_EQ(ContentsOf(*states_[1]), ContentsOf(*states_[0]));
+    } else {
+      EXPECT_THAT(results,
+                  testing::Contains(StatusIs(absl::StatusCode::kCancelled)));
+      EXPECT_FALSE(states_[1]->version().is_there());
+    }
+  }
+  // Three lists of numbers and six arrays, at both ranks.
+  EXPECT_EQ(polls, 2 * 9);
 }
 
 TEST_F(StateTransferTest, ACopyThatIsCutOffChangesNothing) {

@@ -26,8 +26,15 @@ void StepGradients::AllocateBy(Allocate allocate) {
   ++generation_;
 }
 
+void StepGradients::SetShare(std::vector<int> replicas) {
+  share_ = std::move(replicas);
+}
+
 void StepGradients::BeginStep(int64_t step) {
   step_ = step;
+  std::erase_if(replicas_, [this](const auto& entry) {
+    return std::count(share_.begin(), share_.end(), entry.first) == 0;
+  });
   for (auto& [number, replica] : replicas_) {
     std::fill(replica.has_variable.begin(), replica.has_variable.end(), false);
     std::fill(replica.has_rows.begin(), replica.has_rows.end(), false);

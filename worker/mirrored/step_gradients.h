@@ -30,6 +30,10 @@ class StepGradients {
   // this process.
   void AllocateBy(Allocate allocate);
 
+  // Notes which replicas are this process's. Those of others are freed when the
+  // next step begins: until then they may come back, and are not pushed again.
+  void SetShare(std::vector<int> replicas);
+
   // Adds what a replica has pushed; the first push of a step forgets those of
   // the steps before. Ignores a step that is over, and gradients that it has.
   void Add(const ParameterClient::PushRequest& push);
@@ -66,6 +70,7 @@ class StepGradients {
   const GradientPacks& packs_;
   const size_t tables_;
   Allocate allocate_;
+  std::vector<int> share_;
   int64_t generation_ = 0;
   int64_t step_ = -1;
   std::map<int, Replica> replicas_;

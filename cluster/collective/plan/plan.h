@@ -38,9 +38,9 @@ struct PlanStep {
   int waits_for = 0;
 };
 
-// What one rank does in one operation: steps, each after those that it waits
-// for. Depends on the ranks' layout and the size alone. Messages from one rank
-// to another arrive in the order in which they are sent.
+// The doings of one rank in one operation: steps, each after those that it
+// waits for. Depends on the ranks' layout and the size alone. Messages from one
+// rank to another arrive in the order in which they are sent.
 class Plan {
  public:
   // Each returns the number of a new step, which begins after the steps

@@ -216,7 +216,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, AllReducePlanTest,
 TEST(ReductionPlansTest, LargePacksTravelTwiceAtMost) {
   constexpr size_t kCount = 1 << 16;
   constexpr size_t kBytes = kCount * sizeof(float);
-  for (size_t ranks = 2; ranks <= 8; ++ranks) {
+  for (size_t ranks = 3; ranks <= 8; ++ranks) {
     Layout one(ranks), four(ranks);
     for (size_t rank = 0; rank < ranks; ++rank) {
       one[rank] = {static_cast<int>(rank)};
@@ -234,6 +234,22 @@ TEST(ReductionPlansTest, LargePacksTravelTwiceAtMost) {
         ExpectSerialSum(of_four, ChooseReduction(of_four), 1, kNotInPlace),
         Each(Le(4 * kBytes)));
   }
+}
+
+TEST(ReductionPlansTest, TwoRanksSendThePackOnce) {
+  constexpr size_t kCount = 1 << 16;
+  const Reduction reduction = {{{0}, {1}}, kCount, kChunk};
+  ASSERT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kOneRound);
+  EXPECT_THAT(
+      ExpectSerialSum(reduction, ChooseReduction(reduction), 1, kNotInPlace),
+      Each(2 * kCount * sizeof(float)));
+}
+
+TEST(ReductionPlansTest, LargePacksOfOneMachineTravelAlongAChain) {
+  Reduction reduction = {{{0}, {1}, {2}}, 4 << 20, kChunk};
+  EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kOwnerSlices);
+  reduction.is_local = true;
+  EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kChain);
 }
 
 TEST(ReductionPlansTest, SmallPacksTravelInOneRound) {

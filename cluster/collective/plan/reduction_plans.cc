@@ -1,6 +1,7 @@
 #include "cluster/collective/plan/reduction_plans.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "cluster/collective/plan/chain_plan.h"
@@ -10,7 +11,10 @@ namespace parasol {
 namespace {
 
 // Bytes that a rank may send in one round: less than what a message time costs.
-constexpr size_t kOneRoundBytes = 64 << 10;
+constexpr size_t kOneRoundBytes = 192 << 10;
+// Bytes of a pack from which on ranks of one machine add along a chain: what
+// comes is added while it is in the cache.
+constexpr size_t kLocalChainBytes = 4 << 20;
 
 // Returns the number of replicas of the rank that has most.
 size_t MostReplicas(const ReplicaLayout& layout) {
@@ -21,32 +25,59 @@ size_t MostReplicas(const ReplicaLayout& layout) {
   return most;
 }
 
-Plan OneRoundPlan(const Reduction& reduction, int rank) {
-  const ReplicaLayout& layout = reduction.layout;
-  const size_t bytes = reduction.count * sizeof(float);
-  const int own = static_cast<int>(layout[rank].size());
-  const int ranks = static_cast<int>(layout.size());
-  Plan plan;
-  std::vector<int> before;
-  for (int i = 0; i < own; ++i) {
-    for (int d = 1; d < ranks; ++d) {
-      before.push_back(plan.Send((rank + d) % ranks, i, {i, 0, bytes}));
+// Makes the plan of one rank in one round, chunk by chunk.
+class OneRoundPlanner {
+ public:
+  OneRoundPlanner(const Reduction& reduction, int rank)
+      : layout_(reduction.layout),
+        order_(InOrder(layout_)),
+        rank_(rank),
+        ranks_(static_cast<int>(layout_.size())),
+        own_(static_cast<int>(layout_[rank].size())) {
+    const size_t bytes = reduction.count * sizeof(float);
+    const size_t chunk = reduction.chunk_bytes;
+    for (size_t first = 0; first < bytes; first += chunk) {
+      MakeChunk(first, std::min(chunk, bytes - first), first / chunk);
     }
   }
-  std::vector<Region> addends;
-  for (const OrderedReplica& replica : InOrder(layout)) {
-    if (replica.rank == rank) {
-      addends.push_back({replica.index, 0, bytes});
-      continue;
+
+  Plan Take() { return std::move(plan_); }
+
+ private:
+  void MakeChunk(size_t first, size_t bytes, uint64_t chunk) {
+    std::vector<int> before;
+    for (int i = 0; i < own_; ++i) {
+      for (int d = 1; d < ranks_; ++d) {
+        before.push_back(plan_.Send((rank_ + d) % ranks_, PieceOf(i, chunk),
+                                    {i, first, bytes}));
+      }
     }
-    addends.push_back({own + 1, plan.scratch_bytes, bytes});
-    before.push_back(plan.Receive(replica.rank, replica.index, addends.back()));
-    plan.scratch_bytes += bytes;
+    std::vector<Region> addends;
+    for (const OrderedReplica& replica : order_) {
+      if (replica.rank == rank_) {
+        addends.push_back({replica.index, first, bytes});
+        continue;
+      }
+      addends.push_back({own_ + 1, plan_.scratch_bytes, bytes});
+      before.push_back(plan_.Receive(
+          replica.rank, PieceOf(replica.index, chunk), addends.back()));
+      plan_.scratch_bytes += bytes;
+    }
+    // The sums may take the place of what is sent.
+    plan_.Sum({own_, first, bytes}, std::move(addends), before);
   }
-  // The sums may take the place of what is sent.
-  plan.Sum({own, 0, bytes}, std::move(addends), before);
-  return plan;
-}
+
+  static uint64_t PieceOf(int index, uint64_t chunk) {
+    return (static_cast<uint64_t>(index) << 32) + chunk;
+  }
+
+  const ReplicaLayout& layout_;
+  const std::vector<OrderedReplica> order_;
+  const int rank_;
+  const int ranks_;
+  const int own_;
+  Plan plan_;
+};
 
 }  // namespace
 
@@ -72,10 +103,16 @@ ReductionAlgorithm ChooseReduction(const Reduction& reduction) {
   if (bytes * most * (ranks - 1) <= kOneRoundBytes) {
     return ReductionAlgorithm::kOneRound;
   }
+  const size_t chain = ChainTraffic(reduction.layout) * ranks;
+  // With as many bytes on the way, one machine's caches decide.
+  if (reduction.is_local && bytes >= kLocalChainBytes) {
+    return ReductionAlgorithm::kChain;
+  }
   // What the busiest rank sends and receives, in units of bytes / ranks.
   const size_t replicas = InOrder(reduction.layout).size();
+  const size_t round = (most * (ranks - 1) + (replicas - most)) * ranks;
   const size_t owner = most * (ranks - 1) + (replicas - most) + 2 * (ranks - 1);
-  const size_t chain = ChainTraffic(reduction.layout) * ranks;
+  if (round <= owner && round <= chain) return ReductionAlgorithm::kOneRound;
   return owner <= chain ? ReductionAlgorithm::kOwnerSlices
                         : ReductionAlgorithm::kChain;
 }
@@ -90,7 +127,7 @@ Plan AllReducePlan(const Reduction& reduction, ReductionAlgorithm algorithm,
     case ReductionAlgorithm::kOneRound:
       break;
   }
-  return OneRoundPlan(reduction, rank);
+  return OneRoundPlanner(reduction, rank).Take();
 }
 
 Plan ReduceScatterPlan(const Reduction& reduction, int rank) {

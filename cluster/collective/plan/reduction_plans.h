@@ -15,7 +15,8 @@ using ReplicaLayout = std::vector<std::vector<int>>;
 // How sums over ranks are taken. P ranks, a pack of S bytes.
 enum class ReductionAlgorithm {
   // Everybody sends its contributions to all and adds all itself: one message
-  // time, but (P - 1) S bytes for each replica.
+  // time, but (P - 1) S bytes for each replica. The best for two ranks with a
+  // replica each.
   kOneRound,
   // Rank r adds slice r of all contributions and sends it to all: two message
   // times, 2 S (P - 1) / P bytes with one replica in each rank.
@@ -30,8 +31,10 @@ enum class ReductionAlgorithm {
 struct Reduction {
   ReplicaLayout layout;
   size_t count = 0;  // elements
-  // Bytes of one message of kOwnerSlices and kChain, at most; a multiple of 4.
+  // Bytes of one message, at most; a multiple of 4.
   size_t chunk_bytes = 256 << 10;
+  // True if all ranks are on one machine.
+  bool is_local = false;
 };
 
 // Returns the algorithm that suits the layout and the size. The same at all

@@ -97,6 +97,11 @@ class DeviceTest : public ::testing::TestWithParam<std::string> {
   std::vector<float> Get(MatrixView m) { return Get(m.data, m.size()); }
 
  private:
+  static Precision PrecisionOf(const std::string& param) {
+    if (param == kCudaTf32) return Precision::kTf32;
+    return param == kCudaBfloat16 ? Precision::kBfloat16 : Precision::kFloat32;
+  }
+
   std::unique_ptr<Device> device_;
   std::vector<std::shared_ptr<void>> arrays_;
 };

@@ -63,7 +63,7 @@ void ReduceShared(const RankOrder& order, bool in_place) {
 }
 
 void ReduceOverSockets(const RankOrder& order) {
-  Reduce(order, /*shared=*/false, /*in_place=*/false);
+  Reduce(order, /*shared=*/false, /*in_place=*/true);
 }
 
 }  // namespace parasol

@@ -7,7 +7,7 @@
 
 namespace parasol {
 
-// What one process of a contender is to do: to reduce packs of these sizes with
+// An order to one process of a contender: to reduce packs of these sizes with
 // the others, and as rank 0 to print the times.
 struct RankOrder {
   int rank = 0;

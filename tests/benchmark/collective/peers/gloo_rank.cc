@@ -10,6 +10,7 @@
 
 #include "gloo/allreduce.h"
 #include "gloo/allreduce_halving_doubling.h"
+#include "gloo/barrier.h"
 #include "gloo/math.h"
 #include "gloo/rendezvous/context.h"
 #include "gloo/rendezvous/file_store.h"
@@ -64,5 +65,8 @@ int main(int argc, char** argv) {
     const bool ring = std::strcmp(argv[1], "ring") == 0;
     (ring ? Ring : Halving)(context, bytes, rank, ranks);
   }
+  // A rank that ends first would break the others' connections.
+  gloo::BarrierOptions last(context);
+  gloo::barrier(last);
   return 0;
 }

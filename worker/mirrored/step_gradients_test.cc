@@ -1,0 +1,81 @@
+#include "worker/mirrored/step_gradients.h"
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "cluster/client/parameter_client.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/mirrored/gradient_packs.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+
+// One variable of two elements in one pack.
+class StepGradientsTest : public testing::Test {
+ protected:
+  StepGradientsTest() {
+    gradients_.AllocateBy([this](size_t elements) {
+      std::shared_ptr<float[]> memory(new float[elements]());
+      allocated_.push_back(memory);
+      return memory;
+    });
+  }
+
+  void Push(int64_t step, int replica, float gradient) {
+    const std::vector<float> values(2, gradient);
+    ParameterClient::PushRequest push;
+    push.gradients = {{0, values}};
+    push.sync = {.step = step, .replica = replica};
+    gradients_.Add(push);
+  }
+  // Returns the number of packs of replicas that have memory.
+  int Kept() const {
+    int kept = 0;
+    for (const auto& memory : allocated_) kept += !memory.expired();
+    return kept;
+  }
+
+  const GradientPacks packs_{{2}, 1 << 20};
+  StepGradients gradients_{packs_, /*tables=*/0};
+  std::vector<std::weak_ptr<float[]>> allocated_;
+};
+
+TEST_F(StepGradientsTest, AReplicaThatMovedAwayIsFreedWhenTheNextStepBegins) {
+  gradients_.SetShare({0, 1, 2});
+  for (const int replica : {0, 1, 2}) Push(0, replica, 1);
+  gradients_.SetShare({1});
+  EXPECT_EQ(Kept(), 3);
+  Push(1, 1, 2);
+  EXPECT_EQ(Kept(), 1);
+  EXPECT_TRUE(gradients_.HasPack(1, 0, {1}));
+  EXPECT_FALSE(gradients_.HasPack(1, 0, {0}));
+}
+
+// Its worker has pushed it, and does not do so again.
+TEST_F(StepGradientsTest, AReplicaThatComesBackWithinAStepIsStillThere) {
+  gradients_.SetShare({0, 1});
+  for (const int replica : {0, 1}) Push(3, replica, 1 + replica);
+  gradients_.SetShare({0});
+  gradients_.SetShare({0, 1});
+  ASSERT_TRUE(gradients_.HasPack(3, 0, {0, 1}));
+  EXPECT_THAT(gradients_.ContributionsTo(0, {1}).at(0).values,
+              ElementsAre(2, 2));
+}
+
+TEST_F(StepGradientsTest, GradientsOfAStepThatIsOverAreIgnored) {
+  gradients_.SetShare({0});
+  Push(5, 0, 1);
+  Push(4, 0, 7);
+  Push(5, 0, 7);
+  ASSERT_TRUE(gradients_.HasPack(5, 0, {0}));
+  EXPECT_THAT(gradients_.ContributionsTo(0, {0}).at(0).values,
+              ElementsAre(1, 1));
+}
+
+}  // namespace
+}  // namespace parasol
