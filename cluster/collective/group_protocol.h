@@ -174,7 +174,7 @@ class GroupProtocol {
   OperationMaker maker_;
   std::vector<Peer> peers_;  // one for each rank; the own one is unused
   uint64_t begun_ = 0;
-  // Those that are not complete, or were not when the group ended.
+  // Operations that are not complete, or were not when the group ended.
   std::map<uint64_t, std::unique_ptr<Operation>> operations_;
   absl::Time last_tick_;
   absl::Status status_;
