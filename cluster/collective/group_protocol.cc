@@ -435,13 +435,17 @@ void GroupProtocol::Leave(const absl::Status& why) {
 void GroupProtocol::End(const absl::Status& why) {
   CHECK(!why.ok());
   status_ = why;
-  // Pieces have no memory any more. What else was said stays said.
+  // Pieces that have not left stay here. What else was said stays said.
   frames_.erase(std::remove_if(frames_.begin(), frames_.end(),
                                [](const Frame& f) { return f.step >= 0; }),
                 frames_.end());
   for (auto& [sequence, operation] : operations_) {
     completions_.push_back({std::move(operation->done), why});
   }
+}
+
+void GroupProtocol::ReleaseOperations() {
+  CHECK(!status_.ok());
   operations_.clear();
 }
 

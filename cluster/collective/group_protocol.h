@@ -96,9 +96,12 @@ class GroupProtocol {
   // the others too.
   void Leave(const absl::Status& why);
 
-  // Why the group has ended, or OK. From then on no memory of an operation is
-  // used: the caller copies what it has begun to send, and drops the rest.
+  // Returns why the group has ended, or OK. Then the caller copies what it has
+  // begun to send, drops the rest, and calls ReleaseOperations().
   const absl::Status& status() const { return status_; }
+  // Frees what operations of a group that has ended were carried out in. Until
+  // then frames and the memory that OnHeader() gave stay valid.
+  void ReleaseOperations();
   // Returns the ranks that have not begun this rank's oldest operation.
   std::vector<int> Awaited() const;
 
@@ -161,7 +164,7 @@ class GroupProtocol {
   std::unique_ptr<Operation> MakeOperation(OperationSpec spec,
                                            OperationMemory memory,
                                            Collective::Done done);
-  // Completes all operations with the error, and forgets them.
+  // Completes all operations with the error.
   void End(const absl::Status& why);
   void CheckSilence(absl::Time now);
 
@@ -171,6 +174,7 @@ class GroupProtocol {
   OperationMaker maker_;
   std::vector<Peer> peers_;  // one for each rank; the own one is unused
   uint64_t begun_ = 0;
+  // Operations that are not complete, or were not when the group ended.
   std::map<uint64_t, std::unique_ptr<Operation>> operations_;
   absl::Time last_tick_;
   absl::Status status_;

@@ -110,8 +110,10 @@ void RankPort::Accept() {
     Descriptor socket(accept4(listening_.get(), nullptr, nullptr,
                               SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.is_open()) {
-      // Out of descriptors: it would be told at once, again and again.
-      if (errno == EMFILE || errno == ENFILE) {
+      // Out of descriptors or of memory: it would be told at once, again and
+      // again.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+          errno == ENOMEM) {
         LOG_EVERY(WARNING, absl::Seconds(10))
             << "no connection of another rank: " << std::strerror(errno);
         may_accept_ = false;

@@ -73,7 +73,7 @@ class RankPort {
   const int port_;
   // The following are used by the thread only.
   std::list<Stranger> strangers_;
-  // False for a tick when the process is out of descriptors.
+  // False for a tick when the system gives no descriptor.
   bool may_accept_ = true;
 
   mutable absl::Mutex mu_;

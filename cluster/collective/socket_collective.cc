@@ -214,35 +214,40 @@ void SocketCollective::Work(absl::Duration limit) {
 void SocketCollective::Receive() {
   for (const auto& link : links_) {
     if (link->is_open()) link->Receive(protocol_);
-    // What was begun to be received elsewhere has no memory any more.
-    if (!protocol_.status().ok()) break;
-    // Pieces that this one has made ready leave before others come.
+    // Pieces that this one has made ready leave before others come. If it has
+    // ended the group, the others have no memory to receive to.
     Flush();
-  }
-  if (protocol_.status().ok()) return;
-  Flush();
-  for (const auto& link : links_) {
-    if (link->is_open()) link->Receive(protocol_);
   }
 }
 
-void SocketCollective::Flush() {
-  if (!protocol_.status().ok() && !std::exchange(has_released_, true)) {
-    for (const auto& link : links_) link->ReleaseMemory();
-  }
-  // What leaves may make further frames.
-  for (std::vector<GroupProtocol::Frame> frames = protocol_.TakeFrames();;
-       frames = protocol_.TakeFrames()) {
-    for (GroupProtocol::Frame& frame : frames) {
-      for (const auto& link : links_) {
-        if (link->peer() == frame.peer) link->Queue(std::move(frame));
-      }
-    }
+void SocketCollective::ReleaseIfEnded() {
+  if (protocol_.status().ok() || std::exchange(has_released_, true)) return;
+  for (const auto& link : links_) link->ReleaseMemory();
+  protocol_.ReleaseOperations();
+}
+
+bool SocketCollective::QueueFrames() {
+  std::vector<GroupProtocol::Frame> frames = protocol_.TakeFrames();
+  for (GroupProtocol::Frame& frame : frames) {
     for (const auto& link : links_) {
-      if (link->wants_to_send()) link->Send(protocol_);
+      if (link->peer() == frame.peer) link->Queue(std::move(frame));
     }
-    if (frames.empty()) return;
   }
+  return !frames.empty();
+}
+
+void SocketCollective::Flush() {
+  QueueFrames();
+  do {
+    ReleaseIfEnded();
+    for (const auto& link : links_) {
+      if (!link->wants_to_send()) continue;
+      link->Send(protocol_);
+      // A link that fails to send has ended the group.
+      ReleaseIfEnded();
+    }
+    // What leaves may make further frames, and so does an end.
+  } while (QueueFrames());
 }
 
 void SocketCollective::RunCompletions() {

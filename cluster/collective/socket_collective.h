@@ -93,8 +93,13 @@ class SocketCollective : public Collective {
   // nothing.
   void Work(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
   void Receive() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Gives the protocol's frames to the links, and these to the sockets.
+  // Gives the protocol's frames to the links. Returns false if there are none.
+  bool QueueFrames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Gives the protocol's frames to the links, and these to the sockets. No link
+  // has memory of operations afterwards if the group has ended.
   void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes the memory of operations from the links, if the group has ended.
+  void ReleaseIfEnded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Interrupt();
   bool WantsToSend() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Calls the callbacks of operations that have ended.

@@ -256,6 +256,7 @@ void SimulatedGroup::Collect(int rank) {
         return !message.has_left && message.frame.step >= 0;
       });
     }
+    protocol.ReleaseOperations();
   }
   for (GroupProtocol::Frame& frame : protocol.TakeFrames()) {
     const int to = frame.peer;
