@@ -297,6 +297,10 @@ TEST_F(MirroredParametersTest, AWorkerThatComesTakesPartInTheNextSteps) {
     EXPECT_OK(*workers_[0]->state().AwaitStep(joins_at, absl::Minutes(1)));
     assignments_.Assign({{0, {0, 2}}, {1, {1}}});
     Add(1).Start();
+    // A worker that has made all steps goes on to ask the chief.
+    while (!workers_[1]->state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+      workers_[0]->Claim();
+    }
     for (const auto& [index, worker] : workers_) worker->AwaitEnd();
     EXPECT_EQ(ContentsOf(workers_[0]->state()), want);
     // It may have come too late for a step, but not for the variables.
