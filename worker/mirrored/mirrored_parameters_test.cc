@@ -128,6 +128,7 @@ class Worker {
     while (!pulled->WaitFor(absl::Milliseconds(1))) Claim();
     RETURN_IF_ERROR(pulled->Wait());
     const int64_t step = pulled->outcome().max_updates;
+    if (step >= kSteps) return absl::OkStatus();
     std::map<int, Gradients> computed;
     std::vector<PendingPtr> pushes;
     const auto compute = [&] {
