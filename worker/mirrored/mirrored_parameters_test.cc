@@ -459,18 +459,25 @@ TEST_F(MirroredParametersTest, StopEndsAJoinAndAnAgreementOnVariablesAtOnce) {
     MirroredParameters::Options options = OptionsOf(0);
     options.join_limit = absl::Hours(1);
     options.finish_limit = absl::Hours(1);
-    const auto endpoint = network_.MakeEndpoint("h:0");
+    CutEndpoint endpoint(network_.MakeEndpoint("h:0"), /*cut_at=*/0);
+    absl::Notification joins;
+    endpoint.hooks().join = [&](const CollectiveGroup&) {
+      joins.Notify();
+      return absl::OkStatus();
+    };
     const auto peer = network_.MakeEndpoint("h:1");
     const std::unique_ptr<MirroredState> state = MakeState();
     MetricsRegistry metrics;
-    MirroredParameters parameters(options, *state, *endpoint, Clock::Real(),
+    MirroredParameters parameters(options, *state, endpoint, Clock::Real(),
                                   metrics);
     parameters.Hear(answer);
+    joins.WaitForNotification();
     std::unique_ptr<Collective> joined;
     if (peer_joins) {
       auto collective = peer->Join(GroupOf(answer), absl::Minutes(1));
       ASSERT_OK(collective);
       joined = *std::move(collective);
+      while (endpoint.begun() == 0) std::this_thread::yield();
     }
     std::vector<float> value(kSizes[1]);
     ParameterClient::PullRequest pull;
