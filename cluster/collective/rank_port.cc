@@ -1,13 +1,11 @@
 #include "cluster/collective/rank_port.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
@@ -16,11 +14,6 @@
 
 namespace parasol {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Longest sleep while somebody has a deadline.
-constexpr int kTickMillis = 200;
 
 // Returns true if both are the same; takes as long wherever they differ.
 bool IsSameSecret(const std::string& a, const std::string& b) {
@@ -48,7 +41,7 @@ absl::StatusOr<std::unique_ptr<RankPort>> RankPort::Start(
 }
 
 RankPort::RankPort(Descriptor listening, Descriptor wake, int port)
-    : listening_(std::move(listening)),
+    : strangers_(std::move(listening), "connection of another rank"),
       wake_(std::move(wake)),
       port_(port),
       thread_([this] { Run(); }) {}
@@ -81,60 +74,15 @@ bool RankPort::IsStopped() const {
 
 void RankPort::Run() {
   while (!IsStopped()) {
-    Wait();
-    Accept();
-    const SteadyTime now = Clock::now();
-    for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
-      const bool stays = Hear(*stranger) && stranger->deadline > now;
-      stranger = stays ? std::next(stranger) : strangers_.erase(stranger);
-    }
+    strangers_.Wait(wake_, /*has_deadline=*/false);
+    strangers_.Accept();
+    strangers_.HearEach(
+        [this](Strangers::Stranger& stranger) { return Hear(stranger); });
   }
 }
 
-void RankPort::Wait() {
-  std::vector<pollfd> polled;
-  polled.push_back({wake_.get(), POLLIN, 0});
-  polled.push_back(
-      {listening_.get(), static_cast<short>(may_accept_ ? POLLIN : 0), 0});
-  for (const Stranger& stranger : strangers_) {
-    polled.push_back({stranger.socket.get(), POLLIN, 0});
-  }
-  const bool has_deadline = !strangers_.empty() || !may_accept_;
-  may_accept_ = true;
-  poll(polled.data(), polled.size(), has_deadline ? kTickMillis : -1);
-}
-
-void RankPort::Accept() {
-  // At most so many at once: those who connected before have a turn.
-  for (size_t i = 0; i < kMaxStrangers; ++i) {
-    Descriptor socket(accept4(listening_.get(), nullptr, nullptr,
-                              SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.is_open()) {
-      // Out of descriptors or of memory: it would be told at once, again and
-      // again.
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
-          errno == ENOMEM) {
-        LOG_EVERY(WARNING, absl::Seconds(10))
-            << "no connection of another rank: " << std::strerror(errno);
-        may_accept_ = false;
-      }
-      return;
-    }
-    if (strangers_.size() == kMaxStrangers) strangers_.pop_front();
-    strangers_.push_back(
-        {std::move(socket), "",
-         Clock::now() + absl::ToChronoMilliseconds(kHelloLimit)});
-  }
-}
-
-bool RankPort::Hear(Stranger& stranger) {
-  char bytes[RankHello::kBytes];
-  const ssize_t count =
-      recv(stranger.socket.get(), bytes,
-           sizeof(bytes) - stranger.received.size(), MSG_DONTWAIT);
-  if (count < 0) return errno == EAGAIN || errno == EINTR;
-  if (count == 0) return false;
-  stranger.received.append(bytes, count);
+bool RankPort::Hear(Strangers::Stranger& stranger) {
+  if (!Strangers::Receive(stranger, RankHello::kBytes)) return false;
   if (RankHello::IsOther(stranger.received)) return false;
   if (stranger.received.size() < RankHello::kBytes) return true;
   const std::optional<RankHello> hello = RankHello::Parse(stranger.received);

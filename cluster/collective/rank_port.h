@@ -1,10 +1,7 @@
 #ifndef PARASOL_CLUSTER_COLLECTIVE_RANK_PORT_H_
 #define PARASOL_CLUSTER_COLLECTIVE_RANK_PORT_H_
 
-#include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,23 +11,18 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "base/descriptor.h"
 #include "cluster/collective/collective_group.h"
 #include "cluster/collective/rank_hello.h"
+#include "cluster/payload_lane/strangers.h"
 
 namespace parasol {
 
 // The port at which the other ranks of groups, one after the other, reach this
 // process. A connection that does not say the hello of a rank within
-// kHelloLimit is closed. Thread-safe.
+// Strangers::kHelloLimit is closed. Thread-safe.
 class RankPort {
  public:
-  static constexpr absl::Duration kHelloLimit = absl::Seconds(5);
-  // Number of connections whose hello is awaited at once; one more takes the
-  // place of the one that has waited longest.
-  static constexpr size_t kMaxStrangers = 256;
-
   // Listens on `host` ("127.0.0.1", "[::]", a name) and `port` (0: the system
   // chooses one).
   //   InvalidArgument  the host is not this machine, or the port is in use.
@@ -48,33 +40,18 @@ class RankPort {
   std::map<int, Descriptor> TakeConnected() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  using SteadyTime = std::chrono::steady_clock::time_point;
-
-  // A connection that has not said all of its hello yet.
-  struct Stranger {
-    Descriptor socket;
-    std::string received;
-    SteadyTime deadline;
-  };
-
   RankPort(Descriptor listening, Descriptor wake, int port);
 
   void Run();
-  void Wait();
-  void Accept();
   // Receives what a connection has said. Returns false when it is done with.
-  bool Hear(Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Hear(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
   HelloAnswer AnswerTo(const std::optional<RankHello>& hello) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  const Descriptor listening_;
+  Strangers strangers_;    // used by the thread only
   const Descriptor wake_;  // an eventfd
   const int port_;
-  // The following are used by the thread only.
-  std::list<Stranger> strangers_;
-  // False for a tick when the system gives no descriptor.
-  bool may_accept_ = true;
 
   mutable absl::Mutex mu_;
   std::optional<CollectiveGroup> group_ ABSL_GUARDED_BY(mu_);

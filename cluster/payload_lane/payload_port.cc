@@ -1,6 +1,5 @@
 #include "cluster/payload_lane/payload_port.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
@@ -17,8 +16,6 @@
 namespace parasol {
 namespace {
 
-// Longest sleep while somebody has a deadline.
-constexpr int kTickMillis = 200;
 constexpr size_t kHelloBytes = kPayloadHello.size() + sizeof(PayloadSecret);
 
 using Clock = std::chrono::steady_clock;
@@ -43,7 +40,7 @@ absl::StatusOr<std::unique_ptr<PayloadPort>> PayloadPort::Start(
 }
 
 PayloadPort::PayloadPort(Descriptor listening, Descriptor wake, int port)
-    : listening_(std::move(listening)),
+    : strangers_(std::move(listening), "payload lane"),
       wake_(std::move(wake)),
       port_(port),
       thread_([this] { Run(); }) {}
@@ -87,61 +84,26 @@ bool PayloadPort::IsStopped() const {
 void PayloadPort::Run() {
   while (!IsStopped()) {
     Wait();
-    Accept();
-    for (auto stranger = strangers_.begin(); stranger != strangers_.end();) {
-      stranger =
-          Hear(*stranger) ? std::next(stranger) : strangers_.erase(stranger);
-    }
+    strangers_.Accept();
+    strangers_.HearEach(
+        [this](Strangers::Stranger& stranger) { return Hear(stranger); });
     EndLate();
   }
 }
 
 void PayloadPort::Wait() {
-  std::vector<pollfd> polled;
-  polled.push_back({wake_.get(), POLLIN, 0});
-  polled.push_back(
-      {listening_.get(), static_cast<short>(may_accept_ ? POLLIN : 0), 0});
-  for (const Stranger& stranger : strangers_) {
-    polled.push_back({stranger.socket.get(), POLLIN, 0});
-  }
-  bool has_deadline = !strangers_.empty() || !may_accept_;
-  may_accept_ = true;
+  bool has_deadline = false;
   {
     absl::MutexLock lock(&mu_);
-    has_deadline |= !expected_.empty();
+    has_deadline = !expected_.empty();
   }
-  poll(polled.data(), polled.size(), has_deadline ? kTickMillis : -1);
+  strangers_.Wait(wake_, has_deadline);
   uint64_t wakes;
   (void)!read(wake_.get(), &wakes, sizeof(wakes));
 }
 
-void PayloadPort::Accept() {
-  // At most so many at once: those who said hello before have a turn.
-  for (size_t i = 0; i < kMaxStrangers; ++i) {
-    Descriptor socket(accept4(listening_.get(), nullptr, nullptr,
-                              SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.is_open()) {
-      // Out of descriptors: it would be told at once, again and again.
-      if (errno == EMFILE || errno == ENFILE) {
-        LOG_EVERY(WARNING, absl::Seconds(10))
-            << "no payload lane: " << std::strerror(errno);
-        may_accept_ = false;
-      }
-      return;
-    }
-    if (strangers_.size() == kMaxStrangers) strangers_.pop_front();
-    strangers_.push_back({std::move(socket), "", HelloDeadline()});
-  }
-}
-
-bool PayloadPort::Hear(Stranger& stranger) {
-  char bytes[kHelloBytes];
-  const ssize_t count =
-      recv(stranger.socket.get(), bytes, kHelloBytes - stranger.received.size(),
-           MSG_DONTWAIT);
-  if (count < 0) return errno == EAGAIN || errno == EINTR;
-  if (count == 0) return false;
-  stranger.received.append(bytes, count);
+bool PayloadPort::Hear(Strangers::Stranger& stranger) {
+  if (!Strangers::Receive(stranger, kHelloBytes)) return false;
   const std::string& hello = stranger.received;
   if (kPayloadHello.substr(0, hello.size()) !=
       absl::string_view(hello).substr(0, kPayloadHello.size())) {
@@ -173,8 +135,6 @@ bool PayloadPort::Hear(Stranger& stranger) {
 
 void PayloadPort::EndLate() {
   const SteadyTime now = Clock::now();
-  strangers_.remove_if(
-      [&](const Stranger& stranger) { return stranger.deadline <= now; });
   std::vector<Taken> late;
   {
     absl::MutexLock lock(&mu_);

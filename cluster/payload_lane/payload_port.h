@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/descriptor.h"
 #include "cluster/payload_lane/payload_offer.h"
+#include "cluster/payload_lane/strangers.h"
 
 namespace parasol {
 
@@ -30,10 +30,7 @@ class PayloadPort {
  public:
   // Time that a connection has for its first bytes, and a worker for its
   // connection after it was given a secret.
-  static constexpr absl::Duration kHelloLimit = absl::Seconds(5);
-  // Number of connections whose secret is awaited at once; one more takes the
-  // place of the one that has waited longest.
-  static constexpr size_t kMaxStrangers = 256;
+  static constexpr absl::Duration kHelloLimit = Strangers::kHelloLimit;
 
   // Takes the connection; or why there is none.
   //   DeadlineExceeded  none came within kHelloLimit.
@@ -65,32 +62,21 @@ class PayloadPort {
     Taken taken;
     SteadyTime deadline;
   };
-  // A connection that has not sent its secret yet.
-  struct Stranger {
-    Descriptor socket;
-    std::string received;
-    SteadyTime deadline;
-  };
 
   PayloadPort(Descriptor listening, Descriptor wake, int port);
 
   void Run();
   // Waits until something may have to be done.
   void Wait();
-  void Accept();
   // Receives what a connection has sent. Returns false when it is done with: it
   // was taken, or refused.
-  bool Hear(Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
+  bool Hear(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
   void EndLate() ABSL_LOCKS_EXCLUDED(mu_);
   bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
-  const Descriptor listening_;
+  Strangers strangers_;    // used by the thread only
   const Descriptor wake_;  // an eventfd
   const int port_;
-  // The following are used by the thread only.
-  std::list<Stranger> strangers_;
-  // False for a tick when the process is out of descriptors.
-  bool may_accept_ = true;
 
   mutable absl::Mutex mu_;
   std::map<PayloadSecret, Expected> expected_ ABSL_GUARDED_BY(mu_);
