@@ -39,12 +39,11 @@ void RankLink::Send(GroupProtocol& protocol) {
     size_t total = 0;
     for (const Outgoing& each : queue_) {
       if (count + 2 > pieces.size()) break;
-      const size_t header = each.header.size();
-      const size_t in_header = std::min(each.sent, header);
+      const size_t in_header = std::min(each.sent, FrameHeader::kBytes);
       const size_t in_bytes = each.sent - in_header;
-      if (in_header < header) {
+      if (in_header < FrameHeader::kBytes) {
         pieces[count++] = {const_cast<char*>(each.header.data()) + in_header,
-                           header - in_header};
+                           FrameHeader::kBytes - in_header};
       }
       if (in_bytes < each.frame.header.bytes) {
         pieces[count++] = {const_cast<char*>(BytesOf(each.frame)) + in_bytes,
@@ -59,11 +58,19 @@ void RankLink::Send(GroupProtocol& protocol) {
         sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno == EAGAIN) return;
-    if (sent < 0) return Break(protocol, std::strerror(errno));
+    if (sent < 0) return GiveUpSending(std::strerror(errno), protocol);
     NoteSent(sent, protocol);
     if (static_cast<size_t>(sent) < total) return;
   }
   if (is_open_ && finishes_) shutdown(socket_.get(), SHUT_WR);
+}
+
+void RankLink::GiveUpSending(const std::string& why, GroupProtocol& protocol) {
+  // What the peer has said before it closed counts, above all why it ended the
+  // group.
+  while (is_open_ && Receive(protocol)) {
+  }
+  if (is_open_) Break(protocol, why);
 }
 
 void RankLink::NoteSent(size_t bytes, GroupProtocol& protocol) {

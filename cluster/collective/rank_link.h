@@ -57,6 +57,8 @@ class RankLink {
   // The bytes that follow a header, wherever they are.
   static const char* BytesOf(const GroupProtocol::Frame& frame);
   void NoteSent(size_t bytes, GroupProtocol& protocol);
+  // Ends the connection, which takes nothing any more, after what it brings.
+  void GiveUpSending(const std::string& why, GroupProtocol& protocol);
   // Hands what is staged to the protocol.
   void TakeStaged(GroupProtocol& protocol);
   void TakeHeader(GroupProtocol& protocol);

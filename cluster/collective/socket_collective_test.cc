@@ -260,5 +260,24 @@ TEST_F(SocketCollectiveTest, APieceThatAnAbortCutsShortIsSentAsItWas) {
               StatusIs(absl::StatusCode::kDataLoss, "not a number"));
 }
 
+TEST_F(SocketCollectiveTest, AnAbortThatHasComeIsTheReasonIfASendFails) {
+  Join({{0}, {1}}, ReductionAlgorithm::kOneRound);
+  absl::Status status;
+  absl::Notification ended;
+  BeginSum(0, [&](const absl::Status& first) {
+    EXPECT_OK(first);
+    peer(1).Send(Message({.kind = FrameKind::kAbort},
+                         EncodeAbort(absl::DataLossError("not a number"))));
+    peer(1).RefuseToReceive();
+    BeginSum(1000, [&](const absl::Status& why) {
+      status = why;
+      ended.Notify();
+    });
+  });
+  peer(1).Send(BeginMessage(0, 0));
+  ended.WaitForNotification();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss, "not a number"));
+}
+
 }  // namespace
 }  // namespace parasol
