@@ -5,6 +5,8 @@ stem, and a test has GoogleTest's main() and is small. `absl` lists components o
 Abseil by name: "status" is `@system//:absl_status`.
 """
 
+load(":precompiled.bzl", "precompiled_copts", "precompiled_deps")
+
 # The vectoriser of -O2 leaves loops of unknown length alone.
 VECTORIZED = ["-O3"]
 
@@ -18,10 +20,32 @@ VECTOR_MATH = MULTIVERSION + [
     "-fopenmp-simd",
 ]
 
+# Two flags that change what headers are compiled to: sources with them parse
+# these as text (precompiled.bzl).
+NO_MATH_ERRNO = ["-fno-math-errno", "-Wno-invalid-pch"]
+OPENMP = ["-fopenmp", "-Wno-invalid-pch"]
+
 _NOT_OF_A_ROOM = ["*_test.cc", "*_benchmark.cc", "*_main.cc"]
 
-def _with_absl(deps, absl):
-    return deps + ["@system//:absl_" + component for component in absl]
+# What is parsed once for all sources, and for all tests.
+_COMMON = "common_headers"
+_COMMON_OF_TESTS = "common_test_headers"
+
+def _compiled(attributes, deps, absl, headers = _COMMON):
+    """Returns attributes with the deps and copts of sources that are compiled behind precompiled headers.
+
+    Args:
+      attributes: other attributes of a cc_library, cc_binary or cc_test.
+      deps: as of cc_library.
+      absl: components of Abseil.
+      headers: a target of precompiled_headers in //base.
+    """
+    absl_deps = ["@system//:absl_" + component for component in absl]
+    return dict(
+        attributes,
+        copts = precompiled_copts(headers) + attributes.get("copts", []),
+        deps = deps + absl_deps + precompiled_deps(headers),
+    )
 
 def _files(stems, extension):
     return native.glob([stem + extension for stem in stems])
@@ -43,8 +67,7 @@ def parasol_library(name, stems = None, srcs = None, hdrs = None, deps = [], abs
         name = name,
         srcs = _files(stems, ".cc") if srcs == None else srcs,
         hdrs = _files(stems, ".h") if hdrs == None else hdrs,
-        deps = _with_absl(deps, absl),
-        **kwargs
+        **_compiled(kwargs, deps, absl)
     )
 
 def parasol_room(name, apart = [], deps = [], absl = [], **kwargs):
@@ -62,8 +85,7 @@ def parasol_room(name, apart = [], deps = [], absl = [], **kwargs):
         name = name,
         srcs = native.glob(["*.cc"], exclude = exclude),
         hdrs = native.glob(["*.h"], exclude = exclude),
-        deps = _with_absl(deps, absl),
-        **kwargs
+        **_compiled(kwargs, deps, absl)
     )
 
 def parasol_binary(name, deps = [], absl = [], **kwargs):
@@ -75,7 +97,7 @@ def parasol_binary(name, deps = [], absl = [], **kwargs):
       absl: components of Abseil.
       **kwargs: as of cc_binary.
     """
-    native.cc_binary(name = name, deps = _with_absl(deps, absl), **kwargs)
+    native.cc_binary(name = name, **_compiled(kwargs, deps, absl))
 
 def parasol_test(name, srcs = None, size = "small", main = "@system//:gtest_main", deps = [], absl = [], **kwargs):
     """A cc_test of `<name>.cc`.
@@ -93,6 +115,5 @@ def parasol_test(name, srcs = None, size = "small", main = "@system//:gtest_main
         name = name,
         srcs = srcs or [name + ".cc"],
         size = size,
-        deps = _with_absl(deps, absl) + ([main] if main else []),
-        **kwargs
+        **_compiled(kwargs, deps + ([main] if main else []), absl, _COMMON_OF_TESTS)
     )

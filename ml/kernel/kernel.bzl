@@ -1,5 +1,6 @@
 """One operation of the compute plane on every kind of device."""
 
+load("//base:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 load("//third_party/cuda:cuda_objects.bzl", "CUDA_COPTS", "cuda_objects", "if_cuda")
 
 def kernel(name, cuda_hdrs = [], copts = [], deps = [], absl = [], **kwargs):
@@ -26,9 +27,9 @@ def kernel(name, cuda_hdrs = [], copts = [], deps = [], absl = [], **kwargs):
         name = name,
         srcs = [name + ".cc", name + "_cpu.cc"] + if_cuda([":" + name + "_cuda"]),
         hdrs = [name + ".h"],
-        copts = CUDA_COPTS + copts,
+        copts = precompiled_copts("common_headers") + CUDA_COPTS + copts,
         # A shared library of its own would bring a second CUDA runtime.
         linkstatic = True,
-        deps = deps + ["@system//:absl_" + component for component in absl],
+        deps = deps + ["@system//:absl_" + component for component in absl] + precompiled_deps("common_headers"),
         **kwargs
     )
