@@ -29,6 +29,12 @@ absl::Status RequireInRange(absl::string_view path, int64_t value, int64_t low,
   return Fault(path, absl::StrCat(value, " is not in ", low, " to ", high));
 }
 
+absl::Status RequireBetween(absl::string_view path, double value, double low,
+                            double high) {
+  if (value >= low && value <= high) return absl::OkStatus();
+  return Fault(path, absl::StrCat(value, " is not in ", low, " to ", high));
+}
+
 absl::Status RequireAllInRange(absl::string_view path,
                                absl::Span<const int64_t> numbers, int64_t low,
                                int64_t high) {

@@ -22,6 +22,8 @@ absl::Status Missing(absl::string_view path);
 // Checks that `value` is in [low, high].
 absl::Status RequireInRange(absl::string_view path, int64_t value, int64_t low,
                             int64_t high);
+absl::Status RequireBetween(absl::string_view path, double value, double low,
+                            double high);
 // The same check of every number; the error names the first that is not.
 absl::Status RequireAllInRange(absl::string_view path,
                                absl::Span<const int64_t> numbers, int64_t low,

@@ -1,16 +1,41 @@
 #include "evaluator/evaluator_metrics.h"
 
+#include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace parasol {
 namespace {
 
-// What a gauge's name ends with: the unit, where it has one.
+// Returns true if the metric is a share, whose gauge's name ends with its unit.
+bool IsShare(absl::string_view metric) {
+  if (metric == "auc" || metric == "pr_auc") return true;
+  if (absl::EndsWith(metric, "accuracy")) return true;
+  for (const absl::string_view kind : {"precision", "recall", "f1"}) {
+    if (metric == kind ||
+        absl::StartsWith(metric, absl::StrCat(kind, "_at_"))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Returns the name of the metric's gauge: "recall_at_0.9" is
+// "parasol_evaluator_recall_at_0_9_ratio".
 std::string GaugeOf(const std::string& metric) {
-  const bool is_share = metric == "accuracy" || metric == "auc";
-  return absl::StrCat("parasol_evaluator_", metric, is_share ? "_ratio" : "");
+  std::string name = absl::StrCat("parasol_evaluator_", metric,
+                                  IsShare(metric) ? "_ratio" : "");
+  std::replace_if(
+      name.begin(), name.end(),
+      [](char c) {
+        return !absl::ascii_isalnum(static_cast<unsigned char>(c));
+      },
+      '_');
+  return name;
 }
 
 }  // namespace

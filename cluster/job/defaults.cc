@@ -11,6 +11,7 @@
 #include "cluster/job/layer_defaults.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/loss/loss_kinds.h"
+#include "ml/metric/metric_spec.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
 
@@ -35,6 +36,7 @@ void FillSparseTable(job::SparseTable& table) {
 void FillModel(job::Model& model) {
   FillModelInputDefaults(model);
   if (model.has_loss()) FillDefaults(*model.mutable_loss());
+  for (job::Metric& metric : *model.mutable_metric()) FillDefaults(metric);
   for (int i = 0; i < model.layer_size(); ++i) {
     FillLayer(i, *model.mutable_layer(i));
   }

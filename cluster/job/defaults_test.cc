@@ -274,6 +274,12 @@ TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
        "initial_accumulator_value: 0.1 l1_regularization_strength: 0 "
        "l2_regularization_strength: 0 l2_shrinkage_regularization_strength: 0 "
        "beta: 0 }"},
+      {"adamw {}",
+       "adamw { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-7 "
+       "amsgrad: false weight_decay: 0.004 }"},
+      {"lion {}",
+       "lion { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.99 weight_decay: 0 "
+       "}"},
   };
   for (const auto& [given, want] : cases) {
     ASSERT_OK_AND_ASSIGN(job::Job job,

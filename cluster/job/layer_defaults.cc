@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/set_default.h"
-#include "ml/layer/layer_kinds.h"
+#include "ml/layer/kinds/layer_kinds.h"
 
 namespace parasol {
 

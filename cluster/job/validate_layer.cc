@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
-#include "ml/layer/layer_kinds.h"
+#include "ml/layer/kinds/layer_kinds.h"
 
 namespace parasol {
 namespace {

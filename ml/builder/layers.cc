@@ -24,13 +24,10 @@ bool IsSet(const job::Initializer& initializer) {
   return initializer.kind_case() != job::Initializer::KIND_NOT_SET;
 }
 
-// Copies the fields that Dense and Conv2D have in common.
+// Copies the fields that layers with a kernel and a bias have in common.
 template <typename Options, typename Message>
 void FillProduct(const Options& options, Message& message) {
   if (!options.use_bias) message.set_use_bias(false);
-  if (options.activation != job::ACTIVATION_UNSPECIFIED) {
-    message.set_activation(options.activation);
-  }
   if (IsSet(options.kernel_initializer)) {
     *message.mutable_kernel_initializer() = options.kernel_initializer;
   }
@@ -39,6 +36,15 @@ void FillProduct(const Options& options, Message& message) {
   }
   if (options.kernel_l2 != 0) message.set_kernel_l2(options.kernel_l2);
   if (options.bias_l2 != 0) message.set_bias_l2(options.bias_l2);
+}
+
+// Copies the fields that Dense and Conv2D have in common.
+template <typename Options, typename Message>
+void FillAffine(const Options& options, Message& message) {
+  FillProduct(options, message);
+  if (options.activation != job::ACTIVATION_UNSPECIFIED) {
+    message.set_activation(options.activation);
+  }
 }
 
 void FillPool(const PoolOptions& options, job::Pool& pool) {
@@ -55,7 +61,7 @@ void FillPool(const PoolOptions& options, job::Pool& pool) {
 Value Dense(const Value& x, const DenseOptions& options) {
   job::Layer layer = NamedLayer(options.name);
   layer.mutable_dense()->set_units(options.units);
-  FillProduct(options, *layer.mutable_dense());
+  FillAffine(options, *layer.mutable_dense());
   return AddTo(x, std::move(layer));
 }
 
@@ -69,7 +75,7 @@ Value Conv2D(const Value& x, const Conv2DOptions& options) {
   if (options.padding != job::PADDING_UNSPECIFIED) {
     conv.set_padding(options.padding);
   }
-  FillProduct(options, conv);
+  FillAffine(options, conv);
   return AddTo(x, std::move(layer));
 }
 
@@ -141,6 +147,23 @@ Value Pad(const Value& x, const PadOptions& options) {
   return AddTo(x, std::move(layer));
 }
 
+Value Cross(const Value& x0, const Value& x, const CrossOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  job::Cross& cross = *layer.mutable_cross();
+  if (options.projection_dim != 0) {
+    cross.set_projection_dim(options.projection_dim);
+  }
+  FillProduct(options, cross);
+  return AddTo({x0, x}, std::move(layer));
+}
+
+Value DotInteraction(const Value& x, const DotInteractionOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  job::DotInteraction& interaction = *layer.mutable_dot_interaction();
+  if (options.self_interaction) interaction.set_self_interaction(true);
+  return AddTo(x, std::move(layer));
+}
+
 Value Custom(absl::Span<const Value> inputs, const CustomOptions& options) {
   job::Layer layer = NamedLayer(options.name);
   job::CustomLayer& custom = *layer.mutable_custom();
@@ -191,6 +214,19 @@ Value Add(absl::Span<const Value> inputs, const Named& options) {
   job::Layer layer = NamedLayer(options.name);
   layer.mutable_add();
   return AddTo(inputs, std::move(layer));
+}
+
+Value Multiply(absl::Span<const Value> inputs, const Named& options) {
+  job::Layer layer = NamedLayer(options.name);
+  layer.mutable_multiply();
+  return AddTo(inputs, std::move(layer));
+}
+
+Value Reshape(const Value& x, absl::Span<const int64_t> shape,
+              const Named& options) {
+  job::Layer layer = NamedLayer(options.name);
+  layer.mutable_reshape()->mutable_shape()->Add(shape.begin(), shape.end());
+  return AddTo(x, std::move(layer));
 }
 
 Value Concatenate(absl::Span<const Value> inputs, const Named& options) {

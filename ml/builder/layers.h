@@ -97,6 +97,23 @@ struct PadOptions {
 Value Pad(const Value& x, const PadOptions& options);
 
 // A layer registered by a CustomLayerRegistration (ml/layer/custom_layer.h).
+struct CrossOptions {
+  int64_t projection_dim = 0;  // rank of the kernel; 0: full
+  bool use_bias = true;
+  job::Initializer kernel_initializer = {};
+  job::Initializer bias_initializer = {};
+  double kernel_l2 = 0;
+  double bias_l2 = 0;
+  std::string name = {};
+};
+Value Cross(const Value& x0, const Value& x, const CrossOptions& options = {});
+
+struct DotInteractionOptions {
+  bool self_interaction = false;
+  std::string name = {};
+};
+Value DotInteraction(const Value& x, const DotInteractionOptions& options = {});
+
 struct CustomOptions {
   std::string type = {};
   std::vector<int64_t> output_shape = {};
@@ -116,6 +133,10 @@ Value Flatten(const Value& x, const Named& options = {});
 Value GlobalAveragePool(const Value& x, const Named& options = {});
 Value Dropout(const Value& x, double rate, const Named& options = {});
 Value Add(absl::Span<const Value> inputs, const Named& options = {});
+Value Multiply(absl::Span<const Value> inputs, const Named& options = {});
+// One axis may be -1.
+Value Reshape(const Value& x, absl::Span<const int64_t> shape,
+              const Named& options = {});
 // Concatenates the inputs over the last axis.
 Value Concatenate(absl::Span<const Value> inputs, const Named& options = {});
 Value Concatenate(absl::Span<const Value> inputs, int64_t axis,

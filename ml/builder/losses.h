@@ -33,6 +33,38 @@ inline job::Loss MeanSquaredError() {
   return loss;
 }
 
+inline job::Loss MeanAbsoluteError() {
+  job::Loss loss;
+  loss.mutable_mean_absolute_error();
+  return loss;
+}
+
+inline job::Loss Huber(double delta = 1) {
+  job::Loss loss;
+  loss.mutable_huber();
+  if (delta != 1) loss.mutable_huber()->set_delta(delta);
+  return loss;
+}
+
+inline job::Loss Hinge() {
+  job::Loss loss;
+  loss.mutable_hinge();
+  return loss;
+}
+
+inline job::Loss Poisson() {
+  job::Loss loss;
+  loss.mutable_poisson();
+  return loss;
+}
+
+inline job::Loss BinaryFocalCrossentropy(double gamma = 2) {
+  job::Loss loss;
+  loss.mutable_binary_focal_crossentropy();
+  if (gamma != 2) loss.mutable_binary_focal_crossentropy()->set_gamma(gamma);
+  return loss;
+}
+
 }  // namespace parasol
 
 #endif  // PARASOL_ML_BUILDER_LOSSES_H_

@@ -12,14 +12,23 @@ enum class ActivationFunction {
   kRelu,
   kSigmoid,
   kTanh,
-  kGelu,     // x · Φ(x)
-  kSoftmax,  // softmax of a row
+  kGelu,       // x · Φ(x)
+  kSoftmax,    // softmax of a row
+  kLeakyRelu,  // x, or kLeakyReluSlope · x below 0
+  kSilu,       // x · sigmoid(x)
+  kSoftplus,   // log(1 + e^x)
+  kElu,        // x, or e^x - 1 below 0
 };
 
-// Returns true if the gradient is a function of the output alone. The gradient
-// of gelu is a function of the input.
+// Slope of a leaky relu below 0: that of tf.nn.leaky_relu.
+inline constexpr float kLeakyReluSlope = 0.2f;
+
+// Returns true if the gradient is a function of the output alone. The gradients
+// of gelu and silu, which are no monotonous functions, are functions of the
+// input.
 inline bool IsGradientOfOutput(ActivationFunction function) {
-  return function != ActivationFunction::kGelu;
+  return function != ActivationFunction::kGelu &&
+         function != ActivationFunction::kSilu;
 }
 
 // Both functions enqueue on the compute stream and return. An output may be the

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdint>
 
 #include "base/multiversion.h"
@@ -44,6 +45,65 @@ PARASOL_MULTIVERSION void GeluGradient(const float* x, const float* dy,
     const float slope = vector_math::NormalCdf(x[i]) +
                         x[i] * kInverseSqrt2Pi * vector_math::Bell(x[i]);
     dx[i] = dy[i] * slope;
+  }
+}
+
+PARASOL_MULTIVERSION void LeakyRelu(const float* x, int64_t size, float* y) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) {
+    y[i] = x[i] < 0 ? kLeakyReluSlope * x[i] : x[i];
+  }
+}
+
+// The output has the sign of the input.
+PARASOL_MULTIVERSION void LeakyReluGradient(const float* y, const float* dy,
+                                            int64_t size, float* dx) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) {
+    dx[i] = y[i] > 0 ? dy[i] : kLeakyReluSlope * dy[i];
+  }
+}
+
+PARASOL_MULTIVERSION void Silu(const float* x, int64_t size, float* y) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) y[i] = x[i] * vector_math::Sigmoid(x[i]);
+}
+
+// (x · σ(x))' = σ(x) · (1 + x · (1 - σ(x))).
+PARASOL_MULTIVERSION void SiluGradient(const float* x, const float* dy,
+                                       int64_t size, float* dx) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) {
+    const float s = vector_math::Sigmoid(x[i]);
+    dx[i] = dy[i] * s * (1 + x[i] * (1 - s));
+  }
+}
+
+// max(x, 0) + log(1 + e^-|x|), which no finite x overflows. The logarithm is
+// left to the library.
+void Softplus(const float* x, int64_t size, float* y) {
+  for (int64_t i = 0; i < size; ++i) {
+    y[i] = (x[i] < 0 ? 0 : x[i]) + std::log1p(std::exp(-std::fabs(x[i])));
+  }
+}
+
+// The gradient by x is σ(x) = 1 - e^-y.
+void SoftplusGradient(const float* y, const float* dy, int64_t size,
+                      float* dx) {
+  for (int64_t i = 0; i < size; ++i) dx[i] = dy[i] * -std::expm1(-y[i]);
+}
+
+void Elu(const float* x, int64_t size, float* y) {
+  for (int64_t i = 0; i < size; ++i) {
+    y[i] = x[i] < 0 ? std::expm1(x[i]) : x[i];
+  }
+}
+
+PARASOL_MULTIVERSION void EluGradient(const float* y, const float* dy,
+                                      int64_t size, float* dx) {
+  PARASOL_INDEPENDENT_ITERATIONS
+  for (int64_t i = 0; i < size; ++i) {
+    dx[i] = y[i] > 0 ? dy[i] : dy[i] * (y[i] + 1);
   }
 }
 
@@ -111,6 +171,18 @@ absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
     case ActivationFunction::kSoftmax:
       Softmax(x, y);
       break;
+    case ActivationFunction::kLeakyRelu:
+      LeakyRelu(x.data, x.size(), y.data);
+      break;
+    case ActivationFunction::kSilu:
+      Silu(x.data, x.size(), y.data);
+      break;
+    case ActivationFunction::kSoftplus:
+      Softplus(x.data, x.size(), y.data);
+      break;
+    case ActivationFunction::kElu:
+      Elu(x.data, x.size(), y.data);
+      break;
   }
   return absl::OkStatus();
 }
@@ -133,6 +205,18 @@ absl::Status ActivationGradient(Device& device, ActivationFunction function,
       break;
     case ActivationFunction::kSoftmax:
       SoftmaxGradient(at, dy, dx);
+      break;
+    case ActivationFunction::kLeakyRelu:
+      LeakyReluGradient(at.data, dy.data, at.size(), dx.data);
+      break;
+    case ActivationFunction::kSilu:
+      SiluGradient(at.data, dy.data, at.size(), dx.data);
+      break;
+    case ActivationFunction::kSoftplus:
+      SoftplusGradient(at.data, dy.data, at.size(), dx.data);
+      break;
+    case ActivationFunction::kElu:
+      EluGradient(at.data, dy.data, at.size(), dx.data);
       break;
   }
   return absl::OkStatus();

@@ -55,6 +55,75 @@ struct GeluGradient {
   }
 };
 
+struct LeakyReluOf {
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
+    y[i] = x[i] < 0 ? kLeakyReluSlope * x[i] : x[i];
+  }
+};
+
+struct LeakyReluGradient {
+  const float* y;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    dx[i] = y[i] > 0 ? dy[i] : kLeakyReluSlope * dy[i];
+  }
+};
+
+struct SiluOf {
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
+    y[i] = x[i] / (1 + expf(-x[i]));
+  }
+};
+
+struct SiluGradient {
+  const float* x;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    const float s = 1 / (1 + expf(-x[i]));
+    dx[i] = dy[i] * s * (1 + x[i] * (1 - s));
+  }
+};
+
+struct SoftplusOf {
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
+    y[i] = (x[i] < 0 ? 0 : x[i]) + log1pf(expf(-fabsf(x[i])));
+  }
+};
+
+struct SoftplusGradient {
+  const float* y;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    dx[i] = dy[i] * -expm1f(-y[i]);
+  }
+};
+
+struct EluOf {
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const {
+    y[i] = x[i] < 0 ? expm1f(x[i]) : x[i];
+  }
+};
+
+struct EluGradient {
+  const float* y;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    dx[i] = y[i] > 0 ? dy[i] : dy[i] * (y[i] + 1);
+  }
+};
+
 struct SoftmaxOf {
   MatrixView x;
   float* y;
@@ -110,6 +179,14 @@ absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
       return ForEach(device, "gelu", size, GeluOf{x.data, y.data});
     case ActivationFunction::kSoftmax:
       return ForEachRow(device, "softmax", x.rows, SoftmaxOf{x, y.data});
+    case ActivationFunction::kLeakyRelu:
+      return ForEach(device, "leaky relu", size, LeakyReluOf{x.data, y.data});
+    case ActivationFunction::kSilu:
+      return ForEach(device, "silu", size, SiluOf{x.data, y.data});
+    case ActivationFunction::kSoftplus:
+      return ForEach(device, "softplus", size, SoftplusOf{x.data, y.data});
+    case ActivationFunction::kElu:
+      return ForEach(device, "elu", size, EluOf{x.data, y.data});
   }
   return absl::OkStatus();
 }
@@ -134,6 +211,18 @@ absl::Status ActivationGradient(Device& device, ActivationFunction function,
     case ActivationFunction::kSoftmax:
       return ForEachRow(device, "gradient of softmax", at.rows,
                         SoftmaxGradient{at, dy.data, dx.data});
+    case ActivationFunction::kLeakyRelu:
+      return ForEach(device, "gradient of leaky relu", size,
+                     LeakyReluGradient{at.data, dy.data, dx.data});
+    case ActivationFunction::kSilu:
+      return ForEach(device, "gradient of silu", size,
+                     SiluGradient{at.data, dy.data, dx.data});
+    case ActivationFunction::kSoftplus:
+      return ForEach(device, "gradient of softplus", size,
+                     SoftplusGradient{at.data, dy.data, dx.data});
+    case ActivationFunction::kElu:
+      return ForEach(device, "gradient of elu", size,
+                     EluGradient{at.data, dy.data, dx.data});
   }
   return absl::OkStatus();
 }

@@ -27,7 +27,11 @@ struct Case {
 const Case kFunctions[] = {{"sigmoid", ActivationFunction::kSigmoid},
                            {"tanh", ActivationFunction::kTanh},
                            {"gelu", ActivationFunction::kGelu},
-                           {"softmax", ActivationFunction::kSoftmax}};
+                           {"softmax", ActivationFunction::kSoftmax},
+                           {"leaky relu", ActivationFunction::kLeakyRelu},
+                           {"silu", ActivationFunction::kSilu},
+                           {"softplus", ActivationFunction::kSoftplus},
+                           {"elu", ActivationFunction::kElu}};
 
 double Scalar(ActivationFunction function, double x) {
   switch (function) {
@@ -35,6 +39,14 @@ double Scalar(ActivationFunction function, double x) {
       return 1 / (1 + std::exp(-x));
     case ActivationFunction::kTanh:
       return std::tanh(x);
+    case ActivationFunction::kLeakyRelu:
+      return x < 0 ? .2 * x : x;
+    case ActivationFunction::kSilu:
+      return x / (1 + std::exp(-x));
+    case ActivationFunction::kSoftplus:
+      return std::log1p(std::exp(x));
+    case ActivationFunction::kElu:
+      return x < 0 ? std::expm1(x) : x;
     default:
       return x * std::erfc(-x / std::sqrt(2)) / 2;
   }
@@ -132,6 +144,43 @@ TEST_P(ActivationTest, SoftmaxOfLargeNumbersDoesNotOverflow) {
   const MutableMatrixView x = {Put(std::vector<float>(20, 1e30f)), 1, 20};
   EXPECT_OK(Activate(device(), ActivationFunction::kSoftmax, x, x));
   EXPECT_THAT(Get(x), Each(::testing::FloatNear(0.05f, 1e-7f)));
+}
+
+// No x overflows, and the far sides keep their digits: e^-20 is not lost beside
+// 1.
+TEST_P(ActivationTest, FarFromZeroTheDigitsAreKept) {
+  const std::vector<float> far = {1e30f, -1e30f, 100, -100, 20, -20};
+  const struct {
+    ActivationFunction function;
+    std::vector<float> want;
+    std::vector<float> gradient;
+  } cases[] = {
+      {ActivationFunction::kSilu,
+       {1e30f, 0, 100, 0, 20, -4.1223072e-08f},
+       {1, 0, 1, 0, 1, -3.9161918e-08f}},
+      {ActivationFunction::kSoftplus,
+       {1e30f, 0, 100, 0, 20, 2.0611537e-09f},
+       {1, 0, 1, 0, 1, 2.0611537e-09f}},
+      {ActivationFunction::kElu,
+       {1e30f, -1, 100, -1, 20, -1},
+       {1, 0, 1, 0, 1, 0}},
+  };
+  const int64_t size = static_cast<int64_t>(far.size());
+  for (const auto& c : cases) {
+    const MutableMatrixView x = {Put(far), 1, size};
+    const MutableMatrixView y = {Put(far), 1, size};
+    EXPECT_OK(Activate(device(), c.function, x, y));
+    for (int64_t i = 0; i < size; ++i) {
+      EXPECT_NEAR(Get(y)[i], c.want[i], 1e-6 * std::abs(c.want[i]) + 1e-30);
+    }
+    const MutableMatrixView dx = {Put(std::vector<float>(size, 1)), 1, size};
+    EXPECT_OK(ActivationGradient(
+        device(), c.function, IsGradientOfOutput(c.function) ? y : x, dx, dx));
+    for (int64_t i = 0; i < size; ++i) {
+      EXPECT_NEAR(Get(dx)[i], c.gradient[i],
+                  1e-6 * std::abs(c.gradient[i]) + 1e-30);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ActivationTest, DevicesUnderTest(),

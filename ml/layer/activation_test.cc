@@ -17,7 +17,8 @@ class ActivationLayerTest : public LayerTest {};
 
 TEST_P(ActivationLayerTest, IsTheReference) {
   for (job::Activation activation :
-       {job::RELU, job::SIGMOID, job::TANH, job::GELU, job::SOFTMAX}) {
+       {job::RELU, job::SIGMOID, job::TANH, job::GELU, job::SOFTMAX,
+        job::LEAKY_RELU, job::SILU, job::SOFTPLUS, job::ELU}) {
     for (const Shape& shape : {Shape{5}, Shape{2, 3, 19}, Shape{}}) {
       SCOPED_TRACE(job::Activation_Name(activation));
       const std::vector<LayerInput> inputs = {{.shape = shape}};

@@ -136,7 +136,7 @@ absl::Status CheckRanges(const std::string& path, const job::Conv2D& spec) {
   RETURN_IF_ERROR(
       RequirePixels(absl::StrCat(path, ".kernel_size"), spec.kernel_size()));
   RETURN_IF_ERROR(RequirePixels(absl::StrCat(path, ".stride"), spec.stride()));
-  return CheckAffine(path, spec);
+  return CheckProduct(path, spec);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ absl::Status CheckRanges(const std::string& path, const job::Dense& spec) {
   const std::string units = absl::StrCat(path, ".units");
   if (!spec.has_units()) return Missing(units);
   RETURN_IF_ERROR(RequireInRange(units, spec.units(), 1, kMaxInt));
-  return CheckAffine(path, spec);
+  return CheckProduct(path, spec);
 }
 
 }  // namespace

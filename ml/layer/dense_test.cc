@@ -32,7 +32,8 @@ class DenseTest : public LayerTest {};
 TEST_P(DenseTest, IsTheReferenceWithEveryActivation) {
   for (job::Activation activation :
        {job::ACTIVATION_UNSPECIFIED, job::RELU, job::SIGMOID, job::TANH,
-        job::GELU, job::SOFTMAX}) {
+        job::GELU, job::SOFTMAX, job::LEAKY_RELU, job::SILU, job::SOFTPLUS,
+        job::ELU}) {
     for (bool use_bias : {true, false}) {
       SCOPED_TRACE(job::Activation_Name(activation));
       job::Dense spec;

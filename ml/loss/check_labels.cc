@@ -60,8 +60,10 @@ absl::Status CheckSums(const LossSpec& loss, const Batch& batch) {
 absl::Status CheckFinite(const LossSpec& loss, const Batch& batch) {
   for (size_t i = 0; i < batch.labels.size(); ++i) {
     const float label = batch.labels[i];
-    if (std::isfinite(label)) continue;
-    return Fault(loss, batch, i, "not finite");
+    if (!std::isfinite(label)) return Fault(loss, batch, i, "not finite");
+    if (loss.label.is_count && label < 0) {
+      return Fault(loss, batch, i, "a count below 0");
+    }
   }
   return absl::OkStatus();
 }

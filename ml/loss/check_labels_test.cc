@@ -11,6 +11,7 @@
 #include "ml/loss/binary_crossentropy.h"
 #include "ml/loss/categorical_crossentropy.h"
 #include "ml/loss/mean_squared_error.h"
+#include "ml/loss/poisson.h"
 #include "ml/loss/sparse_categorical_crossentropy.h"
 
 namespace parasol {
@@ -23,6 +24,7 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr const LossKind& kSparse = kSparseCategoricalCrossentropyKind;
 constexpr const LossKind& kCategorical = kCategoricalCrossentropyKind;
 constexpr const LossKind& kBinary = kBinaryCrossentropyKind;
+constexpr const LossKind& kCount = kPoissonKind;
 constexpr const LossKind& kSquared = kMeanSquaredErrorKind;
 
 LossSpec Spec(const LossKind& kind, int64_t outputs) {
@@ -42,6 +44,7 @@ TEST(CheckLabelsTest, GoodLabelsAreOk) {
                         WithLabels(2, {0, 1, 0, .33f, .33f, .33f})));
   EXPECT_OK(CheckLabels(Spec(kBinary, 2), WithLabels(2, {0, 1, .5f, 1})));
   EXPECT_OK(CheckLabels(Spec(kSquared, 1), WithLabels(2, {-1e30f, 1e30f})));
+  EXPECT_OK(CheckLabels(Spec(kCount, 1), WithLabels(2, {0, 7})));
 }
 
 TEST(CheckLabelsTest, ABadLabelIsNamed) {
@@ -54,6 +57,8 @@ TEST(CheckLabelsTest, ABadLabelIsNamed) {
       {Spec(kSparse, 4), WithLabels(1, {4}),
        "label 4 of example 0 of the batch is not a class from 0 to 3"},
       {Spec(kSparse, 4), WithLabels(2, {0, -1}), "label -1 of example 1"},
+      {Spec(kCount, 1), WithLabels(2, {0, -1}),
+       "label -1 of example 1 of the batch is a count below 0"},
       {Spec(kSparse, 4), WithLabels(2, {0, 1.5}), "label 1.5 of example 1"},
       {Spec(kSparse, 4), WithLabels(2, {0, kNan}), "label nan of example 1"},
       {Spec(kCategorical, 2), WithLabels(1, {-.5, 1.5}),

@@ -17,14 +17,17 @@ inline void FillDefaults(job::CrossEntropy& spec) {
   PARASOL_SET_DEFAULT(spec, label_smoothing, 0.0);
 }
 
-// Checks that label_smoothing is in [0, 1).
+// Checks that the label_smoothing of the message at `path` is in [0, 1).
 //   InvalidArgument  "<path>.label_smoothing: …", with the value.
-inline absl::Status CheckRanges(const std::string& path,
-                                const job::CrossEntropy& spec) {
-  const double smoothing = spec.label_smoothing();
+inline absl::Status CheckSmoothing(const std::string& path, double smoothing) {
   if (smoothing >= 0 && smoothing < 1) return absl::OkStatus();
   return Fault(absl::StrCat(path, ".label_smoothing"),
                absl::StrCat(smoothing, " is not at least 0 and below 1"));
+}
+
+inline absl::Status CheckRanges(const std::string& path,
+                                const job::CrossEntropy& spec) {
+  return CheckSmoothing(path, spec.label_smoothing());
 }
 
 // Checks that a model's outputs can be classes, one for each.

@@ -1,8 +1,13 @@
 #include "ml/loss/loss_kinds.h"
 
 #include "ml/loss/binary_crossentropy.h"
+#include "ml/loss/binary_focal_crossentropy.h"
 #include "ml/loss/categorical_crossentropy.h"
+#include "ml/loss/hinge.h"
+#include "ml/loss/huber.h"
+#include "ml/loss/mean_absolute_error.h"
 #include "ml/loss/mean_squared_error.h"
+#include "ml/loss/poisson.h"
 #include "ml/loss/sparse_categorical_crossentropy.h"
 
 namespace parasol {
@@ -13,6 +18,11 @@ constexpr const LossKind* kKinds[] = {
     &kCategoricalCrossentropyKind,
     &kBinaryCrossentropyKind,
     &kMeanSquaredErrorKind,
+    &kMeanAbsoluteErrorKind,
+    &kHuberKind,
+    &kHingeKind,
+    &kPoissonKind,
+    &kBinaryFocalCrossentropyKind,
 };
 
 }  // namespace

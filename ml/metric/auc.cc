@@ -85,4 +85,21 @@ double Auc::Value() const {
   return pairs / (positives * negatives);
 }
 
+double Auc::AveragePrecision() const {
+  std::vector<Score> scores = scores_;
+  Combine(scores);
+  double positives = 0;
+  double all = 0;
+  double precisions = 0;
+  for (auto score = scores.rbegin(); score != scores.rend(); ++score) {
+    positives += score->positive;
+    all += score->positive + score->negative;
+    if (score->positive > 0) precisions += score->positive * positives / all;
+  }
+  if (has_nan_ || !(positives > 0)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  return precisions / positives;
+}
+
 }  // namespace parasol

@@ -7,7 +7,8 @@
 
 namespace parasol {
 
-// The area under the ROC curve: the probability that a positive example has a
+// Areas under two curves of one output's scores. Value() is that under the ROC
+// curve: the probability that a positive example has a
 // higher score than a negative one, both drawn by their weights. Equal scores
 // count half.
 //
@@ -30,6 +31,13 @@ class Auc {
   // Returns the area. NaN if there is no pair, that is no positive or no
   // negative example of a weight above 0, or if a score was NaN.
   double Value() const;
+
+  // Returns the average precision: the mean over the positive examples, by
+  // their weights, of the share of positive ones among all examples whose score
+  // is at least the example's. It is the area under the curve of precision over
+  // recall in steps, as of scikit-learn's average_precision_score. NaN without
+  // a positive example of a weight above 0, or if a score was NaN.
+  double AveragePrecision() const;
 
  private:
   // Sums of the weights of all examples of one score.

@@ -144,5 +144,50 @@ TEST(AucTest, ANanScoreMakesItUndefined) {
   EXPECT_TRUE(std::isnan(AucOf({{1, true}, {0, false}, {kNan, true}}).Value()));
 }
 
+// scikit-learn's example of average_precision_score: 0.83…
+TEST(AveragePrecisionTest, IsThatOfScikitLearn) {
+  EXPECT_NEAR(AucOf({{.1, false}, {.4, false}, {.35, true}, {.8, true}})
+                  .AveragePrecision(),
+              5.0 / 6, 1e-12);
+}
+
+// By its definition, from every pair.
+double AveragePrecisionOfPairs(const std::vector<Example>& examples) {
+  double sum = 0;
+  double positives = 0;
+  for (const Example& a : examples) {
+    if (!a.positive) continue;
+    double right = 0;
+    double above = 0;
+    for (const Example& b : examples) {
+      if (b.score < a.score) continue;
+      above += b.weight;
+      if (b.positive) right += b.weight;
+    }
+    sum += a.weight * right / above;
+    positives += a.weight;
+  }
+  return sum / positives;
+}
+
+TEST(AveragePrecisionTest, IsItsDefinitionWithTiesAndWeights) {
+  std::vector<Example> examples = RandomExamples(1000, 7);
+  EXPECT_NEAR(AucOf(examples).AveragePrecision(),
+              AveragePrecisionOfPairs(examples), 1e-12);
+  for (size_t i = 0; i < examples.size(); ++i) {
+    examples[i].score = std::round(examples[i].score * 2);
+    examples[i].weight = 1 + i % 5;
+  }
+  EXPECT_NEAR(AucOf(examples).AveragePrecision(),
+              AveragePrecisionOfPairs(examples), 1e-12);
+}
+
+TEST(AveragePrecisionTest, WithoutPositivesItIsUndefined) {
+  EXPECT_TRUE(std::isnan(AucOf({{1, false}}).AveragePrecision()));
+  EXPECT_EQ(AucOf({{1, true}}).AveragePrecision(), 1);
+  EXPECT_TRUE(std::isnan(
+      AucOf({{1, true}, {std::nanf(""), false}}).AveragePrecision()));
+}
+
 }  // namespace
 }  // namespace parasol

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
-
-#include "base/log.h"
 
 namespace parasol {
 namespace {
@@ -44,6 +43,15 @@ double ClassIsRight(Values outputs, Values labels) {
 double LikeliestClassIsRight(Values outputs, Values labels) {
   if (HasNan(outputs)) return kNan;
   return Largest(outputs) == Largest(labels) ? 1 : 0;
+}
+
+// Outputs that equal the label's count as below it (tf.math.in_top_k).
+double IsAmongLargest(Values outputs, size_t label, int64_t k) {
+  if (HasNan(outputs)) return kNan;
+  const auto larger =
+      std::count_if(outputs.begin(), outputs.end(),
+                    [&](float output) { return output > outputs[label]; });
+  return larger < k ? 1 : 0;
 }
 
 double SideIsRight(Values outputs, Values labels) {
@@ -101,23 +109,40 @@ ExampleScore ScoreOfPredictions(Metric::KindCase metric) {
       return Predictions<Prediction>::AbsoluteError;
     case Metric::kMeanPrediction:
       return Predictions<Prediction>::MeanPrediction;
-    default:
-      CHECK(metric == Metric::kMeanLabel);
+    case Metric::kMeanLabel:
       return MeanLabel;
+    default:
+      return nullptr;
   }
 }
 
 }  // namespace
 
-ExampleScore ExampleScoreOf(Metric::KindCase metric, const LabelForm& label) {
-  if (metric == Metric::kAccuracy) {
-    if (label.kind == LabelForm::Kind::kClass) return ClassIsRight;
-    if (label.kind == LabelForm::Kind::kOneHot) return LikeliestClassIsRight;
-    return SideIsRight;
+double PredictionOf(float output, const LabelForm& label) {
+  return label.is_probability ? Sigmoid::Of(output) : Itself::Of(output);
+}
+
+ExampleScore ExampleScoreOf(const Metric& metric, const LabelForm& label) {
+  const bool is_class = label.kind == LabelForm::Kind::kClass;
+  switch (metric.kind_case()) {
+    case Metric::kAccuracy:
+      if (is_class) return ClassIsRight;
+      if (label.kind == LabelForm::Kind::kOneHot) return LikeliestClassIsRight;
+      return SideIsRight;
+    case Metric::kTopKAccuracy:
+      return [k = metric.top_k_accuracy().k(), is_class](Values outputs,
+                                                         Values labels) {
+        const size_t label =
+            is_class ? static_cast<size_t>(labels[0]) : Largest(labels);
+        return IsAmongLargest(outputs, label, k);
+      };
+    case Metric::kLogLoss:
+      return LogLoss;
+    default:
+      return label.is_probability
+                 ? ScoreOfPredictions<Sigmoid>(metric.kind_case())
+                 : ScoreOfPredictions<Itself>(metric.kind_case());
   }
-  if (metric == Metric::kLogLoss) return LogLoss;
-  return label.is_probability ? ScoreOfPredictions<Sigmoid>(metric)
-                              : ScoreOfPredictions<Itself>(metric);
 }
 
 }  // namespace parasol

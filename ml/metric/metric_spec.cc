@@ -1,8 +1,12 @@
 #include "ml/metric/metric_spec.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/model_inputs.h"
 
@@ -10,13 +14,27 @@ namespace parasol {
 namespace {
 
 using job::Metric;
-using Metrics = std::vector<Metric::KindCase>;
 
-Metrics DefaultMetrics(const LossSpec& loss) {
-  if (loss.label.kind != LabelForm::Kind::kNumbers) return {Metric::kAccuracy};
-  if (!loss.label.is_probability) return {Metric::kRootMeanSquaredError};
-  if (loss.outputs > 1) return {Metric::kAccuracy};
-  return {Metric::kAccuracy, Metric::kAuc};
+constexpr double kDefaultThreshold = .5;
+constexpr int64_t kDefaultK = 5;
+
+template <typename... Setters>
+std::vector<Metric> MetricsOf(Setters... setters) {
+  std::vector<Metric> metrics(sizeof...(setters));
+  size_t i = 0;
+  ((metrics[i++].*setters)(), ...);
+  return metrics;
+}
+
+std::vector<Metric> DefaultMetrics(const LossSpec& loss) {
+  if (loss.label.kind != LabelForm::Kind::kNumbers) {
+    return MetricsOf(&Metric::mutable_accuracy);
+  }
+  if (!loss.label.is_probability) {
+    return MetricsOf(&Metric::mutable_root_mean_squared_error);
+  }
+  if (loss.outputs > 1) return MetricsOf(&Metric::mutable_accuracy);
+  return MetricsOf(&Metric::mutable_accuracy, &Metric::mutable_auc);
 }
 
 bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
@@ -24,9 +42,16 @@ bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
   switch (metric) {
     case Metric::kAccuracy:
       return !numbers || label.is_probability;
+    case Metric::kTopKAccuracy:
+      return !numbers;
     case Metric::kLogLoss:
+    case Metric::kPrecision:
+    case Metric::kRecall:
+    case Metric::kF1:
       return numbers && label.is_probability;
     case Metric::kAuc:
+    case Metric::kPrAuc:
+    case Metric::kRSquared:
     case Metric::kRootMeanSquaredError:
     case Metric::kMeanAbsoluteError:
     case Metric::kMeanPrediction:
@@ -38,39 +63,111 @@ bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
   return false;
 }
 
-absl::Status Check(Metric::KindCase metric, const LossSpec& loss) {
-  if (metric == Metric::KIND_NOT_SET) {
-    return absl::InvalidArgumentError("no metric is chosen");
+bool NeedsOneOutput(Metric::KindCase metric) {
+  return metric == Metric::kAuc || metric == Metric::kPrAuc ||
+         metric == Metric::kRSquared;
+}
+
+const std::string& KindName(const Metric& metric) {
+  return Metric::descriptor()->FindFieldByNumber(metric.kind_case())->name();
+}
+
+// Returns the threshold's message; null if the metric has none.
+const job::Threshold* ThresholdOf(const Metric& metric) {
+  switch (metric.kind_case()) {
+    case Metric::kPrecision:
+      return &metric.precision();
+    case Metric::kRecall:
+      return &metric.recall();
+    case Metric::kF1:
+      return &metric.f1();
+    default:
+      return nullptr;
   }
-  if (!HasMeaning(metric, loss.label)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        NameOf(metric), " can't be computed with the loss ", loss.name()));
+}
+
+absl::Status CheckNumbers(const Metric& metric, const LossSpec& loss) {
+  const job::Threshold* const threshold = ThresholdOf(metric);
+  if (threshold != nullptr &&
+      !(threshold->threshold() > 0 && threshold->threshold() < 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(KindName(metric), ".threshold is ", threshold->threshold(),
+                     ", not above 0 and below 1"));
   }
-  if (metric == Metric::kAuc && loss.outputs != 1) {
+  if (metric.has_top_k_accuracy() &&
+      !(metric.top_k_accuracy().k() >= 1 &&
+        metric.top_k_accuracy().k() < loss.outputs)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "auc needs a model of one output, this one has ", loss.outputs));
+        "top_k_accuracy.k is ", metric.top_k_accuracy().k(),
+        ", not at least 1 and below the number of classes, ", loss.outputs));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-const std::string& NameOf(Metric::KindCase metric) {
-  return Metric::descriptor()->FindFieldByNumber(metric)->name();
+absl::Status Check(const Metric& metric, const LossSpec& loss) {
+  if (metric.kind_case() == Metric::KIND_NOT_SET) {
+    return absl::InvalidArgumentError("no metric is chosen");
+  }
+  if (!HasMeaning(metric.kind_case(), loss.label)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        KindName(metric), " can't be computed with the loss ", loss.name()));
+  }
+  if (NeedsOneOutput(metric.kind_case()) && loss.outputs != 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        KindName(metric), " needs a model of one output, this one has ",
+        loss.outputs));
+  }
+  return CheckNumbers(metric, loss);
 }
 
-absl::StatusOr<Metrics> ResolveMetrics(const job::Model& model,
-                                       const LossSpec& loss) {
+}  // namespace
+
+std::string NameOf(const Metric& metric) {
+  if (metric.has_top_k_accuracy()) {
+    return absl::StrCat("top_", metric.top_k_accuracy().k(), "_accuracy");
+  }
+  const job::Threshold* const threshold = ThresholdOf(metric);
+  if (threshold == nullptr || threshold->threshold() == kDefaultThreshold) {
+    return KindName(metric);
+  }
+  return absl::StrCat(KindName(metric), "_at_", threshold->threshold());
+}
+
+void FillDefaults(Metric& metric) {
+  switch (metric.kind_case()) {
+    case Metric::kPrecision:
+      PARASOL_SET_DEFAULT(*metric.mutable_precision(), threshold,
+                          kDefaultThreshold);
+      break;
+    case Metric::kRecall:
+      PARASOL_SET_DEFAULT(*metric.mutable_recall(), threshold,
+                          kDefaultThreshold);
+      break;
+    case Metric::kF1:
+      PARASOL_SET_DEFAULT(*metric.mutable_f1(), threshold, kDefaultThreshold);
+      break;
+    case Metric::kTopKAccuracy:
+      PARASOL_SET_DEFAULT(*metric.mutable_top_k_accuracy(), k, kDefaultK);
+      break;
+    default:
+      break;
+  }
+}
+
+absl::StatusOr<std::vector<Metric>> ResolveMetrics(const job::Model& model,
+                                                   const LossSpec& loss) {
   if (model.metric().empty()) return DefaultMetrics(loss);
-  Metrics metrics;
+  std::vector<Metric> metrics;
+  std::set<std::string> names;
   for (int i = 0; i < model.metric_size(); ++i) {
-    const Metric::KindCase metric = model.metric(i).kind_case();
+    Metric metric = model.metric(i);
+    FillDefaults(metric);
     RETURN_IF_ERROR(Check(metric, loss)) << "metric[" << i << "]";
-    if (std::count(metrics.begin(), metrics.end(), metric) > 0) {
+    if (!names.insert(NameOf(metric)).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           "metric[", i, "]: ", NameOf(metric), " appears twice; remove one"));
     }
-    metrics.push_back(metric);
+    metrics.push_back(std::move(metric));
   }
   return metrics;
 }

@@ -10,8 +10,13 @@
 
 namespace parasol {
 
-// Returns the metric's name in job files: "root_mean_squared_error".
-const std::string& NameOf(job::Metric::KindCase metric);
+// Returns the metric's name in job files, "root_mean_squared_error", with its
+// number where it has one that is not the default: "top_3_accuracy",
+// "precision_at_0.9".
+std::string NameOf(const job::Metric& metric);
+
+// Sets the unset fields of a metric's message: threshold .5, k 5.
+void FillDefaults(job::Metric& metric);
 
 // Returns the metrics that are evaluated for a model beside its loss:
 // model.metric in its order, or if that is empty the ones that suit the form of
@@ -19,11 +24,13 @@ const std::string& NameOf(job::Metric::KindCase metric);
 //   a class, or a probability for each  accuracy
 //   other probabilities                 accuracy, and for one output auc
 //   other numbers                       root_mean_squared_error
-// Needs no device.
-//   InvalidArgument  a metric has no kind, is there twice, or has no meaning
+// Defaults are filled in. Needs no device.
+//   InvalidArgument  a metric has no kind, is there twice (with the same
+//   number), has a
+//                    field that is not in its range, or has no meaning
 //                    for this loss or this number of outputs: names it.
-absl::StatusOr<std::vector<job::Metric::KindCase>> ResolveMetrics(
-    const job::Model& model, const LossSpec& loss);
+absl::StatusOr<std::vector<job::Metric>> ResolveMetrics(const job::Model& model,
+                                                        const LossSpec& loss);
 
 }  // namespace parasol
 

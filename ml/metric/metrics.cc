@@ -8,19 +8,49 @@
 #include "ml/metric/metric_spec.h"
 
 namespace parasol {
+namespace {
+
+// The visitor of a variant made of one function for each of its types.
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <typename... Functions>
+Overloaded(Functions...) -> Overloaded<Functions...>;
+
+}  // namespace
 
 absl::StatusOr<Metrics> Metrics::Create(const job::Model& model,
                                         const LossSpec& loss) {
   Metrics metrics(loss);
-  ASSIGN_OR_RETURN(metrics.metrics_, ResolveMetrics(model, loss));
-  for (const job::Metric::KindCase metric : metrics.metrics_) {
-    if (metric == job::Metric::kAuc) {
-      metrics.auc_.emplace_back();
-    } else {
-      metrics.means_.push_back({metric, ExampleScoreOf(metric, loss.label)});
-    }
+  ASSIGN_OR_RETURN(std::vector<job::Metric> resolved,
+                   ResolveMetrics(model, loss));
+  for (job::Metric& metric : resolved) {
+    Sums sums = SumsOf(metric, loss);
+    metrics.entries_.push_back({std::move(metric), std::move(sums)});
   }
   return metrics;
+}
+
+Metrics::Sums Metrics::SumsOf(const job::Metric& metric, const LossSpec& loss) {
+  switch (metric.kind_case()) {
+    case job::Metric::kAuc:
+    case job::Metric::kPrAuc:
+      return Auc();
+    case job::Metric::kPrecision:
+      return BinaryCounts(metric.precision().threshold());
+    case job::Metric::kRecall:
+      return BinaryCounts(metric.recall().threshold());
+    case job::Metric::kF1:
+      return BinaryCounts(metric.f1().threshold());
+    case job::Metric::kRSquared:
+      return RSquared();
+    default:
+      break;
+  }
+  ExampleScore score = ExampleScoreOf(metric, loss.label);
+  CHECK(score != nullptr) << NameOf(metric);
+  return Mean{.score = std::move(score)};
 }
 
 void Metrics::Add(const Batch& batch, absl::Span<const float> outputs) {
@@ -28,48 +58,72 @@ void Metrics::Add(const Batch& batch, absl::Span<const float> outputs) {
   CHECK_EQ(outputs.size(), static_cast<size_t>(batch.size * loss_.outputs));
   CHECK_EQ(labels.size(), static_cast<size_t>(batch.size * loss_.label.width));
   for (int64_t i = 0; i < batch.size; ++i) {
-    const double weight = batch.weights.empty() ? 1 : batch.weights[i];
-    const auto example_outputs =
-        outputs.subspan(i * loss_.outputs, loss_.outputs);
-    const auto example_labels =
-        labels.subspan(i * loss_.label.width, loss_.label.width);
-    for (Mean& mean : means_) {
-      mean.sum += weight * mean.score(example_outputs, example_labels);
-    }
-    for (Auc& auc : auc_) {
-      auc.Add(example_outputs[0], example_labels[0] > 0.5f, weight);
-    }
-    weight_sum_ += weight;
+    AddExample(outputs.subspan(i * loss_.outputs, loss_.outputs),
+               labels.subspan(i * loss_.label.width, loss_.label.width),
+               batch.weights.empty() ? 1 : batch.weights[i]);
   }
 }
 
-void Metrics::Merge(const Metrics& other) {
-  CHECK(metrics_ == other.metrics_);
-  for (size_t i = 0; i < means_.size(); ++i) {
-    means_[i].sum += other.means_[i].sum;
+void Metrics::AddExample(absl::Span<const float> outputs,
+                         absl::Span<const float> labels, double weight) {
+  for (Entry& entry : entries_) {
+    std::visit(
+        Overloaded{
+            [&](Mean& mean) {
+              mean.sum += weight * mean.score(outputs, labels);
+            },
+            [&](Auc& auc) { auc.Add(outputs[0], labels[0] > 0.5f, weight); },
+            [&](BinaryCounts& counts) { counts.Add(outputs, labels, weight); },
+            [&](RSquared& r) {
+              r.Add(PredictionOf(outputs[0], loss_.label), labels[0], weight);
+            }},
+        entry.sums);
   }
-  for (size_t i = 0; i < auc_.size(); ++i) auc_[i].Merge(other.auc_[i]);
+  weight_sum_ += weight;
+}
+
+void Metrics::Merge(const Metrics& other) {
+  CHECK_EQ(entries_.size(), other.entries_.size());
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Sums& added = other.entries_[i].sums;
+    std::visit(
+        Overloaded{[&](Mean& mean) { mean.sum += std::get<Mean>(added).sum; },
+                   [&]<typename Other>(Other& sums) {
+                     sums.Merge(std::get<Other>(added));
+                   }},
+        entries_[i].sums);
+  }
   weight_sum_ += other.weight_sum_;
 }
 
 MetricResults Metrics::Results() const {
   MetricResults results;
-  for (const job::Metric::KindCase metric : metrics_) {
-    results.emplace_back(NameOf(metric), ResultOf(metric));
+  for (const Entry& entry : entries_) {
+    results.emplace_back(NameOf(entry.metric), ResultOf(entry));
   }
   return results;
 }
 
-double Metrics::ResultOf(job::Metric::KindCase metric) const {
-  if (metric == job::Metric::kAuc) return auc_.front().Value();
-  for (const Mean& mean : means_) {
-    if (mean.metric != metric) continue;
-    if (!(weight_sum_ > 0)) break;
-    const double value = mean.sum / weight_sum_;
-    return metric == job::Metric::kRootMeanSquaredError ? std::sqrt(value)
-                                                        : value;
+double Metrics::ResultOf(const Entry& entry) const {
+  switch (entry.metric.kind_case()) {
+    case job::Metric::kAuc:
+      return std::get<Auc>(entry.sums).Value();
+    case job::Metric::kPrAuc:
+      return std::get<Auc>(entry.sums).AveragePrecision();
+    case job::Metric::kPrecision:
+      return std::get<BinaryCounts>(entry.sums).Precision();
+    case job::Metric::kRecall:
+      return std::get<BinaryCounts>(entry.sums).Recall();
+    case job::Metric::kF1:
+      return std::get<BinaryCounts>(entry.sums).F1();
+    case job::Metric::kRSquared:
+      return std::get<RSquared>(entry.sums).Value();
+    default:
+      break;
   }
-  return std::numeric_limits<double>::quiet_NaN();
+  if (!(weight_sum_ > 0)) return std::numeric_limits<double>::quiet_NaN();
+  const double mean = std::get<Mean>(entry.sums).sum / weight_sum_;
+  return entry.metric.has_root_mean_squared_error() ? std::sqrt(mean) : mean;
 }
 
 }  // namespace parasol

@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_METRIC_METRICS_H_
 #define PARASOL_ML_METRIC_METRICS_H_
 
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -8,8 +9,10 @@
 #include "ml/input/feature/batch.h"
 #include "ml/loss/loss_spec.h"
 #include "ml/metric/auc.h"
+#include "ml/metric/binary_counts.h"
 #include "ml/metric/example_score.h"
 #include "ml/metric/metric_results.h"
+#include "ml/metric/r_squared.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -32,24 +35,31 @@ class Metrics {
   void Merge(const Metrics& other);
 
   // Returns the metrics with their names in the job file, in its order. NaN
-  // stands for undefined: all metrics without examples, and auc without
-  // examples of both kinds.
+  // stands for undefined: all metrics without examples, auc without
+  // examples of both kinds, r_squared of labels that are all equal.
   MetricResults Results() const;
 
  private:
+  // A mean over examples.
   struct Mean {
-    job::Metric::KindCase metric;
     ExampleScore score;
     double sum = 0;
   };
+  // What a metric adds up, by its kind.
+  using Sums = std::variant<Mean, Auc, BinaryCounts, RSquared>;
+  struct Entry {
+    job::Metric metric;
+    Sums sums;
+  };
 
   explicit Metrics(const LossSpec& loss) : loss_(loss) {}
-  double ResultOf(job::Metric::KindCase metric) const;
+  static Sums SumsOf(const job::Metric& metric, const LossSpec& loss);
+  void AddExample(absl::Span<const float> outputs,
+                  absl::Span<const float> labels, double weight);
+  double ResultOf(const Entry& entry) const;
 
   LossSpec loss_;
-  std::vector<job::Metric::KindCase> metrics_;
-  std::vector<Mean> means_;  // all but auc
-  std::vector<Auc> auc_;     // one or none
+  std::vector<Entry> entries_;
   double weight_sum_ = 0;
 };
 

@@ -25,12 +25,14 @@ constexpr char kAllOfBinary[] =
     "loss { binary_crossentropy { label_smoothing: .5 } } "
     "metric { accuracy {} } metric { auc {} } metric { log_loss {} } "
     "metric { root_mean_squared_error {} } metric { mean_absolute_error {} } "
-    "metric { mean_prediction {} } metric { mean_label {} }";
+    "metric { mean_prediction {} } metric { mean_label {} } "
+    "metric { precision {} } metric { recall { threshold: .2 } } "
+    "metric { f1 {} } metric { pr_auc {} } metric { r_squared {} }";
 constexpr char kAllOfSquared[] =
     "loss { mean_squared_error {} } "
     "metric { mean_label {} } metric { mean_prediction {} } "
     "metric { mean_absolute_error {} } metric { root_mean_squared_error {} } "
-    "metric { auc {} }";
+    "metric { auc {} } metric { r_squared {} }";
 
 job::Model Parse(const std::string& text) {
   job::Model model;
@@ -138,7 +140,29 @@ TEST(MetricsTest, BinaryOnesAreOfTheSigmoidAndWithoutSmoothing) {
                   Is("root_mean_squared_error", std::sqrt(squares / 4)),
                   Is("mean_absolute_error", sum / 4),
                   Is("mean_prediction", (p(2) + p(-1) + p(-3) + p(1)) / 4),
-                  Is("mean_label", .5)));
+                  Is("mean_label", .5), Is("precision", .5),
+                  // sigmoid(-1) is above .2, and sigmoid(-3) is not.
+                  Is("recall_at_0.2", .5), Is("f1", .5),
+                  Is("pr_auc", (1 + 2.0 / 4) / 2),
+                  Is("r_squared", 1 - squares / (4 * .25))));
+}
+
+TEST(MetricsTest, TheLabelMayBeAmongTheKLargestOutputs) {
+  const std::vector<float> outputs = {1, 3, 2, 0, 5, 4, 5, 5, 0, 0, 0, 9};
+  Metrics sparse = Make(
+      "loss { sparse_categorical_crossentropy {} } "
+      "metric { top_k_accuracy { k: 2 } } metric { top_k_accuracy { k: 3 } }",
+      4);
+  sparse.Add(MakeBatch(3, {0, 2, 0}), outputs);
+  // Two are larger than the first label's; three are as large as the second's,
+  // which counts as the first of them; one is larger than the third's.
+  EXPECT_THAT(sparse.Results(), ElementsAre(Is("top_2_accuracy", 2.0 / 3),
+                                            Is("top_3_accuracy", 1)));
+  Metrics dense = Make(
+      "loss { categorical_crossentropy {} } metric { top_k_accuracy { k: 2 } }",
+      4);
+  dense.Add(MakeBatch(3, {1, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 0}), outputs);
+  EXPECT_THAT(dense.Results(), ElementsAre(Is("top_2_accuracy", 2.0 / 3)));
 }
 
 TEST(MetricsTest, OfSquaredErrorTheOutputIsThePrediction) {
@@ -148,7 +172,7 @@ TEST(MetricsTest, OfSquaredErrorTheOutputIsThePrediction) {
               ElementsAre(Is("mean_label", .5), Is("mean_prediction", 0),
                           Is("mean_absolute_error", 3.5),
                           Is("root_mean_squared_error", std::sqrt(12.5)),
-                          Is("auc", 1)));
+                          Is("auc", 1), Is("r_squared", 1 - 25 / .5)));
 }
 
 TEST(MetricsTest, ExamplesCountByTheirWeights) {
@@ -221,6 +245,16 @@ TEST(MetricsTest, WhatHasNoMeaningIsNamed) {
        "metric[0]: auc needs a model of one output, this one has 3"},
       {"loss { mean_squared_error {} } metric { auc {} } metric { auc {} }", 1,
        "metric[1]: auc appears twice"},
+      {"loss { binary_crossentropy {} } metric { f1 {} } "
+       "metric { f1 { threshold: .5 } }",
+       1, "metric[1]: f1 appears twice"},
+      {"loss { binary_crossentropy {} } metric { recall { threshold: 1 } }", 1,
+       "metric[0]: recall.threshold is 1, not above 0 and below 1"},
+      {"loss { sparse_categorical_crossentropy {} } "
+       "metric { top_k_accuracy {} }",
+       3, "metric[0]: top_k_accuracy.k is 5, not at least 1 and below"},
+      {"loss { binary_crossentropy {} } metric { r_squared {} }", 2,
+       "metric[0]: r_squared needs a model of one output, this one has 2"},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.want);

@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "ml/layer/layer_kinds.h"
+#include "ml/layer/kinds/layer_kinds.h"
 
 namespace parasol {
 namespace {

@@ -13,6 +13,7 @@
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/rule/adam.h"
+#include "ml/optimizer/rule/decayed.h"
 #include "ml/optimizer/rule_optimizer.h"
 
 namespace parasol {
@@ -23,6 +24,7 @@ struct Hyperparameters {
   double beta_2;
   double epsilon;
   bool amsgrad;
+  double weight_decay;
 };
 
 class Adam final : public RuleOptimizer<Adam> {
@@ -38,9 +40,9 @@ class Adam final : public RuleOptimizer<Adam> {
   void WithRule(int64_t iterations, const Update& update) const {
     const AdamRule rule = AdamRuleAt(iterations);
     if (hyper_.amsgrad) {
-      update(AmsgradRule{rule});
+      WithDecay(iterations, AmsgradRule{rule}, update);
     } else {
-      update(rule);
+      WithDecay(iterations, rule, update);
     }
   }
 
@@ -48,6 +50,14 @@ class Adam final : public RuleOptimizer<Adam> {
   static std::vector<std::string> SlotNames(bool amsgrad) {
     if (amsgrad) return {"m", "v", "vhat"};
     return {"m", "v"};
+  }
+
+  template <typename Rule, typename Update>
+  void WithDecay(int64_t iterations, const Rule& rule,
+                 const Update& update) const {
+    if (hyper_.weight_decay == 0) return update(rule);
+    const double lost = learning_rate_.At(iterations) * hyper_.weight_decay;
+    update(DecayedRule<Rule>{static_cast<float>(1 - lost), rule});
   }
 
   AdamRule AdamRuleAt(int64_t iterations) const {
@@ -67,7 +77,14 @@ class Adam final : public RuleOptimizer<Adam> {
   const Hyperparameters hyper_;
 };
 
-// `Spec` is job::Adam or job::LazyAdam.
+double WeightDecayOf(const job::AdamW& spec) { return spec.weight_decay(); }
+
+template <typename Spec>
+double WeightDecayOf(const Spec& spec) {
+  return 0;
+}
+
+// `Spec` is job::Adam, job::LazyAdam or job::AdamW.
 template <typename Spec>
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdamOf(
     absl::string_view kind, Spec spec,
@@ -87,7 +104,9 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdamOf(
   const Hyperparameters hyper = {.beta_1 = spec.beta_1(),
                                  .beta_2 = spec.beta_2(),
                                  .epsilon = spec.epsilon(),
-                                 .amsgrad = spec.amsgrad()};
+                                 .amsgrad = spec.amsgrad(),
+                                 .weight_decay = WeightDecayOf(spec)};
+  RETURN_IF_ERROR(CheckNotNegative(field("weight_decay"), hyper.weight_decay));
   return std::make_unique<Adam>(std::move(learning_rate), hyper, other_rows);
 }
 
@@ -106,6 +125,11 @@ void FillDefaults(job::Adam& spec) { FillAdamDefaults(spec); }
 
 void FillDefaults(job::LazyAdam& spec) { FillAdamDefaults(spec); }
 
+void FillDefaults(job::AdamW& spec) {
+  FillAdamDefaults(spec);
+  PARASOL_SET_DEFAULT(spec, weight_decay, .004);
+}
+
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
     const job::Adam& spec, const job::LearningRateSchedule& schedule) {
   return MakeAdamOf("adam", spec, schedule, Optimizer::OtherRows::kAll);
@@ -115,6 +139,11 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeLazyAdam(
     const job::LazyAdam& spec, const job::LearningRateSchedule& schedule) {
   return MakeAdamOf("lazy_adam", spec, schedule,
                     Optimizer::OtherRows::kUntouched);
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdamW(
+    const job::AdamW& spec, const job::LearningRateSchedule& schedule) {
+  return MakeAdamOf("adamw", spec, schedule, Optimizer::OtherRows::kAll);
 }
 
 }  // namespace parasol

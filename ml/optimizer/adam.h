@@ -27,10 +27,19 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdam(
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeLazyAdam(
     const job::LazyAdam& spec, const job::LearningRateSchedule& schedule);
 
+// Adam with decoupled weight decay (Loshchilov and Hutter, "Decoupled Weight
+// Decay Regularization", 2017): each update first takes lr·weight_decay·w from
+// w, also for the rows that a sparse gradient leaves out. As in Keras, biases
+// and normalizations decay too.
+//   InvalidArgument  also: weight_decay is negative.
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeAdamW(
+    const job::AdamW& spec, const job::LearningRateSchedule& schedule);
+
 // Sets unset fields to learning_rate .001, beta_1 .9, beta_2 .999, epsilon
-// 1e-7, no amsgrad.
+// 1e-7, no amsgrad; and weight_decay .004.
 void FillDefaults(job::Adam& spec);
 void FillDefaults(job::LazyAdam& spec);
+void FillDefaults(job::AdamW& spec);
 
 }  // namespace parasol
 

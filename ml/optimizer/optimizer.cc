@@ -6,6 +6,7 @@
 #include "ml/optimizer/adam.h"
 #include "ml/optimizer/adamax.h"
 #include "ml/optimizer/ftrl.h"
+#include "ml/optimizer/lion.h"
 #include "ml/optimizer/nadam.h"
 #include "ml/optimizer/rmsprop.h"
 #include "ml/optimizer/sgd.h"
@@ -34,12 +35,16 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
       return MakeNadam(spec.nadam(), schedule);
     case job::Optimizer::kFtrl:
       return MakeFtrl(spec.ftrl(), schedule);
+    case job::Optimizer::kAdamw:
+      return MakeAdamW(spec.adamw(), schedule);
+    case job::Optimizer::kLion:
+      return MakeLion(spec.lion(), schedule);
     case job::Optimizer::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
       "none is chosen: sgd, adagrad, adam, lazy_adam, rmsprop, adadelta, "
-      "adamax, nadam or ftrl");
+      "adamax, nadam, ftrl, adamw or lion");
 }
 
 void FillDefaults(job::Optimizer& spec) {
@@ -62,6 +67,10 @@ void FillDefaults(job::Optimizer& spec) {
       return FillDefaults(*spec.mutable_nadam());
     case job::Optimizer::kFtrl:
       return FillDefaults(*spec.mutable_ftrl());
+    case job::Optimizer::kAdamw:
+      return FillDefaults(*spec.mutable_adamw());
+    case job::Optimizer::kLion:
+      return FillDefaults(*spec.mutable_lion());
     case job::Optimizer::KIND_NOT_SET:
       break;
   }

@@ -225,6 +225,8 @@ void BM_ClipByNorm(benchmark::State& state) {
   BENCHMARK_CAPTURE(benchmark, adadelta, "adadelta {}") __VA_ARGS__; \
   BENCHMARK_CAPTURE(benchmark, adamax, "adamax {}") __VA_ARGS__;     \
   BENCHMARK_CAPTURE(benchmark, nadam, "nadam {}") __VA_ARGS__;       \
+  BENCHMARK_CAPTURE(benchmark, adamw, "adamw {}") __VA_ARGS__;       \
+  BENCHMARK_CAPTURE(benchmark, lion, "lion {}") __VA_ARGS__;         \
   BENCHMARK_CAPTURE(benchmark, ftrl, "ftrl {}") __VA_ARGS__;         \
   BENCHMARK_CAPTURE(benchmark, ftrl_any_power,                       \
                     "ftrl { learning_rate_power: -.7 }")             \

@@ -46,7 +46,8 @@ TEST(MakeOptimizerTest, EachFollowsTheScheduleByTheUpdatesDone) {
         "lazy_adam { learning_rate: 1 }", "rmsprop { learning_rate: 1 }",
         "rmsprop { learning_rate: 1 momentum: .5 centered: true }",
         "adadelta { learning_rate: 1 }", "adamax { learning_rate: 1 }",
-        "nadam { learning_rate: 1 }", "ftrl { learning_rate: 1 }"}) {
+        "nadam { learning_rate: 1 }", "ftrl { learning_rate: 1 }",
+        "adamw { learning_rate: 1 }", "lion { learning_rate: 1 }"}) {
     SCOPED_TRACE(kind);
     const auto constant = Make(kind);
     const auto scheduled = Make(kind + schedule);
@@ -306,7 +307,9 @@ INSTANTIATE_TEST_SUITE_P(
                     "rmsprop { momentum: .9 centered: true }", "adadelta {}",
                     "adamax {}", "nadam {}", "ftrl {}",
                     "ftrl { l1_regularization_strength: .1 beta: .1 }",
-                    "ftrl { learning_rate_power: -.7 }"));
+                    "ftrl { learning_rate_power: -.7 }", "adamw {}",
+                    "adamw { amsgrad: true weight_decay: .1 }", "lion {}",
+                    "lion { weight_decay: .1 }"));
 
 }  // namespace
 }  // namespace parasol

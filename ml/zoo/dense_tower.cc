@@ -20,4 +20,14 @@ Value DenseTower(Value x, const std::vector<int64_t>& hidden, double dropout) {
                        {.units = 1, .use_bias = false, .name = "deep_logit"});
 }
 
+Value HiddenLayers(Value x, const std::string& name,
+                   const std::vector<int64_t>& hidden) {
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    x = layers::Dense(x, {.units = hidden[i],
+                          .activation = job::RELU,
+                          .name = absl::StrCat(name, "_", i + 1)});
+  }
+  return x;
+}
+
 }  // namespace parasol::zoo

@@ -2,6 +2,7 @@
 #define PARASOL_ML_ZOO_DENSE_TOWER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "ml/builder/model_builder.h"
@@ -14,6 +15,10 @@ namespace parasol::zoo {
 // "dropout_1", …. "deep_logit" has no bias, because another part of the model
 // has one.
 Value DenseTower(Value x, const std::vector<int64_t>& hidden, double dropout);
+
+// Adds dense layers `name`_1, … of the widths `hidden`, each with a relu.
+Value HiddenLayers(Value x, const std::string& name,
+                   const std::vector<int64_t>& hidden);
 
 }  // namespace parasol::zoo
 

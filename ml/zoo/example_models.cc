@@ -4,7 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "ml/builder/columns.h"
+#include "ml/zoo/deep_and_cross.h"
 #include "ml/zoo/deepfm.h"
+#include "ml/zoo/dlrm.h"
 #include "ml/zoo/lenet.h"
 #include "ml/zoo/logistic_regression.h"
 #include "ml/zoo/matrix_factorization.h"
@@ -16,16 +18,28 @@
 namespace parasol::zoo {
 namespace {
 
-// Columns as the example names them: the files have no header.
+// Adult's columns as the examples name them: the files have no header.
+constexpr const char* kAdultCategories[] = {
+    "workclass", "education", "marital_status", "occupation", "relationship",
+    "race",      "sex",       "native_country"};
+
+// Means and deviations of adult.data.
+std::vector<job::NumericColumn> AdultNumbers() {
+  return {
+      Numeric("age", {.mean = 38.6, .stddev = 13.6}),
+      Numeric("education_num", {.mean = 10.1, .stddev = 2.57}),
+      Numeric("capital_gain", {.log1p = true, .mean = .735, .stddev = 2.45}),
+      Numeric("capital_loss", {.log1p = true, .mean = .351, .stddev = 1.58}),
+      Numeric("hours_per_week", {.mean = 40.4, .stddev = 12.3})};
+}
+
 job::Model AdultWideAndDeep() {
   const std::vector<double> ages = {18, 25, 30, 35, 40, 45, 50, 55, 60, 65};
   const std::vector<double> hours = {20, 30, 35, 40, 45, 50, 60};
   const std::vector<double> gains = {1, 3000, 5000, 7000, 10000, 20000};
   const std::vector<double> losses = {1, 1500, 1800, 2000, 2300};
   WideAndDeepOptions options;
-  for (const char* name :
-       {"workclass", "education", "marital_status", "occupation",
-        "relationship", "race", "sex", "native_country"}) {
+  for (const char* const name : kAdultCategories) {
     options.wide.push_back(Hashed(name));
     options.deep.push_back(Hashed(name));
   }
@@ -39,14 +53,19 @@ job::Model AdultWideAndDeep() {
   options.wide.push_back(Crossed({"education", "occupation"}));
   options.wide.push_back(Crossed({"relationship", "education"}));
   options.wide.push_back(Crossed({"native_country", "occupation"}));
-  // Means and deviations of adult.data.
-  options.numeric = {
-      Numeric("age", {.mean = 38.6, .stddev = 13.6}),
-      Numeric("education_num", {.mean = 10.1, .stddev = 2.57}),
-      Numeric("capital_gain", {.log1p = true, .mean = .735, .stddev = 2.45}),
-      Numeric("capital_loss", {.log1p = true, .mean = .351, .stddev = 1.58}),
-      Numeric("hours_per_week", {.mean = 40.4, .stddev = 12.3})};
+  options.numeric = AdultNumbers();
   return WideAndDeep(options);
+}
+
+job::Model AdultDeepAndCross() {
+  DeepAndCrossOptions options;
+  for (const char* const name : kAdultCategories) {
+    options.fields.push_back(Hashed(name));
+  }
+  options.numeric = AdultNumbers();
+  options.embedding_width = 8;
+  options.hidden = {100, 50};
+  return DeepAndCross(options);
 }
 
 job::Model CriteoDeepFm() {
@@ -61,6 +80,18 @@ job::Model CriteoDeepFm() {
     options.fields.push_back(Hashed(absl::StrCat("C", i), 1'000'000));
   }
   return DeepFm(options);
+}
+
+job::Model CriteoDlrm() {
+  DlrmOptions options;
+  for (int i = 1; i <= 13; ++i) {
+    options.numeric.push_back(
+        Numeric(absl::StrCat("I", i), {.default_value = 0, .log1p = true}));
+  }
+  for (int i = 1; i <= 26; ++i) {
+    options.fields.push_back(Hashed(absl::StrCat("C", i), 1'000'000));
+  }
+  return Dlrm(options);
 }
 
 job::Optimizer Ftrl(double learning_rate, double l2) {
@@ -88,8 +119,10 @@ std::map<std::string, job::Model> ExampleModels() {
           {"cifar10_resnet56", ResNetCifar()},
           {"a9a_logistic", LogisticRegression()},
           {"agaricus_logistic", LogisticRegression()},
+          {"adult_dcn", AdultDeepAndCross()},
           {"adult_wide_deep", AdultWideAndDeep()},
           {"criteo_deepfm", CriteoDeepFm()},
+          {"criteo_dlrm", CriteoDlrm()},
           {"movietweetings_mf", MovieTweetingsFactorization()}};
 }
 

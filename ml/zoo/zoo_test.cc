@@ -54,6 +54,12 @@ TEST(ZooTest, EveryModelHasTheVariablesOfItsPaper) {
       {"a9a_logistic", 1},
       {"agaricus_logistic", 1},
       {"adult_wide_deep", 1 + (12 * 8 + 5) * 100 + 100 + 100 * 50 + 50 + 50},
+      // 8 categories of 8 and 5 numbers: three square cross layers.
+      {"adult_dcn",
+       3 * (69 * 69 + 69) + 69 * 100 + 100 + 100 * 50 + 50 + (69 + 50) + 1},
+      // 27 fields have 351 pairs.
+      {"criteo_dlrm", 13 * 512 + 512 + 512 * 256 + 256 + 256 * 16 + 16 +
+                          (16 + 351) * 512 + 512 + 512 * 256 + 256 + 256 + 1},
       {"criteo_deepfm", 1 + 390 * 400 + 400 + 2 * (400 * 400 + 400) + 400},
       {"movietweetings_mf", 2},
   };

@@ -24,6 +24,10 @@ std::string KerasNameOf(const job::Optimizer& optimizer) {
       return "Nadam";
     case job::Optimizer::kFtrl:
       return "Ftrl";
+    case job::Optimizer::kAdamw:
+      return "AdamW";
+    case job::Optimizer::kLion:
+      return "Lion";
     case job::Optimizer::KIND_NOT_SET:
       break;
   }

@@ -123,6 +123,10 @@ absl::Status AppendLabel(const LabelForm& form, double number,
       return absl::DataLossError(
           absl::StrCat("label ", number, " is not between 0 and 1"));
     }
+    if (form.is_count && number < 0) {
+      return absl::DataLossError(
+          absl::StrCat("label ", number, " is a count below 0"));
+    }
     labels.push_back(static_cast<float>(number));
     return absl::OkStatus();
   }

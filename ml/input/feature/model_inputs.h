@@ -27,6 +27,8 @@ struct LabelForm {
   int64_t classes = 0;
   // True if each number is a probability, for kNumbers.
   bool is_probability = false;
+  // True if each number is a count, 0 or more, for kNumbers.
+  bool is_count = false;
 };
 
 // The parts of a data set that a model reads.

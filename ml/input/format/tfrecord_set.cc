@@ -130,7 +130,8 @@ class TfRecordDecoder final : public ExampleDecoder {
             "the label has a value that is not a finite number");
       }
       RETURN_IF_ERROR(AppendLabel({.kind = LabelForm::Kind::kNumbers,
-                                   .is_probability = form.is_probability},
+                                   .is_probability = form.is_probability,
+                                   .is_count = form.is_count},
                                   *number, batch.labels));
     }
     return absl::OkStatus();

@@ -112,7 +112,8 @@ class LossKernelTest : public DeviceTest {
         reference(problem.outputs, problem.labels, problem.weights);
     const Result result = Run(kernel, problem);
     for (size_t i = 0; i < want.size(); ++i) {
-      EXPECT_NEAR(result.losses[i], want[i], 1e-5 * (1 + want[i])) << i;
+      EXPECT_NEAR(result.losses[i], want[i], 1e-5 * (1 + std::fabs(want[i])))
+          << i;
     }
     EXPECT_THAT(
         LossesAlone(kernel, problem),

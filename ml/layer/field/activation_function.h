@@ -21,6 +21,14 @@ inline ActivationFunction FunctionOf(job::Activation activation) {
       return ActivationFunction::kGelu;
     case job::SOFTMAX:
       return ActivationFunction::kSoftmax;
+    case job::LEAKY_RELU:
+      return ActivationFunction::kLeakyRelu;
+    case job::SILU:
+      return ActivationFunction::kSilu;
+    case job::SOFTPLUS:
+      return ActivationFunction::kSoftplus;
+    case job::ELU:
+      return ActivationFunction::kElu;
   }
   return ActivationFunction::kLinear;
 }

@@ -13,21 +13,28 @@
 
 namespace parasol {
 
-// Sets the unset ones of the fields that dense and conv2d have in common.
+// Sets the unset ones of the fields that layers with a kernel and a bias have
+// in common.
 template <typename Affine>
-void FillAffine(Affine& affine) {
+void FillProduct(Affine& affine) {
   PARASOL_SET_DEFAULT(affine, use_bias, true);
-  PARASOL_SET_DEFAULT(affine, activation, job::ACTIVATION_UNSPECIFIED);
   FillKernelInitializer(*affine.mutable_kernel_initializer());
   FillBiasInitializer(*affine.mutable_bias_initializer());
   PARASOL_SET_DEFAULT(affine, kernel_l2, 0);
   PARASOL_SET_DEFAULT(affine, bias_l2, 0);
 }
 
-// Checks the ranges of the same fields.
+// Sets the unset ones of the fields that dense and conv2d have in common.
+template <typename Affine>
+void FillAffine(Affine& affine) {
+  FillProduct(affine);
+  PARASOL_SET_DEFAULT(affine, activation, job::ACTIVATION_UNSPECIFIED);
+}
+
+// Checks the ranges of the fields that FillProduct() sets.
 //   InvalidArgument  "<path>.<field>: …", with the value.
 template <typename Affine>
-absl::Status CheckAffine(const std::string& path, const Affine& affine) {
+absl::Status CheckProduct(const std::string& path, const Affine& affine) {
   RETURN_IF_ERROR(CheckInitializer(affine.kernel_initializer()))
       << path << ".kernel_initializer";
   RETURN_IF_ERROR(CheckInitializer(affine.bias_initializer()))

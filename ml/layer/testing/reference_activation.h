@@ -20,6 +20,14 @@ inline double Activation(job::Activation activation, double x) {
       return std::tanh(x);
     case job::GELU:
       return x * std::erfc(-x / std::sqrt(2)) / 2;
+    case job::LEAKY_RELU:
+      return x < 0 ? .2 * x : x;
+    case job::SILU:
+      return x / (1 + std::exp(-x));
+    case job::SOFTPLUS:
+      return std::log1p(std::exp(x));
+    case job::ELU:
+      return x < 0 ? std::expm1(x) : x;
     default:
       return x;
   }

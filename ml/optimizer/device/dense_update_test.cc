@@ -45,6 +45,9 @@ const std::vector<std::string>& Optimizers() {
       "adadelta {}",
       "adamax {}",
       "nadam {}",
+      "adamw {}",
+      "adamw { amsgrad: true weight_decay: .1 }",
+      "lion { weight_decay: .1 }",
       "ftrl {}",
       "ftrl { l1_regularization_strength: .1 beta: .1 }",
       "ftrl { l2_regularization_strength: .1 "

@@ -8,7 +8,9 @@
 #include "ml/optimizer/rule/adagrad.h"
 #include "ml/optimizer/rule/adam.h"
 #include "ml/optimizer/rule/adamax.h"
+#include "ml/optimizer/rule/decayed.h"
 #include "ml/optimizer/rule/ftrl.h"
+#include "ml/optimizer/rule/lion.h"
 #include "ml/optimizer/rule/nadam.h"
 #include "ml/optimizer/rule/rmsprop.h"
 #include "ml/optimizer/rule/sgd.h"
@@ -16,12 +18,12 @@
 namespace parasol {
 
 // The rule of one update, with its factors: whichever optimizer it is of.
-using UpdateRule =
-    std::variant<SgdRule, MomentumRule, NesterovRule, AdagradRule, AdamRule,
-                 AmsgradRule, AdadeltaRule, AdamaxRule, NadamRule, RmsPropRule,
-                 RmsPropCenteredRule, RmsPropMomentumRule,
-                 RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
-                 FtrlRule<FtrlAnyPower>, FtrlStandingStill>;
+using UpdateRule = std::variant<
+    SgdRule, MomentumRule, NesterovRule, AdagradRule, AdamRule, AmsgradRule,
+    AdadeltaRule, AdamaxRule, NadamRule, RmsPropRule, RmsPropCenteredRule,
+    RmsPropMomentumRule, RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
+    FtrlRule<FtrlAnyPower>, FtrlStandingStill, DecayedRule<AdamRule>,
+    DecayedRule<AmsgradRule>, DecayedRule<LionRule>>;
 
 // The largest number of slots that a rule has.
 constexpr size_t kMaxSlots = 3;

@@ -1,4 +1,4 @@
-#include "ml/layer/layer_kinds.h"
+#include "ml/layer/kinds/layer_kinds.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "ml/layer/factorization_machine.h"
+#include "ml/layer/interaction/factorization_machine.h"
 
 #include <cstdint>
 #include <memory>

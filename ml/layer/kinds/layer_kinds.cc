@@ -1,4 +1,4 @@
-#include "ml/layer/layer_kinds.h"
+#include "ml/layer/kinds/layer_kinds.h"
 
 #include "absl/status/status.h"
 #include "ml/layer/activation.h"
@@ -11,11 +11,15 @@
 #include "ml/layer/dropout.h"
 #include "ml/layer/embedding.h"
 #include "ml/layer/embedding_bag.h"
-#include "ml/layer/factorization_machine.h"
 #include "ml/layer/flatten.h"
+#include "ml/layer/interaction/cross.h"
+#include "ml/layer/interaction/dot_interaction.h"
+#include "ml/layer/interaction/factorization_machine.h"
 #include "ml/layer/layer_normalization.h"
+#include "ml/layer/multiply.h"
 #include "ml/layer/pad.h"
 #include "ml/layer/pool.h"
+#include "ml/layer/reshape.h"
 
 namespace parasol {
 namespace {
@@ -27,8 +31,10 @@ constexpr const LayerKind* kKinds[] = {
     &kBatchNormalizationKind,
     &kConcatenateKind,
     &kConv2DKind,
+    &kCrossKind,
     &kCustomKind,
     &kDenseKind,
+    &kDotInteractionKind,
     &kDropoutKind,
     &kEmbeddingBagKind,
     &kEmbeddingKind,
@@ -37,7 +43,9 @@ constexpr const LayerKind* kKinds[] = {
     &kGlobalAveragePoolKind,
     &kLayerNormalizationKind,
     &kMaxPoolKind,
+    &kMultiplyKind,
     &kPadKind,
+    &kReshapeKind,
 };
 
 }  // namespace

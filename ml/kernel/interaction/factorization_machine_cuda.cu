@@ -1,7 +1,7 @@
 #include <cstdint>
 
 #include "ml/device/cuda_launch.h"
-#include "ml/kernel/factorization_machine.h"
+#include "ml/kernel/interaction/factorization_machine.h"
 
 namespace parasol::cuda {
 namespace {

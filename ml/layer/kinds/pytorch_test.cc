@@ -9,7 +9,7 @@
 #include "base/status_matchers.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
-#include "ml/layer/layer_kinds.h"
+#include "ml/layer/kinds/layer_kinds.h"
 #include "ml/layer/testing/layer_fixture.h"
 #include "nlohmann/json.hpp"
 #include "proto/job.pb.h"
@@ -90,7 +90,7 @@ class PyTorchTest : public LayerTest {
 };
 
 TEST_P(PyTorchTest, LayersAndTheirGradientsAreThoseOfPyTorch) {
-  std::ifstream lines("ml/layer/testdata/pytorch_cases.jsonl");
+  std::ifstream lines("ml/layer/kinds/testdata/pytorch_cases.jsonl");
   int cases = 0;
   for (std::string line; std::getline(lines, line); ++cases) {
     const Json c = Json::parse(line);

@@ -1,4 +1,4 @@
-#include "ml/layer/factorization_machine.h"
+#include "ml/layer/interaction/factorization_machine.h"
 
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
-#include "ml/kernel/factorization_machine.h"
+#include "ml/kernel/interaction/factorization_machine.h"
 #include "ml/layer/dense_inputs.h"
 
 namespace parasol {

@@ -1,4 +1,4 @@
-#include "ml/kernel/factorization_machine.h"
+#include "ml/kernel/interaction/factorization_machine.h"
 
 #include "ml/device/dispatch.h"
 

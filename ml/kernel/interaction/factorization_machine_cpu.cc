@@ -2,7 +2,7 @@
 #include <cstdint>
 
 #include "base/multiversion.h"
-#include "ml/kernel/factorization_machine.h"
+#include "ml/kernel/interaction/factorization_machine.h"
 
 namespace parasol::cpu {
 namespace {

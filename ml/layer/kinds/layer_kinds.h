@@ -1,5 +1,5 @@
-#ifndef PARASOL_ML_LAYER_LAYER_KINDS_H_
-#define PARASOL_ML_LAYER_LAYER_KINDS_H_
+#ifndef PARASOL_ML_LAYER_KINDS_LAYER_KINDS_H_
+#define PARASOL_ML_LAYER_KINDS_LAYER_KINDS_H_
 
 #include <cstdint>
 #include <memory>
@@ -34,4 +34,4 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeLayer(
 
 }  // namespace parasol
 
-#endif  // PARASOL_ML_LAYER_LAYER_KINDS_H_
+#endif  // PARASOL_ML_LAYER_KINDS_LAYER_KINDS_H_
