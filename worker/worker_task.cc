@@ -1,5 +1,6 @@
 #include "worker/worker_task.h"
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
+#include "worker/shard_client.h"
 #include "worker/step_claims.h"
 #include "worker/step_source.h"
 #include "worker/sync_training_loop.h"
@@ -126,7 +128,7 @@ class Task : public WorkerTask {
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
-  // Sets up what a job without ps needs.
+  // Sets up what a job needs whose variables are the workers'.
   absl::Status PrepareMirrored(ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   void ConnectToPeers(ChiefSession& session);
@@ -142,10 +144,10 @@ class Task : public WorkerTask {
     return job_.parameter_server().synchronous().total_replicas();
   }
   absl::Duration StepTimeout() const {
-    return IsMultiWorkerMirrored(job_)
-               ? absl::Seconds(
-                     job_.strategy().multi_worker_mirrored().timeout_seconds())
-               : options_.ps_timeout;
+    const job::MultiWorkerMirrored* const peers = AllReduceOf(job_);
+    if (peers == nullptr) return options_.ps_timeout;
+    const absl::Duration limit = absl::Seconds(peers->timeout_seconds());
+    return IsHybrid(job_) ? std::max(limit, options_.ps_timeout) : limit;
   }
   // Number of shards of the training set, as in ClaimStepsRequest.
   int NumShards() const {
@@ -165,7 +167,7 @@ class Task : public WorkerTask {
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
   std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<MirroredWorker> mirrored_;  // null: there are ps
+  std::unique_ptr<MirroredWorker> mirrored_;  // null: ps have the variables
 
   // What the worker has joined; used by the session's thread, and by Join()
   // before that.
@@ -278,7 +280,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
 }
 
 absl::Status Task::PrepareMirrored(ChiefSession& session) {
-  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored.has_value()));
+  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
   return mirrored_->Prepare(model_->variables(), session.registration(),
                             device_->name(), [this] { return IsStopping(); });
@@ -288,7 +290,7 @@ absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
   const int64_t placement_version = session.state().placement_version();
   bool connected = true;
-  if (mirrored_ != nullptr) {
+  if (IsMultiWorkerMirrored(job_)) {
     ConnectToPeers(session);
   } else {
     ASSIGN_OR_RETURN(connected, ConnectToShards(session));
@@ -327,31 +329,19 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
       session, options_.ps_timeout, [this] { return IsStopping(); });
   if (HasEnded(session.state())) return false;
   RETURN_IF_ERROR(placement.status());
-  std::vector<std::string> names;
-  for (const VariableSpec& variable : model_->variables()) {
-    names.push_back(variable.name);
+  ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
+                   MakeShardClient(*placement, model_->variables(), job_,
+                                   options_.task.incarnation(),
+                                   options_.ps_timeout, clock_, registry_));
+  MirroredParameters* peers = nullptr;
+  if (mirrored_ != nullptr) {
+    auto hybrid = mirrored_->MakeHybridParameters(std::move(parameters));
+    peers = &hybrid->variables();
+    parameters = std::move(hybrid);
   }
-  ParameterClient::Options options;
-  options.worker_incarnation = options_.task.incarnation();
-  options.shard_timeout = options_.ps_timeout;
-  options.wire_encoding = job_.parameter_server().wire_encoding();
-  options.push_share = job_.parameter_server().push_share();
-  const job::WorkerSettings::PayloadLanes lanes = job_.worker().payload_lanes();
-  options.shared_memory = lanes == job::WorkerSettings::AUTO ||
-                          lanes == job::WorkerSettings::SHARED_MEMORY;
-  options.tcp_lanes =
-      lanes == job::WorkerSettings::AUTO || lanes == job::WorkerSettings::TCP;
-  std::vector<std::string> tables;
-  for (const job::SparseTable& table : job_.model().sparse_table()) {
-    tables.push_back(table.name());
-  }
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<ParameterClient> parameters,
-      ParameterClient::Create(*placement, std::move(names), std::move(tables),
-                              options, clock_, registry_));
   absl::MutexLock lock(&mu_);
   parameters_ = std::move(parameters);
-  StartClaims(session, /*mirrored=*/nullptr);
+  StartClaims(session, peers);
   return true;
 }
 

@@ -54,12 +54,29 @@ absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
   return parameters;
 }
 
+absl::StatusOr<std::unique_ptr<LocalParameters>>
+LocalParameters::CreateWithoutTables(const std::vector<VariableSpec>& variables,
+                                     const job::Job& job) {
+  ASSIGN_OR_RETURN(std::unique_ptr<HostVariables> on_host,
+                   HostVariables::Create(variables, job));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalParameters> parameters,
+                   Create(*on_host, job, /*has_tables=*/false));
+  parameters->host_variables_ = std::move(on_host);
+  return parameters;
+}
+
 absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
     LocalVariables& variables, const job::Job& job) {
+  return Create(variables, job, /*has_tables=*/true);
+}
+
+absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
+    LocalVariables& variables, const job::Job& job, bool has_tables) {
   std::unique_ptr<LocalParameters> parameters(
       new LocalParameters(variables, job));
   ASSIGN_OR_RETURN(parameters->contents_, ContentsOf(variables.specs(), job));
   RETURN_IF_ERROR(variables.Initialize(job.seed()));
+  if (!has_tables) return parameters;
   for (const job::SparseTable& table : job.model().sparse_table()) {
     RETURN_IF_ERROR(parameters->AddTable(table)) << "table " << table.name();
   }

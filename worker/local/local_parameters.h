@@ -35,6 +35,10 @@ class LocalParameters : public ParameterClient {
   //                    used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       const std::vector<VariableSpec>& variables, const job::Job& job);
+  // Creates the variables alone: ps have the job's tables. Checkpoints have
+  // both, and the tables' rows are neither read nor written.
+  static absl::StatusOr<std::unique_ptr<LocalParameters>> CreateWithoutTables(
+      const std::vector<VariableSpec>& variables, const job::Job& job);
   // Creates the tables, and gives `variables`, which it borrows, their initial
   // values. Whoever has them updates them: they can be pulled, but not pushed.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
@@ -82,6 +86,8 @@ class LocalParameters : public ParameterClient {
  private:
   LocalParameters(LocalVariables& variables, const job::Job& job)
       : job_(job), variables_(variables) {}
+  static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
+      LocalVariables& variables, const job::Job& job, bool has_tables);
   absl::Status AddTable(const job::SparseTable& spec);
   absl::Status PullVariable(const Target& target);
 

@@ -33,10 +33,6 @@ std::vector<size_t> ElementsOf(const MirroredState& state) {
   return elements;
 }
 
-std::string NameOf(const wire::Task& task) {
-  return absl::StrCat(task.role(), "/", task.index());
-}
-
 absl::Status Superseded() {
   return absl::CancelledError("another assignment of replicas");
 }
@@ -99,14 +95,14 @@ MirroredParameters::MirroredParameters(Options options, MirroredState& state,
           "Groups of workers that this one has summed gradients with.",
           {{"end", "lost"}})),
       packs_(ElementsOf(state), options_.bytes_per_pack),
-      gradients_(packs_, state.job().model().sparse_table_size()) {
+      gradients_(packs_, state.num_tables()) {
   for (size_t i = 0; i < packs_.count(); ++i) {
     sums_.emplace_back(packs_.elements(i));
   }
-  rows_.resize(state.job().model().sparse_table_size());
-  for (const job::SparseTable& table : state.job().model().sparse_table()) {
-    row_sums_.push_back(
-        std::make_unique<RowAccumulator>(table.width(), /*memory=*/nullptr));
+  rows_.resize(state.num_tables());
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    row_sums_.push_back(std::make_unique<RowAccumulator>(
+        state.job().model().sparse_table(i).width(), /*memory=*/nullptr));
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -123,25 +119,7 @@ MirroredParameters::~MirroredParameters() {
 }
 
 void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
-  Group group;
-  group.version = answer.assignment_version();
-  group.collective.epoch = group.version;
-  group.collective.secret = answer.group_secret();
-  bool is_member = false;
-  for (const wire::GroupMember& member : answer.member()) {
-    if (member.task().incarnation() == options_.task.incarnation()) {
-      is_member = true;
-      group.collective.own_rank = group.names.size();
-      group.replicas.assign(member.replica().begin(), member.replica().end());
-    }
-    group.names.push_back(NameOf(member.task()));
-    group.collective.ranks.push_back(
-        {.address = member.address(),
-         .replicas = {member.replica().begin(), member.replica().end()}});
-  }
-  // A rank connects to those before it. Worker 0, whose address its chief has,
-  // is the last: it need not be reached.
-  PutFirstLast(group);
+  Group group = GroupOf(answer, options_.task.incarnation());
   bool ends_group = false, ends_join = false;
   {
     absl::MutexLock lock(&mu_);
@@ -152,22 +130,14 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
           << ": it waits for a later one";
     }
     heard_ = std::max(heard_, group.version);
-    if (is_member && group.version > group_.version) group_ = std::move(group);
+    if (group.is_member && group.version > group_.version) {
+      group_ = std::move(group);
+    }
     ends_join = joining_ != 0 && joining_ < heard_;
     ends_group = collective_ != nullptr && collective_->group().epoch < heard_;
   }
   if (ends_join) endpoint_.CancelJoin();
   if (ends_group) Abort(Superseded());
-}
-
-void MirroredParameters::PutFirstLast(Group& group) {
-  if (group.names.empty()) return;
-  std::rotate(group.names.begin(), group.names.begin() + 1, group.names.end());
-  std::vector<CollectiveRank>& ranks = group.collective.ranks;
-  std::rotate(ranks.begin(), ranks.begin() + 1, ranks.end());
-  const int count = static_cast<int>(ranks.size());
-  int& own = group.collective.own_rank;
-  own = (own + count - 1) % count;
 }
 
 void MirroredParameters::Abort(const absl::Status& why) {
@@ -224,6 +194,7 @@ void MirroredParameters::AbortIfStopping() {
         makes_steps_ ? options_.finish_limit : absl::ZeroDuration();
     if (!IsStopping() || clock_.Now() - stopping_since_ < limit) return;
   }
+  if (options_.tables != nullptr) options_.tables->Stop();
   Abort(absl::CancelledError("stopped"));
 }
 
@@ -255,6 +226,7 @@ void MirroredParameters::Run() {
     NoteEnd(group, why);
   }
   state_.End(absl::CancelledError("the worker is stopping"));
+  if (options_.tables != nullptr) options_.tables->Stop();
   absl::MutexLock lock(&mu_);
   has_ended_ = true;
 }
@@ -346,6 +318,7 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   const int64_t step = state_.version().step;
   RETURN_IF_ERROR(SumPacks(group, step, collective));
   RETURN_IF_ERROR(GatherRows(group, step, collective));
+  RETURN_IF_ERROR(AwaitTables(group, step, collective));
   RETURN_IF_ERROR(collective.Await());
   const absl::Status made = state_.MakeStep(
       group.version,
@@ -408,6 +381,42 @@ absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status MirroredParameters::AwaitTables(const Group& group, int64_t step,
+                                             Collective& collective) {
+  TablePushes* const tables = options_.tables;
+  if (tables == nullptr) return absl::OkStatus();
+  // All have made the step before: they have a part in this one's sums.
+  if (tables->in_step()) {
+    RETURN_IF_ERROR(collective.Await());
+  }
+  absl::Status done = tables->Send(step, group.replicas,
+                                   [&] { return MayGoOn(group, collective); });
+  // Once they were sent a step may still end within the finish limit.
+  if (done.ok()) {
+    done = tables->AwaitAnswers([&] { return collective.status(); });
+  }
+  if (!done.ok()) {
+    // The group goes on: it is this worker's pushes that can't.
+    if (!absl::IsCancelled(done) && collective.status().ok()) state_.End(done);
+    return done;
+  }
+  if (!tables->in_step()) return absl::OkStatus();
+  // All have their answers: nobody waits for them in a step that others have
+  // made.
+  std::vector<std::string> nothing;
+  collective.AllGather("", &nothing, [](const absl::Status&) {});
+  return collective.Await();
+}
+
+absl::Status MirroredParameters::MayGoOn(const Group& group,
+                                         Collective& collective) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (IsOver(group)) return Superseded();
+  }
+  return collective.status();
 }
 
 absl::Status MirroredParameters::AwaitGradients(

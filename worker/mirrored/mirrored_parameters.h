@@ -22,6 +22,8 @@
 #include "worker/mirrored/gradient_packs.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/step_gradients.h"
+#include "worker/mirrored/step_group.h"
+#include "worker/mirrored/table_pushes.h"
 
 namespace parasol {
 
@@ -55,6 +57,9 @@ class MirroredParameters : public ParameterClient {
     // Longest time for which Stop() lets a step go on whose gradients of this
     // worker are all there.
     absl::Duration finish_limit = absl::Seconds(2);
+    // The pushes of tables' rows, which ps have; null: they are part of the
+    // state. Must outlive the parameters.
+    TablePushes* tables = nullptr;
   };
 
   // All references must outlive this object.
@@ -92,20 +97,16 @@ class MirroredParameters : public ParameterClient {
   // Ends the thread, after the step that the others wait for this worker to
   // complete, if there is one. A join or a copy of variables ends at once.
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends a group that Stop() does not let go on. Who waits for something else
+  // calls it now and then.
+  void AbortIfStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   class PendingPull;
   class PendingPush;
 
-  struct Group {
-    int64_t version = 0;
-    CollectiveGroup collective;
-    std::vector<std::string> names;  // the ranks'
-    std::vector<int> replicas;       // replicas of this worker
-  };
+  using Group = StepGroup;
 
-  // Makes the first rank the last one.
-  static void PutFirstLast(Group& group);
   void Run();
   // Blocks until the chief has named a group later than `version`. Returns
   // false when the object was stopped.
@@ -118,6 +119,14 @@ class MirroredParameters : public ParameterClient {
                         Collective& collective);
   absl::Status GatherRows(const Group& group, int64_t step,
                           Collective& collective);
+  // Returns when ps have made the step of their tables, so that the variables'
+  // may be made. Before and after it all ranks of the group know how far the
+  // others are: TablePushes says what for.
+  absl::Status AwaitTables(const Group& group, int64_t step,
+                           Collective& collective);
+  // Returns the error with which the group or this worker has ended.
+  absl::Status MayGoOn(const Group& group, Collective& collective)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Apply(LocalParameters& parameters);
   // Blocks until this worker's gradients of a pack or a table are there.
   //   Cancelled  the group is over, or the object was stopped.
@@ -150,8 +159,6 @@ class MirroredParameters : public ParameterClient {
   bool IsPermanent(const absl::Status& why);
   // Ends the present group on this rank, and with it on all.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends a group that Stop() does not let go on.
-  void AbortIfStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
   MirroredState& state_;

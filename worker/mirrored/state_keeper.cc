@@ -47,7 +47,7 @@ absl::Status StateKeeper::Join(MirroredState& state,
   orders_.Serve(&state, registration.run_id(), registration.layout());
   ChiefSession::Options session;
   session.task.set_role("ps");
-  session.task.set_index(0);
+  session.task.set_index(options_.place);
   session.task.set_incarnation(options_.incarnation);
   session.chief_timeout = options_.chief_timeout;
   session.describe = [this, registration](wire::RegisterRequest& request) {
