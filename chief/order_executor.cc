@@ -50,6 +50,8 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
       damaged_(options.damaged_checkpoints) {
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
   const size_t num_ps_shards = NumPsShards(options);
+  const bool has_asynchronous_tables =
+      num_ps_shards < options.shards.size() && !sync.has_value();
   for (const ShardBoard::Shard& shard : options.shards) {
     names_.push_back(NameOf(options, {"ps", shard.ps_index}));
     wire::LoadRequest& request = load_requests_.emplace_back();
@@ -62,7 +64,7 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
     request.mutable_table()->Assign(shard.tables.begin(), shard.tables.end());
     if (sync.has_value()) *request.mutable_sync() = *sync;
     is_state_.push_back(IsState(options, {"ps", shard.ps_index}));
-    in_step_.push_back(is_state_.back() || sync.has_value());
+    in_step_.push_back(is_state_.back() || !has_asynchronous_tables);
   }
 }
 

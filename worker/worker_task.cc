@@ -39,6 +39,8 @@ namespace {
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
+// Longest wait of worker 0, after Stop(), for the checkpoint that it asks for.
+constexpr absl::Duration kCheckpointLimit = absl::Seconds(40);
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -90,8 +92,8 @@ class Task : public WorkerTask {
     {
       absl::MutexLock lock(&mu_);
       mu_.Await(absl::Condition(this, &Task::IsDoneOrStopping));
-      if (!done_ && !clock_.AwaitWithTimeout(mu_, absl::Condition(&done_),
-                                             options_.drain_timeout)) {
+      if (!clock_.AwaitWithTimeout(mu_, absl::Condition(this, &Task::IsDrained),
+                                   options_.drain_timeout)) {
         LOG(WARNING) << "gradients are not acknowledged after "
                      << options_.drain_timeout << ": leaving without";
       }
@@ -113,6 +115,9 @@ class Task : public WorkerTask {
   bool IsDoneOrStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return done_ || stopping_;
   }
+  bool IsDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return done_ || drained_;
+  }
   bool IsStopping() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     return stopping_;
@@ -123,13 +128,12 @@ class Task : public WorkerTask {
   }
 
   absl::Status Run();
+  void LeaveState(ChiefSession& session) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<ChiefSession>> JoinCluster();
   absl::Status Prepare(ChiefSession& session);
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
-  // Sets up what a job needs whose variables are the workers'.
-  absl::Status PrepareMirrored(ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   void ConnectToPeers(ChiefSession& session);
   void StartClaims(ChiefSession& session, MirroredParameters* mirrored)
@@ -189,6 +193,7 @@ class Task : public WorkerTask {
   std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool drained_ ABSL_GUARDED_BY(mu_) = false;  // sends nothing any more
   bool done_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   absl::Status result_ ABSL_GUARDED_BY(mu_);
@@ -219,10 +224,22 @@ absl::Status Task::Run() {
   // the parameters what the chief answers.
   claims.reset();
   parameters.reset();
-  // A worker that was told to stop still writes the chief's last checkpoint.
-  if (mirrored_ != nullptr && HasEnded(session->state())) mirrored_->Leave();
+  LeaveState(*session);
   session->Leave(completed);
   return result;
+}
+
+// A worker that was told to stop still writes a checkpoint: the chief beside it
+// orders its last one, another chief is asked.
+void Task::LeaveState(ChiefSession& session) {
+  if (mirrored_ == nullptr) return;
+  if (HasEnded(session.state())) return mirrored_->Leave();
+  {
+    absl::MutexLock lock(&mu_);
+    drained_ = true;
+    if (!stopping_ || !lost_.ok()) return;
+  }
+  if (IsHybrid(job_)) mirrored_->AwaitCheckpoint(kCheckpointLimit);
 }
 
 absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
@@ -276,10 +293,6 @@ absl::Status Task::Prepare(ChiefSession& session) {
             << (IsSynchronous()
                     ? absl::StrCat(" in ", TotalReplicas(), " replicas")
                     : "");
-  return PrepareMirrored(session);
-}
-
-absl::Status Task::PrepareMirrored(ChiefSession& session) {
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
   return mirrored_->Prepare(model_->variables(), session.registration(),

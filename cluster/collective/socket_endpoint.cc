@@ -57,7 +57,6 @@ absl::Status SocketEndpoint::TakePlace(const CollectiveGroup& group) {
           ", not before ", group.epoch, ": use a larger epoch"));
     }
     epoch_ = group.epoch;
-    is_cancelled_ = false;
   }
   newest_->End(absl::CancelledError(absl::StrCat(
       "a group of epoch ", group.epoch, " has taken this one's place")));
@@ -110,14 +109,15 @@ absl::Status SocketEndpoint::CallMissing(const CollectiveGroup& group,
 
 absl::Status SocketEndpoint::Pause() {
   absl::MutexLock lock(&mu_);
-  mu_.AwaitWithTimeout(absl::Condition(&is_cancelled_), kPause);
-  return is_cancelled_ ? absl::CancelledError("the join was cancelled")
+  mu_.AwaitWithTimeout(absl::Condition(this, &SocketEndpoint::IsCancelled),
+                       kPause);
+  return IsCancelled() ? absl::CancelledError("the join was cancelled")
                        : absl::OkStatus();
 }
 
-void SocketEndpoint::CancelJoin() {
+void SocketEndpoint::CancelJoin(int64_t epoch) {
   absl::MutexLock lock(&mu_);
-  is_cancelled_ = true;
+  cancelled_ = std::max(cancelled_, epoch);
 }
 
 absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(

@@ -177,6 +177,42 @@ absl::Status LocalParameters::Save(ShardWriter& writer) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<LocalSnapshot> LocalParameters::TakeSnapshot() const {
+  LocalSnapshot snapshot;
+  const std::vector<VariableSpec>& specs = variables_.specs();
+  const auto by_name =
+      ByName(specs, [](const VariableSpec& spec) { return spec.name; });
+  for (const VariableSpec* spec : by_name) {
+    const size_t variable = spec - specs.data();
+    for (int array = 0; array < variables_.num_arrays(variable); ++array) {
+      ASSIGN_OR_RETURN(const absl::Span<const float> elements,
+                       variables_.Read(variable, array));
+      snapshot.arrays_.push_back({spec->name,
+                                  array,
+                                  variables_.updates()[variable],
+                                  {elements.begin(), elements.end()}});
+    }
+  }
+  const auto tables =
+      ByName(tables_, [](const auto& table) { return table->name(); });
+  for (const auto* table : tables) {
+    snapshot.tables_.push_back((*table)->TakeSnapshot());
+  }
+  return snapshot;
+}
+
+absl::Status LocalSnapshot::Write(ShardWriter& writer) && {
+  for (const Array& array : arrays_) {
+    RETURN_IF_ERROR(writer.AddElements(array.variable, array.array,
+                                       /*first=*/0, array.updates,
+                                       array.elements));
+  }
+  for (RowSnapshot& table : tables_) {
+    RETURN_IF_ERROR(WriteRows(std::move(table), writer));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
   RETURN_IF_ERROR(CheckResumable(checkpoint.manifest(), job_, contents_));
   const std::vector<VariableSpec>& specs = variables_.specs();

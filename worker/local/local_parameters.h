@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 #include "absl/types/span.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
@@ -20,6 +22,26 @@
 #include "worker/local/local_variables.h"
 
 namespace parasol {
+
+// A copy of variables and their slots, and the rows of tables as RowSnapshot
+// has them, with their numbers of updates.
+class LocalSnapshot {
+ public:
+  // Writes everything to a checkpoint's only file, rows once: call it once.
+  absl::Status Write(ShardWriter& writer) &&;
+
+ private:
+  friend class LocalParameters;
+  struct Array {
+    std::string variable;
+    int array = 0;
+    int64_t updates = 0;
+    std::vector<float> elements;
+  };
+
+  std::vector<Array> arrays_;  // in the order of the variables' names
+  std::vector<RowSnapshot> tables_;
+};
 
 // The variables and sparse tables of a worker that has no cluster. The
 // interface, the optimizers, the tables and the checkpoints are those of a ps:
@@ -73,6 +95,11 @@ class LocalParameters : public ParameterClient {
 
   // Writes values, slots and update counts to a checkpoint's only file.
   absl::Status Save(ShardWriter& writer) const;
+  // Returns a copy of what Save() writes, so that updates may go on while it is
+  // written: it takes as much memory as values and slots of the variables, and
+  // for tables what RowSnapshot says.
+  //   any  errors of LocalVariables::Read().
+  absl::StatusOr<LocalSnapshot> TakeSnapshot() const;
   // Reads a checkpoint of any cluster, whatever its number of shards, into
   // tables without rows. After an error the object must not be used.
   //   InvalidArgument  the checkpoint is of another model or optimizer: errors

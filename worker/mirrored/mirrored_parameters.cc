@@ -120,7 +120,8 @@ MirroredParameters::~MirroredParameters() {
 
 void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
   Group group = GroupOf(answer, options_.task.incarnation());
-  bool ends_group = false, ends_join = false;
+  bool ends_group = false;
+  int64_t joining = 0;
   {
     absl::MutexLock lock(&mu_);
     if (group.version < heard_) {
@@ -133,22 +134,22 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
     if (group.is_member && group.version > group_.version) {
       group_ = std::move(group);
     }
-    ends_join = joining_ != 0 && joining_ < heard_;
+    if (joining_ < heard_) joining = joining_;
     ends_group = collective_ != nullptr && collective_->group().epoch < heard_;
   }
-  if (ends_join) endpoint_.CancelJoin();
+  if (joining != 0) endpoint_.CancelJoin(joining);
   if (ends_group) Abort(Superseded());
 }
 
 void MirroredParameters::Abort(const absl::Status& why) {
   std::shared_ptr<Collective> collective;
-  bool is_joining;
+  int64_t joining;
   {
     absl::MutexLock lock(&mu_);
     collective = collective_;
-    is_joining = joining_ != 0;
+    joining = joining_;
   }
-  if (is_joining) endpoint_.CancelJoin();
+  if (joining != 0) endpoint_.CancelJoin(joining);
   if (collective != nullptr) collective->Abort(why);
 }
 

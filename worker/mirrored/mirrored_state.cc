@@ -159,12 +159,11 @@ absl::Status MirroredState::AwaitCut(
   return version_.step >= step ? absl::OkStatus() : ended_;
 }
 
-absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
-    std::optional<int64_t> step, const std::string& path,
-    const std::function<bool()>& is_cancelled) {
+absl::StatusOr<LocalSnapshot> MirroredState::TakeSnapshot(
+    std::optional<int64_t> step, const std::function<bool()>& is_cancelled) {
   absl::Status there;
   if (step) there = AwaitCut(*step, is_cancelled);
-  // No step is made while it is read.
+  // No step is made while it is copied.
   absl::ReaderMutexLock data_lock(&data_mu_);
   const int64_t had = version().step;
   {
@@ -177,10 +176,17 @@ absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
     return absl::AbortedError(absl::StrCat("this worker has had ", had,
                                            " steps, the cut is at ", *step));
   }
+  return parameters_->TakeSnapshot();
+}
+
+absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
+    std::optional<int64_t> step, const std::string& path,
+    const std::function<bool()>& is_cancelled) {
+  ASSIGN_OR_RETURN(LocalSnapshot snapshot, TakeSnapshot(step, is_cancelled));
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   writer->SetWriter({.shard = 0, .num_shards = 1});
-  RETURN_IF_ERROR(parameters_->Save(*writer));
+  RETURN_IF_ERROR(std::move(snapshot).Write(*writer));
   return writer->Finish();
 }
 

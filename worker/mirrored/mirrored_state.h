@@ -102,13 +102,17 @@ class MirroredState {
   // Save(), and returns their number.
   //   FailedPrecondition  there is no state yet.
   absl::StatusOr<int64_t> Hold() ABSL_LOCKS_EXCLUDED(mu_);
-  // Waits until the state has had `step` steps, if given, writes it to the file
-  // at `path`, a checkpoint's only one, and ends the hold. Polls
+  // Waits until the state has had `step` steps, if given, returns a copy of it,
+  // and ends the hold: steps are made while the copy is written. Polls
   // `is_cancelled`.
   //   Aborted             it has had more steps.
   //   Cancelled           `is_cancelled` returned true.
   //   FailedPrecondition  there is no state yet.
-  //   any other           errors of ShardWriter.
+  absl::StatusOr<LocalSnapshot> TakeSnapshot(
+      std::optional<int64_t> step, const std::function<bool()>& is_cancelled)
+      ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+  // Writes such a copy to the file at `path`, a checkpoint's only one. Errors
+  // are those of TakeSnapshot() and ShardWriter.
   absl::StatusOr<durable::CheckpointFile> Save(
       std::optional<int64_t> step, const std::string& path,
       const std::function<bool()>& is_cancelled)

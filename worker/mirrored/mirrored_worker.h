@@ -80,6 +80,11 @@ class MirroredWorker {
   std::unique_ptr<HybridParameters> MakeHybridParameters(
       std::unique_ptr<ParameterClient> tables);
 
+  // Lets a checkpoint be written of worker 0's variables, which may be there no
+  // more afterwards. As StateKeeper::AwaitCheckpoint(); nothing for others.
+  void AwaitCheckpoint(absl::Duration limit) {
+    if (keeper_ != nullptr) keeper_->AwaitCheckpoint(limit);
+  }
   // Tells the chief that worker 0's variables are there no more.
   void Leave();
 

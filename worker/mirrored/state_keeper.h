@@ -55,6 +55,10 @@ class StateKeeper {
                     const wire::RegisterResponse& registration,
                     std::function<bool()> cancelled);
 
+  // Asks the chief for a checkpoint, as a ps that leaves does. Blocks until it
+  // is written, until the job has ended, or for `limit`.
+  void AwaitCheckpoint(absl::Duration limit);
+
   // Gives the place up: no order comes any more.
   void Leave();
 
