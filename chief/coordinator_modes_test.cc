@@ -406,6 +406,7 @@ TEST_F(HybridTest, VariablesThatAreLoadedAgainAreToldTheClustersStep) {
   FinishLoad(NextLoad());
   chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
   ClaimWith(worker0_, 0, 0, /*completed=*/7);
+  Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
   ASSERT_OK(Register(Task("ps", 2, 42)));
   const Coordinator::LoadOrder order = NextLoad();
   ASSERT_EQ(order.targets.size(), 1);

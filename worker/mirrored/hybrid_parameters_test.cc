@@ -4,8 +4,10 @@
 #include "worker/mirrored/hybrid_parameters.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,6 +70,7 @@ class Worker {
       : index_(index),
         assignments_(assignments),
         endpoint_(network.MakeEndpoint(absl::StrCat("h:", index)), cut_at),
+        tables_(tables),
         state_(mirrored_testing::MakeVariables(), HybridJob(), Clock::Real()) {
     MirroredParameters::Options options;
     options.task.set_role("worker");
@@ -129,6 +132,7 @@ class Worker {
   absl::Status TrainStep() {
     Values values;
     ASSIGN_OR_RETURN(const int64_t step, PullValues(values));
+    EXPECT_GE(tables_.step(), step);
     if (step >= kSteps) return absl::OkStatus();
     std::map<int, Gradients> computed;
     std::vector<PendingPtr> pushes;
@@ -197,6 +201,7 @@ class Worker {
   Assignments& assignments_;
   MetricsRegistry metrics_;
   CutEndpoint endpoint_;
+  StepTables& tables_;
   MirroredState state_;
   std::unique_ptr<HybridParameters> parameters_;
   std::thread thread_;
@@ -258,6 +263,36 @@ TEST_F(HybridParametersTest, AnyNumberOfWorkersEndsWithTheSameBits) {
       ExpectUndisturbed(*worker);
     }
   }
+}
+
+// The rows from before a step are gone when a gradient of the next one comes.
+TEST_F(HybridParametersTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
+  Begin({{0, {0}}, {1, {1}}, {2, {2}}});
+  for (const int index : {0, 1, 2}) Add(index);
+  tables_->OnGradient([&](int64_t step) {
+    for (const auto& [index, worker] : workers_) {
+      EXPECT_GE(worker->state().version().step, step) << "worker " << index;
+    }
+  });
+  Initialize(workers_[0]->state());
+  // This one makes its steps when the others have made theirs.
+  MirroredState& slow = workers_[2]->state();
+  std::atomic<bool> has_ended = false;
+  std::thread holds([&] {
+    while (!has_ended) {
+      slow.Hold().IgnoreError();
+      const int64_t step = slow.version().step;
+      workers_[0]->state().AwaitStep(step + 1, absl::Milliseconds(20));
+      slow.TakeSnapshot(std::nullopt, [] { return false; })
+          .status()
+          .IgnoreError();
+    }
+  });
+  StartAll();
+  for (const auto& [index, worker] : workers_) worker->AwaitEnd();
+  has_ended = true;
+  holds.join();
+  for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
 }
 
 TEST_F(HybridParametersTest, AConnectionThatBreaksAnywhereChangesNoBit) {

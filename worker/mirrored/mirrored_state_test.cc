@@ -111,7 +111,7 @@ TEST(MirroredStateTest, StepsAreMadeWhileACopyIsWritten) {
   ASSERT_OK(MakeStep(*state, 1, 2));
   EXPECT_NE(ContentsOf(*state), want);
 
-  const auto store = *CheckpointStore::OpenForWriting(NewFile());
+  auto store = *CheckpointStore::OpenForWriting(NewFile());
   const std::string working = *store.Begin(1);
   ASSERT_OK_AND_ASSIGN(auto writer, ShardWriter::Create(working + "/file"));
   ASSERT_OK(std::move(snapshot).Write(*writer));

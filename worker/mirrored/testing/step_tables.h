@@ -41,6 +41,11 @@ class StepTables {
     absl::MutexLock lock(&mu_);
     return late_pulls_;
   }
+  // Sets what is called with the step of each gradient that counts. Before the
+  // first push.
+  void OnGradient(std::function<void(int64_t step)> on_gradient) {
+    on_gradient_ = std::move(on_gradient);
+  }
   // Returns a worker's client of the table.
   std::unique_ptr<ParameterClient> MakeClient() {
     return std::make_unique<Client>(*this);
@@ -131,6 +136,7 @@ class StepTables {
            const ParameterClient::RowGradient& rows) {
     absl::MutexLock lock(&mu_);
     if (push.step != step_) return;  // stale
+    if (on_gradient_ != nullptr) on_gradient_(push.step);
     previous_.reset();
     gradients_.try_emplace(push.replica,
                            Gradient{{rows.ids.begin(), rows.ids.end()},
@@ -152,6 +158,7 @@ class StepTables {
 
   const int replicas_;
   const size_t width_;
+  std::function<void(int64_t step)> on_gradient_;
   mutable absl::Mutex mu_;
   int64_t step_ ABSL_GUARDED_BY(mu_) = 0;
   int late_pulls_ ABSL_GUARDED_BY(mu_) = 0;
