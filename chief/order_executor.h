@@ -120,7 +120,7 @@ class OrderExecutor {
   std::vector<wire::LoadRequest> load_requests_;
   // The names of the shards' ps: "ps/1".
   std::vector<std::string> names_;
-  // Of each shard: true if it is worker/0's; false if its pushes are
+  // Kind of each shard: true if it is worker/0's; false if its pushes are
   // asynchronous while the job's steps are not.
   std::vector<bool> is_state_;
   std::vector<bool> in_step_;

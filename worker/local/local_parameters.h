@@ -39,7 +39,7 @@ class LocalSnapshot {
     std::vector<float> elements;
   };
 
-  std::vector<Array> arrays_;  // in the order of the variables' names
+  std::vector<Array> arrays_;  // ascending by the variables' names
   std::vector<RowSnapshot> tables_;
 };
 

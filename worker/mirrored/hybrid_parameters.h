@@ -60,7 +60,8 @@ class HybridParameters : public ParameterClient {
   absl::Time last_loading() const override;
   // Returns the workers of the group, and the ps that owe an answer.
   std::vector<std::string> Unanswered() const override;
-  // As MirroredParameters::Stop(). Waits for ps end when that has ended.
+  // Does what MirroredParameters::Stop() does. Waits for ps end when that has
+  // ended.
   void Stop() override { variables_.Stop(); }
 
  private:

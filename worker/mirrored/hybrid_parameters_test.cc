@@ -222,6 +222,22 @@ class HybridParametersTest : public testing::Test {
   void StartAll() {
     for (const auto& [index, worker] : workers_) worker->Start();
   }
+  // Waits until these have made all steps. One that has goes on to ask the
+  // chief: others may need its variables.
+  void AwaitEnd(const std::vector<int>& indices) {
+    for (const int index : indices) {
+      MirroredState& state = workers_[index]->state();
+      while (!state.AwaitStep(kSteps, absl::Milliseconds(1))) {
+        for (const int other : indices) workers_[other]->Claim();
+      }
+    }
+    for (const int index : indices) workers_[index]->AwaitEnd();
+  }
+  void AwaitAll() {
+    std::vector<int> all;
+    for (const auto& [index, worker] : workers_) all.push_back(index);
+    AwaitEnd(all);
+  }
   // Finds out what one worker alone ends with.
   void SetUp() override {
     Begin({{0, {0, 1, 2}}});
@@ -258,10 +274,8 @@ TEST_F(HybridParametersTest, AnyNumberOfWorkersEndsWithTheSameBits) {
     for (const auto& [index, replicas] : shares) Add(index);
     Initialize(workers_[0]->state());
     StartAll();
-    for (const auto& [index, worker] : workers_) {
-      worker->AwaitEnd();
-      ExpectUndisturbed(*worker);
-    }
+    AwaitAll();
+    for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
   }
 }
 
@@ -289,7 +303,7 @@ TEST_F(HybridParametersTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
     }
   });
   StartAll();
-  for (const auto& [index, worker] : workers_) worker->AwaitEnd();
+  AwaitAll();
   has_ended = true;
   holds.join();
   for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
@@ -305,7 +319,7 @@ TEST_F(HybridParametersTest, AConnectionThatBreaksAnywhereChangesNoBit) {
       Add(1, cut_worker == 1 ? cut_at : 0);
       Initialize(workers_[0]->state());
       StartAll();
-      for (const auto& [index, worker] : workers_) worker->AwaitEnd();
+      AwaitAll();
       was_cut = workers_[cut_worker]->begun() >= cut_at;
       for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
     }
@@ -328,7 +342,7 @@ TEST_F(HybridParametersTest, AWorkerLostAnywhereChangesNoBit) {
     }
     was_lost = lost.begun() >= lost_at;
     assignments_.Assign({{0, {0}}, {1, {1, 2}}});
-    for (const int index : {0, 1}) workers_[index]->AwaitEnd();
+    AwaitEnd({0, 1});
     for (const int index : {0, 1}) ExpectUndisturbed(*workers_[index]);
   }
 }

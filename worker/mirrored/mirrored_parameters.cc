@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/replica_sum/vector_sum.h"
-#include "worker/mirrored/encoded_rows.h"
-#include "worker/mirrored/state_transfer.h"
 
 namespace parasol {
 namespace {
@@ -31,10 +25,6 @@ std::vector<size_t> ElementsOf(const MirroredState& state) {
     elements.push_back(variable.elements());
   }
   return elements;
-}
-
-absl::Status Superseded() {
-  return absl::CancelledError("another assignment of replicas");
 }
 
 }  // namespace
@@ -138,7 +128,7 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
     ends_group = collective_ != nullptr && collective_->group().epoch < heard_;
   }
   if (joining != 0) endpoint_.CancelJoin(joining);
-  if (ends_group) Abort(Superseded());
+  if (ends_group) Abort(SupersededError());
 }
 
 void MirroredParameters::Abort(const absl::Status& why) {
@@ -249,7 +239,7 @@ bool MirroredParameters::AwaitGroup(int64_t version, Group& group) {
 absl::Status MirroredParameters::RunGroup(const Group& group) {
   {
     absl::MutexLock lock(&mu_);
-    if (IsOver(group)) return Superseded();
+    if (IsOver(group)) return SupersededError();
     joining_ = group.version;
   }
   absl::StatusOr<std::unique_ptr<Collective>> joined =
@@ -259,7 +249,7 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
   {
     absl::MutexLock lock(&mu_);
     joining_ = 0;
-    if (IsOver(group)) return Superseded();
+    if (IsOver(group)) return SupersededError();
     RETURN_IF_ERROR(joined.status());
     collective_ = collective;
     gradients_.SetShare(group.replicas);
@@ -291,172 +281,6 @@ void MirroredParameters::Release(Collective& collective,
   // Others stop waiting for this worker. The allocator would keep the group.
   gradients_.AllocateBy(nullptr);
   collective_ = nullptr;
-}
-
-absl::Status MirroredParameters::MakeSteps(const Group& group,
-                                           Collective& collective) {
-  const absl::Status agreed = AgreeOnState(
-      collective, state_, [&] { return NoteLoading(group); }, clock_);
-  if (!agreed.ok()) {
-    // The group goes on: it is this worker that can't take the variables.
-    if (!absl::IsCancelled(agreed) && collective.status().ok()) {
-      state_.End(agreed);
-    }
-    return agreed;
-  }
-  {
-    absl::MutexLock lock(&mu_);
-    makes_steps_ = true;
-  }
-  LOG(INFO) << "summing gradients of " << absl::StrJoin(group.names, ", ")
-            << " from step " << state_.version().step << " on; this worker "
-            << "computes replica " << absl::StrJoin(group.replicas, ", ");
-  while (true) RETURN_IF_ERROR(MakeStep(group, collective));
-}
-
-absl::Status MirroredParameters::MakeStep(const Group& group,
-                                          Collective& collective) {
-  const int64_t step = state_.version().step;
-  RETURN_IF_ERROR(SumPacks(group, step, collective));
-  RETURN_IF_ERROR(GatherRows(group, step, collective));
-  RETURN_IF_ERROR(AwaitTables(group, step, collective));
-  RETURN_IF_ERROR(collective.Await());
-  const absl::Status made = state_.MakeStep(
-      group.version,
-      [this](LocalParameters& parameters) { return Apply(parameters); });
-  // No other group mends it.
-  if (!made.ok()) state_.End(made);
-  absl::MutexLock lock(&mu_);
-  last_end_ = absl::OkStatus();
-  return made;
-}
-
-Collective::Done MirroredParameters::CountPending(const Group& group) {
-  absl::MutexLock lock(&mu_);
-  ++pending_;
-  return [this, version = group.version](const absl::Status& result) {
-    absl::MutexLock lock(&mu_);
-    --pending_;
-    if (!result.ok()) failed_ = version;
-  };
-}
-
-// A pack leaves as soon as the last of this worker's replicas has its
-// gradients, while their backward pass goes on.
-absl::Status MirroredParameters::SumPacks(const Group& group, int64_t step,
-                                          Collective& collective) {
-  for (size_t pack = 0; pack < sums_.size(); ++pack) {
-    RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
-      mu_.AssertHeld();
-      return gradients_.HasPack(step, pack, group.replicas);
-    }));
-    std::vector<Contribution> contributions;
-    {
-      absl::MutexLock lock(&mu_);
-      contributions = gradients_.ContributionsTo(pack, group.replicas);
-    }
-    collective.AllReduce(std::move(contributions), absl::MakeSpan(sums_[pack]),
-                         CountPending(group));
-    if ((pack + 1) % (Collective::kMaxPending / 2) == 0) {
-      RETURN_IF_ERROR(collective.Await());
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
-                                            Collective& collective) {
-  for (size_t table = 0; table < rows_.size(); ++table) {
-    RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
-      mu_.AssertHeld();
-      return gradients_.HasRows(step, table, group.replicas);
-    }));
-    std::string rows;
-    {
-      absl::MutexLock lock(&mu_);
-      rows = gradients_.RowsOf(table, group.replicas);
-    }
-    collective.AllGather(rows, &rows_[table], CountPending(group));
-    if ((table + 1) % (Collective::kMaxPending / 2) == 0) {
-      RETURN_IF_ERROR(collective.Await());
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MirroredParameters::AwaitTables(const Group& group, int64_t step,
-                                             Collective& collective) {
-  TablePushes* const tables = options_.tables;
-  if (tables == nullptr) return absl::OkStatus();
-  // All have made the step before: they have a part in this one's sums.
-  if (tables->in_step()) {
-    RETURN_IF_ERROR(collective.Await());
-  }
-  absl::Status done = tables->Send(step, group.replicas,
-                                   [&] { return MayGoOn(group, collective); });
-  // Once they were sent a step may still end within the finish limit.
-  if (done.ok()) {
-    done = tables->AwaitAnswers([&] { return collective.status(); });
-  }
-  if (!done.ok()) {
-    // The group goes on: it is this worker's pushes that can't.
-    if (!absl::IsCancelled(done) && collective.status().ok()) state_.End(done);
-    return done;
-  }
-  if (!tables->in_step()) return absl::OkStatus();
-  // All have their answers: nobody waits for them in a step that others have
-  // made.
-  std::vector<std::string> nothing;
-  collective.AllGather("", &nothing, [](const absl::Status&) {});
-  return collective.Await();
-}
-
-absl::Status MirroredParameters::MayGoOn(const Group& group,
-                                         Collective& collective) {
-  {
-    absl::MutexLock lock(&mu_);
-    if (IsOver(group)) return Superseded();
-  }
-  return collective.status();
-}
-
-absl::Status MirroredParameters::AwaitGradients(
-    const Group& group, Collective& collective,
-    const std::function<bool()>& are_there) {
-  while (true) {
-    {
-      absl::MutexLock lock(&mu_);
-      const auto has_news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return are_there() || failed_ == group.version || IsOver(group);
-      };
-      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news), kPollInterval);
-      const bool has_failed = failed_ == group.version;
-      if (are_there() && !has_failed && heard_ == group.version) {
-        return absl::OkStatus();
-      }
-      if (IsOver(group)) return Superseded();
-    }
-    RETURN_IF_ERROR(collective.status());
-  }
-}
-
-absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
-  const float replicas = static_cast<float>(options_.replicas);
-  for (std::vector<float>& sum : sums_) {
-    DivideBy(absl::MakeSpan(sum), replicas);
-  }
-  for (size_t i = 0; i < parameters.num_variables(); ++i) {
-    parameters.ApplyBlock(i, /*first=*/0,
-                          packs_.ValuesOf(i, sums_[packs_.place(i).pack]));
-    parameters.CountUpdate(i);
-  }
-  for (size_t table = 0; table < rows_.size(); ++table) {
-    ASSIGN_OR_RETURN(const RowGradients means,
-                     MeansOfRows(rows_[table], parameters.table_width(table),
-                                 options_.replicas, *row_sums_[table]));
-    RETURN_IF_ERROR(parameters.ApplyRows(table, means.ids, means.values));
-  }
-  return absl::OkStatus();
 }
 
 bool MirroredParameters::IsPermanent(const absl::Status& why) {

@@ -107,6 +107,10 @@ class MirroredParameters : public ParameterClient {
 
   using Group = StepGroup;
 
+  static absl::Status SupersededError() {
+    return absl::CancelledError("another assignment of replicas");
+  }
+
   void Run();
   // Blocks until the chief has named a group later than `version`. Returns
   // false when the object was stopped.
@@ -119,11 +123,19 @@ class MirroredParameters : public ParameterClient {
                         Collective& collective);
   absl::Status GatherRows(const Group& group, int64_t step,
                           Collective& collective);
-  // Returns when ps have made the step of their tables, so that the variables'
-  // may be made. Before and after it all ranks of the group know how far the
-  // others are: TablePushes says what for.
-  absl::Status AwaitTables(const Group& group, int64_t step,
-                           Collective& collective);
+  // Finds out, with tables on ps and in step, when all ranks have begun the
+  // step. They have made the one before it then, and rows' gradients may leave
+  // (TablePushes).
+  void AskWhoIsThere(const Group& group, int64_t step, Collective& collective)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Sends the gradients of rows that ps have.
+  absl::Status SendRows(const Group& group, int64_t step,
+                        Collective& collective);
+  // Returns when ps have made the step of their tables, and all ranks know it:
+  // the variables' may be made.
+  absl::Status AwaitTables(Collective& collective);
+  // Ends the worker if its pushes to ps have failed; returns `pushed`.
+  absl::Status EndIfNotDone(Collective& collective, const absl::Status& pushed);
   // Returns the error with which the group or this worker has ended.
   absl::Status MayGoOn(const Group& group, Collective& collective)
       ABSL_LOCKS_EXCLUDED(mu_);
@@ -173,8 +185,9 @@ class MirroredParameters : public ParameterClient {
   std::vector<std::vector<float>> sums_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::unique_ptr<RowAccumulator>> row_sums_;
-  int invalid_ends_ = 0;      // the last ends with InvalidArgument, ...
-  int64_t invalid_step_ = 0;  // ... all at this step
+  std::vector<std::string> nothing_;  // answers to AskWhoIsThere()
+  int invalid_ends_ = 0;              // the last ends with InvalidArgument, ...
+  int64_t invalid_step_ = 0;          // ... all at this step
 
   mutable absl::Mutex mu_;
   StepGradients gradients_ ABSL_GUARDED_BY(mu_);
@@ -188,6 +201,8 @@ class MirroredParameters : public ParameterClient {
   absl::Status last_end_ ABSL_GUARDED_BY(mu_);     // OK: a step was made since
   absl::Time last_loading_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   int pending_ ABSL_GUARDED_BY(mu_) = 0;  // operations of steps
+  // The last step of which AskWhoIsThere() has heard that all have begun it.
+  int64_t all_began_ ABSL_GUARDED_BY(mu_) = -1;
   // The last group of which an operation has ended with an error.
   int64_t failed_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time stopping_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();

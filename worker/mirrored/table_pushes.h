@@ -91,7 +91,7 @@ class TablePushes {
   absl::Mutex mu_;
   int64_t step_ ABSL_GUARDED_BY(mu_) = -1;
   std::map<int, Replica> replicas_ ABSL_GUARDED_BY(mu_);
-  // In the order in which they were sent. An element stays where it is.
+  // Pushes in the order in which they were sent. An element stays where it is.
   std::deque<std::unique_ptr<Sent>> sent_ ABSL_GUARDED_BY(mu_);
 };
 
