@@ -209,9 +209,9 @@ TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
   // Worker 0 is two tasks to its chief, and says it once.
   const std::string log = ReadLog(0);
   const std::string line = "waiting for worker/1, since 1";
-  const size_t first = log.find(line);
-  ASSERT_NE(first, std::string::npos) << log;
-  EXPECT_EQ(log.find(line, first + 1), std::string::npos) << log;
+  const size_t said = log.find(line);
+  ASSERT_NE(said, std::string::npos) << log;
+  EXPECT_EQ(log.find(line, said + 1), std::string::npos) << log;
 }
 
 TEST_F(ByHandTest, ARefusalIsOneLineAndExitCodeTwo) {
