@@ -18,15 +18,16 @@
 #include "storage/shard_writer.h"
 #include "worker/local/host_variables.h"
 #include "worker/local/local_variables.h"
+#include "worker/local/tables_elsewhere.h"
 
 namespace parasol {
 
 // The variables and sparse tables of a worker that has no cluster. The
 // interface, the optimizers, the tables and the checkpoints are those of a ps:
 // after the same pushes it holds the same values, to the bit. A push is
-// applied, and a pull copied, before the call returns. Tables are in host
-// memory, and so are the variables unless the caller has them elsewhere. Not
-// thread-safe, unless a function says so.
+// applied, and a pull copied, before the call returns. Variables and tables are
+// in host memory unless the caller has them elsewhere. Not thread-safe, unless
+// a function says so.
 class LocalParameters : public ParameterClient {
  public:
   // Creates the variables with their initial values, and the job's tables
@@ -35,10 +36,12 @@ class LocalParameters : public ParameterClient {
   //                    used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       const std::vector<VariableSpec>& variables, const job::Job& job);
-  // Creates the tables, and gives `variables`, which it borrows, their initial
-  // values. Whoever has them updates them: they can be pulled, but not pushed.
+  // Gives `variables` their initial values, and starts `tables` (null: all are
+  // in host memory). Borrows both. Whoever has them updates them: they can be
+  // pulled, but not pushed.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
-      LocalVariables& variables, const job::Job& job);
+      LocalVariables& variables, const job::Job& job,
+      TablesElsewhere* tables = nullptr);
 
   using ParameterClient::Pull;
   using ParameterClient::Push;
@@ -84,11 +87,19 @@ class LocalParameters : public ParameterClient {
       : job_(job), variables_(variables) {}
   absl::Status AddTable(const job::SparseTable& spec);
   absl::Status PullVariable(const Target& target);
+  absl::Status PullRows(const RowTarget& rows);
+  bool IsElsewhere(size_t table) const {
+    return elsewhere_ != nullptr && elsewhere_->Has(table);
+  }
+  absl::Status SaveTable(size_t table, ShardWriter& writer) const;
+  absl::Status RestoreTable(size_t table, const CheckpointReader& checkpoint);
 
   const job::Job job_;
   CheckpointContents contents_;
   LocalVariables& variables_;
   std::unique_ptr<HostVariables> host_variables_;  // null: they are elsewhere
+  TablesElsewhere* elsewhere_ = nullptr;
+  // Without rows for a table that is elsewhere.
   std::vector<std::unique_ptr<RowTable>> tables_;
 };
 

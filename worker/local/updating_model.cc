@@ -12,8 +12,15 @@ namespace {
 
 class UpdatingModel : public Model {
  public:
-  UpdatingModel(std::unique_ptr<Model> model, DeviceVariables& updated)
-      : model_(std::move(model)), updated_(updated) {}
+  UpdatingModel(std::unique_ptr<Model> model, DeviceVariables& updated,
+                DeviceTables* updated_tables)
+      : model_(std::move(model)),
+        updated_(updated),
+        updated_tables_(updated_tables) {
+    if (updated_tables != nullptr) {
+      model_->device_training()->UseTables(*updated_tables);
+    }
+  }
 
   const std::vector<VariableSpec>& variables() const override { return none_; }
   const std::vector<TableUse>& tables() const override {
@@ -44,7 +51,11 @@ class UpdatingModel : public Model {
     last_trained_ = &staged;
     return model_->device_training()->Train(
         staged, seed,
-        {.update = [this] { return updated_.Update(); }, .rows = sinks.rows});
+        {.update =
+             [this](absl::Span<const DeviceTraining::Rows> rows) {
+               return Update(rows);
+             },
+         .rows = sinks.rows});
   }
 
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
@@ -52,8 +63,15 @@ class UpdatingModel : public Model {
   }
 
  private:
+  absl::Status Update(absl::Span<const DeviceTraining::Rows> rows) {
+    RETURN_IF_ERROR(updated_.Update());
+    if (rows.empty()) return absl::OkStatus();
+    return updated_tables_->Update(rows);
+  }
+
   const std::unique_ptr<Model> model_;
   DeviceVariables& updated_;
+  DeviceTables* const updated_tables_;
   const StagedBatch* last_trained_ = nullptr;
   const std::vector<VariableSpec> none_;
 };
@@ -61,8 +79,9 @@ class UpdatingModel : public Model {
 }  // namespace
 
 std::unique_ptr<Model> UpdateOnDevice(std::unique_ptr<Model> model,
-                                      DeviceVariables& variables) {
-  return std::make_unique<UpdatingModel>(std::move(model), variables);
+                                      DeviceVariables& variables,
+                                      DeviceTables* tables) {
+  return std::make_unique<UpdatingModel>(std::move(model), variables, tables);
 }
 
 }  // namespace parasol
