@@ -53,7 +53,9 @@ class DeviceTraining {
   virtual absl::StatusOr<std::vector<Variable>> Variables() = 0;
 
   // Has the rows of the tables that `tables` has on the device read there, from
-  // the next Stage() on: StagedBatch::rows() is without them. Borrows `tables`.
+  // the next Stage() on: StagedBatch::rows() is without them. A batch is then
+  // staged only when the pass of the one before has returned, since a table may
+  // leave the device when rows are looked up. Borrows `tables`.
   virtual void UseTables(DeviceRows& tables) = 0;
 
   // Runs the pass of Model::Gradients(), and returns when the losses and the
