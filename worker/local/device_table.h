@@ -78,6 +78,11 @@ class DeviceTable {
   RowBlocks blocks() const;
   int64_t rows() const { return static_cast<int64_t>(ids_.size()); }
 
+  // Bytes of the device's memory that its blocks take.
+  size_t allocated_bytes() const {
+    return blocks_.size() * BlockElements() * sizeof(float);
+  }
+
   // The number of updates that the table has had.
   int64_t updates() const { return updates_; }
   void CountUpdate() { ++updates_; }

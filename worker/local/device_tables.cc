@@ -9,8 +9,9 @@
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<DeviceTables>> DeviceTables::Create(
-    const job::Job& job, Device& device) {
-  std::unique_ptr<DeviceTables> tables(new DeviceTables(job, device));
+    const job::Job& job, Device& device, size_t reserve_bytes) {
+  std::unique_ptr<DeviceTables> tables(
+      new DeviceTables(job, device, reserve_bytes));
   ASSIGN_OR_RETURN(Group of_job, tables->MakeGroup(job.optimizer()));
   tables->groups_.push_back(std::move(of_job));
   for (const job::SparseTable& spec : job.model().sparse_table()) {
@@ -37,6 +38,8 @@ absl::StatusOr<DeviceTables::Group> DeviceTables::MakeGroup(
 absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
   CHECK_EQ(on_host.size(), tables_.size());
   on_host_ = std::move(on_host);
+  reserve_ = Array<std::byte>();
+  may_reserve_ = true;
   for (size_t i = 0; i < tables_.size(); ++i) {
     const job::SparseTable& spec = job_.model().sparse_table(i);
     tables_[i] = nullptr;
@@ -62,6 +65,32 @@ absl::StatusOr<bool> DeviceTables::Find(size_t table,
     return false;
   }
   RETURN_IF_ERROR(found);
+  RETURN_IF_ERROR(KeepReserve());
+  return true;
+}
+
+absl::Status DeviceTables::KeepReserve() {
+  if (reserve_.size() > 0 || !may_reserve_) return absl::OkStatus();
+  size_t bytes = 0;
+  for (const auto& table : tables_) {
+    if (table != nullptr) bytes += table->allocated_bytes();
+  }
+  if (bytes < reserve_bytes_) return absl::OkStatus();
+  absl::StatusOr<Array<std::byte>> reserve =
+      device_.NewArray<std::byte>(reserve_bytes_);
+  if (absl::IsResourceExhausted(reserve.status())) {
+    may_reserve_ = false;
+    return absl::OkStatus();
+  }
+  RETURN_IF_ERROR(reserve.status());
+  reserve_ = *std::move(reserve);
+  return absl::OkStatus();
+}
+
+bool DeviceTables::FreeReserve() {
+  if (reserve_.size() == 0) return false;
+  reserve_ = Array<std::byte>();
+  may_reserve_ = false;
   return true;
 }
 

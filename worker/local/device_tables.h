@@ -27,16 +27,24 @@ namespace parasol {
 // TableUpdate).
 //
 // A table whose rows don't fit in the device's memory any more goes to host
-// memory, with one line in the log, and stays there until Start(). Not
-// thread-safe.
+// memory, with one line in the log, and stays there until Start(). Large tables
+// leave a reserve free, for what else may need memory later. Not thread-safe.
 class DeviceTables : public DeviceRows, public TablesElsewhere {
  public:
+  // Bytes of the reserve, which is made when the tables take as many.
+  static constexpr size_t kReserveBytes = 256 << 20;
+
   // Creates the job's tables, which are on the host until Start(). Borrows
   // `device`. The job must be one of CanUpdateOnDevice().
   //   InvalidArgument    an optimizer can't be used.
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<DeviceTables>> Create(
-      const job::Job& job, Device& device);
+      const job::Job& job, Device& device,
+      size_t reserve_bytes = kReserveBytes);
+
+  // Frees the reserve, because something else has found the device full.
+  // Returns false if there is none, or none any more.
+  bool FreeReserve();
 
   // Enqueues an update of each table that is on the device by the gradients of
   // the pass that is enqueued, clipped as the job says.
@@ -62,16 +70,24 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     std::unique_ptr<TableUpdate> update;
   };
 
-  DeviceTables(const job::Job& job, Device& device)
-      : job_(job), device_(device), tables_(job.model().sparse_table_size()) {}
+  DeviceTables(const job::Job& job, Device& device, size_t reserve_bytes)
+      : job_(job),
+        device_(device),
+        reserve_bytes_(reserve_bytes),
+        tables_(job.model().sparse_table_size()) {}
   absl::StatusOr<Group> MakeGroup(const job::Optimizer& spec);
   absl::Status Update(Group& group, size_t index,
                       absl::Span<const DeviceTraining::Rows> rows);
+  // Makes the reserve if the tables have become large enough and there is room.
+  absl::Status KeepReserve();
   // Copies the table's rows to the host and frees them on the device.
   absl::Status MoveToHost(size_t table, const absl::Status& why);
 
   const job::Job job_;
   Device& device_;
+  const size_t reserve_bytes_;
+  bool may_reserve_ = true;  // false once it was freed
+  Array<std::byte> reserve_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;                      // one per table
   std::vector<std::unique_ptr<DeviceTable>> tables_;  // null: on the host

@@ -186,6 +186,14 @@ Batch ManyIds(int step, int64_t ids) {
   return batch;
 }
 
+Batch TwiceTheIds(Batch batch) {
+  std::vector<uint64_t>& ids = batch.ids[0].ids;
+  const std::vector<uint64_t> once = ids;
+  ids.insert(ids.end(), once.begin(), once.end());
+  for (int32_t& offset : batch.ids[0].offsets) offset *= 2;
+  return batch;
+}
+
 // The last rows of a block and the first ones of the next one come together,
 // and blocks by more and more.
 TEST_P(DeviceTablesTest, ATableGrowsOverTheBordersOfItsBlocks) {
@@ -344,6 +352,26 @@ TEST(FullDeviceTest, OtherTablesStay) {
   Train(on_host, 0, 4);
   on_host.PullRows(kBags, ids);
   Train(on_host, 4, 12);
+  ExpectSame(worker, on_host);
+}
+
+// The tables take all that there is, but for the reserve.
+TEST(FullDeviceTest, WhatElseNeedsMemoryHasTheReserve) {
+  constexpr size_t kReserve = 4 * DeviceTable::kBlockBytes;
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2, kReserve);
+  for (int step = 0; step < 6; ++step) worker.Step(step, ManyIds(step, 101));
+  ASSERT_TRUE(worker.IsOnDevice(0));
+  device.LeaveFree(0);
+  // More ids than ever before, all of which have rows.
+  const Batch larger = TwiceTheIds(ManyIds(5, 101));
+  worker.Step(6, larger);
+  EXPECT_TRUE(worker.IsOnDevice(0));
+  LocalWorker on_host(job, device, Place::kHost);
+  device.LeaveFree(SIZE_MAX);
+  for (int step = 0; step < 6; ++step) on_host.Step(step, ManyIds(step, 101));
+  on_host.Step(6, larger);
   ExpectSame(worker, on_host);
 }
 

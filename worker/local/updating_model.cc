@@ -43,12 +43,35 @@ class UpdatingModel : public Model {
     if (&staged == last_trained_) {
       RETURN_IF_ERROR(updated_.Await());
     }
-    return model_->Stage(batch, staged);
+    const absl::Status status = model_->Stage(batch, staged);
+    return MayRetry(status) ? model_->Stage(batch, staged) : status;
   }
 
+  // A pass that the device had no memory for has changed no variable and no
+  // row, unless the updates were reached.
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     last_trained_ = &staged;
+    has_updated_ = false;
+    absl::StatusOr<BatchResult> result = Train(staged, seed, sinks);
+    if (has_updated_ || !MayRetry(result.status())) return result;
+    return Train(staged, seed, sinks);
+  }
+
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
+    absl::StatusOr<EvaluatedBatch> evaluated = model_->Evaluate(staged);
+    return MayRetry(evaluated.status()) ? model_->Evaluate(staged) : evaluated;
+  }
+
+ private:
+  // Returns true if what has failed for lack of memory has more of it now.
+  bool MayRetry(const absl::Status& status) {
+    return absl::IsResourceExhausted(status) && updated_tables_ != nullptr &&
+           updated_tables_->FreeReserve();
+  }
+
+  absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
+                                    const GradientSinks& sinks) {
     return model_->device_training()->Train(
         staged, seed,
         {.update =
@@ -58,12 +81,8 @@ class UpdatingModel : public Model {
          .rows = sinks.rows});
   }
 
-  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
-    return model_->Evaluate(staged);
-  }
-
- private:
   absl::Status Update(absl::Span<const DeviceTraining::Rows> rows) {
+    has_updated_ = true;
     RETURN_IF_ERROR(updated_.Update());
     if (rows.empty()) return absl::OkStatus();
     return updated_tables_->Update(rows);
@@ -73,6 +92,7 @@ class UpdatingModel : public Model {
   DeviceVariables& updated_;
   DeviceTables* const updated_tables_;
   const StagedBatch* last_trained_ = nullptr;
+  bool has_updated_ = false;  // true once the last pass's updates have begun
   const std::vector<VariableSpec> none_;
 };
 

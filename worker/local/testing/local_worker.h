@@ -38,7 +38,8 @@ class LocalWorker {
   // `batches`: number of staged batches, which take turns. With one, each step
   // is staged while the last one's may be read; with two nothing waits for
   // that.
-  LocalWorker(const job::Job& job, Device& device, Place place, int batches = 1)
+  LocalWorker(const job::Job& job, Device& device, Place place, int batches = 1,
+              size_t reserve_bytes = DeviceTables::kReserveBytes)
       : job_(job),
         graph_(*ResolveGraph(job.model())),
         model_(*Model::Create(graph_, device)) {
@@ -50,7 +51,7 @@ class LocalWorker {
       auto on_device = *DeviceVariables::Create(
           graph_.variables, job, *model_->device_training(), device);
       if (place == Place::kDevice) {
-        tables_ = *DeviceTables::Create(job, device);
+        tables_ = *DeviceTables::Create(job, device, reserve_bytes);
       }
       model_ = UpdateOnDevice(std::move(model_), *on_device, tables_.get());
       variables_ = std::move(on_device);
