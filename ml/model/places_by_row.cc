@@ -10,26 +10,31 @@ void PlacesByRow::Assign(absl::Span<const int32_t> offsets,
   if (index_.size() < num_rows) {
     index_.resize(std::max(num_rows, 3 * index_.size() / 2));
   }
-  counted_rows_.assign(1, 0);
-  starts_.assign(1, 0);
+  // Room for as many rows as places, and written without growing.
+  counted_rows_.resize(positions.size() + 1);
+  starts_.resize(positions.size() + 1);
+  starts_[0] = 0;
+  int32_t rows = 0;
   for (const int32_t position : positions) {
     int32_t& index = index_[position];
     if (index == 0) {
-      index = static_cast<int32_t>(counted_rows_.size());
-      counted_rows_.push_back(position);
-      starts_.push_back(0);
+      index = ++rows;
+      counted_rows_[index] = position;
+      starts_[index] = 0;
     }
     ++starts_[index];
   }
-  counted_rows_[0] = static_cast<int32_t>(counted_rows_.size()) - 1;
-  next_.clear();
-  for (size_t i = 1; i < starts_.size(); ++i) {
-    next_.push_back(starts_[i - 1]);
-    starts_[i] += starts_[i - 1];
+  counted_rows_[0] = rows;
+  counted_rows_.resize(rows + 1);
+  starts_.resize(rows + 1);
+  next_.resize(rows);
+  for (int32_t i = 0; i < rows; ++i) {
+    next_[i] = starts_[i];
+    starts_[i + 1] += starts_[i];
   }
-  const size_t examples = offsets.size() - 1;
   places_.resize(positions.size());
   examples_.resize(positions.size());
+  const size_t examples = offsets.size() - 1;
   for (size_t example = 0; example < examples; ++example) {
     for (int32_t place = offsets[example]; place < offsets[example + 1];
          ++place) {

@@ -69,7 +69,10 @@ void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
 
 absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
   examples_ = batch.size;
-  for (Lookup& lookup : lookups_) LookUp(batch, lookup);
+  for (size_t i = 0; i < lookups_.size(); ++i) {
+    lookups_[i].source = FindSource(batch, i);
+    if (lookups_[i].source == i) LookUp(batch, lookups_[i]);
+  }
   row_elements_ = 0;
   rows_on_host_.clear();
   for (size_t i = 0; i < tables_.size(); ++i) {
@@ -78,6 +81,23 @@ absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
   PackBatch(batch);
   RETURN_IF_ERROR(pack_.Send());
   return ReserveRows();
+}
+
+// To compare ids takes a fraction of the time of looking them up.
+size_t StagedInputs::FindSource(const Batch& batch, size_t index) const {
+  const std::vector<size_t>& inputs = lookups_[index].id_inputs;
+  for (size_t i = 0; i < index; ++i) {
+    const std::vector<size_t>& others = lookups_[i].id_inputs;
+    if (lookups_[i].source == i &&
+        std::equal(inputs.begin(), inputs.end(), others.begin(), others.end(),
+                   [&batch](size_t a, size_t b) {
+                     return batch.ids[a].offsets == batch.ids[b].offsets &&
+                            batch.ids[a].ids == batch.ids[b].ids;
+                   })) {
+      return i;
+    }
+  }
+  return index;
 }
 
 void StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
@@ -130,7 +150,13 @@ void StagedInputs::PackBatch(const Batch& batch) {
     pack_.Set(ids_[i].offsets, absl::MakeConstSpan(batch.ids[i].offsets));
     pack_.Set(ids_[i].weights, absl::MakeConstSpan(batch.ids[i].weights));
   }
-  for (Lookup& lookup : lookups_) PackPlaces(batch, lookup);
+  for (size_t i = 0; i < lookups_.size(); ++i) {
+    if (lookups_[i].source == i) {
+      PackPlaces(batch, lookups_[i]);
+    } else {
+      PackNothing(lookups_[i]);
+    }
+  }
   for (Table& table : tables_) {
     pack_.Set(table.packed_numbers, absl::MakeConstSpan(table.numbers));
   }
@@ -148,8 +174,17 @@ void StagedInputs::PackPlaces(const Batch& batch, Lookup& lookup) {
     pack_.Set(input.packed_rows, by_row.counted_rows());
     pack_.Set(input.packed_starts, by_row.starts());
     pack_.Set(input.packed_places, by_row.places());
-    if (!input.has_one_each) {
-      pack_.Set(input.packed_examples, by_row.examples());
+    // Another lookup may share it, whose input is not known to have one each.
+    pack_.Set(input.packed_examples, by_row.examples());
+  }
+}
+
+void StagedInputs::PackNothing(const Lookup& lookup) {
+  for (const Positions& input : lookup.inputs) {
+    for (const size_t array :
+         {input.packed, input.packed_rows, input.packed_starts,
+          input.packed_places, input.packed_examples}) {
+      pack_.Set(array, absl::Span<const int32_t>());
     }
   }
 }
@@ -189,7 +224,7 @@ void StagedInputs::ListArrays(std::vector<const void*>& arrays) const {
     list(ids.weights);
   }
   for (const Lookup& lookup : lookups_) {
-    for (const Positions& input : lookup.inputs) {
+    for (const Positions& input : SourceOf(lookup).inputs) {
       list(input.packed);
       if (device_.shares_host_memory()) continue;
       for (const size_t array : {input.packed_rows, input.packed_starts,
@@ -217,24 +252,26 @@ TableRows StagedInputs::RowsOf(size_t index) const {
 }
 
 RowsView StagedInputs::View(size_t table, size_t id_input) const {
-  const Lookup& lookup = lookups_[tables_[table].lookup];
-  const Positions& input = *std::find_if(
-      lookup.inputs.begin(), lookup.inputs.end(),
-      [id_input](const Positions& one) { return one.id_input == id_input; });
+  const Lookup& own = lookups_[tables_[table].lookup];
+  const size_t i =
+      std::find(own.id_inputs.begin(), own.id_inputs.end(), id_input) -
+      own.id_inputs.begin();
+  const bool has_one_each = own.inputs[i].has_one_each;
+  const Positions& input = SourceOf(own).inputs[i];
   RowsView view = {.offsets = pack_.data<int32_t>(ids_[id_input].offsets),
                    .positions = pack_.data<int32_t>(input.packed),
                    .weights = pack_.data<float>(ids_[id_input].weights)};
   if (device_.shares_host_memory()) return view;
   const int32_t* const rows = pack_.room<int32_t>(input.packed_rows);
-  view.by_row = {.num_rows = rows,
-                 .rows = rows + 1,
-                 .starts = pack_.room<int32_t>(input.packed_starts),
-                 .places = pack_.room<int32_t>(input.packed_places),
-                 .examples = input.has_one_each
-                                 ? nullptr
-                                 : pack_.room<int32_t>(input.packed_examples),
-                 .capacity = static_cast<int64_t>(
-                     pack_.capacity<int32_t>(input.packed_places))};
+  view.by_row = {
+      .num_rows = rows,
+      .rows = rows + 1,
+      .starts = pack_.room<int32_t>(input.packed_starts),
+      .places = pack_.room<int32_t>(input.packed_places),
+      .examples =
+          has_one_each ? nullptr : pack_.room<int32_t>(input.packed_examples),
+      .capacity =
+          static_cast<int64_t>(pack_.capacity<int32_t>(input.packed_places))};
   return view;
 }
 

@@ -22,7 +22,8 @@ namespace parasol {
 
 // A batch in the form that a graph's layers read: tensors and weights at
 // addresses for the device, ids as positions of rows. Tables in which the same
-// inputs are looked up share the work. Not thread-safe.
+// inputs, or inputs with the same ids, are looked up share the work. Not
+// thread-safe.
 class StagedInputs : public StagedBatch {
  public:
   // `graph` and `device` must outlive this object.
@@ -53,7 +54,7 @@ class StagedInputs : public StagedBatch {
   const float* weights() const { return pack_.data<float>(weights_); }
   // The distinct ids of a table, whose rows the pass reads.
   absl::Span<const uint64_t> ids(size_t table) const {
-    return lookups_[tables_[table].lookup].distinct.ids();
+    return SourceOf(lookups_[tables_[table].lookup]).distinct.ids();
   }
   bool is_on_device(size_t table) const { return tables_[table].is_on_device; }
   // The table's rows, without gradients, as kernels read them.
@@ -74,6 +75,9 @@ class StagedInputs : public StagedBatch {
   };
   // The distinct ids of some id inputs.
   struct Lookup {
+    // Index of the lookup whose results are those of this one: its own, or that
+    // of one before it whose inputs have the same ids in this batch.
+    size_t source = 0;
     std::vector<size_t> id_inputs;
     DistinctIds distinct;
     std::vector<std::vector<int32_t>> positions;  // one list per id input
@@ -95,11 +99,17 @@ class StagedInputs : public StagedBatch {
     size_t offset = 0;
   };
 
+  const Lookup& SourceOf(const Lookup& lookup) const {
+    return lookups_[lookup.source];
+  }
   void AddLookup(const std::vector<size_t>& id_inputs);
+  // Returns the first lookup that has the ids of lookup `index`.
+  size_t FindSource(const Batch& batch, size_t index) const;
   void LookUp(const Batch& batch, Lookup& lookup);
   absl::Status FindRows(size_t table, DeviceRows* tables);
   void PackBatch(const Batch& batch);
   void PackPlaces(const Batch& batch, Lookup& lookup);
+  void PackNothing(const Lookup& lookup);
   absl::Status ReserveRows();
 
   const Graph& graph_;
