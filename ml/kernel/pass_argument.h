@@ -67,7 +67,7 @@ struct RowPlaces {
   const int32_t* places = nullptr;  // ascend within a row
   // The example that has the place; null: the place's own number.
   const int32_t* examples = nullptr;
-  int64_t capacity = 0;  // about the most rows that there may be
+  int64_t capacity = 0;  // estimate of num_rows, for the grid
 };
 
 // The seed *base + offset, with `base` in the device's memory.

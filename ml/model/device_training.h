@@ -30,8 +30,9 @@ class DeviceTraining {
   // The rows that a pass has read of a table that is on the device.
   struct Rows {
     size_t table = 0;
-    const TableRows* rows = nullptr;  // in the device's memory, with gradients
-    int64_t elements = 0;             // the same as rows->elements
+    // Address in the device's memory; the gradients are there.
+    const TableRows* rows = nullptr;
+    int64_t elements = 0;  // the same as rows->elements
   };
 
   // The callbacks of a pass.

@@ -57,7 +57,7 @@ class InputPack {
   struct Part {
     const void* from = nullptr;
     size_t bytes = 0;
-    size_t capacity = 0;  // in bytes
+    size_t capacity = 0;  // bytes
     size_t offset = 0;
   };
 

@@ -63,7 +63,7 @@ class TrainingStep {
   std::unique_ptr<DeviceTables> tables_on_device_;
   std::unique_ptr<Model> model_;
   std::vector<std::unique_ptr<StagedBatch>> staged_;
-  // What has the tables on the device.
+  // Starts the tables on the device.
   std::unique_ptr<LocalParameters> parameters_;
   std::unique_ptr<const Optimizer> trained_;
   std::unique_ptr<const Optimizer> untrained_;  // moving means

@@ -117,10 +117,10 @@ class DeviceTable {
 
   RowArena arena_;                                  // the indexes' memory
   std::vector<std::unique_ptr<RowIndex>> indexes_;  // one for each stripe
-  std::vector<uint64_t> ids_;                       // by the rows' numbers
+  std::vector<uint64_t> ids_;                       // indexed by number
   int64_t updates_ = 0;
 
-  std::vector<Array<float>> memory_;  // of several blocks each
+  std::vector<Array<float>> memory_;  // several blocks in each
   std::vector<float*> blocks_;
   // The same list where the device reads it, and the pinned one that is copied
   // there. Lists that have become too short stay, since a pass may read them.
@@ -131,7 +131,7 @@ class DeviceTable {
   // Rows on their way to the device, and the end of their copy.
   Array<float> staged_;
   std::unique_ptr<Device::Event> copied_;
-  std::vector<size_t> missing_;  // of one Find()
+  std::vector<size_t> missing_;  // positions in the ids of one Find()
   std::vector<uint64_t> missing_ids_;
   Array<float> fetched_;  // rows on their way from the device
 };

@@ -99,7 +99,7 @@ class LocalParameters : public ParameterClient {
   LocalVariables& variables_;
   std::unique_ptr<HostVariables> host_variables_;  // null: they are elsewhere
   TablesElsewhere* elsewhere_ = nullptr;
-  // Without rows for a table that is elsewhere.
+  // A table that is elsewhere has no rows here.
   std::vector<std::unique_ptr<RowTable>> tables_;
 };
 

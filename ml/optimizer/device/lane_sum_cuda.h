@@ -1,10 +1,9 @@
 #ifndef PARASOL_ML_OPTIMIZER_DEVICE_LANE_SUM_CUDA_H_
 #define PARASOL_ML_OPTIMIZER_DEVICE_LANE_SUM_CUDA_H_
 
-#include <cuda_runtime.h>
-
 #include <cstdint>
 
+#include "ml/device/cuda_launch.h"
 #include "ml/optimizer/rule/clip.h"
 
 // The sum of rule/clip.h in a block of kSumLanes threads. Only for .cu files.
