@@ -11,14 +11,14 @@ namespace {
 // Names in one message.
 constexpr size_t kMaxNamed = 16;
 
-std::string NamesOf(const std::vector<TaskId>& tasks) {
+std::string NamesOf(const std::vector<TaskId>& tasks, const TaskName& name_of) {
   std::vector<std::string> names;
   for (const TaskId& task : tasks) {
     if (names.size() == kMaxNamed) {
       names.push_back(absl::StrCat(tasks.size() - kMaxNamed, " more"));
       break;
     }
-    names.push_back(task.ToString());
+    names.push_back(name_of(task));
   }
   return absl::StrJoin(names, ", ");
 }
@@ -59,13 +59,15 @@ std::vector<TaskId> MissingTasks(const Membership& membership,
 
 absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
                            bool needs_all_workers, absl::Time phase_since,
-                           const AbsenceLimits& limits, absl::Time now) {
+                           const AbsenceLimits& limits, const TaskName& name_of,
+                           absl::Time now) {
   if (needs_all_workers) {
     const auto overdue = Overdue(membership, "worker", limits.workers, now);
-    if (!overdue.empty()) return Waited(limits.workers, NamesOf(overdue));
+    if (!overdue.empty())
+      return Waited(limits.workers, NamesOf(overdue, name_of));
   }
   const auto overdue = Overdue(membership, "ps", limits.ps, now);
-  if (!overdue.empty()) return Waited(limits.ps, NamesOf(overdue));
+  if (!overdue.empty()) return Waited(limits.ps, NamesOf(overdue, name_of));
   if (!HasNoWorkers(membership, phase)) return absl::OkStatus();
   const std::vector<TaskId> workers = membership.Absent("worker");
   absl::Time since = phase_since;
@@ -73,7 +75,8 @@ absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
     since = std::max(since, membership.members().at(worker).absent_since);
   }
   if (now - since < limits.workers) return absl::OkStatus();
-  return Waited(limits.workers, absl::StrCat("any of ", NamesOf(workers)));
+  return Waited(limits.workers,
+                absl::StrCat("any of ", NamesOf(workers, name_of)));
 }
 
 }  // namespace parasol

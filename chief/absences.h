@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_ABSENCES_H_
 #define PARASOL_CHIEF_ABSENCES_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct AbsenceLimits {
   absl::Duration workers;
 };
 
+// Returns a task's name in messages.
+using TaskName = std::function<std::string(const TaskId&)>;
+
 // Returns the tasks that a job in `phase` waits for: each ps that is not alive,
 // and in training all workers if none is alive. With `needs_all_workers` also
 // each worker that is not alive.
@@ -30,7 +34,8 @@ std::vector<TaskId> MissingTasks(const Membership& membership,
 //   Unavailable  the message names the tasks.
 absl::Status CheckAbsences(const Membership& membership, wire::JobPhase phase,
                            bool needs_all_workers, absl::Time phase_since,
-                           const AbsenceLimits& limits, absl::Time now);
+                           const AbsenceLimits& limits, const TaskName& name_of,
+                           absl::Time now);
 
 }  // namespace parasol
 

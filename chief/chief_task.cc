@@ -78,10 +78,19 @@ absl::Status AsConfiguration(const absl::Status& status) {
 absl::StatusOr<std::vector<ShardBoard::Shard>> PlaceShards(
     const ChiefTaskOptions& options,
     const std::vector<VariableSpec>& variables) {
+  const bool is_hybrid = IsHybrid(options.job);
+  const int num_ps = is_hybrid ? 1 : static_cast<int>(options.ps.size());
   ASSIGN_OR_RETURN(Placement placement,
-                   Place(variables, options.job.parameter_server(),
-                         static_cast<int>(options.ps.size())));
+                   Place(variables, options.job.parameter_server(), num_ps));
   std::vector<ShardBoard::Shard> shards;
+  if (is_hybrid) {
+    for (const auto& [index, address] : options.ps) {
+      shards.push_back({index, address, {}, TableSpecs(options.job.model())});
+    }
+    shards.back().parts = std::move(placement.shards[0]);
+    shards.back().tables.clear();
+    return shards;
+  }
   for (const auto& [index, address] : options.ps) {
     shards.push_back({index, address,
                       std::move(placement.shards[shards.size()]),
@@ -161,8 +170,23 @@ absl::Status ChiefTaskOptions::UseCluster(const TaskConfig& config) {
     ps[0] = state_address;
   }
   workers = config.cluster->tasks(Role::kWorker);
+  if (IsHybrid(job)) {
+    RETURN_IF_ERROR(UseWorkersVariables());
+  }
   address = config.address;
   listen_address = RpcServer::ListenAddress(config.address);
+  return absl::OkStatus();
+}
+
+absl::Status ChiefTaskOptions::UseWorkersVariables() {
+  RETURN_IF_ERROR(CheckHasVariables(job, variables.size()));
+  if (!workers.contains(0)) {
+    return absl::InvalidArgumentError(
+        "cluster.worker: no worker/0, which loads and saves the variables "
+        "under hybrid; add it");
+  }
+  const int place = StatePlace(ps);
+  ps[place] = state_address.empty() ? workers.at(0) : state_address;
   return absl::OkStatus();
 }
 
@@ -197,7 +221,8 @@ absl::Status ChiefTask::Open() {
   coordinator.worker_timeout = options_.worker_timeout;
   coordinator.checkpoint_timeout = options_.checkpoint_timeout;
   coordinator.finish_timeout = options_.finish_timeout;
-  coordinator.is_mirrored = IsMultiWorkerMirrored(coordinator.job);
+  coordinator.is_mirrored = AllReduceOf(coordinator.job) != nullptr;
+  coordinator.state_place = options_.ps.rbegin()->first;
   coordinator.group_secret = RandomSecret();
   ASSIGN_OR_RETURN(coordinator.contents,
                    ContentsOf(options_.variables, options_.job));

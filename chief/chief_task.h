@@ -31,16 +31,19 @@ struct ChiefTaskOptions {
   // Takes the addresses below from the cluster spec, and gives the job, which
   // must be there, the strategy by which this cluster trains it.
   //   InvalidArgument  there is no cluster, or its chief is another task, or
-  //   the
-  //                    strategy does not fit the cluster.
+  //                    the strategy does not fit the cluster.
   absl::Status UseCluster(const TaskConfig& config);
+  // Adds worker 0's place of a ps, for the variables that the workers of a job
+  // under hybrid have. Needs the job, `ps`, `workers` and `state_address`.
+  //   InvalidArgument  there is no worker 0, or the model has no variables.
+  absl::Status UseWorkersVariables();
 
   // The job, with its defaults filled in (cluster/job), and the variables of
   // its model (Graph::variables).
   job::Job job;
   std::vector<VariableSpec> variables;
-  // Address at which worker 0 takes orders for the variables; only under
-  // multi-worker mirrored.
+  // Address at which worker 0 takes orders for the variables, under
+  // multi-worker mirrored and hybrid. Empty: worker 0's own (hybrid only).
   std::string state_address;
   // Addresses in the cluster spec, by task index; at least one of each. Under
   // multi-worker mirrored ps/0 is at `state_address`.

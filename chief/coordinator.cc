@@ -137,6 +137,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
     response.add_missing_task(std::move(task));
   }
   for (const size_t shard : board_.Empty()) {
+    if (shard >= NumPsShards(options_)) continue;
     response.add_loading_shard(static_cast<int>(shard));
   }
   if (request.leaving() && request.task().role() == "ps") {
@@ -150,7 +151,7 @@ absl::StatusOr<wire::HeartbeatResponse> Coordinator::Heartbeat(
 
 absl::StatusOr<wire::GetPlacementResponse> Coordinator::GetPlacement() const {
   ASSIGN_OR_RETURN(wire::GetPlacementResponse placement,
-                   board_.Placement(options_.run_id));
+                   board_.Placement(options_.run_id, NumPsShards(options_)));
   placement.set_layout(options_.layout);
   return placement;
 }
@@ -207,14 +208,14 @@ wire::JobStatus Coordinator::Status() const {
   }
   status.set_failure(failure_);
   status.set_trouble(trouble_);
-  status.set_placement_skew(board_.Skew());
+  status.set_placement_skew(options_.is_mirrored ? 1 : board_.Skew());
   for (std::string& task : AwaitedTasks()) {
     status.add_awaited_task(std::move(task));
   }
   status.set_num_replicas_in_sync(
       options_.job.parameter_server().synchronous().replicas_to_aggregate());
   for (const auto& [id, member] : membership_.members()) {
-    if (options_.is_mirrored && id.role == "ps") continue;
+    if (IsState(options_, id)) continue;
     wire::TaskStatus* task = status.add_task();
     task->mutable_task()->set_role(id.role);
     task->mutable_task()->set_index(id.index);
@@ -239,7 +240,8 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   if (!HasEnded() && !gave_up_) {
     const absl::Status absences = CheckAbsences(
         membership_, phase_, NeedsAllWorkers(), phase_since_,
-        {.ps = options_.ps_timeout, .workers = options_.worker_timeout}, now);
+        {.ps = options_.ps_timeout, .workers = options_.worker_timeout},
+        [this](const TaskId& id) { return NameOf(options_, id); }, now);
     if (!absences.ok()) gave_up_ = absences;
   }
   return lost;

@@ -66,6 +66,8 @@ class Coordinator {
     // recorded before variables are loaded, so that no later chief trusts the
     // variables of an older process.
     std::map<int, int64_t> ps_epochs = {};
+    // Number of the cluster's steps that are known to be complete.
+    int64_t global_step = 0;
   };
   // An order to snapshot all shards and commit `manifest`, which lacks only the
   // files and the time.
@@ -74,6 +76,8 @@ class Coordinator {
     // True (synchronous training): all shards take their snapshots after the
     // same number of updates, which becomes the manifest's global_step: the
     // largest that any of them has had, and no less than global_step says.
+    // Shards whose pushes are asynchronous all the same (hybrid) are taken as
+    // they are.
     // False: each shard's snapshot is taken as it is.
     bool at_one_step = false;
     // True if a shard that is behind the others will get there: a worker is

@@ -359,6 +359,61 @@ TEST_F(MirroredTest, OnlyStepsThatWorker0HasCount) {
   EXPECT_EQ(chief().Status().num_replicas_in_sync(), 2);
 }
 
+// Two ps have tables, and worker 0 is a third one to the chief.
+class HybridTest : public MirroredTest {
+ protected:
+  HybridTest() {
+    options_.state_place = 2;
+    options_.shards = {{0, "p0:1", {}}, {1, "p1:1", {}}, {2, "w0:2", {}}};
+    options_.tasks[{"ps", 1}] = "p1:1";
+    options_.tasks[{"ps", 2}] = "w0:2";
+  }
+
+  const wire::Task state_ = Task("ps", 2, 12);
+};
+
+TEST_F(HybridTest, WorkersExchangeWithPsAlone) {
+  RegisterWorker(worker0_);
+  RegisterPs();
+  EXPECT_THAT(chief().Status().missing_task(),
+              ElementsAre("worker/0", "worker/1"));
+  ASSERT_OK(Register(state_));
+  FinishLoad(NextLoad());
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  ASSERT_OK_AND_ASSIGN(auto placement, chief().GetPlacement());
+  ASSERT_EQ(placement.shard_size(), 2);
+  EXPECT_EQ(placement.shard(1).address(), "p1:1");
+  const wire::JobStatus status = chief().Status();
+  for (const wire::TaskStatus& task : status.task()) {
+    EXPECT_FALSE(task.task().role() == "ps" && task.task().index() == 2);
+  }
+  // The loss of worker 0's variables moves no shard of theirs.
+  RegisterWorker(worker1_);
+  Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
+  EXPECT_THAT(chief().Status().missing_task(), ElementsAre("worker/0"));
+  EXPECT_OK(chief().GetPlacement());
+  Pass(absl::Minutes(5), {ps0_, ps1_, worker1_});
+  EXPECT_THAT(outcome(),
+              Optional(StatusIs(absl::StatusCode::kUnavailable,
+                                HasSubstr("waited 5m for worker/0"))));
+}
+
+TEST_F(HybridTest, VariablesThatAreLoadedAgainAreToldTheClustersStep) {
+  RegisterWorker(worker0_);
+  RegisterWorker(worker1_);
+  RegisterPs();
+  ASSERT_OK(Register(state_));
+  FinishLoad(NextLoad());
+  chief().CheckpointDone(NextCheckpoint(), absl::OkStatus(), now_);
+  ClaimWith(worker0_, 0, 0, /*completed=*/7);
+  Pass(absl::Seconds(11), {ps0_, ps1_, worker1_});
+  ASSERT_OK(Register(Task("ps", 2, 42)));
+  const Coordinator::LoadOrder order = NextLoad();
+  ASSERT_EQ(order.targets.size(), 1);
+  EXPECT_EQ(order.targets[0].shard, 2);
+  EXPECT_EQ(order.global_step, 7);
+}
+
 TEST_F(MirroredTest, TheStatusNamesNoPs) {
   RegisterWorker(worker0_);
   LoadVariables();

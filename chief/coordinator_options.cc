@@ -30,9 +30,17 @@ int64_t EarlierEnd(const CoordinatorOptions& options) {
 
 }  // namespace
 
+bool IsState(const CoordinatorOptions& options, const TaskId& id) {
+  return options.is_mirrored && id == TaskId{"ps", options.state_place};
+}
+
+size_t NumPsShards(const CoordinatorOptions& options) {
+  const size_t shards = options.shards.size();
+  return options.is_mirrored && shards > 1 ? shards - 1 : shards;
+}
+
 std::string NameOf(const CoordinatorOptions& options, const TaskId& id) {
-  const bool is_of_worker = options.is_mirrored && id.role == "ps";
-  return is_of_worker ? TaskId{"worker", id.index}.ToString() : id.ToString();
+  return IsState(options, id) ? TaskId{"worker", 0}.ToString() : id.ToString();
 }
 
 Membership::Options MembershipOf(const CoordinatorOptions& options) {

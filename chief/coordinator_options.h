@@ -44,10 +44,12 @@ struct CoordinatorOptions {
   CheckpointContents contents;
   // The tasks of the cluster and their addresses, which may be empty.
   std::map<TaskId, std::string> tasks;
-  // True if the workers have the variables (multi-worker mirrored). The process
-  // at ps/0 is then a part of worker/0's, and writes the checkpoints; it is
-  // named worker/0.
+  // True if the workers have the variables (multi-worker mirrored, hybrid). The
+  // process at one of the ps's places, that of the last shard, is then a part
+  // of worker/0's, and writes the variables to checkpoints; it is named
+  // worker/0.
   bool is_mirrored = false;
+  int state_place = 0;  // index of that ps
   // Bytes that the members of a group show each other.
   std::string group_secret;
   absl::Duration lease = absl::Seconds(10);
@@ -60,6 +62,12 @@ struct CoordinatorOptions {
   // Time that tasks have to leave when the job has ended.
   absl::Duration finish_timeout = absl::Seconds(30);
 };
+
+// Returns true if the task is the ps that is a part of worker/0.
+bool IsState(const CoordinatorOptions& options, const TaskId& id);
+
+// Returns the number of shards that ps have: under hybrid all but the last.
+size_t NumPsShards(const CoordinatorOptions& options);
 
 // Returns the name of a task for people: "ps/1".
 std::string NameOf(const CoordinatorOptions& options, const TaskId& id);

@@ -18,7 +18,8 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (!targets.empty()) {
     return LoadOrder{.targets = std::move(targets),
                      .from_checkpoint = schedule_.newest_step().has_value(),
-                     .ps_epochs = PsEpochs()};
+                     .ps_epochs = PsEpochs(),
+                     .global_step = plan_->global_step()};
   }
   if (!board_.AllReady() || !IsCheckpointDue(now)) return std::nullopt;
   return OrderCheckpoint();

@@ -5,6 +5,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "cluster/job/strategy.h"
 #include "ml/optimizer/optimizer.h"
 
 namespace parasol {
@@ -96,7 +97,7 @@ absl::StatusOr<uint64_t> LayoutOf(
 }
 
 std::optional<wire::SyncSpec> SyncSpecOf(const job::Job& job) {
-  if (!job.parameter_server().has_synchronous()) return std::nullopt;
+  if (!HasTablesInStep(job)) return std::nullopt;
   const job::Synchronous& mode = job.parameter_server().synchronous();
   wire::SyncSpec sync;
   sync.set_replicas_to_aggregate(mode.replicas_to_aggregate());

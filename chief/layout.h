@@ -21,7 +21,7 @@ namespace parasol {
 absl::StatusOr<uint64_t> LayoutOf(const job::Job& job,
                                   const std::vector<ShardBoard::Shard>& shards);
 
-// Returns how pushes are taken in synchronous training; nullopt in other modes.
+// Returns how ps take pushes in synchronous training; nullopt in other modes.
 std::optional<wire::SyncSpec> SyncSpecOf(const job::Job& job);
 
 }  // namespace parasol

@@ -49,6 +49,9 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
       directory_(std::move(directory)),
       damaged_(options.damaged_checkpoints) {
   const std::optional<wire::SyncSpec> sync = SyncSpecOf(options.job);
+  const size_t num_ps_shards = NumPsShards(options);
+  const bool has_asynchronous_tables =
+      num_ps_shards < options.shards.size() && !sync.has_value();
   for (const ShardBoard::Shard& shard : options.shards) {
     names_.push_back(NameOf(options, {"ps", shard.ps_index}));
     wire::LoadRequest& request = load_requests_.emplace_back();
@@ -57,9 +60,11 @@ OrderExecutor::OrderExecutor(const CoordinatorOptions& options,
     *request.mutable_optimizer() = options.job.optimizer();
     request.mutable_part()->Assign(shard.parts.begin(), shard.parts.end());
     request.set_shard(load_requests_.size() - 1);
-    request.set_num_shards(options.shards.size());
+    request.set_num_shards(num_ps_shards);
     request.mutable_table()->Assign(shard.tables.begin(), shard.tables.end());
     if (sync.has_value()) *request.mutable_sync() = *sync;
+    is_state_.push_back(IsState(options, {"ps", shard.ps_index}));
+    in_step_.push_back(is_state_.back() || !has_asynchronous_tables);
   }
 }
 
@@ -83,7 +88,9 @@ std::vector<absl::Status> OrderExecutor::Load(
         order.targets.size(),
         may_pass ? absl::UnavailableError(recorded.message()) : recorded);
   }
-  if (!order.from_checkpoint) return LoadFrom(/*checkpoint=*/"", order.targets);
+  if (!order.from_checkpoint) {
+    return LoadFrom(/*checkpoint=*/"", order.targets, order.global_step);
+  }
   const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
   if (!steps.ok()) {
     return std::vector<absl::Status>(order.targets.size(), steps.status());
@@ -98,7 +105,7 @@ std::vector<absl::Status> OrderExecutor::Load(
     std::vector<Coordinator::LoadOrder::Target> targets;
     for (size_t i : pending) targets.push_back(order.targets[i]);
     const std::vector<absl::Status> tried =
-        LoadFrom(store_.PathOf(*step), targets);
+        LoadFrom(store_.PathOf(*step), targets, order.global_step);
     for (size_t i = 0; i < pending.size(); ++i) {
       results[pending[i]] = CheckLost(*step, tried[i]);
     }
@@ -112,12 +119,14 @@ std::vector<absl::Status> OrderExecutor::Load(
 
 std::vector<absl::Status> OrderExecutor::LoadFrom(
     const std::string& checkpoint,
-    const std::vector<Coordinator::LoadOrder::Target>& targets) {
+    const std::vector<Coordinator::LoadOrder::Target>& targets,
+    int64_t global_step) {
   std::vector<absl::Status> results(targets.size());
   ForEachAtOnce(targets.size(), [&](size_t i) {
     const size_t shard = targets[i].shard;
     wire::LoadRequest request = load_requests_[shard];
     request.set_checkpoint(checkpoint);
+    if (is_state_[shard]) request.set_global_step(global_step);
     *request.mutable_order() = HeaderFor(targets[i].incarnation);
     results[i] = clients_[shard]->Load(request).status();
   });
@@ -184,6 +193,12 @@ absl::Status OrderExecutor::ChooseCut(const Coordinator::CheckpointOrder& order,
   std::vector<absl::StatusOr<wire::PrepareSnapshotResponse>> shards(
       clients_.size(), absl::UnknownError("not asked"));
   ForEachAtOnce(clients_.size(), [&](size_t i) {
+    if (!in_step_[i]) {
+      wire::PrepareSnapshotResponse as_it_is;
+      as_it_is.set_min_updates(INT64_MAX);
+      shards[i] = as_it_is;
+      return;
+    }
     wire::PrepareSnapshotRequest request;
     request.set_run_id(run_id_);
     *request.mutable_order() = HeaderFor(order.incarnations[i]);
@@ -256,7 +271,9 @@ absl::Status OrderExecutor::SnapshotShard(
   request.set_directory(directory);
   request.set_file_name(file.name());
   *request.mutable_order() = HeaderFor(order.incarnations[shard]);
-  if (order.at_one_step) request.set_at_updates(manifest.global_step());
+  if (order.at_one_step && in_step_[shard]) {
+    request.set_at_updates(manifest.global_step());
+  }
   ASSIGN_OR_RETURN(const wire::SnapshotResponse response,
                    clients_[shard]->Snapshot(request));
   file.set_bytes(response.bytes());

@@ -90,7 +90,8 @@ class OrderExecutor {
   // Orders each target to load `checkpoint`; empty: initial values.
   std::vector<absl::Status> LoadFrom(
       const std::string& checkpoint,
-      const std::vector<Coordinator::LoadOrder::Target>& targets);
+      const std::vector<Coordinator::LoadOrder::Target>& targets,
+      int64_t global_step);
   // Returns `loaded`, the result of a ps that was to load the checkpoint of
   // `step`; Unavailable instead of NotFound if the checkpoint is there.
   absl::Status CheckLost(int64_t step, const absl::Status& loaded) const;
@@ -119,6 +120,10 @@ class OrderExecutor {
   std::vector<wire::LoadRequest> load_requests_;
   // The names of the shards' ps: "ps/1".
   std::vector<std::string> names_;
+  // Kind of each shard: true if it is worker/0's; false if its pushes are
+  // asynchronous while the job's steps are not.
+  std::vector<bool> is_state_;
+  std::vector<bool> in_step_;
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
   const Directory directory_;

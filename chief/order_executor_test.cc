@@ -46,6 +46,8 @@ class OrderExecutorTest : public testing::Test {
     options.layout = kLayout;
     options.chief_epoch = kChiefEpoch;
     options.damaged_checkpoints = damaged_;
+    options.is_mirrored = is_mirrored_;
+    options.state_place = 1;
     OrderExecutor::Directory owner;
     owner.record_places = [this](const std::map<int, int64_t>& ps_epochs) {
       recorded_.push_back(ps_epochs);
@@ -68,6 +70,7 @@ class OrderExecutorTest : public testing::Test {
 
   const std::string directory_ = testing::TempDir() + "/order_executor_test";
   job::Job job_;
+  bool is_mirrored_ = false;  // ps1_ is worker 0
   FakePs ps0_;
   FakePs ps1_;
   std::vector<std::map<int, int64_t>> recorded_;
@@ -101,6 +104,35 @@ TEST_F(OrderExecutorTest, NothingIsLeftOfACheckpointThatFailed) {
       executor.WriteCheckpoint(CheckpointAt(7), absl::UnixEpoch()),
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
   EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+// Under hybrid tables are spread over the ps alone, and only worker 0 has to
+// know where it goes on: ps hear it.
+TEST_F(OrderExecutorTest, WorkersVariablesAreNoShardOfTheTables) {
+  is_mirrored_ = true;
+  OrderExecutor executor = NewExecutor();
+  Coordinator::LoadOrder order = LoadBoth(/*from_checkpoint=*/false);
+  order.global_step = 70;
+  EXPECT_THAT(executor.Load(order), Each(IsOk()));
+  EXPECT_EQ(ps0_.loads()[0].num_shards(), 1);
+  EXPECT_EQ(ps0_.loads()[0].global_step(), 0);
+  EXPECT_EQ(ps1_.loads()[0].global_step(), 70);
+}
+
+TEST_F(OrderExecutorTest, AsynchronousTablesAreTakenAsTheyAre) {
+  is_mirrored_ = true;
+  job_.mutable_parameter_server()->mutable_synchronous();
+  job_.mutable_strategy()->mutable_hybrid()->set_tables(
+      job::Hybrid::ASYNCHRONOUS);
+  OrderExecutor executor = NewExecutor();
+  Coordinator::CheckpointOrder order = CheckpointAt(7);
+  order.at_one_step = true;
+  ps0_.SetUpdates(30, 40);
+  ps1_.SetUpdates(9, 9);
+  EXPECT_THAT(executor.WriteCheckpoint(order, absl::UnixEpoch()),
+              IsOkAndHolds(9));
+  EXPECT_FALSE(ps0_.last_snapshot().has_at_updates());
+  EXPECT_EQ(ps1_.last_snapshot().at_updates(), 9);
 }
 
 TEST_F(OrderExecutorTest, ASynchronousCheckpointIsTakenAtTheFurthestStep) {

@@ -143,7 +143,8 @@ absl::Status LocalTraining::OpenReplicas() {
   return absl::OkStatus();
 }
 
-// What is left of the gradients for ClipGradients() are tables, if any.
+// What is left of the gradients for ClipGradients() are those of tables on the
+// host, if any.
 absl::Status LocalTraining::MakeModel() {
   const job::Job& job = options_.job;
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
@@ -153,7 +154,10 @@ absl::Status LocalTraining::MakeModel() {
     ASSIGN_OR_RETURN(variables_,
                      DeviceVariables::Create(options_.graph.variables, job,
                                              *training, *device_));
-    model = UpdateOnDevice(std::move(model), *variables_);
+    if (job.model().sparse_table_size() > 0) {
+      ASSIGN_OR_RETURN(tables_, DeviceTables::Create(job, *device_));
+    }
+    model = UpdateOnDevice(std::move(model), *variables_, tables_.get());
   }
   model_ = ClipGradients(std::move(model), job);
   return absl::OkStatus();
@@ -161,10 +165,11 @@ absl::Status LocalTraining::MakeModel() {
 
 absl::Status LocalTraining::MakeParameters() {
   const job::Job& job = options_.job;
-  ASSIGN_OR_RETURN(parameters_,
-                   variables_ == nullptr
-                       ? LocalParameters::Create(model().variables(), job)
-                       : LocalParameters::Create(*variables_, job));
+  ASSIGN_OR_RETURN(
+      parameters_,
+      variables_ == nullptr
+          ? LocalParameters::Create(model().variables(), job)
+          : LocalParameters::Create(*variables_, job, tables_.get()));
   return absl::OkStatus();
 }
 

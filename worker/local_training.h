@@ -26,6 +26,7 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
+#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/local_parameters.h"
 #include "worker/replica_threads.h"
@@ -114,6 +115,8 @@ class LocalTraining {
   std::unique_ptr<Device> device_;
   // Null if the variables are in host memory, where `parameters_` has them.
   std::unique_ptr<DeviceVariables> variables_;
+  // Null if all tables are there.
+  std::unique_ptr<DeviceTables> tables_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<ModelEvaluation> evaluation_;  // null: no eval data set
   std::unique_ptr<LocalParameters> parameters_;

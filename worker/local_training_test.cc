@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,9 +35,11 @@ namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::FloatNear;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Lt;
+using ::testing::Pointwise;
 using ::testing::SizeIs;
 
 // A clock on which a second passes whenever the time is asked for, and waits
@@ -119,16 +122,70 @@ class LocalTrainingTest : public DeviceTest {
     return job;
   }
 
-  absl::Status Train(Clock& clock) {
+  // Has the model look ids up, too, in a table whose optimizer changes all
+  // rows.
+  void AddTable() {
+    std::ofstream(root_ + "/data.csv")
+        << "x,c,y\n1,a,2\n2,b,4\n3,a,6\n4,c,8\n5,d,1\n6,a,0\n7,e,3\n";
+    job::Model& model = *job_.mutable_model();
+    model = ParseJob(R"pb(
+              model {
+                input {
+                  name: "x"
+                  dense { column { name: "x" } }
+                }
+                input {
+                  name: "c"
+                  ids {
+                    column {
+                      name: "c"
+                      hash {}
+                    }
+                  }
+                }
+                sparse_table { name: "rows" width: 3 }
+                layer {
+                  name: "hidden"
+                  dense { units: 3 }
+                  input: "x"
+                }
+                layer {
+                  name: "row"
+                  embedding_bag { table: "rows" }
+                  input: "c"
+                }
+                layer {
+                  name: "all"
+                  add {}
+                  input: [ "hidden", "row" ]
+                }
+                layer {
+                  name: "y"
+                  dense { units: 1 }
+                }
+                loss { mean_squared_error {} }
+              }
+            )pb")
+                .model();
+    job_.mutable_optimizer()->mutable_adam();
+    job_.mutable_optimizer()->set_clipnorm(.5);
+  }
+
+  absl::Status Train(Clock& clock) { return TrainOn(GetParam(), clock); }
+  absl::Status TrainOn(const std::string& device, Clock& clock) {
     job::Job job = job_;
     FillDefaults(job);
     MetricsRegistry metrics;
     LocalTraining training({.job = job,
                             .graph = *ResolveGraph(job.model()),
-                            .replicas = {.devices = {GetParam()}},
+                            .replicas = {.devices = {device}},
                             .data_dir = root_},
                            clock, metrics);
     return training.Run();
+  }
+  absl::Status TrainOn(const std::string& device) {
+    SimulatedClock clock;
+    return TrainOn(device, clock);
   }
   absl::Status Train() {
     SimulatedClock clock;
@@ -379,6 +436,61 @@ TEST_P(LocalTrainingTest, AResumedRunHasTheWeightsOfOneThatWasNotStopped) {
   ASSERT_OK(Train());
   EXPECT_EQ(BitsOf(store_.PathOf(20)), want);
   EXPECT_NE(BitsOf(store_.PathOf(10)), want);
+}
+
+struct SavedTable {
+  int64_t updates = 0;
+  // Values and slots by id.
+  std::map<uint64_t, std::vector<float>> rows;
+};
+
+SavedTable TableOf(const std::string& path) {
+  const auto checkpoint = CheckpointReader::Open(path);
+  EXPECT_OK(checkpoint);
+  SavedTable table;
+  EXPECT_OK((*checkpoint)->ReadRows("rows", [&](const RowBatch& batch) {
+    table.updates = batch.updates;
+    for (size_t i = 0; i < batch.ids.size(); ++i) {
+      const size_t floats = batch.rows.size() / batch.ids.size();
+      const auto row = batch.rows.subspan(i * floats, floats);
+      table.rows[batch.ids[i]].assign(row.begin(), row.end());
+    }
+    return absl::OkStatus();
+  }));
+  return table;
+}
+
+TEST_P(LocalTrainingTest, AResumedRunHasTheRowsOfOneThatWasNotStopped) {
+  AddTable();
+  ASSERT_OK(Train());
+  const std::string last = store_.PathOf(20);
+  const SavedTable want = TableOf(last);
+  EXPECT_THAT(want.rows, SizeIs(5));
+  EXPECT_EQ(want.updates, 20);
+  fs::remove_all(last);
+  ASSERT_OK(Train());
+  EXPECT_EQ(TableOf(last).rows, want.rows);
+  EXPECT_EQ(TableOf(last).updates, 20);
+}
+
+// Tables of the CPU are in host memory, those of a CUDA device in its own.
+TEST_P(LocalTrainingTest, ACheckpointOfAnotherDeviceIsGoneOnWith) {
+  AddTable();
+  job_.mutable_end()->set_steps(30);
+  ASSERT_OK(TrainOn("cpu"));
+  const SavedTable want = TableOf(store_.PathOf(30));
+  fs::remove_all(store_.directory());
+  for (const std::string device : {"cpu", GetParam().c_str(), "cpu"}) {
+    job_.mutable_end()->set_steps(job_.end().steps() % 30 + 10);
+    ASSERT_OK(TrainOn(device));
+  }
+  EXPECT_EQ(TableOf(store_.PathOf(20)).updates, 20);
+  const SavedTable got = TableOf(store_.PathOf(30));
+  EXPECT_EQ(got.updates, 30);
+  ASSERT_EQ(got.rows.size(), want.rows.size());
+  for (const auto& [id, row] : want.rows) {
+    EXPECT_THAT(got.rows.at(id), Pointwise(FloatNear(1e-5), row)) << id;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, LocalTrainingTest,

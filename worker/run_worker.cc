@@ -105,6 +105,11 @@ bool IsMirrored(const TaskConfig& config) {
   return config.cluster.has_value() && config.num_ps == 0;
 }
 
+// True for a worker that was started to have variables beside ps.
+bool IsHybrid(const TaskConfig& config) {
+  return config.strategy == StrategyKind::kHybrid && config.num_ps > 0;
+}
+
 absl::Status CheckCanTrain(const TaskConfig& config) {
   if (!IsMirrored(config) || config.cluster->num_tasks(Role::kChief) == 0) {
     return absl::OkStatus();
@@ -154,7 +159,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   WorkerTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
-  if (!config.is_chief && !IsMirrored(config)) {
+  if (!config.is_chief && !IsMirrored(config) && !IsHybrid(config)) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }
   task.metrics_address = WithPort(config.address, metrics_port);
@@ -191,11 +196,12 @@ absl::Status WaitForBoth(WorkerTask& task, ChiefBeside& chief) {
 }
 
 // Returns the endpoint of a worker's groups: at its address in the cluster or,
-// for worker 0, whose chief has that one, at another port of the same host.
+// for worker 0, where that one is the chief's, or for the chief's orders, at
+// another port of the same host.
 absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
     const TaskConfig& config, const RunWorkerOptions& options) {
   const std::string address = RpcServer::ListenAddress(
-      config.is_chief || options.collective_port > 0
+      config.is_chief || config.index == 0 || options.collective_port > 0
           ? WithPort(config.address, options.collective_port)
           : config.address);
   const size_t colon = address.rfind(':');
@@ -210,9 +216,17 @@ absl::StatusOr<std::unique_ptr<SocketEndpoint>> ListenForPeers(
 }
 
 MirroredPlace PlaceOf(const TaskConfig& config, SocketEndpoint& endpoint) {
-  return {.endpoint = &endpoint,
-          .collective_address = WithPort(config.address, endpoint.port()),
-          .state_listen_address = config.is_chief ? "127.0.0.1:0" : ""};
+  MirroredPlace place = {
+      .endpoint = &endpoint,
+      .collective_address = WithPort(config.address, endpoint.port()),
+      .has_ps = config.num_ps > 0,
+      .state_place = StatePlace(config.cluster->tasks(Role::kPs))};
+  if (config.is_chief) {
+    place.state_listen_address = "127.0.0.1:0";
+  } else if (config.index == 0) {
+    place.state_listen_address = RpcServer::ListenAddress(config.address);
+  }
+  return place;
 }
 
 absl::Status RunInCluster(const TaskConfig& config,
@@ -221,7 +235,7 @@ absl::Status RunInCluster(const TaskConfig& config,
                           int metrics_port) {
   WorkerTaskOptions task_options = TaskOptions(config, options, metrics_port);
   std::unique_ptr<SocketEndpoint> endpoint;
-  if (IsMirrored(config)) {
+  if (IsMirrored(config) || IsHybrid(config)) {
     ASSIGN_OR_RETURN(endpoint, ListenForPeers(config, options));
     task_options.mirrored = PlaceOf(config, *endpoint);
   }

@@ -1,5 +1,6 @@
 #include "worker/worker_task.h"
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -26,6 +27,7 @@
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
+#include "worker/shard_client.h"
 #include "worker/step_claims.h"
 #include "worker/step_source.h"
 #include "worker/sync_training_loop.h"
@@ -37,6 +39,8 @@ namespace {
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
+// Longest wait of worker 0, after Stop(), for the checkpoint that it asks for.
+constexpr absl::Duration kCheckpointLimit = absl::Seconds(40);
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -88,8 +92,8 @@ class Task : public WorkerTask {
     {
       absl::MutexLock lock(&mu_);
       mu_.Await(absl::Condition(this, &Task::IsDoneOrStopping));
-      if (!done_ && !clock_.AwaitWithTimeout(mu_, absl::Condition(&done_),
-                                             options_.drain_timeout)) {
+      if (!clock_.AwaitWithTimeout(mu_, absl::Condition(this, &Task::IsDrained),
+                                   options_.drain_timeout)) {
         LOG(WARNING) << "gradients are not acknowledged after "
                      << options_.drain_timeout << ": leaving without";
       }
@@ -111,6 +115,9 @@ class Task : public WorkerTask {
   bool IsDoneOrStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return done_ || stopping_;
   }
+  bool IsDrained() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return done_ || drained_;
+  }
   bool IsStopping() const ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     return stopping_;
@@ -121,13 +128,12 @@ class Task : public WorkerTask {
   }
 
   absl::Status Run();
+  void LeaveState(ChiefSession& session) ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::unique_ptr<ChiefSession>> JoinCluster();
   absl::Status Prepare(ChiefSession& session);
   absl::Status Train(ChiefSession& session);
   absl::Status AwaitPhase(ChiefSession& session,
                           bool (*reached)(const wire::HeartbeatResponse&));
-  // Sets up what a job without ps needs.
-  absl::Status PrepareMirrored(ChiefSession& session);
   absl::StatusOr<bool> ConnectToShards(ChiefSession& session);
   void ConnectToPeers(ChiefSession& session);
   void StartClaims(ChiefSession& session, MirroredParameters* mirrored)
@@ -142,10 +148,10 @@ class Task : public WorkerTask {
     return job_.parameter_server().synchronous().total_replicas();
   }
   absl::Duration StepTimeout() const {
-    return IsMultiWorkerMirrored(job_)
-               ? absl::Seconds(
-                     job_.strategy().multi_worker_mirrored().timeout_seconds())
-               : options_.ps_timeout;
+    const job::MultiWorkerMirrored* const peers = AllReduceOf(job_);
+    if (peers == nullptr) return options_.ps_timeout;
+    const absl::Duration limit = absl::Seconds(peers->timeout_seconds());
+    return IsHybrid(job_) ? std::max(limit, options_.ps_timeout) : limit;
   }
   // Number of shards of the training set, as in ClaimStepsRequest.
   int NumShards() const {
@@ -165,7 +171,7 @@ class Task : public WorkerTask {
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
   std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<MirroredWorker> mirrored_;  // null: there are ps
+  std::unique_ptr<MirroredWorker> mirrored_;  // null: ps have the variables
 
   // What the worker has joined; used by the session's thread, and by Join()
   // before that.
@@ -187,6 +193,7 @@ class Task : public WorkerTask {
   std::unique_ptr<ParameterClient> parameters_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<StepClaims> claims_ ABSL_GUARDED_BY(mu_);
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  bool drained_ ABSL_GUARDED_BY(mu_) = false;  // sends nothing any more
   bool done_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status lost_ ABSL_GUARDED_BY(mu_);
   absl::Status result_ ABSL_GUARDED_BY(mu_);
@@ -217,10 +224,22 @@ absl::Status Task::Run() {
   // the parameters what the chief answers.
   claims.reset();
   parameters.reset();
-  // A worker that was told to stop still writes the chief's last checkpoint.
-  if (mirrored_ != nullptr && HasEnded(session->state())) mirrored_->Leave();
+  LeaveState(*session);
   session->Leave(completed);
   return result;
+}
+
+// A worker that was told to stop still writes a checkpoint: the chief beside it
+// orders its last one, another chief is asked.
+void Task::LeaveState(ChiefSession& session) {
+  if (mirrored_ == nullptr) return;
+  if (HasEnded(session.state())) return mirrored_->Leave();
+  {
+    absl::MutexLock lock(&mu_);
+    drained_ = true;
+    if (!stopping_ || !lost_.ok()) return;
+  }
+  if (IsHybrid(job_)) mirrored_->AwaitCheckpoint(kCheckpointLimit);
 }
 
 absl::StatusOr<std::unique_ptr<ChiefSession>> Task::JoinCluster() {
@@ -274,11 +293,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
             << (IsSynchronous()
                     ? absl::StrCat(" in ", TotalReplicas(), " replicas")
                     : "");
-  return PrepareMirrored(session);
-}
-
-absl::Status Task::PrepareMirrored(ChiefSession& session) {
-  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored.has_value()));
+  RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
   return mirrored_->Prepare(model_->variables(), session.registration(),
                             device_->name(), [this] { return IsStopping(); });
@@ -288,7 +303,7 @@ absl::Status Task::Train(ChiefSession& session) {
   RETURN_IF_ERROR(AwaitPhase(session, IsTraining));
   const int64_t placement_version = session.state().placement_version();
   bool connected = true;
-  if (mirrored_ != nullptr) {
+  if (IsMultiWorkerMirrored(job_)) {
     ConnectToPeers(session);
   } else {
     ASSIGN_OR_RETURN(connected, ConnectToShards(session));
@@ -327,31 +342,19 @@ absl::StatusOr<bool> Task::ConnectToShards(ChiefSession& session) {
       session, options_.ps_timeout, [this] { return IsStopping(); });
   if (HasEnded(session.state())) return false;
   RETURN_IF_ERROR(placement.status());
-  std::vector<std::string> names;
-  for (const VariableSpec& variable : model_->variables()) {
-    names.push_back(variable.name);
+  ASSIGN_OR_RETURN(std::unique_ptr<ParameterClient> parameters,
+                   MakeShardClient(*placement, model_->variables(), job_,
+                                   options_.task.incarnation(),
+                                   options_.ps_timeout, clock_, registry_));
+  MirroredParameters* peers = nullptr;
+  if (mirrored_ != nullptr) {
+    auto hybrid = mirrored_->MakeHybridParameters(std::move(parameters));
+    peers = &hybrid->variables();
+    parameters = std::move(hybrid);
   }
-  ParameterClient::Options options;
-  options.worker_incarnation = options_.task.incarnation();
-  options.shard_timeout = options_.ps_timeout;
-  options.wire_encoding = job_.parameter_server().wire_encoding();
-  options.push_share = job_.parameter_server().push_share();
-  const job::WorkerSettings::PayloadLanes lanes = job_.worker().payload_lanes();
-  options.shared_memory = lanes == job::WorkerSettings::AUTO ||
-                          lanes == job::WorkerSettings::SHARED_MEMORY;
-  options.tcp_lanes =
-      lanes == job::WorkerSettings::AUTO || lanes == job::WorkerSettings::TCP;
-  std::vector<std::string> tables;
-  for (const job::SparseTable& table : job_.model().sparse_table()) {
-    tables.push_back(table.name());
-  }
-  ASSIGN_OR_RETURN(
-      std::unique_ptr<ParameterClient> parameters,
-      ParameterClient::Create(*placement, std::move(names), std::move(tables),
-                              options, clock_, registry_));
   absl::MutexLock lock(&mu_);
   parameters_ = std::move(parameters);
-  StartClaims(session, /*mirrored=*/nullptr);
+  StartClaims(session, peers);
   return true;
 }
 

@@ -32,7 +32,7 @@ struct WorkerTaskOptions {
   // Number of workers of the cluster. The files are split among them if
   // auto_shard is FILE.
   int input_shards = 1;
-  // Set for a worker of a cluster without ps (multi-worker mirrored).
+  // Set for a worker that has variables (multi-worker mirrored, hybrid).
   std::optional<MirroredPlace> mirrored;
   absl::Duration chief_timeout = absl::Minutes(5);
   // Longest wait for the ps to be up and loaded, and for a lost one to return.

@@ -89,12 +89,13 @@ std::vector<size_t> ShardBoard::Empty() const {
 }
 
 absl::StatusOr<wire::GetPlacementResponse> ShardBoard::Placement(
-    const std::string& run_id) const {
+    const std::string& run_id, size_t count) const {
   wire::GetPlacementResponse response;
   response.set_run_id(run_id);
   response.set_placement_version(version_);
   std::vector<std::string> not_ready;
-  for (const Place& place : places_) {
+  for (size_t i = 0; i < std::min(count, places_.size()); ++i) {
+    const Place& place = places_[i];
     wire::Shard* shard = response.add_shard();
     shard->set_address(place.shard.address);
     shard->set_incarnation(place.incarnation);

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_SHARDS_SHARD_BOARD_H_
 #define PARASOL_CHIEF_SHARDS_SHARD_BOARD_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -66,9 +67,10 @@ class ShardBoard {
   // or was loaded again.
   int64_t version() const { return version_; }
 
+  // Returns the places of the first `count` shards; of all if there are fewer.
   //   Unavailable  the message names the ps that are missing or being loaded.
   absl::StatusOr<wire::GetPlacementResponse> Placement(
-      const std::string& run_id) const;
+      const std::string& run_id, size_t count = SIZE_MAX) const;
 
   // Returns the largest shard's bytes over the mean; 1 if all are equal (or
   // empty).

@@ -339,7 +339,8 @@ absl::StatusOr<bool> HeartbeatingSession::TryHeartbeat() {
   if (!answered.ok()) return AfterFailure(answered);
   const absl::Time now = clock_.Now();
   Answered(now);
-  if (const auto line = wait_log_.Line(*response, now)) LOG(INFO) << *line;
+  const auto line = wait_log_.Line(*response, now);
+  if (line && !options_.is_quiet) LOG(INFO) << *line;
   KeepState(*std::move(response));
   return true;
 }

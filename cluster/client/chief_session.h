@@ -40,6 +40,9 @@ class ChiefSession {
     // Directory in which to look for the job's last checkpoint when the chief
     // does not answer. Empty: the one that the chief names.
     std::string checkpoint_directory;
+    // True if another session of this process says in the log what the job
+    // waits for.
+    bool is_quiet = false;
     // Functions that fill in each Register (run_id, layout, completed_steps)
     // and each Heartbeat (loss, examples_per_second, or what a ps holds); may
     // be null. Called on the session's thread, as is `on_registered`.

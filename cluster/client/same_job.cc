@@ -29,7 +29,10 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_eval();
   job.mutable_model()->clear_metric();
   // A worker that has the variables goes by all rules.
-  if (job.strategy().has_multi_worker_mirrored()) return job;
+  if (job.strategy().has_multi_worker_mirrored() ||
+      job.strategy().has_hybrid()) {
+    return job;
+  }
   KeepClipping(*job.mutable_optimizer());
   for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
     table.clear_initializer();

@@ -12,6 +12,7 @@ namespace {
 constexpr std::pair<StrategyKind, absl::string_view> kStrategies[] = {
     {StrategyKind::kParameterServer, "parameter_server"},
     {StrategyKind::kMultiWorkerMirrored, "multi_worker_mirrored"},
+    {StrategyKind::kHybrid, "hybrid"},
     {StrategyKind::kDefault, "default"},
     {StrategyKind::kOneDevice, "one_device"},
     {StrategyKind::kMirrored, "mirrored"},
@@ -71,7 +72,12 @@ std::string StrategyNames() {
 
 bool IsLocal(StrategyKind strategy) {
   return strategy != StrategyKind::kParameterServer &&
-         strategy != StrategyKind::kMultiWorkerMirrored;
+         strategy != StrategyKind::kMultiWorkerMirrored &&
+         strategy != StrategyKind::kHybrid;
+}
+
+int StatePlace(const std::map<int, std::string>& ps) {
+  return ps.empty() ? 0 : ps.rbegin()->first + 1;
 }
 
 const std::map<int, std::string>& ClusterSpec::tasks(Role role) const {

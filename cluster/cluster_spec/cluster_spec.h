@@ -18,10 +18,12 @@ enum class Role { kPs, kWorker, kChief, kEvaluator };
 absl::string_view RoleName(Role role);
 std::optional<Role> RoleNamed(absl::string_view name);
 
-// The strategies of tf.distribute. The last four train in one process.
+// The strategies of tf.distribute. The last four train in one process;
+// hybrid is none of TensorFlow's.
 enum class StrategyKind {
   kParameterServer,
   kMultiWorkerMirrored,
+  kHybrid,
   kDefault,
   kOneDevice,
   kMirrored,
@@ -53,6 +55,10 @@ struct ClusterSpec {
 
   friend bool operator==(const ClusterSpec&, const ClusterSpec&) = default;
 };
+
+// Returns the index of the ps that worker 0 is to the chief where workers have
+// variables: the first one after those of the cluster, `ps`.
+int StatePlace(const std::map<int, std::string>& ps);
 
 // A task's place in the cluster, as the task knows it when it starts.
 struct TaskConfig {

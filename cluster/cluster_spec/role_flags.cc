@@ -25,9 +25,10 @@ ABSL_FLAG(bool, check_config, false,
           "Check TF_CONFIG or --cluster_spec, print this task's place in the "
           "cluster as one line "
           "of JSON and exit 0 without opening a port; exit 2 if it is wrong.");
-ABSL_FLAG(std::optional<parasol::StrategyKind>, strategy, std::nullopt,
-          "parameter_server, multi_worker_mirrored, default, one_device, "
-          "mirrored or central_storage. Default: the job's.");
+ABSL_FLAG(
+    std::optional<parasol::StrategyKind>, strategy, std::nullopt,
+    "parameter_server, multi_worker_mirrored, hybrid, default, one_device, "
+    "mirrored or central_storage. Default: the job's.");
 
 namespace parasol {
 

@@ -71,7 +71,7 @@ TEST_F(RoleFlagsTest, AStrategyOfOneProcessHasNoCluster) {
 TEST_F(RoleFlagsTest, StrategyIsReadAndWrittenByName) {
   for (const StrategyKind strategy :
        {StrategyKind::kParameterServer, StrategyKind::kMultiWorkerMirrored,
-        StrategyKind::kDefault, StrategyKind::kOneDevice,
+        StrategyKind::kHybrid, StrategyKind::kDefault, StrategyKind::kOneDevice,
         StrategyKind::kMirrored, StrategyKind::kCentralStorage}) {
     StrategyKind read;
     std::string error;

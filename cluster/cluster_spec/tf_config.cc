@@ -55,10 +55,10 @@ absl::Status CheckJobs(const ClusterSpec& cluster, StrategyKind strategy) {
   }
   for (const Role role : {Role::kPs, Role::kWorker}) {
     if (cluster.num_tasks(role) == 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "cluster.", RoleName(role),
-          ": no task, but the parameter_server strategy needs at least 1 ",
-          RoleName(role)));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cluster.", RoleName(role), ": no task, but the ",
+                       StrategyName(strategy), " strategy needs at least 1 ",
+                       RoleName(role)));
     }
   }
   return absl::OkStatus();

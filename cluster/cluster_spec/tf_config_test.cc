@@ -249,6 +249,26 @@ TEST(TfConfigTest, OnlyAnEvaluatorMayBeAbsentFromTheCluster) {
               IsFault("chief"));
 }
 
+TEST(TfConfigTest, HybridNeedsPsAndWorkers) {
+  constexpr auto kHybrid = StrategyKind::kHybrid;
+  ASSERT_OK_AND_ASSIGN(const TaskConfig worker,
+                       Parse(WithCluster(R"("chief": ["c:1"], "ps": ["p:1"],
+                                            "worker": ["a:1", "b:1"])"),
+                             Role::kWorker, kHybrid));
+  EXPECT_EQ(worker.num_workers, 2);
+  EXPECT_EQ(worker.num_ps, 1);
+  EXPECT_EQ(worker.strategy, kHybrid);
+  EXPECT_FALSE(worker.is_chief);
+  EXPECT_THAT(
+      Parse(WithCluster(R"("worker": ["a:1"])"), Role::kWorker, kHybrid),
+      IsFault("cluster.ps: no task, but the hybrid strategy needs at least 1"));
+}
+
+TEST(TfConfigTest, WorkerZerosPlaceOfAPsComesAfterTheLast) {
+  EXPECT_EQ(StatePlace({}), 0);
+  EXPECT_EQ(StatePlace({{0, "p:1"}, {3, "q:1"}}), 4);
+}
+
 TEST(TfConfigTest, MirroredHasNoPsAndItsChiefComputes) {
   constexpr auto kMirrored = StrategyKind::kMultiWorkerMirrored;
   EXPECT_THAT(Parse(WithCluster(kJobs), Role::kWorker, kMirrored),

@@ -123,9 +123,10 @@ class CollectiveEndpoint {
   virtual absl::StatusOr<std::unique_ptr<Collective>> Join(
       const CollectiveGroup& group, absl::Duration limit) = 0;
 
-  // Ends a Join() that is under way, from another thread; the next one is not
-  // affected. A caller that hears of a lost rank need not wait for it.
-  virtual void CancelJoin() = 0;
+  // Ends the Join() of the group of `epoch`, from another thread, whether it is
+  // under way or has yet to begin; those of later groups are not affected. A
+  // caller that hears of a lost rank need not wait for it.
+  virtual void CancelJoin(int64_t epoch) = 0;
 };
 
 }  // namespace parasol

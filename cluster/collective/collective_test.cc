@@ -398,6 +398,24 @@ TEST_P(CollectiveTest, MissingRanksAreNamedWhenTheJoinEnds) {
                        AllOf(HasSubstr("rank 1 ("), HasSubstr("rank 2 ("))));
 }
 
+// Whoever cancels a join may be faster than who begins it.
+TEST_P(CollectiveTest, AJoinThatWasCancelledBeforeItBeganEndsAtOnce) {
+  CollectiveFixture fixture = Fixture(2);
+  fixture.endpoint(0).CancelJoin(/*epoch=*/2);
+  for (const int64_t epoch : {1, 2}) {
+    EXPECT_THAT(fixture.endpoint(0)
+                    .Join(fixture.GroupOf(Layout(2), epoch, 0),
+                          absl::InfiniteDuration())
+                    .status(),
+                StatusIs(absl::StatusCode::kCancelled));
+  }
+  EXPECT_THAT(fixture.endpoint(0)
+                  .Join(fixture.GroupOf(Layout(2), /*epoch=*/3, 0),
+                        absl::Milliseconds(1))
+                  .status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
 TEST_P(CollectiveTest, ANewerGroupOfTheEndpointEndsTheOlder) {
   CollectiveFixture fixture = Fixture(1);
   const Layout layout = {{0}};

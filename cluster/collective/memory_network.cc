@@ -153,9 +153,12 @@ class MemoryEndpoint : public CollectiveEndpoint {
     return std::make_unique<MemoryCollective>(group, shared);
   }
 
-  void CancelJoin() override {
+  void CancelJoin(int64_t epoch) override {
     absl::MutexLock lock(&mu_);
-    if (joining_ != nullptr) joining_->CancelWait(cancelled_);
+    cancelled_epoch_ = std::max(cancelled_epoch_, epoch);
+    if (joining_ != nullptr && epoch >= epoch_) {
+      joining_->CancelWait(cancelled_);
+    }
   }
 
  private:
@@ -176,7 +179,7 @@ class MemoryEndpoint : public CollectiveEndpoint {
     older_ = shared;
     older_rank_ = group.own_rank;
     joining_ = shared;
-    cancelled_ = false;
+    cancelled_ = cancelled_epoch_ >= group.epoch;
     shared->Enter(group.own_rank);
     return absl::OkStatus();
   }
@@ -185,6 +188,7 @@ class MemoryEndpoint : public CollectiveEndpoint {
   MemoryNetwork& network_;
   absl::Mutex mu_;
   int64_t epoch_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
+  int64_t cancelled_epoch_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
   std::weak_ptr<MemoryGroup> older_ ABSL_GUARDED_BY(mu_);
   int older_rank_ ABSL_GUARDED_BY(mu_) = 0;
   std::shared_ptr<MemoryGroup> joining_ ABSL_GUARDED_BY(mu_);

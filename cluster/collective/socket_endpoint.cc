@@ -1,6 +1,8 @@
 #include "cluster/collective/socket_endpoint.h"
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,8 @@ namespace {
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 // Longest wait for one rank's answer while others are missing, too.
 constexpr absl::Duration kCallLimit = absl::Seconds(2);
+// Number of ranks that are called at once.
+constexpr size_t kCallsAtOnce = 32;
 
 absl::Status MissingError(const CollectiveGroup& group, absl::Duration limit,
                           const std::map<int, std::string>& missing) {
@@ -27,6 +31,31 @@ absl::Status MissingError(const CollectiveGroup& group, absl::Duration limit,
   return absl::DeadlineExceededError(absl::StrCat(
       "collective group of epoch ", group.epoch, ": not there after ",
       absl::FormatDuration(limit), ": ", absl::StrJoin(names, "; ")));
+}
+
+using Calls = std::vector<absl::StatusOr<Descriptor>>;
+
+// Calls the ranks at once, each for `limit` at most: neither names that take
+// long to look up nor machines that don't answer add up.
+Calls CallAll(const CollectiveGroup& group, const std::vector<int>& ranks,
+              absl::Duration limit) {
+  Calls calls;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    calls.push_back(absl::UnavailableError("was not called"));
+  }
+  std::atomic<size_t> next = 0;
+  const auto call_some = [&] {
+    for (size_t i = next++; i < ranks.size(); i = next++) {
+      calls[i] = ConnectToRank(group, ranks[i], limit);
+    }
+  };
+  std::vector<std::jthread> threads;
+  while (threads.size() + 1 < std::min(ranks.size(), kCallsAtOnce)) {
+    threads.emplace_back(call_some);
+  }
+  call_some();
+  threads.clear();  // joins them
+  return calls;
 }
 
 }  // namespace
@@ -57,7 +86,6 @@ absl::Status SocketEndpoint::TakePlace(const CollectiveGroup& group) {
           ", not before ", group.epoch, ": use a larger epoch"));
     }
     epoch_ = group.epoch;
-    is_cancelled_ = false;
   }
   newest_->End(absl::CancelledError(absl::StrCat(
       "a group of epoch ", group.epoch, " has taken this one's place")));
@@ -88,13 +116,19 @@ absl::Status SocketEndpoint::CallMissing(const CollectiveGroup& group,
                                          absl::Duration limit,
                                          std::map<int, Descriptor>& connected,
                                          std::map<int, std::string>& missing) {
+  std::vector<int> to_call;
   for (int rank = 0; rank < static_cast<int>(group.ranks.size()); ++rank) {
     if (rank == group.own_rank || connected.contains(rank)) continue;
-    if (rank > group.own_rank) {
+    if (rank < group.own_rank) {
+      to_call.push_back(rank);
+    } else {
       missing[rank] = "has not called";
-      continue;
     }
-    absl::StatusOr<Descriptor> socket = ConnectToRank(group, rank, limit);
+  }
+  Calls calls = CallAll(group, to_call, limit);
+  for (size_t i = 0; i < to_call.size(); ++i) {
+    const int rank = to_call[i];
+    absl::StatusOr<Descriptor>& socket = calls[i];
     if (socket.ok()) {
       connected[rank] = *std::move(socket);
     } else if (socket.status().code() == absl::StatusCode::kUnavailable) {
@@ -110,14 +144,15 @@ absl::Status SocketEndpoint::CallMissing(const CollectiveGroup& group,
 
 absl::Status SocketEndpoint::Pause() {
   absl::MutexLock lock(&mu_);
-  mu_.AwaitWithTimeout(absl::Condition(&is_cancelled_), kPause);
-  return is_cancelled_ ? absl::CancelledError("the join was cancelled")
+  mu_.AwaitWithTimeout(absl::Condition(this, &SocketEndpoint::IsCancelled),
+                       kPause);
+  return IsCancelled() ? absl::CancelledError("the join was cancelled")
                        : absl::OkStatus();
 }
 
-void SocketEndpoint::CancelJoin() {
+void SocketEndpoint::CancelJoin(int64_t epoch) {
   absl::MutexLock lock(&mu_);
-  is_cancelled_ = true;
+  cancelled_ = std::max(cancelled_, epoch);
 }
 
 absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(

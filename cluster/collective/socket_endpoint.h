@@ -42,7 +42,7 @@ class SocketEndpoint : public CollectiveEndpoint {
   absl::StatusOr<std::unique_ptr<Collective>> Join(
       const CollectiveGroup& group, absl::Duration limit) override
       ABSL_LOCKS_EXCLUDED(mu_);
-  void CancelJoin() override ABSL_LOCKS_EXCLUDED(mu_);
+  void CancelJoin(int64_t epoch) override ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   SocketEndpoint(std::unique_ptr<RankPort> port, const Options& options,
@@ -65,6 +65,9 @@ class SocketEndpoint : public CollectiveEndpoint {
                            std::map<int, std::string>& missing);
   // Waits a moment. Returns Cancelled after CancelJoin().
   absl::Status Pause() ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsCancelled() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return cancelled_ >= epoch_;
+  }
 
   const std::unique_ptr<RankPort> port_;
   const Options options_;
@@ -73,7 +76,7 @@ class SocketEndpoint : public CollectiveEndpoint {
 
   absl::Mutex mu_;
   int64_t epoch_ ABSL_GUARDED_BY(mu_) = INT64_MIN;
-  bool is_cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  int64_t cancelled_ ABSL_GUARDED_BY(mu_) = INT64_MIN;  // the newest epoch
 };
 
 }  // namespace parasol

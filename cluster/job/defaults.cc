@@ -86,6 +86,20 @@ void FillMultiWorkerMirrored(job::MultiWorkerMirrored& strategy) {
   PARASOL_SET_DEFAULT(strategy, timeout_seconds, 300.0);
 }
 
+void FillHybrid(job::Hybrid& strategy) {
+  if (strategy.tables() == job::Hybrid::TABLES_UNSPECIFIED) {
+    strategy.set_tables(job::Hybrid::SYNCHRONOUS);
+  }
+  FillMultiWorkerMirrored(*strategy.mutable_all_reduce());
+}
+
+void FillStrategy(job::Strategy& strategy) {
+  if (strategy.has_multi_worker_mirrored()) {
+    FillMultiWorkerMirrored(*strategy.mutable_multi_worker_mirrored());
+  }
+  if (strategy.has_hybrid()) FillHybrid(*strategy.mutable_hybrid());
+}
+
 // Each worker has one replica, and the others compute those of a lost one.
 void SynchronizeWorkers(int workers, job::Job& job) {
   job::Synchronous& mode =
@@ -93,7 +107,7 @@ void SynchronizeWorkers(int workers, job::Job& job) {
   mode.set_replicas_to_aggregate(workers);
   mode.set_total_replicas(workers);
   mode.set_lost_worker(job::Synchronous::REASSIGN);
-  // Settings of the way to ps, of which there are none.
+  // A setting of variables' way to ps, which they don't take.
   job.mutable_parameter_server()->set_push_share(1);
 }
 
@@ -135,16 +149,13 @@ void FillDefaults(job::Job& job) {
   FillCheckpoint(*job.mutable_checkpoint());
   FillParameterServer(*job.mutable_parameter_server());
   FillWorker(*job.mutable_worker());
-  if (job.strategy().has_multi_worker_mirrored()) {
-    FillMultiWorkerMirrored(
-        *job.mutable_strategy()->mutable_multi_worker_mirrored());
-  }
+  if (job.has_strategy()) FillStrategy(*job.mutable_strategy());
 }
 
 absl::Status FillClusterDefaults(job::Job& job, int workers) {
-  if (job.strategy().has_multi_worker_mirrored()) {
-    FillMultiWorkerMirrored(
-        *job.mutable_strategy()->mutable_multi_worker_mirrored());
+  if (job.has_strategy()) FillStrategy(*job.mutable_strategy());
+  if (job.strategy().has_multi_worker_mirrored() ||
+      job.strategy().has_hybrid()) {
     SynchronizeWorkers(workers, job);
   }
   if (!job.parameter_server().has_synchronous()) return SetReplicas(1, job);

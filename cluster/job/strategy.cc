@@ -131,6 +131,8 @@ std::optional<StrategyKind> StrategyOf(const job::Job& job) {
       return StrategyKind::kCentralStorage;
     case job::Strategy::kMultiWorkerMirrored:
       return StrategyKind::kMultiWorkerMirrored;
+    case job::Strategy::kHybrid:
+      return StrategyKind::kHybrid;
     case job::Strategy::KIND_NOT_SET:
       break;
   }
@@ -159,11 +161,36 @@ void ChooseStrategy(StrategyKind kind, job::Job& job) {
     case StrategyKind::kMultiWorkerMirrored:
       strategy.mutable_multi_worker_mirrored();
       break;
+    case StrategyKind::kHybrid:
+      strategy.mutable_hybrid();
+      break;
   }
 }
 
 bool IsMultiWorkerMirrored(const job::Job& job) {
   return job.strategy().has_multi_worker_mirrored();
+}
+
+bool IsHybrid(const job::Job& job) { return job.strategy().has_hybrid(); }
+
+const job::MultiWorkerMirrored* AllReduceOf(const job::Job& job) {
+  if (IsMultiWorkerMirrored(job)) {
+    return &job.strategy().multi_worker_mirrored();
+  }
+  return IsHybrid(job) ? &job.strategy().hybrid().all_reduce() : nullptr;
+}
+
+bool HasTablesInStep(const job::Job& job) {
+  return job.parameter_server().has_synchronous() &&
+         job.strategy().hybrid().tables() != job::Hybrid::ASYNCHRONOUS;
+}
+
+absl::Status CheckHasVariables(const job::Job& job, size_t variables) {
+  if (!IsHybrid(job) || variables > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "strategy.hybrid: all of the model's variables are sparse tables, so "
+      "there are none to sum between workers; choose "
+      "--strategy=parameter_server");
 }
 
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
@@ -181,16 +208,22 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
         " trains in one process, but this is a cluster; leave TF_CONFIG and "
         "--cluster_spec out, or choose another strategy with --set=strategy"));
   }
-  if (kind == StrategyKind::kParameterServer) {
-    if (num_ps > 0) return absl::OkStatus();
+  const bool needs_ps = kind != StrategyKind::kMultiWorkerMirrored;
+  if (needs_ps && num_ps == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
                      "--strategy=multi_worker_mirrored"));
   }
-  if (num_ps > 0) {
+  if (kind == StrategyKind::kParameterServer) return absl::OkStatus();
+  if (!needs_ps && num_ps > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": the cluster has ", num_ps,
         " ps, but workers alone train under it; leave the ps out"));
+  }
+  if (needs_ps && job.model().sparse_table_size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": the model has no sparse table, so there is nothing for the ",
+        "ps; leave them out, and choose --strategy=multi_worker_mirrored"));
   }
   return CheckReplicas(job);
 }
@@ -217,6 +250,10 @@ absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
           "strategy.parameter_server: needs a cluster with ps; set TF_CONFIG, "
           "or "
           "choose --strategy=default");
+    case StrategyKind::kHybrid:
+      return absl::InvalidArgumentError(
+          "strategy.hybrid: needs a cluster with ps; set TF_CONFIG, or choose "
+          "--strategy=default");
     case StrategyKind::kMultiWorkerMirrored:
       return InStep(StrategyKind::kMultiWorkerMirrored, DeviceNames(), job,
                     device);

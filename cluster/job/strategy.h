@@ -1,6 +1,7 @@
 #ifndef PARASOL_CLUSTER_JOB_STRATEGY_H_
 #define PARASOL_CLUSTER_JOB_STRATEGY_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,12 +26,28 @@ void ChooseStrategy(StrategyKind kind, job::Job& job);
 // ResolveClusterStrategy().
 bool IsMultiWorkerMirrored(const job::Job& job);
 
+// Returns true if workers have the variables and ps the sparse tables.
+bool IsHybrid(const job::Job& job);
+
+// Returns how workers sum gradients among themselves; null if they don't: the
+// job is trained neither by workers without ps nor under hybrid.
+const job::MultiWorkerMirrored* AllReduceOf(const job::Job& job);
+
+// Returns true if ps take the gradients of a step's replicas together.
+bool HasTablesInStep(const job::Job& job);
+
+// Returns OK if the strategy can train a model of that many variables that are
+// no sparse tables.
+//   InvalidArgument  hybrid, and there are none.
+absl::Status CheckHasVariables(const job::Job& job, size_t variables);
+
 // Gives the job the strategy by which a cluster with `num_ps` ps trains it:
 // that of `flag` (--strategy), if it was given, or else the job's own, or else
 // the one that the cluster is made for.
 //   InvalidArgument  the strategy trains in one process, or needs ps, or has
-//                    none; or the job clips gradients, which replicas in step
-//                    can't do. Names the field and what to do.
+//                    none, or needs sparse tables; or the job clips gradients,
+//                    which replicas in step can't do. Names the field and what
+//                    to do.
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job);
 

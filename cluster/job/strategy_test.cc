@@ -123,7 +123,8 @@ TEST(StrategyTest, TheFlagReplacesAnotherStrategyAndKeepsTheSame) {
   for (const StrategyKind kind :
        {StrategyKind::kParameterServer, StrategyKind::kDefault,
         StrategyKind::kOneDevice, StrategyKind::kCentralStorage,
-        StrategyKind::kMultiWorkerMirrored, StrategyKind::kMirrored}) {
+        StrategyKind::kMultiWorkerMirrored, StrategyKind::kHybrid,
+        StrategyKind::kMirrored}) {
     ChooseStrategy(kind, job);
     EXPECT_EQ(StrategyOf(job), kind);
   }
@@ -171,6 +172,8 @@ TEST(StrategyTest, AClusterOfOtherTasksThanTheStrategyNeedsIsRefused) {
        "strategy.parameter_server: the cluster has no ps"},
       {"multi_worker_mirrored {}", 2,
        "strategy.multi_worker_mirrored: the cluster has 2 ps"},
+      {"hybrid {}", 0, "strategy.hybrid: the cluster has no ps"},
+      {"hybrid {}", 2, "strategy.hybrid: the model has no sparse table"},
   };
   for (const Case& test : cases) {
     job::Job job = JobWith(test.strategy);
@@ -183,6 +186,40 @@ TEST(StrategyTest, AClusterOfOtherTasksThanTheStrategyNeedsIsRefused) {
   EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 0, clips),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("gradients are clipped before")));
+}
+
+TEST(StrategyTest, HybridNeedsTablesAndVariables) {
+  job::Job job = JobWith("hybrid {}");
+  job.mutable_model()->add_sparse_table()->set_name("users");
+  EXPECT_OK(ResolveClusterStrategy(std::nullopt, 2, job));
+  EXPECT_OK(CheckHasVariables(job, 1));
+  EXPECT_THAT(CheckHasVariables(job, 0),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("choose --strategy=parameter_server")));
+  EXPECT_OK(CheckHasVariables(JobWith("parameter_server {}"), 0));
+  job.mutable_model()
+      ->mutable_sparse_table(0)
+      ->mutable_optimizer()
+      ->set_clipvalue(1);
+  EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 2, job),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("gradients are clipped before")));
+  EXPECT_THAT(ResolveLocalReplicas(job, "auto"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("strategy.hybrid: needs a cluster")));
+}
+
+TEST(StrategyTest, TablesAreInStepUnlessTheJobSaysOtherwise) {
+  job::Job job = JobWith("hybrid {}");
+  EXPECT_FALSE(HasTablesInStep(job));  // of a cluster that is not known yet
+  ASSERT_OK(FillClusterDefaults(job, 3));
+  EXPECT_TRUE(HasTablesInStep(job));
+  EXPECT_EQ(job.parameter_server().synchronous().total_replicas(), 3);
+  EXPECT_EQ(AllReduceOf(job)->bytes_per_pack(), 1 << 20);
+  job.mutable_strategy()->mutable_hybrid()->set_tables(
+      job::Hybrid::ASYNCHRONOUS);
+  EXPECT_FALSE(HasTablesInStep(job));
+  EXPECT_EQ(AllReduceOf(JobWith("parameter_server {}")), nullptr);
 }
 
 TEST(StrategyTest, WorkersInStepHaveOneReplicaEach) {

@@ -222,9 +222,8 @@ absl::Status ValidateExchange(const job::ParameterServerStrategy& strategy) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateMultiWorkerMirrored(
-    const job::MultiWorkerMirrored& strategy) {
-  const std::string path = "strategy.multi_worker_mirrored";
+absl::Status ValidateAllReduce(const std::string& path,
+                               const job::MultiWorkerMirrored& strategy) {
   if (strategy.communication() == job::MultiWorkerMirrored::NCCL) {
     return Fault(absl::StrCat(path, ".communication"),
                  "NCCL is not used yet: gradients are summed in host memory; "
@@ -287,8 +286,12 @@ absl::StatusOr<Graph> Validate(const job::Job& job) {
                                  kMaxNiceness));
   RETURN_IF_ERROR(ValidateExchange(job.parameter_server()));
   if (job.strategy().has_multi_worker_mirrored()) {
-    RETURN_IF_ERROR(
-        ValidateMultiWorkerMirrored(job.strategy().multi_worker_mirrored()));
+    RETURN_IF_ERROR(ValidateAllReduce("strategy.multi_worker_mirrored",
+                                      job.strategy().multi_worker_mirrored()));
+  }
+  if (job.strategy().has_hybrid()) {
+    RETURN_IF_ERROR(ValidateAllReduce("strategy.hybrid.all_reduce",
+                                      job.strategy().hybrid().all_reduce()));
   }
   return graph;
 }

@@ -71,11 +71,19 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
 
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table) {
-  RETURN_IF_ERROR(CheckTable(checkpoint.manifest(), table));
+  return ReadRows(
+      checkpoint, shard, num_shards, table,
+      [&table](const RowBatch& rows) { return table.Insert(rows); });
+}
+
+absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
+                      uint32_t num_shards, const RowTable& like,
+                      RowVisit insert) {
+  RETURN_IF_ERROR(CheckTable(checkpoint.manifest(), like));
   RowsOfShard rows(shard, num_shards);
   return checkpoint.ReadRowsFor(
-      table.name(), {shard, num_shards}, [&](const RowBatch& batch) {
-        const absl::Status inserted = table.Insert(rows.Select(batch));
+      like.name(), {shard, num_shards}, [&](const RowBatch& batch) {
+        const absl::Status inserted = insert(rows.Select(batch));
         if (!absl::IsAlreadyExists(inserted)) return inserted;
         return absl::DataLossError(
             absl::StrCat(inserted.message(), " is in the checkpoint twice"));

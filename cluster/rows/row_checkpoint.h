@@ -8,6 +8,7 @@
 #include "cluster/rows/row_table.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/checkpoint_reader.h"
+#include "storage/shard_entry.h"
 #include "storage/shard_writer.h"
 
 namespace parasol {
@@ -32,6 +33,13 @@ absl::Status CheckTable(const durable::CheckpointManifest& manifest,
 //   ResourceExhausted  the rows exceed the table's memory limit.
 absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
                       uint32_t num_shards, RowTable& table);
+
+// Does the same for a table that is not a RowTable, but has the name, width and
+// slots of `like`: calls `insert` with its rows, batch by batch. Errors of
+// `insert` are taken for those of RowTable::Insert().
+absl::Status ReadRows(const CheckpointReader& checkpoint, uint32_t shard,
+                      uint32_t num_shards, const RowTable& like,
+                      RowVisit insert);
 
 }  // namespace parasol
 

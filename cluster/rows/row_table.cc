@@ -162,6 +162,10 @@ RowSnapshot RowTable::TakeSnapshot() const {
   return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
 }
 
+void RowTable::CountAtMost(int64_t updates) {
+  updates_ = std::min(updates_.load(), updates);
+}
+
 void RowTable::AdvanceTo(int64_t updates) {
   int64_t now = updates_.load();
   while (now < updates && !updates_.compare_exchange_weak(now, updates)) {

@@ -82,6 +82,10 @@ class RowTable {
   // Counts `updates` updates as if they had been applied, unless the table has
   // had more.
   void AdvanceTo(int64_t updates);
+  // Counts no more than `updates` updates: tables that were trained one push
+  // after the other have had more than those that are trained in step count.
+  // Before anything is pushed.
+  void CountAtMost(int64_t updates);
   int64_t updates() const { return updates_.load(std::memory_order_relaxed); }
 
   const std::string& name() const { return options_.name; }

@@ -51,7 +51,7 @@ class KustomizeTest : public testing::Test {
     // bazel's runfiles are links, which kustomize refuses to follow.
     const std::string copy = testing::TempDir() + "/k8s";
     std::filesystem::remove_all(copy);
-    for (const std::string part : {"base", "multi_worker_mirrored"}) {
+    for (const std::string part : {"base", "hybrid", "multi_worker_mirrored"}) {
       std::filesystem::create_directories(copy + "/" + part);
       std::filesystem::copy("deploy/k8s/" + part, copy + "/" + part);
     }
@@ -155,6 +155,20 @@ TEST_F(KustomizeTest, WorkersWithoutPsHaveTheJobAndTheCheckpoints) {
   ASSERT_NE(config, objects_.end());
   EXPECT_EQ(Field(config->second, "  NUM_PS: "), "\"0\"");
   EXPECT_EQ(Field(config->second, "  NUM_WORKERS: "), "\"2\"");
+}
+
+TEST_F(KustomizeTest, WorkersBesidePsAreToldSoAndSeeTheCheckpoints) {
+  Render("hybrid");
+  for (const char* name : {"chief", "worker"}) {
+    EXPECT_THAT(objects_[absl::StrCat("StatefulSet/parasol-", name)],
+                HasSubstr("- --strategy=hybrid"));
+  }
+  EXPECT_THAT(objects_["StatefulSet/parasol-ps"], Not(HasSubstr("hybrid")));
+  EXPECT_THAT(objects_["StatefulSet/parasol-worker"],
+              AllOf(HasSubstr("readinessProbe:\n          periodSeconds: 5\n"
+                              "          tcpSocket:\n            port: 2222"),
+                    HasSubstr("claimName: parasol-checkpoints\n"
+                              "          readOnly: false")));
 }
 
 SubprocessOptions RunTask(const std::string& role, const std::string& pod,

@@ -31,7 +31,8 @@ ABSL_FLAG(int32_t, ps, 1,
           "multi_worker_mirrored.");
 ABSL_FLAG(int32_t, workers, 1, "How many workers.");
 ABSL_FLAG(std::string, strategy, "",
-          "parameter_server or multi_worker_mirrored; empty: the job's.");
+          "parameter_server, multi_worker_mirrored or hybrid; empty: the "
+          "job's.");
 ABSL_FLAG(bool, evaluator, true, "Run an evaluator beside the training.");
 ABSL_FLAG(
     std::string, checkpoint_dir, "",
@@ -202,6 +203,7 @@ absl::Status ChooseStrategyOf(job::Job& job, LocalJob& local) {
   }
   RETURN_IF_ERROR(ResolveClusterStrategy(flag, local.num_ps, job))
       << local.job_file;
+  local.is_hybrid = IsHybrid(job);
   return absl::OkStatus();
 }
 

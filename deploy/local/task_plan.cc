@@ -33,9 +33,11 @@ std::vector<std::string> ChiefFlags(const LocalJob& job) {
 std::vector<std::string> RoleFlags(const LocalJob& job,
                                    const std::string& role) {
   if (role == "worker" || role == "evaluator") {
-    return {absl::StrCat("--data_dir=", job.data_dir),
-            absl::StrCat("--device=", job.device),
-            absl::StrCat("--threads=", job.threads)};
+    std::vector<std::string> flags = {absl::StrCat("--data_dir=", job.data_dir),
+                                      absl::StrCat("--device=", job.device),
+                                      absl::StrCat("--threads=", job.threads)};
+    if (role == "worker" && job.is_hybrid) flags.push_back("--strategy=hybrid");
+    return flags;
   }
   if (role == "ps" && job.applies_non_finite) {
     return {"--nonfinite_gradients=apply"};

@@ -38,6 +38,9 @@ struct LocalJob {
   bool applies_non_finite = false;
   // The chief's --strategy; empty: the job's.
   std::string strategy;
+  // True if the workers have the variables and the ps the sparse tables: each
+  // worker is told so.
+  bool is_hybrid = false;
   // The chief's --checkpoint_timeout; empty: its default.
   std::string checkpoint_timeout;
   // Overrides "path=value", in the order given.

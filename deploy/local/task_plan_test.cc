@@ -1,5 +1,6 @@
 #include "deploy/local/task_plan.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -121,6 +122,18 @@ TEST(TaskPlanTest, WithoutPsTheFirstWorkerHasTheJob) {
                           "--data_dir=/data", "--device=cpu", "--threads=3"));
   EXPECT_TRUE(plan.tasks[0].leads_job);
   EXPECT_FALSE(plan.tasks[1].leads_job);
+}
+
+TEST(TaskPlanTest, WorkersThatHaveVariablesBesidePsAreToldSo) {
+  LocalJob job = TwoByTwo();
+  job.is_hybrid = true;
+  const LocalPlan plan = Plan(job);
+  for (const TaskPlan& task : plan.tasks) {
+    EXPECT_EQ(
+        std::count(task.argv.begin(), task.argv.end(), "--strategy=hybrid"),
+        task.role == "worker")
+        << task.name;
+  }
 }
 
 TEST(TaskPlanTest, TheChiefLeadsTheJobWhereThereIsOne) {

@@ -3,7 +3,7 @@
 load("//base:precompiled.bzl", "precompiled_copts", "precompiled_deps")
 load("//third_party/cuda:cuda_objects.bzl", "CUDA_COPTS", "cuda_objects", "if_cuda")
 
-def kernel(name, cuda_hdrs = [], copts = [], deps = [], absl = [], **kwargs):
+def kernel(name, cuda_hdrs = [], cuda_rounds_each_operation = False, copts = [], deps = [], absl = [], **kwargs):
     """A cc_library of `<name>.h`, `<name>.cc`, `<name>_cpu.cc` and `<name>_cuda.cu`.
 
     `<name>.cc` chooses the version for a device. The CUDA version is compiled
@@ -12,6 +12,7 @@ def kernel(name, cuda_hdrs = [], copts = [], deps = [], absl = [], **kwargs):
     Args:
       name: of the operation.
       cuda_hdrs: headers of this folder that the CUDA version alone includes.
+      cuda_rounds_each_operation: as of cuda_objects.
       copts: as of cc_library.
       deps: as of cc_library.
       absl: components of Abseil.
@@ -21,6 +22,7 @@ def kernel(name, cuda_hdrs = [], copts = [], deps = [], absl = [], **kwargs):
         name = name + "_cuda",
         srcs = [name + "_cuda.cu"],
         hdrs = [name + ".h"] + cuda_hdrs,
+        rounds_each_operation = cuda_rounds_each_operation,
         deps = [dep for dep in deps if not dep.startswith("@")],
     )
     native.cc_library(

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "base/multiversion.h"
 #include "ml/kernel/l2.h"
@@ -33,11 +34,17 @@ PARASOL_MULTIVERSION void AddScaled(const float* w, int64_t size, float scale,
 }
 
 // Returns the term with w, size and gradient, also where those are of rows.
-L2Term Resolved(L2Term term) {
+// `copy` is memory for values that are in blocks, side by side.
+L2Term Resolved(L2Term term, std::vector<float>& copy) {
   if (term.rows == nullptr) return term;
-  term.w = term.rows->values;
-  term.size = term.rows->elements;
-  term.gradient = term.rows->gradients;
+  const TableRows& rows = *term.rows;
+  term.w = rows.values;
+  term.size = rows.elements;
+  term.gradient = rows.gradients;
+  if (rows.values != nullptr) return term;
+  copy.resize(rows.elements);
+  for (int64_t i = 0; i < rows.elements; ++i) copy[i] = rows.value(i);
+  term.w = copy.data();
   return term;
 }
 
@@ -45,8 +52,9 @@ L2Term Resolved(L2Term term) {
 
 absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
                       float* losses) {
+  std::vector<float> copy;
   for (const L2Term& one : terms) {
-    const L2Term term = Resolved(one);
+    const L2Term term = Resolved(one, copy);
     double sum = 0;
     for (int64_t i = 0; i < term.size; i += kBlock) {
       sum += SumOfSquares(term.w + i, std::min(kBlock, term.size - i));
@@ -57,8 +65,9 @@ absl::Status L2Losses(Device& device, absl::Span<const L2Term> terms,
 }
 
 absl::Status AddL2Gradients(Device& device, absl::Span<const L2Term> terms) {
+  std::vector<float> copy;
   for (const L2Term& one : terms) {
-    const L2Term term = Resolved(one);
+    const L2Term term = Resolved(one, copy);
     AddScaled(term.w, term.size, 2 * term.l2, term.gradient);
   }
   return absl::OkStatus();

@@ -22,23 +22,34 @@ struct Terms {
 };
 static_assert(sizeof(Terms) <= 4000);
 
-// Returns the term with w, size and gradient, also where those are of rows.
-__device__ L2Term Resolved(L2Term term) {
-  if (term.rows == nullptr) return term;
-  term.w = term.rows->values;
-  term.size = term.rows->elements;
-  term.gradient = term.rows->gradients;
-  return term;
-}
+// A term's elements, also where those are of rows.
+struct Elements {
+  __device__ explicit Elements(const L2Term& term)
+      : rows(term.rows),
+        w(term.w),
+        gradient(rows == nullptr ? term.gradient : rows->gradients),
+        size(rows == nullptr ? term.size : rows->elements) {}
+
+  __device__ float operator[](int64_t i) const {
+    return rows == nullptr ? w[i] : rows->value(i);
+  }
+
+  const TableRows* rows;
+  const float* w;
+  float* gradient;
+  int64_t size;
+};
 
 // A block for each term, so that the order of the sum, and its bits, are always
 // the same. Regularized variables are small beside what a step reads of them.
 __global__ void L2LossesKernel(Terms terms, float* losses) {
   __shared__ double partial[kSumThreads];
-  const L2Term term = Resolved(terms.term[blockIdx.x]);
+  const L2Term& term = terms.term[blockIdx.x];
+  const Elements elements(term);
   double sum = 0;
-  for (int64_t i = threadIdx.x; i < term.size; i += kSumThreads) {
-    sum += double{term.w[i]} * term.w[i];
+  for (int64_t i = threadIdx.x; i < elements.size; i += kSumThreads) {
+    const double w = elements[i];
+    sum += w * w;
   }
   partial[threadIdx.x] = sum;
   for (unsigned half = kSumThreads / 2; half > 0; half /= 2) {
@@ -49,12 +60,13 @@ __global__ void L2LossesKernel(Terms terms, float* losses) {
 }
 
 __global__ void AddL2GradientsKernel(Terms terms) {
-  const L2Term term = Resolved(terms.term[blockIdx.y]);
+  const L2Term& term = terms.term[blockIdx.y];
+  const Elements elements(term);
   const float scale = 2 * term.l2;
   const int64_t step = int64_t{gridDim.x} * blockDim.x;
   for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-       i < term.size; i += step) {
-    term.gradient[i] += scale * term.w[i];
+       i < elements.size; i += step) {
+    elements.gradient[i] += scale * elements[i];
   }
 }
 

@@ -74,9 +74,10 @@ TEST_P(L2Test, ATermOfRowsIsThatOfTheRowsThatAreThere) {
   for (const int64_t elements : {int64_t{0}, int64_t{5}, kCapacity}) {
     SCOPED_TRACE(absl::StrCat(elements, " elements"));
     float* const gradient = Put(std::vector<float>(kCapacity, 3));
-    const TableRows rows = {.values = Put(std::vector<float>(kCapacity, 2)),
-                            .gradients = gradient,
-                            .elements = elements};
+    TableRows rows = {};
+    rows.values = Put(std::vector<float>(kCapacity, 2));
+    rows.gradients = gradient;
+    rows.elements = elements;
     const L2Term term = {
         .size = kCapacity, .l2 = .5, .rows = Put(std::vector<TableRows>{rows})};
     float* const losses = Put(std::vector<float>{7, 7});
@@ -92,6 +93,29 @@ TEST_P(L2Test, ATermOfRowsIsThatOfTheRowsThatAreThere) {
     EXPECT_THAT(absl::MakeConstSpan(gradients).first(elements), Each(3.f + 2));
     EXPECT_THAT(absl::MakeConstSpan(gradients).subspan(elements), Each(3.f));
   }
+}
+
+// Behind the values of a row lie its slots, which are no part of the sum.
+TEST_P(L2Test, ATermOfRowsInBlocksIsThatOfTheirValues) {
+  float* const gradient = Put(std::vector<float>(6, 3));
+  // Rows 0 and 1, 2 and 3.
+  float* const first = Put(std::vector<float>{1, 2, 90, 90, 3, 4, 90, 90});
+  float* const second = Put(std::vector<float>{5, 6, 90, 90, 7, 8, 90, 90});
+  TableRows rows = {};
+  rows.gradients = gradient;
+  rows.elements = 4;
+  rows.width = 2;
+  rows.numbers = Put(std::vector<int32_t>{3, 0});
+  rows.blocks = {.blocks = Put(std::vector<float*>{first, second}),
+                 .shift = 1,
+                 .floats = 4};
+  const L2Term term = {
+      .size = 6, .l2 = .5, .rows = Put(std::vector<TableRows>{rows})};
+  float* const loss = Put(std::vector<float>{7});
+  ASSERT_OK(L2Losses(device(), {term}, loss));
+  EXPECT_EQ(Get(loss, 1)[0], .5f * (49 + 64 + 1 + 4));
+  ASSERT_OK(AddL2Gradients(device(), {term}));
+  EXPECT_THAT(Get(gradient, 6), ElementsAre(3 + 7, 3 + 8, 3 + 1, 3 + 2, 3, 3));
 }
 
 // A sum in single precision would stop growing at 2^24.

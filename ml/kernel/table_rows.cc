@@ -11,8 +11,9 @@ absl::Status GatherRows(Device& device, const TableRows* table,
 }
 
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       const TableRows* table) {
-  return PARASOL_DISPATCH(device, AddToRows(device, dy, positions, table));
+                       const RowPlaces& by_row, const TableRows* table) {
+  return PARASOL_DISPATCH(device,
+                          AddToRows(device, dy, positions, by_row, table));
 }
 
 absl::Status CombineRows(Device& device, const TableRows* table,

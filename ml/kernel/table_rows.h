@@ -27,6 +27,8 @@ struct Bags {
   const int32_t* positions = nullptr;  // indices of rows
   const float* weights = nullptr;      // null: all 1
   int64_t examples = 0;
+  // The same positions row by row: for gradients on a CUDA device.
+  RowPlaces by_row = {};
 };
 
 // Computes y[i] = table.values[positions[i]] for each row i of `y`, which has
@@ -34,9 +36,10 @@ struct Bags {
 absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y);
 
-// Adds dy[i] to table.gradients[positions[i]].
+// Adds dy[i] to table.gradients[positions[i]], in ascending order of i.
+// `by_row` has the same positions row by row, for a CUDA device.
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       const TableRows* table);
+                       const RowPlaces& by_row, const TableRows* table);
 
 // Computes y[i] = combiner(weight · value, over the bag of example i) + bias;
 // no bias if null.
@@ -44,7 +47,8 @@ absl::Status CombineRows(Device& device, const TableRows* table,
                          const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y);
 
-// Adds the gradient of CombineRows() by the values to table.gradients.
+// Adds the gradient of CombineRows() by the values to table.gradients, example
+// by example.
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
                                Combiner combiner, const TableRows* table);
 
@@ -58,7 +62,7 @@ namespace cpu {
 absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y);
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       const TableRows* table);
+                       const RowPlaces& by_row, const TableRows* table);
 absl::Status CombineRows(Device& device, const TableRows* table,
                          const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y);
@@ -71,7 +75,7 @@ namespace cuda {
 absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y);
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       const TableRows* table);
+                       const RowPlaces& by_row, const TableRows* table);
 absl::Status CombineRows(Device& device, const TableRows* table,
                          const Bags& bags, Combiner combiner, const float* bias,
                          MutableMatrixView y);

@@ -37,15 +37,14 @@ PARASOL_MULTIVERSION void AddRows(MatrixView dy, const int32_t* positions,
   }
 }
 
-PARASOL_MULTIVERSION void Combine(const float* rows, const Bags& bags,
+PARASOL_MULTIVERSION void Combine(const TableRows& table, const Bags& bags,
                                   Combiner combiner, MutableMatrixView y) {
   for (int64_t example = 0; example < y.rows; ++example) {
     const float scale = ScaleOf(bags, combiner, example);
     for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
          ++i) {
-      AddScaled(rows + int64_t{bags.positions[i]} * y.columns,
-                scale * WeightOf(bags, i), y.columns,
-                y.data + example * y.columns);
+      AddScaled(table.row(bags.positions[i]), scale * WeightOf(bags, i),
+                y.columns, y.data + example * y.columns);
     }
   }
 }
@@ -73,14 +72,13 @@ PARASOL_MULTIVERSION void AddAllRows(MatrixView dy, float* sum) {
 absl::Status GatherRows(Device& device, const TableRows* table,
                         const int32_t* positions, MutableMatrixView y) {
   for (int64_t i = 0; i < y.rows; ++i) {
-    std::copy_n(table->values + int64_t{positions[i]} * y.columns, y.columns,
-                y.data + i * y.columns);
+    std::copy_n(table->row(positions[i]), y.columns, y.data + i * y.columns);
   }
   return absl::OkStatus();
 }
 
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       const TableRows* table) {
+                       const RowPlaces& by_row, const TableRows* table) {
   AddRows(dy, positions, table->gradients);
   return absl::OkStatus();
 }
@@ -96,7 +94,7 @@ absl::Status CombineRows(Device& device, const TableRows* table,
       std::copy_n(bias, y.columns, row);
     }
   }
-  Combine(table->values, bags, combiner, y);
+  Combine(*table, bags, combiner, y);
   return absl::OkStatus();
 }
 

@@ -1,6 +1,10 @@
+#include <algorithm>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
 #include "ml/device/cuda_column_sums.h"
+#include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/table_rows.h"
 
@@ -14,11 +18,31 @@ __device__ float WeightOf(const Bags& bags, int32_t i) {
 // Returns the factor of each row of the example's bag beside its weight.
 __device__ float ScaleOf(const Bags& bags, Combiner combiner, int64_t example) {
   if (combiner == Combiner::kSum) return 1;
+  const int32_t begin = bags.offsets[example];
+  const int32_t end = bags.offsets[example + 1];
   float sum = 0;
-  for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1]; ++i) {
-    sum += WeightOf(bags, i);
+  if (bags.weights == nullptr) {
+    sum = static_cast<float>(end - begin);
+  } else {
+    for (int32_t i = begin; i < end; ++i) sum += bags.weights[i];
   }
   return sum == 0 ? 0 : 1 / sum;
+}
+
+// Returns `sum` plus term(i) for `i` from `begin`, one after the other. Terms
+// are read ahead of the additions, which wait for each other.
+template <typename Term>
+__device__ float AddInOrder(float sum, int32_t begin, int32_t end,
+                            const Term& term) {
+  constexpr int kAhead = 16;
+  int32_t i = begin;
+  for (; i + kAhead <= end; i += kAhead) {
+    float terms[kAhead];
+    for (int j = 0; j < kAhead; ++j) terms[j] = term(i + j);
+    for (int j = 0; j < kAhead; ++j) sum += terms[j];
+  }
+  for (; i < end; ++i) sum += term(i);
+  return sum;
 }
 
 struct Gather {
@@ -26,18 +50,25 @@ struct Gather {
   const int32_t* positions;
   MutableMatrixView y;
   __device__ void operator()(int64_t i) const {
-    const int64_t row = positions[i / y.columns];
-    y.data[i] = table->values[row * y.columns + i % y.columns];
+    y.data[i] = table->row(positions[i / y.columns])[i % y.columns];
   }
 };
 
+// The gradient of one element of a row, from all places at which it is looked
+// up. Adds to `table`, because other inputs may look the row up too.
 struct Add {
   MatrixView dy;
-  const int32_t* positions;
+  RowPlaces by_row;
   const TableRows* table;
   __device__ void operator()(int64_t i) const {
-    const int64_t row = positions[i / dy.columns];
-    atomicAdd(&table->gradients[row * dy.columns + i % dy.columns], dy.data[i]);
+    const int64_t row = i / dy.columns;
+    const int64_t column = i % dy.columns;
+    float& gradient = table->gradients[by_row.rows[row] * dy.columns + column];
+    gradient =
+        AddInOrder(gradient, by_row.starts[row], by_row.starts[row + 1],
+                   [&](int32_t place) {
+                     return dy.data[by_row.places[place] * dy.columns + column];
+                   });
   }
 };
 
@@ -50,34 +81,82 @@ struct Combine {
   __device__ void operator()(int64_t element) const {
     const int64_t example = element / y.columns;
     const int64_t column = element % y.columns;
-    const float* const rows = table->values;
     float sum = 0;
     for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
          ++i) {
-      sum += WeightOf(bags, i) * rows[bags.positions[i] * y.columns + column];
+      sum += WeightOf(bags, i) * table->row(bags.positions[i])[column];
     }
     const float start = bias == nullptr ? 0 : bias[column];
     y.data[element] = start + sum * ScaleOf(bags, combiner, example);
   }
 };
 
+struct WriteScales {
+  Bags bags;
+  Combiner combiner;
+  float* scales;
+  __device__ void operator()(int64_t example) const {
+    scales[example] = ScaleOf(bags, combiner, example);
+  }
+};
+
+// The same as Add, with the factors of bags.
 struct AddCombined {
   MatrixView dy;
   Bags bags;
   Combiner combiner;
+  const float* scales;  // of each example; null: ScaleOf()
   const TableRows* table;
-  __device__ void operator()(int64_t element) const {
-    const int64_t example = element / dy.columns;
-    const int64_t column = element % dy.columns;
-    float* const rows = table->gradients;
-    const float gradient = dy.data[element] * ScaleOf(bags, combiner, example);
-    for (int32_t i = bags.offsets[example]; i < bags.offsets[example + 1];
-         ++i) {
-      atomicAdd(&rows[bags.positions[i] * dy.columns + column],
-                WeightOf(bags, i) * gradient);
-    }
+  __device__ float FactorOf(int32_t place, int64_t example) const {
+    const float scale =
+        scales == nullptr ? ScaleOf(bags, combiner, example) : scales[example];
+    return scale * WeightOf(bags, place);
+  }
+  __device__ void operator()(int64_t i) const {
+    const RowPlaces& by_row = bags.by_row;
+    const int64_t row = i / dy.columns;
+    const int64_t column = i % dy.columns;
+    float& gradient = table->gradients[by_row.rows[row] * dy.columns + column];
+    gradient = AddInOrder(
+        gradient, by_row.starts[row], by_row.starts[row + 1], [&](int32_t j) {
+          const int32_t place = by_row.places[j];
+          const int64_t example =
+              by_row.examples == nullptr ? place : by_row.examples[j];
+          return FactorOf(place, example) *
+                 dy.data[example * dy.columns + column];
+        });
   }
 };
+
+// Calls function(i) for each element `i` of an input's rows. Their number is
+// read when the kernel runs: a recorded one has another number each time, and
+// its grid is no bound.
+template <typename Function>
+__global__ void ForEachElementKernel(const int32_t* num_rows, int64_t columns,
+                                     Function function) {
+  const int64_t size = *num_rows * columns;
+  const int64_t step = int64_t{gridDim.x} * blockDim.x;
+  for (int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < size;
+       i += step) {
+    function(i);
+  }
+}
+
+template <typename Function>
+absl::Status ForEachElement(Device& device, absl::string_view name,
+                            const RowPlaces& by_row, int64_t columns,
+                            const Function& function) {
+  constexpr int kThreads = 256;
+  constexpr int64_t kMaxBlocks = 4096;
+  ASSIGN_OR_RETURN(CUstream_st * stream,
+                   static_cast<CudaDevice&>(device).ComputeStream());
+  const int64_t most = by_row.capacity * columns;
+  const int64_t blocks =
+      std::clamp((most + kThreads - 1) / kThreads, int64_t{1}, kMaxBlocks);
+  Launch(ForEachElementKernel<Function>, blocks, kThreads, stream,
+         by_row.num_rows, columns, function);
+  return LaunchStatus(name);
+}
 
 }  // namespace
 
@@ -88,9 +167,9 @@ absl::Status GatherRows(Device& device, const TableRows* table,
 }
 
 absl::Status AddToRows(Device& device, MatrixView dy, const int32_t* positions,
-                       const TableRows* table) {
-  return ForEach(device, "gradient of rows", dy.size(),
-                 Add{dy, positions, table});
+                       const RowPlaces& by_row, const TableRows* table) {
+  return ForEachElement(device, "gradient of rows", by_row, dy.columns,
+                        Add{dy, by_row, table});
 }
 
 absl::Status CombineRows(Device& device, const TableRows* table,
@@ -102,8 +181,17 @@ absl::Status CombineRows(Device& device, const TableRows* table,
 
 absl::Status AddCombinedToRows(Device& device, MatrixView dy, const Bags& bags,
                                Combiner combiner, const TableRows* table) {
-  return ForEach(device, "gradient of bags of rows", dy.size(),
-                 AddCombined{dy, bags, combiner, table});
+  float* scales = nullptr;
+  if (combiner == Combiner::kMean && bags.weights != nullptr) {
+    // Not for each place anew: that would be the square of a bag's size.
+    ASSIGN_OR_RETURN(scales,
+                     static_cast<CudaDevice&>(device).Scratch(bags.examples));
+    RETURN_IF_ERROR(ForEach(device, "weights of bags", bags.examples,
+                            WriteScales{bags, combiner, scales}));
+  }
+  return ForEachElement(device, "gradient of bags of rows", bags.by_row,
+                        dy.columns,
+                        AddCombined{dy, bags, combiner, scales, table});
 }
 
 absl::Status SumColumns(Device& device, MatrixView dy, float* sum) {

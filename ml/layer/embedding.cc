@@ -29,7 +29,7 @@ class EmbeddingPass final : public LayerPass {
 
   absl::Status RunInputGradients(const Backward& pass) override {
     return AddToRows(device_, {pass.dy, ids_, width_}, pass.rows.positions,
-                     pass.rows.table);
+                     pass.rows.by_row, pass.rows.table);
   }
 
  private:

@@ -43,7 +43,8 @@ class EmbeddingBagPass final : public LayerPass {
     return {.offsets = rows.offsets,
             .positions = rows.positions,
             .weights = rows.weights,
-            .examples = examples_};
+            .examples = examples_,
+            .by_row = rows.by_row};
   }
   MatrixView Gradient(const Backward& pass) const {
     return {pass.dy, examples_, width_};

@@ -47,6 +47,7 @@ struct RowsView {
   const int32_t* offsets = nullptr;    // [examples + 1]
   const int32_t* positions = nullptr;  // indices of rows
   const float* weights = nullptr;      // null: all 1
+  RowPlaces by_row = {};  // the same positions row by row, on a CUDA device
 };
 
 // One layer for batches of a given number of examples, on one device, with the

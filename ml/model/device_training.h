@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_MODEL_DEVICE_TRAINING_H_
 #define PARASOL_ML_MODEL_DEVICE_TRAINING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,6 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "ml/kernel/pass_argument.h"
+#include "ml/model/device_rows.h"
 #include "ml/model/model.h"
 
 namespace parasol {
@@ -24,12 +27,21 @@ class DeviceTraining {
     float* gradient = nullptr;
   };
 
+  // The rows that a pass has read of a table that is on the device.
+  struct Rows {
+    size_t table = 0;
+    // Address in the device's memory; the gradients are there.
+    const TableRows* rows = nullptr;
+    int64_t elements = 0;  // the same as rows->elements
+  };
+
   // The callbacks of a pass.
   struct Sinks {
     // Called once, when all work that reads values and writes gradients is on
-    // the compute stream; enqueues the variables' updates there.
-    absl::FunctionRef<absl::Status()> update;
-    // The same as GradientSinks::rows.
+    // the compute stream; enqueues the updates of the variables and of the
+    // tables that are on the device there.
+    absl::FunctionRef<absl::Status(absl::Span<const Rows> rows)> update;
+    // The same as GradientSinks::rows, for the tables that are on the host.
     absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
                            absl::Span<const float> gradients)>
         rows;
@@ -41,10 +53,16 @@ class DeviceTraining {
   //   ResourceExhausted  the device is full.
   virtual absl::StatusOr<std::vector<Variable>> Variables() = 0;
 
+  // Has the rows of the tables that `tables` has on the device read there, from
+  // the next Stage() on: StagedBatch::rows() is without them. A batch is then
+  // staged only when the pass of the one before has returned, since a table may
+  // leave the device when rows are looked up. Borrows `tables`.
+  virtual void UseTables(DeviceRows& tables) = 0;
+
   // Runs the pass of Model::Gradients(), and returns when the losses and the
-  // gradients of rows are there. The device may go on; it has done with
-  // `staged` when the next call returns. Errors are those of Gradients() and of
-  // `sinks.update`.
+  // gradients of rows on the host are there. The device may go on; it has done
+  // with `staged` when the next call returns. Errors are those of Gradients()
+  // and of `sinks.update`.
   virtual absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
                                             Sinks sinks) = 0;
 };

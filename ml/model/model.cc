@@ -69,7 +69,7 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
     RETURN_IF_ERROR(CheckBatch(graph_, batch));
     RETURN_IF_ERROR(loss_.CheckLabels(batch));
-    return static_cast<StagedInputs&>(staged).Load(batch);
+    return static_cast<StagedInputs&>(staged).Load(batch, tables_on_device_);
   }
 
   // On the CPU a layer's gradients are delivered before the next layer down is
@@ -115,14 +115,27 @@ class GraphModel final : public Model, private DeviceTraining {
     return memory_.OnDevice();
   }
 
+  void UseTables(DeviceRows& tables) override { tables_on_device_ = &tables; }
+
   absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
                                     Sinks sinks) override {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = true, .seed = seed}));
     RETURN_IF_ERROR(EnqueueTraining(batch, GradientsGo::kNowhere));
-    RETURN_IF_ERROR(sinks.update());
+    RETURN_IF_ERROR(sinks.update(RowsOnDevice(batch)));
     RETURN_IF_ERROR(DeliverRows(sinks.rows));
     return Result(batch);
+  }
+
+  absl::Span<const Rows> RowsOnDevice(const StagedInputs& batch) {
+    rows_.clear();
+    for (size_t table = 0; table < tables_.size(); ++table) {
+      if (!batch.is_on_device(table)) continue;
+      rows_.push_back({.table = table,
+                       .rows = executor_.rows(table),
+                       .elements = batch.RowsOf(table).elements});
+    }
+    return rows_;
   }
 
   absl::Status EnqueueTraining(const StagedInputs& batch, GradientsGo where) {
@@ -178,6 +191,7 @@ class GraphModel final : public Model, private DeviceTraining {
           sink) {
     RETURN_IF_ERROR(executor_.row_gradients().Await());
     for (size_t table = 0; table < tables_.size(); ++table) {
+      if (!executor_.row_gradients().goes_to_host(table)) continue;
       const RowGradientMemory::Fetched rows =
           executor_.row_gradients().OnHost(table);
       sink(table, rows.ids, rows.gradients);
@@ -200,6 +214,8 @@ class GraphModel final : public Model, private DeviceTraining {
   VariableMemory memory_;
   PassExecutor executor_;
   PassRecordings recordings_;
+  DeviceRows* tables_on_device_ = nullptr;  // null: none is
+  std::vector<Rows> rows_;  // of the present pass, on the device
   PassKey key_;  // key of the present pass; kept here lest each step allocates
 };
 

@@ -48,7 +48,8 @@ class StagedBatch {
 
   virtual ~StagedBatch() = default;
 
-  // The rows of each of Model::tables(), perhaps without ids. Valid until the
+  // The rows of each of Model::tables(), perhaps without ids, but of none that
+  // is in the device's memory (DeviceTraining::UseTables()). Valid until the
   // next Stage() of this batch.
   virtual absl::Span<const Rows> rows() const = 0;
 };
@@ -61,7 +62,7 @@ class StagedBatch {
 struct GradientSinks {
   absl::FunctionRef<void(size_t variable, absl::Span<const float> gradient)>
       variable;
-  // Called after all variables, once for each of Model::tables(), perhaps
+  // Called after all variables, once for each of StagedBatch::rows(), perhaps
   // without ids. `gradients` [ids.size(), width] is summed by id.
   absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
                          absl::Span<const float> gradients)>

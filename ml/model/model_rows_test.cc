@@ -265,6 +265,44 @@ TEST_P(ModelRowsTest, BatchesOfManySizesAreLookedUpAfresh) {
   }
 }
 
+// The ids are looked up once then; weights and tables remain their own.
+TEST_P(ModelRowsTest, TwoInputsMayHaveTheSameIds) {
+  const std::unique_ptr<Model> model = Make(
+      "input { name: 'a' ids {} } input { name: 'b' ids {} }"
+      "sparse_table { name: 't' width: 2 } sparse_table { name: 'u' width: 2 }"
+      "sparse_table { name: 'spare' width: 1 }"
+      "layer { name: 'ta' embedding_bag { table: 't' } input: 'a' }"
+      "layer { name: 'ub' embedding_bag { table: 'u' } input: 'b' }"
+      "layer { add {} input: ['ta', 'ub'] }");
+  const IdFeature ids = {.offsets = {0, 2, 5}, .ids = {7, 3, 3, 7, 7}};
+  IdFeature others = ids;
+  others.weights = {1, .5, -2, .25, 2};
+  Batch batch = {.size = 2, .ids = {ids, others}, .labels = {0, 1}};
+  const auto staged = model->NewStagedBatch();
+  for (const uint64_t last : {7, 8, 7, 3}) {
+    SCOPED_TRACE(last);
+    batch.ids[1].ids.back() = last;
+    ASSERT_OK(model->Stage(batch, *staged));
+    const TableRows rows = Fill(*staged);
+    const auto loss = [&](const TableRows& values) {
+      Matrix logits(2, 2);
+      for (size_t table = 0; table < 2; ++table) {
+        const IdFeature& of = batch.ids[table];
+        for (int i = 0; i < 2; ++i) {
+          for (int32_t j = of.offsets[i]; j < of.offsets[i + 1]; ++j) {
+            const double weight = of.weights.empty() ? 1 : of.weights[j];
+            const std::vector<double>& row = values.at({table, of.ids[j]});
+            for (int k = 0; k < 2; ++k) logits.at(i, k) += weight * row[k];
+          }
+        }
+      }
+      const auto all = reference::SoftmaxCrossEntropy(logits, {0, 1}).loss;
+      return (all[0] + all[1]) / 2;
+    };
+    ExpectDifferences(RowGradients(*model, *staged), rows, loss);
+  }
+}
+
 TEST_P(ModelRowsTest, ATableAloneIsEnoughToTrain) {
   const std::unique_ptr<Model> model = Make(
       "input { name: 'a' ids {} } sparse_table { name: 't' width: 2 }"

@@ -51,7 +51,7 @@ absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
   ASSIGN_OR_RETURN(passes_, layer_passes_.For(batch.examples()));
   if (options.training) {
     RETURN_IF_ERROR(variables_.NextGradients());
-    RETURN_IF_ERROR(row_gradients_.Next(batch.rows()));
+    RETURN_IF_ERROR(row_gradients_.Next(batch));
   }
   arguments_.SetSeed(options.seed);
   SetRows();
@@ -62,12 +62,9 @@ absl::Status PassExecutor::Begin(StagedInputs& batch, const Options& options) {
 
 void PassExecutor::SetRows() {
   for (size_t i = 0; i < graph_.tables.size(); ++i) {
-    const absl::Span<const float> rows = batch_->RowsOf(i);
-    arguments_.SetRows(
-        i,
-        {.values = rows.data(),
-         .gradients = options_.training ? row_gradients_.gradients(i) : nullptr,
-         .elements = static_cast<int64_t>(rows.size())});
+    TableRows rows = batch_->RowsOf(i);
+    if (options_.training) rows.gradients = row_gradients_.gradients(i);
+    arguments_.SetRows(i, rows);
   }
 }
 
@@ -129,7 +126,7 @@ L2Term PassExecutor::TermOf(const Regularizer& regularizer) const {
   L2Term term = {.l2 = static_cast<float>(regularizer.l2)};
   if (regularizer.is_table) {
     term.rows = arguments_.rows(regularizer.index);
-    term.size = batch_->row_capacity();
+    term.size = row_gradients_.capacity();
   } else {
     term.w = variables_.values()[regularizer.index];
     term.size = graph_.variables[regularizer.index].elements();

@@ -61,6 +61,9 @@ class PassExecutor {
   absl::Status RunBackward(
       absl::FunctionRef<absl::Status(const VariableRange&)> written);
 
+  // Address of the table's rows in the present pass, in the device's memory.
+  const TableRows* rows(size_t table) const { return arguments_.rows(table); }
+
   PassMemory& memory() { return memory_; }
   RowGradientMemory& row_gradients() { return row_gradients_; }
 

@@ -1,7 +1,7 @@
 #include "ml/model/pass_memory.h"
 
 #include "base/status_macros.h"
-#include "ml/model/input_array.h"
+#include "ml/model/grow.h"
 
 namespace parasol {
 PassMemory::PassMemory(const Plan& plan, size_t terms, Device& device)

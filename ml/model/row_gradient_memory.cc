@@ -3,24 +3,22 @@
 #include "base/status_macros.h"
 #include "ml/kernel/zero.h"
 #include "ml/model/arena.h"
-#include "ml/model/input_array.h"
+#include "ml/model/grow.h"
 
 namespace parasol {
 
-absl::Status RowGradientMemory::Next(absl::Span<const StagedBatch::Rows> rows) {
+absl::Status RowGradientMemory::Next(const StagedInputs& batch) {
   if (!has_tables()) return absl::OkStatus();
   side_ = 1 - side_;
-  Side& now = sides_[side_];
-  for (size_t i = 0; i < rows.size(); ++i) {
-    // assign() would grow by as little as it can.
-    now.ids[i].clear();
-    now.ids[i].insert(now.ids[i].end(), rows[i].ids.begin(), rows[i].ids.end());
-    sizes_[i] = rows[i].values.size();
-    offsets_[i + 1] = offsets_[i] + AlignedElements(sizes_[i]);
+  size_ = 0;
+  Place(batch, /*on_device=*/false);
+  to_host_ = size_;
+  Place(batch, /*on_device=*/true);
+  if (to_host_ > 0 || device_.shares_host_memory()) {
+    RETURN_IF_ERROR(GrowOnHost(device_, to_host_, sides_[side_].host));
   }
-  RETURN_IF_ERROR(GrowOnHost(device_, offsets_.back(), now.host));
   if (!device_.shares_host_memory()) {
-    RETURN_IF_ERROR(Grow(device_, offsets_.back(), on_device_));
+    RETURN_IF_ERROR(Grow(device_, size_, on_device_));
   }
   if (fetched_ == nullptr) {
     ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
@@ -28,40 +26,53 @@ absl::Status RowGradientMemory::Next(absl::Span<const StagedBatch::Rows> rows) {
   return absl::OkStatus();
 }
 
+// Those of the tables that are, or are not, on the device.
+void RowGradientMemory::Place(const StagedInputs& batch, bool on_device) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    if (batch.is_on_device(i) != on_device) continue;
+    parts_[i] = {.goes_to_host = !on_device,
+                 .offset = size_,
+                 .size = static_cast<size_t>(batch.RowsOf(i).elements)};
+    size_ += AlignedElements(parts_[i].size);
+    std::vector<uint64_t>& ids = sides_[side_].ids[i];
+    // assign() would grow by as little as it can.
+    ids.clear();
+    if (on_device) continue;
+    ids.insert(ids.end(), batch.ids(i).begin(), batch.ids(i).end());
+  }
+}
+
 absl::Status RowGradientMemory::Clear() {
   if (!has_tables()) return absl::OkStatus();
-  return Zero(
-      device_, gradients(0),
-      device_.shares_host_memory() ? offsets_.back() : on_device_.size());
+  return Zero(device_, all().data(),
+              device_.shares_host_memory() ? size_ : on_device_.size());
 }
 
 float* RowGradientMemory::gradients(size_t table) {
-  const Array<float>& all =
-      device_.shares_host_memory() ? sides_[side_].host : on_device_;
-  return all.data() + offsets_[table];
+  return all().data() + parts_[table].offset;
 }
 
 absl::Status RowGradientMemory::Fetch() {
-  if (!has_tables() || device_.shares_host_memory()) return absl::OkStatus();
+  if (to_host_ == 0 || device_.shares_host_memory()) return absl::OkStatus();
   RETURN_IF_ERROR(
       device_.Order(Device::Stream::kCompute, Device::Stream::kCopyOut));
-  RETURN_IF_ERROR(
-      device_.Copy(Device::Stream::kCopyOut,
-                   absl::MakeConstSpan(on_device_.data(), offsets_.back()),
-                   sides_[side_].host.data()));
+  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCopyOut,
+                               absl::MakeConstSpan(on_device_.data(), to_host_),
+                               sides_[side_].host.data()));
   return device_.Record(Device::Stream::kCopyOut, *fetched_);
 }
 
 absl::Status RowGradientMemory::Await() {
-  if (!has_tables()) return absl::OkStatus();
+  if (to_host_ == 0) return absl::OkStatus();
   return device_.Wait(*fetched_);
 }
 
 RowGradientMemory::Fetched RowGradientMemory::OnHost(size_t table) const {
   const Side& now = sides_[side_];
+  const Part& part = parts_[table];
   return {.ids = now.ids[table],
-          .gradients = absl::MakeConstSpan(now.host.data() + offsets_[table],
-                                           sizes_[table])};
+          .gradients =
+              absl::MakeConstSpan(now.host.data() + part.offset, part.size)};
 }
 
 }  // namespace parasol

@@ -10,26 +10,27 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
-#include "ml/model/model.h"
+#include "ml/model/staged_inputs.h"
 
 namespace parasol {
 
-// Memory for the gradients of a pass's rows, and their way to the host. Those
-// of all tables lie in one array, so that one copy takes all. On the host there
-// are two, so that the last pass's gradients can be sent while the present ones
-// are written. Not thread-safe.
+// Memory for the gradients of a pass's rows, and their way to the host, unless
+// the rows are on the device. Those of all tables lie in one array, those that
+// go to the host first, so that one copy takes them. On the host there are two,
+// so that the last pass's gradients can be sent while the present ones are
+// written. Not thread-safe.
 class RowGradientMemory {
  public:
   // Borrows `device`.
   RowGradientMemory(Device& device, size_t tables)
-      : device_(device), sizes_(tables), offsets_(tables + 1) {
+      : device_(device), parts_(tables) {
     for (Side& side : sides_) side.ids.resize(tables);
   }
 
-  // Makes room for a backward pass over `rows`, one for each table, and leaves
-  // the gradients of the last pass in place.
+  // Makes room for a backward pass over the rows of `batch`, and leaves the
+  // gradients of the last pass in place.
   //   ResourceExhausted  the device is full.
-  absl::Status Next(absl::Span<const StagedBatch::Rows> rows);
+  absl::Status Next(const StagedInputs& batch);
 
   // Sets the gradients to zero, in the order of the compute stream. On a CUDA
   // device all that there is room for, so that a recorded pass can do it
@@ -38,10 +39,14 @@ class RowGradientMemory {
 
   // Gradients [ids, width] of a table, in the device's memory.
   float* gradients(size_t table);
+  // The largest number of elements that all of them may have before their
+  // memory grows.
+  int64_t capacity() const { return all().size(); }
 
-  // Fetch() enqueues the copy of all gradients to the host behind the work that
-  // is on the compute stream now; Await() blocks until they are there, as
-  // those of OnHost().
+  // Returns true if the table's gradients go to the host.
+  bool goes_to_host(size_t table) const { return parts_[table].goes_to_host; }
+  // Fetch() enqueues their copy behind the work that is on the compute stream
+  // now; Await() blocks until they are there, as those of OnHost().
   absl::Status Fetch();
   absl::Status Await();
   struct Fetched {
@@ -55,12 +60,23 @@ class RowGradientMemory {
     std::vector<std::vector<uint64_t>> ids;  // one list per table
     Array<float> host;
   };
+  // The gradients of one table in the array of all.
+  struct Part {
+    bool goes_to_host = true;
+    size_t offset = 0;
+    size_t size = 0;
+  };
 
-  bool has_tables() const { return !sizes_.empty(); }
+  bool has_tables() const { return !parts_.empty(); }
+  const Array<float>& all() const {
+    return device_.shares_host_memory() ? sides_[side_].host : on_device_;
+  }
+  void Place(const StagedInputs& batch, bool on_device);
 
   Device& device_;
-  std::vector<size_t> sizes_;    // one per table
-  std::vector<size_t> offsets_;  // one per table, then the array's size
+  std::vector<Part> parts_;  // one per table
+  size_t size_ = 0;          // all elements
+  size_t to_host_ = 0;       // number of them, the first ones, that go there
   std::array<Side, 2> sides_;
   int side_ = 0;
   Array<float> on_device_;  // empty on the CPU

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/model/arena.h"
+#include "ml/model/grow.h"
 
 namespace parasol {
 namespace {
@@ -23,10 +24,15 @@ size_t CountInputs(const Graph& graph, LayerInput::Kind kind) {
 StagedInputs::StagedInputs(const Graph& graph, Device& device)
     : graph_(graph),
       device_(device),
+      pack_(device),
       dense_(CountInputs(graph, LayerInput::Kind::kDense)),
       ids_(CountInputs(graph, LayerInput::Kind::kIds)),
-      tables_(graph.tables.size()),
-      rows_(graph.tables.size()) {
+      tables_(graph.tables.size()) {
+  for (size_t& dense : dense_) dense = pack_.Add();
+  labels_ = pack_.Add();
+  weights_ = pack_.Add();
+  for (Ids& ids : ids_) ids.offsets = pack_.Add();
+  for (Ids& ids : ids_) ids.weights = pack_.Add();
   for (size_t i = 0; i < graph.tables.size(); ++i) {
     const std::vector<size_t>& id_inputs = graph.tables[i].id_inputs;
     const auto same = std::find_if(
@@ -34,39 +40,67 @@ StagedInputs::StagedInputs(const Graph& graph, Device& device)
         [&](const Lookup& lookup) { return lookup.id_inputs == id_inputs; });
     tables_[i].lookup = same - lookups_.begin();
     tables_[i].width = graph.tables[i].width;
-    rows_[i].table = i;
-    if (same != lookups_.end()) continue;
-    Lookup& lookup = lookups_.emplace_back();
-    lookup.id_inputs = id_inputs;
-    lookup.positions.resize(id_inputs.size());
-    lookup.staged_positions.resize(id_inputs.size());
+    if (same == lookups_.end()) AddLookup(id_inputs);
+  }
+  for (Table& table : tables_) table.packed_numbers = pack_.Add();
+}
+
+void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
+  Lookup& lookup = lookups_.emplace_back();
+  lookup.id_inputs = id_inputs;
+  lookup.positions.resize(id_inputs.size());
+  for (const size_t id_input : id_inputs) {
+    const auto input =
+        std::find_if(graph_.inputs.begin(), graph_.inputs.end(),
+                     [id_input](const GraphInput& one) {
+                       return one.what.kind == LayerInput::Kind::kIds &&
+                              one.index == id_input;
+                     });
+    lookup.inputs.push_back({.id_input = id_input,
+                             .has_one_each = input->needs_each_column &&
+                                             input->what.ids_per_example == 1,
+                             .packed = pack_.Add(),
+                             .packed_rows = pack_.Add(),
+                             .packed_starts = pack_.Add(),
+                             .packed_places = pack_.Add(),
+                             .packed_examples = pack_.Add()});
   }
 }
 
-absl::Status StagedInputs::Load(const Batch& batch) {
+absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
   examples_ = batch.size;
-  for (size_t i = 0; i < dense_.size(); ++i) {
-    RETURN_IF_ERROR(dense_[i].Load(device_, batch.dense[i].values));
+  for (size_t i = 0; i < lookups_.size(); ++i) {
+    lookups_[i].source = FindSource(batch, i);
+    if (lookups_[i].source == i) LookUp(batch, lookups_[i]);
   }
-  RETURN_IF_ERROR(labels_.Load(device_, batch.labels));
-  RETURN_IF_ERROR(weights_.Load(device_, batch.weights));
-  for (size_t i = 0; i < ids_.size(); ++i) {
-    RETURN_IF_ERROR(LoadIds(batch.ids[i], ids_[i]));
-  }
-  for (Lookup& lookup : lookups_) RETURN_IF_ERROR(LookUp(batch, lookup));
   row_elements_ = 0;
+  rows_on_host_.clear();
   for (size_t i = 0; i < tables_.size(); ++i) {
-    RETURN_IF_ERROR(PlaceRows(i)) << "table " << graph_.tables[i].name;
+    RETURN_IF_ERROR(FindRows(i, tables)) << "table " << graph_.tables[i].name;
   }
+  PackBatch(batch);
+  RETURN_IF_ERROR(pack_.Send());
   return ReserveRows();
 }
 
-absl::Status StagedInputs::LoadIds(const IdFeature& feature, Ids& ids) {
-  RETURN_IF_ERROR(ids.offsets.Load(device_, feature.offsets));
-  return ids.weights.Load(device_, feature.weights);
+// To compare ids takes a fraction of the time of looking them up.
+size_t StagedInputs::FindSource(const Batch& batch, size_t index) const {
+  const std::vector<size_t>& inputs = lookups_[index].id_inputs;
+  for (size_t i = 0; i < index; ++i) {
+    const std::vector<size_t>& others = lookups_[i].id_inputs;
+    if (lookups_[i].source == i &&
+        std::equal(inputs.begin(), inputs.end(), others.begin(), others.end(),
+                   [&batch](size_t a, size_t b) {
+                     return batch.ids[a].offsets == batch.ids[b].offsets &&
+                            batch.ids[a].ids == batch.ids[b].ids;
+                   })) {
+      return i;
+    }
+  }
+  return index;
 }
 
-absl::Status StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
+void StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
   lookup.distinct.Clear();
   for (size_t i = 0; i < lookup.id_inputs.size(); ++i) {
     const std::vector<uint64_t>& ids = batch.ids[lookup.id_inputs[i]].ids;
@@ -76,81 +110,169 @@ absl::Status StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
     lookup.distinct.Add(ids, positions.data());
   }
   lookup.distinct.SortByStripe(absl::MakeSpan(lookup.positions));
-  for (size_t i = 0; i < lookup.id_inputs.size(); ++i) {
-    RETURN_IF_ERROR(
-        lookup.staged_positions[i].Load(device_, lookup.positions[i]));
-  }
-  return absl::OkStatus();
 }
 
-// Behind those of the tables before it.
-absl::Status StagedInputs::PlaceRows(size_t index) {
+// Those on the host lie behind those of the tables before.
+absl::Status StagedInputs::FindRows(size_t index, DeviceRows* tables) {
   Table& table = tables_[index];
-  const absl::Span<const uint64_t> ids = lookups_[table.lookup].distinct.ids();
+  const absl::Span<const uint64_t> ids = this->ids(index);
   const int64_t elements = ids.size() * table.width;
   if (elements > kMaxElements) {
     return absl::InvalidArgumentError(absl::StrCat(
         ids.size(), " different ids in a batch: of width ", table.width,
         " they are more than ", kMaxElements, " elements"));
   }
+  table.is_on_device = false;
+  table.numbers.clear();
+  if (tables != nullptr) {
+    table.numbers.resize(ids.size());
+    ASSIGN_OR_RETURN(table.is_on_device,
+                     tables->Find(index, ids, absl::MakeSpan(table.numbers)));
+  }
+  if (table.is_on_device) {
+    table.blocks = tables->blocks(index);
+    return absl::OkStatus();
+  }
+  table.numbers.clear();
   table.offset = row_elements_;
   row_elements_ += AlignedElements(elements);
-  rows_[index].ids = ids;
+  rows_on_host_.push_back({.table = index, .ids = ids, .values = {}});
   return absl::OkStatus();
 }
 
+void StagedInputs::PackBatch(const Batch& batch) {
+  for (size_t i = 0; i < dense_.size(); ++i) {
+    pack_.Set(dense_[i], absl::MakeConstSpan(batch.dense[i].values));
+  }
+  pack_.Set(labels_, absl::MakeConstSpan(batch.labels));
+  pack_.Set(weights_, absl::MakeConstSpan(batch.weights));
+  for (size_t i = 0; i < ids_.size(); ++i) {
+    pack_.Set(ids_[i].offsets, absl::MakeConstSpan(batch.ids[i].offsets));
+    pack_.Set(ids_[i].weights, absl::MakeConstSpan(batch.ids[i].weights));
+  }
+  for (size_t i = 0; i < lookups_.size(); ++i) {
+    if (lookups_[i].source == i) {
+      PackPlaces(batch, lookups_[i]);
+    } else {
+      PackNothing(lookups_[i]);
+    }
+  }
+  for (Table& table : tables_) {
+    pack_.Set(table.packed_numbers, absl::MakeConstSpan(table.numbers));
+  }
+}
+
+// A CPU adds gradients up place by place and has no use for places by row.
+void StagedInputs::PackPlaces(const Batch& batch, Lookup& lookup) {
+  for (size_t i = 0; i < lookup.inputs.size(); ++i) {
+    Positions& input = lookup.inputs[i];
+    pack_.Set(input.packed, absl::MakeConstSpan(lookup.positions[i]));
+    if (device_.shares_host_memory()) continue;
+    PlacesByRow& by_row = input.by_row;
+    by_row.Assign(batch.ids[input.id_input].offsets, lookup.positions[i],
+                  lookup.distinct.ids().size());
+    pack_.Set(input.packed_rows, by_row.counted_rows());
+    pack_.Set(input.packed_starts, by_row.starts());
+    pack_.Set(input.packed_places, by_row.places());
+    // Another lookup may share it, whose input is not known to have one each.
+    pack_.Set(input.packed_examples, by_row.examples());
+  }
+}
+
+void StagedInputs::PackNothing(const Lookup& lookup) {
+  for (const Positions& input : lookup.inputs) {
+    for (const size_t array :
+         {input.packed, input.packed_rows, input.packed_starts,
+          input.packed_places, input.packed_examples}) {
+      pack_.Set(array, absl::Span<const int32_t>());
+    }
+  }
+}
+
 absl::Status StagedInputs::ReserveRows() {
-  if (tables_.empty()) return absl::OkStatus();
+  if (rows_on_host_.empty()) return absl::OkStatus();
   RETURN_IF_ERROR(GrowOnHost(device_, row_elements_, host_rows_));
   if (!device_.shares_host_memory()) {
     RETURN_IF_ERROR(Grow(device_, row_elements_, device_rows_));
   }
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    rows_[i].values = host_rows_.span().subspan(
-        tables_[i].offset, rows_[i].ids.size() * tables_[i].width);
+  for (Rows& rows : rows_on_host_) {
+    const Table& table = tables_[rows.table];
+    rows.values =
+        host_rows_.span().subspan(table.offset, rows.ids.size() * table.width);
   }
   return absl::OkStatus();
 }
 
 absl::Status StagedInputs::LoadRows() {
-  if (device_.shares_host_memory() || tables_.empty()) return absl::OkStatus();
+  if (device_.shares_host_memory() || row_elements_ == 0) {
+    return absl::OkStatus();
+  }
   return device_.Copy(Device::Stream::kCopyIn,
                       absl::MakeConstSpan(host_rows_.data(), row_elements_),
                       device_rows_.data());
 }
 
 void StagedInputs::ListArrays(std::vector<const void*>& arrays) const {
-  for (const InputArray<float>& dense : dense_) arrays.push_back(dense.data());
-  arrays.push_back(labels_.data());
-  arrays.push_back(weights_.data());
+  const auto list = [&](size_t array) {
+    arrays.push_back(pack_.data<void>(array));
+  };
+  for (const size_t dense : dense_) list(dense);
+  list(labels_);
+  list(weights_);
   for (const Ids& ids : ids_) {
-    arrays.push_back(ids.offsets.data());
-    arrays.push_back(ids.weights.data());
+    list(ids.offsets);
+    list(ids.weights);
   }
   for (const Lookup& lookup : lookups_) {
-    for (const InputArray<int32_t>& positions : lookup.staged_positions) {
-      arrays.push_back(positions.data());
+    for (const Positions& input : SourceOf(lookup).inputs) {
+      list(input.packed);
+      if (device_.shares_host_memory()) continue;
+      for (const size_t array : {input.packed_rows, input.packed_starts,
+                                 input.packed_places, input.packed_examples}) {
+        arrays.push_back(pack_.room<void>(array));
+      }
     }
   }
 }
 
-absl::Span<const float> StagedInputs::RowsOf(size_t table) const {
-  const Array<float>& array =
-      device_.shares_host_memory() ? host_rows_ : device_rows_;
-  return array.span().subspan(tables_[table].offset,
-                              rows_[table].values.size());
+TableRows StagedInputs::RowsOf(size_t index) const {
+  const Table& table = tables_[index];
+  TableRows rows = {};
+  rows.elements = static_cast<int64_t>(ids(index).size()) * table.width;
+  rows.width = static_cast<int32_t>(table.width);
+  if (table.is_on_device) {
+    rows.numbers = pack_.data<int32_t>(table.packed_numbers);
+    rows.blocks = table.blocks;
+  } else {
+    rows.values =
+        (device_.shares_host_memory() ? host_rows_ : device_rows_).data() +
+        table.offset;
+  }
+  return rows;
 }
 
 RowsView StagedInputs::View(size_t table, size_t id_input) const {
-  const Table& rows = tables_[table];
-  const Lookup& lookup = lookups_[rows.lookup];
+  const Lookup& own = lookups_[tables_[table].lookup];
   const size_t i =
-      std::find(lookup.id_inputs.begin(), lookup.id_inputs.end(), id_input) -
-      lookup.id_inputs.begin();
-  const Ids& ids = ids_[id_input];
-  return {.offsets = ids.offsets.data(),
-          .positions = lookup.staged_positions[i].data(),
-          .weights = ids.weights.data()};
+      std::find(own.id_inputs.begin(), own.id_inputs.end(), id_input) -
+      own.id_inputs.begin();
+  const bool has_one_each = own.inputs[i].has_one_each;
+  const Positions& input = SourceOf(own).inputs[i];
+  RowsView view = {.offsets = pack_.data<int32_t>(ids_[id_input].offsets),
+                   .positions = pack_.data<int32_t>(input.packed),
+                   .weights = pack_.data<float>(ids_[id_input].weights)};
+  if (device_.shares_host_memory()) return view;
+  const int32_t* const rows = pack_.room<int32_t>(input.packed_rows);
+  view.by_row = {
+      .num_rows = rows,
+      .rows = rows + 1,
+      .starts = pack_.room<int32_t>(input.packed_starts),
+      .places = pack_.room<int32_t>(input.packed_places),
+      .examples =
+          has_one_each ? nullptr : pack_.room<int32_t>(input.packed_examples),
+      .capacity =
+          static_cast<int64_t>(pack_.capacity<int32_t>(input.packed_places))};
+  return view;
 }
 
 }  // namespace parasol

@@ -9,29 +9,35 @@
 #include "absl/types/span.h"
 #include "ml/device/device.h"
 #include "ml/input/feature/batch.h"
+#include "ml/kernel/pass_argument.h"
 #include "ml/layer/layer.h"
+#include "ml/model/device_rows.h"
 #include "ml/model/distinct_ids.h"
 #include "ml/model/graph.h"
-#include "ml/model/input_array.h"
+#include "ml/model/input_pack.h"
 #include "ml/model/model.h"
+#include "ml/model/places_by_row.h"
 
 namespace parasol {
 
 // A batch in the form that a graph's layers read: tensors and weights at
 // addresses for the device, ids as positions of rows. Tables in which the same
-// inputs are looked up share the work. Not thread-safe.
+// inputs, or inputs with the same ids, are looked up share the work. Not
+// thread-safe.
 class StagedInputs : public StagedBatch {
  public:
   // `graph` and `device` must outlive this object.
   StagedInputs(const Graph& graph, Device& device);
 
-  // Looks up the ids of `batch` and starts to copy it to the device. The caller
-  // has checked `batch` and keeps it until its pass is over.
+  // Looks up the ids of `batch`, and the rows that `tables` has on the device,
+  // and starts to copy the batch there. The caller has checked `batch` and
+  // keeps it until its pass is over. `tables`: null if none is on the device.
   //   InvalidArgument    it has too many different ids for one array.
   //   ResourceExhausted  the device is full.
-  absl::Status Load(const Batch& batch);
+  //   Unavailable        the device was lost.
+  absl::Status Load(const Batch& batch, DeviceRows* tables);
 
-  absl::Span<const Rows> rows() const override { return rows_; }
+  absl::Span<const Rows> rows() const override { return rows_on_host_; }
 
   // Starts to copy the rows, which the caller has written, to the device: on
   // the copy-in stream, behind Load()'s copies.
@@ -41,53 +47,84 @@ class StagedInputs : public StagedBatch {
   // Adds the addresses from which a pass reads all but the rows.
   void ListArrays(std::vector<const void*>& arrays) const;
   // Addresses in the device's memory. Null weights stand for 1.
-  const float* dense(size_t input) const { return dense_[input].data(); }
-  const float* labels() const { return labels_.data(); }
-  const float* weights() const { return weights_.data(); }
-  // Rows [distinct ids, width] of a table, where the device reads them.
-  absl::Span<const float> RowsOf(size_t table) const;
-  // The largest number of elements that the rows of all tables may have before
-  // their memory grows.
-  int64_t row_capacity() const { return host_rows_.size(); }
+  const float* dense(size_t input) const {
+    return pack_.data<float>(dense_[input]);
+  }
+  const float* labels() const { return pack_.data<float>(labels_); }
+  const float* weights() const { return pack_.data<float>(weights_); }
+  // The distinct ids of a table, whose rows the pass reads.
+  absl::Span<const uint64_t> ids(size_t table) const {
+    return SourceOf(lookups_[tables_[table].lookup]).distinct.ids();
+  }
+  bool is_on_device(size_t table) const { return tables_[table].is_on_device; }
+  // The table's rows, without gradients, as kernels read them.
+  TableRows RowsOf(size_t table) const;
   // The positions of the ids of `id_input` in `table`, without the rows.
   RowsView View(size_t table, size_t id_input) const;
 
  private:
+  // The ids of one input within a lookup, on the host and in the pack.
+  struct Positions {
+    size_t id_input = 0;
+    // True if each example has exactly one id: its place is its number.
+    bool has_one_each = false;
+    size_t packed = 0;
+    PlacesByRow by_row = {};
+    size_t packed_rows = 0, packed_starts = 0, packed_places = 0,
+           packed_examples = 0;
+  };
   // The distinct ids of some id inputs.
   struct Lookup {
+    // Index of the lookup whose results are those of this one: its own, or that
+    // of one before it whose inputs have the same ids in this batch.
+    size_t source = 0;
     std::vector<size_t> id_inputs;
     DistinctIds distinct;
-    // Positions for each id input of the lookup: on the host, and where the
-    // device reads them.
-    std::vector<std::vector<int32_t>> positions;
-    std::vector<InputArray<int32_t>> staged_positions;
+    std::vector<std::vector<int32_t>> positions;  // one list per id input
+    std::vector<Positions> inputs;
   };
   struct Ids {
-    InputArray<int32_t> offsets;
-    InputArray<float> weights;
+    size_t offsets = 0;
+    size_t weights = 0;
   };
   struct Table {
     size_t lookup = 0;
     int64_t width = 0;
-    size_t offset = 0;  // start of its rows in the array of all
+    bool is_on_device = false;
+    // Rows on the device: their numbers, on the host and in the pack.
+    std::vector<int32_t> numbers;
+    size_t packed_numbers = 0;
+    RowBlocks blocks = {};
+    // Rows on the host: their start in the array of all.
+    size_t offset = 0;
   };
 
-  absl::Status LoadIds(const IdFeature& feature, Ids& ids);
-  absl::Status LookUp(const Batch& batch, Lookup& lookup);
-  absl::Status PlaceRows(size_t table);
+  const Lookup& SourceOf(const Lookup& lookup) const {
+    return lookups_[lookup.source];
+  }
+  void AddLookup(const std::vector<size_t>& id_inputs);
+  // Returns the first lookup that has the ids of lookup `index`.
+  size_t FindSource(const Batch& batch, size_t index) const;
+  void LookUp(const Batch& batch, Lookup& lookup);
+  absl::Status FindRows(size_t table, DeviceRows* tables);
+  void PackBatch(const Batch& batch);
+  void PackPlaces(const Batch& batch, Lookup& lookup);
+  void PackNothing(const Lookup& lookup);
   absl::Status ReserveRows();
 
   const Graph& graph_;
   Device& device_;
   int64_t examples_ = 0;
-  std::vector<InputArray<float>> dense_;
-  InputArray<float> labels_;
-  InputArray<float> weights_;
+  // All but rows. The members below are indices of its arrays.
+  InputPack pack_;
+  std::vector<size_t> dense_;
+  size_t labels_ = 0;
+  size_t weights_ = 0;
   std::vector<Ids> ids_;
   std::vector<Lookup> lookups_;
   std::vector<Table> tables_;
-  std::vector<Rows> rows_;
-  // The rows of all tables, so that one copy takes all.
+  // The rows of all tables that are on the host, so that one copy takes all.
+  std::vector<Rows> rows_on_host_;
   size_t row_elements_ = 0;
   Array<float> host_rows_;
   Array<float> device_rows_;  // empty on the CPU

@@ -267,6 +267,10 @@ absl::StatusOr<std::unique_ptr<ParameterShard>> ShardLoad::Run() {
       RETURN_IF_ERROR(ReadRows(*checkpoint_, request_.shard(),
                                request_.num_shards(), *table))
           << source;
+      // An update is a step from now on.
+      if (request_.has_sync()) {
+        table->CountAtMost(checkpoint_->manifest().global_step());
+      }
     }
     ASSIGN_OR_RETURN(windows, ReadWindows(*checkpoint_, request_), _ << source);
     RETURN_IF_ERROR(checkpoint_->Verify());

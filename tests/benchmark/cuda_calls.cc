@@ -10,7 +10,6 @@
 #include "ml/model/graph.h"
 #include "ml/zoo/example_models.h"
 #include "ml/zoo/mlp.h"
-#include "tests/benchmark/training_step.h"
 
 namespace parasol {
 namespace {
@@ -76,12 +75,16 @@ cuda_on_host::Counts Difference(const cuda_on_host::Counts& later,
 }  // namespace
 
 std::vector<CountedModel> AllCountedModels() {
+  constexpr auto kOnDevice = TrainingStep::Updates::kOnDevice;
   std::map<std::string, job::Model> models = zoo::ExampleModels();
   return {{"mlp", models["mnist_mlp"], 128},
           {"mlp, dropout", zoo::Mlp({.dropout = .5}), 128},
           {"resnet56", models["cifar10_resnet56"], 1},
           {"wide_deep", models["adult_wide_deep"], 128},
-          {"deepfm", models["criteo_deepfm"], 32}};
+          {"deepfm", models["criteo_deepfm"], 32},
+          {"mlp, alone", models["mnist_mlp"], 128, kOnDevice},
+          {"wide_deep, alone", models["adult_wide_deep"], 128, kOnDevice},
+          {"deepfm, alone", models["criteo_deepfm"], 32, kOnDevice}};
 }
 
 absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
@@ -90,8 +93,9 @@ absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
                    Device::Open("cuda:0", {.cuda_graphs = cuda_graphs}));
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(counted.model));
   const Batch batch = BatchFor(graph, counted.examples);
-  ASSIGN_OR_RETURN(const std::unique_ptr<TrainingStep> step,
-                   TrainingStep::Create(counted.model, batch, *device));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<TrainingStep> step,
+      TrainingStep::Create(counted.model, batch, *device, counted.updates));
   const int steps_before = cuda_graphs ? kStepsBeforeReplays : kStepsBefore;
   for (int i = 0; i < steps_before; ++i) {
     RETURN_IF_ERROR(step->Run().status());

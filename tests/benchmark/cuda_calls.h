@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
+#include "tests/benchmark/training_step.h"
 #include "third_party/cuda_on_host/counts.h"
 
 namespace parasol {
@@ -17,14 +18,18 @@ struct CountedModel {
   std::string name = {};
   job::Model model = {};
   int64_t examples = 0;
+  // Place of variables and tables.
+  TrainingStep::Updates updates = TrainingStep::Updates::kOnHost;
 };
 
-// Returns an MLP, with and without dropout, ResNet-56, Wide & Deep and DeepFM.
+// Returns an MLP, with and without dropout, ResNet-56, Wide & Deep and DeepFM
+// with updates on the host, as for a worker of a cluster, and some of them with
+// updates on the device, as for a worker without one.
 std::vector<CountedModel> AllCountedModels();
 
-// Returns what a training step in the steady state asks of CUDA: values and
-// batch to the device, forward and backward pass, gradients to the host. Only
-// with --config=cuda_host.
+// Returns what a training step in the steady state asks of CUDA: batch, and
+// perhaps values, to the device, forward and backward pass, gradients to the
+// host or updates. Only with --config=cuda_host.
 absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
                                                   bool cuda_graphs);
 

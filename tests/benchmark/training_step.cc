@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "cluster/job/defaults.h"
 #include "ml/initializer/initializer.h"
 #include "ml/layer/variable_spec.h"
 #include "ml/model/graph.h"
@@ -43,13 +44,12 @@ absl::StatusOr<std::unique_ptr<TrainingStep>> TrainingStep::Create(
   if (updates == Updates::kOnHost || training == nullptr) {
     RETURN_IF_ERROR(step->InitializeValues());
   } else {
-    RETURN_IF_ERROR(step->UpdateOnDevice(*training, device));
+    RETURN_IF_ERROR(step->UpdateOnDevice(spec, *training, device));
   }
   return step;
 }
 
 absl::Status TrainingStep::Initialize() {
-  staged_ = model_->NewStagedBatch();
   ASSIGN_OR_RETURN(trained_, MakeOptimizer(Sgd(kLearningRate)));
   ASSIGN_OR_RETURN(untrained_, MakeOptimizer(Sgd(1)));
   const uint64_t rows = LargestId(batch_) + 1;
@@ -69,14 +69,22 @@ absl::Status TrainingStep::InitializeValues() {
   return absl::OkStatus();
 }
 
-absl::Status TrainingStep::UpdateOnDevice(DeviceTraining& training,
+absl::Status TrainingStep::UpdateOnDevice(const job::Model& spec,
+                                          DeviceTraining& training,
                                           Device& device) {
   job::Job job;
+  job.set_name("benchmark");
+  *job.mutable_model() = spec;
   *job.mutable_optimizer() = Sgd(kLearningRate);
+  job.set_seed(kSeed);
+  FillDefaults(job);
   ASSIGN_OR_RETURN(on_device_, DeviceVariables::Create(model_->variables(), job,
                                                        training, device));
-  RETURN_IF_ERROR(on_device_->Initialize(kSeed));
-  model_ = parasol::UpdateOnDevice(std::move(model_), *on_device_);
+  ASSIGN_OR_RETURN(tables_on_device_, DeviceTables::Create(job, device));
+  ASSIGN_OR_RETURN(parameters_, LocalParameters::Create(
+                                    *on_device_, job, tables_on_device_.get()));
+  model_ = parasol::UpdateOnDevice(std::move(model_), *on_device_,
+                                   tables_on_device_.get());
   return absl::OkStatus();
 }
 
@@ -84,8 +92,11 @@ absl::StatusOr<double> TrainingStep::Run() {
   if (on_device_ == nullptr) {
     RETURN_IF_ERROR(UploadValues());
   }
-  RETURN_IF_ERROR(model_->Stage(batch_, *staged_));
-  LookUpRows();
+  const size_t turns = on_device_ == nullptr ? 1 : 2;
+  while (staged_.size() < turns) staged_.push_back(model_->NewStagedBatch());
+  StagedBatch& staged = *staged_[steps_ % turns];
+  RETURN_IF_ERROR(model_->Stage(batch_, staged));
+  LookUpRows(staged);
   const auto apply = [this](size_t variable, absl::Span<const float> gradient) {
     Apply(variable, gradient);
   };
@@ -94,7 +105,7 @@ absl::StatusOr<double> TrainingStep::Run() {
     ApplyRows(table, ids, gradients);
   };
   ASSIGN_OR_RETURN(const BatchResult result,
-                   model_->Gradients(*staged_, /*seed=*/steps_,
+                   model_->Gradients(staged, /*seed=*/steps_,
                                      {.variable = apply, .rows = apply_rows}));
   ++steps_;
   return result.loss_sum / result.examples;
@@ -109,8 +120,8 @@ absl::Status TrainingStep::UploadValues() {
   return absl::OkStatus();
 }
 
-void TrainingStep::LookUpRows() {
-  for (const StagedBatch::Rows& rows : staged_->rows()) {
+void TrainingStep::LookUpRows(const StagedBatch& staged) {
+  for (const StagedBatch::Rows& rows : staged.rows()) {
     const int64_t width = model_->tables()[rows.table].width;
     const float* const table = tables_[rows.table].data();
     float* out = rows.values.data();

@@ -15,22 +15,24 @@
 #include "ml/model/model.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
+#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
+#include "worker/local/local_parameters.h"
 
 namespace parasol {
 
-// A training step on one batch again and again, with SGD. Rows are looked up in
-// host memory, and their gradients applied there. Borrows the device and the
-// batch.
+// A training step on one batch again and again, with SGD. Borrows the device
+// and the batch.
 class TrainingStep {
  public:
-  // Place of the values of variables and their updates.
+  // Place of variables and tables and of their updates.
   enum class Updates {
     // Host memory, as for a worker of a cluster: values go to the device, and
     // gradients come back.
     kOnHost,
     // Memory of the device if it can update them, as for a worker without a
-    // cluster on a CUDA device; else host memory.
+    // cluster on a CUDA device; else host memory. Two staged batches take
+    // turns.
     kOnDevice,
   };
 
@@ -46,19 +48,23 @@ class TrainingStep {
 
   absl::Status Initialize();
   absl::Status InitializeValues();
-  // Leaves the variables to the device from now on.
-  absl::Status UpdateOnDevice(DeviceTraining& training, Device& device);
+  // Leaves the variables and tables to the device from now on.
+  absl::Status UpdateOnDevice(const job::Model& spec, DeviceTraining& training,
+                              Device& device);
   absl::Status UploadValues();
-  void LookUpRows();
+  void LookUpRows(const StagedBatch& staged);
   void Apply(size_t variable, absl::Span<const float> gradient);
   void ApplyRows(size_t table, absl::Span<const uint64_t> ids,
                  absl::Span<const float> gradients);
 
   const Batch& batch_;
-  // Null if variables are updated on the host. The model borrows it.
+  // Null if variables are updated on the host. The model borrows both.
   std::unique_ptr<DeviceVariables> on_device_;
+  std::unique_ptr<DeviceTables> tables_on_device_;
   std::unique_ptr<Model> model_;
-  std::unique_ptr<StagedBatch> staged_;
+  std::vector<std::unique_ptr<StagedBatch>> staged_;
+  // Starts the tables on the device.
+  std::unique_ptr<LocalParameters> parameters_;
   std::unique_ptr<const Optimizer> trained_;
   std::unique_ptr<const Optimizer> untrained_;  // moving means
   std::vector<std::vector<float>> values_;

@@ -116,6 +116,21 @@ class StrategiesTest : public ClusterRunsTest {
     for (int i = 0; i < workers; ++i) EXPECT_OK(cluster.WaitForWorker(i));
   }
 
+  // Trains under hybrid, with 2 ps and a replica on each worker.
+  void TrainByBoth(job::Job job, int workers, const std::string& data_dir,
+                   const std::string& run) {
+    job.clear_eval();
+    job.mutable_strategy()->mutable_hybrid();
+    FillDefaults(job);
+    TestCluster cluster(job, /*num_ps=*/2, workers, Directory(run));
+    cluster.SetDataDirectory(data_dir);
+    ASSERT_OK(cluster.StartChief());
+    for (int i = 0; i < 2; ++i) ASSERT_OK(cluster.StartPs(i));
+    for (int i = 0; i < workers; ++i) ASSERT_OK(cluster.StartWorker(i));
+    ASSERT_OK(cluster.WaitForChief());
+    for (int i = 0; i < workers; ++i) EXPECT_OK(cluster.WaitForWorker(i));
+  }
+
   Trained TrainedBy(const std::string& run) {
     return ReadTrained(*Newest(run));
   }
@@ -148,17 +163,40 @@ TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
 
 TEST_F(StrategiesTest, AModelOfTablesEndsWithTheBitsOfASynchronousCluster) {
   const job::Job job = RatingsJob(150);
-  for (const int replicas : {1, 3}) {
+  for (const int replicas : {1, 2, 3}) {
     SCOPED_TRACE(replicas);
     const std::string cluster = absl::StrCat("cluster", replicas),
                       mirrored = absl::StrCat("mirrored", replicas),
-                      workers = absl::StrCat("workers", replicas);
+                      workers = absl::StrCat("workers", replicas),
+                      hybrid = absl::StrCat("hybrid", replicas);
     TrainInCluster(job, replicas, RatingsDirectory(), cluster);
     TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(replicas), " }"),
                RatingsDirectory(), mirrored);
     EXPECT_EQ(TrainedBy(mirrored), TrainedBy(cluster));
     TrainByWorkers(job, replicas, RatingsDirectory(), workers);
     EXPECT_EQ(TrainedBy(workers), TrainedBy(cluster));
+    TrainByBoth(job, replicas, RatingsDirectory(), hybrid);
+    EXPECT_EQ(TrainedBy(hybrid), TrainedBy(cluster));
+  }
+}
+
+// Wide & Deep with momentum, at the end of epochs with uneven batches.
+TEST_F(StrategiesTest, AModelOfBothEndsWithTheBitsOfASynchronousCluster) {
+  job::Job job = RatingsJob(1);
+  job.mutable_optimizer()->clear_kind();
+  job.mutable_optimizer()->mutable_sgd()->set_momentum(0.9);
+  job.mutable_optimizer()->mutable_sgd()->set_learning_rate(0.05);
+  job.mutable_train()->set_batch_size(700);
+  job.mutable_end()->clear_steps();
+  job.mutable_end()->set_epochs(3);
+  FillDefaults(job);
+  for (const int replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    const std::string cluster = absl::StrCat("cluster", replicas),
+                      hybrid = absl::StrCat("hybrid", replicas);
+    TrainInCluster(job, replicas, RatingsDirectory(), cluster);
+    TrainByBoth(job, replicas, RatingsDirectory(), hybrid);
+    EXPECT_EQ(TrainedBy(hybrid), TrainedBy(cluster));
   }
 }
 
@@ -196,6 +234,33 @@ TEST_F(StrategiesTest, AJobGoesOnUnderAnotherStrategy) {
   TrainByWorkers(half, 2, QuadrantsDirectory(), "fourth");
   TrainInCluster(whole, 2, QuadrantsDirectory(), "fourth");
   EXPECT_EQ(TrainedBy("fourth"), TrainedBy("whole"));
+}
+
+TEST_F(StrategiesTest, AJobWithTablesGoesOnFromAndToBoth) {
+  const job::Job half = RatingsJob(60), whole = RatingsJob(140);
+  const std::string mirrored = absl::StrCat("mirrored { ", DevicesOf(2), " }");
+  TrainInCluster(whole, 2, RatingsDirectory(), "whole");
+  const Trained want = TrainedBy("whole");
+
+  TrainByBoth(half, 2, RatingsDirectory(), "to_cluster");
+  TrainInCluster(whole, 2, RatingsDirectory(), "to_cluster");
+  EXPECT_EQ(TrainedBy("to_cluster"), want);
+  TrainByBoth(half, 2, RatingsDirectory(), "to_mirrored");
+  TrainAlone(whole, mirrored, RatingsDirectory(), "to_mirrored");
+  EXPECT_EQ(TrainedBy("to_mirrored"), want);
+  TrainByBoth(half, 2, RatingsDirectory(), "to_workers");
+  TrainByWorkers(whole, 2, RatingsDirectory(), "to_workers");
+  EXPECT_EQ(TrainedBy("to_workers"), want);
+
+  TrainInCluster(half, 2, RatingsDirectory(), "from_cluster");
+  TrainByBoth(whole, 2, RatingsDirectory(), "from_cluster");
+  EXPECT_EQ(TrainedBy("from_cluster"), want);
+  TrainAlone(half, mirrored, RatingsDirectory(), "from_mirrored");
+  TrainByBoth(whole, 2, RatingsDirectory(), "from_mirrored");
+  EXPECT_EQ(TrainedBy("from_mirrored"), want);
+  TrainByWorkers(half, 2, RatingsDirectory(), "from_workers");
+  TrainByBoth(whole, 2, RatingsDirectory(), "from_workers");
+  EXPECT_EQ(TrainedBy("from_workers"), want);
 }
 
 // The program of TensorFlow's guide: one weight and one bias learn 1 = w + b.

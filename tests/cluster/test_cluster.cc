@@ -141,6 +141,11 @@ absl::Status TestCluster::StartChief() {
   for (int i = 0; i < num_workers_; ++i) {
     options.workers[i] = Address("worker", i);
   }
+  if (IsHybrid(job_)) {
+    RETURN_IF_ERROR(ResolveClusterStrategy(std::nullopt, num_ps_, options.job));
+    options.state_address = Address("state", 0);
+    RETURN_IF_ERROR(options.UseWorkersVariables());
+  }
   options.listen_address = Address("chief", 0);
   options.checkpoint_directory = checkpoint_directory_;
   options.heartbeat_interval = absl::Milliseconds(100);
@@ -166,12 +171,14 @@ absl::Status TestCluster::StartWorker(int index) {
   options.data_dir = data_directory_;
   options.device = "cpu";
   options.input_shards = num_workers_;
-  if (num_ps_ == 0) {
+  if (num_ps_ == 0 || IsHybrid(job_)) {
     endpoints_[index] = network_.MakeEndpoint(options.listen_address);
     options.mirrored = {
         .endpoint = endpoints_[index].get(),
         .collective_address = options.listen_address,
-        .state_listen_address = index == 0 ? Address("state", 0) : ""};
+        .state_listen_address = index == 0 ? Address("state", 0) : "",
+        .has_ps = num_ps_ > 0,
+        .state_place = num_ps_};
   }
   const auto clock = worker_clocks_.find(index);
   ASSIGN_OR_RETURN(

@@ -34,7 +34,8 @@ job::Job QuadrantsJob(int64_t steps);
 
 // A whole cluster inside the test: real servers on loopback ports chosen by the
 // system, real clients, real time. Tasks are started and stopped one by one.
-// Without ps the job is trained under multi_worker_mirrored.
+// Without ps the job is trained under multi_worker_mirrored, with ps as the job
+// says: by them or under hybrid.
 class TestCluster {
  public:
   TestCluster(job::Job job, int num_ps, int num_workers,

@@ -206,6 +206,12 @@ TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
   EXPECT_EQ(first_end.code(), 0) << ReadLog(0);
   EXPECT_EQ(second_end.code(), 0) << ReadLog(1);
   EXPECT_EQ(CheckpointStore(directory_ / "ck").ListSteps()->back(), 100);
+  // Worker 0 is two tasks to its chief, and says it once.
+  const std::string log = ReadLog(0);
+  const std::string line = "waiting for worker/1, since 1";
+  const size_t said = log.find(line);
+  ASSERT_NE(said, std::string::npos) << log;
+  EXPECT_EQ(log.find(line, said + 1), std::string::npos) << log;
 }
 
 TEST_F(ByHandTest, ARefusalIsOneLineAndExitCodeTwo) {

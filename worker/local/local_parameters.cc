@@ -54,15 +54,39 @@ absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
   return parameters;
 }
 
-absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
-    LocalVariables& variables, const job::Job& job) {
+absl::StatusOr<std::unique_ptr<LocalParameters>>
+LocalParameters::CreateWithoutTables(const std::vector<VariableSpec>& variables,
+                                     const job::Job& job) {
+  ASSIGN_OR_RETURN(std::unique_ptr<HostVariables> on_host,
+                   HostVariables::Create(variables, job));
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalParameters> parameters,
+                   CreateVariables(*on_host, job));
+  parameters->host_variables_ = std::move(on_host);
+  return parameters;
+}
+
+absl::StatusOr<std::unique_ptr<LocalParameters>>
+LocalParameters::CreateVariables(LocalVariables& variables,
+                                 const job::Job& job) {
   std::unique_ptr<LocalParameters> parameters(
       new LocalParameters(variables, job));
   ASSIGN_OR_RETURN(parameters->contents_, ContentsOf(variables.specs(), job));
   RETURN_IF_ERROR(variables.Initialize(job.seed()));
+  return parameters;
+}
+
+absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
+    LocalVariables& variables, const job::Job& job, TablesElsewhere* tables) {
+  ASSIGN_OR_RETURN(std::unique_ptr<LocalParameters> parameters,
+                   CreateVariables(variables, job));
   for (const job::SparseTable& table : job.model().sparse_table()) {
     RETURN_IF_ERROR(parameters->AddTable(table)) << "table " << table.name();
   }
+  if (tables == nullptr) return parameters;
+  parameters->elsewhere_ = tables;
+  std::vector<RowTable*> on_host;
+  for (const auto& table : parameters->tables_) on_host.push_back(table.get());
+  RETURN_IF_ERROR(tables->Start(std::move(on_host)));
   return parameters;
 }
 
@@ -87,13 +111,17 @@ std::unique_ptr<ParameterClient::Pending> LocalParameters::Pull(
   for (const Target& target : request.targets) {
     status.Update(PullVariable(target));
   }
-  for (const RowTarget& rows : request.rows) {
-    RowTable& table = *tables_[rows.table];
-    CHECK_EQ(rows.values.size(), rows.ids.size() * table.width());
-    status.Update(
-        table.Pull(BytesOf(rows.ids), rows.ids.size(), rows.values.data()));
-  }
+  for (const RowTarget& rows : request.rows) status.Update(PullRows(rows));
   return std::make_unique<Done>(std::move(status));
+}
+
+absl::Status LocalParameters::PullRows(const RowTarget& rows) {
+  RowTable& table = *tables_[rows.table];
+  CHECK_EQ(rows.values.size(), rows.ids.size() * table.width());
+  if (IsElsewhere(rows.table)) {
+    return elsewhere_->Pull(rows.table, rows.ids, rows.values);
+  }
+  return table.Pull(BytesOf(rows.ids), rows.ids.size(), rows.values.data());
 }
 
 absl::Status LocalParameters::PullVariable(const Target& target) {
@@ -131,6 +159,7 @@ absl::Status LocalParameters::ApplyRows(size_t table,
                                         absl::Span<const uint64_t> ids,
                                         absl::Span<const float> gradients) {
   CHECK_EQ(gradients.size(), ids.size() * tables_[table]->width());
+  CHECK(!IsElsewhere(table)) << "the table is updated elsewhere";
   return tables_[table]->Push(BytesOf(ids), BytesOf(gradients), ids.size());
 }
 
@@ -155,9 +184,56 @@ absl::Status LocalParameters::Save(ShardWriter& writer) const {
   const auto tables =
       ByName(tables_, [](const auto& table) { return table->name(); });
   for (const auto* table : tables) {
-    RETURN_IF_ERROR(WriteRows((*table)->TakeSnapshot(), writer));
+    RETURN_IF_ERROR(SaveTable(table - tables_.data(), writer));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<LocalSnapshot> LocalParameters::TakeSnapshot() const {
+  CHECK(elsewhere_ == nullptr) << "tables elsewhere have no snapshots";
+  LocalSnapshot snapshot;
+  const std::vector<VariableSpec>& specs = variables_.specs();
+  const auto by_name =
+      ByName(specs, [](const VariableSpec& spec) { return spec.name; });
+  for (const VariableSpec* spec : by_name) {
+    const size_t variable = spec - specs.data();
+    for (int array = 0; array < variables_.num_arrays(variable); ++array) {
+      ASSIGN_OR_RETURN(const absl::Span<const float> elements,
+                       variables_.Read(variable, array));
+      snapshot.arrays_.push_back({spec->name,
+                                  array,
+                                  variables_.updates()[variable],
+                                  {elements.begin(), elements.end()}});
+    }
+  }
+  const auto tables =
+      ByName(tables_, [](const auto& table) { return table->name(); });
+  for (const auto* table : tables) {
+    snapshot.tables_.push_back((*table)->TakeSnapshot());
+  }
+  return snapshot;
+}
+
+absl::Status LocalSnapshot::Write(ShardWriter& writer) && {
+  for (const Array& array : arrays_) {
+    RETURN_IF_ERROR(writer.AddElements(array.variable, array.array,
+                                       /*first=*/0, array.updates,
+                                       array.elements));
+  }
+  for (RowSnapshot& table : tables_) {
+    RETURN_IF_ERROR(WriteRows(std::move(table), writer));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalParameters::SaveTable(size_t table,
+                                        ShardWriter& writer) const {
+  if (!IsElsewhere(table)) {
+    return WriteRows(tables_[table]->TakeSnapshot(), writer);
+  }
+  return elsewhere_->Visit(table, [&](const RowBatch& rows) {
+    return writer.AddRows(tables_[table]->name(), rows);
+  });
 }
 
 absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
@@ -174,11 +250,20 @@ absl::Status LocalParameters::Restore(const CheckpointReader& checkpoint) {
       RETURN_IF_ERROR(variables_.Write(i, array, elements));
     }
   }
-  for (const auto& table : tables_) {
-    RETURN_IF_ERROR(
-        ReadRows(checkpoint, /*shard=*/0, /*num_shards=*/1, *table));
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    RETURN_IF_ERROR(RestoreTable(i, checkpoint));
   }
   return checkpoint.Verify();
+}
+
+// A table that is elsewhere may go to the host on the way.
+absl::Status LocalParameters::RestoreTable(size_t table,
+                                           const CheckpointReader& checkpoint) {
+  return ReadRows(checkpoint, /*shard=*/0, /*num_shards=*/1, *tables_[table],
+                  [&](const RowBatch& rows) {
+                    return IsElsewhere(table) ? elsewhere_->Insert(table, rows)
+                                              : tables_[table]->Insert(rows);
+                  });
 }
 
 }  // namespace parasol

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,6 +12,7 @@
 #include "absl/types/span.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/client/parameter_client.h"
+#include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_table.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
@@ -18,15 +20,36 @@
 #include "storage/shard_writer.h"
 #include "worker/local/host_variables.h"
 #include "worker/local/local_variables.h"
+#include "worker/local/tables_elsewhere.h"
 
 namespace parasol {
+
+// A copy of variables and their slots, and the rows of tables as RowSnapshot
+// has them, with their numbers of updates.
+class LocalSnapshot {
+ public:
+  // Writes everything to a checkpoint's only file, rows once: call it once.
+  absl::Status Write(ShardWriter& writer) &&;
+
+ private:
+  friend class LocalParameters;
+  struct Array {
+    std::string variable;
+    int array = 0;
+    int64_t updates = 0;
+    std::vector<float> elements;
+  };
+
+  std::vector<Array> arrays_;  // ascending by the variables' names
+  std::vector<RowSnapshot> tables_;
+};
 
 // The variables and sparse tables of a worker that has no cluster. The
 // interface, the optimizers, the tables and the checkpoints are those of a ps:
 // after the same pushes it holds the same values, to the bit. A push is
-// applied, and a pull copied, before the call returns. Tables are in host
-// memory, and so are the variables unless the caller has them elsewhere. Not
-// thread-safe, unless a function says so.
+// applied, and a pull copied, before the call returns. Variables and tables are
+// in host memory unless the caller has them elsewhere. Not thread-safe, unless
+// a function says so.
 class LocalParameters : public ParameterClient {
  public:
   // Creates the variables with their initial values, and the job's tables
@@ -35,10 +58,16 @@ class LocalParameters : public ParameterClient {
   //                    used.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       const std::vector<VariableSpec>& variables, const job::Job& job);
-  // Creates the tables, and gives `variables`, which it borrows, their initial
-  // values. Whoever has them updates them: they can be pulled, but not pushed.
+  // Creates the variables alone: ps have the job's tables. Checkpoints have
+  // both, and the tables' rows are neither read nor written.
+  static absl::StatusOr<std::unique_ptr<LocalParameters>> CreateWithoutTables(
+      const std::vector<VariableSpec>& variables, const job::Job& job);
+  // Gives `variables` their initial values, and starts `tables` (null: all are
+  // in host memory). Borrows both. Whoever has them updates them: they can be
+  // pulled, but not pushed.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
-      LocalVariables& variables, const job::Job& job);
+      LocalVariables& variables, const job::Job& job,
+      TablesElsewhere* tables = nullptr);
 
   using ParameterClient::Pull;
   using ParameterClient::Push;
@@ -69,6 +98,11 @@ class LocalParameters : public ParameterClient {
 
   // Writes values, slots and update counts to a checkpoint's only file.
   absl::Status Save(ShardWriter& writer) const;
+  // Returns a copy of what Save() writes, so that updates may go on while it is
+  // written: it takes as much memory as values and slots of the variables, and
+  // for tables what RowSnapshot says.
+  //   any  errors of LocalVariables::Read().
+  absl::StatusOr<LocalSnapshot> TakeSnapshot() const;
   // Reads a checkpoint of any cluster, whatever its number of shards, into
   // tables without rows. After an error the object must not be used.
   //   InvalidArgument  the checkpoint is of another model or optimizer: errors
@@ -82,13 +116,24 @@ class LocalParameters : public ParameterClient {
  private:
   LocalParameters(LocalVariables& variables, const job::Job& job)
       : job_(job), variables_(variables) {}
+  // Creates the parameters without any table.
+  static absl::StatusOr<std::unique_ptr<LocalParameters>> CreateVariables(
+      LocalVariables& variables, const job::Job& job);
   absl::Status AddTable(const job::SparseTable& spec);
   absl::Status PullVariable(const Target& target);
+  absl::Status PullRows(const RowTarget& rows);
+  bool IsElsewhere(size_t table) const {
+    return elsewhere_ != nullptr && elsewhere_->Has(table);
+  }
+  absl::Status SaveTable(size_t table, ShardWriter& writer) const;
+  absl::Status RestoreTable(size_t table, const CheckpointReader& checkpoint);
 
   const job::Job job_;
   CheckpointContents contents_;
   LocalVariables& variables_;
   std::unique_ptr<HostVariables> host_variables_;  // null: they are elsewhere
+  TablesElsewhere* elsewhere_ = nullptr;
+  // A table that is elsewhere has no rows here.
   std::vector<std::unique_ptr<RowTable>> tables_;
 };
 

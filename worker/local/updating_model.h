@@ -4,16 +4,20 @@
 #include <memory>
 
 #include "ml/model/model.h"
+#include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 
 namespace parasol {
 
 // Returns `model`, which has a device_training(), as a model that updates
-// `variables` at the end of each Gradients(), where they are. The result's
-// caller sees no variables, only tables: there are no values to pull and no
-// gradients to push. Borrows `variables`, which are those of `model`.
+// `variables`, and the tables that `tables` has on the device, at the end of
+// each Gradients(), where they are. The result's caller sees no variables, and
+// only the rows of tables that are on the host: there is nothing else to pull
+// and to push. Borrows `variables` and `tables`, which are those of `model`;
+// `tables` is null if all are on the host.
 std::unique_ptr<Model> UpdateOnDevice(std::unique_ptr<Model> model,
-                                      DeviceVariables& variables);
+                                      DeviceVariables& variables,
+                                      DeviceTables* tables = nullptr);
 
 }  // namespace parasol
 

@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
-#include "cluster/replica_sum/vector_sum.h"
-#include "worker/mirrored/encoded_rows.h"
-#include "worker/mirrored/state_transfer.h"
 
 namespace parasol {
 namespace {
@@ -31,14 +25,6 @@ std::vector<size_t> ElementsOf(const MirroredState& state) {
     elements.push_back(variable.elements());
   }
   return elements;
-}
-
-std::string NameOf(const wire::Task& task) {
-  return absl::StrCat(task.role(), "/", task.index());
-}
-
-absl::Status Superseded() {
-  return absl::CancelledError("another assignment of replicas");
 }
 
 }  // namespace
@@ -99,14 +85,14 @@ MirroredParameters::MirroredParameters(Options options, MirroredState& state,
           "Groups of workers that this one has summed gradients with.",
           {{"end", "lost"}})),
       packs_(ElementsOf(state), options_.bytes_per_pack),
-      gradients_(packs_, state.job().model().sparse_table_size()) {
+      gradients_(packs_, state.num_tables()) {
   for (size_t i = 0; i < packs_.count(); ++i) {
     sums_.emplace_back(packs_.elements(i));
   }
-  rows_.resize(state.job().model().sparse_table_size());
-  for (const job::SparseTable& table : state.job().model().sparse_table()) {
-    row_sums_.push_back(
-        std::make_unique<RowAccumulator>(table.width(), /*memory=*/nullptr));
+  rows_.resize(state.num_tables());
+  for (size_t i = 0; i < rows_.size(); ++i) {
+    row_sums_.push_back(std::make_unique<RowAccumulator>(
+        state.job().model().sparse_table(i).width(), /*memory=*/nullptr));
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -123,26 +109,9 @@ MirroredParameters::~MirroredParameters() {
 }
 
 void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
-  Group group;
-  group.version = answer.assignment_version();
-  group.collective.epoch = group.version;
-  group.collective.secret = answer.group_secret();
-  bool is_member = false;
-  for (const wire::GroupMember& member : answer.member()) {
-    if (member.task().incarnation() == options_.task.incarnation()) {
-      is_member = true;
-      group.collective.own_rank = group.names.size();
-      group.replicas.assign(member.replica().begin(), member.replica().end());
-    }
-    group.names.push_back(NameOf(member.task()));
-    group.collective.ranks.push_back(
-        {.address = member.address(),
-         .replicas = {member.replica().begin(), member.replica().end()}});
-  }
-  // A rank connects to those before it. Worker 0, whose address its chief has,
-  // is the last: it need not be reached.
-  PutFirstLast(group);
-  bool ends_group = false, ends_join = false;
+  Group group = GroupOf(answer, options_.task.incarnation());
+  bool ends_group = false;
+  int64_t joining = 0;
   {
     absl::MutexLock lock(&mu_);
     if (group.version < heard_) {
@@ -152,33 +121,25 @@ void MirroredParameters::Hear(const wire::ClaimStepsResponse& answer) {
           << ": it waits for a later one";
     }
     heard_ = std::max(heard_, group.version);
-    if (is_member && group.version > group_.version) group_ = std::move(group);
-    ends_join = joining_ != 0 && joining_ < heard_;
+    if (group.is_member && group.version > group_.version) {
+      group_ = std::move(group);
+    }
+    if (joining_ < heard_) joining = joining_;
     ends_group = collective_ != nullptr && collective_->group().epoch < heard_;
   }
-  if (ends_join) endpoint_.CancelJoin();
-  if (ends_group) Abort(Superseded());
-}
-
-void MirroredParameters::PutFirstLast(Group& group) {
-  if (group.names.empty()) return;
-  std::rotate(group.names.begin(), group.names.begin() + 1, group.names.end());
-  std::vector<CollectiveRank>& ranks = group.collective.ranks;
-  std::rotate(ranks.begin(), ranks.begin() + 1, ranks.end());
-  const int count = static_cast<int>(ranks.size());
-  int& own = group.collective.own_rank;
-  own = (own + count - 1) % count;
+  if (joining != 0) endpoint_.CancelJoin(joining);
+  if (ends_group) Abort(SupersededError());
 }
 
 void MirroredParameters::Abort(const absl::Status& why) {
   std::shared_ptr<Collective> collective;
-  bool is_joining;
+  int64_t joining;
   {
     absl::MutexLock lock(&mu_);
     collective = collective_;
-    is_joining = joining_ != 0;
+    joining = joining_;
   }
-  if (is_joining) endpoint_.CancelJoin();
+  if (joining != 0) endpoint_.CancelJoin(joining);
   if (collective != nullptr) collective->Abort(why);
 }
 
@@ -224,6 +185,7 @@ void MirroredParameters::AbortIfStopping() {
         makes_steps_ ? options_.finish_limit : absl::ZeroDuration();
     if (!IsStopping() || clock_.Now() - stopping_since_ < limit) return;
   }
+  if (options_.tables != nullptr) options_.tables->Stop();
   Abort(absl::CancelledError("stopped"));
 }
 
@@ -255,6 +217,7 @@ void MirroredParameters::Run() {
     NoteEnd(group, why);
   }
   state_.End(absl::CancelledError("the worker is stopping"));
+  if (options_.tables != nullptr) options_.tables->Stop();
   absl::MutexLock lock(&mu_);
   has_ended_ = true;
 }
@@ -276,7 +239,7 @@ bool MirroredParameters::AwaitGroup(int64_t version, Group& group) {
 absl::Status MirroredParameters::RunGroup(const Group& group) {
   {
     absl::MutexLock lock(&mu_);
-    if (IsOver(group)) return Superseded();
+    if (IsOver(group)) return SupersededError();
     joining_ = group.version;
   }
   absl::StatusOr<std::unique_ptr<Collective>> joined =
@@ -286,7 +249,7 @@ absl::Status MirroredParameters::RunGroup(const Group& group) {
   {
     absl::MutexLock lock(&mu_);
     joining_ = 0;
-    if (IsOver(group)) return Superseded();
+    if (IsOver(group)) return SupersededError();
     RETURN_IF_ERROR(joined.status());
     collective_ = collective;
     gradients_.SetShare(group.replicas);
@@ -318,135 +281,6 @@ void MirroredParameters::Release(Collective& collective,
   // Others stop waiting for this worker. The allocator would keep the group.
   gradients_.AllocateBy(nullptr);
   collective_ = nullptr;
-}
-
-absl::Status MirroredParameters::MakeSteps(const Group& group,
-                                           Collective& collective) {
-  const absl::Status agreed = AgreeOnState(
-      collective, state_, [&] { return NoteLoading(group); }, clock_);
-  if (!agreed.ok()) {
-    // The group goes on: it is this worker that can't take the variables.
-    if (!absl::IsCancelled(agreed) && collective.status().ok()) {
-      state_.End(agreed);
-    }
-    return agreed;
-  }
-  {
-    absl::MutexLock lock(&mu_);
-    makes_steps_ = true;
-  }
-  LOG(INFO) << "summing gradients of " << absl::StrJoin(group.names, ", ")
-            << " from step " << state_.version().step << " on; this worker "
-            << "computes replica " << absl::StrJoin(group.replicas, ", ");
-  while (true) RETURN_IF_ERROR(MakeStep(group, collective));
-}
-
-absl::Status MirroredParameters::MakeStep(const Group& group,
-                                          Collective& collective) {
-  const int64_t step = state_.version().step;
-  RETURN_IF_ERROR(SumPacks(group, step, collective));
-  RETURN_IF_ERROR(GatherRows(group, step, collective));
-  RETURN_IF_ERROR(collective.Await());
-  const absl::Status made = state_.MakeStep(
-      group.version,
-      [this](LocalParameters& parameters) { return Apply(parameters); });
-  // No other group mends it.
-  if (!made.ok()) state_.End(made);
-  absl::MutexLock lock(&mu_);
-  last_end_ = absl::OkStatus();
-  return made;
-}
-
-Collective::Done MirroredParameters::CountPending(const Group& group) {
-  absl::MutexLock lock(&mu_);
-  ++pending_;
-  return [this, version = group.version](const absl::Status& result) {
-    absl::MutexLock lock(&mu_);
-    --pending_;
-    if (!result.ok()) failed_ = version;
-  };
-}
-
-// A pack leaves as soon as the last of this worker's replicas has its
-// gradients, while their backward pass goes on.
-absl::Status MirroredParameters::SumPacks(const Group& group, int64_t step,
-                                          Collective& collective) {
-  for (size_t pack = 0; pack < sums_.size(); ++pack) {
-    RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
-      mu_.AssertHeld();
-      return gradients_.HasPack(step, pack, group.replicas);
-    }));
-    std::vector<Contribution> contributions;
-    {
-      absl::MutexLock lock(&mu_);
-      contributions = gradients_.ContributionsTo(pack, group.replicas);
-    }
-    collective.AllReduce(std::move(contributions), absl::MakeSpan(sums_[pack]),
-                         CountPending(group));
-    if ((pack + 1) % (Collective::kMaxPending / 2) == 0) {
-      RETURN_IF_ERROR(collective.Await());
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MirroredParameters::GatherRows(const Group& group, int64_t step,
-                                            Collective& collective) {
-  for (size_t table = 0; table < rows_.size(); ++table) {
-    RETURN_IF_ERROR(AwaitGradients(group, collective, [&] {
-      mu_.AssertHeld();
-      return gradients_.HasRows(step, table, group.replicas);
-    }));
-    std::string rows;
-    {
-      absl::MutexLock lock(&mu_);
-      rows = gradients_.RowsOf(table, group.replicas);
-    }
-    collective.AllGather(rows, &rows_[table], CountPending(group));
-    if ((table + 1) % (Collective::kMaxPending / 2) == 0) {
-      RETURN_IF_ERROR(collective.Await());
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status MirroredParameters::AwaitGradients(
-    const Group& group, Collective& collective,
-    const std::function<bool()>& are_there) {
-  while (true) {
-    {
-      absl::MutexLock lock(&mu_);
-      const auto has_news = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-        return are_there() || failed_ == group.version || IsOver(group);
-      };
-      clock_.AwaitWithTimeout(mu_, absl::Condition(&has_news), kPollInterval);
-      const bool has_failed = failed_ == group.version;
-      if (are_there() && !has_failed && heard_ == group.version) {
-        return absl::OkStatus();
-      }
-      if (IsOver(group)) return Superseded();
-    }
-    RETURN_IF_ERROR(collective.status());
-  }
-}
-
-absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
-  const float replicas = static_cast<float>(options_.replicas);
-  for (std::vector<float>& sum : sums_) {
-    DivideBy(absl::MakeSpan(sum), replicas);
-  }
-  for (size_t i = 0; i < parameters.num_variables(); ++i) {
-    parameters.ApplyBlock(i, /*first=*/0,
-                          packs_.ValuesOf(i, sums_[packs_.place(i).pack]));
-    parameters.CountUpdate(i);
-  }
-  for (size_t table = 0; table < rows_.size(); ++table) {
-    ASSIGN_OR_RETURN(const RowGradients means,
-                     MeansOfRows(rows_[table], parameters.table_width(table),
-                                 options_.replicas, *row_sums_[table]));
-    RETURN_IF_ERROR(parameters.ApplyRows(table, means.ids, means.values));
-  }
-  return absl::OkStatus();
 }
 
 bool MirroredParameters::IsPermanent(const absl::Status& why) {

@@ -22,6 +22,8 @@
 #include "worker/mirrored/gradient_packs.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/step_gradients.h"
+#include "worker/mirrored/step_group.h"
+#include "worker/mirrored/table_pushes.h"
 
 namespace parasol {
 
@@ -55,6 +57,9 @@ class MirroredParameters : public ParameterClient {
     // Longest time for which Stop() lets a step go on whose gradients of this
     // worker are all there.
     absl::Duration finish_limit = absl::Seconds(2);
+    // The pushes of tables' rows, which ps have; null: they are part of the
+    // state. Must outlive the parameters.
+    TablePushes* tables = nullptr;
   };
 
   // All references must outlive this object.
@@ -92,20 +97,20 @@ class MirroredParameters : public ParameterClient {
   // Ends the thread, after the step that the others wait for this worker to
   // complete, if there is one. A join or a copy of variables ends at once.
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
+  // Ends a group that Stop() does not let go on. Who waits for something else
+  // calls it now and then.
+  void AbortIfStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
   class PendingPull;
   class PendingPush;
 
-  struct Group {
-    int64_t version = 0;
-    CollectiveGroup collective;
-    std::vector<std::string> names;  // the ranks'
-    std::vector<int> replicas;       // replicas of this worker
-  };
+  using Group = StepGroup;
 
-  // Makes the first rank the last one.
-  static void PutFirstLast(Group& group);
+  static absl::Status SupersededError() {
+    return absl::CancelledError("another assignment of replicas");
+  }
+
   void Run();
   // Blocks until the chief has named a group later than `version`. Returns
   // false when the object was stopped.
@@ -118,6 +123,22 @@ class MirroredParameters : public ParameterClient {
                         Collective& collective);
   absl::Status GatherRows(const Group& group, int64_t step,
                           Collective& collective);
+  // Finds out, with tables on ps and in step, when all ranks have begun the
+  // step. They have made the one before it then, and rows' gradients may leave
+  // (TablePushes).
+  void AskWhoIsThere(const Group& group, int64_t step, Collective& collective)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Sends the gradients of rows that ps have.
+  absl::Status SendRows(const Group& group, int64_t step,
+                        Collective& collective);
+  // Returns when ps have made the step of their tables, and all ranks know it:
+  // the variables' may be made.
+  absl::Status AwaitTables(Collective& collective);
+  // Ends the worker if its pushes to ps have failed; returns `pushed`.
+  absl::Status EndIfNotDone(Collective& collective, const absl::Status& pushed);
+  // Returns the error with which the group or this worker has ended.
+  absl::Status MayGoOn(const Group& group, Collective& collective)
+      ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status Apply(LocalParameters& parameters);
   // Blocks until this worker's gradients of a pack or a table are there.
   //   Cancelled  the group is over, or the object was stopped.
@@ -150,8 +171,6 @@ class MirroredParameters : public ParameterClient {
   bool IsPermanent(const absl::Status& why);
   // Ends the present group on this rank, and with it on all.
   void Abort(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends a group that Stop() does not let go on.
-  void AbortIfStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
   const Options options_;
   MirroredState& state_;
@@ -166,8 +185,9 @@ class MirroredParameters : public ParameterClient {
   std::vector<std::vector<float>> sums_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::unique_ptr<RowAccumulator>> row_sums_;
-  int invalid_ends_ = 0;      // the last ends with InvalidArgument, ...
-  int64_t invalid_step_ = 0;  // ... all at this step
+  std::vector<std::string> nothing_;  // answers to AskWhoIsThere()
+  int invalid_ends_ = 0;              // the last ends with InvalidArgument, ...
+  int64_t invalid_step_ = 0;          // ... all at this step
 
   mutable absl::Mutex mu_;
   StepGradients gradients_ ABSL_GUARDED_BY(mu_);
@@ -181,6 +201,8 @@ class MirroredParameters : public ParameterClient {
   absl::Status last_end_ ABSL_GUARDED_BY(mu_);     // OK: a step was made since
   absl::Time last_loading_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   int pending_ ABSL_GUARDED_BY(mu_) = 0;  // operations of steps
+  // The last step of which AskWhoIsThere() has heard that all have begun it.
+  int64_t all_began_ ABSL_GUARDED_BY(mu_) = -1;
   // The last group of which an operation has ended with an error.
   int64_t failed_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Time stopping_since_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();

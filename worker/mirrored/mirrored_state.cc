@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/job/strategy.h"
 #include "storage/shard_writer.h"
 
 namespace parasol {
@@ -25,7 +26,12 @@ MirroredState::MirroredState(std::vector<VariableSpec> variables, job::Job job,
 
 absl::StatusOr<std::unique_ptr<LocalParameters>> MirroredState::MakeParameters()
     const {
-  return LocalParameters::Create(variables_, job_);
+  return IsHybrid(job_) ? LocalParameters::CreateWithoutTables(variables_, job_)
+                        : LocalParameters::Create(variables_, job_);
+}
+
+int MirroredState::num_tables() const {
+  return IsHybrid(job_) ? 0 : job_.model().sparse_table_size();
 }
 
 void MirroredState::Replace(std::unique_ptr<LocalParameters> parameters,
@@ -44,6 +50,26 @@ MirroredState::Version MirroredState::version() const {
 void MirroredState::SetVersion(const Version& version) {
   absl::MutexLock lock(&mu_);
   version_ = version;
+}
+
+void MirroredState::SetGoesOnAt(int64_t step) {
+  absl::MutexLock lock(&mu_);
+  goes_on_at_ = step;
+}
+
+int64_t MirroredState::goes_on_at() const {
+  absl::MutexLock lock(&mu_);
+  return goes_on_at_;
+}
+
+void MirroredState::GoOnAt(int64_t step) {
+  absl::MutexLock data_lock(&data_mu_);
+  const Version now = version();
+  if (parameters_ == nullptr || now.epoch != 0 || now.step >= step) return;
+  for (size_t i = 0; i < parameters_->num_variables(); ++i) {
+    parameters_->variables().SetUpdates(i, step);
+  }
+  SetVersion({.step = step});
 }
 
 std::optional<absl::Status> MirroredState::AwaitStep(int64_t step,
@@ -133,12 +159,11 @@ absl::Status MirroredState::AwaitCut(
   return version_.step >= step ? absl::OkStatus() : ended_;
 }
 
-absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
-    std::optional<int64_t> step, const std::string& path,
-    const std::function<bool()>& is_cancelled) {
+absl::StatusOr<LocalSnapshot> MirroredState::TakeSnapshot(
+    std::optional<int64_t> step, const std::function<bool()>& is_cancelled) {
   absl::Status there;
   if (step) there = AwaitCut(*step, is_cancelled);
-  // No step is made while it is read.
+  // No step is made while it is copied.
   absl::ReaderMutexLock data_lock(&data_mu_);
   const int64_t had = version().step;
   {
@@ -151,10 +176,17 @@ absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
     return absl::AbortedError(absl::StrCat("this worker has had ", had,
                                            " steps, the cut is at ", *step));
   }
+  return parameters_->TakeSnapshot();
+}
+
+absl::StatusOr<durable::CheckpointFile> MirroredState::Save(
+    std::optional<int64_t> step, const std::string& path,
+    const std::function<bool()>& is_cancelled) {
+  ASSIGN_OR_RETURN(LocalSnapshot snapshot, TakeSnapshot(step, is_cancelled));
   ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
                    ShardWriter::Create(path));
   writer->SetWriter({.shard = 0, .num_shards = 1});
-  RETURN_IF_ERROR(parameters_->Save(*writer));
+  RETURN_IF_ERROR(std::move(snapshot).Write(*writer));
   return writer->Finish();
 }
 

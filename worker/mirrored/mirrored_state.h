@@ -26,7 +26,8 @@ namespace parasol {
 
 // The variables, slots and tables that one worker of multi-worker mirrored has,
 // and the number of steps that they have had. All workers of a group have the
-// same. A worker begins without any: it loads them, or takes a peer's.
+// same. A worker begins without any: it loads them, or takes a peer's. Under
+// the hybrid strategy ps have the tables, and a state has none.
 //
 // Invariant: they are always those of a whole step. Thread-safe.
 class MirroredState {
@@ -51,6 +52,8 @@ class MirroredState {
 
   const std::vector<VariableSpec>& variables() const { return variables_; }
   const job::Job& job() const { return job_; }
+  // Number of tables that the state has.
+  int num_tables() const;
 
   // Returns variables with their initial values, which are no part of the state
   // yet: for Replace(). Errors are those of LocalParameters::Create().
@@ -60,6 +63,14 @@ class MirroredState {
                const Version& version) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
 
   Version version() const ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Notes that a state which was loaded goes on, without updates, at `step` if
+  // it is behind that: ps have the cluster's tables of that step, and no worker
+  // the variables.
+  void SetGoesOnAt(int64_t step) ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t goes_on_at() const ABSL_LOCKS_EXCLUDED(mu_);
+  // Counts the state, which was loaded, as one of `step` if it is behind that.
+  void GoOnAt(int64_t step) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
   // Blocks until the state has had `step` steps, for up to `limit`. Returns OK
   // then, nullopt after the limit, and otherwise what was given to End().
   std::optional<absl::Status> AwaitStep(int64_t step, absl::Duration limit)
@@ -91,13 +102,17 @@ class MirroredState {
   // Save(), and returns their number.
   //   FailedPrecondition  there is no state yet.
   absl::StatusOr<int64_t> Hold() ABSL_LOCKS_EXCLUDED(mu_);
-  // Waits until the state has had `step` steps, if given, writes it to the file
-  // at `path`, a checkpoint's only one, and ends the hold. Polls
+  // Waits until the state has had `step` steps, if given, returns a copy of it,
+  // and ends the hold: steps are made while the copy is written. Polls
   // `is_cancelled`.
   //   Aborted             it has had more steps.
   //   Cancelled           `is_cancelled` returned true.
   //   FailedPrecondition  there is no state yet.
-  //   any other           errors of ShardWriter.
+  absl::StatusOr<LocalSnapshot> TakeSnapshot(
+      std::optional<int64_t> step, const std::function<bool()>& is_cancelled)
+      ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+  // Writes such a copy to the file at `path`, a checkpoint's only one. Errors
+  // are those of TakeSnapshot() and ShardWriter.
   absl::StatusOr<durable::CheckpointFile> Save(
       std::optional<int64_t> step, const std::string& path,
       const std::function<bool()>& is_cancelled)
@@ -125,6 +140,7 @@ class MirroredState {
 
   mutable absl::Mutex mu_;
   Version version_ ABSL_GUARDED_BY(mu_);
+  int64_t goes_on_at_ ABSL_GUARDED_BY(mu_) = 0;
   std::optional<HeldAt> held_ ABSL_GUARDED_BY(mu_);
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
 };

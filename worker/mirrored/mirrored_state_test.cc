@@ -3,14 +3,18 @@
 #include <cstdlib>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status_matchers.h"
+#include "cluster/checkpoint/checkpoint_contents.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
 #include "worker/mirrored/testing/mirrored_fixture.h"
 
 namespace parasol {
@@ -95,6 +99,37 @@ TEST(MirroredStateTest, NoStepIsMadeBetweenTheHoldAndTheSnapshot) {
   EXPECT_OK(state->Save(/*step=*/1, NewFile(), Never));
   steps.join();
   EXPECT_EQ(state->version().step, 2);
+}
+
+TEST(MirroredStateTest, StepsAreMadeWhileACopyIsWritten) {
+  const auto state = MakeState();
+  Initialize(*state);
+  ASSERT_OK(MakeStep(*state, 1, 1));
+  const auto want = ContentsOf(*state);
+  ASSERT_OK_AND_ASSIGN(LocalSnapshot snapshot,
+                       state->TakeSnapshot(/*step=*/1, Never));
+  ASSERT_OK(MakeStep(*state, 1, 2));
+  EXPECT_NE(ContentsOf(*state), want);
+
+  auto store = *CheckpointStore::OpenForWriting(NewFile());
+  const std::string working = *store.Begin(1);
+  ASSERT_OK_AND_ASSIGN(auto writer, ShardWriter::Create(working + "/file"));
+  ASSERT_OK(std::move(snapshot).Write(*writer));
+  ASSERT_OK_AND_ASSIGN(durable::CheckpointFile file, writer->Finish());
+  file.set_name("file");
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(1);
+  *manifest.mutable_job() = state->job();
+  parasol::ContentsOf(state->variables(), state->job())->AddTo(manifest);
+  *manifest.add_file() = file;
+  ASSERT_OK(store.Commit(working, manifest));
+
+  const auto read = MakeState();
+  ASSERT_OK_AND_ASSIGN(auto parameters, read->MakeParameters());
+  ASSERT_OK(
+      parameters->Restore(*CheckpointReader::Open(store.PathOf(1)).value()));
+  read->Replace(std::move(parameters), {.step = 1});
+  EXPECT_EQ(ContentsOf(*read), want);
 }
 
 TEST(MirroredStateTest, AHoldThatNobodyEndsLastsForItsLimit) {

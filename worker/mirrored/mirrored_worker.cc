@@ -13,25 +13,36 @@ namespace parasol {
 namespace {
 
 std::string Describe(const job::Job& job) {
-  const job::MultiWorkerMirrored& strategy =
-      job.strategy().multi_worker_mirrored();
+  const job::MultiWorkerMirrored& peers = *AllReduceOf(job);
+  const std::string tables =
+      IsHybrid(job)
+          ? absl::StrCat(
+                ", ",
+                job::Hybrid::Tables_Name(job.strategy().hybrid().tables()),
+                " tables on ps")
+          : "";
   return absl::StrCat(
-      "strategy multi_worker_mirrored, ",
-      job::MultiWorkerMirrored::Communication_Name(strategy.communication()),
-      ", packs of ", strategy.bytes_per_pack(),
-      " bytes: ", job.parameter_server().synchronous().total_replicas(),
+      "strategy ", StrategyName(*StrategyOf(job)), ", ",
+      job::MultiWorkerMirrored::Communication_Name(peers.communication()),
+      ", packs of ", peers.bytes_per_pack(), " bytes", tables, ": ",
+      job.parameter_server().synchronous().total_replicas(),
       " replicas in sync, each with a batch of ", job.train().batch_size());
 }
 
 }  // namespace
 
-absl::Status CheckHasPlace(const job::Job& job, bool has_place) {
-  const bool is_mirrored = IsMultiWorkerMirrored(job);
-  if (is_mirrored == has_place) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "the chief trains the job ", is_mirrored ? "without" : "with",
-      " ps, but this worker's cluster has ", is_mirrored ? "some" : "none",
-      ": give all tasks the same TF_CONFIG and --strategy"));
+absl::Status CheckHasPlace(const job::Job& job,
+                           const std::optional<MirroredPlace>& place) {
+  const StrategyKind chiefs =
+      StrategyOf(job).value_or(StrategyKind::kParameterServer);
+  const StrategyKind own = !place          ? StrategyKind::kParameterServer
+                           : place->has_ps ? StrategyKind::kHybrid
+                                           : StrategyKind::kMultiWorkerMirrored;
+  if (chiefs == own) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("the chief trains the job under ", StrategyName(chiefs),
+                   ", but this worker was started for ", StrategyName(own),
+                   ": give all tasks the same TF_CONFIG and --strategy"));
 }
 
 absl::StatusOr<std::unique_ptr<MirroredWorker>> MirroredWorker::Start(
@@ -47,6 +58,7 @@ absl::StatusOr<std::unique_ptr<MirroredWorker>> MirroredWorker::Start(
            .chief_address = own.chief_address,
            .task = absl::StrCat(own.task.role(), "/", own.task.index()),
            .incarnation = NewIncarnation(),
+           .place = own.place.state_place,
            .chief_timeout = own.chief_timeout},
           clock, metrics));
   return worker;
@@ -65,15 +77,25 @@ absl::Status MirroredWorker::Prepare(std::vector<VariableSpec> variables,
   return keeper_->Join(*state_, registration, std::move(cancelled));
 }
 
-std::unique_ptr<MirroredParameters> MirroredWorker::MakeParameters() {
+MirroredParameters::Options MirroredWorker::ParametersOptions() const {
   const job::Job& job = state_->job();
   MirroredParameters::Options options;
   options.task = options_.task;
   options.replicas = job.parameter_server().synchronous().total_replicas();
-  options.bytes_per_pack =
-      job.strategy().multi_worker_mirrored().bytes_per_pack();
+  options.bytes_per_pack = AllReduceOf(job)->bytes_per_pack();
+  return options;
+}
+
+std::unique_ptr<MirroredParameters> MirroredWorker::MakeParameters() {
   return std::make_unique<MirroredParameters>(
-      std::move(options), *state_, *options_.place.endpoint, clock_, metrics_);
+      ParametersOptions(), *state_, *options_.place.endpoint, clock_, metrics_);
+}
+
+std::unique_ptr<HybridParameters> MirroredWorker::MakeHybridParameters(
+    std::unique_ptr<ParameterClient> tables) {
+  return std::make_unique<HybridParameters>(
+      ParametersOptions(), *state_, *options_.place.endpoint, std::move(tables),
+      clock_, metrics_);
 }
 
 void MirroredWorker::Leave() {

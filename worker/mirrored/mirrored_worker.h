@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,13 +16,14 @@
 #include "ml/layer/variable_spec.h"
 #include "proto/chief.pb.h"
 #include "proto/job.pb.h"
+#include "worker/mirrored/hybrid_parameters.h"
 #include "worker/mirrored/mirrored_parameters.h"
 #include "worker/mirrored/mirrored_state.h"
 #include "worker/mirrored/state_keeper.h"
 
 namespace parasol {
 
-// Addresses of a worker of a cluster without ps.
+// Addresses of a worker that has variables.
 struct MirroredPlace {
   // Place in the groups of workers, and its address for peers. Must outlive the
   // worker.
@@ -30,15 +32,19 @@ struct MirroredPlace {
   // Address at which worker 0 takes the chief's orders for the variables; the
   // system chooses the port if it is 0. Empty for the other workers.
   std::string state_listen_address = {};
+  // True if there are ps (hybrid).
+  bool has_ps = false;
+  // Index of the ps that worker 0 is to the chief: StatePlace().
+  int state_place = 0;
 };
 
-// Returns OK if a worker that has a MirroredPlace, or not, can train the job.
-//   InvalidArgument  its cluster has ps and the chief's none, or the other way
-//                    round.
-absl::Status CheckHasPlace(const job::Job& job, bool has_place);
+// Returns OK if a worker with this place, or without one, can train the job.
+//   InvalidArgument  it was started for another strategy than the chief.
+absl::Status CheckHasPlace(const job::Job& job,
+                           const std::optional<MirroredPlace>& place);
 
-// The parts that only a worker of a cluster without ps has: the variables
-// and, at worker 0, what loads and saves them. Used by one thread.
+// The parts that only a worker has which has variables: these and, at worker 0,
+// what loads and saves them. Used by one thread.
 //
 // Shutdown: the parameters that it made are destroyed, then Leave(), then this
 // object.
@@ -70,11 +76,20 @@ class MirroredWorker {
 
   // Returns the parameters of the training loop. Requires Prepare().
   std::unique_ptr<MirroredParameters> MakeParameters();
+  // Returns those of the hybrid strategy. `tables` is as for HybridParameters.
+  std::unique_ptr<HybridParameters> MakeHybridParameters(
+      std::unique_ptr<ParameterClient> tables);
 
+  // Lets a checkpoint be written of worker 0's variables, which may be there no
+  // more afterwards. As StateKeeper::AwaitCheckpoint(); nothing for others.
+  void AwaitCheckpoint(absl::Duration limit) {
+    if (keeper_ != nullptr) keeper_->AwaitCheckpoint(limit);
+  }
   // Tells the chief that worker 0's variables are there no more.
   void Leave();
 
  private:
+  MirroredParameters::Options ParametersOptions() const;
   MirroredWorker(Options options, Clock& clock, MetricsRegistry& metrics)
       : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
 
@@ -10,6 +11,8 @@ namespace {
 
 // Less than half of a lease: one call may go into a dead connection.
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
+// Silence after which a worker that leaves expects no checkpoint of the chief.
+constexpr absl::Duration kChiefSilence = absl::Seconds(10);
 
 }  // namespace
 
@@ -47,9 +50,10 @@ absl::Status StateKeeper::Join(MirroredState& state,
   orders_.Serve(&state, registration.run_id(), registration.layout());
   ChiefSession::Options session;
   session.task.set_role("ps");
-  session.task.set_index(0);
+  session.task.set_index(options_.place);
   session.task.set_incarnation(options_.incarnation);
   session.chief_timeout = options_.chief_timeout;
+  session.is_quiet = true;
   session.describe = [this, registration](wire::RegisterRequest& request) {
     Describe(registration, request);
   };
@@ -68,6 +72,17 @@ absl::Status StateKeeper::Join(MirroredState& state,
           std::move(session), clock_, metrics_, std::move(cancelled)));
   server_->SetServing(true);
   return absl::OkStatus();
+}
+
+void StateKeeper::AwaitCheckpoint(absl::Duration limit) {
+  if (session_ == nullptr || !orders_.HoldsState()) return;
+  LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
+            << absl::FormatDuration(limit);
+  const absl::Status status = session_->AwaitLeave(limit, kChiefSilence);
+  if (status.ok()) return;
+  LOG(WARNING) << "leaving without a checkpoint: if no other worker has the "
+                  "variables, their updates since the newest one are lost: "
+               << status.message();
 }
 
 void StateKeeper::Leave() {

@@ -20,9 +20,9 @@
 
 namespace parasol {
 
-// The part of worker 0 of multi-worker mirrored training that is a ps to the
-// chief, the only one: it holds the place ps/0, loads the variables and writes
-// them to checkpoints. Pushes and pulls it has none.
+// The part of worker 0 that is a ps to the chief where workers have the
+// variables: it holds a place of a ps, loads the variables and writes them to
+// checkpoints. Pushes and pulls it has none.
 //
 // Shutdown: Leave(), then destruction.
 class StateKeeper {
@@ -34,6 +34,8 @@ class StateKeeper {
     // Name of the worker, and a process's number that no other task has.
     std::string task;
     uint64_t incarnation = 0;
+    // Index of the ps that it is to the chief: StatePlace().
+    int place = 0;
     absl::Duration chief_timeout = absl::Minutes(5);
   };
 
@@ -45,13 +47,17 @@ class StateKeeper {
 
   int port() const { return server_->port(); }
 
-  // Takes the place ps/0 with `state`, which must outlive this object's
+  // Takes its place with `state`, which must outlive this object's
   // Leave(). `registration` is the chief's answer to the worker. Blocks until
   // the chief has answered; polls `cancelled`. Errors are those of
   // ChiefSession::Join().
   absl::Status Join(MirroredState& state,
                     const wire::RegisterResponse& registration,
                     std::function<bool()> cancelled);
+
+  // Asks the chief for a checkpoint, as a ps that leaves does. Blocks until it
+  // is written, until the job has ended, or for `limit`.
+  void AwaitCheckpoint(absl::Duration limit);
 
   // Gives the place up: no order comes any more.
   void Leave();

@@ -62,6 +62,7 @@ absl::StatusOr<wire::LoadResponse> StateOrders::Load(
                    Admit(request.order(), request.run_id()));
   absl::MutexLock lock(&load_mu_);
   if (!state->version().is_there()) {
+    state->SetGoesOnAt(request.global_step());
     RETURN_IF_ERROR(LoadInto(*state, request.checkpoint())) << task_;
   }
   return wire::LoadResponse();

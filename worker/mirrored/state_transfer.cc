@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -262,15 +263,22 @@ absl::Status CopyState(Copy& copy, const Version& version,
   });
 }
 
-absl::StatusOr<std::vector<Version>> GatherVersions(Collective& collective,
-                                                    const Version& own) {
-  int64_t numbers[] = {own.step, own.epoch};
+// A rank's state, and the step at which it goes on if it is a loaded one.
+struct Found {
+  Version version;
+  int64_t goes_on_at = 0;
+};
+
+absl::StatusOr<std::vector<Found>> GatherVersions(Collective& collective,
+                                                  const MirroredState& state) {
+  const Version own = state.version();
+  int64_t numbers[] = {own.step, own.epoch, state.goes_on_at()};
   std::vector<std::string> gathered;
   collective.AllGather(absl::string_view(reinterpret_cast<const char*>(numbers),
                                          sizeof(numbers)),
                        &gathered, [](const absl::Status&) {});
   RETURN_IF_ERROR(collective.Await());
-  std::vector<Version> versions;
+  std::vector<Found> found;
   for (size_t rank = 0; rank < gathered.size(); ++rank) {
     if (gathered[rank].size() != sizeof(numbers)) {
       const absl::Status wrong = absl::InvalidArgumentError(
@@ -280,9 +288,28 @@ absl::StatusOr<std::vector<Version>> GatherVersions(Collective& collective,
       return wrong;
     }
     std::memcpy(numbers, gathered[rank].data(), sizeof(numbers));
-    versions.push_back({.step = numbers[0], .epoch = numbers[1]});
+    found.push_back({.version = {.step = numbers[0], .epoch = numbers[1]},
+                     .goes_on_at = numbers[2]});
   }
-  return versions;
+  return found;
+}
+
+// Brings the newest state that was found to the ranks that lack it.
+absl::Status CopyNewest(const std::vector<Found>& found, size_t newest,
+                        Collective& collective, MirroredState& state,
+                        const std::function<bool()>& may_go_on) {
+  const Version& version = found[newest].version;
+  std::vector<int> receivers;
+  for (size_t rank = 0; rank < found.size(); ++rank) {
+    if (found[rank].version != version) receivers.push_back(rank);
+  }
+  if (!receivers.empty()) {
+    Copy copy(collective, static_cast<int>(newest), std::move(receivers),
+              may_go_on);
+    RETURN_IF_ERROR(CopyState(copy, version, state));
+  }
+  if (version.epoch == 0) state.GoOnAt(found[newest].goes_on_at);
+  return absl::OkStatus();
 }
 
 void Wait(absl::Duration time, Clock& clock) {
@@ -298,21 +325,16 @@ absl::Status AgreeOnState(Collective& collective, MirroredState& state,
                           const std::function<bool()>& may_go_on,
                           Clock& clock) {
   while (true) {
-    ASSIGN_OR_RETURN(const std::vector<Version> versions,
-                     GatherVersions(collective, state.version()));
-    const auto newest = std::max_element(versions.begin(), versions.end());
-    if (newest->is_there()) {
-      const bool all_have_it =
-          std::count(versions.begin(), versions.end(), *newest) ==
-          static_cast<int64_t>(versions.size());
-      if (all_have_it) return absl::OkStatus();
-      const int source = static_cast<int>(newest - versions.begin());
-      std::vector<int> receivers;
-      for (size_t rank = 0; rank < versions.size(); ++rank) {
-        if (versions[rank] != *newest) receivers.push_back(rank);
-      }
-      Copy copy(collective, source, std::move(receivers), may_go_on);
-      return CopyState(copy, *newest, state);
+    ASSIGN_OR_RETURN(const std::vector<Found> found,
+                     GatherVersions(collective, state));
+    const auto newest = std::max_element(
+        found.begin(), found.end(), [](const Found& a, const Found& b) {
+          return std::tie(a.version, a.goes_on_at) <
+                 std::tie(b.version, b.goes_on_at);
+        });
+    if (newest->version.is_there()) {
+      return CopyNewest(found, newest - found.begin(), collective, state,
+                        may_go_on);
     }
     if (!may_go_on()) return absl::CancelledError("waits for no variables");
     LOG_EVERY(INFO, kLogInterval)

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 #include "ml/kernel/pass_argument.h"
 #include "ml/kernel/testing/reference.h"
+#include "ml/model/places_by_row.h"
 
 namespace parasol {
 namespace {
@@ -196,16 +198,30 @@ class LayerTest::Memory {
   void PutRows() {
     row_gradients_ =
         test_.Put(std::vector<float>(values_.rows.size(), kBefore));
-    const TableRows table = {
-        .values = test_.Put(Floats(values_.rows)),
-        .gradients = row_gradients_,
-        .elements = static_cast<int64_t>(values_.rows.size())};
-    rows_ = {.table = test_.Put(std::vector<TableRows>{table}),
-             .offsets = test_.Put(values_.offsets),
-             .positions = test_.Put(values_.positions),
-             .weights = values_.weights.empty()
-                            ? nullptr
-                            : test_.Put(Floats(values_.weights))};
+    TableRows table = {};
+    table.values = test_.Put(Floats(values_.rows));
+    table.gradients = row_gradients_;
+    table.elements = static_cast<int64_t>(values_.rows.size());
+    table.width = static_cast<int32_t>(values_.width);
+    places_.Assign(values_.offsets, values_.positions,
+                   values_.rows.size() / values_.width);
+    const int32_t* const counted_rows = PutInts(places_.counted_rows());
+    rows_ = {
+        .table = test_.Put(std::vector<TableRows>{table}),
+        .offsets = test_.Put(values_.offsets),
+        .positions = test_.Put(values_.positions),
+        .weights = values_.weights.empty() ? nullptr
+                                           : test_.Put(Floats(values_.weights)),
+        .by_row = {.num_rows = counted_rows,
+                   .rows = counted_rows + 1,
+                   .starts = PutInts(places_.starts()),
+                   .places = PutInts(places_.places()),
+                   .examples = PutInts(places_.examples()),
+                   .capacity = static_cast<int64_t>(values_.positions.size())}};
+  }
+  const int32_t* PutInts(absl::Span<const int32_t> values) {
+    if (values.empty()) return nullptr;
+    return test_.Put(std::vector<int32_t>(values.begin(), values.end()));
   }
 
   LayerTest& test_;
@@ -217,6 +233,7 @@ class LayerTest::Memory {
   float* y_ = nullptr;
   StoredSeed seed_ = {.offset = kSeedOffset};
   RowsView rows_;
+  PlacesByRow places_;
   float* row_gradients_ = nullptr;
 };
 

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/optimizer/device/lane_sum_cuda.h"
 #include "ml/optimizer/device/update_kernels.h"
 #include "ml/optimizer/rule/clip.h"
 
@@ -13,23 +14,6 @@ namespace parasol::cuda {
 namespace {
 
 constexpr int kThreads = kSumLanes;
-
-// Returns, in thread 0 of the block, the sum of term(i) for `i` from `begin` in
-// the order of rule/clip.h. `lanes` is the block's shared memory.
-template <typename Term>
-__device__ double SumInLanes(double* lanes, int64_t begin, int64_t end,
-                             const Term& term) {
-  double sum = 0;
-  for (int64_t i = begin + threadIdx.x; i < end; i += kSumLanes) {
-    sum += term(i);
-  }
-  lanes[threadIdx.x] = sum;
-  for (unsigned half = kSumLanes / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) lanes[threadIdx.x] += lanes[threadIdx.x + half];
-  }
-  return lanes[threadIdx.x];
-}
 
 // The elements of one variable's gradient, clipped.
 class ClippedGradient {

@@ -43,7 +43,7 @@ class CutEndpoint : public CollectiveEndpoint {
     if (!joined.ok()) return joined.status();
     return std::make_unique<CutCollective>(*this, *std::move(joined));
   }
-  void CancelJoin() override { endpoint_->CancelJoin(); }
+  void CancelJoin(int64_t epoch) override { endpoint_->CancelJoin(epoch); }
 
   int begun() const { return begun_; }
   Hooks& hooks() { return hooks_; }

@@ -1,0 +1,101 @@
+#ifndef PARASOL_WORKER_LOCAL_DEVICE_TABLES_H_
+#define PARASOL_WORKER_LOCAL_DEVICE_TABLES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cluster/rows/row_table.h"
+#include "ml/device/device.h"
+#include "ml/model/device_rows.h"
+#include "ml/model/device_training.h"
+#include "ml/optimizer/device/table_update.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+#include "worker/local/device_table.h"
+#include "worker/local/tables_elsewhere.h"
+
+namespace parasol {
+
+// A lone worker's sparse tables in the memory of the device that computes. Rows
+// are looked up and updated where they are; a step sends their numbers alone.
+// After the same gradients they hold the values of a RowTable, to the bit (see
+// TableUpdate).
+//
+// A table whose rows don't fit in the device's memory any more goes to host
+// memory, with one line in the log, and stays there until Start(). Large tables
+// leave a reserve free, for what else may need memory later. Not thread-safe.
+class DeviceTables : public DeviceRows, public TablesElsewhere {
+ public:
+  // Bytes of the reserve, which is made when the tables take as many.
+  static constexpr size_t kReserveBytes = 256 << 20;
+
+  // Creates the job's tables, which are on the host until Start(). Borrows
+  // `device`. The job must be one of CanUpdateOnDevice().
+  //   InvalidArgument    an optimizer can't be used.
+  //   ResourceExhausted  the device is full.
+  static absl::StatusOr<std::unique_ptr<DeviceTables>> Create(
+      const job::Job& job, Device& device,
+      size_t reserve_bytes = kReserveBytes);
+
+  // Frees the reserve, because something else has found the device full.
+  // Returns false if there is none, or none any more.
+  bool FreeReserve();
+
+  // Enqueues an update of each table that is on the device by the gradients of
+  // the pass that is enqueued, clipped as the job says.
+  //   ResourceExhausted  the device is full.
+  //   Unavailable        the device was lost.
+  absl::Status Update(absl::Span<const DeviceTraining::Rows> rows);
+
+  absl::StatusOr<bool> Find(size_t table, absl::Span<const uint64_t> ids,
+                            absl::Span<int32_t> numbers) override;
+  RowBlocks blocks(size_t table) const override;
+
+  absl::Status Start(std::vector<RowTable*> on_host) override;
+  bool Has(size_t table) const override { return tables_[table] != nullptr; }
+  absl::Status Pull(size_t table, absl::Span<const uint64_t> ids,
+                    absl::Span<float> values) override;
+  absl::Status Insert(size_t table, const RowBatch& batch) override;
+  absl::Status Visit(size_t table, RowVisit visit) override;
+
+ private:
+  // Tables that one optimizer updates.
+  struct Group {
+    std::unique_ptr<const Optimizer> optimizer;
+    std::unique_ptr<TableUpdate> update;
+  };
+
+  DeviceTables(const job::Job& job, Device& device, size_t reserve_bytes)
+      : job_(job),
+        device_(device),
+        reserve_bytes_(reserve_bytes),
+        tables_(job.model().sparse_table_size()) {}
+  absl::StatusOr<Group> MakeGroup(const job::Optimizer& spec);
+  absl::Status Update(Group& group, size_t index,
+                      absl::Span<const DeviceTraining::Rows> rows);
+  // Makes the reserve if the tables have become large enough and there is room.
+  absl::Status KeepReserve();
+  // Copies the table's rows to the host and frees them on the device.
+  absl::Status MoveToHost(size_t table, const absl::Status& why);
+
+  const job::Job job_;
+  Device& device_;
+  const size_t reserve_bytes_;
+  bool may_reserve_ = true;  // false once it was freed
+  Array<std::byte> reserve_;
+  std::vector<Group> groups_;
+  std::vector<size_t> group_of_;                      // one per table
+  std::vector<std::unique_ptr<DeviceTable>> tables_;  // null: on the host
+  std::vector<RowTable*> on_host_;
+  // Tables of one update, with the same number of updates before it.
+  std::vector<TableUpdate::Table> updated_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_LOCAL_DEVICE_TABLES_H_

@@ -1,0 +1,391 @@
+#include "worker/local/device_tables.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/status_matchers.h"
+#include "cluster/job/defaults.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "ml/device/testing/device_fixture.h"
+#include "ml/device/testing/lazy_copy_device.h"
+#include "ml/input/feature/batch.h"
+#include "worker/local/testing/local_worker.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Place = LocalWorker::Place;
+
+// Every kind of look-up: a table that two inputs read, with L2 terms, weights
+// and means, one beside it that shares a look-up, and one that nobody reads.
+constexpr char kModel[] = R"(
+  model {
+    input { name: "x" dense { shape: 4 } }
+    input { name: "pair" ids { column { name: "a" identity { num_ids: 100000 } }
+                               column { name: "b" identity { num_ids: 100000 } } } }
+    input { name: "many" ids {} }
+    input { name: "more" ids {} }
+    sparse_table { name: "spare" width: 7 }
+    sparse_table { name: "deep" width: 5 }
+    sparse_table { name: "wide" width: 1 }
+    sparse_table { name: "bags" width: 3 OF_BAGS }
+    layer { name: "e" input: "pair" embedding { table: "deep" } }
+    layer { name: "flat" input: "e" flatten {} }
+    layer { name: "w" input: "pair" embedding_bag { table: "wide" use_bias: true } }
+    layer { name: "m" input: "many" embedding_bag { table: "bags" combiner: MEAN l2: .01 } }
+    layer { name: "n" input: "more" embedding_bag { table: "bags" l2: .01 } }
+    layer { name: "all" input: ["x", "flat", "w", "m", "n"] concatenate {} }
+    layer { dense { units: 6 activation: TANH } }
+    layer { dense { units: 3 } }
+    loss { sparse_categorical_crossentropy {} }
+  }
+)";
+constexpr size_t kTables = 4;
+constexpr size_t kBags = 3;
+
+job::Job ParseJob(const std::string& text) {
+  job::Job job;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
+  FillDefaults(job);
+  return job;
+}
+
+job::Job JobWith(const std::string& rest, const std::string& of_bags = "") {
+  return ParseJob(
+      absl::StrCat(absl::StrReplaceAll(kModel, {{"OF_BAGS", of_bags}}), rest));
+}
+
+// Ids from `first` on, each `times` times, `ids_per_example` for an example.
+IdFeature IdsOf(int64_t examples, int64_t ids_per_example, uint64_t first,
+                uint64_t distinct) {
+  IdFeature feature = {.offsets = {0}};
+  for (int64_t i = 0; i < examples * ids_per_example; ++i) {
+    feature.ids.push_back(first + i * i % distinct);
+  }
+  for (int64_t i = 1; i <= examples; ++i) {
+    feature.offsets.push_back(i * ids_per_example);
+  }
+  return feature;
+}
+
+// The batch of a step: of another size in some, and without ids of two inputs
+// in others. Few rows are looked up often, some again in later steps, and some
+// are new.
+Batch BatchOf(int step) {
+  const int64_t size = step % 3 == 2 ? 5 : 8;
+  Batch batch = {.size = size, .dense = {{.shape = {4}}}};
+  for (const double x : RandomMatrix(size, 4, step).values) {
+    batch.dense[0].values.push_back(x);
+  }
+  batch.ids = {IdsOf(size, 2, step * 3, /*distinct=*/7),
+               IdsOf(size, step % 4 == 3 ? 0 : 4, step * 2, /*distinct=*/9),
+               IdsOf(size, step % 4 == 3 ? 0 : 3, step, /*distinct=*/11)};
+  if (step % 2 == 1) {
+    for (size_t i = 0; i < batch.ids[1].ids.size(); ++i) {
+      batch.ids[1].weights.push_back(.3f * (1 + i % 5));
+    }
+  }
+  for (int64_t i = 0; i < size; ++i) batch.labels.push_back((step + i) % 3);
+  return batch;
+}
+
+void ExpectSame(LocalWorker& got, LocalWorker& want) {
+  EXPECT_EQ(got.Variables(), want.Variables());
+  for (size_t table = 0; table < want.parameters().num_tables(); ++table) {
+    SCOPED_TRACE(absl::StrCat("table ", table));
+    const auto [updates, rows] = want.Table(table);
+    const auto got_table = got.Table(table);
+    EXPECT_EQ(got_table.first, updates);
+    EXPECT_EQ(got_table.second, rows);
+  }
+}
+
+std::vector<double> Train(LocalWorker& worker, int first, int end) {
+  std::vector<double> losses;
+  for (int step = first; step < end; ++step) {
+    losses.push_back(worker.Step(step, BatchOf(step)).loss_sum);
+  }
+  return losses;
+}
+
+class DeviceTablesTest : public DeviceTest {
+ protected:
+  static constexpr int kSteps = 12;
+
+  // Trains one after the other: waits of the second would be the first's, too.
+  void ExpectSameBits(const job::Job& job, int batches = 1) {
+    LocalWorker on_device(job, device(), Place::kDevice, batches);
+    const std::vector<double> losses = Train(on_device, 0, kSteps);
+    for (size_t i = 0; i < kTables; ++i) EXPECT_TRUE(on_device.IsOnDevice(i));
+    LocalWorker on_host(job, device(), Place::kHost);
+    EXPECT_EQ(losses, Train(on_host, 0, kSteps));
+    ExpectSame(on_device, on_host);
+  }
+};
+
+TEST_P(DeviceTablesTest, EachOptimizerHasTheBitsOfTheHost) {
+  for (const std::string optimizer :
+       {"sgd {}", "sgd { momentum: .9 nesterov: true }", "adagrad {}",
+        "adam {}", "adam { amsgrad: true }", "lazy_adam {}", "rmsprop {}",
+        "rmsprop { momentum: .9 centered: true }", "adadelta {}", "adamax {}",
+        "nadam {}", "ftrl { l1_regularization_strength: .001 }"}) {
+    SCOPED_TRACE(optimizer);
+    ExpectSameBits(JobWith(absl::StrCat("optimizer { ", optimizer, " }")));
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(DeviceTablesTest, EachTableIsClippedAsItsOptimizerSays) {
+  ExpectSameBits(JobWith("optimizer { adam {} clipvalue: .01 clipnorm: .02 }"));
+  ExpectSameBits(
+      JobWith("optimizer { adagrad {} clipnorm: .02 "
+              "learning_rate_schedule { cosine_decay { decay_steps: 9 } } }",
+              "optimizer { nadam {} clipvalue: .02 global_clipnorm: .01 }"));
+}
+
+// With two staged batches nothing waits for the end of a step.
+TEST_P(DeviceTablesTest, ABatchIsStagedWhileTheLastStepUpdatesTables) {
+  ExpectSameBits(JobWith("optimizer { adam {} clipnorm: .05 }"), /*batches=*/2);
+}
+
+constexpr char kManyRows[] = R"(
+  model {
+    input { name: "ids" ids {} }
+    sparse_table { name: "rows" width: 4 }
+    layer { input: "ids" embedding_bag { table: "rows" } }
+    loss { sparse_categorical_crossentropy {} }
+  }
+  optimizer { adam {} }
+)";
+
+// `ids` per example, of which a third was there in the step before.
+Batch ManyIds(int step, int64_t ids) {
+  constexpr int64_t kExamples = 20;
+  Batch batch = {.size = kExamples, .ids = {IdFeature{.offsets = {0}}}};
+  const int64_t count = kExamples * ids;
+  for (int64_t i = 0; i < count; ++i) {
+    batch.ids[0].ids.push_back((step * count * 2 / 3 + i) * 7919);
+    if ((i + 1) % ids == 0) batch.ids[0].offsets.push_back(i + 1);
+  }
+  for (int64_t i = 0; i < kExamples; ++i) batch.labels.push_back(i % 4);
+  return batch;
+}
+
+Batch TwiceTheIds(Batch batch) {
+  std::vector<uint64_t>& ids = batch.ids[0].ids;
+  const std::vector<uint64_t> once = ids;
+  ids.insert(ids.end(), once.begin(), once.end());
+  for (int32_t& offset : batch.ids[0].offsets) offset *= 2;
+  return batch;
+}
+
+// The last rows of a block and the first ones of the next one come together,
+// and blocks by more and more.
+TEST_P(DeviceTablesTest, ATableGrowsOverTheBordersOfItsBlocks) {
+  constexpr size_t kRowBytes = 4 * 3 * sizeof(float);
+  constexpr size_t kBlocks = 5;
+  const job::Job job = ParseJob(kManyRows);
+  LocalWorker on_device(job, device(), Place::kDevice, /*batches=*/2);
+  for (int step = 0; step < 5; ++step) on_device.Step(step, ManyIds(step, 101));
+  LocalWorker on_host(job, device(), Place::kHost);
+  for (int step = 0; step < 5; ++step) on_host.Step(step, ManyIds(step, 101));
+  ExpectSame(on_device, on_host);
+  EXPECT_GT(on_host.Table(0).second.size() * kRowBytes,
+            kBlocks * DeviceTable::kBlockBytes);
+}
+
+TEST_P(DeviceTablesTest, RowsGoFromTheDeviceToTheHostAndBack) {
+  const job::Job job = JobWith("optimizer { adam { amsgrad: true } }");
+  LocalWorker first(job, device(), Place::kDevice);
+  Train(first, 0, 4);
+  LocalWorker on_host(job, device(), Place::kHost);
+  on_host.Restore(first);
+  ExpectSame(on_host, first);
+  Train(on_host, 4, 8);
+  LocalWorker on_device(job, device(), Place::kDevice);
+  on_device.Restore(on_host);
+  ExpectSame(on_device, on_host);
+  Train(on_device, 8, kSteps);
+  Train(first, 4, kSteps);
+  ExpectSame(on_device, first);
+}
+
+TEST_P(DeviceTablesTest, ATableThatStartsAgainHasNoRows) {
+  const job::Job job = JobWith("optimizer { adam {} }");
+  LocalWorker worker(job, device(), Place::kDevice);
+  const std::vector<double> losses = Train(worker, 0, 3);
+  worker.StartAgain();
+  for (size_t table = 0; table < kTables; ++table) {
+    EXPECT_THAT(worker.Table(table).second, IsEmpty());
+    EXPECT_EQ(worker.Table(table).first, 0);
+  }
+  EXPECT_EQ(Train(worker, 0, 3), losses);
+}
+
+TEST_P(DeviceTablesTest, APullMakesRowsAsOnTheHost) {
+  const job::Job job = JobWith("optimizer { adam {} }");
+  LocalWorker on_device(job, device(), Place::kDevice);
+  LocalWorker on_host(job, device(), Place::kHost);
+  const std::vector<uint64_t> ids = {5, uint64_t{1} << 63, 5, 0};
+  EXPECT_EQ(on_device.PullRows(kBags, ids), on_host.PullRows(kBags, ids));
+  EXPECT_THAT(on_device.Table(kBags).second, SizeIs(3));
+  Train(on_device, 0, 3);
+  Train(on_host, 0, 3);
+  EXPECT_EQ(on_device.PullRows(kBags, ids), on_host.PullRows(kBags, ids));
+}
+
+TEST_P(DeviceTablesTest, AnEvaluationReadsTheRowsThere) {
+  const job::Job job = JobWith("optimizer { adam {} }");
+  LocalWorker on_device(job, device(), Place::kDevice);
+  LocalWorker on_host(job, device(), Place::kHost);
+  for (LocalWorker* worker : {&on_device, &on_host}) Train(*worker, 0, 5);
+  EXPECT_EQ(on_device.Evaluate(BatchOf(50)), on_host.Evaluate(BatchOf(50)));
+  for (LocalWorker* worker : {&on_device, &on_host}) Train(*worker, 5, 9);
+  ExpectSame(on_device, on_host);
+}
+
+TEST_P(DeviceTablesTest, RowsThatAreThereOrHaveAnotherSizeAreRefused) {
+  DeviceTable::Options options = {.name = "t", .width = 2};
+  options.initializer.mutable_zeros();
+  const auto adagrad =
+      *MakeOptimizer(ParseJob("model {} optimizer { adagrad {} }").optimizer());
+  const auto table = *DeviceTable::Create(options, *adagrad, device());
+  const std::vector<uint64_t> ids = {7, 9};
+  const std::vector<float> rows = {1, 2, 3, 4, 5, 6, 7, 8};
+  ASSERT_OK(table->Insert({.updates = 3, .ids = ids, .rows = rows}));
+  EXPECT_EQ(table->updates(), 3);
+  const std::vector<uint64_t> again = {8, 9};
+  EXPECT_THAT(
+      table->Insert({.updates = 3, .ids = again, .rows = rows}),
+      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("table t: row 9")));
+  EXPECT_THAT(table->Insert({.ids = ids, .rows = {}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("2 rows of 4 float32")));
+  EXPECT_EQ(table->rows(), 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceTablesTest,
+                         testing::Values(kLazyCopies, "cuda:0", kRecording,
+                                         kCudaGraphs),
+                         DeviceName);
+
+// A device with a limit on its own memory.
+class FullDevice : public LazyCopyDevice {
+ public:
+  // Refuses allocations that come to more than `bytes` beside what is allocated
+  // now.
+  void LeaveFree(size_t bytes) { free_ = bytes; }
+
+ private:
+  absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) override {
+    if (!on_host && bytes > free_) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(bytes, " bytes: out of memory"));
+    }
+    const absl::StatusOr<void*> data = LazyCopyDevice::Allocate(bytes, on_host);
+    if (data.ok() && !on_host) {
+      sizes_[*data] = bytes;
+      if (free_ != SIZE_MAX) free_ -= bytes;
+    }
+    return data;
+  }
+  void Free(void* data, bool on_host) override {
+    if (!on_host && free_ != SIZE_MAX) free_ += sizes_[data];
+    LazyCopyDevice::Free(data, on_host);
+  }
+
+  size_t free_ = SIZE_MAX;
+  std::map<void*, size_t> sizes_;
+};
+
+// As in ATableGrowsOverTheBordersOfItsBlocks. Where it ends up is a matter of
+// speed alone.
+TEST(FullDeviceTest, ATableThatDoesNotFitGoesToTheHost) {
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2);
+  for (int step = 0; step < 3; ++step) worker.Step(step, ManyIds(step, 101));
+  EXPECT_TRUE(worker.IsOnDevice(0));
+  device.LeaveFree(DeviceTable::kBlockBytes / 2);
+  testing::internal::CaptureStderr();
+  for (int step = 3; step < 9; ++step) worker.Step(step, ManyIds(step, 101));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("table rows: its rows don't fit in the memory of"));
+  EXPECT_FALSE(worker.IsOnDevice(0));
+  LocalWorker on_host(job, device, Place::kHost);
+  device.LeaveFree(SIZE_MAX);
+  for (int step = 0; step < 9; ++step) on_host.Step(step, ManyIds(step, 101));
+  ExpectSame(worker, on_host);
+}
+
+// One table goes to the host, the others stay: both kinds are in one step.
+TEST(FullDeviceTest, OtherTablesStay) {
+  const job::Job job = JobWith("optimizer { adam {} clipnorm: .05 }");
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice);
+  Train(worker, 0, 4);
+  // More than have room in the blocks that are there.
+  std::vector<uint64_t> ids(9'000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = 1'000'000 + i;
+  device.LeaveFree(0);
+  worker.PullRows(kBags, ids);
+  device.LeaveFree(SIZE_MAX);
+  EXPECT_FALSE(worker.IsOnDevice(kBags));
+  EXPECT_TRUE(worker.IsOnDevice(kBags - 1));
+  Train(worker, 4, 12);
+  LocalWorker on_host(job, device, Place::kHost);
+  Train(on_host, 0, 4);
+  on_host.PullRows(kBags, ids);
+  Train(on_host, 4, 12);
+  ExpectSame(worker, on_host);
+}
+
+// The tables take all that there is, but for the reserve.
+TEST(FullDeviceTest, WhatElseNeedsMemoryHasTheReserve) {
+  constexpr size_t kReserve = 4 * DeviceTable::kBlockBytes;
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2, kReserve);
+  for (int step = 0; step < 6; ++step) worker.Step(step, ManyIds(step, 101));
+  ASSERT_TRUE(worker.IsOnDevice(0));
+  device.LeaveFree(0);
+  // More ids than ever before, all of which have rows.
+  const Batch larger = TwiceTheIds(ManyIds(5, 101));
+  worker.Step(6, larger);
+  EXPECT_TRUE(worker.IsOnDevice(0));
+  LocalWorker on_host(job, device, Place::kHost);
+  device.LeaveFree(SIZE_MAX);
+  for (int step = 0; step < 6; ++step) on_host.Step(step, ManyIds(step, 101));
+  on_host.Step(6, larger);
+  ExpectSame(worker, on_host);
+}
+
+TEST(FullDeviceTest, RowsOfACheckpointThatDoNotFitGoToTheHost) {
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker on_host(job, device, Place::kHost);
+  for (int step = 0; step < 3; ++step) on_host.Step(step, ManyIds(step, 101));
+  LocalWorker worker(job, device, Place::kDevice);
+  device.LeaveFree(3 * DeviceTable::kBlockBytes);
+  worker.Restore(on_host);
+  EXPECT_FALSE(worker.IsOnDevice(0));
+  ExpectSame(worker, on_host);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,396 @@
+// Workers that have variables beside a ps's table, as threads: the real
+// parameters over groups in memory, and a table that goes by the ps's rules.
+
+#include "worker/mirrored/hybrid_parameters.h"
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/status_macros.h"
+#include "base/status_matchers.h"
+#include "cluster/collective/memory_network.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "worker/mirrored/testing/assignments.h"
+#include "worker/mirrored/testing/cut_endpoint.h"
+#include "worker/mirrored/testing/mirrored_fixture.h"
+#include "worker/mirrored/testing/step_tables.h"
+
+namespace parasol {
+namespace {
+
+using mirrored_testing::Assignments;
+using mirrored_testing::CutEndpoint;
+using mirrored_testing::Initialize;
+using mirrored_testing::kSizes;
+using mirrored_testing::kWidth;
+using mirrored_testing::StepTables;
+
+constexpr int kReplicas = 3;
+constexpr int64_t kSteps = 4;
+
+job::Job HybridJob() {
+  job::Job job = mirrored_testing::MakeJob();
+  job.mutable_strategy()->mutable_hybrid()->set_tables(
+      job::Hybrid::SYNCHRONOUS);
+  job.mutable_parameter_server()->mutable_synchronous();
+  return job;
+}
+
+// The values of all variables.
+using Values = std::vector<std::vector<float>>;
+
+Values ValuesOf(MirroredState& state) {
+  Values values;
+  EXPECT_OK(state.Read([&](LocalParameters& parameters) {
+    for (size_t i = 0; i < parameters.num_variables(); ++i) {
+      const absl::Span<const float> read = *parameters.variables().Read(i, 0);
+      values.emplace_back(read.begin(), read.end());
+    }
+    return absl::OkStatus();
+  }));
+  return values;
+}
+
+// One worker with a thread that trains as SyncTrainingLoop does.
+class Worker {
+ public:
+  Worker(int index, Assignments& assignments, MemoryNetwork& network,
+         StepTables& tables, int cut_at)
+      : index_(index),
+        assignments_(assignments),
+        endpoint_(network.MakeEndpoint(absl::StrCat("h:", index)), cut_at),
+        tables_(tables),
+        state_(mirrored_testing::MakeVariables(), HybridJob(), Clock::Real()) {
+    MirroredParameters::Options options;
+    options.task.set_role("worker");
+    options.task.set_index(index);
+    options.task.set_incarnation(100 + index);
+    options.replicas = kReplicas;
+    options.bytes_per_pack = 8;
+    options.report_delay = absl::Milliseconds(1);
+    parameters_ = std::make_unique<HybridParameters>(
+        std::move(options), state_, endpoint_, tables.MakeClient(),
+        Clock::Real(), metrics_);
+  }
+  ~Worker() {
+    parameters_->Stop();
+    AwaitEnd();
+    parameters_.reset();
+  }
+
+  void Start() {
+    thread_ = std::thread([this] {
+      while (state_.version().step < kSteps && TrainStep().ok()) {
+      }
+    });
+  }
+  void AwaitEnd() {
+    if (thread_.joinable()) thread_.join();
+  }
+  void Claim() {
+    MirroredParameters& variables = parameters_->variables();
+    variables.Hear(assignments_.Claim(variables.broken()));
+  }
+  MirroredState& state() { return state_; }
+  int begun() const { return endpoint_.begun(); }
+
+ private:
+  using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
+  struct Gradients {
+    Values variables;
+    std::vector<uint64_t> ids;
+    std::vector<float> rows;
+  };
+
+  absl::Status Await(ParameterClient::Pending& pending) {
+    while (!pending.WaitFor(absl::Milliseconds(1))) Claim();
+    return pending.Wait();
+  }
+
+  absl::StatusOr<int64_t> PullValues(Values& values) {
+    ParameterClient::PullRequest pull;
+    for (const int64_t size : kSizes) values.emplace_back(size);
+    for (size_t i = 0; i < values.size(); ++i) {
+      pull.targets.push_back({i, absl::MakeSpan(values[i])});
+    }
+    const PendingPtr pulled = parameters_->Pull(std::move(pull));
+    RETURN_IF_ERROR(Await(*pulled));
+    return pulled->outcome().max_updates;
+  }
+
+  absl::Status TrainStep() {
+    Values values;
+    ASSIGN_OR_RETURN(const int64_t step, PullValues(values));
+    EXPECT_GE(tables_.step(), step);
+    if (step >= kSteps) return absl::OkStatus();
+    std::map<int, Gradients> computed;
+    std::vector<PendingPtr> pushes;
+    const auto compute = [&]() -> absl::Status {
+      for (const int replica : assignments_.ReplicasOf(index_)) {
+        if (computed.contains(replica)) continue;
+        ASSIGN_OR_RETURN(computed[replica], Compute(step, replica, values));
+        Push(step, replica, computed[replica], pushes);
+      }
+      return absl::OkStatus();
+    };
+    RETURN_IF_ERROR(compute());
+    for (size_t i = 0; i < pushes.size(); ++i) {
+      while (!pushes[i]->WaitFor(absl::Milliseconds(1))) {
+        Claim();
+        RETURN_IF_ERROR(compute());
+      }
+      RETURN_IF_ERROR(pushes[i]->Wait());
+    }
+    while (pushes.empty() && state_.version().step == step) {
+      RETURN_IF_ERROR(state_.ended());
+      Claim();
+      RETURN_IF_ERROR(compute());
+    }
+    return absl::OkStatus();
+  }
+
+  // Gradients that depend on the step's values and rows.
+  absl::StatusOr<Gradients> Compute(int64_t step, int replica,
+                                    const Values& values) {
+    Gradients gradients;
+    gradients.ids = {7, uint64_t(replica)};
+    std::vector<float> rows(2 * kWidth);
+    ParameterClient::PullRequest pull;
+    pull.rows = {{0, gradients.ids, absl::MakeSpan(rows)}};
+    pull.min_updates = step;
+    const PendingPtr pulled = parameters_->Pull(std::move(pull));
+    RETURN_IF_ERROR(Await(*pulled));
+    const float factor = 0.1f * (replica + 1) + 0.01f * step;
+    for (const std::vector<float>& value : values) {
+      std::vector<float>& gradient = gradients.variables.emplace_back();
+      for (size_t i = 0; i < value.size(); ++i) {
+        gradient.push_back(factor * value[i] + rows[i % rows.size()]);
+      }
+    }
+    for (const float row : rows) {
+      gradients.rows.push_back(factor * row + 0.1f * values[0][0]);
+    }
+    return gradients;
+  }
+
+  void Push(int64_t step, int replica, const Gradients& gradients,
+            std::vector<PendingPtr>& pushes) {
+    ParameterClient::PushRequest last, first;
+    last.gradients = {{2, gradients.variables[2]}};
+    last.rows = {{0, gradients.ids, gradients.rows}};
+    first.gradients = {{1, gradients.variables[1]},
+                       {0, gradients.variables[0]}};
+    for (ParameterClient::PushRequest* push : {&last, &first}) {
+      push->sync = {.step = step, .replica = replica};
+      pushes.push_back(parameters_->Push(std::move(*push)));
+    }
+  }
+
+  const int index_;
+  Assignments& assignments_;
+  MetricsRegistry metrics_;
+  CutEndpoint endpoint_;
+  StepTables& tables_;
+  MirroredState state_;
+  std::unique_ptr<HybridParameters> parameters_;
+  std::thread thread_;
+};
+
+class HybridParametersTest : public testing::Test {
+ protected:
+  Worker& Add(int index, int cut_at = 0) {
+    workers_[index] = std::make_unique<Worker>(index, assignments_, network_,
+                                               *tables_, cut_at);
+    return *workers_[index];
+  }
+  void Begin(const std::map<int, std::vector<int>>& shares) {
+    workers_.clear();
+    tables_ = std::make_unique<StepTables>(kReplicas, kWidth);
+    assignments_.Assign(shares);
+  }
+  void StartAll() {
+    for (const auto& [index, worker] : workers_) worker->Start();
+  }
+  // Waits until these have made all steps. One that has goes on to ask the
+  // chief: others may need its variables.
+  void AwaitEnd(const std::vector<int>& indices) {
+    for (const int index : indices) {
+      MirroredState& state = workers_[index]->state();
+      while (!state.AwaitStep(kSteps, absl::Milliseconds(1))) {
+        for (const int other : indices) workers_[other]->Claim();
+      }
+    }
+    for (const int index : indices) workers_[index]->AwaitEnd();
+  }
+  void AwaitAll() {
+    std::vector<int> all;
+    for (const auto& [index, worker] : workers_) all.push_back(index);
+    AwaitEnd(all);
+  }
+  // Finds out what one worker alone ends with.
+  void SetUp() override {
+    Begin({{0, {0, 1, 2}}});
+    Initialize(Add(0).state());
+    StartAll();
+    workers_[0]->AwaitEnd();
+    values_ = ValuesOf(workers_[0]->state());
+    rows_ = tables_->rows();
+    ASSERT_EQ(tables_->step(), kSteps);
+    ASSERT_EQ(rows_.size(), 4);
+  }
+  void ExpectUndisturbed(Worker& worker) {
+    EXPECT_EQ(ValuesOf(worker.state()), values_);
+    EXPECT_EQ(tables_->rows(), rows_);
+    EXPECT_EQ(tables_->step(), kSteps);
+    EXPECT_EQ(tables_->late_pulls(), 0);
+  }
+
+  MemoryNetwork network_;
+  Assignments assignments_;
+  std::unique_ptr<StepTables> tables_;
+  std::map<int, std::unique_ptr<Worker>> workers_;
+  Values values_;
+  StepTables::Rows rows_;
+};
+
+TEST_F(HybridParametersTest, AnyNumberOfWorkersEndsWithTheSameBits) {
+  const std::vector<std::map<int, std::vector<int>>> assignments = {
+      {{0, {0}}, {1, {1, 2}}},
+      {{0, {1}}, {1, {0, 2}}},
+      {{0, {}}, {1, {1}}, {2, {0}}, {3, {2}}}};
+  for (const auto& shares : assignments) {
+    Begin(shares);
+    for (const auto& [index, replicas] : shares) Add(index);
+    Initialize(workers_[0]->state());
+    StartAll();
+    AwaitAll();
+    for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
+  }
+}
+
+// The rows from before a step are gone when a gradient of the next one comes.
+TEST_F(HybridParametersTest, NoGradientLeavesBeforeAllHaveMadeTheStepBefore) {
+  Begin({{0, {0}}, {1, {1}}, {2, {2}}});
+  for (const int index : {0, 1, 2}) Add(index);
+  tables_->OnGradient([&](int64_t step) {
+    for (const auto& [index, worker] : workers_) {
+      EXPECT_GE(worker->state().version().step, step) << "worker " << index;
+    }
+  });
+  Initialize(workers_[0]->state());
+  // This one makes its steps when the others have made theirs.
+  MirroredState& slow = workers_[2]->state();
+  std::atomic<bool> has_ended = false;
+  std::thread holds([&] {
+    while (!has_ended) {
+      slow.Hold().IgnoreError();
+      const int64_t step = slow.version().step;
+      workers_[0]->state().AwaitStep(step + 1, absl::Milliseconds(20));
+      slow.TakeSnapshot(std::nullopt, [] { return false; })
+          .status()
+          .IgnoreError();
+    }
+  });
+  StartAll();
+  AwaitAll();
+  has_ended = true;
+  holds.join();
+  for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
+}
+
+TEST_F(HybridParametersTest, AConnectionThatBreaksAnywhereChangesNoBit) {
+  for (const int cut_worker : {0, 1}) {
+    bool was_cut = true;
+    for (int cut_at = 1; was_cut; ++cut_at) {
+      SCOPED_TRACE(absl::StrCat("worker ", cut_worker, ", ", cut_at));
+      Begin({{0, {0, 2}}, {1, {1}}});
+      Add(0, cut_worker == 0 ? cut_at : 0);
+      Add(1, cut_worker == 1 ? cut_at : 0);
+      Initialize(workers_[0]->state());
+      StartAll();
+      AwaitAll();
+      was_cut = workers_[cut_worker]->begun() >= cut_at;
+      for (const auto& [index, worker] : workers_) ExpectUndisturbed(*worker);
+    }
+  }
+}
+
+// What a lost worker has sent to the ps must not be more than what the others
+// can make again.
+TEST_F(HybridParametersTest, AWorkerLostAnywhereChangesNoBit) {
+  bool was_lost = true;
+  for (int lost_at = 1; was_lost; ++lost_at) {
+    SCOPED_TRACE(lost_at);
+    Begin({{0, {0}}, {1, {1}}, {2, {2}}});
+    for (const int index : {0, 1}) Add(index);
+    Worker& lost = Add(2, lost_at);
+    Initialize(workers_[1]->state());
+    StartAll();
+    while (lost.begun() < lost_at &&
+           !lost.state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+    }
+    was_lost = lost.begun() >= lost_at;
+    assignments_.Assign({{0, {0}}, {1, {1, 2}}});
+    AwaitEnd({0, 1});
+    for (const int index : {0, 1}) ExpectUndisturbed(*workers_[index]);
+  }
+}
+
+TEST_F(HybridParametersTest, AWorkerThatIsToldToStopFinishesItsStep) {
+  for (int64_t stops_at = 0; stops_at < kSteps; ++stops_at) {
+    SCOPED_TRACE(stops_at);
+    Begin({{0, {0, 2}}, {1, {1}}});
+    Initialize(Add(0).state());
+    Add(1);
+    StartAll();
+    EXPECT_OK(*workers_[1]->state().AwaitStep(stops_at, absl::Minutes(1)));
+    workers_.erase(1);
+    assignments_.Assign({{0, {0, 1, 2}}});
+    workers_[0]->AwaitEnd();
+    ExpectUndisturbed(*workers_[0]);
+  }
+}
+
+// All workers that had the variables are gone, and the ps is further than the
+// checkpoint.
+TEST_F(HybridParametersTest, LoadedVariablesGoOnAtTheStepOfTheCluster) {
+  Begin({{0, {0, 1, 2}}});
+  Initialize(Add(0).state());
+  StartAll();
+  workers_[0]->AwaitEnd();
+  const StepTables::Rows rows = tables_->rows();
+  workers_.clear();
+
+  assignments_.Assign({{0, {0, 1}}, {1, {2}}});
+  for (const int index : {0, 1}) Add(index);
+  workers_[0]->state().SetGoesOnAt(kSteps);
+  Initialize(workers_[0]->state());
+  StartAll();
+  for (const int index : {0, 1}) {
+    MirroredState& state = workers_[index]->state();
+    while (!state.AwaitStep(kSteps, absl::Milliseconds(1))) {
+      workers_[index]->Claim();
+    }
+    EXPECT_EQ(state.version().step, kSteps);
+    EXPECT_EQ(ValuesOf(state), Values({{1, 1, 1}, {1}, {1, 1, 1, 1, 1}}));
+    ASSERT_OK(state.Read([](LocalParameters& parameters) {
+      EXPECT_EQ(parameters.variables().updates()[0], kSteps);
+      return absl::OkStatus();
+    }));
+  }
+  EXPECT_EQ(tables_->rows(), rows);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,100 @@
+#ifndef PARASOL_WORKER_MIRRORED_TABLE_PUSHES_H_
+#define PARASOL_WORKER_MIRRORED_TABLE_PUSHES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "cluster/client/parameter_client.h"
+
+namespace parasol {
+
+// The way of rows' gradients to the ps where workers have the other variables
+// (hybrid strategy). Replicas add theirs while they compute; the thread that
+// makes the steps sends them when they may leave, and awaits the answers.
+//
+// In step: a ps answers when it has made the step's update of the tables, which
+// takes the gradients of all replicas. It keeps the values before that until it
+// has a gradient of the next step. So gradients leave only once all workers of
+// the group have made the step before: a replica that changes hands can be
+// computed again from the right rows. Otherwise a ps applies each gradient by
+// itself, and they leave at once.
+//
+// Thread-safe. The client is stopped before this object is destroyed.
+class TablePushes {
+ public:
+  // `client` and `clock` must outlive this object. `tables`: number of the
+  // model's tables.
+  TablePushes(ParameterClient& client, size_t tables, bool in_step,
+              Clock& clock);
+  ~TablePushes();
+
+  bool in_step() const { return in_step_; }
+
+  // Adds a copy of gradients of rows; the first ones of a step forget those of
+  // the steps before. Those that were sent already, to a ps that was replaced
+  // since, are sent again if the pushes are in step. Ignores what belongs to a
+  // step that is over.
+  void Add(const ParameterClient::SyncStep& step,
+           const std::vector<ParameterClient::RowGradient>& rows)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Blocks until `replicas` have added the gradients of all tables, and sends
+  // those that were not sent. Polls `may_go_on`, and returns its errors.
+  absl::Status Send(int64_t step, const std::vector<int>& replicas,
+                    absl::FunctionRef<absl::Status()> may_go_on)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  // Blocks until all that was sent is answered. Called by one thread. Errors
+  // are those of `may_go_on`, after which the answers can be awaited again, and
+  // of ParameterClient::Pending::Wait().
+  absl::Status AwaitAnswers(absl::FunctionRef<absl::Status()> may_go_on)
+      ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Ends the client's waits with Cancelled.
+  void Stop() { client_.Stop(); }
+
+ private:
+  // The gradients of one table.
+  struct Rows {
+    std::vector<uint64_t> ids;
+    std::vector<float> values;
+  };
+  struct Replica {
+    // Null: not added yet. The client reads them until it has the answer.
+    std::vector<std::shared_ptr<const Rows>> tables;
+    bool is_sent = false;
+  };
+  struct Sent {
+    std::vector<std::shared_ptr<const Rows>> rows;
+    std::unique_ptr<ParameterClient::Pending> answer;
+  };
+
+  bool HasAll(int64_t step, const std::vector<int>& replicas) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Push(int replica, const std::vector<size_t>& tables)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  ParameterClient& client_;
+  const size_t num_tables_;
+  const bool in_step_;
+  Clock& clock_;
+
+  absl::Mutex mu_;
+  int64_t step_ ABSL_GUARDED_BY(mu_) = -1;
+  std::map<int, Replica> replicas_ ABSL_GUARDED_BY(mu_);
+  // Pushes in the order in which they were sent. An element stays where it is.
+  std::deque<std::unique_ptr<Sent>> sent_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_WORKER_MIRRORED_TABLE_PUSHES_H_
