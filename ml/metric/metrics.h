@@ -45,7 +45,7 @@ class Metrics {
     ExampleScore score;
     double sum = 0;
   };
-  // What a metric adds up, by its kind.
+  // The sums of a metric, by its kind.
   using Sums = std::variant<Mean, Auc, BinaryCounts, RSquared>;
   struct Entry {
     job::Metric metric;

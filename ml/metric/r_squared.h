@@ -19,7 +19,7 @@ class RSquared {
 
  private:
   double weight_ = 0;
-  double mean_ = 0;        // of the labels
+  double mean_ = 0;        // labels' mean
   double deviations_ = 0;  // weighted squares
   double errors_ = 0;      // weighted squares
 };

@@ -47,7 +47,7 @@ struct HingeTerm {
     const float margin = 1 - (2 * y - 1) * z;
     return margin < 0 ? 0 : margin;
   }
-  // At the edge that of the side with a loss, as TensorFlow's.
+  // The slope at the edge is that of the side with a loss, as TensorFlow's.
   PARASOL_LOSS_TERM float Slope(float z, float y) const {
     const float sign = 2 * y - 1;
     return 1 - sign * z < 0 ? 0 : -sign;
@@ -73,7 +73,7 @@ struct FocalTerm {
   float of_zero;  // factor of label 0
   float smoothing;
 
-  // What both functions compute with.
+  // Numbers that both functions compute with.
   struct Parts {
     float y;              // smoothed label
     float p;              // sigmoid of the logit
