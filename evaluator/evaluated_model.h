@@ -4,15 +4,13 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "evaluator/checkpoint_rows.h"
+#include "evaluator/checkpoint_model.h"
 #include "ml/device/device.h"
 #include "ml/evaluation/model_evaluation.h"
-#include "ml/model/model.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 
@@ -36,11 +34,8 @@ class EvaluatedModel {
   static absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create(
       const job::Job& job, const Options& options);
 
-  // Loads the values of the checkpoint in `directory` into the model, and reads
-  // its sparse tables into memory.
-  //   NotFound   the checkpoint does not exist, or no longer.
-  //   DataLoss   it is damaged, or lacks values of this model.
-  //   any other  as for CheckpointReader::Open().
+  // Loads the values of the checkpoint in `directory`, as
+  // CheckpointModel::Load() does.
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory);
 
@@ -53,16 +48,16 @@ class EvaluatedModel {
         return absl::OkStatus();
       });
 
-  const std::string& device_name() const { return device_->name(); }
-  Device::Kind device_kind() const { return device_->kind(); }
+  const std::string& device_name() const {
+    return checkpoint_->device().name();
+  }
+  Device::Kind device_kind() const { return checkpoint_->device().kind(); }
 
  private:
   EvaluatedModel() = default;
 
   std::unique_ptr<ModelEvaluation> evaluation_;
-  std::unique_ptr<Device> device_;
-  std::unique_ptr<Model> model_;
-  std::vector<CheckpointRows> tables_;  // order of the model's tables
+  std::unique_ptr<CheckpointModel> checkpoint_;
 };
 
 }  // namespace parasol

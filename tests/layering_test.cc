@@ -249,6 +249,11 @@ TEST(LayeringTest, OnlyMetricsKnowsPrometheus) {
               IsEmpty());
 }
 
+TEST(LayeringTest, OnlyTheHttpServerKnowsCivetweb) {
+  EXPECT_THAT(Strangers("^civetweb", "^deploy/tool/serving/http_server\\.cc$"),
+              IsEmpty());
+}
+
 TEST(LayeringTest, OnlyCpuKernelsKnowOneDnn) {
   EXPECT_THAT(
       Strangers("dnnl", "^ml/(device/(cpu|dnnl)_.*|kernel/.*_cpu)\\.(h|cc)$"),

@@ -8,15 +8,12 @@
 #include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/job/job_file.h"
 #include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "deploy/tool/checkpoint/checkpoint_job.h"
+#include "deploy/tool/compute_flags.h"
 #include "deploy/tool/job_flags.h"
-#include "storage/checkpoint_reader.h"
 
 ABSL_FLAG(std::string, data_dir, ".",
           "Where the files are that the job's data sets name.");
-ABSL_FLAG(std::string, device, "auto",
-          "Where to compute: auto (a CUDA device if there is one), cpu, "
-          "cuda:N.");
-ABSL_FLAG(int, threads, 1, "Number of CPU threads that compute.");
 
 namespace parasol {
 
@@ -25,11 +22,8 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& path,
                                       const EvaluatedModel::Options& options) {
   LoadedModel loaded;
   ASSIGN_OR_RETURN(loaded.path, CheckpointAt(path));
-  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
-                   CheckpointReader::Open(loaded.path));
   ASSIGN_OR_RETURN(const LoadedJob job,
-                   LoadJob(checkpoint->manifest().job(), overrides),
-                   _ << loaded.path);
+                   JobOfCheckpoint(loaded.path, overrides));
   if (!job.job.has_eval()) {
     return absl::InvalidArgumentError(
         absl::StrCat(loaded.path,
@@ -43,13 +37,13 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& path,
 }
 
 absl::StatusOr<LoadedModel> LoadModelByFlags(const std::string& path) {
-  const EvaluatedModel::Options options = {
-      .data_dir = absl::GetFlag(FLAGS_data_dir),
-      .device = absl::GetFlag(FLAGS_device),
-      .threads = absl::GetFlag(FLAGS_threads)};
-  RETURN_IF_ERROR(CheckComputeFlags({.data_dir = options.data_dir,
-                                     .device = options.device,
-                                     .threads = options.threads}));
+  const std::string data_dir = absl::GetFlag(FLAGS_data_dir);
+  ASSIGN_OR_RETURN(const CheckpointModel::Options compute,
+                   ModelOptionsFromFlags());
+  RETURN_IF_ERROR(CheckComputeFlags({.data_dir = data_dir}));
+  const EvaluatedModel::Options options = {.data_dir = data_dir,
+                                           .device = compute.device,
+                                           .threads = compute.threads};
   return LoadModel(path, absl::GetFlag(FLAGS_set).values, options);
 }
 

@@ -16,6 +16,7 @@
 #include "deploy/tool/import_command.h"
 #include "deploy/tool/inspect_command.h"
 #include "deploy/tool/predict_command.h"
+#include "deploy/tool/serve_command.h"
 
 namespace parasol {
 namespace {
@@ -26,7 +27,7 @@ constexpr absl::string_view kNoFlag = "";
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
       InspectCommand(),  DiffCommand(),    ExportCommand(), ImportCommand(),
-      EvaluateCommand(), PredictCommand(), ClusterCommand()};
+      EvaluateCommand(), PredictCommand(), ServeCommand(),  ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

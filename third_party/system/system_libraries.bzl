@@ -21,8 +21,9 @@ _PKG_CONFIG = {
     "zlib": ("zlib", "zlib1g-dev"),
 }
 
-# Debian's oneDNN has no pkg-config module.
+# Debian's oneDNN and others have no pkg-config module.
 _PLAIN = {
+    "civetweb": ("/usr/include/civetweb.h", "-lcivetweb", "libcivetweb-dev"),
     "dnnl": ("/usr/include/oneapi/dnnl/dnnl.hpp", "-ldnnl", "libdnnl-dev"),
     "grpc++_reflection": ("/usr/include/grpcpp/ext/proto_server_reflection_plugin.h", "-lgrpc++_reflection", "libgrpc++-dev"),
     "snappy": ("/usr/include/snappy.h", "-lsnappy", "libsnappy-dev"),

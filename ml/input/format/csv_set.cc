@@ -105,11 +105,7 @@ struct CsvSet final : public ExampleSet {
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   bool IsMissing(absl::string_view value) const {
-    if (value.empty()) return true;
-    for (const std::string& missing : spec.missing()) {
-      if (IsText(value, missing)) return true;
-    }
-    return false;
+    return IsMissingInCsv(spec, value);
   }
 
   const job::CsvDataset spec;
@@ -326,6 +322,14 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
                    LayoutOf(csv, format, columns.names, features));
   return std::make_shared<CsvSet>(csv, indexer.TakeRecords(), std::move(layout),
                                   std::move(features), options.inputs.label);
+}
+
+bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value) {
+  if (value.empty()) return true;
+  for (const std::string& missing : csv.missing()) {
+    if (IsText(value, missing)) return true;
+  }
+  return false;
 }
 
 job::CsvDataset CsvOf(const job::CriteoDataset& criteo) {

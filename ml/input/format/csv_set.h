@@ -20,6 +20,9 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const job::CsvDataset& csv, absl::string_view format,
     const SetOptions& options);
 
+// Returns true if `value` stands for a missing value.
+bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value);
+
 // Returns the CsvDataset that reads the same files.
 job::CsvDataset CsvOf(const job::CriteoDataset& criteo);
 job::CsvDataset CsvOf(const job::RatingsDataset& ratings);

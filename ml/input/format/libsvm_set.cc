@@ -29,49 +29,37 @@ struct LibsvmSet final : public ExampleSet {
   LibsvmSet(Records read, const job::LibsvmDataset& spec, ModelInputs wanted)
       : records(std::move(read)),
         starts(records.file_starts()),
-        first_index(spec.has_first_index() ? spec.first_index() : 1),
-        keep_negative_labels(spec.keep_negative_labels()),
-        inputs(std::move(wanted)) {}
+        rules(spec, std::move(wanted)) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   const Records records;
   const std::vector<int64_t> starts;
-  const int64_t first_index;
-  const bool keep_negative_labels;
-  const ModelInputs inputs;
+  const LibsvmRules rules;
 };
 
-class LibsvmDecoder final : public ExampleDecoder {
+// Makes features of lines; keeps its memory from line to line.
+class LineReader {
  public:
-  explicit LibsvmDecoder(const LibsvmSet& set) : set_(set) {}
+  explicit LineReader(const LibsvmRules& rules) : rules_(rules) {}
 
-  absl::Status Append(int64_t example, uint64_t /*random*/,
-                      Batch& batch) override {
-    RETURN_IF_ERROR(set_.records.CheckWhole(example));
-    line_ = set_.records[example];
-    const absl::Status status = AppendLine(batch);
-    if (status.ok()) return status;
-    const size_t inside = at_.data() - line_.data();
-    return set_.records.Corrupt(example, inside, status.message());
+  // Appends the line's label and features.
+  absl::Status Append(absl::string_view line, Batch& batch) {
+    absl::string_view rest = line.substr(0, line.find('#'));
+    RETURN_IF_ERROR(TakeLabel(rest, batch));
+    return AppendFeatures(line, rest, batch);
   }
 
- private:
-  struct Feature {
-    int64_t index;
-    float value;
-  };
-
-  absl::Status AppendLine(Batch& batch) {
-    absl::string_view rest = line_.substr(0, line_.find('#'));
-    RETURN_IF_ERROR(TakeLabel(rest, batch));
+  // Appends the features of `rest`, a part of `line` without a label.
+  absl::Status AppendFeatures(absl::string_view line, absl::string_view rest,
+                              Batch& batch) {
     features_.clear();
     while (TakeToken(rest)) RETURN_IF_ERROR(ParseFeature());
-    at_ = line_;
+    at_ = line;
     size_t dense = 0;
     size_t ids = 0;
-    for (const job::ModelInput& input : set_.inputs.inputs) {
+    for (const job::ModelInput& input : rules_.inputs.inputs) {
       if (input.has_ids()) {
         RETURN_IF_ERROR(AppendIds(batch.ids[ids++]));
       } else {
@@ -80,6 +68,15 @@ class LibsvmDecoder final : public ExampleDecoder {
     }
     return absl::OkStatus();
   }
+
+  // The text that the last error is about: a part of the line.
+  absl::string_view at() const { return at_; }
+
+ private:
+  struct Feature {
+    int64_t index;
+    float value;
+  };
 
   // Puts the next token into at_; false: there is none.
   bool TakeToken(absl::string_view& rest) {
@@ -96,8 +93,8 @@ class LibsvmDecoder final : public ExampleDecoder {
     TakeToken(rest);
     std::optional<double> label = ParseNumber(at_);
     if (!label.has_value()) return Refused("label", "is not a number");
-    if (*label == -1 && !set_.keep_negative_labels) label = 0;
-    return AppendLabel(set_.inputs.label, *label, batch.labels);
+    if (*label == -1 && !rules_.keep_negative_labels) label = 0;
+    return AppendLabel(rules_.inputs.label, *label, batch.labels);
   }
 
   absl::Status ParseFeature() {
@@ -107,9 +104,9 @@ class LibsvmDecoder final : public ExampleDecoder {
     }
     const std::optional<int64_t> index = ParseInteger(at_.substr(0, colon));
     const std::optional<double> value = ParseNumber(at_.substr(colon + 1));
-    if (!index.has_value() || *index < set_.first_index) {
+    if (!index.has_value() || *index < rules_.first_index) {
       return Refused("feature",
-                     absl::StrCat("has no index from ", set_.first_index));
+                     absl::StrCat("has no index from ", rules_.first_index));
     }
     if (!value.has_value() || !std::isfinite(static_cast<float>(*value))) {
       return Refused("feature", "has a value that is not a finite float32");
@@ -126,11 +123,11 @@ class LibsvmDecoder final : public ExampleDecoder {
     feature.values.resize(start + elements);
     float* values = feature.values.data() + start;
     for (const Feature& f : features_) {
-      const int64_t element = f.index - set_.first_index;
+      const int64_t element = f.index - rules_.first_index;
       if (element >= elements) {
         return absl::DataLossError(
             absl::StrCat("index ", f.index, " is beyond ", elements,
-                         " features from ", set_.first_index));
+                         " features from ", rules_.first_index));
       }
       values[element] += f.value;
       if (std::isfinite(values[element])) continue;
@@ -158,17 +155,48 @@ class LibsvmDecoder final : public ExampleDecoder {
         what));
   }
 
-  const LibsvmSet& set_;
-  absl::string_view line_;
+  const LibsvmRules& rules_;
   absl::string_view at_;  // the token that is being read
   std::vector<Feature> features_;
+};
+
+class LibsvmDecoder final : public ExampleDecoder {
+ public:
+  explicit LibsvmDecoder(const LibsvmSet& set)
+      : set_(set), reader_(set.rules) {}
+
+  absl::Status Append(int64_t example, uint64_t /*random*/,
+                      Batch& batch) override {
+    RETURN_IF_ERROR(set_.records.CheckWhole(example));
+    const absl::string_view line = set_.records[example];
+    const absl::Status status = reader_.Append(line, batch);
+    if (status.ok()) return status;
+    const size_t inside = reader_.at().data() - line.data();
+    return set_.records.Corrupt(example, inside, status.message());
+  }
+
+ private:
+  const LibsvmSet& set_;
+  LineReader reader_;
 };
 
 std::unique_ptr<ExampleDecoder> LibsvmSet::NewDecoder() const {
   return std::make_unique<LibsvmDecoder>(*this);
 }
 
-absl::Status CheckInputs(const ModelInputs& inputs) {
+}  // namespace
+
+LibsvmRules::LibsvmRules(const job::LibsvmDataset& spec, ModelInputs wanted)
+    : first_index(spec.has_first_index() ? spec.first_index() : 1),
+      keep_negative_labels(spec.keep_negative_labels()),
+      inputs(std::move(wanted)) {}
+
+absl::Status AppendLibsvmFeatures(const LibsvmRules& rules,
+                                  absl::string_view features, Batch& batch) {
+  return LineReader(rules).AppendFeatures(features, features, batch);
+}
+
+absl::Status CheckLibsvmInputs(const ModelInputs& inputs) {
   for (const job::ModelInput& input : inputs.inputs) {
     if (!ReadsWhole(input, kColumn)) {
       return absl::InvalidArgumentError(
@@ -180,11 +208,9 @@ absl::Status CheckInputs(const ModelInputs& inputs) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
     const job::LibsvmDataset& libsvm, const SetOptions& options) {
-  RETURN_IF_ERROR(CheckInputs(options.inputs));
+  RETURN_IF_ERROR(CheckLibsvmInputs(options.inputs));
   RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, "libsvm"));
   const std::vector<std::string> patterns(libsvm.file().begin(),
                                           libsvm.file().end());

@@ -1,13 +1,37 @@
 #ifndef PARASOL_ML_INPUT_FORMAT_LIBSVM_SET_H_
 #define PARASOL_ML_INPUT_FORMAT_LIBSVM_SET_H_
 
+#include <cstdint>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/example_set.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
+
+// Settings by which lines become features.
+struct LibsvmRules {
+  LibsvmRules(const job::LibsvmDataset& spec, ModelInputs wanted);
+
+  int64_t first_index;
+  bool keep_negative_labels;
+  ModelInputs inputs;
+};
+
+// Checks that each input reads the column "features" as it is.
+//   InvalidArgument  names the input.
+absl::Status CheckLibsvmInputs(const ModelInputs& inputs);
+
+// Appends an example's features, without a label, from a text "index:value …".
+//   DataLoss  the text is not a list of features, or an index is beyond an
+//             input: names the part.
+absl::Status AppendLibsvmFeatures(const LibsvmRules& rules,
+                                  absl::string_view features, Batch& batch);
 
 // Opens files of lines `label index:value …`, separated by blanks. A '#' begins
 // a comment, and lines with nothing else are left out. The indices may be in

@@ -1,0 +1,346 @@
+// `parasol serve` as users start it, with real requests.
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/status_matchers.h"
+#include "base/subprocess.h"
+#include "deploy/tool/testing/http_client.h"
+#include "deploy/tool/testing/run_tool.h"
+#include "deploy/tool/testing/trained_job_fixture.h"
+#include "gmock/gmock.h"
+#include "grpcpp/client_context.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "proto/tensorflow_serving.grpc.pb.h"
+
+namespace parasol {
+namespace {
+
+using tensorflow::serving::PredictRequest;
+using tensorflow::serving::PredictResponse;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr char kPredict[] = "/v1/models/ratings:predict";
+constexpr int kPollMillis = 60000;
+
+class ServeTest : public TrainedJobFixture {
+ protected:
+  void Start(const std::vector<std::string>& more = {}) {
+    SubprocessOptions options;
+    options.argv = {absl::StrCat(getenv("TEST_SRCDIR"), "/",
+                                 getenv("TEST_WORKSPACE"), "/deploy/parasol"),
+                    "serve",
+                    Path("ckpt"),
+                    "--port=0",
+                    "--grpc_port=0",
+                    "--host=127.0.0.1",
+                    "--name=ratings",
+                    "--device=cpu",
+                    "--poll_interval=20ms"};
+    options.argv.insert(options.argv.end(), more.begin(), more.end());
+    options.standard_error = OutputTo::Pipe();
+    ASSERT_OK_AND_ASSIGN(server_, Subprocess::Start(options));
+    AwaitLog("model ratings: ");
+    port_ = NumberBehind("HTTP on 127.0.0.1:");
+    grpc_port_ = NumberBehind("gRPC on 127.0.0.1:");
+  }
+
+  // Reads the server's log until it has `words`.
+  void AwaitLog(const std::string& words) {
+    while (!absl::StrContains(log_, words)) {
+      pollfd ready = {
+          .fd = server_->error_pipe(), .events = POLLIN, .revents = 0};
+      char bytes[4096];
+      ssize_t n = 0;
+      if (poll(&ready, 1, kPollMillis) == 1) {
+        n = read(server_->error_pipe(), bytes, sizeof(bytes));
+      }
+      ASSERT_GT(n, 0) << "no \"" << words << "\" in " << log_;
+      log_.append(bytes, n);
+    }
+    // The whole line.
+    while (!absl::StrContains(log_.substr(log_.find(words)), '\n')) {
+      char byte;
+      ASSERT_EQ(read(server_->error_pipe(), &byte, 1), 1);
+      log_ += byte;
+    }
+  }
+
+  int NumberBehind(const std::string& words) const {
+    return std::atoi(log_.c_str() + log_.find(words) + words.size());
+  }
+
+  int64_t VersionOf(const HttpAnswer& answer) {
+    const std::string header = "x-parasol-model-version: ";
+    const size_t at = answer.header.find(header);
+    return at == std::string::npos
+               ? -1
+               : std::atoll(answer.header.c_str() + at + header.size());
+  }
+
+  // What `parasol predict` says of the first examples.
+  std::vector<float> Predicted() {
+    const CompletedProcess run =
+        RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
+                 "--device=cpu", "--output=" + Path("p.csv")});
+    EXPECT_EQ(run.end.code(), 0) << run.standard_error;
+    std::ifstream csv(Path("p.csv"));
+    std::vector<float> outputs;
+    for (float output; csv >> output;) outputs.push_back(output);
+    return outputs;
+  }
+
+  // Ends the server as Kubernetes does, and returns its exit code.
+  int Terminate() {
+    server_->Terminate();
+    const auto end = server_->Wait(absl::Seconds(60));
+    EXPECT_OK(end);
+    return end.ok() ? end->code() : -1;
+  }
+
+  grpc::Status CallPredict(const PredictRequest& request,
+                           PredictResponse& response) {
+    const auto stub = tensorflow::serving::PredictionService::NewStub(
+        grpc::CreateChannel(absl::StrCat("127.0.0.1:", grpc_port_),
+                            grpc::InsecureChannelCredentials()));
+    grpc::ClientContext context;
+    return stub->Predict(&context, request, &response);
+  }
+
+  std::unique_ptr<Subprocess> server_;
+  std::string log_;
+  int port_ = 0;
+  int grpc_port_ = 0;
+};
+
+// The body that asks for the first `count` examples, or an example that was
+// never trained.
+std::string RowsOf(int count) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (int i = 0; i < count; ++i) {
+    rows.push_back({{"user", i % 17}, {"item", absl::StrCat(i % 5)}});
+  }
+  return nlohmann::json({{"instances", rows}}).dump();
+}
+
+PredictRequest TensorsOf(int count) {
+  PredictRequest request;
+  request.mutable_model_spec()->set_name("ratings");
+  auto& users = (*request.mutable_inputs())["user"];
+  auto& items = (*request.mutable_inputs())["item"];
+  users.set_dtype(tensorflow::DT_INT64);
+  items.set_dtype(tensorflow::DT_STRING);
+  users.mutable_tensor_shape()->add_dim()->set_size(count);
+  items.mutable_tensor_shape()->add_dim()->set_size(count);
+  for (int i = 0; i < count; ++i) {
+    users.add_int64_val(i % 17);
+    items.add_string_val(absl::StrCat(i % 5));
+  }
+  return request;
+}
+
+TEST_F(ServeTest, AnswersAreThoseOfPredict) {
+  Train("ckpt", 20);
+  const std::vector<float> predicted = Predicted();
+  ASSERT_THAT(predicted, SizeIs(kExamples));
+  Start();
+  AwaitLog("serving version 20");
+  HttpClient client(port_);
+  const HttpAnswer rows = client.Post(kPredict, RowsOf(50));
+  ASSERT_EQ(rows.status, 200) << rows.body;
+  EXPECT_EQ(VersionOf(rows), 20);
+  const auto predictions = nlohmann::json::parse(rows.body)["predictions"];
+  ASSERT_THAT(predictions, SizeIs(50));
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_NEAR(predictions[i][0].get<float>(), predicted[i], 1e-5) << i;
+  }
+  const HttpAnswer columns =
+      client.Post("/v1/models/ratings/versions/20:predict",
+                  R"({"inputs": {"user": ["0", 1], "item": [0, "1"]}})");
+  ASSERT_EQ(columns.status, 200) << columns.body;
+  const auto outputs = nlohmann::json::parse(columns.body)["outputs"];
+  EXPECT_NEAR(outputs[1][0].get<float>(), predicted[1], 1e-5);
+
+  PredictResponse response;
+  const grpc::Status called = CallPredict(TensorsOf(50), response);
+  ASSERT_TRUE(called.ok()) << called.error_message();
+  EXPECT_EQ(response.model_spec().version().value(), 20);
+  const auto& tensor = response.outputs().at("outputs");
+  ASSERT_EQ(tensor.float_val_size(), 50);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_NEAR(tensor.float_val(i), predicted[i], 1e-5) << i;
+  }
+  EXPECT_EQ(Terminate(), 0);
+}
+
+TEST_F(ServeTest, SaysWhatItServes) {
+  Train("ckpt", 2);
+  Start();
+  AwaitLog("serving version 2");
+  HttpClient client(port_);
+  EXPECT_EQ(client.Get("/healthz").status, 200);
+  const auto status =
+      nlohmann::json::parse(client.Get("/v1/models/ratings").body);
+  EXPECT_EQ(status["model_version_status"][0]["version"], "2");
+  EXPECT_EQ(status["model_version_status"][0]["state"], "AVAILABLE");
+  const auto metadata =
+      nlohmann::json::parse(client.Get("/v1/models/ratings/metadata").body);
+  EXPECT_EQ(metadata["metadata"]["signature_def"]["signature_def"]
+                    ["serving_default"]["inputs"]["user"]["dtype"],
+            "DT_STRING");
+  EXPECT_THAT(client.Get("/metrics").body,
+              HasSubstr("parasol_serve_model_version 2"));
+}
+
+TEST_F(ServeTest, NewCheckpointsComeWithoutAFailedRequest) {
+  Train("ckpt", 20);
+  Start();
+  AwaitLog("serving version 20");
+  std::atomic<bool> is_over = false;
+  std::atomic<int> failed = 0;
+  std::atomic<int64_t> newest = 0;
+  std::vector<std::thread> users;
+  for (int i = 0; i < 3; ++i) {
+    users.emplace_back([&] {
+      HttpClient client(port_);
+      while (!is_over) {
+        const HttpAnswer answer = client.Post(kPredict, RowsOf(5));
+        if (answer.status != 200) ++failed;
+        newest = VersionOf(answer);
+      }
+    });
+  }
+  Train("ckpt", 40);
+  AwaitLog("serving version 40 in place of 20");
+  // A newer checkpoint that is damaged.
+  const std::filesystem::path ckpt = Path("ckpt");
+  std::filesystem::copy(ckpt / "ckpt-000000000040", ckpt / "making",
+                        std::filesystem::copy_options::recursive);
+  for (const auto& file :
+       std::filesystem::directory_iterator(ckpt / "making")) {
+    if (file.path().filename() == "MANIFEST") continue;
+    std::filesystem::resize_file(file.path(), file.file_size() / 2);
+  }
+  std::filesystem::rename(ckpt / "making", ckpt / "ckpt-000000000060");
+  AwaitLog("version 60 can't be served");
+  is_over = true;
+  for (std::thread& user : users) user.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(newest, 40);
+  HttpClient client(port_);
+  EXPECT_EQ(VersionOf(client.Post(kPredict, RowsOf(1))), 40);
+  EXPECT_THAT(client.Get("/v1/models/ratings").body,
+              AllOf(HasSubstr("AVAILABLE"), HasSubstr("DATA_LOSS")));
+  EXPECT_THAT(client.Get("/metrics").body,
+              HasSubstr("parasol_serve_refused_loads_total 1"));
+  EXPECT_EQ(Terminate(), 0);
+}
+
+TEST_F(ServeTest, ThePinnedVersionStays) {
+  Train("ckpt", 20);
+  Train("ckpt", 40);
+  Start({"--version=20"});
+  AwaitLog("serving version 20");
+  HttpClient client(port_);
+  EXPECT_EQ(VersionOf(client.Post(kPredict, RowsOf(1))), 20);
+  const HttpAnswer other =
+      client.Post("/v1/models/ratings/versions/40:predict", RowsOf(1));
+  EXPECT_EQ(other.status, 404);
+  EXPECT_THAT(other.body, HasSubstr("version 40 is not served"));
+  EXPECT_EQ(Terminate(), 0);
+  const CompletedProcess absent = RunTool(
+      {"serve", Path("ckpt"), "--port=0", "--device=cpu", "--version=7"});
+  EXPECT_EQ(absent.end.code(), 2);
+  EXPECT_THAT(absent.standard_error,
+              HasSubstr("--version=7; it has 0, 20, 40"));
+}
+
+TEST_F(ServeTest, HostileClientsAreAnsweredAndHarmNobody) {
+  Train("ckpt", 2);
+  Start({"--max_body_bytes=10000", "--client_timeout=1s", "--http_threads=4"});
+  AwaitLog("serving version 2");
+  // More slow clients than threads: a header and a body that do not end.
+  std::vector<std::unique_ptr<HttpClient>> slow;
+  for (int i = 0; i < 8; ++i) {
+    slow.push_back(std::make_unique<HttpClient>(port_));
+    slow.back()->Send(i % 2 == 0
+                          ? "POST /v1/models/ratings:predict HTTP/1.1\r\n"
+                          : "POST /v1/models/ratings:predict HTTP/1.1"
+                            "\r\nContent-Length: 5000\r\n\r\n{");
+  }
+  for (const auto& [path, body, status, words] :
+       std::vector<std::tuple<std::string, std::string, int, std::string>>{
+           {kPredict, "{", 400, "not JSON"},
+           {kPredict, R"({"instances": [{"user": 1, "film": 2}]})", 400,
+            "film"},
+           {kPredict, R"({"instances": [{"user": [[1]], "item": 2}]})", 400,
+            "input user of example 0"},
+           {kPredict, std::string(10001, '['), 413, "--max_body_bytes"},
+           {"/v1/models/other:predict", RowsOf(1), 404, "other"},
+           {"/v1/models/ratings/versions/x:predict", RowsOf(1), 404, "path"},
+           {"/v1/models/ratings", RowsOf(1), 405, "GET"},
+           {kPredict, R"({"signature_name": "x", "instances": [{}]})", 400,
+            "no signature"}}) {
+    HttpClient client(port_);
+    const HttpAnswer answer = client.Post(path, body);
+    EXPECT_EQ(answer.status, status) << body.substr(0, 50) << answer.body;
+    EXPECT_THAT(answer.body, HasSubstr(words));
+    EXPECT_TRUE(nlohmann::json::parse(answer.body).contains("error"));
+  }
+  for (const auto& client : slow) {
+    const int status = client->Receive().status;
+    EXPECT_TRUE(status == 0 || status == 408 || status == 400) << status;
+  }
+  for (const std::string& bytes :
+       {std::string("\0\1\2 nothing\r\n\r\n", 15),
+        std::string("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n"),
+        std::string("GET http://elsewhere/x HTTP/1.1\r\nHost: x\r\n\r\n"),
+        std::string("POST /v1/models/ratings:predict HTTP/1.1\r\n"
+                    "Content-Length: 99999999999999999999\r\n\r\n{")}) {
+    HttpClient garbage(port_);
+    garbage.Send(bytes);
+    EXPECT_NE(garbage.Receive().status, 200) << bytes;
+  }
+  PredictRequest request = TensorsOf(2);
+  (*request.mutable_inputs())["user"].clear_int64_val();
+  PredictResponse response;
+  const grpc::Status called = CallPredict(request, response);
+  EXPECT_EQ(called.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(called.error_message(), HasSubstr("input user"));
+  EXPECT_EQ(HttpClient(port_).Post(kPredict, RowsOf(1)).status, 200);
+  EXPECT_EQ(Terminate(), 0);
+}
+
+TEST_F(ServeTest, WaitsForTheFirstCheckpoint) {
+  std::filesystem::create_directory(Path("ckpt"));
+  Start();
+  AwaitLog("waiting for the first checkpoint");
+  HttpClient client(port_);
+  EXPECT_EQ(client.Get("/healthz").status, 503);
+  EXPECT_EQ(client.Post(kPredict, RowsOf(1)).status, 503);
+  Train("ckpt", 2);
+  AwaitLog("serving version 2");
+  EXPECT_EQ(client.Get("/healthz").status, 200);
+  // An open connection does not keep the server from leaving.
+  EXPECT_EQ(Terminate(), 0);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,170 @@
+#include "deploy/tool/serving/model_server.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/rpc/server.h"
+#include "deploy/tool/serving/model_versions.h"
+#include "deploy/tool/serving/prediction.h"
+#include "deploy/tool/serving/prediction_service.h"
+#include "deploy/tool/serving/rest_api.h"
+#include "deploy/tool/serving/served_model.h"
+#include "deploy/tool/serving/serving_metrics.h"
+#include "storage/checkpoint_reader.h"
+#include "storage/checkpoint_store.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr char kManifest[] = "MANIFEST";
+
+// Time beyond a request's own for which requests in progress are awaited at the
+// end.
+constexpr absl::Duration kGrace = absl::Seconds(5);
+
+// The checkpoints that are served.
+struct Source {
+  std::string directory;
+  std::optional<int64_t> pinned;
+};
+
+absl::StatusOr<Source> SourceOf(const ModelServer::Options& options) {
+  const std::string path(absl::StripSuffix(options.path, "/"));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
+  if (std::find(names.begin(), names.end(), kManifest) == names.end()) {
+    return Source{.directory = path, .pinned = options.version};
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(path));
+  const int64_t step = checkpoint->manifest().global_step();
+  const std::filesystem::path parent =
+      std::filesystem::absolute(path).lexically_normal().parent_path();
+  if (CheckpointStore(parent.string()).PathOf(step) !=
+          std::filesystem::absolute(path).lexically_normal().string() ||
+      options.version.value_or(step) != step) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": is the checkpoint of step ", step,
+        " under another name, or not that of --version; name the directory "
+        "of the checkpoints"));
+  }
+  return Source{.directory = parent.string(), .pinned = step};
+}
+
+absl::StatusOr<std::string> NameOf(const ModelServer::Options& options,
+                                   const std::string& directory) {
+  const std::string name = !options.name.empty()
+                               ? options.name
+                               : std::filesystem::absolute(directory)
+                                     .lexically_normal()
+                                     .filename()
+                                     .string();
+  if (!name.empty() && name.find_first_of("/:?#% ") == std::string::npos) {
+    return name;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--name=", name,
+                   ": the name of a model is not empty and has none of "
+                   "/:?#% and blanks; set --name"));
+}
+
+class Server final : public ModelServer {
+ public:
+  Server(const Options& options, const Source& source, const std::string& name,
+         Clock& clock, MetricsRegistry& registry)
+      : options_(options),
+        name_(name),
+        metrics_(registry),
+        versions_(
+            {.directory = source.directory,
+             .pinned = source.pinned,
+             .poll_interval = options.poll_interval,
+             .on_ready = [this] { OnReady(); }},
+            [this, &clock](const std::string& directory) {
+              return ServedModel::Load(directory, LoadOptions(), clock,
+                                       metrics_);
+            },
+            clock, metrics_),
+        prediction_({.name = name,
+                     .limits = options.limits,
+                     .timeout = options.request_timeout},
+                    versions_, clock, metrics_),
+        rest_(prediction_, registry),
+        service_(prediction_),
+        clock_(clock) {}
+
+  absl::Status Listen() {
+    ASSIGN_OR_RETURN(http_, HttpServer::Start(
+                                options_.http,
+                                [this](const HttpRequest& request) {
+                                  return rest_.Handle(request);
+                                },
+                                clock_));
+    std::string listening =
+        absl::StrCat("HTTP on ", options_.http.host, ":", http_->port());
+    if (options_.grpc_port >= 0) {
+      ASSIGN_OR_RETURN(
+          grpc_, RpcServer::Start(
+                     absl::StrCat(options_.http.host, ":", options_.grpc_port),
+                     {&service_}));
+      absl::StrAppend(&listening, ", gRPC on ", options_.http.host, ":",
+                      grpc_->port());
+    }
+    LOG(INFO) << "model " << name_ << ": " << listening;
+    return absl::OkStatus();
+  }
+
+  absl::Status Run() override {
+    const absl::Status status = versions_.Run();
+    rest_.SetLeaving();
+    const absl::Duration grace = options_.request_timeout + kGrace;
+    http_->Stop(grace);
+    if (grpc_ != nullptr) grpc_->Stop(grace);
+    if (status.ok()) LOG(INFO) << "all requests are answered: leaving";
+    return status;
+  }
+
+  void Stop() override { versions_.Stop(); }
+
+ private:
+  ServedModel::Options LoadOptions() const {
+    return {.model = options_.model,
+            .overrides = options_.overrides,
+            .batches = options_.batches};
+  }
+
+  void OnReady() {
+    if (grpc_ != nullptr) grpc_->SetServing(true);
+  }
+
+  const Options options_;
+  const std::string name_;
+  ServingMetrics metrics_;
+  ModelVersions versions_;
+  Prediction prediction_;
+  RestApi rest_;
+  PredictionService service_;
+  Clock& clock_;
+  // The servers, whose handlers use all of the above.
+  std::unique_ptr<HttpServer> http_;
+  std::unique_ptr<RpcServer> grpc_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ModelServer>> ModelServer::Start(
+    const Options& options, Clock& clock, MetricsRegistry& registry) {
+  ASSIGN_OR_RETURN(const Source source, SourceOf(options));
+  ASSIGN_OR_RETURN(const std::string name, NameOf(options, source.directory));
+  auto server =
+      std::make_unique<Server>(options, source, name, clock, registry);
+  RETURN_IF_ERROR(server->Listen());
+  return server;
+}
+
+}  // namespace parasol

@@ -1,0 +1,29 @@
+#ifndef PARASOL_DEPLOY_TOOL_SERVING_PREDICTION_SERVICE_H_
+#define PARASOL_DEPLOY_TOOL_SERVING_PREDICTION_SERVICE_H_
+
+#include "deploy/tool/serving/prediction.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/status.h"
+#include "proto/tensorflow_serving.grpc.pb.h"
+
+namespace parasol {
+
+// TensorFlow Serving's gRPC service. Thread-safe.
+class PredictionService final
+    : public tensorflow::serving::PredictionService::Service {
+ public:
+  // `prediction` must outlive the service.
+  explicit PredictionService(const Prediction& prediction)
+      : prediction_(prediction) {}
+
+  grpc::Status Predict(grpc::ServerContext* context,
+                       const tensorflow::serving::PredictRequest* request,
+                       tensorflow::serving::PredictResponse* response) override;
+
+ private:
+  const Prediction& prediction_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_SERVING_PREDICTION_SERVICE_H_

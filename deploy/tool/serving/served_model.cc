@@ -1,0 +1,125 @@
+#include "deploy/tool/serving/served_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cluster/job/job_file.h"
+#include "deploy/tool/checkpoint/checkpoint_job.h"
+#include "ml/input/feature/model_inputs.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kMaxShownBytes = 60;
+
+void Sigmoid(absl::Span<float> values) {
+  for (float& value : values) {
+    value = static_cast<float>(1 / (1 + std::exp(-double{value})));
+  }
+}
+
+// Softmax of each row of `width` values.
+void Softmax(int64_t width, absl::Span<float> values) {
+  for (size_t row = 0; row < values.size(); row += width) {
+    const absl::Span<float> outputs = values.subspan(row, width);
+    const float largest = *std::max_element(outputs.begin(), outputs.end());
+    double sum = 0;
+    for (const float output : outputs)
+      sum += std::exp(double{output} - largest);
+    for (float& output : outputs) {
+      output = static_cast<float>(std::exp(double{output} - largest) / sum);
+    }
+  }
+}
+
+}  // namespace
+
+ServedModel::Link ServedModel::LinkOf(const job::Loss& loss) {
+  switch (loss.kind_case()) {
+    case job::Loss::kSparseCategoricalCrossentropy:
+    case job::Loss::kCategoricalCrossentropy:
+      return Link::kSoftmax;
+    case job::Loss::kBinaryCrossentropy:
+      return Link::kSigmoid;
+    default:
+      return Link::kNone;
+  }
+}
+
+absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
+    const std::string& directory, const Options& options, Clock& clock,
+    ServingMetrics& metrics) {
+  ASSIGN_OR_RETURN(const LoadedJob loaded,
+                   JobOfCheckpoint(directory, options.overrides));
+  const job::Job& job = loaded.job;
+  const job::Dataset& dataset = job.has_eval() ? job.eval() : job.train();
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(job.model(), loaded.graph.loss.label));
+  ASSIGN_OR_RETURN(GivenExamples form, GivenExamples::Create(dataset, inputs),
+                   _ << directory << ": can't be served");
+  ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> model,
+                   CheckpointModel::Create(job, loaded.graph, options.model));
+  ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
+                   model->Load(directory));
+  std::shared_ptr<ServedModel> served(new ServedModel(
+      std::move(form), std::move(model), options.batches, clock, metrics));
+  served->version_ = manifest.global_step();
+  served->outputs_ = loaded.graph.outputs();
+  served->link_ = LinkOf(job.model().loss());
+  return served;
+}
+
+ServedModel::ServedModel(GivenExamples form,
+                         std::unique_ptr<CheckpointModel> model,
+                         const BatchLimits& batches, Clock& clock,
+                         ServingMetrics& metrics)
+    : form_(std::move(form)),
+      model_(std::move(model)),
+      runner_(std::make_unique<ModelRunner>(
+          [this](const Batch& batch) { return model_->Outputs(batch); },
+          batches, clock, metrics)) {}
+
+ModelSignature ServedModel::Signature(const std::string& model) const {
+  ModelSignature signature = {
+      .model = model,
+      .version = version_,
+      .columns = form_.columns(),
+      .signatures = {{kDefaultSignature, kDefaultOutput}},
+      .outputs = outputs_};
+  if (link_ != Link::kNone) {
+    signature.signatures.emplace_back(kProbabilitySignature,
+                                      kProbabilityOutput);
+  }
+  return signature;
+}
+
+absl::StatusOr<std::string> ServedModel::OutputOf(
+    absl::string_view signature) const {
+  if (signature.empty() || signature == kDefaultSignature) {
+    return kDefaultOutput;
+  }
+  if (link_ != Link::kNone && signature == kProbabilitySignature) {
+    return kProbabilityOutput;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the model has no signature \"",
+      absl::CHexEscape(signature.substr(0, kMaxShownBytes)), "\"; it has ",
+      kDefaultSignature,
+      link_ == Link::kNone ? "" : absl::StrCat(", ", kProbabilitySignature)));
+}
+
+absl::StatusOr<std::vector<float>> ServedModel::Predict(
+    absl::string_view signature, Batch batch, absl::Time deadline) {
+  ASSIGN_OR_RETURN(std::vector<float> outputs,
+                   runner_->Predict(std::move(batch), deadline));
+  if (signature != kProbabilitySignature) return outputs;
+  if (link_ == Link::kSigmoid) Sigmoid(absl::MakeSpan(outputs));
+  if (link_ == Link::kSoftmax) Softmax(outputs_, absl::MakeSpan(outputs));
+  return outputs;
+}
+
+}  // namespace parasol

@@ -1,0 +1,88 @@
+#ifndef PARASOL_DEPLOY_TOOL_SERVING_SERVED_MODEL_H_
+#define PARASOL_DEPLOY_TOOL_SERVING_SERVED_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "deploy/tool/serving/json_answer.h"
+#include "deploy/tool/serving/model_runner.h"
+#include "deploy/tool/serving/serving_metrics.h"
+#include "evaluator/checkpoint_model.h"
+#include "ml/input/feature/batch.h"
+#include "ml/input/format/given_examples.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// The signature whose output is that of `parasol predict`, and the one whose
+// output is a probability.
+inline constexpr char kDefaultSignature[] = "serving_default";
+inline constexpr char kProbabilitySignature[] = "probabilities";
+inline constexpr char kDefaultOutput[] = "outputs";
+inline constexpr char kProbabilityOutput[] = "probabilities";
+
+// One version of a model, in memory, that answers requests. Thread-safe.
+class ServedModel {
+ public:
+  struct Options {
+    CheckpointModel::Options model = {};
+    // Changes of the checkpoint's job ("eval.batch_size=100").
+    std::vector<std::string> overrides = {};
+    BatchLimits batches = {};
+  };
+
+  // Loads the checkpoint in `directory`. `clock` and `metrics` must outlive the
+  // model.
+  //   InvalidArgument  the job can't be served: it has no data set whose form
+  //                    examples could have.
+  //   any other        as for JobOfCheckpoint() and CheckpointModel.
+  static absl::StatusOr<std::shared_ptr<ServedModel>> Load(
+      const std::string& directory, const Options& options, Clock& clock,
+      ServingMetrics& metrics);
+
+  // The global step of the checkpoint.
+  int64_t version() const { return version_; }
+  const GivenExamples& form() const { return form_; }
+  // Number of outputs of an example.
+  int64_t outputs() const { return outputs_; }
+
+  // Returns what the model takes and gives.
+  ModelSignature Signature(const std::string& model) const;
+  // Returns the name of a signature's output. An empty name is the default
+  // signature's.
+  //   InvalidArgument  there is no such signature: lists those that there are.
+  absl::StatusOr<std::string> OutputOf(absl::string_view signature) const;
+
+  // Returns the outputs [batch.size, outputs()] of a batch that form() has
+  // made, for a signature that OutputOf() knows. Blocks. Errors are those of
+  // ModelRunner::Predict().
+  absl::StatusOr<std::vector<float>> Predict(absl::string_view signature,
+                                             Batch batch, absl::Time deadline);
+
+ private:
+  // The function that makes probabilities of a model's outputs.
+  enum class Link { kNone, kSigmoid, kSoftmax };
+
+  ServedModel(GivenExamples form, std::unique_ptr<CheckpointModel> model,
+              const BatchLimits& batches, Clock& clock,
+              ServingMetrics& metrics);
+  static Link LinkOf(const job::Loss& loss);
+
+  const GivenExamples form_;
+  // The model, which the runner's thread alone uses.
+  const std::unique_ptr<CheckpointModel> model_;
+  int64_t version_ = 0;
+  int64_t outputs_ = 0;
+  Link link_ = Link::kNone;
+  std::unique_ptr<ModelRunner> runner_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_SERVING_SERVED_MODEL_H_

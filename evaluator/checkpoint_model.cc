@@ -1,0 +1,68 @@
+#include "evaluator/checkpoint_model.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "storage/checkpoint_reader.h"
+
+namespace parasol {
+
+absl::StatusOr<std::unique_ptr<CheckpointModel>> CheckpointModel::Create(
+    const job::Job& job, const Graph& graph, const Options& options) {
+  std::unique_ptr<CheckpointModel> created(new CheckpointModel);
+  ASSIGN_OR_RETURN(created->device_,
+                   Device::Open(options.device, {.threads = options.threads}));
+  ASSIGN_OR_RETURN(created->model_, Model::Create(graph, *created->device_));
+  for (const job::SparseTable& table : job.model().sparse_table()) {
+    ASSIGN_OR_RETURN(CheckpointRows rows,
+                     CheckpointRows::Create(table, job.seed()));
+    created->tables_.push_back(std::move(rows));
+  }
+  return created;
+}
+
+absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
+    const std::string& directory) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
+                   CheckpointReader::Open(directory));
+  const std::vector<VariableSpec>& variables = model_->variables();
+  for (size_t i = 0; i < variables.size(); ++i) {
+    const absl::Status read = checkpoint
+                                  ->ReadElements(variables[i].name, kValueArray,
+                                                 0, model_->HostValue(i))
+                                  .status();
+    if (absl::IsNotFound(read)) {
+      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+    }
+    RETURN_IF_ERROR(read);
+    RETURN_IF_ERROR(model_->Upload(i));
+  }
+  for (CheckpointRows& table : tables_) {
+    const absl::Status read = table.Load(*checkpoint);
+    if (absl::IsNotFound(read)) {
+      return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
+    }
+    RETURN_IF_ERROR(read) << directory;
+  }
+  RETURN_IF_ERROR(checkpoint->Verify());
+  return checkpoint->manifest();
+}
+
+void CheckpointModel::ReadRows(
+    absl::Span<const StagedBatch::Rows> tables) const {
+  for (const StagedBatch::Rows& rows : tables) {
+    tables_[rows.table].Read(rows.ids, rows.values);
+  }
+}
+
+absl::StatusOr<absl::Span<const float>> CheckpointModel::Outputs(
+    const Batch& batch) {
+  if (staged_ == nullptr) staged_ = model_->NewStagedBatch();
+  RETURN_IF_ERROR(model_->Stage(batch, *staged_));
+  ReadRows(staged_->rows());
+  ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged_));
+  return evaluated.outputs;
+}
+
+}  // namespace parasol

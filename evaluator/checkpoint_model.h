@@ -1,0 +1,68 @@
+#ifndef PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
+#define PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "evaluator/checkpoint_rows.h"
+#include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
+#include "ml/model/graph.h"
+#include "ml/model/model.h"
+#include "proto/checkpoint.pb.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// A job's model on one device with a checkpoint's values, whose sparse tables
+// are in memory. A row that the checkpoint lacks has its initial values. Not
+// thread-safe.
+class CheckpointModel {
+ public:
+  struct Options {
+    // The arguments of Device::Open().
+    std::string device = "auto";
+    int threads = 1;
+  };
+
+  // Creates the model of `job`, whose graph is `graph`, without values. Errors
+  // are those of Device::Open(), Model::Create() and CheckpointRows::Create().
+  static absl::StatusOr<std::unique_ptr<CheckpointModel>> Create(
+      const job::Job& job, const Graph& graph, const Options& options);
+
+  // Loads the values of the checkpoint in `directory` into the model, and reads
+  // its sparse tables into memory.
+  //   NotFound   the checkpoint does not exist, or no longer.
+  //   DataLoss   it is damaged, or lacks values of this model.
+  //   any other  as for CheckpointReader::Open().
+  absl::StatusOr<durable::CheckpointManifest> Load(
+      const std::string& directory);
+
+  // Writes the values of the rows that a staged batch reads.
+  void ReadRows(absl::Span<const StagedBatch::Rows> tables) const;
+
+  // Runs the forward pass of `batch`, whose labels the model's loss must
+  // accept, with the values of the last Load(). Returns the outputs
+  // [batch.size, outputs of the last layer], valid until the next call. Errors
+  // are those of Model::Stage() and Model::Evaluate().
+  absl::StatusOr<absl::Span<const float>> Outputs(const Batch& batch);
+
+  Model& model() { return *model_; }
+  const Device& device() const { return *device_; }
+
+ private:
+  CheckpointModel() = default;
+
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<StagedBatch> staged_;  // null before the first Outputs()
+  std::vector<CheckpointRows> tables_;   // order of the model's tables
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
