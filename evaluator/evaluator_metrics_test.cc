@@ -45,12 +45,11 @@ TEST(EvaluatorMetricsTest, AMetricWithANumberHasANameThatPrometheusAllows) {
                       {"f1_at_1e-05", 0.25},
                       {"top_5_accuracy", 1},
                       {"r_squared", 0.125}});
-  EXPECT_THAT(
-      registry.Text(),
-      AllOf(HasSubstr("\nparasol_evaluator_recall_at_0_9_ratio 0.5\n"),
-            HasSubstr("\nparasol_evaluator_f1_at_1e_05_ratio 0.25\n"),
-            HasSubstr("\nparasol_evaluator_top_5_accuracy_ratio 1\n"),
-            HasSubstr("\nparasol_evaluator_r_squared 0.125\n")));
+  EXPECT_THAT(registry.Text(),
+              AllOf(HasSubstr("\nparasol_evaluator_recall_at_0_9_ratio 0.5\n"),
+                    HasSubstr("\nparasol_evaluator_f1_at_1e_05_ratio 0.25\n"),
+                    HasSubstr("\nparasol_evaluator_top_5_accuracy_ratio 1\n"),
+                    HasSubstr("\nparasol_evaluator_r_squared 0.125\n")));
 }
 
 TEST(EvaluatorMetricsTest, TheLastResultCounts) {

@@ -58,11 +58,17 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
   }
 }
 
+// Returns true if a label is any number: −1 is no name for a class then.
+bool HasNumbersForLabels(const job::Loss& loss) {
+  return loss.has_mean_squared_error() || loss.has_mean_absolute_error() ||
+         loss.has_huber() || loss.has_poisson();
+}
+
 void FillFormat(const job::Loss& loss, job::Dataset& dataset) {
   if (dataset.has_libsvm()) {
     PARASOL_SET_DEFAULT(*dataset.mutable_libsvm(), first_index, 1);
     PARASOL_SET_DEFAULT(*dataset.mutable_libsvm(), keep_negative_labels,
-                        loss.has_mean_squared_error());
+                        HasNumbersForLabels(loss));
   }
   if (dataset.has_csv()) {
     PARASOL_SET_DEFAULT(*dataset.mutable_csv(), delimiter, ",");

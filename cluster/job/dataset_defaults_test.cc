@@ -34,13 +34,17 @@ TEST(DatasetDefaultsTest, WhatIsNotSetIsAsDocumented) {
   EXPECT_FALSE(job.eval().has_split());
 }
 
-TEST(DatasetDefaultsTest, NegativeLabelsAreNumbersToTheSquaredError) {
+TEST(DatasetDefaultsTest, NegativeLabelsAreNumbersToLossesOfNumbers) {
   const std::string sets =
       "train { libsvm {} } eval { libsvm { keep_negative_labels: false } }";
-  const job::Job squared =
-      Filled("model { loss { mean_squared_error {} } } " + sets);
-  EXPECT_TRUE(squared.train().libsvm().keep_negative_labels());
-  EXPECT_FALSE(squared.eval().libsvm().keep_negative_labels());
+  for (const std::string loss :
+       {"mean_squared_error", "mean_absolute_error", "huber", "poisson"}) {
+    SCOPED_TRACE(loss);
+    const job::Job numbers =
+        Filled("model { loss { " + loss + " {} } } " + sets);
+    EXPECT_TRUE(numbers.train().libsvm().keep_negative_labels());
+    EXPECT_FALSE(numbers.eval().libsvm().keep_negative_labels());
+  }
   const job::Job binary =
       Filled("model { loss { binary_crossentropy {} } } " + sets);
   EXPECT_TRUE(binary.train().libsvm().has_keep_negative_labels());

@@ -142,7 +142,8 @@ TEST_P(ElementwiseLossTest, FocalLossOfLogitsOfAThousandIsFinite) {
     // The two wrong ones have a loss of 1,000 each, and the slope of their
     // cross-entropy.
     EXPECT_FLOAT_EQ(result.losses[0], 500);
-    EXPECT_THAT(result.gradient, Pointwise(FloatNear(1e-6), {0.0, 0.0, .25, -.25}));
+    EXPECT_THAT(result.gradient,
+                Pointwise(FloatNear(1e-6), {0.0, 0.0, .25, -.25}));
   }
 }
 
