@@ -56,7 +56,11 @@ class ShardedCheckpointReader : public CheckpointReader {
       }
     }
     absl::MutexLock lock(&mu_);
-    RETURN_IF_ERROR(HasFileOfShard() ? OpenFile(shard_->shard) : OpenAll());
+    RETURN_IF_ERROR(HasFileAt(shard_) ? OpenFile(shard_->shard) : OpenAll());
+    // With another number of shards what a shard needs may be in any file.
+    if (HasFileAt(shard_) && !IsOwn(*files_[shard_->shard], *shard_)) {
+      RETURN_IF_ERROR(OpenAll());
+    }
     return CheckNotReplaced();
   }
 
@@ -128,10 +132,14 @@ class ShardedCheckpointReader : public CheckpointReader {
   }
 
  private:
-  // Files of a checkpoint are in the order of the shards that wrote them.
-  bool HasFileOfShard() const {
-    return shard_.has_value() && shard_->shard < shard_->num_shards &&
-           shard_->num_shards == static_cast<size_t>(manifest_.file_size());
+  // Files of a checkpoint are in the order of the shards that wrote them. That
+  // of a worker's variables comes after those of ps (hybrid strategy).
+  bool HasFileAt(const std::optional<ShardNumber>& shard) const {
+    return shard.has_value() && shard->shard < shard->num_shards &&
+           shard->shard < static_cast<size_t>(manifest_.file_size());
+  }
+  static bool IsOwn(const ShardFile& file, const ShardNumber& shard) {
+    return file.index().writer == shard;
   }
 
   absl::Status OpenFile(size_t i) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -176,17 +184,14 @@ class ShardedCheckpointReader : public CheckpointReader {
   // The files in which something of a shard may be, apart from elements.
   absl::StatusOr<std::vector<const ShardFile*>> FilesFor(
       const ShardNumber& shard) const {
-    const size_t count = manifest_.file_size();
-    if (shard.num_shards == count && shard.shard < count) {
+    if (HasFileAt(shard)) {
       absl::MutexLock lock(&mu_);
       if (files_[shard.shard] == nullptr) {
         RETURN_IF_ERROR(Explain(OpenFile(shard.shard)));
         RETURN_IF_ERROR(CheckNotReplaced());
       }
       const ShardFile* const file = files_[shard.shard].get();
-      if (file->index().writer == shard) {
-        return std::vector<const ShardFile*>{file};
-      }
+      if (IsOwn(*file, shard)) return std::vector<const ShardFile*>{file};
     }
     return AllFiles();
   }

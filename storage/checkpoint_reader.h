@@ -34,7 +34,8 @@ class CheckpointReader {
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> Open(
       const std::string& directory);
   // Opens a checkpoint for a shard, which reads its own file alone if the same
-  // shard of as many has written the checkpoint. Other files are opened when
+  // shard of as many has written one, whoever wrote the files after those of
+  // the shards (hybrid strategy: a worker). Other files are opened when
   // something is asked for that is not in those opened before. Errors are those
   // of Open(); the functions below return them, too, for such files.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenForShard(

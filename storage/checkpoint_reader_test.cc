@@ -355,6 +355,45 @@ TEST_F(FourShardsTest, AShardOfAnotherShardingReadsTheBlocksThatItNeeds) {
   EXPECT_LE(reader->bytes_read(), 2 * 65536 * sizeof(float) + 4 * (16 << 10));
 }
 
+// Four ps's files, and then worker 0's, with the variables.
+TEST_F(FourShardsTest, AShardReadsItsOwnFileBesideAWorkers) {
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       ShardWriter::Create(root() + "/worker.sst"));
+  writer->SetWriter({0, 1});
+  ASSERT_OK(writer->AddElements("b", 0, 0, 9, Ramp(0, kElements)));
+  ASSERT_OK_AND_ASSIGN(*manifest_.add_file(), writer->Finish());
+  ASSERT_OK(WriteManifest(root(), manifest_));
+  for (uint32_t shard = 0; shard < 4; ++shard) {
+    const ShardNumber number = {shard, 4};
+    ASSERT_OK_AND_ASSIGN(const auto reader,
+                         CheckpointReader::OpenForShard(root(), number));
+    EXPECT_THAT(IdsFor(*reader, number), ElementsAre(shard));
+    ASSERT_OK_AND_ASSIGN(const auto windows, reader->ReadDedup(shard, 4));
+    ASSERT_EQ(windows.size(), 1u);
+    EXPECT_EQ(windows[0].window, absl::StrCat("w", shard));
+    EXPECT_OK(reader->Verify());
+    // The rows, and the end of one file.
+    EXPECT_LE(reader->bytes_read(), 16 << 10);
+  }
+  // Other numbers of shards need all, also that of as many as there are files.
+  for (const uint32_t shards : {1, 2, 3, 5, 6}) {
+    for (uint32_t shard = 0; shard < shards; ++shard) {
+      SCOPED_TRACE(absl::StrCat(shard, " of ", shards));
+      const ShardNumber number = {shard, shards};
+      ASSERT_OK_AND_ASSIGN(const auto reader,
+                           CheckpointReader::OpenForShard(root(), number));
+      EXPECT_THAT(IdsFor(*reader, number), ElementsAre(0, 1, 2, 3));
+      EXPECT_THAT(reader->ReadDedup(shard, shards), IsOkAndHolds(IsEmpty()));
+      std::vector<float> values(2000);
+      const int64_t first = 2 * kElements - 1000;
+      EXPECT_OK(reader->ReadElements("a", 0, first, absl::MakeSpan(values)));
+      EXPECT_EQ(values, Ramp(first, 2000));
+      EXPECT_OK(reader->ReadElements("b", 0, 7, absl::MakeSpan(values)));
+      EXPECT_EQ(values, Ramp(7, 2000));
+    }
+  }
+}
+
 TEST_F(FourShardsTest, DamageInAFileThatIsNotNeededIsNotSeen) {
   std::string bytes = MustRead(root() + "/3.sst");
   bytes[bytes.size() / 2] ^= 1;
