@@ -107,7 +107,7 @@ std::vector<absl::Status> OrderExecutor::Load(
     const std::vector<absl::Status> tried =
         LoadFrom(store_.PathOf(*step), targets, order.global_step);
     for (size_t i = 0; i < pending.size(); ++i) {
-      results[pending[i]] = CheckLost(*step, tried[i]);
+      results[pending[i]] = CheckLost(*step, targets[i].shard, tried[i]);
     }
     std::erase_if(pending, [&](size_t i) { return !IsUnreadable(results[i]); });
     for (size_t i : pending) {
@@ -133,7 +133,7 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
   return results;
 }
 
-absl::Status OrderExecutor::CheckLost(int64_t step,
+absl::Status OrderExecutor::CheckLost(int64_t step, size_t shard,
                                       const absl::Status& loaded) const {
   if (!absl::IsNotFound(loaded)) return loaded;
   const absl::Status here = store_.CheckComplete(step);
@@ -142,7 +142,8 @@ absl::Status OrderExecutor::CheckLost(int64_t step,
   return absl::UnavailableError(
       absl::StrCat(loaded.message(),
                    "; the chief sees it: is the checkpoint directory's "
-                   "volume mounted on the ps at the same path?"));
+                   "volume mounted at the same path for ",
+                   names_[shard], "?"));
 }
 
 absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {

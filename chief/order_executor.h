@@ -92,9 +92,11 @@ class OrderExecutor {
       const std::string& checkpoint,
       const std::vector<Coordinator::LoadOrder::Target>& targets,
       int64_t global_step);
-  // Returns `loaded`, the result of a ps that was to load the checkpoint of
-  // `step`; Unavailable instead of NotFound if the checkpoint is there.
-  absl::Status CheckLost(int64_t step, const absl::Status& loaded) const;
+  // Returns `loaded`, the result of a shard's task that was to load the
+  // checkpoint of `step`; Unavailable instead of NotFound if the checkpoint is
+  // there.
+  absl::Status CheckLost(int64_t step, size_t shard,
+                         const absl::Status& loaded) const;
   // Asks the shards how many updates they have had, and sets the manifest's
   // global_step to the cut.
   absl::Status ChooseCut(const Coordinator::CheckpointOrder& order,

@@ -302,15 +302,29 @@ TEST_F(OrderExecutorTest, ACheckpointThatOnlyThePsDoesNotSeeIsNotPassedOver) {
   ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(1), absl::UnixEpoch()));
   ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(2), absl::UnixEpoch()));
   ps1_.Miss(executor.store().PathOf(2));
-  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
-              ElementsAre(IsOk(), StatusIs(absl::StatusCode::kUnavailable,
-                                           HasSubstr("the chief sees it"))));
+  EXPECT_THAT(
+      executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+      ElementsAre(IsOk(), StatusIs(absl::StatusCode::kUnavailable,
+                                   HasSubstr("the chief sees it: is "
+                                             "the checkpoint directory's "
+                                             "volume mounted at the same "
+                                             "path for ps/1?"))));
   EXPECT_EQ(ps1_.loads().size(), 1u);
 
   // Here it is gone for the chief, too.
   ps1_.Vanish(executor.store().PathOf(2));
   EXPECT_THAT(executor.Load({{{1, 11}}, true}), ElementsAre(IsOk()));
   EXPECT_EQ(ps1_.loads().back().checkpoint(), executor.store().PathOf(1));
+}
+
+TEST_F(OrderExecutorTest, ACheckpointThatOnlyWorker0DoesNotSeeNamesIt) {
+  is_mirrored_ = true;
+  OrderExecutor executor = NewExecutor();
+  ASSERT_OK(executor.WriteCheckpoint(CheckpointAt(1), absl::UnixEpoch()));
+  ps1_.Miss(executor.store().PathOf(1));
+  EXPECT_THAT(executor.Load(LoadBoth(/*from_checkpoint=*/true)),
+              ElementsAre(IsOk(), StatusIs(absl::StatusCode::kUnavailable,
+                                           HasSubstr("for worker/0?"))));
 }
 
 TEST_F(OrderExecutorTest, CheckpointsOfAnotherRunAreNotLoaded) {

@@ -195,7 +195,7 @@ absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
     LOG_EVERY(INFO, kLogInterval)
         << "step " << step << ", replica " << staged.replica
         << ": some rows are of step " << rows->outcome().max_updates
-        << ": the step is over, and this gradient will be dropped";
+        << " already: their tables will drop this gradient";
   }
   return absl::OkStatus();
 }

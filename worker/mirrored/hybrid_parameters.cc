@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "cluster/job/strategy.h"
 
 namespace parasol {
@@ -24,21 +25,62 @@ class HybridParameters::RowPull : public Pending {
   RowPull(HybridParameters& parameters, std::unique_ptr<Pending> rows)
       : parameters_(parameters), rows_(std::move(rows)) {}
 
+  ~RowPull() override { NoteWait(/*is_over=*/true); }
+
   absl::Status Wait() override {
-    while (!rows_->WaitFor(kPollInterval)) {
-      parameters_.variables_.AbortIfStopping();
-    }
+    while (!WaitFor(kPollInterval)) parameters_.variables_.AbortIfStopping();
     return rows_->Wait();
   }
-  bool WaitFor(absl::Duration limit) override { return rows_->WaitFor(limit); }
+  bool WaitFor(absl::Duration limit) override {
+    const bool is_over = rows_->WaitFor(limit);
+    NoteWait(is_over);
+    return is_over;
+  }
   // Updates that are not made in step say nothing of steps.
   Outcome outcome() const override {
     return parameters_.pushes_.in_step() ? rows_->outcome() : Outcome();
   }
 
  private:
+  void NoteWait(bool is_over) {
+    const RowPull* own = this;
+    if (is_over) {
+      parameters_.awaited_rows_.compare_exchange_strong(own, nullptr);
+    } else {
+      parameters_.awaited_rows_ = this;
+    }
+  }
+
   HybridParameters& parameters_;
   const std::unique_ptr<Pending> rows_;
+};
+
+// A push, complete when its step is. The ps's answer to the rows comes before.
+class HybridParameters::StepPush : public Pending {
+ public:
+  StepPush(const TablePushes& tables, const SyncStep& step,
+           std::unique_ptr<Pending> variables)
+      : tables_(tables), step_(step), variables_(std::move(variables)) {}
+
+  absl::Status Wait() override {
+    RETURN_IF_ERROR(variables_->Wait());
+    has_dropped_ = tables_.HasDropped(step_);
+    return absl::OkStatus();
+  }
+  bool WaitFor(absl::Duration limit) override {
+    return variables_->WaitFor(limit);
+  }
+  Outcome outcome() const override {
+    Outcome outcome = variables_->outcome();
+    outcome.stale |= has_dropped_;
+    return outcome;
+  }
+
+ private:
+  const TablePushes& tables_;
+  const SyncStep step_;
+  const std::unique_ptr<Pending> variables_;
+  bool has_dropped_ = false;
 };
 
 HybridParameters::HybridParameters(MirroredParameters::Options options,
@@ -61,9 +103,11 @@ std::unique_ptr<ParameterClient::Pending> HybridParameters::Pull(
 
 std::unique_ptr<ParameterClient::Pending> HybridParameters::Push(
     PushRequest request) {
-  pushes_.Add(*request.sync, request.rows);
+  const SyncStep step = *request.sync;
+  pushes_.Add(step, request.rows);
   request.rows.clear();
-  return variables_.Push(std::move(request));
+  return std::make_unique<StepPush>(pushes_, step,
+                                    variables_.Push(std::move(request)));
 }
 
 absl::Time HybridParameters::last_loading() const {
@@ -71,6 +115,7 @@ absl::Time HybridParameters::last_loading() const {
 }
 
 std::vector<std::string> HybridParameters::Unanswered() const {
+  if (awaited_rows_.load() != nullptr) return client_->Unanswered();
   std::vector<std::string> names = variables_.Unanswered();
   for (std::string& name : client_->Unanswered()) {
     names.push_back(std::move(name));

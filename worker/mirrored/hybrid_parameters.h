@@ -1,6 +1,7 @@
 #ifndef PARASOL_WORKER_MIRRORED_HYBRID_PARAMETERS_H_
 #define PARASOL_WORKER_MIRRORED_HYBRID_PARAMETERS_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -58,7 +59,8 @@ class HybridParameters : public ParameterClient {
     client_->ShardsAreLoading(shards);
   }
   absl::Time last_loading() const override;
-  // Returns the workers of the group, and the ps that owe an answer.
+  // Returns the workers of the group, and the ps that owe an answer; while rows
+  // are waited for, these ps alone.
   std::vector<std::string> Unanswered() const override;
   // Does what MirroredParameters::Stop() does. Waits for ps end when that has
   // ended.
@@ -66,10 +68,13 @@ class HybridParameters : public ParameterClient {
 
  private:
   class RowPull;
+  class StepPush;
 
   const std::unique_ptr<ParameterClient> client_;
   TablePushes pushes_;
   MirroredParameters variables_;
+  // The pull of rows that was last waited for in vain; null: none.
+  std::atomic<const RowPull*> awaited_rows_ = nullptr;
 };
 
 }  // namespace parasol

@@ -103,6 +103,9 @@ class Worker {
     variables.Hear(assignments_.Claim(variables.broken()));
   }
   MirroredState& state() { return state_; }
+  HybridParameters& parameters() { return *parameters_; }
+  // Number of pushes whose rows were dropped. After AwaitEnd().
+  int stale_pushes() const { return stale_pushes_; }
   int begun() const { return endpoint_.begun(); }
 
  private:
@@ -151,6 +154,7 @@ class Worker {
         RETURN_IF_ERROR(compute());
       }
       RETURN_IF_ERROR(pushes[i]->Wait());
+      if (pushes[i]->outcome().stale) ++stale_pushes_;
     }
     while (pushes.empty() && state_.version().step == step) {
       RETURN_IF_ERROR(state_.ended());
@@ -204,6 +208,7 @@ class Worker {
   StepTables& tables_;
   MirroredState state_;
   std::unique_ptr<HybridParameters> parameters_;
+  int stale_pushes_ = 0;
   std::thread thread_;
 };
 
@@ -254,6 +259,7 @@ class HybridParametersTest : public testing::Test {
     EXPECT_EQ(tables_->rows(), rows_);
     EXPECT_EQ(tables_->step(), kSteps);
     EXPECT_EQ(tables_->late_pulls(), 0);
+    EXPECT_EQ(worker.stale_pushes(), 0);
   }
 
   MemoryNetwork network_;
@@ -390,6 +396,37 @@ TEST_F(HybridParametersTest, LoadedVariablesGoOnAtTheStepOfTheCluster) {
     }));
   }
   EXPECT_EQ(tables_->rows(), rows);
+}
+
+// Nobody knows that the tables are further: the chief was lost, too.
+TEST_F(HybridParametersTest, PushesSayThatTheirRowsWereDropped) {
+  Begin({{0, {0, 1, 2}}});
+  for (const bool is_behind : {false, true}) {
+    SCOPED_TRACE(is_behind);
+    workers_.clear();
+    Initialize(Add(0).state());
+    StartAll();
+    workers_[0]->AwaitEnd();
+    // Two pushes of each replica; the tables know the last step's gradients.
+    EXPECT_EQ(workers_[0]->stale_pushes(),
+              is_behind ? 2 * kReplicas * (kSteps - 1) : 0);
+  }
+}
+
+TEST_F(HybridParametersTest, AWaitForRowsIsForPsAlone) {
+  Begin({{0, {0, 1, 2}}});
+  HybridParameters& parameters = Add(0).parameters();
+  const std::vector<uint64_t> ids = {7};
+  std::vector<float> rows(kWidth);
+  ParameterClient::PullRequest pull;
+  pull.rows = {{0, ids, absl::MakeSpan(rows)}};
+  pull.min_updates = 1;
+  auto pulled = parameters.Pull(std::move(pull));
+  EXPECT_FALSE(pulled->WaitFor(absl::ZeroDuration()));
+  EXPECT_THAT(parameters.Unanswered(), testing::ElementsAre("ps/0"));
+  pulled = nullptr;
+  EXPECT_THAT(parameters.Unanswered(),
+              testing::ElementsAre("the chief, for an assignment", "ps/0"));
 }
 
 }  // namespace

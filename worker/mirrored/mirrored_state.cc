@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/job/strategy.h"
 #include "storage/shard_writer.h"
@@ -65,7 +66,11 @@ int64_t MirroredState::goes_on_at() const {
 void MirroredState::GoOnAt(int64_t step) {
   absl::MutexLock data_lock(&data_mu_);
   const Version now = version();
-  if (parameters_ == nullptr || now.epoch != 0 || now.step >= step) return;
+  if (parameters_ == nullptr || now.step >= step) return;
+  LOG(WARNING) << "variables "
+               << (now.epoch == 0 ? "loaded at" : "that this worker kept from")
+               << " step " << now.step << " go on at step " << step
+               << ", where the tables are: the updates in between are lost";
   for (size_t i = 0; i < parameters_->num_variables(); ++i) {
     parameters_->variables().SetUpdates(i, step);
   }

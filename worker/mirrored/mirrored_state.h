@@ -69,7 +69,8 @@ class MirroredState {
   // the variables.
   void SetGoesOnAt(int64_t step) ABSL_LOCKS_EXCLUDED(mu_);
   int64_t goes_on_at() const ABSL_LOCKS_EXCLUDED(mu_);
-  // Counts the state, which was loaded, as one of `step` if it is behind that.
+  // Counts the state as a loaded one of `step` if it is behind that, with a
+  // warning: the updates in between are lost.
   void GoOnAt(int64_t step) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
   // Blocks until the state has had `step` steps, for up to `limit`. Returns OK
   // then, nullopt after the limit, and otherwise what was given to End().

@@ -294,6 +294,22 @@ absl::StatusOr<std::vector<Found>> GatherVersions(Collective& collective,
   return found;
 }
 
+// Returns the step of the cluster's tables that the rank which has loaded the
+// variables was told.
+int64_t GoesOnAt(const std::vector<Found>& found) {
+  int64_t step = 0;
+  for (const Found& rank : found) step = std::max(step, rank.goes_on_at);
+  return step;
+}
+
+// Returns true if nobody has the variables of the steps until `goes_on_at` any
+// more. Workers that make steps together are one step apart at most: a state of
+// an earlier step was loaded, or is that of a worker which stood still while
+// the others made steps and were lost.
+bool IsBehind(const Version& newest, int64_t goes_on_at) {
+  return newest.step + (newest.epoch == 0 ? 0 : 1) < goes_on_at;
+}
+
 // Brings the newest state that was found to the ranks that lack it.
 absl::Status CopyNewest(const std::vector<Found>& found, size_t newest,
                         Collective& collective, MirroredState& state,
@@ -308,7 +324,8 @@ absl::Status CopyNewest(const std::vector<Found>& found, size_t newest,
               may_go_on);
     RETURN_IF_ERROR(CopyState(copy, version, state));
   }
-  if (version.epoch == 0) state.GoOnAt(found[newest].goes_on_at);
+  const int64_t goes_on_at = GoesOnAt(found);
+  if (IsBehind(version, goes_on_at)) state.GoOnAt(goes_on_at);
   return absl::OkStatus();
 }
 

@@ -116,6 +116,40 @@ TEST_F(StateTransferTest, AGroupWithoutVariablesWaitsUntilOneHasLoadedThem) {
   for (const auto& state : states_) EXPECT_EQ(state->version().step, 8);
 }
 
+// Rank 1 stood still at step 82 while others made steps until 500, and were
+// lost; rank 0 has loaded the checkpoint of step 80.
+TEST_F(StateTransferTest, AWorkerThatStoodStillGoesOnWhereTheTablesAre) {
+  Make(3);
+  Initialize(*states_[0], 80);
+  states_[0]->SetGoesOnAt(500);
+  Initialize(*states_[1], 80);
+  ASSERT_OK(MakeStep(*states_[1], /*epoch=*/7, 1));
+  ASSERT_OK(MakeStep(*states_[1], /*epoch=*/7, 2));
+  const Contents want = ContentsOf(*states_[1]);
+  EXPECT_THAT(Agree(), testing::Each(IsOk()));
+  for (const auto& state : states_) {
+    EXPECT_EQ(state->version(), (MirroredState::Version{.step = 500}));
+    EXPECT_EQ(ContentsOf(*state).arrays, want.arrays);
+  }
+}
+
+// Members of a group are one step apart at most: the others can make the step
+// again, from gradients.
+TEST_F(StateTransferTest, AWorkerOneStepBehindTheTablesMakesTheStep) {
+  Make(2);
+  Initialize(*states_[0], 80);
+  states_[0]->SetGoesOnAt(82);
+  Initialize(*states_[1], 80);
+  ASSERT_OK(MakeStep(*states_[1], /*epoch=*/7, 1));
+  const Contents want = ContentsOf(*states_[1]);
+  EXPECT_THAT(Agree(), testing::Each(IsOk()));
+  for (const auto& state : states_) {
+    EXPECT_EQ(state->version(),
+              (MirroredState::Version{.step = 81, .epoch = 7}));
+    EXPECT_EQ(ContentsOf(*state), want);
+  }
+}
+
 TEST_F(StateTransferTest, AWaitThatIsWantedNoMoreEnds) {
   Make(2);
   EXPECT_THAT(Agree([] { return false; }),

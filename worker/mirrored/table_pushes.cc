@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -12,6 +13,7 @@ namespace {
 // How often a wait looks whether it is wanted no more. What it waits for ends
 // it at once.
 constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
 
 }  // namespace
 
@@ -86,8 +88,9 @@ absl::Status TablePushes::Send(int64_t step, const std::vector<int>& replicas,
 
 void TablePushes::Push(int number, const std::vector<size_t>& tables) {
   auto sent = std::make_unique<Sent>();
+  sent->step = {.step = step_, .replica = number};
   ParameterClient::PushRequest push;
-  if (in_step_) push.sync = {.step = step_, .replica = number};
+  if (in_step_) push.sync = sent->step;
   for (const size_t table : tables) {
     sent->rows.push_back(replicas_.at(number).tables[table]);
     push.rows.push_back(
@@ -109,9 +112,27 @@ absl::Status TablePushes::AwaitAnswers(
     while (!next->answer->WaitFor(kPollInterval)) RETURN_IF_ERROR(may_go_on());
     const absl::Status answer = next->answer->Wait();
     absl::MutexLock lock(&mu_);
+    if (answer.ok()) NoteAnswer(*next);
     sent_.pop_front();
     RETURN_IF_ERROR(answer);
   }
+}
+
+void TablePushes::NoteAnswer(const Sent& sent) {
+  const ParameterClient::Pending::Outcome outcome = sent.answer->outcome();
+  if (!in_step_ || !outcome.stale) return;
+  LOG_EVERY(WARNING, kLogInterval)
+      << "rows' gradients of step " << sent.step.step
+      << " are dropped: the tables are at step " << outcome.max_updates;
+  if (sent.step.step != step_) return;
+  replicas_.at(sent.step.replica).is_dropped = true;
+}
+
+bool TablePushes::HasDropped(const ParameterClient::SyncStep& step) const {
+  absl::MutexLock lock(&mu_);
+  const auto replica = replicas_.find(step.replica);
+  return step.step == step_ && replica != replicas_.end() &&
+         replica->second.is_dropped;
 }
 
 }  // namespace parasol

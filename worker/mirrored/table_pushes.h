@@ -58,6 +58,11 @@ class TablePushes {
   // of ParameterClient::Pending::Wait().
   absl::Status AwaitAnswers(absl::FunctionRef<absl::Status()> may_go_on)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns true if a ps has dropped gradients of the newest step's replica:
+  // its tables had made the step without them. Known once all is answered;
+  // false for a step that is over.
+  bool HasDropped(const ParameterClient::SyncStep& step) const
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Ends the client's waits with Cancelled.
   void Stop() { client_.Stop(); }
@@ -72,14 +77,18 @@ class TablePushes {
     // Null: not added yet. The client reads them until it has the answer.
     std::vector<std::shared_ptr<const Rows>> tables;
     bool is_sent = false;
+    bool is_dropped = false;
   };
   struct Sent {
+    ParameterClient::SyncStep step;
     std::vector<std::shared_ptr<const Rows>> rows;
     std::unique_ptr<ParameterClient::Pending> answer;
   };
 
   bool HasAll(int64_t step, const std::vector<int>& replicas) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Takes note of an answer.
+  void NoteAnswer(const Sent& sent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Push(int replica, const std::vector<size_t>& tables)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
@@ -88,7 +97,7 @@ class TablePushes {
   const bool in_step_;
   Clock& clock_;
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   int64_t step_ ABSL_GUARDED_BY(mu_) = -1;
   std::map<int, Replica> replicas_ ABSL_GUARDED_BY(mu_);
   // Pushes in the order in which they were sent. An element stays where it is.

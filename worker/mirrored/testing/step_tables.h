@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,14 +70,17 @@ class StepTables {
           });
     }
     std::unique_ptr<Pending> Push(PushRequest request) override {
+      bool is_stale = false;
       for (const RowGradient& rows : request.rows) {
-        tables_.Add(*request.sync, rows);
+        is_stale |= !tables_.Add(*request.sync, rows);
       }
-      return std::make_unique<Answer>(*this, request.sync->step + 1, [] {});
+      return std::make_unique<Answer>(
+          *this, request.sync->step + 1, [] {}, is_stale);
     }
     absl::Status Update(const wire::GetPlacementResponse&) override {
       return absl::OkStatus();
     }
+    std::vector<std::string> Unanswered() const override { return {"ps/0"}; }
     void Stop() override {
       absl::MutexLock lock(&tables_.mu_);
       is_stopped_ = true;
@@ -85,8 +89,12 @@ class StepTables {
    private:
     class Answer : public Pending {
      public:
-      Answer(Client& client, int64_t step, std::function<void()> take)
-          : client_(client), step_(step), take_(std::move(take)) {}
+      Answer(Client& client, int64_t step, std::function<void()> take,
+             bool is_stale = false)
+          : client_(client),
+            step_(step),
+            take_(std::move(take)),
+            is_stale_(is_stale) {}
       absl::Status Wait() override {
         WaitFor(absl::InfiniteDuration());
         {
@@ -105,13 +113,14 @@ class StepTables {
         return mu.AwaitWithTimeout(absl::Condition(&is_there), limit);
       }
       Outcome outcome() const override {
-        return {.min_updates = step_, .max_updates = step_};
+        return {.min_updates = step_, .max_updates = step_, .stale = is_stale_};
       }
 
      private:
       Client& client_;
       const int64_t step_;
       const std::function<void()> take_;
+      const bool is_stale_;
     };
 
     StepTables& tables_;
@@ -132,16 +141,18 @@ class StepTables {
     }
   }
 
-  void Add(const ParameterClient::SyncStep& push,
+  // Returns false if the gradient is stale. The step before this one has had
+  // those of all replicas.
+  bool Add(const ParameterClient::SyncStep& push,
            const ParameterClient::RowGradient& rows) {
     absl::MutexLock lock(&mu_);
-    if (push.step != step_) return;  // stale
+    if (push.step != step_) return push.step == step_ - 1;
     if (on_gradient_ != nullptr) on_gradient_(push.step);
     previous_.reset();
     gradients_.try_emplace(push.replica,
                            Gradient{{rows.ids.begin(), rows.ids.end()},
                                     {rows.values.begin(), rows.values.end()}});
-    if (static_cast<int>(gradients_.size()) < replicas_) return;
+    if (static_cast<int>(gradients_.size()) < replicas_) return true;
     previous_ = rows_;
     for (const auto& [replica, gradient] : gradients_) {
       for (size_t i = 0; i < gradient.ids.size(); ++i) {
@@ -154,6 +165,7 @@ class StepTables {
     }
     gradients_.clear();
     ++step_;
+    return true;
   }
 
   const int replicas_;
