@@ -7,8 +7,8 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/replica_sum/first_non_finite.h"
 #include "ml/compression/half.h"
-#include "ps/step/non_finite.h"
 
 namespace parasol {
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/replica_sum/first_non_finite.h"
 #include "ml/compression/half.h"
 #include "ps/dense/received_gradient.h"
 #include "ps/operation/operation.h"

@@ -1,8 +1,6 @@
 #ifndef PARASOL_PS_STEP_NON_FINITE_H_
 #define PARASOL_PS_STEP_NON_FINITE_H_
 
-#include <cstddef>
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
@@ -13,10 +11,6 @@ enum class NonFinite {
   kReject,  // refused as a whole; costs one more pass over the gradient
   kApply,   // applied like any other
 };
-
-// Returns the index of the first of `count` float32, at any alignment, that is
-// infinite or NaN; `count` if there is none.
-size_t FirstNonFinite(const std::byte* elements, size_t count);
 
 // Returns the error of a push that is refused: OutOfRange, as for a loss that
 // is not finite, so that the job ends as failed and not as set up wrongly. `of`

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -66,12 +67,12 @@ Values ValuesOf(MirroredState& state) {
 class Worker {
  public:
   Worker(int index, Assignments& assignments, MemoryNetwork& network,
-         StepTables& tables, int cut_at)
+         StepTables& tables, int cut_at, const job::Job& job)
       : index_(index),
         assignments_(assignments),
         endpoint_(network.MakeEndpoint(absl::StrCat("h:", index)), cut_at),
         tables_(tables),
-        state_(mirrored_testing::MakeVariables(), HybridJob(), Clock::Real()) {
+        state_(mirrored_testing::MakeVariables(), job, Clock::Real()) {
     MirroredParameters::Options options;
     options.task.set_role("worker");
     options.task.set_index(index);
@@ -98,6 +99,8 @@ class Worker {
   void AwaitEnd() {
     if (thread_.joinable()) thread_.join();
   }
+  // Makes the gradient of v2 infinite in a step. Before Start().
+  void OverflowAt(int64_t step) { overflows_at_ = step; }
   void Claim() {
     MirroredParameters& variables = parameters_->variables();
     variables.Hear(assignments_.Claim(variables.broken()));
@@ -182,6 +185,9 @@ class Worker {
         gradient.push_back(factor * value[i] + rows[i % rows.size()]);
       }
     }
+    if (step == overflows_at_) {
+      gradients.variables[2][3] = std::numeric_limits<float>::infinity();
+    }
     for (const float row : rows) {
       gradients.rows.push_back(factor * row + 0.1f * values[0][0]);
     }
@@ -209,6 +215,7 @@ class Worker {
   MirroredState state_;
   std::unique_ptr<HybridParameters> parameters_;
   int stale_pushes_ = 0;
+  int64_t overflows_at_ = -1;
   std::thread thread_;
 };
 
@@ -216,7 +223,7 @@ class HybridParametersTest : public testing::Test {
  protected:
   Worker& Add(int index, int cut_at = 0) {
     workers_[index] = std::make_unique<Worker>(index, assignments_, network_,
-                                               *tables_, cut_at);
+                                               *tables_, cut_at, job_);
     return *workers_[index];
   }
   void Begin(const std::map<int, std::vector<int>>& shares) {
@@ -262,6 +269,7 @@ class HybridParametersTest : public testing::Test {
     EXPECT_EQ(worker.stale_pushes(), 0);
   }
 
+  job::Job job_ = HybridJob();
   MemoryNetwork network_;
   Assignments assignments_;
   std::unique_ptr<StepTables> tables_;
@@ -427,6 +435,35 @@ TEST_F(HybridParametersTest, AWaitForRowsIsForPsAlone) {
   pulled = nullptr;
   EXPECT_THAT(parameters.Unanswered(),
               testing::ElementsAre("the chief, for an assignment", "ps/0"));
+}
+
+TEST_F(HybridParametersTest, AGradientThatIsNotFiniteEndsAllWorkersAlike) {
+  Begin({{0, {0, 2}}, {1, {1}}});
+  for (const int index : {0, 1}) Add(index);
+  workers_[1]->OverflowAt(2);
+  Initialize(workers_[0]->state());
+  StartAll();
+  for (const int index : {0, 1}) {
+    MirroredState& state = workers_[index]->state();
+    std::optional<absl::Status> end;
+    while (!(end = state.AwaitStep(kSteps, absl::Milliseconds(1)))) {
+      workers_[index]->Claim();
+    }
+    EXPECT_THAT(*end, StatusIs(absl::StatusCode::kOutOfRange,
+                               testing::HasSubstr("\"v2\" in step 2 is not "
+                                                  "finite at element 3:")));
+    EXPECT_EQ(state.version().step, 2);
+  }
+}
+
+TEST_F(HybridParametersTest, AJobThatContinuesTakesWhatIsNotFinite) {
+  job_.mutable_worker()->set_non_finite_loss(job::WorkerSettings::CONTINUE);
+  Begin({{0, {0, 1, 2}}});
+  Add(0).OverflowAt(2);
+  Initialize(workers_[0]->state());
+  StartAll();
+  workers_[0]->AwaitEnd();
+  EXPECT_EQ(workers_[0]->state().version().step, kSteps);
 }
 
 }  // namespace

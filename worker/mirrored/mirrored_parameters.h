@@ -139,6 +139,10 @@ class MirroredParameters : public ParameterClient {
   // Returns the error with which the group or this worker has ended.
   absl::Status MayGoOn(const Group& group, Collective& collective)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Refuses sums of gradients that are not finite, if the job ends at a loss
+  // that is not: all members alike, as they have the same sums.
+  //   OutOfRange  names the variable and its element.
+  absl::Status CheckFinite(int64_t step) const;
   absl::Status Apply(LocalParameters& parameters);
   // Blocks until this worker's gradients of a pack or a table are there.
   //   Cancelled  the group is over, or the object was stopped.

@@ -1,5 +1,6 @@
 // The part of the parameters that makes steps with a group.
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -8,6 +9,7 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/replica_sum/first_non_finite.h"
 #include "cluster/replica_sum/vector_sum.h"
 #include "worker/mirrored/encoded_rows.h"
 #include "worker/mirrored/mirrored_parameters.h"
@@ -52,9 +54,12 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   RETURN_IF_ERROR(SendRows(group, step, collective));
   RETURN_IF_ERROR(collective.Await());
   RETURN_IF_ERROR(AwaitTables(collective));
-  const absl::Status made = state_.MakeStep(
-      group.version,
-      [this](LocalParameters& parameters) { return Apply(parameters); });
+  absl::Status made = CheckFinite(step);
+  if (made.ok()) {
+    made = state_.MakeStep(group.version, [this](LocalParameters& parameters) {
+      return Apply(parameters);
+    });
+  }
   // No other group mends it.
   if (!made.ok()) state_.End(made);
   absl::MutexLock lock(&mu_);
@@ -195,6 +200,25 @@ absl::Status MirroredParameters::AwaitGradients(
     }
     RETURN_IF_ERROR(collective.status());
   }
+}
+
+absl::Status MirroredParameters::CheckFinite(int64_t step) const {
+  const job::WorkerSettings& worker = state_.job().worker();
+  if (worker.non_finite_loss() == job::WorkerSettings::CONTINUE) {
+    return absl::OkStatus();
+  }
+  for (size_t i = 0; i < packs_.num_variables(); ++i) {
+    const absl::Span<const float> sum =
+        packs_.ValuesOf(i, sums_[packs_.place(i).pack]);
+    const size_t element = FirstNonFinite(
+        reinterpret_cast<const std::byte*>(sum.data()), sum.size());
+    if (element == sum.size()) continue;
+    return absl::OutOfRangeError(absl::StrCat(
+        "the gradient of \"", state_.variables()[i].name, "\" in step ", step,
+        " is not finite at element ", element,
+        ": lower the learning rate, or set worker.non_finite_loss: CONTINUE"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
