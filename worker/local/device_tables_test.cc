@@ -447,7 +447,7 @@ TEST(FullDeviceTest, ABatchFindsRoom) {
   ExpectSame(worker, on_host);
 }
 
-// The reserve is there when a checkpoint's rows are.
+// The reserve is there when a checkpoint's rows are: what it leaves is enough.
 TEST(FullDeviceTest, AnEvaluationFindsRoom) {
   const job::Job job = ParseJob(kManyRows);
   FullDevice device;
@@ -456,10 +456,10 @@ TEST(FullDeviceTest, AnEvaluationFindsRoom) {
   const double loss = on_host.Evaluate(ManyIds(3, 101));
   for (const bool has_reserve : {false, true}) {
     LocalWorker worker(job, device, Place::kDevice, /*batches=*/1,
-                       has_reserve ? DeviceTable::kBlockBytes : SIZE_MAX);
+                       has_reserve ? 4 * DeviceTable::kBlockBytes : SIZE_MAX);
     worker.Restore(on_host);
-    ASSERT_TRUE(worker.IsOnDevice(0));
-    const auto fill = [&device] { device.LeaveFree(0); };
+    if (has_reserve) device.LeaveFree(0);
+    const auto fill = [&] { device.LeaveFree(has_reserve ? 9'999 : 0); };
     EXPECT_EQ(worker.Evaluate(ManyIds(3, 101), fill), loss);
     EXPECT_EQ(worker.IsOnDevice(0), has_reserve);
     device.LeaveFree(SIZE_MAX);
