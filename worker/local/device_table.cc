@@ -108,12 +108,7 @@ absl::Status DeviceTable::Insert(const RowBatch& batch) {
         "table ", options_.name, ": ", batch.ids.size(), " rows of ", floats_,
         " float32 can't be in an array of ", batch.rows.size()));
   }
-  for (const uint64_t id : batch.ids) {
-    const uint64_t hash = RowHash(id);
-    if (IndexOf(hash).Find(hash) == RowIndex::kNone) continue;
-    return absl::AlreadyExistsError(
-        absl::StrCat("table ", options_.name, ": row ", id));
-  }
+  RETURN_IF_ERROR(CheckAreNew(batch.ids));
   if (!batch.ids.empty()) {
     ASSIGN_OR_RETURN(float* const rows, Stage(batch.ids.size()));
     std::copy(batch.rows.begin(), batch.rows.end(), rows);
@@ -121,6 +116,22 @@ absl::Status DeviceTable::Insert(const RowBatch& batch) {
   }
   updates_ = std::max(updates_, batch.updates);
   return absl::OkStatus();
+}
+
+absl::Status DeviceTable::CheckAreNew(absl::Span<const uint64_t> ids) {
+  const auto is_there = [this](uint64_t id) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("table ", options_.name, ": row ", id));
+  };
+  for (const uint64_t id : ids) {
+    const uint64_t hash = RowHash(id);
+    if (IndexOf(hash).Find(hash) != RowIndex::kNone) return is_there(id);
+  }
+  // Those of a checkpoint ascend already.
+  std::vector<uint64_t> sorted(ids.begin(), ids.end());
+  std::sort(sorted.begin(), sorted.end());
+  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
+  return twice == sorted.end() ? absl::OkStatus() : is_there(*twice);
 }
 
 // The rows that were staged last may still be on their way.

@@ -59,7 +59,8 @@ class DeviceTable {
   // Adds rows as Visit() gives them, and advances to their updates. Errors are
   // those of Find() and
   //   InvalidArgument  the rows have another size.
-  //   AlreadyExists    the table has one of the rows; the message names it.
+  //   AlreadyExists    the table has one of the rows, or `batch` has it twice;
+  //                    the message names it, and the table is as it was.
   absl::Status Insert(const RowBatch& batch);
 
   // Calls `visit` with every row once, in batches of about 16 KiB whose ids
@@ -95,6 +96,7 @@ class DeviceTable {
   size_t rows_per_block() const { return size_t{1} << shift_; }
   // Elements of a block, with the marks of its rows.
   size_t BlockElements() const;
+  absl::Status CheckAreNew(absl::Span<const uint64_t> ids);
   // Makes room for `rows` rows in all.
   absl::Status Reserve(size_t rows);
   absl::Status AddBlocks(size_t needed);

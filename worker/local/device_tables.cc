@@ -37,6 +37,8 @@ absl::StatusOr<DeviceTables::Group> DeviceTables::MakeGroup(
 
 absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
   CHECK_EQ(on_host.size(), tables_.size());
+  // Rows may be on their way to the memory that is given back.
+  RETURN_IF_ERROR(device_.Synchronize());
   on_host_ = std::move(on_host);
   reserve_ = Array<std::byte>();
   may_reserve_ = true;
@@ -152,6 +154,7 @@ absl::Status DeviceTables::Pull(size_t table, absl::Span<const uint64_t> ids,
 absl::Status DeviceTables::Insert(size_t table, const RowBatch& batch) {
   if (Has(table)) {
     const absl::Status inserted = tables_[table]->Insert(batch);
+    if (inserted.ok()) return KeepReserve();
     if (!absl::IsResourceExhausted(inserted)) return inserted;
     RETURN_IF_ERROR(MoveToHost(table, inserted));
   }
@@ -163,7 +166,23 @@ absl::Status DeviceTables::Visit(size_t table, RowVisit visit) {
   return tables_[table]->Visit(visit);
 }
 
+absl::StatusOr<bool> DeviceTables::MoveLargestToHost(const absl::Status& why) {
+  size_t largest = 0;
+  size_t bytes = 0;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (!Has(i) || tables_[i]->allocated_bytes() <= bytes) continue;
+    largest = i;
+    bytes = tables_[i]->allocated_bytes();
+  }
+  if (bytes == 0) return false;
+  RETURN_IF_ERROR(MoveToHost(largest, why));
+  return true;
+}
+
 absl::Status DeviceTables::MoveToHost(size_t table, const absl::Status& why) {
+  // Visit() waits for nothing if the table has no rows, but the list of its
+  // blocks may be on its way.
+  RETURN_IF_ERROR(device_.Synchronize());
   RowTable& on_host = *on_host_[table];
   RETURN_IF_ERROR(tables_[table]->Visit([&on_host](const RowBatch& batch) {
     return on_host.Insert(batch);

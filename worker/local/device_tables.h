@@ -28,7 +28,8 @@ namespace parasol {
 //
 // A table whose rows don't fit in the device's memory any more goes to host
 // memory, with one line in the log, and stays there until Start(). Large tables
-// leave a reserve free, for what else may need memory later. Not thread-safe.
+// leave a reserve free, for what else may need memory later; when that is not
+// enough, the caller has the largest table go. Not thread-safe.
 class DeviceTables : public DeviceRows, public TablesElsewhere {
  public:
   // Bytes of the reserve, which is made when the tables take as many.
@@ -45,6 +46,13 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   // Frees the reserve, because something else has found the device full.
   // Returns false if there is none, or none any more.
   bool FreeReserve();
+
+  // Moves the table that takes most of the device's memory to the host, because
+  // something else has found the device full, as `why` says. Waits for the work
+  // that is enqueued. Batches that were staged must be staged again. Returns
+  // false if no table takes memory any more. Errors are those of Visit() and of
+  // RowTable::Insert().
+  absl::StatusOr<bool> MoveLargestToHost(const absl::Status& why);
 
   // Enqueues an update of each table that is on the device by the gradients of
   // the pass that is enqueued, clipped as the job says.

@@ -56,6 +56,7 @@ constexpr char kModel[] = R"(
   }
 )";
 constexpr size_t kTables = 4;
+constexpr size_t kSpare = 0;
 constexpr size_t kBags = 3;
 
 job::Job ParseJob(const std::string& text) {
@@ -273,6 +274,11 @@ TEST_P(DeviceTablesTest, RowsThatAreThereOrHaveAnotherSizeAreRefused) {
   EXPECT_THAT(
       table->Insert({.updates = 3, .ids = again, .rows = rows}),
       StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("table t: row 9")));
+  const std::vector<uint64_t> twice = {12, 12};
+  EXPECT_THAT(
+      table->Insert({.updates = 4, .ids = twice, .rows = rows}),
+      StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("table t: row 12")));
+  EXPECT_EQ(table->updates(), 3);
   EXPECT_THAT(table->Insert({.ids = ids, .rows = {}}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("2 rows of 4 float32")));
@@ -290,26 +296,33 @@ class FullDevice : public LazyCopyDevice {
   // Refuses allocations that come to more than `bytes` beside what is allocated
   // now.
   void LeaveFree(size_t bytes) { free_ = bytes; }
+  // Refuses all allocations, whatever is given back.
+  void RefuseAll() { refuses_all_ = true; }
+  // Number of times that memory was given back while copies to or from it were
+  // enqueued.
+  int freed_in_use() const { return freed_in_use_; }
 
  private:
   absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) override {
-    if (!on_host && bytes > free_) {
+    if (!on_host && (refuses_all_ || bytes > free_)) {
       return absl::ResourceExhaustedError(
           absl::StrCat(bytes, " bytes: out of memory"));
     }
     const absl::StatusOr<void*> data = LazyCopyDevice::Allocate(bytes, on_host);
-    if (data.ok() && !on_host) {
-      sizes_[*data] = bytes;
-      if (free_ != SIZE_MAX) free_ -= bytes;
-    }
+    if (!data.ok()) return data;
+    sizes_[*data] = bytes;
+    if (!on_host && free_ != SIZE_MAX) free_ -= bytes;
     return data;
   }
   void Free(void* data, bool on_host) override {
+    if (IsInUse(data, sizes_[data])) ++freed_in_use_;
     if (!on_host && free_ != SIZE_MAX) free_ += sizes_[data];
     LazyCopyDevice::Free(data, on_host);
   }
 
   size_t free_ = SIZE_MAX;
+  bool refuses_all_ = false;
+  int freed_in_use_ = 0;
   std::map<void*, size_t> sizes_;
 };
 
@@ -385,6 +398,102 @@ TEST(FullDeviceTest, RowsOfACheckpointThatDoNotFitGoToTheHost) {
   worker.Restore(on_host);
   EXPECT_FALSE(worker.IsOnDevice(0));
   ExpectSame(worker, on_host);
+}
+
+// The rows of a resumed run are there before its first pass has any memory.
+TEST(FullDeviceTest, TheFirstPassBehindACheckpointFindsRoom) {
+  const job::Job job = JobWith("optimizer { adam { } clipnorm: .05 }");
+  FullDevice device;
+  LocalWorker on_host(job, device, Place::kHost);
+  // More than the other tables have.
+  std::vector<uint64_t> ids(9'000);
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = 1'000'000 + i;
+  on_host.PullRows(kBags, ids);
+  Train(on_host, 0, 3);
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2);
+  worker.Restore(on_host);
+  for (size_t i = 0; i < kTables; ++i) ASSERT_TRUE(worker.IsOnDevice(i));
+  testing::internal::CaptureStderr();
+  std::vector<double> losses = {
+      worker.Step(3, BatchOf(3), [&] { device.LeaveFree(0); }).loss_sum};
+  for (const double loss : Train(worker, 4, 9)) losses.push_back(loss);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("table bags: its rows don't fit in the memory of"));
+  for (size_t i = 0; i < kTables; ++i) {
+    EXPECT_EQ(worker.IsOnDevice(i), i != kBags) << i;
+  }
+  device.LeaveFree(SIZE_MAX);
+  EXPECT_EQ(losses, Train(on_host, 3, 9));
+  ExpectSame(worker, on_host);
+}
+
+// Even the batch does not fit, and the reserve is not enough.
+TEST(FullDeviceTest, ABatchFindsRoom) {
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2,
+                     /*reserve_bytes=*/1);
+  for (int step = 0; step < 3; ++step) worker.Step(step, ManyIds(step, 101));
+  ASSERT_TRUE(worker.IsOnDevice(0));
+  device.LeaveFree(0);
+  Batch larger = ManyIds(2, 101);
+  for (int i = 0; i < 4; ++i) larger = TwiceTheIds(larger);
+  worker.Step(3, larger);
+  EXPECT_FALSE(worker.IsOnDevice(0));
+  LocalWorker on_host(job, device, Place::kHost);
+  device.LeaveFree(SIZE_MAX);
+  for (int step = 0; step < 3; ++step) on_host.Step(step, ManyIds(step, 101));
+  on_host.Step(3, larger);
+  ExpectSame(worker, on_host);
+}
+
+// The reserve is there when a checkpoint's rows are: what it leaves is enough.
+TEST(FullDeviceTest, AnEvaluationFindsRoom) {
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker on_host(job, device, Place::kHost);
+  for (int step = 0; step < 3; ++step) on_host.Step(step, ManyIds(step, 101));
+  const double loss = on_host.Evaluate(ManyIds(3, 101));
+  for (const bool has_reserve : {false, true}) {
+    LocalWorker worker(job, device, Place::kDevice, /*batches=*/1,
+                       has_reserve ? 4 * DeviceTable::kBlockBytes : SIZE_MAX);
+    worker.Restore(on_host);
+    if (has_reserve) device.LeaveFree(0);
+    const auto fill = [&] { device.LeaveFree(has_reserve ? 9'999 : 0); };
+    EXPECT_EQ(worker.Evaluate(ManyIds(3, 101), fill), loss);
+    EXPECT_EQ(worker.IsOnDevice(0), has_reserve);
+    device.LeaveFree(SIZE_MAX);
+    ExpectSame(worker, on_host);
+  }
+}
+
+// All tables go in vain, but for the one without rows.
+TEST(FullDeviceTest, AModelThatDoesNotFitWithoutTablesIsAnError) {
+  const job::Job job = JobWith("optimizer { adam {} }");
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice);
+  Train(worker, 0, 3);
+  device.RefuseAll();
+  const Batch batch = BatchOf(0);
+  const auto staged = worker.model().NewStagedBatch();
+  EXPECT_THAT(worker.model().Stage(batch, *staged),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("out of memory")));
+  for (size_t i = 0; i < kTables; ++i) {
+    EXPECT_EQ(worker.IsOnDevice(i), i == kSpare) << i;
+  }
+}
+
+// The rows of a table that is given up may still be on their way.
+TEST(FullDeviceTest, NoMemoryIsGivenBackWhileItIsCopiedTo) {
+  const job::Job job = ParseJob(kManyRows);
+  FullDevice device;
+  LocalWorker on_host(job, device, Place::kHost);
+  on_host.Step(0, ManyIds(0, 101));
+  LocalWorker worker(job, device, Place::kDevice);
+  worker.Restore(on_host);
+  worker.StartAgain();
+  EXPECT_EQ(device.freed_in_use(), 0);
 }
 
 }  // namespace

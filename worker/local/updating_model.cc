@@ -43,31 +43,67 @@ class UpdatingModel : public Model {
     if (&staged == last_trained_) {
       RETURN_IF_ERROR(updated_.Await());
     }
-    const absl::Status status = model_->Stage(batch, staged);
-    return MayRetry(status) ? model_->Stage(batch, staged) : status;
+    last_staged_ = &staged;
+    batch_ = &batch;
+    absl::Status status = model_->Stage(batch, staged);
+    while (absl::IsResourceExhausted(status)) {
+      ASSIGN_OR_RETURN(const Room room, MakeRoom(status));
+      if (room == Room::kNone) break;
+      status = model_->Stage(batch, staged);
+    }
+    return status;
   }
 
-  // A pass that the device had no memory for has changed no variable and no
-  // row, unless the updates were reached.
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
     last_trained_ = &staged;
-    has_updated_ = false;
-    absl::StatusOr<BatchResult> result = Train(staged, seed, sinks);
-    if (has_updated_ || !MayRetry(result.status())) return result;
-    return Train(staged, seed, sinks);
+    return RunWithRoom(staged, [&] { return Train(staged, seed, sinks); });
   }
 
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
-    absl::StatusOr<EvaluatedBatch> evaluated = model_->Evaluate(staged);
-    return MayRetry(evaluated.status()) ? model_->Evaluate(staged) : evaluated;
+    return RunWithRoom(staged, [&] { return model_->Evaluate(staged); });
   }
 
  private:
-  // Returns true if what has failed for lack of memory has more of it now.
-  bool MayRetry(const absl::Status& status) {
-    return absl::IsResourceExhausted(status) && updated_tables_ != nullptr &&
-           updated_tables_->FreeReserve();
+  // What has made room on the device.
+  enum class Room { kNone, kReserve, kTable };
+
+  // Gives up the reserve, and then table after table, because something has
+  // failed as `why` says: the device is full.
+  absl::StatusOr<Room> MakeRoom(const absl::Status& why) {
+    if (updated_tables_ == nullptr) return Room::kNone;
+    if (updated_tables_->FreeReserve()) return Room::kReserve;
+    ASSIGN_OR_RETURN(const bool moved, updated_tables_->MoveLargestToHost(why));
+    return moved ? Room::kTable : Room::kNone;
+  }
+
+  // Runs `pass` until the device has memory for it. A pass that found too
+  // little has changed no variable and no row, unless the updates were reached.
+  template <typename Pass>
+  auto RunWithRoom(StagedBatch& staged, Pass pass) -> decltype(pass()) {
+    has_updated_ = false;
+    while (true) {
+      auto result = pass();
+      if (!absl::IsResourceExhausted(result.status()) || has_updated_ ||
+          &staged != last_staged_) {
+        return result;
+      }
+      ASSIGN_OR_RETURN(const Room room, MakeRoom(result.status()));
+      if (room == Room::kNone) return result;
+      if (room == Room::kTable) {
+        RETURN_IF_ERROR(StageAgain(staged));
+      }
+    }
+  }
+
+  // Stages the present batch, now that the rows of a table have other places,
+  // and reads its rows that are on the host, as the caller did.
+  absl::Status StageAgain(StagedBatch& staged) {
+    RETURN_IF_ERROR(Stage(*batch_, staged));
+    for (const StagedBatch::Rows& rows : staged.rows()) {
+      RETURN_IF_ERROR(updated_tables_->Pull(rows.table, rows.ids, rows.values));
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
@@ -92,6 +128,9 @@ class UpdatingModel : public Model {
   DeviceVariables& updated_;
   DeviceTables* const updated_tables_;
   const StagedBatch* last_trained_ = nullptr;
+  // The batch that was staged last, and where.
+  const StagedBatch* last_staged_ = nullptr;
+  const Batch* batch_ = nullptr;
   bool has_updated_ = false;  // true once the last pass's updates have begun
   const std::vector<VariableSpec> none_;
 };

@@ -13,8 +13,15 @@ namespace parasol {
 // `variables`, and the tables that `tables` has on the device, at the end of
 // each Gradients(), where they are. The result's caller sees no variables, and
 // only the rows of tables that are on the host: there is nothing else to pull
-// and to push. Borrows `variables` and `tables`, which are those of `model`;
-// `tables` is null if all are on the host.
+// and to push.
+//
+// When a batch or its pass finds the device full, the reserve of `tables` is
+// given up, then their largest table goes to the host, then the next one, and
+// it is tried again: a pass may read more rows on the host than its caller was
+// shown, and gives their gradients to GradientSinks::rows.
+//
+// Borrows `variables` and `tables`, which are those of `model`; `tables` is
+// null if all are on the host.
 std::unique_ptr<Model> UpdateOnDevice(std::unique_ptr<Model> model,
                                       DeviceVariables& variables,
                                       DeviceTables* tables = nullptr);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -55,6 +56,24 @@ class LazyCopyDevice : public CpuDevice {
     ++queue.enqueued;
     if (stream == Stream::kCompute) Finish(stream, queue.enqueued);
     return absl::OkStatus();
+  }
+
+  // Returns true if a pending copy reads or writes one of `bytes` at `data`.
+  bool IsInUse(const void* data, size_t bytes) const {
+    const std::less<const char*> is_before;
+    const char* const begin = static_cast<const char*>(data);
+    const auto overlaps = [&](const void* other, size_t size) {
+      const char* const first = static_cast<const char*>(other);
+      return is_before(first, begin + bytes) && is_before(begin, first + size);
+    };
+    for (const Queue& queue : queues_) {
+      for (const PendingCopy& copy : queue.pending) {
+        if (overlaps(copy.from, copy.bytes) || overlaps(copy.to, copy.bytes)) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
   // Waits for all pending copies before it frees, as CUDA does.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
@@ -63,11 +64,15 @@ class LocalWorker {
     parameters_ = *LocalParameters::Create(*variables_, job, tables_.get());
   }
 
-  // Makes a step, with its number for a seed.
-  BatchResult Step(int step, const Batch& batch) {
+  // Makes a step, with its number for a seed. Calls `before_pass` when the
+  // batch is staged and its rows are there.
+  BatchResult Step(
+      int step, const Batch& batch,
+      absl::FunctionRef<void()> before_pass = [] {}) {
     StagedBatch& staged = *staged_[step % staged_.size()];
     EXPECT_OK(model_->Stage(batch, staged));
     Pull(staged);
+    before_pass();
     const auto result = model_->Gradients(
         staged, /*seed=*/step,
         {.variable =
@@ -86,10 +91,12 @@ class LocalWorker {
     return *result;
   }
 
-  double Evaluate(const Batch& batch) {
+  double Evaluate(
+      const Batch& batch, absl::FunctionRef<void()> before_pass = [] {}) {
     StagedBatch& staged = *staged_.front();
     EXPECT_OK(model_->Stage(batch, staged));
     Pull(staged);
+    before_pass();
     const auto evaluated = model_->Evaluate(staged);
     EXPECT_OK(evaluated);
     return evaluated->result.loss_sum;
