@@ -194,8 +194,9 @@ class ByHandTest : public testing::Test {
 // As the multi-worker lab does it: no chief, no ps, no --strategy.
 TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
   ASSERT_OK_AND_ASSIGN(auto first, Subprocess::Start(Worker(0, JobFlags())));
+  const std::string line = "waiting for worker/1, since 1";
   ASSERT_OK(WaitUntil("worker/0 waits for worker/1", [&] {
-    return ReadLog(0).find("waiting for worker/1") != std::string::npos;
+    return ReadLog(0).find(line) != std::string::npos;
   }));
   EXPECT_THAT(ReadLog(0),
               HasSubstr(absl::StrCat("ready at localhost:", ports_[0])));
@@ -208,7 +209,6 @@ TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
   EXPECT_EQ(CheckpointStore(directory_ / "ck").ListSteps()->back(), 100);
   // Worker 0 is two tasks to its chief, and says it once.
   const std::string log = ReadLog(0);
-  const std::string line = "waiting for worker/1, since 1";
   const size_t said = log.find(line);
   ASSERT_NE(said, std::string::npos) << log;
   EXPECT_EQ(log.find(line, said + 1), std::string::npos) << log;
