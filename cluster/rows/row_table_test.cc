@@ -176,6 +176,8 @@ const char* const kOptimizers[] = {"sgd { learning_rate: .5 }",
                                    "rmsprop {}",
                                    "rmsprop { momentum: .9 }",
                                    "nadam {}",
+                                   "adamw {}",
+                                   "lion { weight_decay: .1 }",
                                    "ftrl {}"};
 
 TEST(RowTableTest, ARowBeginsTheSameHoweverItIsTouched) {

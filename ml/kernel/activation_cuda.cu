@@ -9,118 +9,78 @@ namespace {
 constexpr float kInverseSqrt2 = 0.70710678f;
 constexpr float kInverseSqrt2Pi = 0.39894228f;
 
-struct SigmoidOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const { y[i] = 1 / (1 + expf(-x[i])); }
+// Functions of one element. Value() is the function, Gradient() the gradient by
+// x from that by y; `at` is y, or x where IsGradientOfOutput() is false.
+
+struct Sigmoid {
+  __device__ static float Value(float x) { return 1 / (1 + expf(-x)); }
+  __device__ static float Gradient(float y, float dy) {
+    return dy * y * (1 - y);
+  }
 };
 
-struct SigmoidGradient {
-  const float* y;
+struct Tanh {
+  __device__ static float Value(float x) { return tanhf(x); }
+  __device__ static float Gradient(float y, float dy) {
+    return dy * (1 - y * y);
+  }
+};
+
+struct Gelu {
+  __device__ static float Value(float x) { return x * normcdff(x); }
+  __device__ static float Gradient(float x, float dy) {
+    const float z = x * kInverseSqrt2;
+    return dy * (normcdff(x) + x * kInverseSqrt2Pi * expf(-z * z));
+  }
+};
+
+struct LeakyRelu {
+  __device__ static float Value(float x) {
+    return x < 0 ? kLeakyReluSlope * x : x;
+  }
+  __device__ static float Gradient(float y, float dy) {
+    return y > 0 ? dy : kLeakyReluSlope * dy;
+  }
+};
+
+struct Silu {
+  __device__ static float Value(float x) { return x / (1 + expf(-x)); }
+  __device__ static float Gradient(float x, float dy) {
+    const float s = 1 / (1 + expf(-x));
+    return dy * s * (1 + x * (1 - s));
+  }
+};
+
+struct Softplus {
+  __device__ static float Value(float x) {
+    return (x < 0 ? 0 : x) + log1pf(expf(-fabsf(x)));
+  }
+  __device__ static float Gradient(float y, float dy) {
+    return dy * -expm1f(-y);
+  }
+};
+
+struct Elu {
+  __device__ static float Value(float x) { return x < 0 ? expm1f(x) : x; }
+  __device__ static float Gradient(float y, float dy) {
+    return y > 0 ? dy : dy * (y + 1);
+  }
+};
+
+template <typename Function>
+struct EachValue {
+  const float* x;
+  float* y;
+  __device__ void operator()(int64_t i) const { y[i] = Function::Value(x[i]); }
+};
+
+template <typename Function>
+struct EachGradient {
+  const float* at;
   const float* dy;
   float* dx;
   __device__ void operator()(int64_t i) const {
-    dx[i] = dy[i] * y[i] * (1 - y[i]);
-  }
-};
-
-struct TanhOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const { y[i] = tanhf(x[i]); }
-};
-
-struct TanhGradient {
-  const float* y;
-  const float* dy;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    dx[i] = dy[i] * (1 - y[i] * y[i]);
-  }
-};
-
-struct GeluOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const { y[i] = x[i] * normcdff(x[i]); }
-};
-
-struct GeluGradient {
-  const float* x;
-  const float* dy;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    const float z = x[i] * kInverseSqrt2;
-    dx[i] = dy[i] * (normcdff(x[i]) + x[i] * kInverseSqrt2Pi * expf(-z * z));
-  }
-};
-
-struct LeakyReluOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const {
-    y[i] = x[i] < 0 ? kLeakyReluSlope * x[i] : x[i];
-  }
-};
-
-struct LeakyReluGradient {
-  const float* y;
-  const float* dy;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    dx[i] = y[i] > 0 ? dy[i] : kLeakyReluSlope * dy[i];
-  }
-};
-
-struct SiluOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const {
-    y[i] = x[i] / (1 + expf(-x[i]));
-  }
-};
-
-struct SiluGradient {
-  const float* x;
-  const float* dy;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    const float s = 1 / (1 + expf(-x[i]));
-    dx[i] = dy[i] * s * (1 + x[i] * (1 - s));
-  }
-};
-
-struct SoftplusOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const {
-    y[i] = (x[i] < 0 ? 0 : x[i]) + log1pf(expf(-fabsf(x[i])));
-  }
-};
-
-struct SoftplusGradient {
-  const float* y;
-  const float* dy;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    dx[i] = dy[i] * -expm1f(-y[i]);
-  }
-};
-
-struct EluOf {
-  const float* x;
-  float* y;
-  __device__ void operator()(int64_t i) const {
-    y[i] = x[i] < 0 ? expm1f(x[i]) : x[i];
-  }
-};
-
-struct EluGradient {
-  const float* y;
-  const float* dy;
-  float* dx;
-  __device__ void operator()(int64_t i) const {
-    dx[i] = y[i] > 0 ? dy[i] : dy[i] * (y[i] + 1);
+    dx[i] = Function::Gradient(at[i], dy[i]);
   }
 };
 
@@ -172,21 +132,24 @@ absl::Status Activate(Device& device, ActivationFunction function, MatrixView x,
     case ActivationFunction::kRelu:
       break;
     case ActivationFunction::kSigmoid:
-      return ForEach(device, "sigmoid", size, SigmoidOf{x.data, y.data});
+      return ForEach(device, "sigmoid", size,
+                     EachValue<Sigmoid>{x.data, y.data});
     case ActivationFunction::kTanh:
-      return ForEach(device, "tanh", size, TanhOf{x.data, y.data});
+      return ForEach(device, "tanh", size, EachValue<Tanh>{x.data, y.data});
     case ActivationFunction::kGelu:
-      return ForEach(device, "gelu", size, GeluOf{x.data, y.data});
+      return ForEach(device, "gelu", size, EachValue<Gelu>{x.data, y.data});
     case ActivationFunction::kSoftmax:
       return ForEachRow(device, "softmax", x.rows, SoftmaxOf{x, y.data});
     case ActivationFunction::kLeakyRelu:
-      return ForEach(device, "leaky relu", size, LeakyReluOf{x.data, y.data});
+      return ForEach(device, "leaky relu", size,
+                     EachValue<LeakyRelu>{x.data, y.data});
     case ActivationFunction::kSilu:
-      return ForEach(device, "silu", size, SiluOf{x.data, y.data});
+      return ForEach(device, "silu", size, EachValue<Silu>{x.data, y.data});
     case ActivationFunction::kSoftplus:
-      return ForEach(device, "softplus", size, SoftplusOf{x.data, y.data});
+      return ForEach(device, "softplus", size,
+                     EachValue<Softplus>{x.data, y.data});
     case ActivationFunction::kElu:
-      return ForEach(device, "elu", size, EluOf{x.data, y.data});
+      return ForEach(device, "elu", size, EachValue<Elu>{x.data, y.data});
   }
   return absl::OkStatus();
 }
@@ -201,28 +164,28 @@ absl::Status ActivationGradient(Device& device, ActivationFunction function,
       break;
     case ActivationFunction::kSigmoid:
       return ForEach(device, "gradient of sigmoid", size,
-                     SigmoidGradient{at.data, dy.data, dx.data});
+                     EachGradient<Sigmoid>{at.data, dy.data, dx.data});
     case ActivationFunction::kTanh:
       return ForEach(device, "gradient of tanh", size,
-                     TanhGradient{at.data, dy.data, dx.data});
+                     EachGradient<Tanh>{at.data, dy.data, dx.data});
     case ActivationFunction::kGelu:
       return ForEach(device, "gradient of gelu", size,
-                     GeluGradient{at.data, dy.data, dx.data});
+                     EachGradient<Gelu>{at.data, dy.data, dx.data});
     case ActivationFunction::kSoftmax:
       return ForEachRow(device, "gradient of softmax", at.rows,
                         SoftmaxGradient{at, dy.data, dx.data});
     case ActivationFunction::kLeakyRelu:
       return ForEach(device, "gradient of leaky relu", size,
-                     LeakyReluGradient{at.data, dy.data, dx.data});
+                     EachGradient<LeakyRelu>{at.data, dy.data, dx.data});
     case ActivationFunction::kSilu:
       return ForEach(device, "gradient of silu", size,
-                     SiluGradient{at.data, dy.data, dx.data});
+                     EachGradient<Silu>{at.data, dy.data, dx.data});
     case ActivationFunction::kSoftplus:
       return ForEach(device, "gradient of softplus", size,
-                     SoftplusGradient{at.data, dy.data, dx.data});
+                     EachGradient<Softplus>{at.data, dy.data, dx.data});
     case ActivationFunction::kElu:
       return ForEach(device, "gradient of elu", size,
-                     EluGradient{at.data, dy.data, dx.data});
+                     EachGradient<Elu>{at.data, dy.data, dx.data});
   }
   return absl::OkStatus();
 }

@@ -140,11 +140,7 @@ class DeviceTablesTest : public DeviceTest {
 };
 
 TEST_P(DeviceTablesTest, EachOptimizerHasTheBitsOfTheHost) {
-  for (const std::string optimizer :
-       {"sgd {}", "sgd { momentum: .9 nesterov: true }", "adagrad {}",
-        "adam {}", "adam { amsgrad: true }", "lazy_adam {}", "rmsprop {}",
-        "rmsprop { momentum: .9 centered: true }", "adadelta {}", "adamax {}",
-        "nadam {}", "ftrl { l1_regularization_strength: .001 }"}) {
+  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
     SCOPED_TRACE(optimizer);
     ExpectSameBits(JobWith(absl::StrCat("optimizer { ", optimizer, " }")));
     if (HasFailure()) return;

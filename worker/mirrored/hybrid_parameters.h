@@ -24,10 +24,11 @@ namespace parasol {
 // The parameters of a worker under the hybrid strategy: variables as in
 // MirroredParameters, tables on ps.
 //
-// With tables in step, a step of the variables is made when the ps have made
-// the tables', never before: tables are as far as the variables of any worker,
-// or one step further, and then still have the rows before it. Without, rows
-// are those that the ps have now.
+// Tables in step make the variables wait: a step of the variables is made when
+// the ps have made the tables', never before. So tables are as far as the
+// variables of any worker, or one step further, and then still have the rows
+// before it. Rows of tables that are not in step are those that the ps have
+// now.
 //
 // Thread-safe. Shutdown: Stop(), then the destructor.
 class HybridParameters : public ParameterClient {

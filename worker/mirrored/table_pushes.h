@@ -22,12 +22,12 @@ namespace parasol {
 // (hybrid strategy). Replicas add theirs while they compute; the thread that
 // makes the steps sends them when they may leave, and awaits the answers.
 //
-// In step: a ps answers when it has made the step's update of the tables, which
-// takes the gradients of all replicas. It keeps the values before that until it
-// has a gradient of the next step. So gradients leave only once all workers of
-// the group have made the step before: a replica that changes hands can be
-// computed again from the right rows. Otherwise a ps applies each gradient by
-// itself, and they leave at once.
+// A ps answers pushes in step when it has made the step's update of the tables,
+// which takes the gradients of all replicas. It keeps the values before that
+// until it has a gradient of the next step. So gradients leave only once all
+// workers of the group have made the step before: a replica that changes hands
+// can be computed again from the right rows. A ps applies gradients that are
+// not in step one by one, and they leave at once.
 //
 // Thread-safe. The client is stopped before this object is destroyed.
 class TablePushes {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,45 +14,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/testing/plain_table.h"
+#include "ml/optimizer/testing/update_cases.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 namespace {
 
 using Gradients = std::vector<std::vector<float>>;  // one for each variable
-
-const std::vector<std::string>& Optimizers() {
-  static const auto* const all = new std::vector<std::string>{
-      "sgd {}",
-      "sgd { momentum: .9 }",
-      "sgd { momentum: .9 nesterov: true }",
-      "adagrad {}",
-      "adam {}",
-      "adam { amsgrad: true }",
-      "lazy_adam {}",
-      "lazy_adam { amsgrad: true }",
-      "rmsprop {}",
-      "rmsprop { momentum: .9 }",
-      "rmsprop { centered: true }",
-      "rmsprop { momentum: .9 centered: true }",
-      "adadelta {}",
-      "adamax {}",
-      "nadam {}",
-      "adamw {}",
-      "adamw { amsgrad: true weight_decay: .1 }",
-      "lion { weight_decay: .1 }",
-      "ftrl {}",
-      "ftrl { l1_regularization_strength: .1 beta: .1 }",
-      "ftrl { l2_regularization_strength: .1 "
-      "l2_shrinkage_regularization_strength: .2 }"};
-  return *all;
-}
 
 // The last one takes the rate to 0.
 const std::vector<std::string>& Schedules() {
@@ -74,22 +46,9 @@ const std::vector<std::string>& Limits() {
   return *all;
 }
 
-job::Optimizer Parse(const std::string& text) {
-  job::Optimizer spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec));
-  return spec;
-}
-
-std::vector<float> Draw(size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(size);
-  for (float& value : values) value = static_cast<float>(random()) / 4e9f - .5f;
-  return values;
-}
-
 Gradients DrawAll(const std::vector<size_t>& sizes, unsigned seed) {
   Gradients gradients;
-  for (const size_t size : sizes) gradients.push_back(Draw(size, ++seed));
+  for (const size_t size : sizes) gradients.push_back(DrawValues(size, ++seed));
   return gradients;
 }
 
@@ -148,7 +107,7 @@ class DenseUpdateTest : public DeviceTest {
    public:
     Pair(DenseUpdateTest& test, const std::string& spec,
          const Gradients& values)
-        : test_(test), plain_(Parse(spec), values) {
+        : test_(test), plain_(ParseOptimizer(spec), values) {
       for (const TestTable& table : plain_.tables()) {
         DenseUpdate::Variable variable;
         variable.count = static_cast<int64_t>(table.value.size());
@@ -160,7 +119,7 @@ class DenseUpdateTest : public DeviceTest {
         variables_.push_back(variable);
       }
       auto update = DenseUpdate::Create(test.device(), plain_.optimizer(),
-                                        Parse(spec), variables_);
+                                        ParseOptimizer(spec), variables_);
       EXPECT_OK(update);
       update_ = *std::move(update);
     }
@@ -213,7 +172,7 @@ class DenseUpdateTest : public DeviceTest {
 
 TEST_P(DenseUpdateTest, EachOptimizerScheduleAndLimitGivesTheBitsOfTheHost) {
   const std::vector<size_t> sizes = {5, 0, 1, 300};
-  for (const std::string& optimizer : Optimizers()) {
+  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
     for (const std::string& schedule : Schedules()) {
       for (const std::string& limits : Limits()) {
         const std::string spec = absl::StrCat(
@@ -259,7 +218,7 @@ TEST_P(DenseUpdateTest, GradientsThatAreNotFiniteHaveTheBitsOfTheHost) {
       {{kLargest, -kLargest, 0, -0.f}, {1, 2, 3}},
       {{kInf, -1, 0, -0.f}, {1, 2, 3}},
       {{-kInf, kNan, 0, 1e-40f}, {1, 2, 3}}};
-  for (const std::string& optimizer : Optimizers()) {
+  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
     for (const std::string& limits : Limits()) {
       SCOPED_TRACE(absl::StrCat(optimizer, limits));
       Pair pair(*this, absl::StrCat(optimizer, limits), DrawAll({4, 3}, 0));

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,38 +15,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
 #include "ml/kernel/pass_argument.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/optimizer.h"
+#include "ml/optimizer/testing/update_cases.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 namespace {
-
-const std::vector<std::string>& Optimizers() {
-  static const auto* const all = new std::vector<std::string>{
-      "sgd {}",
-      "sgd { momentum: .9 }",
-      "sgd { momentum: .9 nesterov: true }",
-      "adagrad {}",
-      "adam {}",
-      "adam { amsgrad: true }",
-      "lazy_adam {}",
-      "lazy_adam { amsgrad: true }",
-      "rmsprop {}",
-      "rmsprop { momentum: .9 }",
-      "rmsprop { centered: true }",
-      "rmsprop { momentum: .9 centered: true }",
-      "adadelta {}",
-      "adamax {}",
-      "nadam {}",
-      "ftrl {}",
-      "ftrl { l1_regularization_strength: .1 beta: .1 }"};
-  return *all;
-}
 
 const std::vector<std::string>& Limits() {
   static const auto* const all = new std::vector<std::string>{
@@ -56,25 +33,12 @@ const std::vector<std::string>& Limits() {
   return *all;
 }
 
-job::Optimizer Parse(const std::string& text) {
-  job::Optimizer spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec));
-  return spec;
-}
-
-std::vector<float> Draw(size_t size, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<float> values(size);
-  for (float& value : values) value = static_cast<float>(random()) / 4e9f - .5f;
-  return values;
-}
-
 // Rows of a table on the host, as RowTable would change them.
 class PlainRows {
  public:
   PlainRows(const job::Optimizer& spec, size_t rows, size_t width)
       : spec_(spec), optimizer_(*MakeOptimizer(spec)), width_(width) {
-    const std::vector<float> values = Draw(rows * width, 7);
+    const std::vector<float> values = DrawValues(rows * width, 7);
     for (size_t i = 0; i < rows; ++i) {
       std::vector<float>& row = rows_.emplace_back(
           values.begin() + i * width, values.begin() + (i + 1) * width);
@@ -134,7 +98,9 @@ class TableUpdateTest : public DeviceTest {
    public:
     Pair(TableUpdateTest& test, const std::string& spec, size_t rows,
          size_t width)
-        : test_(test), width_(width), plain_(Parse(spec), rows, width) {
+        : test_(test),
+          width_(width),
+          plain_(ParseOptimizer(spec), rows, width) {
       floats_ = plain_.rows().front().size();
       const size_t per_block = size_t{1} << kShift;
       for (size_t first = 0; first < rows; first += per_block) {
@@ -196,7 +162,8 @@ class TableUpdateTest : public DeviceTest {
 
   std::unique_ptr<TableUpdate> NewUpdate(const Pair& pair,
                                          const std::string& spec) {
-    auto update = TableUpdate::Create(device(), pair.optimizer(), Parse(spec));
+    auto update =
+        TableUpdate::Create(device(), pair.optimizer(), ParseOptimizer(spec));
     EXPECT_OK(update);
     return *std::move(update);
   }
@@ -205,7 +172,7 @@ class TableUpdateTest : public DeviceTest {
 TEST_P(TableUpdateTest, EachOptimizerAndLimitGivesTheBitsOfTheHost) {
   const std::vector<std::vector<int32_t>> touched = {
       {3, 0, 8}, {8, 1, 10, 2}, {}, {5}};
-  for (const std::string& optimizer : Optimizers()) {
+  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
     for (const std::string& limits : Limits()) {
       const std::string spec = absl::StrCat(optimizer, " ", limits);
       SCOPED_TRACE(spec);
@@ -216,8 +183,8 @@ TEST_P(TableUpdateTest, EachOptimizerAndLimitGivesTheBitsOfTheHost) {
         const std::vector<int32_t> of_narrow(1, step);
         ASSERT_OK(update->Apply(
             step, {wide.Prepare(step, touched[step],
-                                Draw(touched[step].size() * 5, step)),
-                   narrow.Prepare(step, of_narrow, Draw(1, 50 + step))}));
+                                DrawValues(touched[step].size() * 5, step)),
+                   narrow.Prepare(step, of_narrow, DrawValues(1, 50 + step))}));
       }
       wide.ExpectSameBits();
       narrow.ExpectSameBits();
@@ -238,8 +205,9 @@ TEST_P(TableUpdateTest, LargeGradientsHaveTheBitsOfTheHost) {
       const std::string spec = "adam {} " + limits;
       SCOPED_TRACE(absl::StrCat(elements, " elements, ", limits));
       Pair pair(*this, spec, numbers.size(), width);
-      ASSERT_OK(NewUpdate(pair, spec)
-                    ->Apply(0, {pair.Prepare(0, numbers, Draw(elements, 3))}));
+      ASSERT_OK(
+          NewUpdate(pair, spec)
+              ->Apply(0, {pair.Prepare(0, numbers, DrawValues(elements, 3))}));
       pair.ExpectSameBits();
       if (HasFailure()) return;
     }
@@ -252,7 +220,7 @@ TEST_P(TableUpdateTest, MoreTablesThanALaunchTakesAreAllUpdated) {
   std::vector<TableUpdate::Table> tables;
   for (int i = 0; i < 101; ++i) {
     pairs.push_back(std::make_unique<Pair>(*this, spec, /*rows=*/2, 2));
-    tables.push_back(pairs.back()->Prepare(0, {i % 2}, Draw(2, i)));
+    tables.push_back(pairs.back()->Prepare(0, {i % 2}, DrawValues(2, i)));
   }
   ASSERT_OK(NewUpdate(*pairs.front(), spec)->Apply(0, tables));
   for (const auto& pair : pairs) pair->ExpectSameBits();
