@@ -19,6 +19,7 @@
 #include "ml/device/testing/device_fixture.h"
 #include "ml/device/testing/lazy_copy_device.h"
 #include "ml/input/feature/batch.h"
+#include "ml/optimizer/testing/update_cases.h"
 #include "worker/local/testing/local_worker.h"
 
 namespace parasol {
