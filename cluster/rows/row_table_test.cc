@@ -23,7 +23,7 @@
 #include "gtest/gtest.h"
 #include "ml/initializer/row_initializer.h"
 #include "ml/optimizer/optimizer.h"
-#include "proto/job.pb.h"
+#include "ml/optimizer/testing/update_cases.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -44,9 +44,7 @@ struct Settings {
 };
 
 std::unique_ptr<const Optimizer> OptimizerOf(const std::string& textproto) {
-  job::Optimizer spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(textproto, &spec));
-  return *MakeOptimizer(spec);
+  return *MakeOptimizer(ParseOptimizer(textproto));
 }
 
 RowTable::Options OptionsOf(const Settings& settings) {
@@ -169,16 +167,16 @@ class Oracle {
   Rows rows_;
 };
 
-const char* const kOptimizers[] = {"sgd { learning_rate: .5 }",
-                                   "adagrad {}",
-                                   "adam {}",
-                                   "adam { amsgrad: true }",
-                                   "rmsprop {}",
-                                   "rmsprop { momentum: .9 }",
-                                   "nadam {}",
-                                   "adamw {}",
-                                   "lion { weight_decay: .1 }",
-                                   "ftrl {}"};
+constexpr const char* kOptimizers[] = {"sgd { learning_rate: .5 }",
+                                       "adagrad {}",
+                                       "adam {}",
+                                       "adamw {}",
+                                       "adam { amsgrad: true }",
+                                       "rmsprop {}",
+                                       "rmsprop { momentum: .9 }",
+                                       "nadam {}",
+                                       "lion { weight_decay: .1 }",
+                                       "ftrl {}"};
 
 TEST(RowTableTest, ARowBeginsTheSameHoweverItIsTouched) {
   const Settings settings = {.optimizer = "adagrad {}", .width = 5};
