@@ -44,10 +44,17 @@ ServedModel::Link ServedModel::LinkOf(const job::Loss& loss) {
     case job::Loss::kCategoricalCrossentropy:
       return Link::kSoftmax;
     case job::Loss::kBinaryCrossentropy:
+    case job::Loss::kBinaryFocalCrossentropy:
       return Link::kSigmoid;
-    default:
-      return Link::kNone;
+    case job::Loss::kMeanSquaredError:
+    case job::Loss::kMeanAbsoluteError:
+    case job::Loss::kHuber:
+    case job::Loss::kHinge:
+    case job::Loss::kPoisson:
+    case job::Loss::KIND_NOT_SET:
+      break;
   }
+  return Link::kNone;
 }
 
 absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
