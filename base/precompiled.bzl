@@ -7,12 +7,17 @@ to all sources, by `-include`: a source still includes what it uses, and compile
 without it (`tests/sanitize thread_safety` parses every source so). Headers of the
 project are not among them: a change of one would compile everything again.
 
-`--define=parasol_precompiled=off` compiles without.
+Only optimised builds have it: with `-c dbg` some sources are optimised, for which
+headers parsed without don't serve. `--define=parasol_precompiled=off` compiles
+without, as the sanitizers' configurations do: GCC 12 crashes on functions for
+several machines (multiversion.h) with ThreadSanitizer and parsed headers.
 """
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# The second one is chosen where both match.
+_ON = "//base:precompiled_on"
 _OFF = "//base:precompiled_off"
 
 def _precompiled_headers_impl(ctx):
@@ -81,13 +86,15 @@ def precompiled_copts(name):
     """Returns the copts with which a source is compiled behind the headers `name` of //base."""
     return select({
         _OFF: [],
-        # A file that does not fit the flags would be passed over in silence.
-        "//conditions:default": ["-Winvalid-pch", "-include", "base/{}.h".format(name)],
+        # A file that does not fit the flags is passed over, but not in silence.
+        _ON: ["-Winvalid-pch", "-Wno-error=invalid-pch", "-include", "base/{}.h".format(name)],
+        "//conditions:default": [],
     })
 
 def precompiled_deps(name):
     """Returns the deps that precompiled_copts(name) needs."""
     return select({
         _OFF: [],
-        "//conditions:default": ["//base:" + name],
+        _ON: ["//base:" + name],
+        "//conditions:default": [],
     })
