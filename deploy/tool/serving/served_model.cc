@@ -10,6 +10,7 @@
 #include "cluster/job/job_file.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/model/check_batch.h"
 
 namespace parasol {
 namespace {
@@ -72,19 +73,21 @@ absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
                    CheckpointModel::Create(job, loaded.graph, options.model));
   ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
                    model->Load(directory));
-  std::shared_ptr<ServedModel> served(new ServedModel(
-      std::move(form), std::move(model), options.batches, clock, metrics));
+  std::shared_ptr<ServedModel> served(
+      new ServedModel(std::move(form), loaded.graph, std::move(model),
+                      options.batches, clock, metrics));
   served->version_ = manifest.global_step();
   served->outputs_ = loaded.graph.outputs();
   served->link_ = LinkOf(job.model().loss());
   return served;
 }
 
-ServedModel::ServedModel(GivenExamples form,
+ServedModel::ServedModel(GivenExamples form, Graph graph,
                          std::unique_ptr<CheckpointModel> model,
                          const BatchLimits& batches, Clock& clock,
                          ServingMetrics& metrics)
     : form_(std::move(form)),
+      graph_(std::move(graph)),
       model_(std::move(model)),
       runner_(std::make_unique<ModelRunner>(
           [this](const Batch& batch) { return model_->Outputs(batch); },
@@ -121,6 +124,7 @@ absl::StatusOr<std::string> ServedModel::OutputOf(
 
 absl::StatusOr<std::vector<float>> ServedModel::Predict(
     absl::string_view signature, Batch batch, absl::Time deadline) {
+  RETURN_IF_ERROR(CheckBatch(graph_, batch));
   ASSIGN_OR_RETURN(std::vector<float> outputs,
                    runner_->Predict(std::move(batch), deadline));
   if (signature != kProbabilitySignature) return outputs;

@@ -16,6 +16,7 @@
 #include "evaluator/checkpoint_model.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/format/given_examples.h"
+#include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -60,8 +61,9 @@ class ServedModel {
   absl::StatusOr<std::string> OutputOf(absl::string_view signature) const;
 
   // Returns the outputs [batch.size, outputs()] of a batch that form() has
-  // made, for a signature that OutputOf() knows. Blocks. Errors are those of
-  // ModelRunner::Predict().
+  // made, for a signature that OutputOf() knows. Blocks.
+  //   InvalidArgument  an example is not one of the model: names it.
+  //   any other        as for ModelRunner::Predict().
   absl::StatusOr<std::vector<float>> Predict(absl::string_view signature,
                                              Batch batch, absl::Time deadline);
 
@@ -69,12 +71,14 @@ class ServedModel {
   // The function that makes probabilities of a model's outputs.
   enum class Link { kNone, kSigmoid, kSoftmax };
 
-  ServedModel(GivenExamples form, std::unique_ptr<CheckpointModel> model,
+  ServedModel(GivenExamples form, Graph graph,
+              std::unique_ptr<CheckpointModel> model,
               const BatchLimits& batches, Clock& clock,
               ServingMetrics& metrics);
   static Link LinkOf(const job::Loss& loss);
 
   const GivenExamples form_;
+  const Graph graph_;
   // The model, which the runner's thread alone uses.
   const std::unique_ptr<CheckpointModel> model_;
   int64_t version_ = 0;
