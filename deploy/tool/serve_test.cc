@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -326,6 +327,26 @@ TEST_F(ServeTest, HostileClientsAreAnsweredAndHarmNobody) {
   EXPECT_THAT(called.error_message(), HasSubstr("input user"));
   EXPECT_EQ(HttpClient(port_).Post(kPredict, RowsOf(1)).status, 200);
   EXPECT_EQ(Terminate(), 0);
+}
+
+TEST_F(ServeTest, AnExampleThatIsNotOfTheModelReachesNoBatch) {
+  // A layer that needs one id of each column.
+  std::ifstream file(Path("job.textproto"));
+  std::string job((std::istreambuf_iterator<char>(file)), {});
+  const std::string bag = R"(embedding_bag { table: "rows" use_bias: true })";
+  job.replace(job.find(bag), bag.size(), R"(embedding { table: "rows" })");
+  std::ofstream(Path("job.textproto")) << job;
+  Train("ckpt", 2);
+  Start();
+  AwaitLog("serving version 2");
+  HttpClient client(port_);
+  const HttpAnswer bad = client.Post(
+      kPredict, R"({"instances": [{"user": [1, 2], "item": "3"}]})");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_THAT(bad.body, HasSubstr("example 0 has 3 ids"));
+  EXPECT_THAT(client.Get("/metrics").body,
+              HasSubstr("parasol_serve_batches_total 0"));
+  EXPECT_EQ(client.Post(kPredict, RowsOf(1)).status, 200);
 }
 
 TEST_F(ServeTest, WaitsForTheFirstCheckpoint) {

@@ -38,12 +38,16 @@ class BatchQueue {
     return true;
   }
 
-  // Returns when the next batch is due: InfinitePast if it is full,
-  // InfiniteFuture if nothing waits.
+  // Returns when the next batch is due: InfinitePast if it is full, or if a
+  // request has no time to wait for company; InfiniteFuture if nothing waits.
   absl::Time Due() const {
     if (waiting_.empty()) return absl::InfiniteFuture();
     if (queued_ >= limits_.max_batch) return absl::InfinitePast();
-    return waiting_.front().arrived + limits_.max_wait;
+    const absl::Time due = waiting_.front().arrived + limits_.max_wait;
+    for (const Entry& entry : waiting_) {
+      if (entry.deadline <= due) return absl::InfinitePast();
+    }
+    return due;
   }
 
   struct Taken {

@@ -63,6 +63,15 @@ TEST_F(JsonRequestTest, RowsAndColumnsGiveTheSameExamples) {
   EXPECT_EQ(columns.dense[0].values, rows.dense[0].values);
 }
 
+TEST_F(JsonRequestTest, BlanksAroundATextDoNotCount) {
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      Read(kPairs, R"({"instances": [{"user": " 3", "item": "\tb ",
+                                      "age": " NA "}]})"));
+  EXPECT_THAT(batch.ids[0].ids, ElementsAre(3, 102));
+  EXPECT_THAT(batch.dense[0].values, ElementsAre(7));
+}
+
 TEST_F(JsonRequestTest, TheOnlyInputNeedsNoName) {
   for (const char* body :
        {R"({"instances": [[[1, 2], [3, 4]]]})",

@@ -110,6 +110,12 @@ ModelRunner::Queue::Taken ModelRunner::NextBatch() {
 }
 
 void ModelRunner::ComputeBatch(const std::vector<Pending*>& requests) {
+  if (ComputeJoined(requests)) return;
+  // One of them may be at fault.
+  for (Pending* request : requests) ComputeJoined({&request, 1});
+}
+
+bool ModelRunner::ComputeJoined(absl::Span<Pending* const> requests) {
   const Batch* batch = &requests.front()->batch;
   if (requests.size() > 1) {
     // Keeps the memory of the arrays.
@@ -127,6 +133,7 @@ void ModelRunner::ComputeBatch(const std::vector<Pending*>& requests) {
     batch = &joined_;
   }
   const absl::StatusOr<absl::Span<const float>> outputs = compute_(*batch);
+  if (!outputs.ok() && requests.size() > 1) return false;
   metrics_.batches.Add();
   metrics_.examples.Add(static_cast<double>(batch->size));
   size_t done = 0;
@@ -142,6 +149,7 @@ void ModelRunner::ComputeBatch(const std::vector<Pending*>& requests) {
     }
     request->is_done.Notify();  // `request` is gone
   }
+  return true;
 }
 
 }  // namespace parasol

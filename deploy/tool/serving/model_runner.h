@@ -38,7 +38,8 @@ class ModelRunner {
   ModelRunner& operator=(const ModelRunner&) = delete;
 
   // Returns the outputs of `batch`, which has examples. Blocks until the model
-  // has computed them, or was not free before `deadline`.
+  // has computed them, or was not free before `deadline`. If a batch of several
+  // requests fails, each is computed by itself: one answers for itself alone.
   //   ResourceExhausted  too many examples wait: try again later.
   //   DeadlineExceeded   the model was not free in time.
   //   any other          as for `compute`.
@@ -58,6 +59,9 @@ class ModelRunner {
   // Blocks until a batch is due. Nothing in it: shutting down.
   Queue::Taken NextBatch();
   void ComputeBatch(const std::vector<Pending*>& requests);
+  // Computes the requests as one batch. Returns false, and answers none, if
+  // that failed.
+  bool ComputeJoined(absl::Span<Pending* const> requests);
 
   const Compute compute_;
   const BatchLimits limits_;

@@ -33,6 +33,18 @@ TEST(BatchQueueTest, RequestsOfUpToTheLimitBecomeABatch) {
   EXPECT_TRUE(queue.empty());
 }
 
+TEST(BatchQueueTest, NoRequestWaitsForCompanyBeyondItsDeadline) {
+  BatchQueue<int> queue(
+      {.max_batch = 5, .max_wait = absl::Seconds(2), .max_queued = 100});
+  int patient = 1;
+  int hasty = 2;
+  queue.Offer(patient, 1, kStart, kStart + absl::Seconds(3));
+  EXPECT_EQ(queue.Due(), kStart + absl::Seconds(2));
+  queue.Offer(hasty, 1, kStart, kStart + absl::Seconds(1));
+  EXPECT_EQ(queue.Due(), absl::InfinitePast());
+  EXPECT_THAT(queue.Take(kStart).batch, ElementsAre(1, 2));
+}
+
 TEST(BatchQueueTest, ALargeRequestIsABatchOfItsOwn) {
   BatchQueue<int> queue({.max_batch = 5, .max_wait = {}, .max_queued = 6});
   int large = 1;
@@ -119,6 +131,34 @@ TEST_F(ModelRunnerTest, WhatWaitsWhileTheModelIsBusyIsOneBatch) {
     EXPECT_THAT(outputs[2], IsOkAndHolds(ElementsAre(8)));
   }
   EXPECT_THAT(sizes_, ElementsAre(1, 3));
+}
+
+TEST_F(ModelRunnerTest, OneBadRequestFailsAlone) {
+  ModelRunner runner(
+      [this, doubling = Doubling()](
+          const Batch& batch) -> absl::StatusOr<absl::Span<const float>> {
+        for (const float value : batch.dense[0].values) {
+          if (value < 0) return absl::InvalidArgumentError("negative");
+        }
+        return doubling(batch);
+      },
+      {}, clock_, metrics_);
+  std::thread busy([&] { EXPECT_OK(runner.Predict(Examples({1}), kNever)); });
+  is_busy_.WaitForNotification();
+  std::thread bad([&] {
+    EXPECT_THAT(runner.Predict(Examples({-1}), kNever),
+                StatusIs(absl::StatusCode::kInvalidArgument));
+  });
+  AwaitQueued(1);
+  std::thread good([&] {
+    EXPECT_THAT(runner.Predict(Examples({2, 3}), kNever),
+                IsOkAndHolds(ElementsAre(4, 6)));
+  });
+  AwaitQueued(3);
+  is_free_.Notify();
+  busy.join();
+  bad.join();
+  good.join();
 }
 
 TEST_F(ModelRunnerTest, TooManyAndTooLateAreRefused) {

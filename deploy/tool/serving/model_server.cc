@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/rpc/server.h"
@@ -80,16 +83,11 @@ class Server final : public ModelServer {
       : options_(options),
         name_(name),
         metrics_(registry),
-        versions_(
-            {.directory = source.directory,
-             .pinned = source.pinned,
-             .poll_interval = options.poll_interval,
-             .on_ready = [this] { OnReady(); }},
-            [this, &clock](const std::string& directory) {
-              return ServedModel::Load(directory, LoadOptions(), clock,
-                                       metrics_);
-            },
-            clock, metrics_),
+        versions_({.directory = source.directory,
+                   .pinned = source.pinned,
+                   .poll_interval = options.poll_interval,
+                   .on_ready = [this] { OnReady(); }},
+                  LoadOf(options, clock), clock, metrics_),
         prediction_({.name = name,
                      .limits = options.limits,
                      .timeout = options.request_timeout},
@@ -119,27 +117,67 @@ class Server final : public ModelServer {
     return absl::OkStatus();
   }
 
+  int http_port() const override { return http_->port(); }
+
   absl::Status Run() override {
-    const absl::Status status = versions_.Run();
-    rest_.SetLeaving();
-    const absl::Duration grace = options_.request_timeout + kGrace;
-    http_->Stop(grace);
-    if (grpc_ != nullptr) grpc_->Stop(grace);
+    absl::Status status;
+    std::thread follower([this, &status] {
+      status = versions_.Run();
+      Leave();
+      absl::MutexLock lock(&mu_);
+      has_followed_ = true;
+    });
+    { absl::MutexLock lock(&mu_, absl::Condition(&is_leaving_)); }
+    AnswerTheRest();
+    {
+      absl::MutexLock lock(&mu_);
+      if (!has_followed_) {
+        LOG(INFO)
+            << "waiting for the load in progress to end; a second SIGTERM "
+               "ends the server at once";
+      }
+    }
+    follower.join();
     if (status.ok()) LOG(INFO) << "all requests are answered: leaving";
     return status;
   }
 
-  void Stop() override { versions_.Stop(); }
+  void Stop() override {
+    Leave();
+    versions_.Stop();
+  }
 
  private:
-  ServedModel::Options LoadOptions() const {
-    return {.model = options_.model,
-            .overrides = options_.overrides,
-            .batches = options_.batches};
+  ModelVersions::Load LoadOf(const Options& options, Clock& clock) {
+    if (options.load != nullptr) return options.load;
+    return [this, &clock](const std::string& directory) {
+      return ServedModel::Load(directory,
+                               {.model = options_.model,
+                                .overrides = options_.overrides,
+                                .batches = options_.batches},
+                               clock, metrics_);
+    };
   }
 
   void OnReady() {
-    if (grpc_ != nullptr) grpc_->SetServing(true);
+    absl::MutexLock lock(&mu_);
+    if (grpc_ != nullptr && !is_leaving_) grpc_->SetServing(true);
+  }
+
+  void Leave() {
+    rest_.SetLeaving();
+    absl::MutexLock lock(&mu_);
+    if (grpc_ != nullptr) grpc_->SetServing(false);
+    is_leaving_ = true;
+  }
+
+  // Takes no more requests over HTTP and gRPC, and answers those in progress,
+  // both within the same time.
+  void AnswerTheRest() {
+    const absl::Duration grace = options_.request_timeout + kGrace;
+    std::thread http([this, grace] { http_->Stop(grace); });
+    if (grpc_ != nullptr) grpc_->Stop(grace);
+    http.join();
   }
 
   const Options options_;
@@ -150,6 +188,11 @@ class Server final : public ModelServer {
   RestApi rest_;
   PredictionService service_;
   Clock& clock_;
+
+  absl::Mutex mu_;
+  bool is_leaving_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_followed_ ABSL_GUARDED_BY(mu_) = false;  // the follower has ended
+
   // The servers, whose handlers use all of the above.
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<RpcServer> grpc_;

@@ -14,6 +14,7 @@
 #include "base/metrics.h"
 #include "deploy/tool/serving/batch_queue.h"
 #include "deploy/tool/serving/http_server.h"
+#include "deploy/tool/serving/model_versions.h"
 #include "deploy/tool/serving/request_columns.h"
 #include "evaluator/checkpoint_model.h"
 
@@ -39,6 +40,8 @@ class ModelServer {
     BatchLimits batches = {};
     absl::Duration request_timeout = absl::Seconds(5);
     absl::Duration poll_interval = absl::Seconds(1);
+    // Loads a checkpoint; none: ServedModel::Load().
+    ModelVersions::Load load = {};
   };
 
   // Listens, before any checkpoint is loaded. `clock` and `registry` must
@@ -48,10 +51,13 @@ class ModelServer {
       const Options& options, Clock& clock, MetricsRegistry& registry);
   virtual ~ModelServer() = default;
 
-  // Serves until Stop(), then answers the requests in progress. Errors are
-  // those of ModelVersions::Run().
+  virtual int http_port() const = 0;
+
+  // Serves until Stop(), then answers the requests in progress, and waits for a
+  // load in progress to end. Errors are those of ModelVersions::Run().
   virtual absl::Status Run() = 0;
-  // Lets Run() end. Thread-safe.
+  // Says at once that the server is not ready, and lets Run() end. Does not
+  // wait. Thread-safe.
   virtual void Stop() = 0;
 };
 

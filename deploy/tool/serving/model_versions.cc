@@ -15,8 +15,11 @@ namespace {
 
 constexpr absl::Duration kLogInterval = absl::Seconds(30);
 
-// Number of the newest checkpoints that are looked at: one of them is served,
-// unless all are damaged.
+// Longest time between two tries of a checkpoint that can't be loaded now.
+constexpr absl::Duration kMaxDelay = absl::Seconds(30);
+
+// Number of checkpoints that are looked at: the newest ones that are not
+// refused.
 constexpr size_t kMaxListed = 8;
 
 // Returns true if reading again may end otherwise.
@@ -66,7 +69,7 @@ absl::Status ModelVersions::Run() {
 
 absl::Status ModelVersions::Update() {
   FreeRetired();
-  const absl::StatusOr<std::vector<ListedCheckpoint>> listing = List();
+  const absl::StatusOr<Listing> listing = List();
   if (!listing.ok()) {
     if (Current() == nullptr && !MayPass(listing.status())) {
       return listing.status();
@@ -74,76 +77,129 @@ absl::Status ModelVersions::Update() {
     LOG_EVERY(WARNING, kLogInterval) << listing.status().message();
     return absl::OkStatus();
   }
-  while (true) {
-    std::optional<ListedCheckpoint> next;
-    {
-      absl::MutexLock lock(&mu_);
-      policy_.Forget(*listing);
-      next = policy_.Next(*listing);
-    }
-    if (!next.has_value() || !Try(*next)) break;
+  while (const std::optional<ListedCheckpoint> next = Next(*listing)) {
+    Try(*next);
   }
-  if (Current() != nullptr) return absl::OkStatus();
-  if (!listing->empty() && !last_refusal_.ok()) return last_refusal_;
+  {
+    absl::MutexLock lock(&mu_);
+    if (current_ != nullptr || is_stopping_) return absl::OkStatus();
+    if (!listing->has_others) {
+      RETURN_IF_ERROR(policy_.RefusalOfAll(listing->checkpoints));
+    }
+  }
   LogWaiting();
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<ListedCheckpoint>> ModelVersions::List() {
+absl::StatusOr<std::vector<int64_t>> ModelVersions::ListSteps() {
   ASSIGN_OR_RETURN(std::vector<int64_t> steps, store_.ListSteps());
-  if (options_.pinned.has_value()) {
-    const bool is_there =
-        std::find(steps.begin(), steps.end(), *options_.pinned) != steps.end();
-    if (!is_there && !steps.empty() && Current() == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options_.directory, ": has no checkpoint of --version=",
-          *options_.pinned, "; it has ", absl::StrJoin(steps, ", ")));
-    }
-    steps.clear();
-    if (is_there) steps.push_back(*options_.pinned);
+  if (!options_.pinned.has_value()) return steps;
+  const bool is_there =
+      std::find(steps.begin(), steps.end(), *options_.pinned) != steps.end();
+  if (!is_there && !steps.empty() && Current() == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options_.directory, ": has no checkpoint of --version=",
+        *options_.pinned, "; it has ", absl::StrJoin(steps, ", ")));
   }
-  const size_t begin = steps.size() - std::min(steps.size(), kMaxListed);
-  std::vector<ListedCheckpoint> listing;
-  for (size_t i = begin; i < steps.size(); ++i) {
-    const absl::StatusOr<durable::CheckpointManifest> manifest =
-        store_.ReadManifest(steps[i]);
-    if (absl::IsNotFound(manifest.status())) continue;  // pruned meanwhile
-    if (absl::IsDataLoss(manifest.status())) {
-      listing.push_back({.step = steps[i], .damaged = true});
-      Refuse(listing.back(), manifest.status());
-      continue;
+  steps.clear();
+  if (is_there) steps.push_back(*options_.pinned);
+  return steps;
+}
+
+absl::StatusOr<ModelVersions::Listing> ModelVersions::List() {
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps());
+  Listing listing;
+  size_t candidates = 0;
+  for (size_t i = steps.size(); i-- > 0;) {
+    if (candidates == kMaxListed) {
+      listing.has_others = true;
+      break;
     }
-    RETURN_IF_ERROR(manifest.status());
-    listing.push_back({.step = steps[i],
-                       .created_unix_micros = manifest->created_unix_micros(),
-                       .final = manifest->final()});
+    const size_t before = listing.checkpoints.size();
+    ListStep(steps[i], listing);
+    if (listing.checkpoints.size() == before) continue;
+    const ListedCheckpoint& listed = listing.checkpoints.back();
+    absl::MutexLock lock(&mu_);
+    if (!listed.damaged && !policy_.IsRefused(listed)) ++candidates;
   }
+  std::reverse(listing.checkpoints.begin(), listing.checkpoints.end());
   return listing;
 }
 
-bool ModelVersions::Try(const ListedCheckpoint& checkpoint) {
+void ModelVersions::ListStep(int64_t step, Listing& listing) {
+  const absl::StatusOr<durable::CheckpointManifest> manifest =
+      store_.ReadManifest(step);
+  if (absl::IsNotFound(manifest.status())) return;  // pruned meanwhile
+  if (manifest.ok()) {
+    listing.checkpoints.push_back(
+        {.step = step,
+         .created_unix_micros = manifest->created_unix_micros(),
+         .final = manifest->final()});
+    return;
+  }
+  const ListedCheckpoint unusable = {.step = step, .damaged = true};
+  listing.checkpoints.push_back(unusable);
+  if (MayPass(manifest.status())) {
+    listing.has_others = true;
+    LOG_EVERY(WARNING, kLogInterval)
+        << manifest.status().message() << "; will try again";
+  } else {
+    Refuse(unusable, manifest.status());
+  }
+}
+
+std::optional<ListedCheckpoint> ModelVersions::Next(const Listing& listing) {
+  std::erase_if(delayed_, [&listing](const auto& delayed) {
+    return std::find(listing.checkpoints.begin(), listing.checkpoints.end(),
+                     delayed.first) == listing.checkpoints.end();
+  });
+  const absl::Time now = clock_.Now();
+  std::vector<ListedCheckpoint> ready = listing.checkpoints;
+  for (ListedCheckpoint& checkpoint : ready) {
+    const auto delayed = delayed_.find(checkpoint);
+    if (delayed != delayed_.end() && delayed->second.next_try > now) {
+      checkpoint.damaged = true;  // passed over
+    }
+  }
+  absl::MutexLock lock(&mu_);
+  if (is_stopping_) return std::nullopt;
+  policy_.Forget(listing.checkpoints);
+  return policy_.Next(ready);
+}
+
+void ModelVersions::Try(const ListedCheckpoint& checkpoint) {
   absl::StatusOr<std::shared_ptr<ServedModel>> model =
       load_(store_.PathOf(checkpoint.step));
   if (model.ok()) {
+    delayed_.erase(checkpoint);
     Swap(checkpoint, *std::move(model));
-    return true;
+  } else if (MayPass(model.status())) {
+    Delay(checkpoint, model.status());
+  } else {
+    delayed_.erase(checkpoint);
+    Refuse(checkpoint, model.status());
   }
-  if (MayPass(model.status())) {
-    LOG_EVERY(WARNING, kLogInterval)
-        << model.status().message() << "; will try again";
-    return false;
-  }
-  Refuse(checkpoint, model.status());
-  return true;
+}
+
+void ModelVersions::Delay(const ListedCheckpoint& checkpoint,
+                          const absl::Status& reason) {
+  Delayed& delayed = delayed_[checkpoint];
+  delayed.delay = std::clamp(2 * delayed.delay, options_.poll_interval,
+                             std::max(options_.poll_interval, kMaxDelay));
+  delayed.next_try = clock_.Now() + delayed.delay;
+  LOG(WARNING) << "version " << checkpoint.step
+               << " can't be loaded now: " << reason.message()
+               << "; will try again in " << absl::FormatDuration(delayed.delay);
 }
 
 void ModelVersions::Swap(const ListedCheckpoint& checkpoint,
                          std::shared_ptr<ServedModel> model) {
-  metrics_.loads.Add();
-  metrics_.version.Set(static_cast<double>(model->version()));
   std::shared_ptr<ServedModel> before;
   {
     absl::MutexLock lock(&mu_);
+    if (is_stopping_) return;
+    metrics_.loads.Add();
+    metrics_.version.Set(static_cast<double>(checkpoint.step));
     policy_.Serve(checkpoint);
     before = std::exchange(current_, std::move(model));
   }
@@ -165,7 +221,6 @@ void ModelVersions::Refuse(const ListedCheckpoint& checkpoint,
     if (!policy_.Refuse(checkpoint, reason)) return;
     served = current_;
   }
-  last_refusal_ = reason;
   metrics_.refused_loads.Add();
   LOG(WARNING) << "version " << checkpoint.step
                << " can't be served: " << reason.message()

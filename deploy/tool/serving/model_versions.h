@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,16 +47,21 @@ class ModelVersions {
   ModelVersions(const Options& options, Load load, Clock& clock,
                 ServingMetrics& metrics);
 
-  // Follows the directory until Stop(). Waits for a first checkpoint, and logs
+  // Follows the directory until Stop(), which ends it before the next load, not
+  // within one. Waits for a first checkpoint, and logs
   // that it does.
   //   NotFound         the directory is not there at the begin.
   //   InvalidArgument  it has checkpoints, but not the pinned one.
-  //   any other        nothing of what is there can be served: why not.
+  //   any other        nothing of what is there can be served, now or later:
+  //                    why not.
   absl::Status Run();
+  // Lets Run() end, and no other version take the place of the served one. Does
+  // not wait.
   void Stop();
 
-  // Looks once for a checkpoint to serve and loads it. Errors are those of
-  // Run(). For Run() and for tests.
+  // Looks once for a checkpoint to serve and loads it. What can't be read at
+  // the moment waits for another turn, and older ones have theirs if none is as
+  // new as the served one. Errors are those of Run(). For Run() and for tests.
   absl::Status Update();
 
   // The served model; null before the first.
@@ -63,9 +69,28 @@ class ModelVersions {
   std::vector<VersionState> States() const;
 
  private:
-  absl::StatusOr<std::vector<ListedCheckpoint>> List();
-  // Tries the checkpoint. Returns false if it can't be read at the moment.
-  bool Try(const ListedCheckpoint& checkpoint);
+  // What there is to serve, in ascending order of steps.
+  struct Listing {
+    std::vector<ListedCheckpoint> checkpoints = {};
+    // True if there are others that may be served later: older ones, and those
+    // listed as damaged that can't be read at the moment.
+    bool has_others = false;
+  };
+  // A checkpoint whose load failed for a reason that may pass.
+  struct Delayed {
+    absl::Time next_try = {};
+    absl::Duration delay = {};  // before the next try
+  };
+
+  absl::StatusOr<Listing> List();
+  absl::StatusOr<std::vector<int64_t>> ListSteps();
+  // Adds the checkpoint of a step to the listing, unless it is gone.
+  void ListStep(int64_t step, Listing& listing);
+  // Returns the checkpoint whose turn it is; nullopt to go on, or if stopping.
+  std::optional<ListedCheckpoint> Next(const Listing& listing);
+  void Try(const ListedCheckpoint& checkpoint);
+  // Gives the checkpoint another turn later.
+  void Delay(const ListedCheckpoint& checkpoint, const absl::Status& reason);
   void Swap(const ListedCheckpoint& checkpoint,
             std::shared_ptr<ServedModel> model);
   void Refuse(const ListedCheckpoint& checkpoint, const absl::Status& reason);
@@ -80,7 +105,7 @@ class ModelVersions {
   const CheckpointStore store_;
   absl::Time next_log_ = absl::InfinitePast();
   std::vector<std::shared_ptr<ServedModel>> retired_;
-  absl::Status last_refusal_;
+  std::map<ListedCheckpoint, Delayed> delayed_;
 
   mutable absl::Mutex mu_;
   VersionPolicy policy_ ABSL_GUARDED_BY(mu_);

@@ -1,6 +1,7 @@
 #include "deploy/tool/serving/request_columns.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -94,9 +95,21 @@ absl::Status RequestColumns::Add(size_t column, FieldValue value) {
 }
 
 absl::Status RequestColumns::AddText(size_t column, std::string text) {
-  if (form_.IsMissing(text)) return absl::OkStatus();
   texts_.push_back(std::move(text));
-  return Add(column, FieldValue::Text(texts_.back()));
+  return AddBorrowedText(column, texts_.back());
+}
+
+absl::Status RequestColumns::AddBorrowedText(size_t column,
+                                             absl::string_view text) {
+  text = form_.Trimmed(text);
+  if (form_.IsMissing(text)) return absl::OkStatus();
+  text_bytes_ += static_cast<int64_t>(text.size());
+  if (text_bytes_ > limits_.max_text_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request has more than ", limits_.max_text_bytes,
+                     " bytes of texts; split it"));
+  }
+  return Add(column, FieldValue::Text(text));
 }
 
 absl::Status RequestColumns::AddNumberText(size_t column, FieldValue number) {
@@ -112,6 +125,14 @@ absl::Status RequestColumns::AddInteger(size_t column, int64_t number) {
 
 absl::Status RequestColumns::AddUnsigned(size_t column, uint64_t number) {
   if (form_.numbers_are_texts()) return AddText(column, absl::StrCat(number));
+  const GivenColumn::Kind kind = form_.columns()[column].kind;
+  if (number > std::numeric_limits<int64_t>::max() &&
+      (kind == GivenColumn::Kind::kNumbers ||
+       kind == GivenColumn::Kind::kPixels)) {
+    return Fault(column,
+                 absl::StrCat(number, " is beyond int64; give a fraction (",
+                              number, ".0)"));
+  }
   return Add(column, FieldValue::Integer(static_cast<int64_t>(number)));
 }
 

@@ -23,6 +23,8 @@ struct RequestLimits {
   int64_t max_examples = 1024;
   // Number of values of one request, over all columns.
   int64_t max_values = int64_t{4} << 20;
+  // Bytes of the texts among them; one that stands for several counts as often.
+  int64_t max_text_bytes = int64_t{64} << 20;
 };
 
 // The values of a request's columns, example by example, as they are taken off
@@ -52,14 +54,21 @@ class RequestColumns {
   //   InvalidArgument  it has begun before.
   absl::Status BeginColumn(size_t column);
 
-  // Append one value to the next example's value of `column`. A text may mean a
-  // missing value, and then appends none.
+  // Append one value to the next example's value of `column`. A text counts as
+  // GivenExamples::Trimmed() has it; it may mean a missing value, and then
+  // appends none.
   absl::Status AddText(size_t column, std::string text);
+  // Appends a text whose bytes are borrowed: they must outlive this object.
+  absl::Status AddBorrowedText(size_t column, absl::string_view text);
   absl::Status AddInteger(size_t column, int64_t number);
   absl::Status AddUnsigned(size_t column, uint64_t number);
   // Appends a number with a fraction. `text` has the digits that the client has
   // sent.
   absl::Status AddReal(size_t column, double number, absl::string_view text);
+
+  // Returns whether an example's value of `column` may have the shape.
+  //   InvalidArgument  the shape is not the column's.
+  absl::Status CheckShape(size_t column, absl::Span<const int64_t> shape) const;
 
   // Ends the value of the next example of `column`: all that was added since
   // the last call, of shape [] for a single value. No value at all, without a
@@ -85,7 +94,6 @@ class RequestColumns {
   };
 
   absl::Status Fault(size_t column, absl::string_view what) const;
-  absl::Status CheckShape(size_t column, absl::Span<const int64_t> shape) const;
   absl::Status Add(size_t column, FieldValue value);
   absl::Status AddNumberText(size_t column, FieldValue number);
 
@@ -95,6 +103,7 @@ class RequestColumns {
   std::deque<std::string> texts_;  // the bytes of values that are texts
   int64_t examples_ = 0;
   int64_t num_values_ = 0;
+  int64_t text_bytes_ = 0;
 };
 
 }  // namespace parasol

@@ -10,6 +10,7 @@
 #include "cluster/job/job_file.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/model/check_batch.h"
 
 namespace parasol {
 namespace {
@@ -68,35 +69,35 @@ absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
                    ModelInputsOf(job.model(), loaded.graph.loss.label));
   ASSIGN_OR_RETURN(GivenExamples form, GivenExamples::Create(dataset, inputs),
                    _ << directory << ": can't be served");
-  ASSIGN_OR_RETURN(std::unique_ptr<CheckpointModel> model,
+  ASSIGN_OR_RETURN(std::shared_ptr<CheckpointModel> model,
                    CheckpointModel::Create(job, loaded.graph, options.model));
   ASSIGN_OR_RETURN(const durable::CheckpointManifest manifest,
                    model->Load(directory));
-  std::shared_ptr<ServedModel> served(new ServedModel(
-      std::move(form), std::move(model), options.batches, clock, metrics));
-  served->version_ = manifest.global_step();
-  served->outputs_ = loaded.graph.outputs();
-  served->link_ = LinkOf(job.model().loss());
-  return served;
+  return std::make_shared<ServedModel>(
+      Parts{
+          .form = std::move(form),
+          .graph = loaded.graph,
+          .compute = [model = std::move(model)](
+                         const Batch& batch) { return model->Outputs(batch); },
+          .version = manifest.global_step(),
+          .outputs = loaded.graph.outputs(),
+          .loss = job.model().loss()},
+      options.batches, clock, metrics);
 }
 
-ServedModel::ServedModel(GivenExamples form,
-                         std::unique_ptr<CheckpointModel> model,
-                         const BatchLimits& batches, Clock& clock,
+ServedModel::ServedModel(Parts parts, const BatchLimits& batches, Clock& clock,
                          ServingMetrics& metrics)
-    : form_(std::move(form)),
-      model_(std::move(model)),
-      runner_(std::make_unique<ModelRunner>(
-          [this](const Batch& batch) { return model_->Outputs(batch); },
-          batches, clock, metrics)) {}
+    : parts_(std::move(parts)),
+      link_(LinkOf(parts_.loss)),
+      runner_(parts_.compute, batches, clock, metrics) {}
 
 ModelSignature ServedModel::Signature(const std::string& model) const {
   ModelSignature signature = {
       .model = model,
-      .version = version_,
-      .columns = form_.columns(),
+      .version = version(),
+      .columns = form().columns(),
       .signatures = {{kDefaultSignature, kDefaultOutput}},
-      .outputs = outputs_};
+      .outputs = outputs()};
   if (link_ != Link::kNone) {
     signature.signatures.emplace_back(kProbabilitySignature,
                                       kProbabilityOutput);
@@ -121,11 +122,12 @@ absl::StatusOr<std::string> ServedModel::OutputOf(
 
 absl::StatusOr<std::vector<float>> ServedModel::Predict(
     absl::string_view signature, Batch batch, absl::Time deadline) {
+  RETURN_IF_ERROR(CheckBatch(parts_.graph, batch));
   ASSIGN_OR_RETURN(std::vector<float> outputs,
-                   runner_->Predict(std::move(batch), deadline));
+                   runner_.Predict(std::move(batch), deadline));
   if (signature != kProbabilitySignature) return outputs;
   if (link_ == Link::kSigmoid) Sigmoid(absl::MakeSpan(outputs));
-  if (link_ == Link::kSoftmax) Softmax(outputs_, absl::MakeSpan(outputs));
+  if (link_ == Link::kSoftmax) Softmax(parts_.outputs, absl::MakeSpan(outputs));
   return outputs;
 }
 

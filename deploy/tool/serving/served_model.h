@@ -16,6 +16,7 @@
 #include "evaluator/checkpoint_model.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/format/given_examples.h"
+#include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -37,6 +38,16 @@ class ServedModel {
     BatchLimits batches = {};
   };
 
+  // What a version is made of.
+  struct Parts {
+    GivenExamples form;
+    Graph graph = {};
+    ModelRunner::Compute compute = {};  // of the graph's outputs
+    int64_t version = 0;                // the global step
+    int64_t outputs = 0;                // of an example
+    job::Loss loss = {};
+  };
+
   // Loads the checkpoint in `directory`. `clock` and `metrics` must outlive the
   // model.
   //   InvalidArgument  the job can't be served: it has no data set whose form
@@ -46,11 +57,15 @@ class ServedModel {
       const std::string& directory, const Options& options, Clock& clock,
       ServingMetrics& metrics);
 
+  // `clock` and `metrics` must outlive the model.
+  ServedModel(Parts parts, const BatchLimits& batches, Clock& clock,
+              ServingMetrics& metrics);
+
   // The global step of the checkpoint.
-  int64_t version() const { return version_; }
-  const GivenExamples& form() const { return form_; }
+  int64_t version() const { return parts_.version; }
+  const GivenExamples& form() const { return parts_.form; }
   // Number of outputs of an example.
-  int64_t outputs() const { return outputs_; }
+  int64_t outputs() const { return parts_.outputs; }
 
   // Returns what the model takes and gives.
   ModelSignature Signature(const std::string& model) const;
@@ -60,8 +75,9 @@ class ServedModel {
   absl::StatusOr<std::string> OutputOf(absl::string_view signature) const;
 
   // Returns the outputs [batch.size, outputs()] of a batch that form() has
-  // made, for a signature that OutputOf() knows. Blocks. Errors are those of
-  // ModelRunner::Predict().
+  // made, for a signature that OutputOf() knows. Blocks.
+  //   InvalidArgument  an example is not one of the model: names it.
+  //   any other        as for ModelRunner::Predict().
   absl::StatusOr<std::vector<float>> Predict(absl::string_view signature,
                                              Batch batch, absl::Time deadline);
 
@@ -69,18 +85,11 @@ class ServedModel {
   // The function that makes probabilities of a model's outputs.
   enum class Link { kNone, kSigmoid, kSoftmax };
 
-  ServedModel(GivenExamples form, std::unique_ptr<CheckpointModel> model,
-              const BatchLimits& batches, Clock& clock,
-              ServingMetrics& metrics);
   static Link LinkOf(const job::Loss& loss);
 
-  const GivenExamples form_;
-  // The model, which the runner's thread alone uses.
-  const std::unique_ptr<CheckpointModel> model_;
-  int64_t version_ = 0;
-  int64_t outputs_ = 0;
-  Link link_ = Link::kNone;
-  std::unique_ptr<ModelRunner> runner_;
+  const Parts parts_;
+  const Link link_;
+  ModelRunner runner_;
 };
 
 }  // namespace parasol

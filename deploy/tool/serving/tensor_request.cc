@@ -130,7 +130,7 @@ class TensorReader {
       return WrongCount(texts.size());
     }
     return ReadExamples([this, &texts](int64_t i) {
-      return columns_.AddText(
+      return columns_.AddBorrowedText(
           column_,
           texts.Get(static_cast<int>(std::min<int64_t>(i, texts.size() - 1))));
     });
@@ -139,7 +139,10 @@ class TensorReader {
   // Calls `add` with each element's index.
   template <typename AddElement>
   absl::Status ReadExamples(AddElement add) {
-    const int64_t each = examples_ == 0 ? 0 : elements_ / examples_;
+    if (examples_ == 0) return absl::OkStatus();
+    // Before the elements: one of them can stand for millions.
+    RETURN_IF_ERROR(columns_.CheckShape(column_, shape_));
+    const int64_t each = elements_ / examples_;
     for (int64_t example = 0; example < examples_; ++example) {
       for (int64_t i = 0; i < each; ++i) {
         RETURN_IF_ERROR(add(example * each + i));

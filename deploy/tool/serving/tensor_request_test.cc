@@ -27,7 +27,8 @@ absl::StatusOr<Batch> Read(const std::string& request,
   ASSIGN_OR_RETURN(
       const GivenExamples form,
       GivenExamples::Create(FromText<job::Dataset>(dataset), inputs));
-  const RequestLimits limits = {.max_examples = 4, .max_values = 100};
+  const RequestLimits limits = {
+      .max_examples = 4, .max_values = 100, .max_text_bytes = 1000};
   RequestColumns columns(form, limits);
   RETURN_IF_ERROR(ReadTensors(
       FromText<tensorflow::serving::PredictRequest>(request), limits, columns));
@@ -109,6 +110,43 @@ TEST(TensorRequestTest, FaultsNameTheInput) {
                    R"(csv { label { column: "y" } })"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("no input \"z\"")));
+}
+
+TEST(TensorRequestTest, ATextThatStandsForManyCountsAsOften) {
+  const std::string tensor = absl::StrCat(
+      R"(inputs { key: "user" value { dtype: DT_STRING tensor_shape {
+           dim { size: 1 } dim { size: 100 } } string_val: ")",
+      std::string(11, '7'), R"(" } })");
+  EXPECT_THAT(
+      Read(tensor, R"(csv { label { column: "y" } })"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("the request has more than 1000 bytes of texts")));
+}
+
+TEST(TensorRequestTest, TheShapeIsComparedBeforeTheElements) {
+  // Its first element is at fault, too.
+  EXPECT_THAT(Read(absl::StrCat(R"(inputs { key: "x" value { dtype: DT_STRING
+             tensor_shape { dim { size: 1 } dim { size: 100 } }
+             string_val: ")",
+                                std::string(2000, '7'), R"(" } })"),
+                   R"(csv { label { column: "y" } })"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("has the shape [100], not [2]")));
+}
+
+TEST(TensorRequestTest, AnUnsignedNumberBeyondInt64IsNotNegative) {
+  const std::string tensor = R"(inputs { key: "x" value { dtype: DT_UINT64
+      tensor_shape { dim { size: 2 } dim { size: 2 } }
+      uint64_val: [1, 2, 9223372036854775808, 3] } })";
+  EXPECT_THAT(Read(absl::StrCat(kUsers, tensor), R"(tfrecord { label: "y" })"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("input x of example 1: 9223372036854775808 "
+                                 "is beyond int64")));
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      Read(absl::StrCat(kUsers, tensor), R"(csv { label { column: "y" } })"));
+  EXPECT_THAT(batch.dense[0].values,
+              ElementsAre(1, 2, 9223372036854775808.f, 3));
 }
 
 TEST(TensorRequestTest, OutputsAreAFloatTensor) {

@@ -33,6 +33,17 @@ void VersionPolicy::Forget(absl::Span<const ListedCheckpoint> listing) {
   });
 }
 
+absl::Status VersionPolicy::RefusalOfAll(
+    absl::Span<const ListedCheckpoint> listing) const {
+  absl::Status newest;
+  for (const ListedCheckpoint& checkpoint : listing) {
+    const auto refused = refused_.find(checkpoint);
+    if (refused == refused_.end()) return absl::OkStatus();
+    newest = refused->second;
+  }
+  return newest;
+}
+
 std::vector<VersionState> VersionPolicy::States() const {
   std::vector<VersionState> states;
   if (served_.has_value()) {

@@ -34,6 +34,14 @@ class VersionPolicy {
   // Forgets the refused checkpoints that are not listed any more.
   void Forget(absl::Span<const ListedCheckpoint> listing);
 
+  // Returns true if the checkpoint was refused, and is remembered.
+  bool IsRefused(const ListedCheckpoint& checkpoint) const {
+    return refused_.contains(checkpoint);
+  }
+  // Returns why the newest checkpoint was refused, if all that are listed were;
+  // OK if there is another one, or none at all.
+  absl::Status RefusalOfAll(absl::Span<const ListedCheckpoint> listing) const;
+
   const std::optional<ListedCheckpoint>& served() const { return served_; }
   // The served version, then those that were refused, in ascending order.
   std::vector<VersionState> States() const;

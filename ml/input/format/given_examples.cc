@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "ml/input/format/csv_set.h"
@@ -202,6 +203,17 @@ absl::Status GivenExamples::OpenSparse(const job::LibsvmDataset& libsvm) {
                       .shape = {}});
   features_ = LibsvmRules(libsvm, inputs_);
   return absl::OkStatus();
+}
+
+absl::string_view GivenExamples::Trimmed(absl::string_view text) const {
+  if (!csv_.has_value()) return text;
+  const auto is_blank = [this](char c) {
+    return (c == ' ' || c == '\t') &&
+           !absl::StartsWith(csv_->delimiter(), absl::string_view(&c, 1));
+  };
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
 }
 
 bool GivenExamples::IsMissingText(absl::string_view text) const {

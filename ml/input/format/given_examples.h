@@ -59,7 +59,10 @@ class GivenExamples {
   // True if the format holds numbers as text, so that their digits are what is
   // hashed and parsed.
   bool numbers_are_texts() const { return csv_.has_value(); }
-  // Returns true if a text stands for a missing value.
+  // Returns a text without the blanks and tabs around it, if the format's
+  // reader leaves them out.
+  absl::string_view Trimmed(absl::string_view text) const;
+  // Returns true if a text, as Trimmed() has it, stands for a missing value.
   bool IsMissing(absl::string_view text) const {
     return csv_.has_value() && IsMissingText(text);
   }

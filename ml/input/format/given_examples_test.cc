@@ -66,6 +66,29 @@ TEST(GivenExamplesTest, AreThoseOfACsvFile) {
   EXPECT_EQ(batch.labels.size(), want.labels.size());
 }
 
+TEST(GivenExamplesTest, BlanksAroundATextAreThoseThatTheReaderLeavesOut) {
+  constexpr char kModel[] = R"(
+    input { name: "city" ids { column { name: "city" hash {} } } })";
+  WriteTestFile("blanks.csv", "city,label\n \tBad Ems\t ,0\n");
+  const std::string dataset =
+      R"(csv { file: "blanks.csv" label { column: "label" } })";
+  ASSERT_OK_AND_ASSIGN(const Batch want, ReadAll(dataset, kModel));
+  ASSERT_OK_AND_ASSIGN(const GivenExamples form, Form(dataset, kModel));
+  const std::string given(form.Trimmed(" \tBad Ems\t "));
+  EXPECT_EQ(given, "Bad Ems");
+  Batch batch;
+  form.Clear(batch);
+  ASSERT_OK(form.Append({Texts({given})}, batch));
+  EXPECT_EQ(batch.ids[0].ids, want.ids[0].ids);
+  ASSERT_OK_AND_ASSIGN(
+      const GivenExamples tabs,
+      Form(R"(csv { label { column: "y" } delimiter: "\t" })", kModel));
+  EXPECT_EQ(tabs.Trimmed(" a\t"), "a\t");
+  ASSERT_OK_AND_ASSIGN(const GivenExamples records,
+                       Form(R"(tfrecord { label: "y" })", kModel));
+  EXPECT_EQ(records.Trimmed(" a "), " a ");
+}
+
 TEST(GivenExamplesTest, AreThoseOfImages) {
   constexpr char kModel[] = "input_shape: [2, 3]";
   const IdxImages images = CountingImages(2, 2, 3);
