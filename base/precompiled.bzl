@@ -16,6 +16,11 @@ several machines (multiversion.h) with ThreadSanitizer and parsed headers.
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# The compiler looks through all that it has in memory when this has grown by some
+# percent, and the parsed headers are most of it: 12 to 23 % of the time. What is
+# found to be free is little: without, a source takes 10 % more memory.
+_NO_COLLECTION = ["--param=ggc-min-heapsize=1048576", "-Wno-unused-command-line-argument"]
+
 # The second one is chosen where both match.
 _ON = "//base:precompiled_on"
 _OFF = "//base:precompiled_off"
@@ -87,7 +92,7 @@ def precompiled_copts(name):
     return select({
         _OFF: [],
         # A file that does not fit the flags is passed over, but not in silence.
-        _ON: ["-Winvalid-pch", "-Wno-error=invalid-pch", "-include", "base/{}.h".format(name)],
+        _ON: ["-Winvalid-pch", "-Wno-error=invalid-pch", "-include", "base/{}.h".format(name)] + _NO_COLLECTION,
         "//conditions:default": [],
     })
 
