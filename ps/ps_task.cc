@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "base/work_helpers.h"
 #include "cluster/client/chief_client.h"
 
 namespace parasol {
@@ -62,7 +63,9 @@ PsTask::PsTask(const PsTaskOptions& options, std::unique_ptr<PayloadHost> lanes,
       server_({.task = NameOf(options.task),
                .incarnation = options.task.incarnation(),
                .memory_limit_bytes = options.memory_limit_bytes,
-               .non_finite = options.non_finite},
+               .non_finite = options.non_finite,
+               .helpers = std::make_shared<WorkHelpers>(
+                   WorkHelpers::ThreadsForServer())},
               clock, metrics_),
       lanes_(std::move(lanes)),
       service_(server_, metrics_, options.buffer_bytes, lanes_.get()) {}

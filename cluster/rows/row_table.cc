@@ -21,6 +21,14 @@ constexpr size_t kMaxIds = UINT32_MAX;
 constexpr double kMinIndexLoad = .5;
 constexpr double kMaxIndexLoad = .75;
 
+// Stripes that one thread takes at once.
+constexpr size_t kStripesPerPart = 8;
+static_assert(kRowStripes % kStripesPerPart == 0);
+
+// The bytes of a request's rows from which on helpers are asked: the work of
+// about 50 µs, several times what waking a thread takes.
+constexpr size_t kSharedRequestBytes = 256 << 10;
+
 // What a request needs beside its rows; a thread keeps it from one request to
 // the next, but not that of an uncommonly large one.
 struct Scratch {
@@ -35,8 +43,11 @@ class ScratchLease {
   ~ScratchLease() {
     if (!keep_) scratch_ = Scratch();
   }
-  Scratch& operator*() { return scratch_; }
-  Scratch* operator->() { return &scratch_; }
+  // Returns the request's ids.
+  StripedIds& ids() { return scratch_.ids; }
+  // Returns the memory for the distinct rows of a stripe: each thread that
+  // works on the request has its own.
+  DistinctRows& distinct() const { return scratch_.distinct; }
 
  private:
   static thread_local Scratch scratch_;
@@ -81,33 +92,31 @@ RowTable::RowTable(Options options, RowRules rules)
 
 absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out) {
   ScratchLease scratch(count);
-  RETURN_IF_ERROR(Sort(ids, count, scratch->ids));
-  const size_t first = FirstStripe();
-  for (size_t i = 0; i < kRowStripes; ++i) {
-    const size_t stripe = (first + i) % kRowStripes;
-    const StripedIds::Run run = scratch->ids.run(stripe);
+  StripedIds& sorted = scratch.ids();
+  RETURN_IF_ERROR(Sort(ids, count, sorted));
+  ForEachStripe(count, [&](size_t stripe) {
+    const StripedIds::Run run = sorted.run(stripe);
     if (run.size() > 0) stripes_[stripe]->Pull(run, ids, out);
-  }
+  });
   return absl::OkStatus();
 }
 
 absl::Status RowTable::Push(const std::byte* ids, const std::byte* gradients,
                             size_t count) {
   ScratchLease scratch(count);
-  RETURN_IF_ERROR(Sort(ids, count, scratch->ids));
+  StripedIds& sorted = scratch.ids();
+  RETURN_IF_ERROR(Sort(ids, count, sorted));
   absl::ReaderMutexLock lock(&snapshot_mu_);
   const bool all_stripes =
       rules_->optimizer->other_rows() != Optimizer::OtherRows::kUntouched;
   const int64_t iterations = updates_.fetch_add(1);
-  const size_t first = FirstStripe();
-  for (size_t i = 0; i < kRowStripes; ++i) {
-    const size_t stripe = (first + i) % kRowStripes;
-    DistinctRows& distinct = scratch->distinct;
-    distinct.Assign(scratch->ids.run(stripe));
-    if (distinct.rows().size() == 0 && !all_stripes) continue;
+  ForEachStripe(count, [&](size_t stripe) {
+    DistinctRows& distinct = scratch.distinct();
+    distinct.Assign(sorted.run(stripe));
+    if (distinct.rows().size() == 0 && !all_stripes) return;
     stripes_[stripe]->Push(iterations, distinct.rows(), ids,
                            distinct.Sum(gradients, options_.width));
-  }
+  });
   return absl::OkStatus();
 }
 
@@ -120,10 +129,10 @@ absl::Status RowTable::Insert(const RowBatch& batch) {
   }
   const auto* const ids = reinterpret_cast<const std::byte*>(batch.ids.data());
   ScratchLease scratch(batch.ids.size());
-  RETURN_IF_ERROR(Sort(ids, batch.ids.size(), scratch->ids));
+  RETURN_IF_ERROR(Sort(ids, batch.ids.size(), scratch.ids()));
   for (size_t s = 0; s < kRowStripes; ++s) {
     RETURN_IF_ERROR(
-        stripes_[s]->Insert(scratch->ids.run(s), ids, batch.rows.data()))
+        stripes_[s]->Insert(scratch.ids().run(s), ids, batch.rows.data()))
         << "table " << name();
   }
   AdvanceTo(batch.updates);
@@ -200,6 +209,22 @@ absl::Status RowTable::Sort(const std::byte* ids, size_t count,
                    " bytes don't fit: all tables have ", memory.taken_bytes(),
                    " of ", memory.limit_bytes(),
                    " bytes; use more ps, or raise --memory_limit_bytes"));
+}
+
+void RowTable::ForEachStripe(size_t count,
+                             absl::FunctionRef<void(size_t)> visit) const {
+  const size_t first = FirstStripe();
+  const auto visit_part = [&](size_t part) {
+    for (size_t i = 0; i < kStripesPerPart; ++i) {
+      visit((first + part * kStripesPerPart + i) % kRowStripes);
+    }
+  };
+  constexpr size_t kParts = kRowStripes / kStripesPerPart;
+  const bool is_shared =
+      options_.helpers != nullptr &&
+      count * options_.width * sizeof(float) >= kSharedRequestBytes;
+  if (is_shared) return options_.helpers->ForEach(kParts, visit_part);
+  for (size_t part = 0; part < kParts; ++part) visit_part(part);
 }
 
 size_t RowTable::FirstStripe() const {

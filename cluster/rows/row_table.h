@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/work_helpers.h"
 #include "cluster/rows/row_arena.h"
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_snapshot.h"
@@ -43,6 +45,8 @@ class RowTable {
     // Null: no limit. Concurrent requests may each exceed the limit by the rows
     // that they make.
     std::shared_ptr<RowMemory> memory = nullptr;
+    // Threads that take stripes of large requests; null: the caller alone.
+    std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 
   //   InvalidArgument  the width or the initializer is out of range.
@@ -103,6 +107,9 @@ class RowTable {
   // Sorts `ids` by stripe. Errors are those of Pull().
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
+  // Calls visit(stripe) for every stripe, on the caller's thread, and also on
+  // helpers if the request has `count` rows that are worth it.
+  void ForEachStripe(size_t count, absl::FunctionRef<void(size_t)> visit) const;
   // Returns the stripe at which a request begins. Different requests begin at
   // different ones, so that two requests don't follow each other from stripe to
   // stripe.

@@ -122,8 +122,8 @@ absl::StatusOr<std::unique_ptr<DenseParts>> RestoredDense(
 
 // The sparse tables without their rows.
 absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
-    const wire::LoadRequest& request,
-    const std::shared_ptr<RowMemory>& memory) {
+    const wire::LoadRequest& request, const std::shared_ptr<RowMemory>& memory,
+    const std::shared_ptr<WorkHelpers>& helpers) {
   std::vector<std::unique_ptr<RowTable>> tables;
   std::set<std::string> names;
   for (const wire::TableSpec& spec : request.table()) {
@@ -141,7 +141,8 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
                                        .width = spec.width(),
                                        .initializer = spec.initializer(),
                                        .seed = request.seed(),
-                                       .memory = memory},
+                                       .memory = memory,
+                                       .helpers = helpers},
                                       std::move(optimizer)),
                      _ << "table \"" << spec.name() << "\"");
     tables.push_back(std::move(table));
@@ -229,7 +230,7 @@ absl::StatusOr<ShardLoad> ShardLoad::Create(const wire::LoadRequest& request,
       .non_finite = limits.non_finite,
       .memory = memory};
   ASSIGN_OR_RETURN(std::vector<std::unique_ptr<RowTable>> rows,
-                   EmptyTables(request, memory));
+                   EmptyTables(request, memory, limits.helpers));
   return ShardLoad(request, rules, std::move(layout), std::move(optimizers),
                    std::move(rows));
 }

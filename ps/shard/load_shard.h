@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/work_helpers.h"
 #include "cluster/rows/row_table.h"
 #include "proto/parameter.pb.h"
 #include "ps/dense/dense_parts.h"
@@ -24,6 +25,8 @@ struct LoadLimits {
   // included, and of the gradients of a synchronous step.
   uint64_t memory_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
+  // As in RowTable::Options.
+  std::shared_ptr<WorkHelpers> helpers = nullptr;
 };
 
 // A load as the chief orders it, in steps: what can be wrong with it is found

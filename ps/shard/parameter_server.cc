@@ -123,7 +123,8 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   ASSIGN_OR_RETURN(
       ShardLoad load,
       ShardLoad::Create(request, {.memory_bytes = options_.memory_limit_bytes,
-                                  .non_finite = options_.non_finite}),
+                                  .non_finite = options_.non_finite,
+                                  .helpers = options_.helpers}),
       _ << options_.task);
   const bool has_form =
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "base/work_helpers.h"
 #include "cluster/checkpoint/order_gate.h"
 #include "cluster/rpc/payload.h"
 #include "proto/parameter.pb.h"
@@ -43,6 +44,8 @@ class ParameterServer {
     uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
+    // As in RowTable::Options.
+    std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 
   // `clock` and `metrics` must outlive the server.

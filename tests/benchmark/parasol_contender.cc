@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/work_helpers.h"
 #include "cluster/payload_lane/payload_host.h"
 #include "cluster/rpc/keep_memory.h"
 #include "cluster/rpc/server.h"
@@ -159,7 +160,10 @@ void ServeParasol(const Contents& contents) {
   KeepFreedMemory();
   MetricsRegistry registry;
   PsMetrics metrics(registry);
-  ParameterServer server({.task = "ps/0"}, Clock::Real(), metrics);
+  ParameterServer server({.task = "ps/0",
+                          .helpers = std::make_shared<WorkHelpers>(
+                              WorkHelpers::ThreadsForServer())},
+                         Clock::Real(), metrics);
   wire::LoadRequest load;
   load.set_run_id(kRun);
   *load.mutable_optimizer() = OptimizerOf(contents);
