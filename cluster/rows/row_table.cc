@@ -94,10 +94,13 @@ absl::Status RowTable::Pull(const std::byte* ids, size_t count, float* out) {
   ScratchLease scratch(count);
   StripedIds& sorted = scratch.ids();
   RETURN_IF_ERROR(Sort(ids, count, sorted));
-  ForEachStripe(count, [&](size_t stripe) {
+  // Alone: a large pull comes as several requests, on several threads.
+  const size_t first = FirstStripe();
+  for (size_t i = 0; i < kRowStripes; ++i) {
+    const size_t stripe = (first + i) % kRowStripes;
     const StripedIds::Run run = sorted.run(stripe);
     if (run.size() > 0) stripes_[stripe]->Pull(run, ids, out);
-  });
+  }
   return absl::OkStatus();
 }
 

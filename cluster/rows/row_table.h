@@ -45,7 +45,7 @@ class RowTable {
     // Null: no limit. Concurrent requests may each exceed the limit by the rows
     // that they make.
     std::shared_ptr<RowMemory> memory = nullptr;
-    // Threads that take stripes of large requests; null: the caller alone.
+    // Threads that take stripes of large pushes; null: the caller alone.
     std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 
@@ -107,8 +107,8 @@ class RowTable {
   // Sorts `ids` by stripe. Errors are those of Pull().
   absl::Status Sort(const std::byte* ids, size_t count,
                     StripedIds& sorted) const;
-  // Calls visit(stripe) for every stripe, on the caller's thread, and also on
-  // helpers if the request has `count` rows that are worth it.
+  // Calls visit(stripe) for every stripe, on the caller's thread, and on
+  // helpers too if a push of `count` rows is worth it.
   void ForEachStripe(size_t count, absl::FunctionRef<void(size_t)> visit) const;
   // Returns the stripe at which a request begins. Different requests begin at
   // different ones, so that two requests don't follow each other from stripe to
