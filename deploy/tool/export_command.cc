@@ -9,6 +9,8 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "deploy/tool/exchange/export.h"
+#include "deploy/tool/exchange/onnx/onnx_export.h"
+#include "deploy/tool/exchange/tensor_format.h"
 #include "deploy/tool/format_flag.h"
 #include "deploy/tool/output_flag.h"
 
@@ -27,7 +29,8 @@ constexpr char kUsage[] =
     "\n"
     "CKPT is a checkpoint's directory, or one with many checkpoints, of which "
     "the newest is meant. Formats: safetensors (PyTorch, Hugging Face), npz "
-    "(numpy), tensorflow (tf.train.load_checkpoint, Checkpoint.restore), csv. "
+    "(numpy), tensorflow (tf.train.load_checkpoint, Checkpoint.restore), csv; "
+    "and onnx: the whole model as onnxruntime computes it (operator set 13). "
     "Beside the tensors come PATH.job.textproto, the job, and "
     "PATH.vocabulary.INPUT.COLUMN.txt for each vocabulary. Needs less than 256 "
     "MiB of memory, however large the model is.\n"
@@ -37,25 +40,32 @@ constexpr char kUsage[] =
     "  parasol export /ckpt/mnist --format=tensorflow "
     "--output=/tmp/mnist/ckpt\n"
     "  parasol export /ckpt/mnist --format=npz --output=mnist.npz --noslots\n"
+    "  parasol export /ckpt/mnist --format=onnx --output=mnist.onnx\n"
     "\n"
     "Exit code: 0 done; 1 the checkpoint is damaged, or the disk is full; 2 "
     "there is no checkpoint, or bad flags; 138 try again.";
 
 absl::Status RunExport(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT"));
-  ExportOptions options;
-  ASSIGN_OR_RETURN(options.format,
-                   ParseTensorFormat(absl::GetFlag(FLAGS_format)));
-  options.output = absl::GetFlag(FLAGS_output);
-  options.slots = absl::GetFlag(FLAGS_slots);
-  if (options.output.empty()) {
+  const std::string output = absl::GetFlag(FLAGS_output);
+  if (output.empty()) {
     return absl::InvalidArgumentError("--output is missing; try --help");
   }
-  if (options.output.back() == '/') {
+  if (output.back() == '/') {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output=", options.output,
+        absl::StrCat("--output=", output,
                      ": ends with a slash; leave it out, or name a file"));
   }
+  const std::string format = absl::GetFlag(FLAGS_format);
+  if (format == "onnx") return ExportOnnx(arguments[0], {.output = output});
+  ExportOptions options = {.output = output,
+                           .slots = absl::GetFlag(FLAGS_slots)};
+  const absl::StatusOr<TensorFormat> tensors = ParseTensorFormat(format);
+  if (!tensors.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(tensors.status().message(), ", or onnx for the model"));
+  }
+  options.format = *tensors;
   return Export(arguments[0], options);
 }
 

@@ -2,6 +2,7 @@
 
 #include "absl/flags/flag.h"
 
-ABSL_FLAG(std::string, format, "",
-          "safetensors, npz, tensorflow or csv. Of an import: empty stands for "
-          "what the name or the files say.");
+ABSL_FLAG(
+    std::string, format, "",
+    "safetensors, npz, tensorflow or csv; export: or onnx, the whole model. "
+    "An import finds it by the name or the files if it is empty.");

@@ -39,25 +39,6 @@ void Softmax(int64_t width, absl::Span<float> values) {
 
 }  // namespace
 
-ServedModel::Link ServedModel::LinkOf(const job::Loss& loss) {
-  switch (loss.kind_case()) {
-    case job::Loss::kSparseCategoricalCrossentropy:
-    case job::Loss::kCategoricalCrossentropy:
-      return Link::kSoftmax;
-    case job::Loss::kBinaryCrossentropy:
-    case job::Loss::kBinaryFocalCrossentropy:
-      return Link::kSigmoid;
-    case job::Loss::kMeanSquaredError:
-    case job::Loss::kMeanAbsoluteError:
-    case job::Loss::kHuber:
-    case job::Loss::kHinge:
-    case job::Loss::kPoisson:
-    case job::Loss::KIND_NOT_SET:
-      break;
-  }
-  return Link::kNone;
-}
-
 absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
     const std::string& directory, const Options& options, Clock& clock,
     ServingMetrics& metrics) {
@@ -98,7 +79,7 @@ ModelSignature ServedModel::Signature(const std::string& model) const {
       .columns = form().columns(),
       .signatures = {{kDefaultSignature, kDefaultOutput}},
       .outputs = outputs()};
-  if (link_ != Link::kNone) {
+  if (link_ != OutputLink::kNone) {
     signature.signatures.emplace_back(kProbabilitySignature,
                                       kProbabilityOutput);
   }
@@ -110,14 +91,15 @@ absl::StatusOr<std::string> ServedModel::OutputOf(
   if (signature.empty() || signature == kDefaultSignature) {
     return kDefaultOutput;
   }
-  if (link_ != Link::kNone && signature == kProbabilitySignature) {
+  if (link_ != OutputLink::kNone && signature == kProbabilitySignature) {
     return kProbabilityOutput;
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "the model has no signature \"",
       absl::CHexEscape(signature.substr(0, kMaxShownBytes)), "\"; it has ",
       kDefaultSignature,
-      link_ == Link::kNone ? "" : absl::StrCat(", ", kProbabilitySignature)));
+      link_ == OutputLink::kNone ? ""
+                                 : absl::StrCat(", ", kProbabilitySignature)));
 }
 
 absl::StatusOr<std::vector<float>> ServedModel::Predict(
@@ -126,8 +108,9 @@ absl::StatusOr<std::vector<float>> ServedModel::Predict(
   ASSIGN_OR_RETURN(std::vector<float> outputs,
                    runner_.Predict(std::move(batch), deadline));
   if (signature != kProbabilitySignature) return outputs;
-  if (link_ == Link::kSigmoid) Sigmoid(absl::MakeSpan(outputs));
-  if (link_ == Link::kSoftmax) Softmax(parts_.outputs, absl::MakeSpan(outputs));
+  if (link_ == OutputLink::kSigmoid) Sigmoid(absl::MakeSpan(outputs));
+  if (link_ == OutputLink::kSoftmax)
+    Softmax(parts_.outputs, absl::MakeSpan(outputs));
   return outputs;
 }
 

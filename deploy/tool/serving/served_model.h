@@ -16,6 +16,7 @@
 #include "evaluator/checkpoint_model.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/format/given_examples.h"
+#include "ml/loss/output_link.h"
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
 
@@ -82,13 +83,8 @@ class ServedModel {
                                              Batch batch, absl::Time deadline);
 
  private:
-  // The function that makes probabilities of a model's outputs.
-  enum class Link { kNone, kSigmoid, kSoftmax };
-
-  static Link LinkOf(const job::Loss& loss);
-
   const Parts parts_;
-  const Link link_;
+  const OutputLink link_;
   ModelRunner runner_;
 };
 

@@ -1,0 +1,20 @@
+#ifndef PARASOL_ML_LOSS_OUTPUT_LINK_H_
+#define PARASOL_ML_LOSS_OUTPUT_LINK_H_
+
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// The function that makes probabilities of a model's outputs, by its loss.
+enum class OutputLink {
+  kNone,  // the outputs are the predictions
+  kSigmoid,
+  kSoftmax,  // over all outputs of an example
+};
+
+// Returns the link of `loss`.
+OutputLink LinkOf(const job::Loss& loss);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_LOSS_OUTPUT_LINK_H_
