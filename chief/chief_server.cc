@@ -202,6 +202,16 @@ wire::JobStatus ChiefServer::Status() const {
   return status;
 }
 
+void ChiefServer::Evaluated(const std::vector<Evaluation>& evaluations) {
+  std::vector<std::string> lines;
+  {
+    absl::MutexLock lock(&mu_);
+    lines = coordinator_.Evaluated(evaluations, clock_.Now());
+    Changed();
+  }
+  for (const std::string& line : lines) LOG(INFO) << line;
+}
+
 absl::Status ChiefServer::Wait() {
   absl::MutexLock lock(&mu_);
   auto has_outcome = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -19,6 +20,7 @@
 #include "chief/coordinator.h"
 #include "chief/order_executor.h"
 #include "chief/status_log.h"
+#include "cluster/checkpoint/evaluation_log.h"
 #include "proto/chief.pb.h"
 
 namespace parasol {
@@ -65,6 +67,10 @@ class ChiefServer {
   absl::StatusOr<wire::LeaveResponse> Leave(const wire::LeaveRequest& request);
   absl::StatusOr<wire::JobStatus> GetStatus(
       const wire::GetStatusRequest& request);
+
+  // Takes the evaluations of the run: see Coordinator::Evaluated().
+  void Evaluated(const std::vector<Evaluation>& evaluations)
+      ABSL_LOCKS_EXCLUDED(mu_);
 
   // Blocks until the chief may end, and returns how: see Coordinator::Outcome.
   absl::Status Wait();

@@ -14,6 +14,7 @@
 #include "chief/layout.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/disk_patience.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
@@ -122,6 +123,18 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
   return places;
 }
 
+// The ps and worker 0, not the other workers, hear of a rate that is reduced.
+absl::Status CheckRateCanBeReduced(const job::Job& job) {
+  if (!job.optimizer().has_reduce_on_plateau() || AllReduceOf(job) == nullptr) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("optimizer.reduce_on_plateau: strategy ",
+                   IsHybrid(job) ? "hybrid" : "multi_worker_mirrored",
+                   " can't change the rate of workers while they train; use "
+                   "parameter_server or a learning_rate_schedule"));
+}
+
 // What the checkpoints in the directory say about the run, if there are any.
 absl::Status ResumeFrom(const CheckpointStore& store,
                         const Verification& verification,
@@ -132,6 +145,9 @@ absl::Status ResumeFrom(const CheckpointStore& store,
   options.run_id = std::move(run.run_id);
   options.already_complete = run.is_complete;
   options.resumed = std::move(run.checkpoint);
+  if (options.resumed) {
+    options.resumed_from = store.PathOf(options.resumed->global_step());
+  }
   options.damaged_checkpoints = std::move(run.damaged);
   return absl::OkStatus();
 }
@@ -215,6 +231,7 @@ absl::Status ChiefTask::Open() {
   coordinator.job = options_.job;
   RETURN_IF_ERROR(FillClusterDefaults(
       coordinator.job, static_cast<int>(options_.workers.size())));
+  RETURN_IF_ERROR(CheckRateCanBeReduced(coordinator.job));
   coordinator.tasks = Tasks(options_);
   coordinator.lease = options_.lease;
   coordinator.ps_timeout = options_.ps_timeout;
@@ -262,9 +279,29 @@ absl::Status ChiefTask::Open() {
                   const std::map<int, int64_t>& ps_epochs) {
                 return ownership_->Record(run_id, PlaceEpochs(ps_epochs));
               }});
+  EvaluationWatch::Options watch = {
+      .checkpoint_directory = executor->store().directory(),
+      .run_id = coordinator.run_id,
+      .dropped = std::move(dropped_),
+      .on_change = [this](const std::vector<Evaluation>& evaluations) {
+        server_->Evaluated(evaluations);
+      }};
+  ProgressWriter::Options progress = {
+      .status = [this] { return server_->GetStatus({}).value(); },
+      .journal = {.checkpoint_directory = executor->store().directory(),
+                  .run_id = coordinator.run_id,
+                  .first_step = coordinator.resumed
+                                    ? coordinator.resumed->global_step()
+                                    : 0,
+                  .has_event_files = coordinator.job.tensorboard()}};
+  const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
   server_->Start();
+  progress_ = std::make_unique<ProgressWriter>(std::move(progress), clock_);
+  if (goes_by_evaluations) {
+    evaluations_ = std::make_unique<EvaluationWatch>(std::move(watch), clock_);
+  }
   ownership_->OnLost(
       [this](absl::Status lost) { server_->End(std::move(lost)); });
   gate_.Open(*server_);
@@ -296,6 +333,12 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
           },
       .cancelled = options_.cancelled};
   RETURN_IF_ERROR(ResumeFrom(*store, verification, coordinator));
+  if (!HasEvaluationDecisions(coordinator.job)) return store;
+  ASSIGN_OR_RETURN(coordinator.evaluations,
+                   ReadEvaluations(directory, coordinator.run_id));
+  dropped_ = DropLaterThan(
+      coordinator.resumed ? coordinator.resumed->global_step() : 0,
+      coordinator.evaluations);
   return store;
 }
 
@@ -303,6 +346,8 @@ ChiefTask::~ChiefTask() {
   if (server_ != nullptr) server_->EndWaits();
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
   if (ownership_ != nullptr) ownership_->StopRenewal();
+  evaluations_.reset();
+  progress_.reset();
   // It may be writing a checkpoint: the directory is another's only then.
   server_.reset();
 }

@@ -15,6 +15,8 @@
 #include "chief/chief_gate.h"
 #include "chief/chief_server.h"
 #include "chief/chief_service.h"
+#include "chief/evaluation_watch.h"
+#include "chief/progress_writer.h"
 #include "cluster/cluster_spec/cluster_spec.h"
 #include "cluster/rpc/server.h"
 #include "ml/layer/variable_spec.h"
@@ -120,8 +122,8 @@ class ChiefTask {
 
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
-  // Makes one attempt to find it; fills in what is known of the run. Returns
-  // the store.
+  // Makes one attempt to find it; fills in what is known of the run, and
+  // dropped_. Returns the store.
   absl::StatusOr<CheckpointStore> TryResume(Coordinator::Options& coordinator);
 
   const ChiefTaskOptions options_;
@@ -129,7 +131,14 @@ class ChiefTask {
   MetricsRegistry& metrics_;
   ChiefGate gate_;
   ChiefService service_;
+  // Evaluations of steps that the run has gone back behind.
+  std::vector<Evaluation> dropped_;
   std::unique_ptr<ChiefServer> server_;
+  // Destroyed before the server, whose status it writes down.
+  std::unique_ptr<ProgressWriter> progress_;
+  // Destroyed before the server, which it tells. Null: nothing goes by
+  // evaluations.
+  std::unique_ptr<EvaluationWatch> evaluations_;
   // Destroyed before the server, which it may end.
   std::unique_ptr<DirectoryOwnership> ownership_;
   std::unique_ptr<RpcServer> rpc_server_;

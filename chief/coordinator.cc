@@ -4,9 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "chief/absences.h"
 #include "chief/task_message.h"
+#include "cluster/job/learning_rate_field.h"
+#include "cluster/rpc/proto_duration.h"
 
 namespace parasol {
 namespace {
@@ -30,6 +33,25 @@ absl::Status CheckIncarnation(
   return absl::OkStatus();
 }
 
+// The rate by the optimizer and its schedule.
+std::optional<LearningRate> RateOf(const job::Optimizer& optimizer) {
+  if (optimizer.kind_case() == job::Optimizer::KIND_NOT_SET) {
+    return std::nullopt;
+  }
+  absl::StatusOr<LearningRate> rate = LearningRate::Create(
+      InitialLearningRate(optimizer), optimizer.learning_rate_schedule());
+  return rate.ok() ? std::optional<LearningRate>(*std::move(rate))
+                   : std::nullopt;
+}
+
+// The times of evaluations as a schedule of checkpoints.
+job::CheckpointPolicy EvaluationTimes(const job::EvaluationPolicy& policy) {
+  job::CheckpointPolicy times;
+  times.set_every_steps(policy.every_steps());
+  times.set_every_seconds(policy.every_seconds());
+  return times;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(Options options, absl::Time now)
@@ -43,6 +65,11 @@ Coordinator::Coordinator(Options options, absl::Time now)
                     ? std::optional<int64_t>(options_.resumed->global_step())
                     : std::nullopt,
                 now),
+      evaluation_times_(EvaluationTimes(options_.job.evaluation()),
+                        schedule_.newest_step(), now),
+      decisions_(options_.job, options_.resumed, options_.evaluations),
+      given_rate_(decisions_.learning_rate()),
+      rate_(RateOf(options_.job.optimizer())),
       worker_places_(std::count_if(
           options_.tasks.begin(), options_.tasks.end(),
           [](const auto& task) { return task.first.role == "worker"; })),
@@ -208,6 +235,20 @@ wire::JobStatus Coordinator::Status() const {
   }
   status.set_failure(failure_);
   status.set_trouble(trouble_);
+  status.set_steps_per_epoch(end_.steps_per_epoch().value_or(0));
+  if (rate_) status.set_learning_rate(rate_->At(plan_->global_step()));
+  if (given_rate_) status.set_learning_rate(*given_rate_);
+  status.set_loss_sum(reports_.loss_sum());
+  status.set_loss_examples(reports_.loss_examples());
+  if (plan_->staleness()) status.set_staleness(*plan_->staleness());
+  if (!waits_for_.empty()) {
+    *status.mutable_waited() = ToProto(last_tick_ - waits_since_);
+  }
+  if (options_.resumed) {
+    status.set_resumed_step(options_.resumed->global_step());
+    status.set_resumed_from(options_.resumed_from);
+    status.set_was_complete(options_.already_complete);
+  }
   status.set_placement_skew(options_.is_mirrored ? 1 : board_.Skew());
   for (std::string& task : AwaitedTasks()) {
     status.add_awaited_task(std::move(task));
@@ -237,6 +278,7 @@ std::vector<TaskId> Coordinator::Tick(absl::Time now) {
   }
   CheckProgress(now);
   Advance(now);
+  WatchWaiting(now);
   if (!HasEnded() && !gave_up_) {
     const absl::Status absences = CheckAbsences(
         membership_, phase_, NeedsAllWorkers(), phase_since_,
@@ -282,6 +324,7 @@ void Coordinator::Advance(absl::Time now) {
       Enter(wire::TRAINING, now);
     }
   }
+  if (phase_ == wire::TRAINING && decisions_.stop()) EndEarly();
   if (phase_ == wire::TRAINING && plan_->IsComplete()) {
     Enter(wire::FINISHING, now);
     // A disk that was full while training has its time at the end anew.
@@ -335,6 +378,17 @@ bool Coordinator::NeedsAllWorkers() const {
 
 bool Coordinator::AwaitsWorkers() const {
   return NeedsAllWorkers() && membership_.CountAlive("worker") < worker_places_;
+}
+
+void Coordinator::WatchWaiting(absl::Time now) {
+  std::vector<std::string> tasks = MissingTasks();
+  if (tasks.empty()) tasks = AwaitedTasks();
+  // The words of a trouble change with each attempt.
+  std::string what = tasks.empty() ? std::string(trouble_.empty() ? "" : "?")
+                                   : absl::StrJoin(tasks, ",");
+  if (what == waits_for_) return;
+  waits_for_ = std::move(what);
+  waits_since_ = now;
 }
 
 void Coordinator::RequestStop(absl::Time now) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "chief/coordinator_options.h"
 #include "chief/membership.h"
 #include "chief/shards/leaving_ps.h"
@@ -21,7 +22,10 @@
 #include "chief/task_id.h"
 #include "chief/worker_reports.h"
 #include "cluster/checkpoint/checkpoint_schedule.h"
+#include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/checkpoint/run_decisions.h"
 #include "cluster/job/training_end.h"
+#include "ml/optimizer/learning_rate.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
 
@@ -68,6 +72,8 @@ class Coordinator {
     std::map<int, int64_t> ps_epochs = {};
     // Number of the cluster's steps that are known to be complete.
     int64_t global_step = 0;
+    // The learning rate in the place of the job's, if it was reduced.
+    std::optional<double> learning_rate = std::nullopt;
   };
   // An order to snapshot all shards and commit `manifest`, which lacks only the
   // files and the time.
@@ -85,6 +91,8 @@ class Coordinator {
     bool may_await = false;
     // The process that each shard is on.
     std::vector<uint64_t> incarnations = {};
+    // Steps of checkpoints, the best one first, of which one is not removed.
+    std::vector<int64_t> best_first = {};
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
@@ -117,6 +125,12 @@ class Coordinator {
   absl::Status Leave(const wire::LeaveRequest& request, absl::Time now);
   // Returns the answer to GetStatus, without the checkpoint's path.
   wire::JobStatus Status() const;
+
+  // Takes the evaluations of the run, in ascending order of their steps: all
+  // that there are, each time. Returns lines for the log about what they have
+  // changed.
+  std::vector<std::string> Evaluated(absl::Span<const Evaluation> evaluations,
+                                     absl::Time now);
 
   // Lets time pass and returns the tasks whose leases ran out. Call it often:
   // after a pause of half a lease or more the chief is taken to have stood
@@ -201,13 +215,17 @@ class Coordinator {
   std::vector<std::string> AwaitedTasks() const;
   std::vector<std::string> MissingTasks() const;
   bool IsCheckpointDue(absl::Time now) const;
+  // Brings the job's end forward, once it is known.
+  void EndEarly();
+  // Notes what is waited for now.
+  void WatchWaiting(absl::Time now);
   // Returns true if a worker of synchronous training may have sent gradients of
   // the last step that are not applied yet.
   bool AwaitsLastReports(absl::Time now) const;
-  CheckpointOrder OrderCheckpoint();
+  CheckpointOrder OrderCheckpoint(absl::Time now);
   void CheckpointFailed(int64_t step, const absl::Status& status,
                         absl::Time now);
-  std::optional<Order> NextStopOrder();
+  std::optional<Order> NextStopOrder(absl::Time now);
 
   const Options options_;
   Membership membership_;
@@ -216,6 +234,14 @@ class Coordinator {
   const std::unique_ptr<StepPlan> plan_;
   TrainingEnd end_;
   CheckpointSchedule schedule_;
+  // The times of the checkpoints that are to be evaluated.
+  CheckpointSchedule evaluation_times_;
+  RunDecisions decisions_;
+  // The rate that the ps have been given.
+  std::optional<double> given_rate_;
+  bool ended_early_ = false;
+  // The rate by the job alone; nullopt if it has no optimizer.
+  const std::optional<LearningRate> rate_;
   WorkerReports reports_;
   ProgressWatch watch_;
   // Live workers whose steps were taken back, and the times since then.
@@ -235,6 +261,9 @@ class Coordinator {
   absl::StatusCode failure_code_ = absl::StatusCode::kOk;
   // The value of JobStatus.trouble.
   std::string trouble_;
+  // What is waited for, and since when; empty if nothing is.
+  std::string waits_for_;
+  absl::Time waits_since_;
   std::optional<absl::Status> gave_up_;
   bool stop_requested_ = false;
   bool stop_ordered_ = false;

@@ -29,7 +29,7 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
       << TaskId::Of(request.task()).ToString();
   if (!was_counted) {
     plan_->SetShards(end_.ShardBatches());
-    if (end_.step()) plan_->SetEnd(*end_.step());
+    if (end_.step() && !ended_early_) plan_->SetEnd(*end_.step());
   }
   const uint64_t incarnation = request.task().incarnation();
   RETURN_IF_ERROR(plan_->Check(incarnation, request.completed_steps(),
@@ -125,7 +125,9 @@ bool Coordinator::IsNews(const wire::ClaimStepsRequest& request,
 bool Coordinator::MayHaveOrder(absl::Time now) const {
   return phase_ != wire::TRAINING || stop_requested_ ||
          leaving_.NeedCheckpoint() ||
-         schedule_.IsDue(plan_->global_step(), now);
+         given_rate_ != decisions_.learning_rate() ||
+         schedule_.IsDue(plan_->global_step(), now) ||
+         evaluation_times_.IsDue(plan_->global_step(), now);
 }
 
 // A step that the writer of checkpoints has is not lost with another worker.

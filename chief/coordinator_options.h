@@ -15,6 +15,7 @@
 #include "chief/steps/step_plan.h"
 #include "chief/task_id.h"
 #include "cluster/checkpoint/checkpoint_contents.h"
+#include "cluster/checkpoint/evaluation_log.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/chief.pb.h"
 
@@ -28,6 +29,11 @@ struct CoordinatorOptions {
   std::optional<durable::CheckpointManifest> resumed;
   // Steps of newer checkpoints that are damaged.
   std::set<int64_t> damaged_checkpoints;
+  // The path of that checkpoint.
+  std::string resumed_from;
+  // The evaluations of the run up to that checkpoint, in ascending order of
+  // their steps.
+  std::vector<Evaluation> evaluations;
   // True if that checkpoint is the last one of this job: nothing is left to
   // do.
   bool already_complete = false;

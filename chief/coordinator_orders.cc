@@ -12,23 +12,30 @@ namespace parasol {
 
 std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
-  if (stop_requested_) return NextStopOrder();
+  if (stop_requested_) return NextStopOrder(now);
   if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
+  if (given_rate_ != decisions_.learning_rate() && phase_ == wire::TRAINING &&
+      board_.AllReady()) {
+    given_rate_ = decisions_.learning_rate();
+    board_.GiveJobAgain();
+  }
   std::vector<LoadOrder::Target> targets = loads_.Due(board_, now);
   if (!targets.empty()) {
     return LoadOrder{.targets = std::move(targets),
                      .from_checkpoint = schedule_.newest_step().has_value(),
                      .ps_epochs = PsEpochs(),
-                     .global_step = plan_->global_step()};
+                     .global_step = plan_->global_step(),
+                     .learning_rate = given_rate_};
   }
   if (!board_.AllReady() || !IsCheckpointDue(now)) return std::nullopt;
-  return OrderCheckpoint();
+  return OrderCheckpoint(now);
 }
 
 bool Coordinator::IsCheckpointDue(absl::Time now) const {
   if (!schedule_.MayTry(now)) return false;
   if (phase_ == wire::TRAINING) {
     return schedule_.IsDue(plan_->global_step(), now) ||
+           evaluation_times_.IsDue(plan_->global_step(), now) ||
            leaving_.NeedCheckpoint();
   }
   // In LOADING the first checkpoint of a new run.
@@ -50,7 +57,21 @@ bool Coordinator::AwaitsLastReports(absl::Time now) const {
                      });
 }
 
-std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
+void Coordinator::EndEarly() {
+  if (ended_early_ || !plan_->end_step() || plan_->global_step() == 0) return;
+  ended_early_ = true;
+  plan_->EndEarly();
+  ++claim_news_;
+}
+
+std::vector<std::string> Coordinator::Evaluated(
+    absl::Span<const Evaluation> evaluations, absl::Time now) {
+  std::vector<std::string> lines = decisions_.Update(evaluations);
+  Advance(now);
+  return lines;
+}
+
+std::optional<Coordinator::Order> Coordinator::NextStopOrder(absl::Time now) {
   const bool has_news =
       phase_ == wire::FINISHING ||
       (phase_ == wire::TRAINING &&
@@ -65,7 +86,7 @@ std::optional<Coordinator::Order> Coordinator::NextStopOrder() {
     return std::nullopt;
   }
   stop_ordered_ = true;
-  return OrderCheckpoint();
+  return OrderCheckpoint(now);
 }
 
 bool Coordinator::IsCheckpointObsolete(absl::Time now) const {
@@ -100,7 +121,7 @@ bool Coordinator::AwaitsNobody() const {
          membership_.CountAlive("worker") == 0;
 }
 
-Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
+Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   CheckpointOrder order;
   durable::CheckpointManifest& manifest = order.manifest;
   manifest.set_global_step(plan_->global_step());
@@ -121,6 +142,10 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint() {
   manifest.mutable_unfinished_batch()->Assign(unfinished.begin(),
                                               unfinished.end());
   manifest.set_final(phase_ == wire::FINISHING);
+  manifest.set_evaluation_due(
+      evaluation_times_.IsDue(plan_->global_step(), now));
+  manifest.set_reduced_learning_rate(given_rate_.value_or(0));
+  order.best_first = decisions_.best_first();
   for (size_t shard = 0; shard < board_.size(); ++shard) {
     order.incarnations.push_back(board_.incarnation(shard));
   }
@@ -172,6 +197,9 @@ void Coordinator::CheckpointDone(const CheckpointOrder& order,
   if (status.ok()) {
     trouble_.clear();
     schedule_.Written(order.manifest.global_step(), now);
+    if (order.manifest.evaluation_due()) {
+      evaluation_times_.Written(order.manifest.global_step(), now);
+    }
     if (order.manifest.final() && phase_ == wire::FINISHING) {
       Enter(wire::COMPLETE, now);
     }

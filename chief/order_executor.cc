@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "chief/layout.h"
 #include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/job/learning_rate_field.h"
 
 namespace parasol {
 namespace {
@@ -89,7 +90,7 @@ std::vector<absl::Status> OrderExecutor::Load(
         may_pass ? absl::UnavailableError(recorded.message()) : recorded);
   }
   if (!order.from_checkpoint) {
-    return LoadFrom(/*checkpoint=*/"", order.targets, order.global_step);
+    return LoadFrom(/*checkpoint=*/"", order.targets, order);
   }
   const absl::StatusOr<std::vector<int64_t>> steps = RunCheckpoints();
   if (!steps.ok()) {
@@ -105,7 +106,7 @@ std::vector<absl::Status> OrderExecutor::Load(
     std::vector<Coordinator::LoadOrder::Target> targets;
     for (size_t i : pending) targets.push_back(order.targets[i]);
     const std::vector<absl::Status> tried =
-        LoadFrom(store_.PathOf(*step), targets, order.global_step);
+        LoadFrom(store_.PathOf(*step), targets, order);
     for (size_t i = 0; i < pending.size(); ++i) {
       results[pending[i]] = CheckLost(*step, targets[i].shard, tried[i]);
     }
@@ -120,13 +121,17 @@ std::vector<absl::Status> OrderExecutor::Load(
 std::vector<absl::Status> OrderExecutor::LoadFrom(
     const std::string& checkpoint,
     const std::vector<Coordinator::LoadOrder::Target>& targets,
-    int64_t global_step) {
+    const Coordinator::LoadOrder& order) {
   std::vector<absl::Status> results(targets.size());
   ForEachAtOnce(targets.size(), [&](size_t i) {
     const size_t shard = targets[i].shard;
     wire::LoadRequest request = load_requests_[shard];
     request.set_checkpoint(checkpoint);
-    if (is_state_[shard]) request.set_global_step(global_step);
+    if (is_state_[shard]) request.set_global_step(order.global_step);
+    if (order.learning_rate) {
+      SetInitialLearningRate(*order.learning_rate,
+                             *request.mutable_optimizer());
+    }
     *request.mutable_order() = HeaderFor(targets[i].incarnation);
     results[i] = clients_[shard]->Load(request).status();
   });
@@ -182,7 +187,7 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
   };
   absl::Status written =
       StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot,
-                      directory_.check_owner);
+                      directory_.check_owner, order.best_first);
   awaits_workers_ = false;
   RETURN_IF_ERROR(written);
   damaged_.erase(step);

@@ -87,11 +87,12 @@ class OrderExecutor {
   // Returns the steps of this run's checkpoints, ascending.
   //   Unavailable  a manifest can't be read, but need not be damaged.
   absl::StatusOr<std::vector<int64_t>> RunCheckpoints() const;
-  // Orders each target to load `checkpoint`; empty: initial values.
+  // Orders each target to load `checkpoint`, as `order` says; empty: initial
+  // values.
   std::vector<absl::Status> LoadFrom(
       const std::string& checkpoint,
       const std::vector<Coordinator::LoadOrder::Target>& targets,
-      int64_t global_step);
+      const Coordinator::LoadOrder& order);
   // Returns `loaded`, the result of a shard's task that was to load the
   // checkpoint of `step`; Unavailable instead of NotFound if the checkpoint is
   // there.

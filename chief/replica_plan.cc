@@ -19,6 +19,13 @@ absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
       end_step_.value_or(0), "; start this process again"));
 }
 
+void ReplicaPlan::EndEarly() {
+  if (!end_step_) return;
+  earlier_end_ = std::max(earlier_end_, *end_step_);
+  end_step_ = std::min(*end_step_, global_step_);
+  ended_early_ = true;
+}
+
 void ReplicaPlan::Enter(uint64_t worker, const WorkerArrival& arrival) {
   const bool is_first = known_.insert(worker).second;
   if (is_new_run_ && is_first && arrival.completed > 0)

@@ -33,6 +33,7 @@ class ReplicaPlan : public StepPlan {
         global_step_(resumed_step.value_or(0)) {}
 
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
+  void EndEarly() override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
   absl::Status Check(uint64_t worker, int64_t completed,
@@ -46,7 +47,7 @@ class ReplicaPlan : public StepPlan {
   std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const override;
   void RenewAssignment(int64_t version) override;
   int64_t news() const override {
-    return assignment_.version() + (end_step_ ? 1 : 0);
+    return assignment_.version() + (end_step_ ? 1 : 0) + (ended_early_ ? 1 : 0);
   }
 
   int64_t global_step() const override { return global_step_; }
@@ -70,12 +71,13 @@ class ReplicaPlan : public StepPlan {
 
   ReplicaAssignment assignment_;
   const bool is_new_run_;
-  const int64_t earlier_end_;
+  int64_t earlier_end_;
   // All worker processes of the run, and those of them that had trained another
   // run before.
   std::set<uint64_t> known_;
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
+  bool ended_early_ = false;
   int64_t global_step_;
   std::map<uint64_t, Pushed> pushed_;  // key: worker, of those that take part
   // The step in which a worker has last waited kPatience reports long.

@@ -19,6 +19,13 @@ std::string Progress(const wire::JobStatus& status) {
   return line;
 }
 
+// " for 1m20s"; empty for less than a second.
+std::string ForHowLong(const wire::JobStatus& status) {
+  if (status.waited().seconds() <= 0) return "";
+  return absl::StrCat(
+      " for ", absl::FormatDuration(absl::Seconds(status.waited().seconds())));
+}
+
 }  // namespace
 
 std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
@@ -37,11 +44,13 @@ std::vector<std::string> StatusLog::Lines(const wire::JobStatus& status,
   next_ = now + kInterval;
   if (!status.missing_task().empty()) {
     lines.push_back(absl::StrCat("waiting for ",
-                                 absl::StrJoin(status.missing_task(), ", ")));
+                                 absl::StrJoin(status.missing_task(), ", "),
+                                 ForHowLong(status)));
   }
   if (!status.awaited_task().empty()) {
     lines.push_back(absl::StrCat("others wait for the steps of ",
-                                 absl::StrJoin(status.awaited_task(), ", ")));
+                                 absl::StrJoin(status.awaited_task(), ", "),
+                                 ForHowLong(status)));
   }
   if (!status.trouble().empty()) lines.push_back(status.trouble());
   if (phase_ == wire::LOADING || phase_ == wire::FINISHING) {

@@ -24,6 +24,18 @@ TEST(StatusLog, NamesTheMissingTasksEveryTenSeconds) {
   EXPECT_THAT(log.Lines(status, At(20)), ElementsAre("waiting for ps/1, ps/3"));
 }
 
+TEST(StatusLog, SaysForHowLongItWaits) {
+  StatusLog log(At(0));
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.add_awaited_task("worker/1");
+  status.mutable_waited()->set_seconds(80);
+  log.Lines(status, At(1));
+  EXPECT_THAT(log.Lines(status, At(10)),
+              ElementsAre("others wait for the steps of worker/1 for 1m20s",
+                          "step 0"));
+}
+
 TEST(StatusLog, SaysHowFarTrainingIs) {
   StatusLog log(At(0));
   wire::JobStatus status;

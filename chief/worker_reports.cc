@@ -14,6 +14,22 @@ void WorkerReports::Keep(const wire::HeartbeatRequest& heartbeat) {
       std::isfinite(speed)) {
     report.examples_per_second = speed;
   }
+  Count(heartbeat);
+}
+
+void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
+  const int64_t examples = heartbeat.loss_examples();
+  if (examples < 0 || !std::isfinite(heartbeat.loss_sum())) return;
+  const auto [it, is_new] = totals_.try_emplace(heartbeat.task().incarnation());
+  Totals& known = it->second;
+  // A late message says nothing new.
+  if (!is_new && examples <= known.examples) return;
+  // What a worker has done before its first report was for another chief.
+  if (!is_new) {
+    loss_sum_ += heartbeat.loss_sum() - known.loss_sum;
+    loss_examples_ += examples - known.examples;
+  }
+  known = {heartbeat.loss_sum(), examples};
 }
 
 void WorkerReports::Forget(int worker) { reports_.erase(worker); }

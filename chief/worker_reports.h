@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_WORKER_REPORTS_H_
 #define PARASOL_CHIEF_WORKER_REPORTS_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 
@@ -20,13 +21,28 @@ class WorkerReports {
   std::optional<double> loss() const;
   // Returns the examples per second of all workers together.
   double examples_per_second() const;
+  // Return the sum of the losses, and the number, of the examples that workers
+  // have computed between their first report here and their last one.
+  double loss_sum() const { return loss_sum_; }
+  int64_t loss_examples() const { return loss_examples_; }
 
  private:
+  // The totals that a worker process has reported.
+  struct Totals {
+    double loss_sum = 0;
+    int64_t examples = 0;
+  };
+
+  void Count(const wire::HeartbeatRequest& heartbeat);
+
   struct Report {
     std::optional<double> loss;
     double examples_per_second = 0;
   };
-  std::map<int, Report> reports_;  // key: worker index
+  std::map<int, Report> reports_;      // key: worker index
+  std::map<uint64_t, Totals> totals_;  // key: incarnation
+  double loss_sum_ = 0;
+  int64_t loss_examples_ = 0;
 };
 
 }  // namespace parasol

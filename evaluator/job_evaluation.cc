@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "base/thread_priority.h"
+#include "cluster/checkpoint/best_checkpoint.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -23,6 +24,12 @@ ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
           .final = manifest.final()};
 }
 
+// The chief says which, if the job has times for evaluations.
+bool IsToBeEvaluated(const durable::CheckpointManifest& manifest) {
+  return !manifest.job().has_evaluation() || manifest.evaluation_due() ||
+         manifest.final();
+}
+
 }  // namespace
 
 JobEvaluation::JobEvaluation(const Options& options,
@@ -35,7 +42,11 @@ JobEvaluation::JobEvaluation(const Options& options,
                  : options.checkpoint_directory),
       clock_(clock),
       metrics_(registry),
-      watch_(*session_, clock) {}
+      watch_(*session_, clock) {
+  if (!session_->registration().job().tensorboard()) return;
+  events_.emplace(absl::StrCat(store_.directory(), "/tensorboard/eval"),
+                  EventFileName(), /*first_step=*/0);
+}
 
 absl::Status JobEvaluation::Run() {
   const job::Job& job = session_->registration().job();
@@ -92,8 +103,8 @@ void JobEvaluation::LogAwaited() {
   if (now < next_awaited_log_) return;
   next_awaited_log_ = now + kAwaitedLogInterval;
   const wire::HeartbeatResponse state = session_->state();
-  LOG(INFO) << "waiting for the first checkpoint in " << store_.directory()
-            << ", which the chief orders"
+  LOG(INFO) << "waiting for the first checkpoint to evaluate in "
+            << store_.directory() << ", which the chief orders"
             << (state.missing_task().empty()
                     ? ""
                     : absl::StrCat("; the chief waits for ",
@@ -147,6 +158,7 @@ absl::StatusOr<JobEvaluation::Listing> JobEvaluation::List() const {
       continue;
     }
     RETURN_IF_ERROR(manifest.status());
+    if (!IsToBeEvaluated(*manifest)) continue;
     listing.push_back(AsListed(*manifest));
     listing.back().step = step;
   }
@@ -196,6 +208,7 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
   evaluation.took = clock_.Now() - start;
   evaluation.checkpoint = store_.PathOf(manifest.global_step());
   evaluation.final = manifest.final();
+  evaluation.run_id = manifest.run_id();
   return evaluation;
 }
 
@@ -211,6 +224,23 @@ void JobEvaluation::Publish(const Evaluation& evaluation) {
   const absl::Status appended =
       AppendEvaluation(store_.directory(), evaluation);
   if (!appended.ok()) LOG(ERROR) << appended.message();
+  if (events_) {
+    EventFile::Scalars scalars = evaluation.metrics;
+    scalars.emplace_back("loss", evaluation.loss);
+    const absl::Status added =
+        events_->Add(evaluation.global_step, scalars, clock_.Now());
+    if (!added.ok()) LOG(ERROR) << "event file: " << added.message();
+  }
+  const absl::Status named = NameBest(evaluation.run_id);
+  if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();
+}
+
+absl::Status JobEvaluation::NameBest(const std::string& run_id) const {
+  const job::Job& job = session_->registration().job();
+  if (!job.checkpoint().has_keep_best()) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const std::vector<Evaluation> evaluations,
+                   ReadEvaluations(store_.directory(), run_id));
+  return UpdateBest(store_, job, evaluations);
 }
 
 void JobEvaluation::ReportDamaged(const ListedCheckpoint& checkpoint,

@@ -18,12 +18,15 @@
 #include "evaluator/evaluator_metrics.h"
 #include "evaluator/job_watch.h"
 #include "storage/checkpoint_store.h"
+#include "storage/event_file.h"
 
 namespace parasol {
 
 // Evaluates the checkpoints of one job as they appear, until the job has ended
-// and its last checkpoint is evaluated. Writes the results to the log, to the
-// metrics and to the checkpoint directory's evaluations.jsonl.
+// and its last checkpoint is evaluated; if the job has times for evaluations,
+// those that the chief has marked, and the last one. Writes the results to the
+// log, to the metrics, and to the checkpoint directory's evaluations.jsonl and
+// event file.
 //
 // A damaged checkpoint is reported, counted and skipped.
 class JobEvaluation {
@@ -81,6 +84,8 @@ class JobEvaluation {
       EvaluatedModel& model, const durable::CheckpointManifest& manifest,
       absl::Time start);
   void Publish(const Evaluation& evaluation);
+  // Brings the file BEST up to date.
+  absl::Status NameBest(const std::string& run_id) const;
   void ReportDamaged(const ListedCheckpoint& checkpoint,
                      const absl::Status& damage);
   bool IsLastEvaluated(const absl::Status& end) const;
@@ -92,6 +97,7 @@ class JobEvaluation {
   const CheckpointStore store_;
   Clock& clock_;
   EvaluatorMetrics metrics_;
+  std::optional<EventFile> events_;  // nullopt: the job wants none
   CheckpointFollower follower_;
   Listing listing_;  // newest listing that could be read
   std::optional<ListedCheckpoint> newest_at_start_;

@@ -64,6 +64,9 @@ class FakeChief {
     mu_.Await(absl::Condition(&left_));
   }
   void ForgetEval() { registration_.mutable_job()->clear_eval(); }
+  void ChangeJob(const std::function<void(job::Job&)>& change) {
+    change(*registration_.mutable_job());
+  }
 
   std::unique_ptr<ChiefSession> NewSession() {
     return std::make_unique<Session>(*this);
@@ -245,6 +248,35 @@ TEST_F(JobEvaluationTest, EveryCheckpointOfACompleteJobIsEvaluatedInOrder) {
   EXPECT_EQ(lines[1]["examples"], 3);
   EXPECT_EQ(lines[1]["checkpoint"], checkpoint_dir() + "/ckpt-000000000010");
   EXPECT_TRUE(lines[1]["final"]);
+}
+
+TEST_F(JobEvaluationTest, WithTimesForEvaluationsOnlyMarkedOnesAreEvaluated) {
+  job_of_checkpoints_.mutable_evaluation()->set_every_steps(10);
+  ASSERT_OK(WriteCheckpoint(0, Identity(), /*final=*/false));
+  ASSERT_OK(WriteCheckpoint(5, Identity(), /*final=*/false));
+  ASSERT_OK(WriteCheckpoint(10, Identity(), /*final=*/false, true));
+  ASSERT_OK(WriteCheckpoint(12, Identity(), /*final=*/true));
+  chief_.Say(wire::COMPLETE);
+
+  EXPECT_OK(RunToTheEnd());
+  EXPECT_THAT(EvaluatedSteps(), ElementsAre(10, 12));
+}
+
+TEST_F(JobEvaluationTest, TheBestCheckpointAndTheEventsAreBesideTheOthers) {
+  chief_.ChangeJob([](job::Job& job) {
+    job.set_tensorboard(true);
+    job::KeepBest& policy = *job.mutable_checkpoint()->mutable_keep_best();
+    policy.set_metric("accuracy");
+    policy.set_mode(job::MAX);
+  });
+  ASSERT_OK(WriteCheckpoint(10, Identity(), /*final=*/false));
+  ASSERT_OK(WriteCheckpoint(20, {0, 1, 1, 0}, /*final=*/true));
+  chief_.Say(wire::COMPLETE);
+
+  EXPECT_OK(RunToTheEnd());
+  EXPECT_THAT(ReadFile(checkpoint_dir() + "/BEST", 1000),
+              IsOkAndHolds(HasSubstr("\"ckpt-000000000010\"")));
+  EXPECT_TRUE(IsDirectory(checkpoint_dir() + "/tensorboard/eval"));
 }
 
 TEST_F(JobEvaluationTest, ResultsAreInTheMetrics) {

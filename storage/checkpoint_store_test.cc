@@ -347,6 +347,15 @@ TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
                                                 "ckpt-000000000005")));
 }
 
+TEST_F(CheckpointStoreTest, PruneKeepsTheBestThatIsThere) {
+  for (int64_t step = 1; step <= 5; ++step) Commit(step);
+
+  ASSERT_OK(store_.Prune(2, /*newest=*/5, /*best_first=*/{7, 2, 1}));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(2, 4, 5)));
+  ASSERT_OK(store_.Prune(2, /*newest=*/5, /*best_first=*/{5}));
+  EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(2, 4, 5)));
+}
+
 TEST_F(CheckpointStoreTest, PruneDoesNotCountThoseAfterTheNewest) {
   for (const int64_t step : {5, 6, 10}) Commit(step);
 

@@ -12,9 +12,9 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/job/learning_rate_field.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
-#include "ml/metric/metric_results.h"
 #include "ml/model/device_training.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
@@ -60,6 +60,12 @@ class CountedSteps : public StepSource {
   const std::function<bool(int64_t)> is_over_;
 };
 
+job::Job WithRate(const job::Job& job, std::optional<double> rate) {
+  job::Job with_rate = job;
+  if (rate) SetInitialLearningRate(*rate, *with_rate.mutable_optimizer());
+  return with_rate;
+}
+
 }  // namespace
 
 LocalTraining::LocalTraining(Options options, Clock& clock,
@@ -85,16 +91,7 @@ absl::Status LocalTraining::Run() {
   if (stopping()) {
     return absl::CancelledError(absl::StrCat("stopped at step ", step_));
   }
-  ASSIGN_OR_RETURN(const std::optional<Evaluation> evaluation, Evaluate());
-  if (!evaluation) return absl::OkStatus();
-  LOG(INFO) << Describe(*evaluation);
-  // A run that was complete has its line already.
-  if (run_.is_complete) return absl::OkStatus();
-  // The result is in the log: no reason to fail.
-  const absl::Status appended =
-      AppendEvaluation(store_->directory(), *evaluation);
-  if (!appended.ok()) LOG(ERROR) << appended.message();
-  return absl::OkStatus();
+  return Evaluate(/*final=*/true);
 }
 
 absl::Status LocalTraining::Prepare() {
@@ -151,11 +148,12 @@ absl::Status LocalTraining::MakeModel() {
                    Model::Create(options_.graph, *device_));
   DeviceTraining* const training = model->device_training();
   if (training != nullptr && CanUpdateOnDevice(job)) {
-    ASSIGN_OR_RETURN(variables_,
-                     DeviceVariables::Create(options_.graph.variables, job,
-                                             *training, *device_));
+    const job::Job with_rate = WithRate(job, rate_);
+    ASSIGN_OR_RETURN(
+        variables_, DeviceVariables::Create(options_.graph.variables, with_rate,
+                                            *training, *device_));
     if (job.model().sparse_table_size() > 0) {
-      ASSIGN_OR_RETURN(tables_, DeviceTables::Create(job, *device_));
+      ASSIGN_OR_RETURN(tables_, DeviceTables::Create(with_rate, *device_));
     }
     model = UpdateOnDevice(std::move(model), *variables_, tables_.get());
   }
@@ -163,8 +161,22 @@ absl::Status LocalTraining::MakeModel() {
   return absl::OkStatus();
 }
 
+absl::Status LocalTraining::UseReducedRate() {
+  if (rate_ == decisions_->learning_rate()) return absl::OkStatus();
+  rate_ = decisions_->learning_rate();
+  parameters_.reset();
+  if (variables_ != nullptr) {
+    // There may not be memory for both.
+    model_.reset();
+    tables_.reset();
+    variables_.reset();
+    RETURN_IF_ERROR(MakeModel());
+  }
+  return MakeParameters();
+}
+
 absl::Status LocalTraining::MakeParameters() {
-  const job::Job& job = options_.job;
+  const job::Job job = WithRate(options_.job, rate_);
   ASSIGN_OR_RETURN(
       parameters_,
       variables_ == nullptr
@@ -192,6 +204,10 @@ absl::Status LocalTraining::Resume() {
       options_.job.checkpoint(),
       run_.checkpoint ? std::optional<int64_t>(step_) : std::nullopt,
       clock_.Now());
+  job::CheckpointPolicy times;
+  times.set_every_steps(options_.job.evaluation().every_steps());
+  times.set_every_seconds(options_.job.evaluation().every_seconds());
+  evaluation_times_.emplace(times, schedule_->newest_step(), clock_.Now());
   return absl::OkStatus();
 }
 
@@ -209,8 +225,12 @@ absl::Status LocalTraining::TryResume() {
   ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
   ASSIGN_OR_RETURN(run_, ResumeRun(*store_, options_.job,
                                    parameters_->contents(), damaged_));
-  if (!run_.checkpoint) return absl::OkStatus();
-  step_ = run_.checkpoint->global_step();
+  step_ = run_.checkpoint ? run_.checkpoint->global_step() : 0;
+  RETURN_IF_ERROR(ReadDecisions());
+  return run_.checkpoint ? Restore() : absl::OkStatus();
+}
+
+absl::Status LocalTraining::Restore() {
   const std::string path = store_->PathOf(step_);
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    CheckpointReader::Open(path));
@@ -218,7 +238,7 @@ absl::Status LocalTraining::TryResume() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> LocalTraining::EndStep() const {
+absl::StatusOr<int64_t> LocalTraining::EndStep() {
   job::Job alone = options_.job;
   alone.clear_parameter_server();
   std::vector<int64_t> shards;
@@ -229,27 +249,44 @@ absl::StatusOr<int64_t> LocalTraining::EndStep() const {
   }
   TrainingEnd end(alone);
   RETURN_IF_ERROR(end.ObserveExamples(input_->total_examples(), shards));
+  steps_per_epoch_ = end.steps_per_epoch().value_or(0);
   return end.step().value_or(INT64_MAX);
 }
 
 absl::Status LocalTraining::Train() {
   ASSIGN_OR_RETURN(const int64_t end, EndStep());
+  OpenJournal();
   // So that there always is one to come back to.
   if (!schedule_->newest_step()) {
     RETURN_IF_ERROR(WriteNeededCheckpoint(/*final=*/false));
   }
   while (step_ < end && !stopping()) {
-    // The last attempt's failure is no reason to end: it was logged. A new
-    // owner is.
-    if (schedule_->IsDue(step_, clock_.Now()) &&
-        !TryCheckpoint(/*final=*/false).ok()) {
-      const absl::Status owner = ownership_->Check();
-      if (absl::IsFailedPrecondition(owner)) return owner;
-    }
+    RETURN_IF_ERROR(WriteAndEvaluateWhatIsDue());
+    if (decisions_->stop()) break;
     RETURN_IF_ERROR(TrainUntilDue(end));
   }
-  if (step_ < end && schedule_->newest_step() == step_) return absl::OkStatus();
-  return WriteNeededCheckpoint(/*final=*/step_ >= end);
+  const bool is_complete = step_ >= end || (decisions_->stop() && !stopping());
+  if (!is_complete && schedule_->newest_step() == step_) {
+    return absl::OkStatus();
+  }
+  return WriteNeededCheckpoint(/*final=*/is_complete);
+}
+
+absl::Status LocalTraining::WriteAndEvaluateWhatIsDue() {
+  const bool is_evaluation_time =
+      evaluation_times_->IsDue(step_, clock_.Now()) &&
+      schedule_->MayTry(clock_.Now());
+  if (!schedule_->IsDue(step_, clock_.Now()) && !is_evaluation_time) {
+    return absl::OkStatus();
+  }
+  const bool is_evaluation_due = IsEvaluationDue();
+  // The last attempt's failure is no reason to end: it was logged. A new owner
+  // is.
+  if (!TryCheckpoint(/*final=*/false).ok()) {
+    const absl::Status owner = ownership_->Check();
+    return absl::IsFailedPrecondition(owner) ? owner : absl::OkStatus();
+  }
+  return is_evaluation_due ? Evaluate(/*final=*/false) : absl::OkStatus();
 }
 
 absl::StatusOr<int64_t> LocalTraining::TrainAlone(
@@ -268,16 +305,21 @@ absl::StatusOr<int64_t> LocalTraining::TrainAlone(
 }
 
 absl::Status LocalTraining::TrainUntilDue(int64_t end) {
-  const auto is_over = [&](int64_t completed) {
-    return completed >= end || stopping() ||
-           schedule_->IsDue(completed, clock_.Now());
-  };
   TrainingReporter reporter(clock_);
+  const auto is_over = [&](int64_t completed) {
+    const absl::Time now = clock_.Now();
+    if (progress_->IsDue(completed, steps_per_epoch_, now)) {
+      NoteProgress(completed, end, reporter, /*is_end=*/false);
+    }
+    return completed >= end || stopping() || schedule_->IsDue(completed, now) ||
+           (schedule_->MayTry(now) && evaluation_times_->IsDue(completed, now));
+  };
   ASSIGN_OR_RETURN(
       step_, replicas_ == nullptr
                  ? TrainAlone(is_over, reporter)
                  : replicas_->Train(step_, is_over, *parameters_, reporter));
-  const TrainingReport report = reporter.Take();
+  NoteProgress(step_, end, reporter, step_ >= end || stopping());
+  const TrainingReport report = std::exchange(since_line_, {});
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
   LOG(INFO) << "step " << step_ << " of " << end << ", loss "
@@ -294,6 +336,9 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
   *manifest.mutable_job() = options_.job;
   parameters_->contents().AddTo(manifest);
   manifest.set_final(final);
+  const bool is_evaluation_due = evaluation_times_->IsDue(step_, clock_.Now());
+  manifest.set_evaluation_due(is_evaluation_due);
+  manifest.set_reduced_learning_rate(rate_.value_or(0));
   manifest.set_created_unix_micros(absl::ToUnixMicros(clock_.Now()));
   const auto save = [this](const std::string& directory,
                            durable::CheckpointManifest& files) -> absl::Status {
@@ -306,10 +351,11 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
   };
   const absl::Status status = StoreCheckpoint(
       *store_, std::move(manifest), options_.job.checkpoint().max_to_keep(),
-      save, [this] { return ownership_->Check(); });
+      save, [this] { return ownership_->Check(); }, decisions_->best_first());
   if (status.ok()) {
     LOG(INFO) << "checkpoint " << store_->PathOf(step_);
     schedule_->Written(step_, clock_.Now());
+    if (is_evaluation_due) evaluation_times_->Written(step_, clock_.Now());
   } else {
     LOG(WARNING) << "no checkpoint of step " << step_ << ": "
                  << status.message();
@@ -337,34 +383,6 @@ absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
     clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_),
                             schedule_->next_try() - clock_.Now());
   }
-}
-
-absl::StatusOr<std::optional<Evaluation>> LocalTraining::Evaluate() {
-  if (evaluation_ == nullptr) return std::nullopt;
-  const absl::Time start = clock_.Now();
-  for (size_t i = 0; i < model().variables().size(); ++i) {
-    RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
-    RETURN_IF_ERROR(model().Upload(i));
-  }
-  ASSIGN_OR_RETURN(
-      const ModelEvaluation::Result result,
-      evaluation_->Run(
-          model(),
-          [this](absl::Span<const StagedBatch::Rows> tables) {
-            ParameterClient::PullRequest pull;
-            for (const StagedBatch::Rows& rows : tables) {
-              pull.rows.push_back({rows.table, rows.ids, rows.values});
-            }
-            return parameters_->Pull(std::move(pull))->Wait();
-          },
-          [this] { return stopping(); }));
-  return Evaluation{.global_step = step_,
-                    .metrics = result.metrics,
-                    .loss = result.loss,
-                    .examples = result.examples,
-                    .took = clock_.Now() - start,
-                    .checkpoint = store_->PathOf(step_),
-                    .final = true};
 }
 
 }  // namespace parasol

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -17,7 +18,10 @@
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/resume.h"
+#include "cluster/checkpoint/run_decisions.h"
 #include "cluster/job/strategy.h"
+#include "cluster/progress/training_journal.h"
+#include "cluster/progress/training_progress.h"
 #include "ml/device/device.h"
 #include "ml/evaluation/model_evaluation.h"
 #include "ml/input/input_pipeline.h"
@@ -26,6 +30,7 @@
 #include "proto/job.pb.h"
 #include "storage/checkpoint_store.h"
 #include "storage/directory_ownership.h"
+#include "storage/event_file.h"
 #include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/local_parameters.h"
@@ -54,7 +59,8 @@ class LocalTraining {
   LocalTraining(Options options, Clock& clock, MetricsRegistry& metrics);
 
   // Resumes from the newest intact checkpoint of the job's directory, trains to
-  // the job's end, evaluates, and logs the result. A new run's initial values
+  // the job's end, evaluates when the job says so and at the end, and logs the
+  // results. A new run's initial values
   // are a checkpoint, too. A checkpoint that fails while training is tried
   // again later; for the first and the last one, training waits.
   //   Cancelled           Stop() was called; a checkpoint of the last step is
@@ -79,12 +85,21 @@ class LocalTraining {
   absl::Status MakeModel();
   // Makes `parameters_` anew, with initial values.
   absl::Status MakeParameters();
+  // Makes what has optimizers anew if the rate was reduced: values are initial
+  // ones then.
+  absl::Status UseReducedRate();
   absl::Status Resume();
   // Makes one attempt at Resume().
   absl::Status TryResume();
   absl::Status Train();
   // Trains until a checkpoint is due, the job's last step `end`, or Stop().
   absl::Status TrainUntilDue(int64_t end);
+  // Opens the record of the training, if it can be written.
+  void OpenJournal();
+  // Takes what the reporter has, and writes down what is due at this step.
+  void NoteProgress(int64_t step, int64_t end, TrainingReporter& reporter,
+                    bool is_end);
+  double LearningRateAt(int64_t step) const;
   // Trains on the only device and returns the number of completed steps.
   absl::StatusOr<int64_t> TrainAlone(std::function<bool(int64_t)> is_over,
                                      TrainingReporter& reporter);
@@ -92,9 +107,22 @@ class LocalTraining {
   absl::Status TryCheckpoint(bool final);
   // Writes a checkpoint that must be there before anything else happens.
   absl::Status WriteNeededCheckpoint(bool final);
-  // Returns nullopt if the job has no eval data set.
-  absl::StatusOr<std::optional<Evaluation>> Evaluate();
-  absl::StatusOr<int64_t> EndStep() const;
+  // Returns true if the checkpoint that is written next is to be evaluated.
+  bool IsEvaluationDue() const;
+  // Writes the checkpoint that is due, if one is, and evaluates it.
+  absl::Status WriteAndEvaluateWhatIsDue();
+  // Evaluates the values as they are, and goes by the result. Does nothing if
+  // the job has no eval data set.
+  absl::Status Evaluate(bool final);
+  absl::StatusOr<Evaluation> RunEvaluation();
+  // Reads what the run's evaluations have decided before it was resumed.
+  absl::Status ReadDecisions();
+  // Goes by an evaluation of the checkpoint that was just written.
+  absl::Status Decide(const Evaluation& evaluation);
+  // Reads the checkpoint of the present step.
+  absl::Status Restore();
+  // Returns the last step, and sets steps_per_epoch_.
+  absl::StatusOr<int64_t> EndStep();
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
   int NumReplicas() const {
     return static_cast<int>(options_.replicas.devices.size());
@@ -126,6 +154,18 @@ class LocalTraining {
   ResumedRun run_;
   std::set<int64_t> damaged_;  // steps of checkpoints that were passed over
   std::optional<CheckpointSchedule> schedule_;
+  std::optional<CheckpointSchedule> evaluation_times_;
+  std::vector<Evaluation> evaluations_;  // ascending by their steps
+  std::optional<RunDecisions> decisions_;
+  std::optional<double> rate_;  // the optimizers', if it was reduced
+  // What was trained since the last line of the log.
+  TrainingReport since_line_;
+  double loss_sum_ = 0;  // of all examples
+  int64_t examples_ = 0;
+  int64_t steps_per_epoch_ = 0;
+  std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written
+  std::optional<TrainingProgress> progress_;
+  std::optional<EventFile> eval_events_;  // nullopt: the job wants none
 };
 
 }  // namespace parasol

@@ -281,7 +281,7 @@ TEST_P(LocalTrainingTest, TheResultIsOneLineBesideTheCheckpoints) {
   ASSERT_TRUE(std::getline(file, line));
   EXPECT_THAT(line, HasSubstr("\"global_step\":20,"));
   EXPECT_THAT(line, HasSubstr("\"examples\":4,"));
-  EXPECT_THAT(line, HasSubstr("/ckpt-000000000020\",\"final\":true}"));
+  EXPECT_THAT(line, HasSubstr("/ckpt-000000000020\",\"final\":true,"));
   EXPECT_FALSE(std::getline(file, line));
 }
 

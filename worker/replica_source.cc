@@ -35,7 +35,9 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
   absl::StatusOr<ReplicaShare> Now() override {
     absl::MutexLock lock(&mu_);
     RETURN_IF_ERROR(Fault());
-    return share_;
+    ReplicaShare share = share_;
+    share.is_over = no_more();
+    return share;
   }
 
   void Complete(int64_t steps) override {

@@ -28,6 +28,8 @@ struct ReplicaShare {
   int64_t end_step = 0;
   // Names of the workers for whose gradients others wait: "worker/2".
   std::vector<std::string> awaited;
+  // True if the job is complete: a step that is not will not be.
+  bool is_over = false;
 };
 
 // Source of the replicas whose gradients a training loop computes.

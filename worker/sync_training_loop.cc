@@ -46,7 +46,7 @@ SyncTrainingLoop::SyncTrainingLoop(const Options& options, Model& model,
 absl::Status SyncTrainingLoop::Run() {
   absl::Status result = RunSteps();
   if (!result.ok()) Abandon();
-  return result;
+  return is_over_ ? absl::OkStatus() : result;
 }
 
 // What is in flight comes to and is sent from this object's memory.
@@ -302,8 +302,14 @@ void SyncTrainingLoop::PushAgain(int64_t step, const std::set<int>& computed) {
 }
 
 absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
-                                         bool has_pushed) const {
+                                         bool has_pushed) {
   ASSIGN_OR_RETURN(const ReplicaShare share, replicas_.Now());
+  // An end that was brought forward may find some workers in a step that the
+  // others have not begun.
+  if (share.is_over) {
+    is_over_ = true;
+    return absl::CancelledError("the job is complete");
+  }
   const absl::Time now = clock_.Now();
   const absl::Duration waited = now - start;
   const bool is_late = now - std::max(start, parameters_.last_loading()) >=

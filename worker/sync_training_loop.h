@@ -118,7 +118,7 @@ class SyncTrainingLoop {
   void PushAgain(int64_t step, const std::set<int>& computed);
   absl::Status AwaitPull(ParameterClient::Pending& pull, int64_t step);
   // Ends a wait for too long, and names whom it is for in the log.
-  absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed) const;
+  absl::Status CheckWait(int64_t step, absl::Time start, bool has_pushed);
   absl::Status FinishStep(int64_t step);
   void Abandon();
 
@@ -138,6 +138,8 @@ class SyncTrainingLoop {
   std::vector<Sent> sent_;
   // ParameterClient::moves() since which the step's pushes were sent.
   int64_t pushed_moves_ = 0;
+  // True if the job was complete while a step was not.
+  bool is_over_ = false;
 };
 
 }  // namespace parasol

@@ -50,6 +50,15 @@ void ShardBoard::Lost(int ps_index) {
   if (Place* place = Find(ps_index)) place->state = State::kAbsent;
 }
 
+void ShardBoard::GiveJobAgain() {
+  for (Place& place : places_) {
+    if (place.state != State::kReady) continue;
+    place.state = State::kEmpty;
+    place.holds_shard = true;
+    place.was_loaded = false;
+  }
+}
+
 void ShardBoard::Loaded(size_t shard, uint64_t incarnation) {
   Place& place = places_[shard];
   if (place.incarnation != incarnation || place.state != State::kEmpty) return;

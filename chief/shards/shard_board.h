@@ -42,6 +42,9 @@ class ShardBoard {
   // ready, has to be loaded again.
   bool Heard(int ps_index, uint64_t incarnation, bool holds_shard);
   void Lost(int ps_index);
+  // Notes that all shards that are ready have to be given the job again; they
+  // keep their values.
+  void GiveJobAgain();
   // Notes that the shard's variables are on `incarnation` now. Ignored if that
   // process is not there any more.
   void Loaded(size_t shard, uint64_t incarnation);

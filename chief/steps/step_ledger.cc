@@ -58,6 +58,7 @@ class StepLedger::NewsCheck {
 StepLedger::StepLedger(const durable::CheckpointManifest& manifest,
                        Options options)
     : options_(options),
+      earlier_end_(options.earlier_end),
       resumed_(true),
       has_forgotten_(manifest.worker_progress_size() >=
                      static_cast<int>(DepartedWorkers::kMax)),
@@ -86,9 +87,15 @@ void StepLedger::SetEnd(int64_t end_step) {
   }
 }
 
+void StepLedger::EndEarly() {
+  if (!end_step_) return;
+  earlier_end_ = std::max(earlier_end_, *end_step_);
+  SetEnd(std::min(*end_step_, global_step_ + outstanding_));
+}
+
 int64_t StepLedger::MayBeUncounted() const {
   if (!end_step_) return kMaxTotal;
-  const int64_t end = std::max(*end_step_, options_.earlier_end);
+  const int64_t end = std::max(*end_step_, earlier_end_);
   return std::clamp<int64_t>(end - global_step_, 0, kMaxTotal) + kMaxUnfinished;
 }
 

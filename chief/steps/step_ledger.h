@@ -79,7 +79,8 @@ class StepLedger : public StepPlan {
   };
 
   // Starts a new run.
-  explicit StepLedger(Options options) : options_(options) {}
+  explicit StepLedger(Options options)
+      : options_(options), earlier_end_(options.earlier_end) {}
   StepLedger() : StepLedger(Options()) {}
   // Resumes the run that `manifest` is a checkpoint of.
   StepLedger(const durable::CheckpointManifest& manifest, Options options);
@@ -87,6 +88,7 @@ class StepLedger : public StepPlan {
       : StepLedger(manifest, Options()) {}
 
   void SetEnd(int64_t end_step) override;
+  void EndEarly() override;
   void SetShards(const std::vector<int64_t>& shard_batches) override {
     pool_.SetShards(shard_batches);
   }
@@ -110,6 +112,10 @@ class StepLedger : public StepPlan {
 
   int64_t global_step() const override { return global_step_; }
   bool HoldsSteps(uint64_t worker) const override;
+  std::optional<int64_t> staleness() const override {
+    if (clocks_.empty()) return std::nullopt;
+    return *clocks_.rbegin() - *clocks_.begin();
+  }
   std::vector<durable::WorkerProgress> Progress() const override;
   std::vector<durable::BatchSpan> Unfinished() const override;
   // Returns those with the smallest clock if they hold up another worker, or in
@@ -209,6 +215,9 @@ class StepLedger : public StepPlan {
   void RaiseNewcomers();
 
   const Options options_;
+  // Step up to which workers may have been let go, if the end is another one
+  // now.
+  int64_t earlier_end_;
   bool resumed_ = false;
   // True if workers that may come back are not known any more.
   bool has_forgotten_ = false;

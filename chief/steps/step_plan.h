@@ -33,6 +33,9 @@ class StepPlan {
   // done.
   virtual void SetEnd(int64_t end_step) = 0;
   virtual std::optional<int64_t> end_step() const = 0;
+  // Brings the end forward, once it is set, to the step at which all that is
+  // granted is done. Workers may be beyond it already.
+  virtual void EndEarly() = 0;
 
   // Sets the number of batches that each shard of the training set has in an
   // epoch, in a plan that grants batches.
@@ -85,6 +88,9 @@ class StepPlan {
 
   // Returns true if a live worker holds steps that it has not completed.
   virtual bool HoldsSteps(uint64_t worker) const { return false; }
+  // Returns the number of steps by which the clocks of live workers differ, in
+  // a plan that bounds it.
+  virtual std::optional<int64_t> staleness() const { return std::nullopt; }
   // Returns the live workers for whose steps another one has to wait, in order.
   virtual std::vector<uint64_t> Awaited() const = 0;
 };

@@ -1,8 +1,11 @@
 #include "cluster/checkpoint/evaluation_log.h"
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
@@ -14,6 +17,8 @@ namespace parasol {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 Evaluation At(int64_t step) {
   return {.global_step = step,
@@ -74,6 +79,35 @@ TEST(EvaluationLogTest, LinesAreAppended) {
   EXPECT_THAT(ReadFile(directory + "/evaluations.jsonl", 10000),
               IsOkAndHolds(absl::StrCat(ToJsonLine(At(1)), "\n",
                                         ToJsonLine(At(2)), "\n")));
+}
+
+TEST(EvaluationLogTest, OnlyEvaluationsOfTheRunAreReadBack) {
+  const std::string directory = ::testing::TempDir() + "/evaluations_of_run";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  EXPECT_THAT(ReadEvaluations(directory, "a"), IsOkAndHolds(IsEmpty()));
+  const auto append = [&](int64_t step, const std::string& run, double loss) {
+    Evaluation evaluation = At(step);
+    evaluation.run_id = run;
+    evaluation.loss = loss;
+    ASSERT_OK(AppendEvaluation(directory, evaluation));
+  };
+  append(20, "a", .5);
+  append(10, "a", std::numeric_limits<double>::infinity());
+  append(30, "b", .5);
+  append(20, "a", .25);  // evaluated again
+  ASSERT_OK(AppendDurably(directory + "/evaluations.jsonl",
+                          "no line\n{\"global_step\":40,\"run_id\":\"a\""));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Evaluation> evaluations,
+                       ReadEvaluations(directory, "a"));
+  ASSERT_THAT(evaluations, SizeIs(2));
+  EXPECT_EQ(evaluations[0].global_step, 10);
+  EXPECT_TRUE(std::isnan(evaluations[0].loss));
+  EXPECT_EQ(evaluations[1].global_step, 20);
+  EXPECT_EQ(evaluations[1].loss, .25);
+  EXPECT_EQ(evaluations[1].took, absl::Milliseconds(410));
+  EXPECT_EQ(ValueOf(evaluations[1], "accuracy"), 0.9763);
+  EXPECT_EQ(ValueOf(evaluations[1], "auc"), std::nullopt);
 }
 
 TEST(EvaluationLogTest, ADirectoryThatIsMissingIsNamed) {

@@ -88,8 +88,13 @@ absl::StatusOr<ResumedRun> ResumeRun(const CheckpointStore& store,
   RETURN_IF_ERROR(CheckResumable(checkpoint, job, contents)) << path;
   run.run_id = checkpoint.run_id();
   run.is_complete = IsComplete(checkpoint, job);
-  LOG(INFO) << "resuming at step " << checkpoint.global_step() << " of run "
-            << run.run_id << " from " << path;
+  if (run.is_complete) {
+    LOG(INFO) << "nothing to do: run " << run.run_id << " is complete at step "
+              << checkpoint.global_step() << ", " << path;
+  } else {
+    LOG(INFO) << "resuming at step " << checkpoint.global_step() << " of run "
+              << run.run_id << " from " << path;
+  }
   for (const std::string& changed : ChangedFields(checkpoint.job(), job)) {
     LOG(INFO) << "the job has changed since the checkpoint: " << changed;
   }

@@ -8,7 +8,8 @@ namespace parasol {
 absl::Status StoreCheckpoint(CheckpointStore& store,
                              durable::CheckpointManifest manifest,
                              int max_to_keep, WriteShardFiles write_files,
-                             CheckOwner check_owner) {
+                             CheckOwner check_owner,
+                             absl::Span<const int64_t> best_first) {
   RETURN_IF_ERROR(check_owner());
   ASSIGN_OR_RETURN(const std::string directory,
                    store.Begin(manifest.global_step()));
@@ -24,7 +25,9 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   }
   // What could not be removed is removed next time.
   absl::Status pruned = check_owner();
-  if (pruned.ok()) pruned = store.Prune(max_to_keep, manifest.global_step());
+  if (pruned.ok()) {
+    pruned = store.Prune(max_to_keep, manifest.global_step(), best_first);
+  }
   if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
   return absl::OkStatus();
 }

@@ -27,6 +27,8 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_end();
   job.clear_checkpoint();
   job.clear_eval();
+  job.clear_evaluation();
+  job.clear_tensorboard();
   job.mutable_model()->clear_metric();
   // A worker that has the variables goes by all rules.
   if (job.strategy().has_multi_worker_mirrored() ||

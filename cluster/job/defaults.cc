@@ -7,6 +7,7 @@
 #include "base/set_default.h"
 #include "base/status_macros.h"
 #include "cluster/job/dataset_defaults.h"
+#include "cluster/job/evaluation_policy.h"
 #include "cluster/job/global_batch_rate.h"
 #include "cluster/job/layer_defaults.h"
 #include "ml/initializer/initializer_fields.h"
@@ -150,6 +151,8 @@ void FillDefaults(job::Job& job) {
   FillParameterServer(*job.mutable_parameter_server());
   FillWorker(*job.mutable_worker());
   if (job.has_strategy()) FillStrategy(*job.mutable_strategy());
+  FillEvaluationPolicies(job);
+  PARASOL_SET_DEFAULT(job, tensorboard, true);
 }
 
 absl::Status FillClusterDefaults(job::Job& job, int workers) {

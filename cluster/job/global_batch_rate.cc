@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/job/learning_rate_field.h"
 
 namespace parasol {
 namespace {
@@ -27,20 +27,6 @@ std::optional<double> RateOf(int64_t global_batch,
       std::find(rates.batch().begin(), rates.batch().end(), global_batch);
   if (found == rates.batch().end()) return std::nullopt;
   return rates.rate(static_cast<int>(found - rates.batch().begin()));
-}
-
-// Sets the learning_rate of the optimizer's kind, which every kind has.
-void SetRate(double rate, job::Optimizer& optimizer) {
-  const auto* const kinds =
-      job::Optimizer::descriptor()->FindOneofByName("kind");
-  const auto& reflection = *optimizer.GetReflection();
-  const auto* const kind = reflection.GetOneofFieldDescriptor(optimizer, kinds);
-  CHECK(kind != nullptr) << "an optimizer that was not checked";
-  google::protobuf::Message& settings =
-      *reflection.MutableMessage(&optimizer, kind);
-  settings.GetReflection()->SetDouble(
-      &settings, settings.GetDescriptor()->FindFieldByName("learning_rate"),
-      rate);
 }
 
 }  // namespace
@@ -90,7 +76,7 @@ absl::Status SetRateOfGlobalBatch(int64_t batch, int replicas,
         "), only for ", absl::StrJoin(rates.batch(), ", "),
         "; add one, or change the batch or the replicas"));
   }
-  SetRate(*rate, optimizer);
+  SetInitialLearningRate(*rate, optimizer);
   optimizer.clear_learning_rate_by_global_batch();
   return absl::OkStatus();
 }

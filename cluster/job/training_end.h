@@ -36,6 +36,14 @@ class TrainingEnd {
   // worker has reported shards.
   std::vector<int64_t> ShardBatches() const;
 
+  // Returns the number of steps of an epoch; nullopt while no worker has
+  // reported examples.
+  std::optional<int64_t> steps_per_epoch() const {
+    return has_examples() && *train_examples_ > 0
+               ? std::optional<int64_t>(StepsPerEpoch())
+               : std::nullopt;
+  }
+
   // Returns the last step; nullopt while it depends on a count that no worker
   // has reported.
   std::optional<int64_t> step() const;

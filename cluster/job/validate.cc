@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
+#include "cluster/job/evaluation_policy.h"
 #include "cluster/job/global_batch_rate.h"
 #include "cluster/job/validate_dataset.h"
 #include "cluster/job/validate_layer.h"
@@ -280,6 +281,7 @@ absl::StatusOr<Graph> Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateEnd(job.end()));
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
   RETURN_IF_ERROR(ValidateSparseTables(job.model(), graph.variables));
+  RETURN_IF_ERROR(ValidateEvaluationPolicies(job, graph.loss));
   RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
   RETURN_IF_ERROR(RequireInRange("worker.compute_niceness",
                                  job.worker().compute_niceness(), 0,

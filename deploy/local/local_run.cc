@@ -87,6 +87,8 @@ class LocalRun {
   Supervisor supervisor_;
   StatusPoller poller_;
   std::vector<std::pair<std::string, std::string>> metrics_;
+  // Where the chief that answered last has gone on.
+  std::string start_line_;
   StepRate step_rate_;
   MeanStepRate mean_step_rate_;
 };
@@ -139,6 +141,11 @@ void LocalRun::Observe() {
   if (status.has_value() && status->phase() == wire::TRAINING) {
     step_rate_.Observe(status->global_step(), now);
     left = step_rate_.TimeTo(status->end_step());
+  }
+  if (status.has_value()) {
+    std::string start = StartLine(*status);
+    if (start != start_line_ && !start.empty()) display_.Tell(start);
+    start_line_ = std::move(start);
   }
   display_.ShowProgress(ProgressLine(status.has_value() ? &*status : nullptr,
                                      ReadEvaluation(job_), left),

@@ -14,12 +14,23 @@ namespace {
 constexpr absl::Duration kRateWindow = absl::Seconds(10);
 // A rate that is measured over a standstill says nothing of what comes after.
 constexpr absl::Duration kStandstill = absl::Seconds(5);
+// A shorter wait is not worth a number.
+constexpr absl::Duration kShownWait = absl::Seconds(5);
+
+// " for 80 s"; empty for less than kShownWait.
+std::string ForHowLong(const wire::JobStatus& status) {
+  const int64_t seconds = status.waited().seconds();
+  if (seconds < absl::ToInt64Seconds(kShownWait)) return "";
+  if (seconds < 100) return absl::StrCat(" for ", seconds, " s");
+  return absl::StrCat(" for ", seconds / 60, " min");
+}
 
 std::string Waiting(const wire::JobStatus& status, const std::string& what) {
   std::string text = what;
   if (!status.missing_task().empty()) {
     absl::StrAppend(&text, ", waiting for ",
-                    absl::StrJoin(status.missing_task(), ", "));
+                    absl::StrJoin(status.missing_task(), ", "),
+                    ForHowLong(status));
   }
   if (!status.trouble().empty()) {
     absl::StrAppend(&text, ": ", status.trouble());
@@ -60,7 +71,13 @@ std::string Outlook(const wire::JobStatus& status,
                     std::optional<absl::Duration> left) {
   const std::string tasks = WaitsFor(status);
   const bool waits = !status.missing_task().empty() || !left.has_value();
-  if (waits && !tasks.empty()) return absl::StrCat("  waiting for ", tasks);
+  if (waits && !tasks.empty()) {
+    return absl::StrCat("  waiting for ", tasks, ForHowLong(status));
+  }
+  // What keeps a checkpoint from being written keeps the job from its end.
+  if (!status.trouble().empty()) {
+    return absl::StrCat("  ", status.trouble(), ForHowLong(status));
+  }
   return left.has_value() ? Left(*left) : "";
 }
 
@@ -81,9 +98,6 @@ std::string Training(const wire::JobStatus& status,
     absl::StrAppend(&line, "  ",
                     WithThousands(std::llround(status.examples_per_second())),
                     " examples/s");
-  }
-  if (status.phase() == wire::TRAINING && !status.trouble().empty()) {
-    absl::StrAppend(&line, "  ", status.trouble());
   }
   return line;
 }
@@ -128,6 +142,17 @@ double MeanStepRate::steps_per_second() const {
          absl::ToDoubleSeconds(last_.time - first_->time);
 }
 
+std::string StartLine(const wire::JobStatus& status) {
+  if (status.resumed_from().empty()) return "";
+  return status.was_complete()
+             ? absl::StrCat("nothing to do: complete at step ",
+                            WithThousands(status.resumed_step()), ", ",
+                            status.resumed_from())
+             : absl::StrCat("resuming at step ",
+                            WithThousands(status.resumed_step()), " from ",
+                            status.resumed_from());
+}
+
 std::string ProgressLine(const wire::JobStatus* status,
                          const std::optional<EvaluationLine>& evaluation,
                          std::optional<absl::Duration> left) {
@@ -141,6 +166,7 @@ std::string ProgressLine(const wire::JobStatus* status,
       return Training(*status, evaluation, Outlook(*status, left));
     case wire::FINISHING:
     case wire::COMPLETE:
+      if (status->was_complete()) return StartLine(*status);
       return Training(*status, evaluation, Waiting(*status, "  finishing"));
     case wire::FAILED:
       return "failed";

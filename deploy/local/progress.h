@@ -45,12 +45,17 @@ class MeanStepRate {
   Look last_;
 };
 
+// Returns a line that says where the job goes on, or that there is nothing to
+// do; empty for a new run.
+std::string StartLine(const wire::JobStatus& status);
+
 // Returns the state of a job as one line for people, e.g.
 //   step 1,200/4,000 (30 %)  8 s left  accuracy 96.20 % at step 1,000
 //   loss 0.2314  12,345 examples/s
 // Shows the first one of the job's metrics, with the step of the checkpoint
-// that it was measured on. While the job waits for tasks, the line names them
-// instead of the time that is left. `status` is nullptr as long as the chief
+// that it was measured on. While the job waits for tasks, or a checkpoint can't
+// be written, the line says so, and for how long, instead of the time that is
+// left. `status` is nullptr as long as the chief
 // has not answered.
 std::string ProgressLine(const wire::JobStatus* status,
                          const std::optional<EvaluationLine>& evaluation,

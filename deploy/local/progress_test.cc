@@ -82,12 +82,41 @@ TEST(ProgressLineTest, WhatKeepsTheLastCheckpointFromBeingWrittenIsNamed) {
             "disk full");
 }
 
-TEST(ProgressLineTest, ACheckpointThatFailsWhileTrainingIsNamedLast) {
+TEST(ProgressLineTest, ACheckpointThatFailsIsNamedInsteadOfTheTimeLeft) {
   wire::JobStatus status = Training();
   status.set_trouble("no checkpoint of step 1000 in 3 attempts: disk full");
+  status.mutable_waited()->set_seconds(42);
   EXPECT_EQ(ProgressLine(&status, std::nullopt, absl::Seconds(601)),
-            "step 1,200/4,000 (30 %)  11 min left  no checkpoint of step 1000 "
-            "in 3 attempts: disk full");
+            "step 1,200/4,000 (30 %)  no checkpoint of step 1000 in 3 "
+            "attempts: disk full for 42 s");
+}
+
+TEST(ProgressLineTest, AWaitSaysForHowLong) {
+  wire::JobStatus status = Training();
+  status.add_awaited_task("worker/1");
+  status.mutable_waited()->set_seconds(4);
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "step 1,200/4,000 (30 %)  waiting for worker/1");
+  status.mutable_waited()->set_seconds(130);
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "step 1,200/4,000 (30 %)  waiting for worker/1 for 2 min");
+  status.set_phase(wire::WAITING_FOR_PS);
+  status.add_missing_task("ps/0");
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "starting, waiting for ps/0 for 2 min");
+}
+
+TEST(ProgressLineTest, SaysWhereTheJobGoesOnOrThatItIsComplete) {
+  wire::JobStatus status = Training();
+  EXPECT_EQ(StartLine(status), "");
+  status.set_resumed_step(1000);
+  status.set_resumed_from("/ckpt/ckpt-000000001000");
+  EXPECT_EQ(StartLine(status),
+            "resuming at step 1,000 from /ckpt/ckpt-000000001000");
+  status.set_was_complete(true);
+  status.set_phase(wire::COMPLETE);
+  EXPECT_EQ(ProgressLine(&status, std::nullopt, std::nullopt),
+            "nothing to do: complete at step 1,000, /ckpt/ckpt-000000001000");
 }
 
 TEST(ProgressLineTest, LongTimesAreInMinutes) {

@@ -82,7 +82,7 @@ class TinyJobFixture : public ::testing::Test {
   // Commits a checkpoint with `kernel`, [2, 2] in row-major order, and a bias
   // of zeros.
   absl::Status WriteCheckpoint(int64_t step, const std::vector<float>& kernel,
-                               bool final) {
+                               bool final, bool evaluation_due = false) {
     CheckpointStore store(checkpoint_dir());
     ASSIGN_OR_RETURN(const std::string directory, store.Begin(step));
     ASSIGN_OR_RETURN(const std::unique_ptr<ShardWriter> writer,
@@ -94,12 +94,18 @@ class TinyJobFixture : public ::testing::Test {
         writer->AddElements("logits/kernel", kValueArray, 0, 0, kernel));
     durable::CheckpointManifest manifest;
     manifest.set_global_step(step);
+    manifest.set_run_id("run");
     manifest.set_final(final);
+    manifest.set_evaluation_due(evaluation_due);
+    *manifest.mutable_job() = job_of_checkpoints_;
     manifest.set_created_unix_micros(++checkpoints_written_);
     ASSIGN_OR_RETURN(*manifest.add_file(), writer->Finish());
     return store.Commit(directory, manifest);
   }
   static std::vector<float> Identity() { return {1, 0, 0, 1}; }
+
+  // What the manifests of checkpoints have as their job.
+  job::Job job_of_checkpoints_;
 
  private:
   const std::string root_ = absl::StrCat(

@@ -1,0 +1,193 @@
+#include <optional>
+#include <vector>
+
+#include "base/status_matchers.h"
+#include "chief/coordinator.h"
+#include "chief/testing/coordinator_fixture.h"
+#include "gmock/gmock.h"
+
+namespace parasol::coordinator_testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CoordinatorEvaluationsTest : public CoordinatorTest {
+ protected:
+  // The job ends when the loss is larger once.
+  void StopEarly() {
+    job::EarlyStopping& policy =
+        *options_.job.mutable_end()->mutable_early_stopping();
+    policy.set_metric("loss");
+    policy.set_mode(job::MIN);
+    policy.set_patience(1);
+  }
+  void ReduceRate() {
+    job::Optimizer& optimizer = *options_.job.mutable_optimizer();
+    optimizer.mutable_sgd()->set_learning_rate(.5);
+    job::ReduceOnPlateau& policy = *optimizer.mutable_reduce_on_plateau();
+    policy.set_metric("loss");
+    policy.set_mode(job::MIN);
+    policy.set_factor(.1);
+    policy.set_patience(1);
+  }
+  static std::vector<Evaluation> Losses(const std::vector<double>& losses) {
+    std::vector<Evaluation> evaluations;
+    for (const double loss : losses) {
+      Evaluation& evaluation = evaluations.emplace_back();
+      evaluation.global_step = static_cast<int64_t>(evaluations.size());
+      evaluation.loss = loss;
+    }
+    return evaluations;
+  }
+};
+
+TEST_F(CoordinatorEvaluationsTest, TheJobEndsWithTheStepsThatAreGranted) {
+  StopEarly();
+  StartTraining();
+  ASSERT_OK_AND_ASSIGN(const auto granted, Claim(worker0_, 0, 5));
+  ASSERT_EQ(granted.granted_steps(), 5);
+  ASSERT_OK(Claim(worker0_, 2, 0));
+  EXPECT_THAT(chief().Evaluated(Losses({1, 2}), now_),
+              ElementsAre(HasSubstr("early stopping: loss was 2 at step 2")));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  EXPECT_EQ(chief().Status().end_step(), 5);
+  ASSERT_OK_AND_ASSIGN(const auto none, Claim(worker1_, 0, 5));
+  EXPECT_EQ(none.granted_steps(), 0);
+  ASSERT_OK(Claim(worker0_, 5, 5));
+  EXPECT_EQ(phase(), wire::FINISHING);
+  const auto order = NextCheckpoint();
+  EXPECT_TRUE(order.manifest.final());
+  EXPECT_EQ(order.manifest.global_step(), 5);
+  chief().CheckpointDone(order, absl::OkStatus(), now_);
+  EXPECT_EQ(phase(), wire::COMPLETE);
+}
+
+TEST_F(CoordinatorEvaluationsTest, AnotherWorkerDoesTheStepsOfOneThatIsLost) {
+  StopEarly();
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 5));
+  ASSERT_OK(Claim(worker0_, 2, 0));
+  chief().Evaluated(Losses({1, 2}), now_);
+  ASSERT_OK(Leave(worker0_, 2));
+  int64_t completed = 0;
+  while (phase() == wire::TRAINING && completed < 5) {
+    ASSERT_OK_AND_ASSIGN(const auto claim, Claim(worker1_, completed, 9));
+    completed = claim.granted_steps();
+  }
+  EXPECT_EQ(completed, 3);
+  EXPECT_EQ(phase(), wire::FINISHING);
+}
+
+TEST_F(CoordinatorEvaluationsTest, AnEarlyEndWaitsForTheEndToBeKnown) {
+  StopEarly();
+  options_.job.mutable_end()->clear_steps();
+  options_.job.mutable_end()->set_epochs(3);
+  Resume(7);
+  options_.evaluations = Losses({1, 2});
+  BringBackPs();
+  ASSERT_OK(Register(worker0_));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK(Claim(worker0_, 0, 5, /*examples=*/50));
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_EQ(chief().Status().global_step(), 7);
+}
+
+TEST_F(CoordinatorEvaluationsTest, AChiefThatRestartsEndsTheJobAgain) {
+  StopEarly();
+  Resume(7);
+  options_.evaluations = Losses({1, 2});
+  BringBackPs();
+  ASSERT_OK(Register(worker0_));
+  EXPECT_EQ(phase(), wire::FINISHING);
+  ASSERT_OK_AND_ASSIGN(const auto claim, Claim(worker0_, 0, 5, 50));
+  EXPECT_EQ(claim.granted_steps(), 0);
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_EQ(chief().Status().end_step(), 7);
+}
+
+TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsAtOnce) {
+  StopEarly();
+  job::Synchronous& mode =
+      *options_.job.mutable_parameter_server()->mutable_synchronous();
+  mode.set_replicas_to_aggregate(2);
+  mode.set_total_replicas(2);
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 4, 0));
+  const int64_t news = chief().claim_news();
+  chief().Evaluated(Losses({1, 2}), now_);
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_NE(chief().claim_news(), news);
+  // A worker that had not heard of it.
+  ASSERT_OK(Claim(worker1_, 6, 0));
+  EXPECT_EQ(chief().Status().global_step(), 6);
+}
+
+TEST_F(CoordinatorEvaluationsTest, CheckpointsAreMarkedThatAreToBeEvaluated) {
+  options_.job.mutable_evaluation()->set_every_steps(15);
+  StartTraining();
+  std::vector<int64_t> marked, others;
+  for (int64_t step = 1; step <= 45; ++step) {
+    TrainTo(step);
+    while (HasOrder()) {
+      const auto order = NextCheckpoint();
+      (order.manifest.evaluation_due() ? marked : others).push_back(step);
+      chief().CheckpointDone(order, absl::OkStatus(), now_);
+    }
+  }
+  EXPECT_THAT(marked, ElementsAre(15, 30, 45));
+  EXPECT_THAT(others, ElementsAre(10, 20, 40));
+}
+
+TEST_F(CoordinatorEvaluationsTest, ThePsAreGivenTheReducedRate) {
+  ReduceRate();
+  StartTraining();
+  ASSERT_OK(Claim(worker0_, 0, 5));
+  EXPECT_FALSE(HasOrder());
+  chief().Evaluated(Losses({1, 2}), now_);
+  const Coordinator::LoadOrder order = NextLoad();
+  EXPECT_EQ(order.targets.size(), 2u);
+  for (const auto& target : order.targets) EXPECT_TRUE(target.holds_shard);
+  EXPECT_EQ(order.learning_rate, .05);
+  EXPECT_EQ(phase(), wire::TRAINING);
+  FinishLoad(order);
+  EXPECT_FALSE(HasOrder());
+  TrainTo(10);
+  EXPECT_EQ(NextCheckpoint().manifest.reduced_learning_rate(), .05);
+}
+
+TEST_F(CoordinatorEvaluationsTest, ARestartedChiefLoadsWithTheReducedRate) {
+  ReduceRate();
+  Resume(10);
+  options_.evaluations = Losses({1, 2});
+  RegisterPs();
+  const Coordinator::LoadOrder order = NextLoad();
+  EXPECT_EQ(order.learning_rate, .05);
+  FinishLoad(order);
+  EXPECT_FALSE(HasOrder());
+}
+
+TEST_F(CoordinatorEvaluationsTest, TheBestCheckpointIsNamedInTheOrder) {
+  options_.job.mutable_checkpoint()->mutable_keep_best()->set_metric("loss");
+  StartTraining();
+  chief().Evaluated(Losses({2, 1, 3}), now_);
+  TrainTo(10);
+  EXPECT_THAT(NextCheckpoint().best_first, ElementsAre(2, 1, 3));
+}
+
+TEST_F(CoordinatorEvaluationsTest, TheStatusSaysSinceWhenItWaits) {
+  EXPECT_OK(Register(ps0_));
+  chief().Tick(now_);
+  EXPECT_THAT(chief().Status().missing_task(), Contains("ps/1"));
+  Pass(absl::Seconds(8), {ps0_});
+  EXPECT_EQ(chief().Status().waited().seconds(), 8);
+  ASSERT_OK(Register(ps1_));
+  chief().Tick(now_);
+  EXPECT_THAT(chief().Status().missing_task(), IsEmpty());
+  EXPECT_FALSE(chief().Status().has_waited());
+}
+
+}  // namespace
+}  // namespace parasol::coordinator_testing

@@ -1,0 +1,70 @@
+#include "chief/evaluation_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLogInterval = absl::Seconds(10);
+
+// A checkpoint that was made again has the step of another one, but is not
+// evaluated in the same time.
+bool IsSame(const Evaluation& a, const Evaluation& b) {
+  return a.global_step == b.global_step && a.took == b.took &&
+         a.loss == b.loss && a.checkpoint == b.checkpoint;
+}
+
+}  // namespace
+
+EvaluationWatch::EvaluationWatch(Options options, Clock& clock)
+    : options_(std::move(options)), clock_(clock), thread_([this] { Run(); }) {}
+
+EvaluationWatch::~EvaluationWatch() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void EvaluationWatch::Run() {
+  while (true) {
+    Look();
+    absl::MutexLock lock(&mu_);
+    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), kInterval)) {
+      return;
+    }
+  }
+}
+
+void EvaluationWatch::Look() {
+  const absl::StatusOr<uint64_t> size = FileSize(
+      absl::StrCat(options_.checkpoint_directory, "/evaluations.jsonl"));
+  if (absl::IsNotFound(size.status())) return;
+  if (size.ok() && size_ == *size) return;
+  absl::StatusOr<std::vector<Evaluation>> evaluations =
+      size.ok()
+          ? ReadEvaluations(options_.checkpoint_directory, options_.run_id)
+          : size.status();
+  if (!evaluations.ok()) {
+    LOG_EVERY(WARNING, kLogInterval)
+        << "evaluations can't be read, so nothing goes by them: "
+        << evaluations.status().message();
+    return;
+  }
+  size_ = *size;
+  std::erase_if(*evaluations, [this](const Evaluation& evaluation) {
+    return std::any_of(
+        options_.dropped.begin(), options_.dropped.end(),
+        [&](const Evaluation& dropped) { return IsSame(dropped, evaluation); });
+  });
+  options_.on_change(*evaluations);
+}
+
+}  // namespace parasol

@@ -1,0 +1,60 @@
+#ifndef PARASOL_CHIEF_EVALUATION_WATCH_H_
+#define PARASOL_CHIEF_EVALUATION_WATCH_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "cluster/checkpoint/evaluation_log.h"
+
+namespace parasol {
+
+// Reads the evaluations of a run as they are appended to the checkpoint
+// directory, on a thread of its own: the disk may not answer.
+class EvaluationWatch {
+ public:
+  // Time between two looks at the file.
+  static constexpr absl::Duration kInterval = absl::Milliseconds(500);
+
+  struct Options {
+    std::string checkpoint_directory;
+    std::string run_id;
+    // Evaluations of checkpoints that the run has gone back behind: they count
+    // for nothing.
+    std::vector<Evaluation> dropped;
+    // Called on the thread with all evaluations that there are, in ascending
+    // order of their steps, whenever the file has changed.
+    std::function<void(const std::vector<Evaluation>&)> on_change;
+  };
+
+  // Begins to watch. `clock` must outlive this object.
+  EvaluationWatch(Options options, Clock& clock);
+  // Returns when the thread has ended; a look that has begun is finished.
+  ~EvaluationWatch();
+
+  // Looks at the file once, and calls on_change if its size is another one than
+  // at the last look. Used by the thread.
+  void Look();
+
+ private:
+  void Run();
+
+  const Options options_;
+  Clock& clock_;
+  std::optional<uint64_t> size_;
+  absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_EVALUATION_WATCH_H_

@@ -1,0 +1,88 @@
+#include "chief/progress_writer.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace parasol {
+namespace {
+
+constexpr absl::Duration kLogInterval = absl::Minutes(1);
+
+TrainingSample SampleOf(const wire::JobStatus& status) {
+  TrainingSample sample = {.global_step = status.global_step(),
+                           .end_step = status.end_step(),
+                           .steps_per_epoch = status.steps_per_epoch(),
+                           .loss_sum = status.loss_sum(),
+                           .examples = status.loss_examples(),
+                           .learning_rate = status.learning_rate()};
+  if (status.has_staleness()) sample.staleness = status.staleness();
+  return sample;
+}
+
+}  // namespace
+
+ProgressWriter::ProgressWriter(Options options, Clock& clock)
+    : options_(std::move(options)), clock_(clock), thread_([this] { Run(); }) {}
+
+ProgressWriter::~ProgressWriter() {
+  {
+    absl::MutexLock lock(&mu_);
+    stopping_ = true;
+  }
+  thread_.join();
+}
+
+void ProgressWriter::Run() {
+  bool is_last = false;
+  while (!is_last) {
+    {
+      absl::MutexLock lock(&mu_);
+      is_last =
+          clock_.AwaitWithTimeout(mu_, absl::Condition(&stopping_), kInterval);
+    }
+    Look();
+  }
+}
+
+void ProgressWriter::Look() {
+  const wire::JobStatus status = options_.status();
+  const bool is_end =
+      status.phase() == wire::FINISHING || status.phase() == wire::COMPLETE;
+  const bool has_trained =
+      status.phase() == wire::TRAINING || (is_end && !status.was_complete());
+  if (!has_trained) return;
+  if (!progress_) {
+    OpenJournal();
+    progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
+                                          : journal_->elapsed());
+  }
+  const absl::Time now = clock_.Now();
+  const auto observation = progress_->Observe(SampleOf(status), now, is_end);
+  if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
+  if (observation.record) Write(*observation.record, now);
+}
+
+void ProgressWriter::OpenJournal() {
+  if (journal_ != nullptr) return;
+  absl::StatusOr<std::unique_ptr<TrainingJournal>> journal =
+      TrainingJournal::Open(options_.journal);
+  if (journal.ok()) {
+    journal_ = *std::move(journal);
+  } else {
+    LOG_EVERY(WARNING, kLogInterval)
+        << "training.jsonl: " << journal.status().message();
+  }
+}
+
+void ProgressWriter::Write(const ProgressRecord& record, absl::Time now) {
+  OpenJournal();
+  if (journal_ == nullptr) return;
+  const absl::Status added = journal_->Add(record, now);
+  if (added.ok()) return;
+  LOG_EVERY(WARNING, kLogInterval)
+      << "step " << record.global_step
+      << " is not in training.jsonl or in the event file: " << added.message();
+}
+
+}  // namespace parasol

@@ -1,0 +1,57 @@
+#ifndef PARASOL_CHIEF_PROGRESS_WRITER_H_
+#define PARASOL_CHIEF_PROGRESS_WRITER_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "cluster/progress/training_journal.h"
+#include "cluster/progress/training_progress.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// Writes what a job's status says of its training to the log, at the end of
+// each epoch, and to the checkpoint directory, on a thread of its own: the disk
+// may not answer, and a chief waits for nothing here.
+class ProgressWriter {
+ public:
+  // Time between two looks at the status.
+  static constexpr absl::Duration kInterval = absl::Milliseconds(200);
+
+  struct Options {
+    // Function that returns the job's status. Thread-safe.
+    std::function<wire::JobStatus()> status;
+    TrainingJournal::Options journal;
+  };
+
+  // Begins to look. `clock` must outlive this object.
+  ProgressWriter(Options options, Clock& clock);
+  // Writes what is left, and returns when the thread has ended.
+  ~ProgressWriter();
+
+ private:
+  void Run();
+  void Look();
+  void Write(const ProgressRecord& record, absl::Time now);
+  // Opens the journal, unless it is open or can't be now.
+  void OpenJournal();
+
+  const Options options_;
+  Clock& clock_;
+  // The thread's own.
+  std::unique_ptr<TrainingJournal> journal_;  // null: not open yet
+  std::optional<TrainingProgress> progress_;  // nullopt: no training seen yet
+  absl::Mutex mu_;
+  bool stopping_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CHIEF_PROGRESS_WRITER_H_

@@ -1,0 +1,178 @@
+#include "cluster/job/evaluation_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/field_checks.h"
+#include "base/set_default.h"
+#include "base/status_macros.h"
+#include "ml/metric/metric_spec.h"
+
+namespace parasol {
+namespace {
+
+constexpr char kLoss[] = "loss";
+constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
+constexpr double kMaxSeconds = 1e9;
+
+// Returns AUTO for a metric of which neither more nor less is better.
+job::MetricMode ModeOf(absl::string_view metric) {
+  if (metric == kLoss || metric == "log_loss" ||
+      absl::EndsWith(metric, "_error")) {
+    return job::MIN;
+  }
+  for (const absl::string_view share : {"precision", "recall", "f1"}) {
+    if (metric == share ||
+        absl::StartsWith(metric, absl::StrCat(share, "_at_"))) {
+      return job::MAX;
+    }
+  }
+  const bool is_max = absl::EndsWith(metric, "accuracy") ||
+                      absl::EndsWith(metric, "auc") || metric == "r_squared";
+  return is_max ? job::MAX : job::AUTO;
+}
+
+template <typename Policy>
+void FillMetric(Policy& policy) {
+  PARASOL_SET_DEFAULT(policy, metric, kLoss);
+  if (policy.mode() == job::AUTO) policy.set_mode(ModeOf(policy.metric()));
+}
+
+absl::StatusOr<std::vector<std::string>> MetricsOf(const job::Job& job,
+                                                   const LossSpec& loss) {
+  std::vector<std::string> names = {kLoss};
+  ASSIGN_OR_RETURN(const std::vector<job::Metric> metrics,
+                   ResolveMetrics(job.model(), loss));
+  for (const job::Metric& metric : metrics) names.push_back(NameOf(metric));
+  return names;
+}
+
+template <typename Policy>
+absl::Status ValidateMetric(const std::string& path, const Policy& policy,
+                            const job::Job& job, const LossSpec& loss) {
+  if (!job.has_eval()) {
+    return Fault(path, "needs `eval`, the examples that are evaluated");
+  }
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, MetricsOf(job, loss));
+  if (std::count(names.begin(), names.end(), policy.metric()) == 0) {
+    return Fault(absl::StrCat(path, ".metric"),
+                 absl::StrCat("\"", policy.metric(),
+                              "\" is no metric of the model, which has ",
+                              absl::StrJoin(names, ", "),
+                              "; add it to model.metric, or choose one"));
+  }
+  if (policy.mode() != job::AUTO) return absl::OkStatus();
+  return Fault(absl::StrCat(path, ".mode"),
+               absl::StrCat("AUTO does not say which ", policy.metric(),
+                            " is better; set MIN or MAX"));
+}
+
+absl::Status ValidateEarlyStopping(const job::Job& job, const LossSpec& loss) {
+  const std::string path = "end.early_stopping";
+  const job::EarlyStopping& policy = job.end().early_stopping();
+  RETURN_IF_ERROR(ValidateMetric(path, policy, job, loss));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".patience"),
+                                 policy.patience(), 0, kMaxInt));
+  return RequireAtLeastZero(absl::StrCat(path, ".min_delta"),
+                            policy.min_delta());
+}
+
+absl::Status ValidateReduceOnPlateau(const job::Job& job,
+                                     const LossSpec& loss) {
+  const std::string path = "optimizer.reduce_on_plateau";
+  const job::ReduceOnPlateau& policy = job.optimizer().reduce_on_plateau();
+  RETURN_IF_ERROR(ValidateMetric(path, policy, job, loss));
+  if (job.optimizer().learning_rate_schedule().kind_case() !=
+      job::LearningRateSchedule::KIND_NOT_SET) {
+    return Fault(path,
+                 "learning_rate_schedule changes the rate too; remove one of "
+                 "the two");
+  }
+  if (!(policy.factor() > 0 && policy.factor() < 1)) {
+    return Fault(absl::StrCat(path, ".factor"),
+                 absl::StrCat(policy.factor(), " is not above 0 and below 1"));
+  }
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".patience"),
+                                 policy.patience(), 0, kMaxInt));
+  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".cooldown"),
+                                 policy.cooldown(), 0, kMaxInt));
+  RETURN_IF_ERROR(
+      RequireAtLeastZero(absl::StrCat(path, ".min_delta"), policy.min_delta()));
+  return RequireAtLeastZero(absl::StrCat(path, ".min_rate"), policy.min_rate());
+}
+
+absl::Status ValidateTimes(const job::EvaluationPolicy& policy) {
+  if (!policy.has_every_steps() && !policy.has_every_seconds()) {
+    return Fault("evaluation", "neither every_steps nor every_seconds is set");
+  }
+  if (policy.has_every_steps()) {
+    RETURN_IF_ERROR(RequireInRange("evaluation.every_steps",
+                                   policy.every_steps(), 1, kMaxSteps));
+  }
+  if (!policy.has_every_seconds()) return absl::OkStatus();
+  RETURN_IF_ERROR(
+      RequirePositive("evaluation.every_seconds", policy.every_seconds()));
+  if (policy.every_seconds() <= kMaxSeconds) return absl::OkStatus();
+  return Fault(
+      "evaluation.every_seconds",
+      absl::StrCat(policy.every_seconds(), " is more than ", kMaxSeconds));
+}
+
+}  // namespace
+
+void FillEvaluationPolicies(job::Job& job) {
+  if (job.end().has_early_stopping()) {
+    job::EarlyStopping& policy = *job.mutable_end()->mutable_early_stopping();
+    FillMetric(policy);
+    PARASOL_SET_DEFAULT(policy, patience, 0);
+    PARASOL_SET_DEFAULT(policy, min_delta, 0.0);
+  }
+  if (job.checkpoint().has_keep_best()) {
+    FillMetric(*job.mutable_checkpoint()->mutable_keep_best());
+  }
+  if (job.optimizer().has_reduce_on_plateau()) {
+    job::ReduceOnPlateau& policy =
+        *job.mutable_optimizer()->mutable_reduce_on_plateau();
+    FillMetric(policy);
+    PARASOL_SET_DEFAULT(policy, factor, 0.1);
+    PARASOL_SET_DEFAULT(policy, patience, 10);
+    PARASOL_SET_DEFAULT(policy, min_delta, 1e-4);
+    PARASOL_SET_DEFAULT(policy, cooldown, 0);
+    PARASOL_SET_DEFAULT(policy, min_rate, 0.0);
+  }
+}
+
+absl::Status ValidateEvaluationPolicies(const job::Job& job,
+                                        const LossSpec& loss) {
+  if (job.has_evaluation()) {
+    if (!job.has_eval()) {
+      return Fault("evaluation", "needs `eval`, the examples to evaluate");
+    }
+    RETURN_IF_ERROR(ValidateTimes(job.evaluation()));
+  }
+  if (job.end().has_early_stopping()) {
+    RETURN_IF_ERROR(ValidateEarlyStopping(job, loss));
+  }
+  if (job.checkpoint().has_keep_best()) {
+    RETURN_IF_ERROR(ValidateMetric("checkpoint.keep_best",
+                                   job.checkpoint().keep_best(), job, loss));
+  }
+  for (int i = 0; i < job.model().sparse_table_size(); ++i) {
+    if (!job.model().sparse_table(i).optimizer().has_reduce_on_plateau()) {
+      continue;
+    }
+    return Fault(
+        absl::StrCat("model.sparse_table[", i, "].optimizer.reduce_on_plateau"),
+        "a table's own rate is not reduced; remove it");
+  }
+  if (!job.optimizer().has_reduce_on_plateau()) return absl::OkStatus();
+  return ValidateReduceOnPlateau(job, loss);
+}
+
+}  // namespace parasol

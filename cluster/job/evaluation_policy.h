@@ -1,0 +1,23 @@
+#ifndef PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_
+#define PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_
+
+#include "absl/status/status.h"
+#include "ml/loss/loss_spec.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Fills in the fields that are not set of what goes by evaluations:
+// end.early_stopping, checkpoint.keep_best, optimizer.reduce_on_plateau. A mode
+// AUTO becomes that of its metric, if the metric has one.
+void FillEvaluationPolicies(job::Job& job);
+
+// Checks these and `evaluation`, for a model with this loss. The optimizer was
+// checked before.
+//   InvalidArgument  names the field and says what is wrong with it.
+absl::Status ValidateEvaluationPolicies(const job::Job& job,
+                                        const LossSpec& loss);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_

@@ -1,0 +1,120 @@
+#include "cluster/progress/training_journal.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "base/status_macros.h"
+#include "nlohmann/json.hpp"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Six days of one line in ten seconds are a tenth of it.
+constexpr size_t kMaxFileBytes = size_t{64} << 20;
+
+Json NumberOrNull(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// Returns the seconds of a line of the run up to `newest_step`; nullopt of any
+// other.
+std::optional<double> SecondsOf(absl::string_view line,
+                                const std::string& run_id,
+                                int64_t newest_step) {
+  const Json json = Json::parse(line.begin(), line.end(), /*cb=*/nullptr,
+                                /*allow_exceptions=*/false);
+  if (!json.is_object() || json.value("run_id", Json()) != run_id) {
+    return std::nullopt;
+  }
+  const Json step = json.value("global_step", Json());
+  const Json seconds = json.value("seconds", Json());
+  if (!step.is_number_integer() || step.get<int64_t>() > newest_step ||
+      !seconds.is_number()) {
+    return std::nullopt;
+  }
+  return seconds.get<double>();
+}
+
+EventFile::Scalars ScalarsOf(const ProgressRecord& record) {
+  EventFile::Scalars scalars;
+  if (record.loss) scalars.emplace_back("loss", *record.loss);
+  scalars.emplace_back("learning_rate", record.learning_rate);
+  scalars.emplace_back("examples_per_second", record.examples_per_second);
+  if (record.staleness) {
+    scalars.emplace_back("staleness", static_cast<double>(*record.staleness));
+  }
+  return scalars;
+}
+
+}  // namespace
+
+std::string ToJsonLine(const ProgressRecord& record,
+                       const std::string& run_id) {
+  Json line;
+  line["global_step"] = record.global_step;
+  line["epoch"] = NumberOrNull(record.epoch);
+  line["loss"] = NumberOrNull(record.loss);
+  line["learning_rate"] = record.learning_rate;
+  line["examples_per_second"] = record.examples_per_second;
+  if (record.staleness) line["staleness"] = *record.staleness;
+  line["seconds"] = absl::ToDoubleSeconds(record.elapsed);
+  line["run_id"] = run_id;
+  return line.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace);
+}
+
+TrainingJournal::TrainingJournal(Options options)
+    : options_(std::move(options)),
+      path_(absl::StrCat(options_.checkpoint_directory, "/training.jsonl")) {
+  if (!options_.has_event_files) return;
+  events_.emplace(
+      absl::StrCat(options_.checkpoint_directory, "/tensorboard/train"),
+      EventFileName(), options_.first_step + 1);
+}
+
+absl::StatusOr<std::unique_ptr<TrainingJournal>> TrainingJournal::Open(
+    Options options) {
+  std::unique_ptr<TrainingJournal> journal(
+      new TrainingJournal(std::move(options)));
+  RETURN_IF_ERROR(journal->Clean());
+  return journal;
+}
+
+absl::Status TrainingJournal::Clean() {
+  const absl::StatusOr<std::string> before = ReadFile(path_, kMaxFileBytes);
+  if (absl::IsNotFound(before.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(before.status());
+  if (before->size() > kMaxFileBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(path_, ": has more than ", kMaxFileBytes,
+                     " bytes; remove its oldest lines"));
+  }
+  std::string kept;
+  for (const absl::string_view line :
+       absl::StrSplit(*before, '\n', absl::SkipEmpty())) {
+    const std::optional<double> seconds =
+        SecondsOf(line, options_.run_id, options_.first_step);
+    if (!seconds) continue;
+    elapsed_ = absl::Seconds(*seconds);
+    absl::StrAppend(&kept, line, "\n");
+  }
+  if (kept == *before) return absl::OkStatus();
+  return ReplaceFileDurably(path_, kept);
+}
+
+absl::Status TrainingJournal::Add(const ProgressRecord& record,
+                                  absl::Time now) {
+  absl::Status added =
+      AppendDurably(path_, ToJsonLine(record, options_.run_id) + "\n");
+  if (events_) {
+    added.Update(events_->Add(record.global_step, ScalarsOf(record), now));
+  }
+  return added;
+}
+
+}  // namespace parasol

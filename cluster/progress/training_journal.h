@@ -1,0 +1,62 @@
+#ifndef PARASOL_CLUSTER_PROGRESS_TRAINING_JOURNAL_H_
+#define PARASOL_CLUSTER_PROGRESS_TRAINING_JOURNAL_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cluster/progress/training_progress.h"
+#include "storage/event_file.h"
+
+namespace parasol {
+
+// Returns one line without its newline:
+//   {"global_step":1200,"epoch":1.5,"loss":0.1,"learning_rate":0.001,
+//    "examples_per_second":3000,"seconds":41.2,"run_id":"9f0c"}
+// "staleness" is behind "examples_per_second" where there is one. What is not
+// known or not finite is null.
+std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id);
+
+// The record of a run's training beside its checkpoints: the file
+// training.jsonl, and TensorBoard's event files in tensorboard/train. Written
+// by the directory's owner. Not thread-safe.
+class TrainingJournal {
+ public:
+  struct Options {
+    std::string checkpoint_directory;
+    std::string run_id;
+    // The step at which the run begins or goes on.
+    int64_t first_step = 0;
+    bool has_event_files = true;
+  };
+
+  // Opens the record for the run: removes the lines of later steps than
+  // `first_step`, which the run has gone back behind, and those of other runs.
+  // Errors are those of ReadFile() and ReplaceFileDurably().
+  static absl::StatusOr<std::unique_ptr<TrainingJournal>> Open(Options options);
+
+  // The time of the training by the last line that is left.
+  absl::Duration elapsed() const { return elapsed_; }
+
+  // Appends a record to both files. The second one is written also if the first
+  // can't be.
+  absl::Status Add(const ProgressRecord& record, absl::Time now);
+
+ private:
+  explicit TrainingJournal(Options options);
+  // Removes lines from the file, and sets elapsed_.
+  absl::Status Clean();
+
+  const Options options_;
+  const std::string path_;
+  absl::Duration elapsed_;
+  std::optional<EventFile> events_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_PROGRESS_TRAINING_JOURNAL_H_

@@ -1,0 +1,115 @@
+#include "cluster/progress/training_journal.h"
+
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+ProgressRecord At(int64_t step) {
+  return {.global_step = step,
+          .epoch = .5,
+          .loss = .25,
+          .learning_rate = .001,
+          .examples_per_second = 3000,
+          .elapsed = absl::Seconds(static_cast<double>(step) / 10)};
+}
+
+class TrainingJournalTest : public testing::Test {
+ protected:
+  TrainingJournalTest()
+      : directory_(
+            testing::TempDir() + "/" +
+            testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+
+  std::unique_ptr<TrainingJournal> Open(const std::string& run,
+                                        int64_t first_step) {
+    auto journal = TrainingJournal::Open({.checkpoint_directory = directory_,
+                                          .run_id = run,
+                                          .first_step = first_step});
+    EXPECT_OK(journal);
+    return *std::move(journal);
+  }
+  std::string Lines() {
+    return *ReadFile(directory_ + "/training.jsonl", 9999);
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(TrainingJournalTest, ALineHasAllFieldsInTheirOrder) {
+  ProgressRecord record = At(1200);
+  EXPECT_EQ(ToJsonLine(record, "a"),
+            R"({"global_step":1200,"epoch":0.5,"loss":0.25,)"
+            R"("learning_rate":0.001,"examples_per_second":3000.0,)"
+            R"("seconds":120.0,"run_id":"a"})");
+  record.staleness = 3;
+  record.epoch = std::nullopt;
+  record.loss = std::numeric_limits<double>::infinity();
+  EXPECT_THAT(ToJsonLine(record, "a"),
+              HasSubstr(R"("epoch":null,"loss":null,)"));
+  EXPECT_THAT(ToJsonLine(record, "a"), HasSubstr(R"(,"staleness":3,)"));
+}
+
+TEST_F(TrainingJournalTest, ARunThatGoesBackDropsWhatComesAfter) {
+  const auto first = Open("a", 0);
+  for (const int64_t step : {10, 20, 30}) ASSERT_OK(first->Add(At(step), {}));
+  ASSERT_OK(AppendDurably(directory_ + "/training.jsonl", "{\"global_"));
+  const auto second = Open("a", 20);
+  EXPECT_EQ(second->elapsed(), absl::Seconds(2));
+  ASSERT_OK(second->Add(At(25), {}));
+  EXPECT_EQ(Lines(),
+            absl::StrCat(ToJsonLine(At(10), "a"), "\n", ToJsonLine(At(20), "a"),
+                         "\n", ToJsonLine(At(25), "a"), "\n"));
+}
+
+TEST_F(TrainingJournalTest, ANewRunBeginsAnew) {
+  ASSERT_OK(Open("a", 0)->Add(At(10), {}));
+  const auto journal = Open("b", 0);
+  EXPECT_EQ(journal->elapsed(), absl::ZeroDuration());
+  EXPECT_EQ(Lines(), "");
+}
+
+TEST_F(TrainingJournalTest, EventFilesAreBesideThem) {
+  ASSERT_OK(Open("a", 5)->Add(At(10), absl::FromUnixSeconds(7)));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       ListDirectory(directory_ + "/tensorboard/train"));
+  ASSERT_THAT(names, SizeIs(1));
+  const auto bytes =
+      ReadFile(directory_ + "/tensorboard/train/" + names[0], 9999);
+  const absl::Time now = absl::FromUnixSeconds(7);
+  EXPECT_THAT(
+      bytes,
+      IsOkAndHolds(absl::StrCat(
+          FrameRecord(VersionEvent(now)), FrameRecord(StartEvent(now, 6)),
+          FrameRecord(ScalarEvent(now, 10, "loss", .25)),
+          FrameRecord(ScalarEvent(now, 10, "learning_rate", .001)),
+          FrameRecord(ScalarEvent(now, 10, "examples_per_second", 3000)))));
+}
+
+TEST_F(TrainingJournalTest, EventFilesCanBeLeftOut) {
+  const auto journal =
+      *TrainingJournal::Open({.checkpoint_directory = directory_,
+                              .run_id = "a",
+                              .has_event_files = false});
+  ASSERT_OK(journal->Add(At(10), {}));
+  EXPECT_FALSE(IsDirectory(directory_ + "/tensorboard"));
+}
+
+}  // namespace
+}  // namespace parasol

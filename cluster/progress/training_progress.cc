@@ -1,0 +1,107 @@
+#include "cluster/progress/training_progress.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace parasol {
+namespace {
+
+std::optional<double> MeanLoss(const TrainingSample& from,
+                               const TrainingSample& to) {
+  const int64_t examples = to.examples - from.examples;
+  if (examples <= 0) return std::nullopt;
+  return (to.loss_sum - from.loss_sum) / static_cast<double>(examples);
+}
+
+double Speed(const TrainingSample& from, const TrainingSample& to,
+             absl::Duration elapsed) {
+  const double seconds = absl::ToDoubleSeconds(elapsed);
+  if (seconds <= 0 || to.examples <= from.examples) return 0;
+  return static_cast<double>(to.examples - from.examples) / seconds;
+}
+
+// "2/5", or "3-4/5" if none was looked at in between.
+std::string EpochNumbers(int64_t first, int64_t last, int64_t end_step,
+                         int64_t steps_per_epoch) {
+  std::string text = first == last ? absl::StrCat(" ", last)
+                                   : absl::StrCat("s ", first, "-", last);
+  if (end_step > 0) {
+    absl::StrAppend(&text, "/",
+                    (end_step + steps_per_epoch - 1) / steps_per_epoch);
+  }
+  return text;
+}
+
+}  // namespace
+
+bool TrainingProgress::IsDue(int64_t global_step, int64_t steps_per_epoch,
+                             absl::Time now) const {
+  if (!record_) return true;
+  const bool ends_epoch = steps_per_epoch > 0 &&
+                          global_step % steps_per_epoch == 0 &&
+                          global_step > epoch_->sample.global_step;
+  return now - record_->time >= kInterval ||
+         (ends_epoch && now - epoch_->time >= kShortestEpoch);
+}
+
+TrainingProgress::Observation TrainingProgress::Observe(
+    const TrainingSample& sample, absl::Time now, bool is_end) {
+  Observation observation;
+  if (!record_ || sample.global_step < record_->sample.global_step) {
+    record_ = epoch_ = Mark{now, sample};
+    return observation;
+  }
+  observation.epoch_line = EpochLine(sample, now);
+  const bool has_steps = sample.global_step > record_->sample.global_step;
+  if (has_steps && (is_end || now - record_->time >= kInterval)) {
+    observation.record = RecordOf(sample, now);
+  }
+  return observation;
+}
+
+std::optional<std::string> TrainingProgress::EpochLine(
+    const TrainingSample& sample, absl::Time now) {
+  const int64_t steps = sample.steps_per_epoch;
+  if (steps <= 0) return std::nullopt;
+  const TrainingSample& from = epoch_->sample;
+  const int64_t first = from.global_step / steps + 1;
+  const int64_t last = sample.global_step / steps;
+  if (last < first) return std::nullopt;
+  std::string line =
+      absl::StrCat("Epoch", EpochNumbers(first, last, sample.end_step, steps));
+  const char* separator = ": ";
+  if (const auto loss = MeanLoss(from, sample)) {
+    absl::StrAppendFormat(&line, ": loss %.4f", *loss);
+    separator = ", ";
+  }
+  absl::StrAppendFormat(&line, "%s%.1f s", separator,
+                        absl::ToDoubleSeconds(now - epoch_->time));
+  const double speed = Speed(from, sample, now - epoch_->time);
+  if (speed > 0) absl::StrAppendFormat(&line, ", %.0f examples/s", speed);
+  if (from.global_step % steps != 0) {
+    absl::StrAppend(&line, ", from step ", from.global_step);
+  }
+  epoch_ = Mark{now, sample};
+  return line;
+}
+
+ProgressRecord TrainingProgress::RecordOf(const TrainingSample& sample,
+                                          absl::Time now) {
+  const absl::Duration elapsed = now - record_->time;
+  elapsed_ += elapsed;
+  ProgressRecord record = {
+      .global_step = sample.global_step,
+      .loss = MeanLoss(record_->sample, sample),
+      .learning_rate = sample.learning_rate,
+      .examples_per_second = Speed(record_->sample, sample, elapsed),
+      .staleness = sample.staleness,
+      .elapsed = elapsed_};
+  if (sample.steps_per_epoch > 0) {
+    record.epoch = static_cast<double>(sample.global_step) /
+                   static_cast<double>(sample.steps_per_epoch);
+  }
+  record_ = Mark{now, sample};
+  return record;
+}
+
+}  // namespace parasol

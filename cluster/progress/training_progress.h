@@ -1,0 +1,84 @@
+#ifndef PARASOL_CLUSTER_PROGRESS_TRAINING_PROGRESS_H_
+#define PARASOL_CLUSTER_PROGRESS_TRAINING_PROGRESS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace parasol {
+
+// How far a training is. Totals grow while one process counts them.
+struct TrainingSample {
+  int64_t global_step = 0;
+  int64_t end_step = 0;         // 0: not known
+  int64_t steps_per_epoch = 0;  // 0: not known
+  // The sum of the losses, and the number, of the examples so far.
+  double loss_sum = 0;
+  int64_t examples = 0;
+  double learning_rate = 0;
+  // Steps by which the clocks of workers differ, in bounded staleness.
+  std::optional<int64_t> staleness = std::nullopt;
+};
+
+// An interval of a training, as a line of training.jsonl has it.
+struct ProgressRecord {
+  int64_t global_step = 0;  // at its end
+  // Number of epochs at its end, with a fraction; nullopt if it is not known.
+  std::optional<double> epoch = std::nullopt;
+  // Mean over the interval's examples; nullopt if there are none.
+  std::optional<double> loss = std::nullopt;
+  double learning_rate = 0;
+  double examples_per_second = 0;
+  std::optional<int64_t> staleness = std::nullopt;
+  // Time in which the run has been trained until its end.
+  absl::Duration elapsed = {};
+};
+
+// Turns samples of a training into records, one in each kInterval, and into a
+// line for the log at the end of each epoch. Pure. What workers have not yet
+// reported at the end of an epoch counts in the next one.
+class TrainingProgress {
+ public:
+  static constexpr absl::Duration kInterval = absl::Seconds(10);
+  // Shorter epochs share a line.
+  static constexpr absl::Duration kShortestEpoch = absl::Milliseconds(200);
+
+  struct Observation {
+    std::optional<ProgressRecord> record;
+    std::optional<std::string> epoch_line;
+  };
+
+  // `elapsed` is the time in which other processes have trained the run.
+  explicit TrainingProgress(absl::Duration elapsed = {}) : elapsed_(elapsed) {}
+
+  // Takes a sample. The first one is what all others are compared with. An
+  // `end` of the training makes a record whenever a step was done.
+  Observation Observe(const TrainingSample& sample, absl::Time now,
+                      bool is_end = false);
+
+  // Returns true if Observe() may tell something, or takes the first sample: at
+  // the end of an interval or of an epoch. For callers that see each step.
+  bool IsDue(int64_t global_step, int64_t steps_per_epoch,
+             absl::Time now) const;
+
+ private:
+  struct Mark {
+    absl::Time time;
+    TrainingSample sample;
+  };
+
+  std::optional<std::string> EpochLine(const TrainingSample& sample,
+                                       absl::Time now);
+  ProgressRecord RecordOf(const TrainingSample& sample, absl::Time now);
+
+  absl::Duration elapsed_;
+  std::optional<Mark> record_;  // the end of the last record
+  std::optional<Mark> epoch_;   // the end of the last epoch
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_PROGRESS_TRAINING_PROGRESS_H_

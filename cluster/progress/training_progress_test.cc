@@ -1,0 +1,101 @@
+#include "cluster/progress/training_progress.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace parasol {
+namespace {
+
+absl::Time At(double seconds) {
+  return absl::UnixEpoch() + absl::Seconds(seconds);
+}
+
+// A job of 5 epochs of 10 steps, each with 4 examples of this loss.
+TrainingSample AtStep(int64_t step, double loss = .5) {
+  return {.global_step = step,
+          .end_step = 50,
+          .steps_per_epoch = 10,
+          .loss_sum = 4 * loss * static_cast<double>(step),
+          .examples = 4 * step,
+          .learning_rate = .1};
+}
+
+TEST(TrainingProgressTest, ARecordIsTheMeanOfItsInterval) {
+  TrainingProgress progress(absl::Seconds(100));
+  EXPECT_FALSE(progress.Observe(AtStep(2), At(0)).record);
+  EXPECT_FALSE(progress.Observe(AtStep(5), At(9.9)).record);
+  TrainingSample sample = AtStep(6);
+  sample.loss_sum = 4 * .5 * 2 + 16 * .25;
+  const auto record = progress.Observe(sample, At(10)).record;
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->global_step, 6);
+  EXPECT_EQ(record->loss, .25);
+  EXPECT_EQ(record->epoch, .6);
+  EXPECT_EQ(record->learning_rate, .1);
+  EXPECT_EQ(record->examples_per_second, 1.6);
+  EXPECT_EQ(record->elapsed, absl::Seconds(110));
+  // Nothing was done.
+  EXPECT_FALSE(progress.Observe(sample, At(30)).record);
+  EXPECT_FALSE(progress.Observe(sample, At(31), /*is_end=*/true).record);
+  EXPECT_EQ(
+      progress.Observe(AtStep(7), At(31), /*is_end=*/true).record->elapsed,
+      absl::Seconds(131));
+}
+
+TEST(TrainingProgressTest, AnEpochEndsWithItsMeanLoss) {
+  TrainingProgress progress;
+  progress.Observe(AtStep(0), At(0));
+  EXPECT_FALSE(progress.Observe(AtStep(9), At(3)).epoch_line);
+  EXPECT_EQ(progress.Observe(AtStep(10), At(4)).epoch_line,
+            "Epoch 1/5: loss 0.5000, 4.0 s, 10 examples/s");
+  EXPECT_FALSE(progress.Observe(AtStep(19), At(5)).epoch_line);
+  EXPECT_EQ(progress.Observe(AtStep(41), At(8)).epoch_line,
+            "Epochs 2-4/5: loss 0.5000, 4.0 s, 31 examples/s");
+}
+
+TEST(TrainingProgressTest, APartOfAnEpochSaysFromWhichStep) {
+  TrainingProgress progress;
+  TrainingSample resumed = AtStep(24);
+  resumed.examples = 0;
+  resumed.loss_sum = 0;
+  progress.Observe(resumed, At(0));
+  TrainingSample sample = AtStep(30);
+  sample.examples = 24;
+  sample.loss_sum = 6;
+  EXPECT_EQ(progress.Observe(sample, At(2)).epoch_line,
+            "Epoch 3/5: loss 0.2500, 2.0 s, 12 examples/s, from step 24");
+}
+
+TEST(TrainingProgressTest, WithoutReportsThereIsATime) {
+  TrainingProgress progress;
+  TrainingSample sample = AtStep(0);
+  progress.Observe(sample, At(0));
+  sample.global_step = 10;
+  sample.end_step = 0;
+  EXPECT_EQ(progress.Observe(sample, At(2)).epoch_line, "Epoch 1: 2.0 s");
+  EXPECT_EQ(progress.Observe(sample, At(3), true).record->loss, std::nullopt);
+}
+
+TEST(TrainingProgressTest, AStepThatFallsBeginsAnew) {
+  TrainingProgress progress;
+  progress.Observe(AtStep(20), At(0));
+  EXPECT_FALSE(progress.Observe(AtStep(5), At(20)).record);
+  EXPECT_EQ(progress.Observe(AtStep(6), At(30)).record->global_step, 6);
+}
+
+TEST(TrainingProgressTest, IsDueAtTheFirstLookAtIntervalsAndEpochs) {
+  TrainingProgress progress;
+  EXPECT_TRUE(progress.IsDue(0, 10, At(0)));
+  progress.Observe(AtStep(0), At(0));
+  EXPECT_FALSE(progress.IsDue(9, 10, At(1)));
+  EXPECT_TRUE(progress.IsDue(10, 10, At(1)));
+  EXPECT_FALSE(progress.IsDue(10, 10, At(.1)));
+  EXPECT_FALSE(progress.IsDue(11, 10, At(1)));
+  EXPECT_FALSE(progress.IsDue(10, 0, At(9)));
+  EXPECT_TRUE(progress.IsDue(1, 10, At(10)));
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,150 @@
+#include "storage/event_file.h"
+
+#include <unistd.h>
+
+#include <bit>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+// Fields of tensorflow.Event, its Summary and Summary.Value, and SessionLog.
+enum : int {
+  kWallTime = 1,
+  kStep = 2,
+  kFileVersion = 3,
+  kSummary = 5,
+  kSessionLog = 7,
+  kSummaryValue = 1,
+  kTag = 1,
+  kSimpleValue = 2,
+  kStatus = 1,
+};
+constexpr int kStatusStart = 1;
+
+// Wire types of protobuf's encoding.
+enum : int { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+template <typename T>
+void AppendLittleEndian(T value, std::string& out) {
+  for (size_t i = 0; i < sizeof(T); ++i) {
+    out.push_back(static_cast<char>(value >> (8 * i)));
+  }
+}
+
+void AppendVarint(uint64_t value, std::string& out) {
+  for (; value >= 0x80; value >>= 7) {
+    out.push_back(static_cast<char>(value | 0x80));
+  }
+  out.push_back(static_cast<char>(value));
+}
+
+void AppendKey(int field, int wire_type, std::string& out) {
+  out.push_back(static_cast<char>(field << 3 | wire_type));
+}
+
+void AppendBytes(int field, absl::string_view bytes, std::string& out) {
+  AppendKey(field, kBytes, out);
+  AppendVarint(bytes.size(), out);
+  out.append(bytes.data(), bytes.size());
+}
+
+std::string EventAt(absl::Time now) {
+  std::string event;
+  AppendKey(kWallTime, kFixed64, event);
+  AppendLittleEndian(
+      std::bit_cast<uint64_t>(absl::ToDoubleSeconds(now - absl::UnixEpoch())),
+      event);
+  return event;
+}
+
+void AppendStep(int64_t step, std::string& event) {
+  if (step == 0) return;  // proto3 leaves it out
+  AppendKey(kStep, kVarint, event);
+  AppendVarint(static_cast<uint64_t>(step), event);
+}
+
+uint32_t MaskedCrc(absl::string_view bytes) { return MaskCrc(Crc32cOf(bytes)); }
+
+}  // namespace
+
+std::string FrameRecord(absl::string_view bytes) {
+  std::string frame;
+  AppendLittleEndian(uint64_t{bytes.size()}, frame);
+  AppendLittleEndian(MaskedCrc(frame), frame);
+  frame.append(bytes.data(), bytes.size());
+  AppendLittleEndian(MaskedCrc(bytes), frame);
+  return frame;
+}
+
+std::string VersionEvent(absl::Time now) {
+  std::string event = EventAt(now);
+  AppendBytes(kFileVersion, "brain.Event:2", event);
+  return event;
+}
+
+std::string StartEvent(absl::Time now, int64_t step) {
+  std::string event = EventAt(now);
+  AppendStep(step, event);
+  std::string log;
+  AppendKey(kStatus, kVarint, log);
+  AppendVarint(kStatusStart, log);
+  AppendBytes(kSessionLog, log, event);
+  return event;
+}
+
+std::string ScalarEvent(absl::Time now, int64_t step, absl::string_view tag,
+                        double value) {
+  std::string entry;
+  AppendBytes(kTag, tag, entry);
+  AppendKey(kSimpleValue, kFixed32, entry);
+  AppendLittleEndian(std::bit_cast<uint32_t>(static_cast<float>(value)), entry);
+  std::string summary;
+  AppendBytes(kSummaryValue, entry, summary);
+  std::string event = EventAt(now);
+  AppendStep(step, event);
+  AppendBytes(kSummary, summary, event);
+  return event;
+}
+
+EventFile::EventFile(std::string directory, std::string name,
+                     int64_t first_step)
+    : directory_(std::move(directory)),
+      name_(std::move(name)),
+      first_step_(first_step) {}
+
+absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
+                            absl::Time now) {
+  std::string records;
+  std::string path = path_;
+  if (path.empty()) {
+    RETURN_IF_ERROR(MakeDirectories(directory_));
+    path = absl::StrFormat("%s/events.out.tfevents.%010d.%s", directory_,
+                           absl::ToUnixSeconds(now), name_);
+    records = FrameRecord(VersionEvent(now));
+    if (first_step_ > 0) {
+      absl::StrAppend(&records, FrameRecord(StartEvent(now, first_step_)));
+    }
+  }
+  for (const auto& [tag, value] : scalars) {
+    absl::StrAppend(&records, FrameRecord(ScalarEvent(now, step, tag, value)));
+  }
+  RETURN_IF_ERROR(AppendDurably(path, records));
+  path_ = path;
+  return absl::OkStatus();
+}
+
+std::string EventFileName() {
+  char host[256] = "localhost";
+  if (gethostname(host, sizeof(host)) != 0) strcpy(host, "localhost");
+  host[sizeof(host) - 1] = '\0';
+  return absl::StrCat(host, ".", getpid());
+}
+
+}  // namespace parasol

@@ -1,0 +1,57 @@
+#ifndef PARASOL_STORAGE_EVENT_FILE_H_
+#define PARASOL_STORAGE_EVENT_FILE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace parasol {
+
+// Event files, which TensorBoard reads: TFRecord frames (ml/input/format has
+// them for reading) of messages tensorflow.Event.
+
+// Returns a frame: length:u64 mask(crc32c(length)):u32 bytes
+// mask(crc32c(bytes)):u32, little-endian.
+std::string FrameRecord(absl::string_view bytes);
+
+// Return an Event as bytes: the one that begins each file; the mark that a run
+// starts (again) at `step`, whose later events in older files TensorBoard then
+// drops; and the value of a scalar.
+std::string VersionEvent(absl::Time now);
+std::string StartEvent(absl::Time now, int64_t step);
+std::string ScalarEvent(absl::Time now, int64_t step, absl::string_view tag,
+                        double value);
+
+// Appends scalars to an event file of its own in a directory. Not thread-safe.
+class EventFile {
+ public:
+  using Scalars = std::vector<std::pair<std::string, double>>;
+
+  // The file is made, with its directory, when the first scalars are added.
+  // `first_step`: the smallest step that will be added; later events of other
+  // files in the directory do not count then. `name` tells the file from
+  // others that begin in the same second: host and process.
+  EventFile(std::string directory, std::string name, int64_t first_step);
+
+  // Adds the values at `step`, durably and with one write. Values that are not
+  // finite are added as they are.
+  absl::Status Add(int64_t step, const Scalars& scalars, absl::Time now);
+
+ private:
+  const std::string directory_;
+  const std::string name_;
+  const int64_t first_step_;
+  std::string path_;  // empty: not made yet
+};
+
+// Returns "<host>.<process>" of this process.
+std::string EventFileName();
+
+}  // namespace parasol
+
+#endif  // PARASOL_STORAGE_EVENT_FILE_H_

@@ -1,0 +1,68 @@
+#include "storage/event_file.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "storage/durable_file.h"
+
+namespace parasol {
+namespace {
+
+using ::testing::ElementsAre;
+
+absl::Time At(int64_t seconds) { return absl::FromUnixSeconds(seconds); }
+
+// TensorFlow's bytes: shared/golden/tensorboard_and_bundle_bytes.json.
+TEST(EventFileTest, RecordsAreTensorFlowsToTheByte) {
+  EXPECT_EQ(absl::BytesToHexString(VersionEvent(At(1))),
+            "09000000000000f03f1a0d627261696e2e4576656e743a32");
+  EXPECT_EQ(absl::BytesToHexString(FrameRecord(VersionEvent(At(1)))),
+            "1800000000000000a37f4b2209000000000000f03f1a0d627261696e2e4576656e"
+            "743a3286bf577a");
+  EXPECT_EQ(
+      absl::BytesToHexString(FrameRecord(ScalarEvent(At(2), 7, "loss", .5))),
+      "1a00000000000000129bd82d09000000000000004010072a0d0a0b0a046c6f7373150000"
+      "003fc33fc24a");
+}
+
+// Event { wall_time: 1 step: 300 session_log { status: START } }, by protoc.
+TEST(EventFileTest, AStartNamesItsStep) {
+  EXPECT_EQ(absl::BytesToHexString(StartEvent(At(1), 300)),
+            "09000000000000f03f10ac023a020801");
+}
+
+TEST(EventFileTest, AFileBeginsWithItsVersionAndGoesOn) {
+  const std::string directory = testing::TempDir() + "/run/tensorboard/train";
+  std::filesystem::remove_all(directory);
+  EventFile file(directory, "host.7", /*first_step=*/11);
+  EXPECT_THAT(ListDirectory(directory), StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK(file.Add(20, {{"loss", .5}, {"learning_rate", .1}}, At(100)));
+  ASSERT_OK(file.Add(0, {{"loss", .25}}, At(110)));
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                       ListDirectory(directory));
+  EXPECT_THAT(names, ElementsAre("events.out.tfevents.0000000100.host.7"));
+  EXPECT_THAT(ReadFile(directory + "/" + names[0], 10000),
+              IsOkAndHolds(absl::StrCat(
+                  FrameRecord(VersionEvent(At(100))),
+                  FrameRecord(StartEvent(At(100), 11)),
+                  FrameRecord(ScalarEvent(At(100), 20, "loss", .5)),
+                  FrameRecord(ScalarEvent(At(100), 20, "learning_rate", .1)),
+                  FrameRecord(ScalarEvent(At(110), 0, "loss", .25)))));
+}
+
+TEST(EventFileTest, ADirectoryThatCannotBeMadeIsNamed) {
+  EventFile file("/proc/none", "host.7", 0);
+  const absl::Status status = file.Add(1, {{"loss", 1}}, At(1));
+  EXPECT_FALSE(status.ok());
+  EXPECT_TRUE(absl::StrContains(status.message(), "/proc/none")) << status;
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,157 @@
+// The part of a worker without a cluster that evaluates, goes by the results,
+// and writes down how the training goes.
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/checkpoint/best_checkpoint.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
+#include "cluster/job/learning_rate_field.h"
+#include "ml/metric/metric_results.h"
+#include "ml/optimizer/learning_rate.h"
+#include "worker/local_training.h"
+
+namespace parasol {
+
+absl::Status LocalTraining::ReadDecisions() {
+  if (HasEvaluationDecisions(options_.job)) {
+    ASSIGN_OR_RETURN(evaluations_,
+                     ReadEvaluations(store_->directory(), run_.run_id));
+    DropLaterThan(step_, evaluations_);
+  }
+  decisions_.emplace(options_.job, run_.checkpoint, evaluations_);
+  return UseReducedRate();
+}
+
+bool LocalTraining::IsEvaluationDue() const {
+  if (evaluation_ == nullptr) return false;
+  return options_.job.has_evaluation()
+             ? evaluation_times_->IsDue(step_, clock_.Now())
+             : HasEvaluationDecisions(options_.job);
+}
+
+void LocalTraining::OpenJournal() {
+  absl::StatusOr<std::unique_ptr<TrainingJournal>> journal =
+      TrainingJournal::Open({.checkpoint_directory = store_->directory(),
+                             .run_id = run_.run_id,
+                             .first_step = step_,
+                             .has_event_files = options_.job.tensorboard()});
+  if (journal.ok()) {
+    journal_ = *std::move(journal);
+  } else {
+    LOG(WARNING) << "training.jsonl: " << journal.status().message();
+  }
+  progress_.emplace(journal_ == nullptr ? absl::ZeroDuration()
+                                        : journal_->elapsed());
+  if (!options_.job.tensorboard()) return;
+  eval_events_.emplace(absl::StrCat(store_->directory(), "/tensorboard/eval"),
+                       EventFileName(), step_ + 1);
+}
+
+double LocalTraining::LearningRateAt(int64_t step) const {
+  const job::Optimizer& optimizer = options_.job.optimizer();
+  if (rate_) return *rate_;
+  const absl::StatusOr<LearningRate> rate = LearningRate::Create(
+      InitialLearningRate(optimizer), optimizer.learning_rate_schedule());
+  return rate.ok() ? rate->At(step) : 0;
+}
+
+void LocalTraining::NoteProgress(int64_t step, int64_t end,
+                                 TrainingReporter& reporter, bool is_end) {
+  const TrainingReport report = reporter.Take();
+  since_line_.steps += report.steps;
+  since_line_.examples += report.examples;
+  since_line_.loss_sum += report.loss_sum;
+  since_line_.elapsed += report.elapsed;
+  if (report.wait_ratio) since_line_.wait_ratio = report.wait_ratio;
+  examples_ += report.examples;
+  loss_sum_ += report.loss_sum;
+  const absl::Time now = clock_.Now();
+  const auto observation =
+      progress_->Observe({.global_step = step,
+                          .end_step = end == INT64_MAX ? 0 : end,
+                          .steps_per_epoch = steps_per_epoch_,
+                          .loss_sum = loss_sum_,
+                          .examples = examples_,
+                          .learning_rate = LearningRateAt(step)},
+                         now, is_end);
+  if (observation.epoch_line) LOG(INFO) << *observation.epoch_line;
+  if (!observation.record || journal_ == nullptr) return;
+  // No reason to end.
+  const absl::Status added = journal_->Add(*observation.record, now);
+  if (!added.ok()) LOG(WARNING) << added.message();
+}
+
+absl::Status LocalTraining::Evaluate(bool final) {
+  if (evaluation_ == nullptr) return absl::OkStatus();
+  absl::StatusOr<Evaluation> evaluation = RunEvaluation();
+  // The next run evaluates the checkpoint if it is the last one.
+  if (!final && stopping()) return absl::OkStatus();
+  RETURN_IF_ERROR(evaluation.status());
+  evaluation->final = final;
+  LOG(INFO) << Describe(*evaluation);
+  // A run that was complete has its line already.
+  if (run_.is_complete) return absl::OkStatus();
+  // The result is in the log: no reason to fail.
+  const absl::Status appended =
+      AppendEvaluation(store_->directory(), *evaluation);
+  if (!appended.ok()) LOG(ERROR) << appended.message();
+  if (eval_events_) {
+    EventFile::Scalars scalars = evaluation->metrics;
+    scalars.emplace_back("loss", evaluation->loss);
+    const absl::Status added = eval_events_->Add(step_, scalars, clock_.Now());
+    if (!added.ok()) LOG(ERROR) << added.message();
+  }
+  return Decide(*evaluation);
+}
+
+absl::Status LocalTraining::Decide(const Evaluation& evaluation) {
+  if (!HasEvaluationDecisions(options_.job)) return absl::OkStatus();
+  DropLaterThan(evaluation.global_step - 1, evaluations_);
+  evaluations_.push_back(evaluation);
+  for (const std::string& line : decisions_->Update(evaluations_)) {
+    LOG(INFO) << line;
+  }
+  const absl::Status named = UpdateBest(*store_, options_.job, evaluations_);
+  if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();
+  if (evaluation.final || rate_ == decisions_->learning_rate()) {
+    return absl::OkStatus();
+  }
+  // The checkpoint that was evaluated has all that the new rate changes.
+  RETURN_IF_ERROR(UseReducedRate());
+  return Restore();
+}
+
+absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
+  const absl::Time start = clock_.Now();
+  for (size_t i = 0; i < model().variables().size(); ++i) {
+    RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
+    RETURN_IF_ERROR(model().Upload(i));
+  }
+  ASSIGN_OR_RETURN(
+      const ModelEvaluation::Result result,
+      evaluation_->Run(
+          model(),
+          [this](absl::Span<const StagedBatch::Rows> tables) {
+            ParameterClient::PullRequest pull;
+            for (const StagedBatch::Rows& rows : tables) {
+              pull.rows.push_back({rows.table, rows.ids, rows.values});
+            }
+            return parameters_->Pull(std::move(pull))->Wait();
+          },
+          [this] { return stopping(); }));
+  return Evaluation{.global_step = step_,
+                    .metrics = result.metrics,
+                    .loss = result.loss,
+                    .examples = result.examples,
+                    .took = clock_.Now() - start,
+                    .checkpoint = store_->PathOf(step_),
+                    .run_id = run_.run_id};
+}
+
+}  // namespace parasol
