@@ -19,7 +19,7 @@ load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 # The compiler looks through all that it has in memory when this has grown by some
 # percent, and the parsed headers are most of it: 12 to 23 % of the time. What is
 # found to be free is little: without, a source takes 10 % more memory.
-_NO_COLLECTION = ["--param=ggc-min-heapsize=1048576", "-Wno-unused-command-line-argument"]
+_NO_COLLECTION = ["--param=ggc-min-heapsize=1048576"]
 
 # The second one is chosen where both match.
 _ON = "//base:precompiled_on"
