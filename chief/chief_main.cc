@@ -1,6 +1,10 @@
 // The `chief` binary: flags and wiring.
 
+#include <cstdlib>
+#include <string>
+
 #include "absl/flags/flag.h"
+#include "absl/status/status.h"
 #include "base/command_line.h"
 #include "base/log.h"
 #include "base/process.h"
@@ -8,6 +12,7 @@
 #include "chief/chief_task.h"
 #include "cluster/client/task_identity.h"
 #include "cluster/cluster_spec/role_flags.h"
+#include "cluster/job/check_job.h"
 
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
@@ -30,6 +35,21 @@ ABSL_FLAG(bool, beside_worker, false,
 
 namespace parasol {
 namespace {
+
+// Under --check_config, reports all faults of the job, each as a line on
+// stderr, and exits with 2 if there are any.
+void ExitIfJobIsFaulty() {
+  const std::string path = absl::GetFlag(FLAGS_job);
+  if (!absl::GetFlag(FLAGS_check_config) || path.empty()) return;
+  const absl::StatusOr<CheckedJob> job =
+      CheckedJob::Read(path, absl::GetFlag(FLAGS_set).values);
+  if (!job.ok()) std::exit(ExitWith(job.status()));
+  int exit_code = 0;
+  for (const JobFault& fault : job->faults()) {
+    exit_code = ExitWith(absl::InvalidArgumentError(fault.Line()));
+  }
+  if (exit_code != 0) std::exit(exit_code);
+}
 
 absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   NameTaskInLog("chief");
@@ -62,6 +82,7 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
 
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(argc, argv, "Leads TF_CONFIG's cluster in a job.");
+  parasol::ExitIfJobIsFaulty();
   const auto config = parasol::TaskConfigOrExit(
       absl::GetFlag(FLAGS_beside_worker) ? parasol::Role::kWorker
                                          : parasol::Role::kChief);

@@ -28,18 +28,6 @@ absl::Status CannotRead(const std::string& path, int code) {
                         : absl::InvalidArgumentError(message);
 }
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMaxJobFileBytes + 1, '\0');
-  // A directory opens, but can't be read.
-  if (!file || (file.read(text.data(), text.size()), file.bad())) {
-    return CannotRead(path, errno == 0 ? EIO : errno);
-  }
-  text.resize(file.gcount());
-  return text;
-}
-
 absl::Status ApplyOverrides(job::Job& job,
                             absl::Span<const std::string> overrides) {
   for (const std::string& override : overrides) {
@@ -56,6 +44,18 @@ absl::StatusOr<LoadedJob> Complete(job::Job job) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::string> ReadJobFile(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  std::string text(kMaxJobFileBytes + 1, '\0');
+  // A directory opens, but can't be read.
+  if (!file || (file.read(text.data(), text.size()), file.bad())) {
+    return CannotRead(path, errno == 0 ? EIO : errno);
+  }
+  text.resize(file.gcount());
+  return text;
+}
 
 absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                                   absl::string_view file_name) {
@@ -81,7 +81,7 @@ absl::StatusOr<LoadedJob> LoadJob(job::Job job,
 
 absl::StatusOr<LoadedJob> LoadJobFile(const std::string& path,
                                       absl::Span<const std::string> overrides) {
-  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadJobFile(path));
   ASSIGN_OR_RETURN(job::Job job, ParseJob(text, path));
   RETURN_IF_ERROR(ApplyOverrides(job, overrides));
   ASSIGN_OR_RETURN(LoadedJob loaded, Complete(std::move(job)), _ << path);

@@ -23,6 +23,12 @@ inline constexpr size_t kMaxJobFileBytes = 4 << 20;
 absl::StatusOr<job::Job> ParseJob(absl::string_view text,
                                   absl::string_view file_name);
 
+// Returns the text of the job file at `path`; up to one byte more than
+// kMaxJobFileBytes of it.
+//   NotFound         there is no such file; the message names the path.
+//   InvalidArgument  the path can't be read as a file.
+absl::StatusOr<std::string> ReadJobFile(const std::string& path);
+
 // A job to train, with its defaults filled in, and its resolved model.
 struct LoadedJob {
   job::Job job;

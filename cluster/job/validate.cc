@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -21,7 +23,7 @@
 #include "cluster/job/validate_metrics.h"
 #include "cluster/job/validate_model_inputs.h"
 #include "ml/initializer/initializer_fields.h"
-#include "ml/layer/variable_spec.h"
+#include "ml/model/graph_faults.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
@@ -50,26 +52,63 @@ absl::Status ValidateName(absl::string_view name) {
                                     " letters, digits, '-', '_', '.'"));
 }
 
-absl::StatusOr<Graph> ValidateModel(const job::Model& model) {
-  for (int i = 0; i < model.input_shape_size(); ++i) {
-    RETURN_IF_ERROR(RequireInRange(absl::StrCat("model.input_shape[", i, "]"),
-                                   model.input_shape(i), 1, kMaxInt));
-  }
-  RETURN_IF_ERROR(ValidateLayers(model));
-  if (!model.has_loss()) return Missing("model.loss");
-  // Names and shapes: whether the layers fit each other, and the loss them.
-  ASSIGN_OR_RETURN(Graph graph, ResolveGraph(model));
-  RETURN_IF_ERROR(ValidateMetrics(model, graph.loss));
-  return graph;
+// The part of a fault's message that names an element of the model,
+// "model.input[2]".
+absl::string_view ElementOf(absl::string_view fault) {
+  constexpr absl::string_view kShape = "model.input_shape";
+  if (absl::StartsWith(fault, kShape)) return kShape;
+  return fault.substr(0, fault.find_first_of(".: ", fault.find('.') + 1));
 }
 
-absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
-  RETURN_IF_ERROR(CheckLearningRateSchedule(optimizer.learning_rate_schedule()))
-      << "optimizer.learning_rate_schedule";
-  RETURN_IF_ERROR(MakeOptimizer(optimizer).status()) << "optimizer";
-  RETURN_IF_ERROR(CheckClipping(optimizer)) << "optimizer";
-  RETURN_IF_ERROR(CheckGlobalBatchRates(optimizer)) << "optimizer";
-  return absl::OkStatus();
+// What `resolving` the model has found, unless a closer check of the same
+// element is among the faults already.
+void AddOthers(const Faults& resolving, Faults& faults) {
+  std::set<std::string> known;
+  for (const absl::Status& fault : faults.all()) {
+    known.emplace(ElementOf(fault.message()));
+  }
+  for (const absl::Status& fault : resolving.all()) {
+    const std::string element(ElementOf(fault.message()));
+    if (known.contains(element) && !absl::StartsWith(element, "model.layer")) {
+      continue;
+    }
+    faults.Add(fault);
+  }
+}
+
+std::optional<Graph> ValidateModel(const job::Model& model, Faults& faults) {
+  Faults found = ValidateModelInputs(model);
+  for (int i = 0; i < model.input_shape_size(); ++i) {
+    found.Add(RequireInRange(absl::StrCat("model.input_shape[", i, "]"),
+                             model.input_shape(i), 1, kMaxInt));
+  }
+  std::set<int> faulty;
+  for (int i = 0; i < model.layer_size(); ++i) {
+    Faults of_layer = ValidateLayer(i, model);
+    if (!of_layer.empty()) faulty.insert(i);
+    found.Add(std::move(of_layer));
+  }
+  if (!model.has_loss()) found.Add(Missing("model.loss"));
+  // Names and shapes: whether the layers fit each other, and the loss them.
+  Faults resolving;
+  CheckedGraph checked = CheckGraph(model, faulty, resolving);
+  AddOthers(resolving, found);
+  if (checked.loss.has_value()) {
+    found.Add(ValidateMetrics(model, *checked.loss));
+  }
+  const bool is_good = found.empty();
+  faults.Add(std::move(found));
+  return is_good ? std::move(checked.graph) : std::nullopt;
+}
+
+Faults ValidateOptimizer(const job::Optimizer& optimizer) {
+  Faults faults;
+  faults.Add("optimizer.learning_rate_schedule",
+             CheckLearningRateSchedule(optimizer.learning_rate_schedule()));
+  faults.Add("optimizer", MakeOptimizer(optimizer).status());
+  faults.Add("optimizer", CheckClipping(optimizer));
+  faults.Add("optimizer", CheckGlobalBatchRates(optimizer));
+  return faults;
 }
 
 absl::Status RequireNoClipping(absl::string_view path,
@@ -87,102 +126,121 @@ absl::Status RequireNoClipping(absl::string_view path,
 }
 
 // Keras clips the average of the replicas' gradients; workers clip their own.
-absl::Status ValidateSynchronousClipping(const job::Job& job) {
+Faults ValidateSynchronousClipping(const job::Job& job) {
+  Faults faults;
   const job::ParameterServerStrategy& strategy = job.parameter_server();
   if (!strategy.has_synchronous() ||
       strategy.synchronous().replicas_to_aggregate() == 1) {
-    return absl::OkStatus();
+    return faults;
   }
-  RETURN_IF_ERROR(RequireNoClipping("optimizer", job.optimizer()));
+  faults.Add(RequireNoClipping("optimizer", job.optimizer()));
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
-    RETURN_IF_ERROR(
+    faults.Add(
         RequireNoClipping(absl::StrCat("model.sparse_table[", i, "].optimizer"),
                           job.model().sparse_table(i).optimizer()));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
-absl::Status ValidateEnd(const job::TrainingEnd& end) {
+Faults ValidateEnd(const job::TrainingEnd& end) {
+  Faults faults;
   if (!end.has_steps() && !end.has_epochs()) {
-    return Fault("end", "neither steps nor epochs is set");
+    faults.Add(Fault("end", "neither steps nor epochs is set"));
   }
   if (end.has_steps()) {
-    RETURN_IF_ERROR(RequireInRange("end.steps", end.steps(), 1, kMaxSteps));
+    faults.Add(RequireInRange("end.steps", end.steps(), 1, kMaxSteps));
   }
   if (end.has_epochs()) {
-    RETURN_IF_ERROR(RequirePositive("end.epochs", end.epochs()));
+    faults.Add(RequirePositive("end.epochs", end.epochs()));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
-absl::Status ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
+absl::Status ValidateSeconds(absl::string_view path, double seconds) {
+  RETURN_IF_ERROR(RequirePositive(path, seconds));
+  if (seconds <= kMaxSeconds) return absl::OkStatus();
+  return Fault(path, absl::StrCat(seconds, " is more than ", kMaxSeconds));
+}
+
+Faults ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
+  Faults faults;
   // It may come from --checkpoint_dir.
   if (checkpoint.has_directory()) {
-    RETURN_IF_ERROR(
-        RequirePath("checkpoint.directory", checkpoint.directory()));
+    faults.Add(RequirePath("checkpoint.directory", checkpoint.directory()));
   }
   if (checkpoint.has_every_steps()) {
-    RETURN_IF_ERROR(RequireInRange("checkpoint.every_steps",
-                                   checkpoint.every_steps(), 1, kMaxSteps));
+    faults.Add(RequireInRange("checkpoint.every_steps",
+                              checkpoint.every_steps(), 1, kMaxSteps));
   }
   if (checkpoint.has_every_seconds()) {
-    RETURN_IF_ERROR(RequirePositive("checkpoint.every_seconds",
-                                    checkpoint.every_seconds()));
-    if (checkpoint.every_seconds() > kMaxSeconds) {
-      return Fault("checkpoint.every_seconds",
-                   absl::StrCat(checkpoint.every_seconds(), " is more than ",
-                                kMaxSeconds));
-    }
+    faults.Add(ValidateSeconds("checkpoint.every_seconds",
+                               checkpoint.every_seconds()));
   }
-  return RequireInRange("checkpoint.max_to_keep", checkpoint.max_to_keep(), 1,
-                        kMaxInt);
+  faults.Add(RequireInRange("checkpoint.max_to_keep", checkpoint.max_to_keep(),
+                            1, kMaxInt));
+  return faults;
 }
 
-absl::Status ValidateSparseTable(const std::string& path,
-                                 const job::SparseTable& table) {
-  if (table.name().empty()) return Missing(absl::StrCat(path, ".name"));
-  if (!table.has_width()) return Missing(absl::StrCat(path, ".width"));
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".width"), table.width(), 1,
-                                 kMaxTableWidth));
-  RETURN_IF_ERROR(CheckInitializer(table.initializer()))
-      << path << ".initializer";
-  if (table.initializer().has_glorot_uniform() ||
-      table.initializer().has_he_normal()) {
-    return Fault(absl::StrCat(path, ".initializer"),
-                 "a table has no shape to scale it by");
+absl::Status ValidateTableName(const std::string& path,
+                               const std::string& name) {
+  if (name.empty()) return Missing(path);
+  const auto is_allowed = [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_-./", c);
+  };
+  if (name.size() <= kMaxNameBytes &&
+      std::all_of(name.begin(), name.end(), is_allowed)) {
+    return absl::OkStatus();
   }
-  if (!table.has_optimizer()) return absl::OkStatus();
-  RETURN_IF_ERROR(ValidateOptimizer(table.optimizer())) << path;
+  return Fault(path, absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
+                                  "\" is not 1 to ", kMaxNameBytes,
+                                  " letters, digits, '_', '-', '.', '/'"));
+}
+
+absl::Status ValidateTableInitializer(const std::string& path,
+                                      const job::Initializer& initializer) {
+  RETURN_IF_ERROR(CheckInitializer(initializer)) << path;
+  if (initializer.has_glorot_uniform() || initializer.has_he_normal()) {
+    return Fault(path, "a table has no shape to scale it by");
+  }
   return absl::OkStatus();
 }
 
-absl::Status ValidateSparseTables(const job::Model& model,
-                                  const std::vector<VariableSpec>& variables) {
-  RETURN_IF_ERROR(RequireInRange("model.sparse_table",
-                                 model.sparse_table_size(), 0, kMaxTables));
+Faults ValidateSparseTable(const std::string& path,
+                           const job::SparseTable& table) {
+  Faults faults;
+  faults.Add(ValidateTableName(absl::StrCat(path, ".name"), table.name()));
+  const std::string width = absl::StrCat(path, ".width");
+  faults.Add(table.has_width()
+                 ? RequireInRange(width, table.width(), 1, kMaxTableWidth)
+                 : Missing(width));
+  faults.Add(ValidateTableInitializer(absl::StrCat(path, ".initializer"),
+                                      table.initializer()));
+  if (!table.has_optimizer()) return faults;
+  const Faults of_optimizer = ValidateOptimizer(table.optimizer());
+  for (const absl::Status& fault : of_optimizer.all()) faults.Add(path, fault);
+  return faults;
+}
+
+// `graph` is null if it is not known.
+Faults ValidateSparseTables(const job::Model& model, const Graph* graph) {
+  Faults faults;
+  faults.Add(RequireInRange("model.sparse_table", model.sparse_table_size(), 0,
+                            kMaxTables));
   std::set<std::string> names;
-  for (const VariableSpec& variable : variables) names.insert(variable.name);
+  if (graph != nullptr) {
+    for (const VariableSpec& variable : graph->variables) {
+      names.insert(variable.name);
+    }
+  }
   for (int i = 0; i < model.sparse_table_size(); ++i) {
     const std::string path = absl::StrCat("model.sparse_table[", i, "]");
     const job::SparseTable& table = model.sparse_table(i);
-    RETURN_IF_ERROR(ValidateSparseTable(path, table));
-    const auto is_allowed = [](char c) {
-      return absl::ascii_isalnum(c) || absl::StrContains("_-./", c);
-    };
-    if (table.name().size() > kMaxNameBytes ||
-        !std::all_of(table.name().begin(), table.name().end(), is_allowed)) {
-      return Fault(
-          absl::StrCat(path, ".name"),
-          absl::StrCat("\"", absl::CHexEscape(table.name().substr(0, 100)),
-                       "\" is not 1 to ", kMaxNameBytes,
-                       " letters, digits, '_', '-', '.', '/'"));
-    }
-    if (!names.insert(table.name()).second) {
-      return Fault(absl::StrCat(path, ".name"),
-                   absl::StrCat(table.name(), " appears twice"));
-    }
+    faults.Add(ValidateSparseTable(path, table));
+    if (table.name().empty() || names.insert(table.name()).second) continue;
+    faults.Add(Fault(absl::StrCat(path, ".name"),
+                     absl::StrCat(table.name(), " appears twice")));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
 absl::Status ValidateSynchronous(const job::Synchronous& mode) {
@@ -198,16 +256,7 @@ absl::Status ValidateSynchronous(const job::Synchronous& mode) {
       mode.has_total_replicas() ? mode.total_replicas() : kMaxReplicas);
 }
 
-absl::Status ValidateExchange(const job::ParameterServerStrategy& strategy) {
-  if (strategy.has_bounded_staleness()) {
-    const std::string path = "parameter_server.bounded_staleness.bound";
-    if (!strategy.bounded_staleness().has_bound()) return Missing(path);
-    RETURN_IF_ERROR(RequireInRange(path, strategy.bounded_staleness().bound(),
-                                   0, kMaxSteps));
-  }
-  if (strategy.has_synchronous()) {
-    RETURN_IF_ERROR(ValidateSynchronous(strategy.synchronous()));
-  }
+absl::Status ValidatePushShare(const job::ParameterServerStrategy& strategy) {
   const double share = strategy.push_share();
   if (!(share > 0 && share <= 1)) {
     return Fault("parameter_server.push_share",
@@ -223,21 +272,35 @@ absl::Status ValidateExchange(const job::ParameterServerStrategy& strategy) {
   return absl::OkStatus();
 }
 
-absl::Status ValidateAllReduce(const std::string& path,
-                               const job::MultiWorkerMirrored& strategy) {
-  if (strategy.communication() == job::MultiWorkerMirrored::NCCL) {
-    return Fault(absl::StrCat(path, ".communication"),
-                 "NCCL is not used yet: gradients are summed in host memory; "
-                 "choose AUTO or RING");
+Faults ValidateExchange(const job::ParameterServerStrategy& strategy) {
+  Faults faults;
+  if (strategy.has_bounded_staleness()) {
+    const std::string path = "parameter_server.bounded_staleness.bound";
+    const job::BoundedStaleness& mode = strategy.bounded_staleness();
+    faults.Add(mode.has_bound()
+                   ? RequireInRange(path, mode.bound(), 0, kMaxSteps)
+                   : Missing(path));
   }
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".bytes_per_pack"),
-                                 strategy.bytes_per_pack(), 0, kMaxBytes));
-  RETURN_IF_ERROR(RequirePositive(absl::StrCat(path, ".timeout_seconds"),
-                                  strategy.timeout_seconds()));
-  if (strategy.timeout_seconds() <= kMaxSeconds) return absl::OkStatus();
-  return Fault(
-      absl::StrCat(path, ".timeout_seconds"),
-      absl::StrCat(strategy.timeout_seconds(), " is more than ", kMaxSeconds));
+  if (strategy.has_synchronous()) {
+    faults.Add(ValidateSynchronous(strategy.synchronous()));
+  }
+  faults.Add(ValidatePushShare(strategy));
+  return faults;
+}
+
+Faults ValidateAllReduce(const std::string& path,
+                         const job::MultiWorkerMirrored& strategy) {
+  Faults faults;
+  if (strategy.communication() == job::MultiWorkerMirrored::NCCL) {
+    faults.Add(Fault(absl::StrCat(path, ".communication"),
+                     "NCCL is not used yet: gradients are summed in host "
+                     "memory; choose AUTO or RING"));
+  }
+  faults.Add(RequireInRange(absl::StrCat(path, ".bytes_per_pack"),
+                            strategy.bytes_per_pack(), 0, kMaxBytes));
+  faults.Add(ValidateSeconds(absl::StrCat(path, ".timeout_seconds"),
+                             strategy.timeout_seconds()));
+  return faults;
 }
 
 absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
@@ -266,36 +329,46 @@ absl::Status ValidatePartitioner(const job::ParameterServerStrategy& strategy) {
 
 }  // namespace
 
-absl::StatusOr<Graph> Validate(const job::Job& job) {
-  RETURN_IF_ERROR(ValidateName(job.name()));
-  if (!job.has_model()) return Missing("model");
-  RETURN_IF_ERROR(ValidateModelInputs(job.model()));
-  ASSIGN_OR_RETURN(Graph graph, ValidateModel(job.model()));
-  if (!job.has_train()) return Missing("train");
-  RETURN_IF_ERROR(ValidateDataset("train", job.train()));
-  if (job.has_eval()) {
-    RETURN_IF_ERROR(ValidateDataset("eval", job.eval()));
+std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
+  faults.Add(ValidateName(job.name()));
+  std::optional<Graph> graph;
+  if (job.has_model()) {
+    graph = ValidateModel(job.model(), faults);
+  } else {
+    faults.Add(Missing("model"));
   }
-  RETURN_IF_ERROR(ValidateOptimizer(job.optimizer()));
-  RETURN_IF_ERROR(ValidateSynchronousClipping(job));
-  RETURN_IF_ERROR(ValidateEnd(job.end()));
-  RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
-  RETURN_IF_ERROR(ValidateSparseTables(job.model(), graph.variables));
-  RETURN_IF_ERROR(ValidateEvaluationPolicies(job, graph.loss));
-  RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
-  RETURN_IF_ERROR(RequireInRange("worker.compute_niceness",
-                                 job.worker().compute_niceness(), 0,
-                                 kMaxNiceness));
-  RETURN_IF_ERROR(ValidateExchange(job.parameter_server()));
+  if (job.has_train()) {
+    faults.Add(ValidateDataset("train", job.train()));
+  } else {
+    faults.Add(Missing("train"));
+  }
+  if (job.has_eval()) faults.Add(ValidateDataset("eval", job.eval()));
+  faults.Add(ValidateOptimizer(job.optimizer()));
+  faults.Add(ValidateSynchronousClipping(job));
+  faults.Add(ValidateEnd(job.end()));
+  faults.Add(ValidateCheckpoint(job.checkpoint()));
+  faults.Add(ValidateSparseTables(job.model(), graph ? &*graph : nullptr));
+  if (graph) faults.Add(ValidateEvaluationPolicies(job, graph->loss));
+  faults.Add(ValidatePartitioner(job.parameter_server()));
+  faults.Add(RequireInRange("worker.compute_niceness",
+                            job.worker().compute_niceness(), 0, kMaxNiceness));
+  faults.Add(ValidateExchange(job.parameter_server()));
   if (job.strategy().has_multi_worker_mirrored()) {
-    RETURN_IF_ERROR(ValidateAllReduce("strategy.multi_worker_mirrored",
-                                      job.strategy().multi_worker_mirrored()));
+    faults.Add(ValidateAllReduce("strategy.multi_worker_mirrored",
+                                 job.strategy().multi_worker_mirrored()));
   }
   if (job.strategy().has_hybrid()) {
-    RETURN_IF_ERROR(ValidateAllReduce("strategy.hybrid.all_reduce",
-                                      job.strategy().hybrid().all_reduce()));
+    faults.Add(ValidateAllReduce("strategy.hybrid.all_reduce",
+                                 job.strategy().hybrid().all_reduce()));
   }
   return graph;
+}
+
+absl::StatusOr<Graph> Validate(const job::Job& job) {
+  Faults faults;
+  std::optional<Graph> graph = Validate(job, faults);
+  RETURN_IF_ERROR(faults.first());
+  return *std::move(graph);
 }
 
 }  // namespace parasol

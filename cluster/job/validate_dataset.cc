@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/did_you_mean.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
 
@@ -46,92 +48,106 @@ absl::Status ValidateDelimiter(const std::string& path,
                                   " characters without quotes and line ends"));
 }
 
-absl::Status ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
-  RETURN_IF_ERROR(ValidateFiles(path, csv));
-  RETURN_IF_ERROR(
+Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
+  Faults faults;
+  faults.Add(ValidateFiles(path, csv));
+  faults.Add(
       ValidateDelimiter(absl::StrCat(path, ".delimiter"), csv.delimiter()));
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".skip_lines"),
-                                 csv.skip_lines(), 0, kMaxSkippedLines));
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".column"),
-                                 csv.column_size(), 0, kMaxColumns));
-  std::set<std::string> columns;
-  for (const std::string& column : csv.column()) {
-    if (!columns.insert(column).second) {
-      return Fault(absl::StrCat(path, ".column"),
-                   absl::StrCat(column, " appears twice"));
-    }
+  faults.Add(RequireInRange(absl::StrCat(path, ".skip_lines"), csv.skip_lines(),
+                            0, kMaxSkippedLines));
+  faults.Add(RequireInRange(absl::StrCat(path, ".column"), csv.column_size(), 0,
+                            kMaxColumns));
+  const std::vector<std::string> columns(csv.column().begin(),
+                                         csv.column().end());
+  std::set<std::string> distinct;
+  for (const std::string& column : columns) {
+    if (distinct.insert(column).second) continue;
+    faults.Add(Fault(absl::StrCat(path, ".column"),
+                     absl::StrCat(column, " appears twice")));
   }
-  const auto is_column = [&](absl::string_view field,
-                             const std::string& column) {
-    if (columns.empty() || columns.count(column) > 0) return absl::OkStatus();
-    return Fault(absl::StrCat(path, field),
-                 absl::StrCat("the column list has no \"", column, "\""));
+  const auto check_column = [&](absl::string_view field,
+                                const std::string& column) {
+    if (columns.empty() || distinct.count(column) > 0) return;
+    faults.Add(Fault(absl::StrCat(path, field),
+                     absl::StrCat("the column list has no \"", column, "\"",
+                                  DidYouMean(column, columns))));
   };
-  if (!csv.label().has_column()) {
-    return Missing(absl::StrCat(path, ".label.column"));
+  if (csv.label().has_column()) {
+    check_column(".label.column", csv.label().column());
+  } else {
+    faults.Add(Missing(absl::StrCat(path, ".label.column")));
   }
-  RETURN_IF_ERROR(is_column(".label.column", csv.label().column()));
   if (csv.has_weight_column()) {
-    RETURN_IF_ERROR(is_column(".weight_column", csv.weight_column()));
+    check_column(".weight_column", csv.weight_column());
   }
   if (!csv.label().positive().empty() && !csv.label().class_().empty()) {
-    return Fault(absl::StrCat(path, ".label"),
-                 "has both positive and class; choose one");
+    faults.Add(Fault(absl::StrCat(path, ".label"),
+                     "has both positive and class; choose one"));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
-absl::Status ValidateFormat(const std::string& path,
-                            const job::Dataset& dataset) {
+Faults ValidateFormat(const std::string& path, const job::Dataset& dataset) {
+  Faults faults;
   switch (dataset.kind_case()) {
     case job::Dataset::kIdx:
-      RETURN_IF_ERROR(RequirePath(absl::StrCat(path, ".idx.images"),
-                                  dataset.idx().images()));
-      return RequirePath(absl::StrCat(path, ".idx.labels"),
-                         dataset.idx().labels());
-    case job::Dataset::kCifar:
-      return ValidateFiles(absl::StrCat(path, ".cifar"), dataset.cifar());
-    case job::Dataset::kLibsvm:
-      RETURN_IF_ERROR(
-          ValidateFiles(absl::StrCat(path, ".libsvm"), dataset.libsvm()));
-      return RequireInRange(absl::StrCat(path, ".libsvm.first_index"),
-                            dataset.libsvm().first_index(), 0, 1);
-    case job::Dataset::kCsv:
-      return ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv());
-    case job::Dataset::kCriteo:
-      return ValidateFiles(absl::StrCat(path, ".criteo"), dataset.criteo());
-    case job::Dataset::kRatings:
-      return ValidateFiles(absl::StrCat(path, ".ratings"), dataset.ratings());
-    case job::Dataset::kTfrecord:
-      RETURN_IF_ERROR(
-          ValidateFiles(absl::StrCat(path, ".tfrecord"), dataset.tfrecord()));
-      if (dataset.tfrecord().has_label()) return absl::OkStatus();
-      return Missing(absl::StrCat(path, ".tfrecord.label"));
-    case job::Dataset::KIND_NOT_SET:
+      faults.Add(RequirePath(absl::StrCat(path, ".idx.images"),
+                             dataset.idx().images()));
+      faults.Add(RequirePath(absl::StrCat(path, ".idx.labels"),
+                             dataset.idx().labels()));
       break;
+    case job::Dataset::kCifar:
+      faults.Add(ValidateFiles(absl::StrCat(path, ".cifar"), dataset.cifar()));
+      break;
+    case job::Dataset::kLibsvm:
+      faults.Add(
+          ValidateFiles(absl::StrCat(path, ".libsvm"), dataset.libsvm()));
+      faults.Add(RequireInRange(absl::StrCat(path, ".libsvm.first_index"),
+                                dataset.libsvm().first_index(), 0, 1));
+      break;
+    case job::Dataset::kCsv:
+      faults.Add(ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv()));
+      break;
+    case job::Dataset::kCriteo:
+      faults.Add(
+          ValidateFiles(absl::StrCat(path, ".criteo"), dataset.criteo()));
+      break;
+    case job::Dataset::kRatings:
+      faults.Add(
+          ValidateFiles(absl::StrCat(path, ".ratings"), dataset.ratings()));
+      break;
+    case job::Dataset::kTfrecord:
+      faults.Add(
+          ValidateFiles(absl::StrCat(path, ".tfrecord"), dataset.tfrecord()));
+      if (!dataset.tfrecord().has_label()) {
+        faults.Add(Missing(absl::StrCat(path, ".tfrecord.label")));
+      }
+      break;
+    case job::Dataset::KIND_NOT_SET:
+      faults.Add(Fault(path,
+                       "no format is chosen: idx, cifar, libsvm, csv, criteo, "
+                       "ratings or tfrecord"));
   }
-  return Fault(path,
-               "no format is chosen: idx, cifar, libsvm, csv, criteo, ratings "
-               "or tfrecord");
+  return faults;
 }
 
-absl::Status ValidateImage(const std::string& path,
-                           const job::Dataset& dataset) {
-  if (!dataset.has_image()) return absl::OkStatus();
+Faults ValidateImage(const std::string& path, const job::Dataset& dataset) {
+  Faults faults;
+  if (!dataset.has_image()) return faults;
   if (!dataset.has_idx() && !dataset.has_cifar()) {
-    return Fault(path, "only idx and cifar have images");
+    faults.Add(Fault(path, "only idx and cifar have images"));
+    return faults;
   }
   const job::ImageTransform& image = dataset.image();
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".random_crop_padding"),
-                                 image.random_crop_padding(), 0,
-                                 kMaxCropPadding));
+  faults.Add(RequireInRange(absl::StrCat(path, ".random_crop_padding"),
+                            image.random_crop_padding(), 0, kMaxCropPadding));
   for (const float mean : image.mean()) {
-    RETURN_IF_ERROR(RequireFinite(absl::StrCat(path, ".mean"), mean));
+    faults.Add(RequireFinite(absl::StrCat(path, ".mean"), mean));
   }
   for (const float stddev : image.stddev()) {
-    RETURN_IF_ERROR(RequirePositive(absl::StrCat(path, ".stddev"), stddev));
+    faults.Add(RequirePositive(absl::StrCat(path, ".stddev"), stddev));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
 absl::Status ValidateBatchSize(const std::string& path,
@@ -159,23 +175,24 @@ absl::Status ValidateSplit(const std::string& path, const job::Split& split) {
 
 }  // namespace
 
-absl::Status ValidateDataset(absl::string_view path,
-                             const job::Dataset& dataset) {
+Faults ValidateDataset(absl::string_view path, const job::Dataset& dataset) {
   const auto field = [path](absl::string_view name) {
     return absl::StrCat(path, ".", name);
   };
-  RETURN_IF_ERROR(ValidateFormat(std::string(path), dataset));
-  RETURN_IF_ERROR(ValidateBatchSize(std::string(path), dataset));
-  RETURN_IF_ERROR(RequireInRange(
-      field("shuffle_buffer"), dataset.shuffle_buffer(), 0, kMaxShuffleBuffer));
-  RETURN_IF_ERROR(RequireInRange(field("prefetch_batches"),
-                                 dataset.prefetch_batches(), 1,
-                                 kMaxPrefetchBatches));
-  RETURN_IF_ERROR(RequireInRange(
-      field("decode_threads"), dataset.decode_threads(), 1, kMaxDecodeThreads));
-  RETURN_IF_ERROR(ValidateImage(field("image"), dataset));
-  if (!dataset.has_split()) return absl::OkStatus();
-  return ValidateSplit(field("split"), dataset.split());
+  Faults faults = ValidateFormat(std::string(path), dataset);
+  faults.Add(ValidateBatchSize(std::string(path), dataset));
+  faults.Add(RequireInRange(field("shuffle_buffer"), dataset.shuffle_buffer(),
+                            0, kMaxShuffleBuffer));
+  faults.Add(RequireInRange(field("prefetch_batches"),
+                            dataset.prefetch_batches(), 1,
+                            kMaxPrefetchBatches));
+  faults.Add(RequireInRange(field("decode_threads"), dataset.decode_threads(),
+                            1, kMaxDecodeThreads));
+  faults.Add(ValidateImage(field("image"), dataset));
+  if (dataset.has_split()) {
+    faults.Add(ValidateSplit(field("split"), dataset.split()));
+  }
+  return faults;
 }
 
 }  // namespace parasol

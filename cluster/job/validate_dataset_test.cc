@@ -20,7 +20,7 @@ absl::Status Validated(const std::string& text) {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       absl::StrCat("train {", text, "}"), &job));
   FillDatasetDefaults(job);
-  return ValidateDataset("train", job.train());
+  return ValidateDataset("train", job.train()).first();
 }
 
 TEST(ValidateDatasetTest, EveryFormatHasASmallestForm) {

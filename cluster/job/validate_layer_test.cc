@@ -29,7 +29,7 @@ job::Model ModelOf(const std::string& layer) {
   return model;
 }
 
-TEST(ValidateLayersTest, TheBordersOfRangesAreIn) {
+TEST(ValidateLayerTest, TheBordersOfRangesAreIn) {
   for (const char* layer :
        {"dense { units: 1 }",
         "dense { units: 2147483647 kernel_l2: 0 }",
@@ -53,11 +53,11 @@ TEST(ValidateLayersTest, TheBordersOfRangesAreIn) {
         "pad { before: 0 before: 1 after: 0 after: 2 }",
         "custom { type: 'c' output_shape: 1 variable { name: 'v' } }"}) {
     SCOPED_TRACE(layer);
-    EXPECT_OK(ValidateLayers(ModelOf(layer)));
+    EXPECT_OK(ValidateLayer(0, ModelOf(layer)).first());
   }
 }
 
-TEST(ValidateLayersTest, AValueOutsideItsRangeIsNamedWithItsField) {
+TEST(ValidateLayerTest, AValueOutsideItsRangeIsNamedWithItsField) {
   struct Case {
     std::string layer;
     std::string fault;  // behind "model.layer[0]"
@@ -120,7 +120,7 @@ TEST(ValidateLayersTest, AValueOutsideItsRangeIsNamedWithItsField) {
   for (const Case& c : cases) {
     SCOPED_TRACE(c.layer);
     EXPECT_THAT(
-        ValidateLayers(ModelOf(c.layer)),
+        ValidateLayer(0, ModelOf(c.layer)).first(),
         StatusIs(absl::StatusCode::kInvalidArgument,
                  AllOf(StartsWith(absl::StrCat("model.layer[0]", c.fault)),
                        Not(HasSubstr("\n")))));

@@ -18,11 +18,9 @@ constexpr int64_t kMaxElements = kMaxInt;
 // Twice as many columns still have 64-bit ids.
 constexpr int64_t kMaxIds = int64_t{1} << 46;
 
-absl::Status ValidateDense(const std::string& path,
+absl::Status ValidateShape(const std::string& path,
                            const job::DenseInput& dense) {
   if (dense.shape().empty()) return Missing(absl::StrCat(path, ".shape"));
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".column"),
-                                 dense.column_size(), 0, kMaxColumns));
   int64_t elements = 1;
   for (int i = 0; i < dense.shape_size(); ++i) {
     RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".shape[", i, "]"),
@@ -31,23 +29,29 @@ absl::Status ValidateDense(const std::string& path,
     RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".shape"), elements, 1,
                                    kMaxElements));
   }
-  if (!dense.column().empty() && elements % dense.column_size() != 0) {
-    return Fault(
-        absl::StrCat(path, ".shape"),
-        absl::StrCat(elements, " elements are not made of ",
-                     dense.column_size(), " columns of the same size"));
+  if (dense.column().empty() || elements % dense.column_size() == 0) {
+    return absl::OkStatus();
   }
+  return Fault(absl::StrCat(path, ".shape"),
+               absl::StrCat(elements, " elements are not made of ",
+                            dense.column_size(), " columns of the same size"));
+}
+
+Faults ValidateDense(const std::string& path, const job::DenseInput& dense) {
+  Faults faults;
+  faults.Add(RequireInRange(absl::StrCat(path, ".column"), dense.column_size(),
+                            0, kMaxColumns));
+  faults.Add(ValidateShape(path, dense));
   for (int i = 0; i < dense.column_size(); ++i) {
     const std::string column = absl::StrCat(path, ".column[", i, "]");
     const job::NumericColumn& spec = dense.column(i);
-    if (spec.name().empty()) return Missing(absl::StrCat(column, ".name"));
-    RETURN_IF_ERROR(RequireFinite(absl::StrCat(column, ".default_value"),
-                                  spec.default_value()));
-    RETURN_IF_ERROR(RequireFinite(absl::StrCat(column, ".mean"), spec.mean()));
-    RETURN_IF_ERROR(
-        RequirePositive(absl::StrCat(column, ".stddev"), spec.stddev()));
+    if (spec.name().empty()) faults.Add(Missing(absl::StrCat(column, ".name")));
+    faults.Add(RequireFinite(absl::StrCat(column, ".default_value"),
+                             spec.default_value()));
+    faults.Add(RequireFinite(absl::StrCat(column, ".mean"), spec.mean()));
+    faults.Add(RequirePositive(absl::StrCat(column, ".stddev"), spec.stddev()));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
 absl::Status ValidateVocabulary(const std::string& path,
@@ -109,46 +113,54 @@ absl::Status ValidateIdColumn(const std::string& path,
                "no kind is chosen: hash, vocabulary, boundaries or identity");
 }
 
-absl::Status ValidateIds(const std::string& path, const job::IdInput& ids) {
-  RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".column"),
-                                 ids.column_size(), 0, kMaxColumns));
+Faults ValidateIds(const std::string& path, const job::IdInput& ids) {
+  Faults faults;
+  faults.Add(RequireInRange(absl::StrCat(path, ".column"), ids.column_size(), 0,
+                            kMaxColumns));
   for (int i = 0; i < ids.column_size(); ++i) {
-    RETURN_IF_ERROR(ValidateIdColumn(absl::StrCat(path, ".column[", i, "]"),
-                                     ids.column(i)));
+    faults.Add(ValidateIdColumn(absl::StrCat(path, ".column[", i, "]"),
+                                ids.column(i)));
   }
-  return absl::OkStatus();
+  return faults;
+}
+
+Faults ValidateInput(const std::string& path, const job::ModelInput& input) {
+  switch (input.kind_case()) {
+    case job::ModelInput::kDense:
+      return ValidateDense(path + ".dense", input.dense());
+    case job::ModelInput::kIds:
+      return ValidateIds(path + ".ids", input.ids());
+    case job::ModelInput::KIND_NOT_SET:
+      break;
+  }
+  Faults faults;
+  faults.Add(Fault(path, "neither dense nor ids is chosen"));
+  return faults;
 }
 
 }  // namespace
 
-absl::Status ValidateModelInputs(const job::Model& model) {
-  if (model.input().empty()) return absl::OkStatus();
+Faults ValidateModelInputs(const job::Model& model) {
+  Faults faults;
+  if (model.input().empty()) return faults;
   if (!model.input_shape().empty()) {
-    return Fault("model.input_shape", "is set, and so is input; choose one");
+    faults.Add(
+        Fault("model.input_shape", "is set, and so is input; choose one"));
   }
-  RETURN_IF_ERROR(
-      RequireInRange("model.input", model.input_size(), 1, kMaxInputs));
+  faults.Add(RequireInRange("model.input", model.input_size(), 1, kMaxInputs));
   std::set<std::string> names;
   for (int i = 0; i < model.input_size(); ++i) {
     const std::string path = absl::StrCat("model.input[", i, "]");
     const job::ModelInput& input = model.input(i);
-    if (input.name().empty()) return Missing(path + ".name");
-    if (!names.insert(input.name()).second) {
-      return Fault(path + ".name",
-                   absl::StrCat(input.name(), " appears twice"));
+    if (input.name().empty()) {
+      faults.Add(Missing(path + ".name"));
+    } else if (!names.insert(input.name()).second) {
+      faults.Add(
+          Fault(path + ".name", absl::StrCat(input.name(), " appears twice")));
     }
-    switch (input.kind_case()) {
-      case job::ModelInput::kDense:
-        RETURN_IF_ERROR(ValidateDense(path + ".dense", input.dense()));
-        break;
-      case job::ModelInput::kIds:
-        RETURN_IF_ERROR(ValidateIds(path + ".ids", input.ids()));
-        break;
-      case job::ModelInput::KIND_NOT_SET:
-        return Fault(path, "neither dense nor ids is chosen");
-    }
+    faults.Add(ValidateInput(path, input));
   }
-  return absl::OkStatus();
+  return faults;
 }
 
 }  // namespace parasol

@@ -1,7 +1,7 @@
 #ifndef PARASOL_CLUSTER_JOB_VALIDATE_MODEL_INPUTS_H_
 #define PARASOL_CLUSTER_JOB_VALIDATE_MODEL_INPUTS_H_
 
-#include "absl/status/status.h"
+#include "base/faults.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -9,7 +9,7 @@ namespace parasol {
 // Checks that the inputs of `model`, with their defaults filled in, can be made
 // of columns, provided that the data set has these columns.
 //   InvalidArgument  "<field path>: …", with the value.
-absl::Status ValidateModelInputs(const job::Model& model);
+Faults ValidateModelInputs(const job::Model& model);
 
 }  // namespace parasol
 

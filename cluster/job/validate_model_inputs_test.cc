@@ -19,7 +19,7 @@ absl::Status Validated(const std::string& text) {
   job::Model model;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model));
   FillModelInputDefaults(model);
-  return ValidateModelInputs(model);
+  return ValidateModelInputs(model).first();
 }
 
 TEST(ValidateModelInputsTest, InputsOfEveryKindAreFine) {

@@ -20,6 +20,7 @@
 #include "deploy/resolver/hosts.h"
 #include "deploy/resolver/process_places.h"
 #include "deploy/resolver/resolved_task.h"
+#include "deploy/tool/cluster_size_flags.h"
 
 ABSL_FLAG(std::string, from, "",
           "Who started the processes: slurm (srun), openmpi (mpirun) or hosts "
@@ -29,9 +30,6 @@ ABSL_FLAG(std::string, hosts, "",
           "process on a, two on b and one on c.");
 ABSL_FLAG(std::string, hostfile, "",
           "The same as a file of Open MPI, with lines like b slots=2.");
-ABSL_FLAG(int32_t, ps, 0, "How many parameter servers.");
-ABSL_FLAG(std::optional<int32_t>, workers, std::nullopt,
-          "How many workers. Default: all processes without another role.");
 ABSL_FLAG(bool, chief, false, "Give process 0 to a chief.");
 ABSL_FLAG(bool, evaluator, false,
           "Give the process after the chief's to an evaluator.");

@@ -10,10 +10,8 @@
 #include "deploy/tool/checkpoint/checkpoint_argument.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "deploy/tool/compute_flags.h"
+#include "deploy/tool/data_dir_flag.h"
 #include "deploy/tool/job_flags.h"
-
-ABSL_FLAG(std::string, data_dir, ".",
-          "Where the files are that the job's data sets name.");
 
 namespace parasol {
 

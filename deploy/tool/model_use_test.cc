@@ -1,8 +1,10 @@
 // Predictions and evaluations of checkpoints, with the binaries as users start
 // them.
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,22 @@ using ::testing::HasSubstr;
 
 class ModelUseTest : public TrainedJobFixture {
  protected:
-  CompletedProcess Predict(const std::string& output) {
-    return RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
-                    "--device=cpu", "--output=" + Path(output)});
+  CompletedProcess Predict(const std::string& output,
+                           const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {
+        "predict", Path("ckpt"), "--data_dir=" + Path(""), "--device=cpu",
+        "--output=" + Path(output)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunTool(arguments);
+  }
+
+  // The text of the file that a prediction writes.
+  std::string Predicted(const std::string& output,
+                        const std::vector<std::string>& more = {}) {
+    const CompletedProcess run = Predict(output, more);
+    EXPECT_EQ(run.end.code(), 0) << run.standard_error;
+    std::ifstream file(Path(output));
+    return std::string(std::istreambuf_iterator<char>(file), {});
   }
 
   CompletedProcess Evaluate(const std::vector<std::string>& more) {
@@ -61,6 +76,58 @@ TEST_F(ModelUseTest, PredictionsAreInTheOrderOfTheDataAndGiveTheLoss) {
   const auto evaluated =
       nlohmann::json::parse(Evaluate({"--json"}).standard_output);
   EXPECT_NEAR(squares / kExamples, evaluated["loss"].get<double>(), 1e-4);
+}
+
+TEST_F(ModelUseTest, PartsOneAfterTheOtherAreTheWhole) {
+  Train("ckpt", 2);
+  const std::string whole = Predicted("p.csv");
+  std::string joined;
+  for (int part = 0; part < 3; ++part) {
+    const std::string lines =
+        Predicted("part.csv", {absl::StrCat("--shard=", part, "/3")});
+    EXPECT_GE(std::count(lines.begin(), lines.end(), '\n'), 60);
+    joined += lines;
+  }
+  EXPECT_EQ(joined, whole);
+  EXPECT_EQ(std::count(whole.begin(), whole.end(), '\n'), kExamples);
+  // More parts than batches of 7: some have nothing.
+  EXPECT_EQ(Predicted("none.csv", {"--shard=0/1000"}), "");
+  for (const char* shard : {"3/3", "-1/3", "1", "1/0", "a/b"}) {
+    const CompletedProcess run =
+        Predict("p.csv", {absl::StrCat("--shard=", shard)});
+    EXPECT_EQ(run.end.code(), 2);
+    EXPECT_THAT(run.standard_error, HasSubstr(absl::StrCat("--shard=", shard)));
+  }
+}
+
+TEST_F(ModelUseTest, ALayersOutputsAreWrittenInsteadOfTheModels) {
+  Train("ckpt", 20);
+  EXPECT_EQ(Predicted("rating.csv", {"--layer=rating"}), Predicted("p.csv"));
+  std::ofstream(Path("one.dat")) << "1::2::0::0\n";
+  const std::string hidden = Predicted(
+      "hidden.jsonl", {"--layer=hidden", "--set=eval.ratings.file[0]=one.dat"});
+  const auto values = nlohmann::json::parse(hidden);
+  ASSERT_EQ(values.size(), 5);
+  double sum = 0;
+  for (const auto& value : values) {
+    EXPECT_GE(value, 0);  // of a ReLU
+    sum += value.get<double>();
+  }
+  EXPECT_GT(sum, 0);
+  const CompletedProcess run = Predict("p.csv", {"--layer=hiden"});
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_THAT(run.standard_error, HasSubstr("did you mean \"hidden\"?"));
+}
+
+TEST_F(ModelUseTest, DataWithoutLabelsGiveTheSamePredictions) {
+  Train("ckpt", 20);
+  std::ofstream(Path("with.dat")) << "1::2::3::0\n4::0::1::0\n";
+  std::ofstream(Path("without.dat")) << "1::2::0\n4::0::0\n";
+  const std::string with =
+      Predicted("a.csv", {"--set=eval.ratings.file[0]=with.dat"});
+  EXPECT_EQ(Predicted("b.csv", {"--set=eval.ratings.file[0]=without.dat"}),
+            with);
+  EXPECT_EQ(std::count(with.begin(), with.end(), '\n'), 2);
 }
 
 TEST_F(ModelUseTest, OtherDataAreChosenWithSet) {

@@ -4,5 +4,5 @@
 
 ABSL_FLAG(std::string, output, "",
           "Where to write. An export: a file; for tensorflow a prefix; for csv "
-          "a directory that does not exist. A prediction: a file .csv, .jsonl "
-          "or .npy.");
+          "a directory that does not exist. A prediction: a file .csv, .jsonl, "
+          ".npy or .tfrecord. A check with --adapt: the job file.");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/process.h"
+#include "deploy/tool/check_command.h"
 #include "deploy/tool/cluster_command.h"
 #include "deploy/tool/command.h"
 #include "deploy/tool/diff_command.h"
@@ -17,6 +18,7 @@
 #include "deploy/tool/inspect_command.h"
 #include "deploy/tool/predict_command.h"
 #include "deploy/tool/serve_command.h"
+#include "deploy/tool/status_command.h"
 
 namespace parasol {
 namespace {
@@ -27,7 +29,8 @@ constexpr absl::string_view kNoFlag = "";
 int Main(int argc, char** argv) {
   const std::vector<Command> commands = {
       InspectCommand(),  DiffCommand(),    ExportCommand(), ImportCommand(),
-      EvaluateCommand(), PredictCommand(), ServeCommand(),  ClusterCommand()};
+      EvaluateCommand(), PredictCommand(), ServeCommand(),  CheckCommand(),
+      StatusCommand(),   ClusterCommand()};
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Command* const command = FindCommand(commands, arguments);
   if (command != nullptr) {

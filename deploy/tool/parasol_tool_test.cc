@@ -1,6 +1,7 @@
 // The `parasol` binary as users start it: its output, errors and exit codes.
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,14 @@ TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
       {{"inspect", "a", "b"}, "unexpected argument b"},
       {{"inspect", "a", "--tolerance=1"}, "unknown flag --tolerance"},
       {{"inspect", "/none"}, "/none"},
+      {{"check"}, "JOB is missing"},
+      {{"check", "/none", "--ps=-1"}, "--ps=-1"},
+      {{"check", "/none", "--adapt"}, "--adapt: needs --output"},
+      {{"check", "/none", "--data_dir=/none"}, "--data_dir=/none"},
+      {{"status"}, "CHIEF is missing"},
+      {{"status", "chief-0"}, "chief-0: is not an address"},
+      {{"status", "chief-0:0"}, "chief-0:0: is not an address"},
+      {{"status", "a:1", "--timeout=0s"}, "--timeout=0"},
       {{"diff", "/none"}, "A or B is missing"},
       {{"diff", "/none", "/none", "--tolerance=-1"}, "--tolerance=-1"}};
   for (const auto& [arguments, words] : cases) {
@@ -54,6 +63,31 @@ TEST(ParasolToolTest, BadCommandLinesAreOneLineAndExitCode2) {
     EXPECT_THAT(run.standard_error, IsOneErrorLineWith(words));
     EXPECT_THAT(run.standard_output, IsEmpty());
   }
+}
+
+TEST(ParasolToolTest, CheckReportsAllFaultsEachAsALine) {
+  const std::string job = EmptyTestDirectory() + "/job.textproto";
+  std::ofstream(job) << "model { input_shape: 4 layer { dense { unit: 1 } }\n"
+                        "loss { mean_squared_eror {} } }\n"
+                        "train { csv { file: 'a' label { column: 'y' } } }\n"
+                        "optimizer { sgd {} }\n";
+  const CompletedProcess run = RunTool({"check", job, "--nodata"});
+  EXPECT_EQ(run.end.code(), 2);
+  EXPECT_THAT(run.standard_error,
+              AllOf(StartsWith(job + ":1:40: \"unit\""),
+                    HasSubstr(job + ":2:8: \"mean_squared_eror\""),
+                    HasSubstr(job + ": end: neither steps nor epochs")));
+  const CompletedProcess json =
+      RunTool({"check", job, "--nodata", "--json", "--set=end.steps=3"});
+  EXPECT_EQ(json.end.code(), 2);
+  EXPECT_EQ(nlohmann::json::parse(json.standard_output)["faults"].size(), 2);
+}
+
+TEST(ParasolToolTest, AChiefThatDoesNotAnswerIsOneLineAndExitCode138) {
+  const CompletedProcess run =
+      RunTool({"status", "127.0.0.1:1", "--timeout=1s"});
+  EXPECT_EQ(run.end.code(), 138);
+  EXPECT_THAT(run.standard_error, IsOneErrorLineWith("127.0.0.1:1"));
 }
 
 TEST(ParasolToolTest, InspectShowsTextOrJson) {

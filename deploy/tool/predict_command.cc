@@ -2,15 +2,25 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/flags/flag.h"
 #include "absl/status/statusor.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "deploy/tool/loaded_model.h"
+#include "cluster/cluster_spec/compute_flags.h"
+#include "deploy/tool/compute_flags.h"
+#include "deploy/tool/data_dir_flag.h"
+#include "deploy/tool/job_flags.h"
 #include "deploy/tool/output_flag.h"
+#include "deploy/tool/prediction_run.h"
 #include "deploy/tool/prediction_writer.h"
+
+ABSL_FLAG(std::string, layer, "",
+          "Layer whose outputs are written. Default: the last one.");
+ABSL_FLAG(std::string, shard, "0/1",
+          "I/N: only part I, from 0, of N parts of the examples.");
 
 namespace parasol {
 namespace {
@@ -18,15 +28,23 @@ namespace {
 constexpr char kUsage[] =
     "Writes what a checkpoint's model gives for each example of the job's eval "
     "data set, in the order of the data: the outputs of the last layer, before "
-    "any sigmoid or softmax of the loss. The data must have the job's labels, "
-    "which are not used.\n"
+    "any sigmoid or softmax of the loss, or those of --layer. The data need no "
+    "labels.\n"
     "\n"
-    "  parasol predict CKPT --data_dir=DIR --output=FILE.csv|.jsonl|.npy\n"
+    "  parasol predict CKPT --data_dir=DIR "
+    "--output=FILE.csv|.jsonl|.npy|.tfrecord\n"
     "\n"
     "  parasol predict /ckpt/mnist --data_dir=/data/mnist --output=mnist.npy\n"
     "  parasol predict /ckpt/ads --data_dir=/data "
     "--set=eval.csv.file[0]=new.csv "
     "--output=new.scores.csv\n"
+    "  parasol predict /ckpt/ads --data_dir=/data --layer=hidden "
+    "--output=embeddings.tfrecord\n"
+    "  parasol predict /ckpt/ads --data_dir=/data --shard=0/4 "
+    "--output=part-0.csv\n"
+    "\n"
+    "With --shard=0/4 to --shard=3/4 four processes share the work: their "
+    "files, one after the other, are that of one process.\n"
     "\n"
     "Exit code: 0 done; 1 the checkpoint is damaged; 2 bad flags, data or job; "
     "138 try again.";
@@ -37,15 +55,20 @@ absl::Status RunPredict(const std::vector<std::string>& arguments) {
   if (output.empty()) {
     return absl::InvalidArgumentError("--output is missing; try --help");
   }
-  ASSIGN_OR_RETURN(const LoadedModel loaded, LoadModelByFlags(arguments[0]));
+  PredictionRun::Options options = {.data_dir = absl::GetFlag(FLAGS_data_dir),
+                                    .layer = absl::GetFlag(FLAGS_layer)};
+  RETURN_IF_ERROR(CheckComputeFlags({.data_dir = options.data_dir}));
+  ASSIGN_OR_RETURN(options.compute, ModelOptionsFromFlags());
+  ASSIGN_OR_RETURN(std::tie(options.shard, options.num_shards),
+                   ParseShard(absl::GetFlag(FLAGS_shard)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<PredictionRun> run,
+                   PredictionRun::Open(
+                       arguments[0], absl::GetFlag(FLAGS_set).values, options));
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
-                   PredictionWriter::Create(output, loaded.outputs));
-  RETURN_IF_ERROR(loaded.model
-                      ->Run([] { return false; },
-                            [&writer](absl::Span<const float> outputs) {
-                              return writer->Append(outputs);
-                            })
-                      .status());
+                   PredictionWriter::Create(output, run->width()));
+  RETURN_IF_ERROR(run->Run([&writer](absl::Span<const float> outputs) {
+    return writer->Append(outputs);
+  }));
   return writer->Finish();
 }
 
@@ -55,7 +78,8 @@ Command PredictCommand() {
   return {.name = "predict",
           .summary = "writes a model's outputs for each example",
           .usage = kUsage,
-          .flags = {"data_dir", "device", "threads", "set", "output"},
+          .flags = {"data_dir", "device", "threads", "set", "output", "layer",
+                    "shard"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunPredict(arguments));
           }};

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/base/casts.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "storage/tensor_files/npy_header.h"
 #include "storage/tensor_files/staged_file.h"
@@ -105,17 +107,87 @@ class NpyWriter : public PredictionWriter {
   int64_t elements_ = 0;
 };
 
+// tf.Example { features { feature { key: "outputs" value { float_list {
+// value: … } } } } }, in TFRecord's frames (ml/input/format/tfrecord_set.h).
+class TfRecordWriter : public PredictionWriter {
+ public:
+  TfRecordWriter(StagedFile file, int64_t width)
+      : file_(std::move(file)), width_(static_cast<size_t>(width)) {}
+
+  absl::Status Append(absl::Span<const float> outputs) override {
+    bytes_.clear();
+    for (size_t first = 0; first < outputs.size(); first += width_) {
+      AppendRecord(Example(outputs.subspan(first, width_)));
+    }
+    return file_.Append(bytes_);
+  }
+
+  absl::Status Finish() override { return file_.Commit(); }
+
+ private:
+  static void AppendVarint(uint64_t number, std::string& bytes) {
+    for (; number >= 0x80; number >>= 7) {
+      bytes += static_cast<char>(number | 0x80);
+    }
+    bytes += static_cast<char>(number);
+  }
+
+  static void AppendLittleEndian(uint64_t number, int size,
+                                 std::string& bytes) {
+    for (int i = 0; i < size; ++i, number >>= 8) {
+      bytes += static_cast<char>(number);
+    }
+  }
+
+  // A field whose value is bytes.
+  static std::string Field(int number, absl::string_view value) {
+    constexpr int kBytes = 2;
+    std::string bytes;
+    AppendVarint(static_cast<uint64_t>(number) << 3 | kBytes, bytes);
+    AppendVarint(value.size(), bytes);
+    return absl::StrCat(bytes, value);
+  }
+
+  static std::string Example(absl::Span<const float> outputs) {
+    std::string packed;
+    for (const float output : outputs) {
+      AppendLittleEndian(absl::bit_cast<uint32_t>(output), sizeof(float),
+                         packed);
+    }
+    constexpr int kFloatList = 2;
+    const std::string feature = Field(kFloatList, Field(1, packed));
+    return Field(1, Field(1, Field(1, "outputs") + Field(2, feature)));
+  }
+
+  void AppendRecord(absl::string_view example) {
+    std::string length;
+    AppendLittleEndian(example.size(), sizeof(uint64_t), length);
+    bytes_ += length;
+    AppendLittleEndian(MaskCrc(Crc32cOf(length)), sizeof(uint32_t), bytes_);
+    absl::StrAppend(&bytes_, example);
+    AppendLittleEndian(MaskCrc(Crc32cOf(example)), sizeof(uint32_t), bytes_);
+  }
+
+  StagedFile file_;
+  const size_t width_;
+  std::string bytes_;  // kept for its memory
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Create(
     const std::string& path, int64_t width) {
   const bool is_npy = absl::EndsWith(path, ".npy");
   const bool is_json = absl::EndsWith(path, ".jsonl");
-  if (!is_npy && !is_json && !absl::EndsWith(path, ".csv")) {
+  const bool is_tfrecord = absl::EndsWith(path, ".tfrecord");
+  if (!is_npy && !is_json && !is_tfrecord && !absl::EndsWith(path, ".csv")) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--output=", path, ": must end with .csv, .jsonl or .npy"));
+        "--output=", path, ": must end with .csv, .jsonl, .npy or .tfrecord"));
   }
   ASSIGN_OR_RETURN(StagedFile file, StagedFile::Create(path));
+  if (is_tfrecord) {
+    return std::make_unique<TfRecordWriter>(std::move(file), width);
+  }
   if (!is_npy) {
     return std::make_unique<LineWriter>(std::move(file), width,
                                         is_json ? kJson : kCsv);

@@ -21,6 +21,8 @@ class PredictionWriter {
   //   .csv    a line for each example, its numbers with commas
   //   .jsonl  a line for each example, a JSON array; not finite: null
   //   .npy    an array [examples, width] of float32
+  //   .tfrecord  a tf.Example for each example, with the feature "outputs", a
+  //              list of `width` floats
   //   InvalidArgument  another suffix.
   static absl::StatusOr<std::unique_ptr<PredictionWriter>> Create(
       const std::string& path, int64_t width);

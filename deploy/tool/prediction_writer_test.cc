@@ -10,6 +10,9 @@
 #include "deploy/tool/testing/model_checkpoint.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ml/input/format/records.h"
+#include "ml/input/format/tf_example.h"
+#include "ml/input/format/tfrecord_set.h"
 #include "storage/durable_file.h"
 #include "storage/tensor_files/npy_header.h"
 
@@ -48,6 +51,33 @@ TEST(PredictionWriterTest, NpyKnowsTheNumberOfExamplesAtTheEnd) {
   EXPECT_EQ(array.type, ElementType::kFloat32);
   EXPECT_THAT(array.shape, ElementsAre(3, 2));
   EXPECT_EQ(bytes.size(), header + 6 * sizeof(float));
+}
+
+// Read with the code that reads training data.
+TEST(PredictionWriterTest, ATfRecordHasAnExampleForEachExample) {
+  ASSERT_OK_AND_ASSIGN(const std::string bytes,
+                       Written(EmptyTestDirectory() + "/p.tfrecord"));
+  Records records(Records::Content::kBinary);
+  IndexTfRecords(records.AddFile("p.tfrecord", bytes), records);
+  ASSERT_EQ(records.size(), 3);
+  std::vector<float> outputs;
+  for (int64_t i = 0; i < records.size(); ++i) {
+    ASSERT_OK_AND_ASSIGN(const absl::string_view example,
+                         TfRecordBytes(records, i));
+    ASSERT_OK(ForEachFeature(
+        example, [&](absl::string_view name, absl::string_view feature) {
+          EXPECT_EQ(name, "outputs");
+          std::vector<FieldValue> values;
+          const absl::Status status = ReadFeature(feature, values);
+          EXPECT_EQ(values.size(), 2);
+          for (const FieldValue& value : values) {
+            outputs.push_back(static_cast<float>(value.AsNumber().value_or(0)));
+          }
+          return status;
+        }));
+  }
+  // 0 stands for what is not finite.
+  EXPECT_THAT(outputs, ElementsAre(0.1f, -2, 0, 1e-45f, 0, 3));
 }
 
 TEST(PredictionWriterTest, OtherSuffixesAreRefused) {

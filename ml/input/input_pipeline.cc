@@ -204,7 +204,8 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
       std::shared_ptr<const ExampleSet> examples,
       OpenExamples(dataset, {.data_dir = options.data_dir,
                              .inputs = inputs,
-                             .skip_corrupt = SkipsCorrupt(dataset)}));
+                             .skip_corrupt = SkipsCorrupt(dataset),
+                             .without_labels = options.without_labels}));
   Selection selection(examples->file_starts(),
                       dataset.has_split() ? &dataset.split() : nullptr);
   return Pipeline::Open(

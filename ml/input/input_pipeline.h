@@ -39,6 +39,9 @@ struct InputOptions {
   // True if Next() returns batches of which corrupt records left nothing, with
   // size 0; otherwise it passes over them. A reader by number returns them.
   bool empty_batches = false;
+  // True if labels and weights are not read, and need not be there: examples
+  // then have labels that mean nothing. Open() alone reads this.
+  bool without_labels = false;
 };
 
 // Reads, shuffles and batches a dataset for one model, decoding ahead on

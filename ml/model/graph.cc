@@ -4,18 +4,22 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/layer/kinds/layer_kinds.h"
+#include "ml/model/graph_faults.h"
 
 namespace parasol {
 namespace {
@@ -87,25 +91,34 @@ absl::StatusOr<Shape> ShapeOf(const job::DenseInput& dense) {
   return shape;
 }
 
-// Follows the shapes of one example through the layers.
+// Follows the shapes of one example through the layers. Goes on behind a fault.
 class Resolver {
  public:
-  explicit Resolver(const job::Model& spec) : spec_(spec) {}
+  Resolver(const job::Model& spec, const std::set<int>& faulty, Faults& faults)
+      : spec_(spec), faulty_(faulty), faults_(faults) {}
 
-  absl::StatusOr<Graph> Resolve() {
-    RETURN_IF_ERROR(ResolveTables());
-    RETURN_IF_ERROR(ResolveInputs());
+  CheckedGraph Resolve() {
+    ResolveTables();
+    ResolveInputs();
     if (spec_.layer_size() > kMaxLayers) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "model.layer: ", spec_.layer_size(), " of at most ", kMaxLayers));
+      faults_.Add(absl::InvalidArgumentError(absl::StrCat(
+          "model.layer: ", spec_.layer_size(), " of at most ", kMaxLayers)));
+      return {};
     }
     for (int i = 0; i < spec_.layer_size(); ++i) {
-      RETURN_IF_ERROR(ResolveLayer(i)) << PathOf(i);
+      const absl::Status status = ResolveLayer(i);
+      faults_.Add(PathOf(i), status);
+      last_is_unknown_ = !status.ok() || reads_unknown_;
+      if (last_is_unknown_) unknown_.insert(NameOf(spec_.layer(i), i));
     }
-    RETURN_IF_ERROR(CheckUse());
-    RETURN_IF_ERROR(CheckOutput());
-    RETURN_IF_ERROR(SetLoss());
-    return std::move(graph_);
+    if (uses_are_known_) CheckUse();
+    CheckedGraph checked;
+    if (unknown_.empty()) faults_.Add(CheckOutput());
+    checked.loss = ResolvedLoss();
+    if (!faults_.empty() || !unknown_.empty()) return checked;
+    graph_.loss = *checked.loss;
+    checked.graph = std::move(graph_);
+    return checked;
   }
 
  private:
@@ -114,32 +127,35 @@ class Resolver {
                         NameOf(spec_.layer(layer), layer), "\"");
   }
 
-  absl::Status ResolveTables() {
+  void ResolveTables() {
     for (const job::SparseTable& table : spec_.sparse_table()) {
       graph_.tables.push_back({.name = table.name(), .width = table.width()});
       tables_.emplace(table.name(), graph_.tables.size() - 1);
     }
-    return absl::OkStatus();
   }
 
-  absl::Status ResolveInputs() {
+  void ResolveInputs() {
     if (spec_.input().empty()) {
-      RETURN_IF_ERROR(ResolveInputShape()) << "model.input_shape";
-      return absl::OkStatus();
+      const absl::Status status = ResolveInputShape();
+      faults_.Add("model.input_shape", status);
+      if (!status.ok()) unknown_.insert(kOnlyInput);
+      return;
     }
     if (!spec_.input_shape().empty()) {
-      return absl::InvalidArgumentError(
-          "model.input_shape: model.input says what the model reads");
+      faults_.Add(absl::InvalidArgumentError(
+          "model.input_shape: model.input says what the model reads"));
     }
     if (spec_.input_size() > kMaxInputs) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "model.input: ", spec_.input_size(), " of at most ", kMaxInputs));
+      faults_.Add(absl::InvalidArgumentError(absl::StrCat(
+          "model.input: ", spec_.input_size(), " of at most ", kMaxInputs)));
     }
-    for (int i = 0; i < spec_.input_size(); ++i) {
-      RETURN_IF_ERROR(ResolveInput(spec_.input(i)))
-          << "model.input[" << i << "] \"" << spec_.input(i).name() << "\"";
+    const int checked = std::min(spec_.input_size(), kMaxInputs);
+    for (int i = 0; i < checked; ++i) {
+      const absl::Status status = ResolveInput(spec_.input(i));
+      const std::string& name = spec_.input(i).name();
+      faults_.Add(absl::StrCat("model.input[", i, "] \"", name, "\""), status);
+      if (!status.ok()) unknown_.insert(name);
     }
-    return absl::OkStatus();
   }
 
   absl::Status ResolveInputShape() {
@@ -176,43 +192,74 @@ class Resolver {
   }
 
   absl::Status ResolveLayer(int position) {
+    reads_unknown_ = faulty_.contains(position);
     if (KindOf(spec_.layer(position)) == nullptr) {
+      uses_are_known_ = false;
+      if (reads_unknown_) return absl::OkStatus();
       return absl::InvalidArgumentError("has no kind: dense, activation, …");
     }
     job::Layer layer = spec_.layer(position);
     layer.set_name(NameOf(layer, position));
     RETURN_IF_ERROR(CheckName(layer.name()));
     ASSIGN_OR_RETURN(std::vector<size_t> inputs, InputsOf(layer, position));
-    if (!values_.emplace(layer.name(), graph_.num_values()).second) {
+    if (values_.contains(layer.name()) || unknown_.contains(layer.name())) {
       return absl::InvalidArgumentError(absl::StrCat(
           "an earlier layer or input is called ", layer.name(), " too"));
     }
-    return AddNode(layer, std::move(inputs));
+    if (reads_unknown_) return absl::OkStatus();
+    RETURN_IF_ERROR(AddNode(layer, std::move(inputs)));
+    values_.emplace(layer.name(), graph_.num_values() - 1);
+    position_of_node_.push_back(position);
+    return absl::OkStatus();
   }
 
+  // The values that a layer reads, as far as they are known; sets
+  // reads_unknown_ if one is not.
   absl::StatusOr<std::vector<size_t>> InputsOf(const job::Layer& layer,
                                                int position) {
     std::vector<size_t> inputs;
+    Faults unnamed;
     for (const std::string& name : layer.input()) {
-      ASSIGN_OR_RETURN(const size_t value, Named(name, position));
-      inputs.push_back(value);
+      const absl::StatusOr<std::optional<size_t>> value = Named(name, position);
+      unnamed.Add(value.status());
+      if (!value.ok()) continue;
+      reads_unknown_ |= !value->has_value();
+      if (value->has_value()) inputs.push_back(**value);
     }
-    if (inputs.empty() && position > 0) {
-      inputs.push_back(graph_.num_values() - 1);
-    } else if (inputs.empty() && graph_.inputs.size() == 1) {
-      inputs.push_back(0);
-    } else if (inputs.empty()) {
+    if (!layer.input().empty()) {
+      // All but the last, which the caller adds.
+      for (size_t i = 0; i + 1 < unnamed.all().size(); ++i) {
+        faults_.Add(PathOf(position), unnamed.all()[i]);
+      }
+    } else if (position > 0) {
+      reads_unknown_ |= last_is_unknown_;
+      if (!last_is_unknown_) inputs.push_back(graph_.num_values() - 1);
+    } else if (spec_.input_size() <= 1) {
+      reads_unknown_ |= graph_.inputs.empty();
+      if (!graph_.inputs.empty()) inputs.push_back(0);
+    } else {
       return absl::InvalidArgumentError(
           absl::StrCat("input: is not set, and the model has ",
-                       graph_.inputs.size(), " inputs"));
+                       spec_.input_size(), " inputs"));
     }
     used_.insert(inputs.begin(), inputs.end());
+    if (!unnamed.empty()) return unnamed.all().back();
     return inputs;
   }
 
-  absl::StatusOr<size_t> Named(const std::string& name, int position) const {
+  // nullopt: the name of an input or a layer at fault.
+  absl::StatusOr<std::optional<size_t>> Named(const std::string& name,
+                                              int position) {
     const auto found = values_.find(name);
     if (found != values_.end()) return found->second;
+    if (unknown_.contains(name)) return std::nullopt;
+    for (int i = 0; i < position; ++i) {
+      // A layer without a name is called after its kind.
+      const job::Layer& layer = spec_.layer(i);
+      const bool may_be_it = KindOf(layer) == nullptr &&
+                             absl::EndsWith(name, absl::StrCat("_", i));
+      if (may_be_it) return std::nullopt;
+    }
     for (int i = position; i < spec_.layer_size(); ++i) {
       if (NameOf(spec_.layer(i), i) != name) continue;
       return absl::InvalidArgumentError(
@@ -221,7 +268,24 @@ class Resolver {
     }
     return absl::InvalidArgumentError(absl::StrCat(
         "input \"", name,
-        "\" is neither a layer before it nor an input of the model"));
+        "\" is neither a layer before it nor an input of the model",
+        Meant(name, position)));
+  }
+
+  // The end of the error about a name; what is meant counts as read.
+  std::string Meant(const std::string& name, int position) {
+    std::vector<std::string> names;
+    for (const job::ModelInput& input : spec_.input()) {
+      names.push_back(input.name());
+    }
+    if (spec_.input().empty()) names.push_back(kOnlyInput);
+    for (int i = 0; i < position; ++i) {
+      names.push_back(NameOf(spec_.layer(i), i));
+    }
+    const auto meant = values_.find(NearestName(name, names));
+    if (meant != values_.end()) used_.insert(meant->second);
+    uses_are_known_ &= meant != values_.end();
+    return DidYouMean(name, names);
   }
 
   absl::Status AddNode(const job::Layer& spec, std::vector<size_t> inputs) {
@@ -257,8 +321,11 @@ class Resolver {
       RETURN_IF_ERROR(CheckShape(row)) << "rows of " << name;
       return found->second;
     }
+    std::vector<std::string> names;
+    for (const GraphTable& table : graph_.tables) names.push_back(table.name);
     return absl::InvalidArgumentError(
-        absl::StrCat("table \"", name, "\" is not in model.sparse_table"));
+        absl::StrCat("table \"", name, "\" is not in model.sparse_table",
+                     DidYouMean(name, names)));
   }
 
   absl::Status Read(GraphTable& table, const GraphNode& node) {
@@ -310,19 +377,26 @@ class Resolver {
 
   // Checks that every value is read. An unread one would be computed, or sent,
   // for nothing, and is a mistake in the job file.
-  absl::Status CheckUse() const {
+  void CheckUse() {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       if (used_.contains(i) || spec_.layer().empty()) continue;
-      return absl::InvalidArgumentError(absl::StrCat("model.input[", i, "] \"",
-                                                     graph_.inputs[i].name,
-                                                     "\": no layer reads it"));
+      faults_.Add(absl::InvalidArgumentError(absl::StrCat(
+          "model.input[", PositionOf(graph_.inputs[i].name), "] \"",
+          graph_.inputs[i].name, "\": no layer reads it")));
     }
-    for (size_t i = 0; i + 1 < graph_.nodes.size(); ++i) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (used_.contains(graph_.inputs.size() + i)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(PathOf(i), ": no layer reads its output"));
+      if (position_of_node_[i] + 1 == spec_.layer_size()) continue;
+      faults_.Add(absl::InvalidArgumentError(absl::StrCat(
+          PathOf(position_of_node_[i]), ": no layer reads its output")));
     }
-    return absl::OkStatus();
+  }
+
+  int PositionOf(const std::string& input) const {
+    for (int i = 0; i < spec_.input_size(); ++i) {
+      if (spec_.input(i).name() == input) return i;
+    }
+    return 0;
   }
 
   absl::Status CheckOutput() const {
@@ -348,20 +422,41 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  absl::Status SetLoss() {
-    const absl::StatusOr<LossSpec> loss =
-        ResolveLoss(spec_.loss(), graph_.outputs());
-    if (!loss.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("model.", loss.status().message()));
+  std::optional<LossSpec> ResolvedLoss() {
+    const int64_t outputs = Outputs();
+    if (outputs == 0 || spec_.loss().kind_case() == job::Loss::KIND_NOT_SET) {
+      return std::nullopt;
     }
-    graph_.loss = *loss;
-    return absl::OkStatus();
+    absl::StatusOr<LossSpec> loss = ResolveLoss(spec_.loss(), outputs);
+    if (loss.ok()) return *std::move(loss);
+    faults_.Add(absl::InvalidArgumentError(
+        absl::StrCat("model.", loss.status().message())));
+    return std::nullopt;
+  }
+
+  // Number of the model's outputs; 0: unknown.
+  int64_t Outputs() const {
+    if (spec_.layer().empty()) return 0;
+    if (!last_is_unknown_) {
+      const Shape& shape = graph_.nodes.back().layer->output_shape();
+      return shape.size() == 1 ? shape[0] : 0;
+    }
+    const job::Layer& last = spec_.layer(spec_.layer_size() - 1);
+    return std::clamp<int64_t>(last.dense().units(), 0, kMaxElements);
   }
 
   const job::Model& spec_;
+  const std::set<int>& faulty_;
+  Faults& faults_;
   Graph graph_;
   size_t dense_ = 0, ids_ = 0;  // inputs of each kind
+  // Names of the inputs and layers whose shapes a fault keeps unknown.
+  absl::flat_hash_set<std::string> unknown_;
+  bool last_is_unknown_ = false;  // the layer before
+  bool reads_unknown_ = false;    // the present layer
+  // False if a name may mean any of the values.
+  bool uses_are_known_ = true;
+  std::vector<int> position_of_node_;  // in the spec
   absl::flat_hash_map<std::string, size_t> tables_;
   // The first layer that reads each table.
   absl::flat_hash_map<std::string, std::string> readers_;
@@ -382,7 +477,18 @@ int64_t Graph::ElementsOfValue(size_t value) const {
 }
 
 absl::StatusOr<Graph> ResolveGraph(const job::Model& spec) {
-  return Resolver(spec).Resolve();
+  Faults faults;
+  CheckedGraph checked = Resolver(spec, {}, faults).Resolve();
+  RETURN_IF_ERROR(faults.first());
+  return *std::move(checked.graph);
+}
+
+CheckedGraph CheckGraph(const job::Model& spec, const std::set<int>& faulty,
+                        Faults& faults) {
+  Faults found;
+  CheckedGraph checked = Resolver(spec, faulty, found).Resolve();
+  faults.Add(std::move(found));
+  return checked;
 }
 
 }  // namespace parasol

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -108,7 +109,8 @@ absl::StatusOr<size_t> ColumnFeatures::IndexOf(const std::string& name,
                                                const Columns& columns) {
   if (!Contains(columns.names, name)) {
     return Fault(input, absl::StrCat("the data set has no column \"", name,
-                                     "\", but ", Shown(columns.names)));
+                                     "\", but ", Shown(columns.names),
+                                     DidYouMean(name, columns.names)));
   }
   const auto known = std::find(columns_.begin(), columns_.end(), name);
   const size_t slot = known - columns_.begin();

@@ -9,35 +9,24 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
+#include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/number.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/csv_fields.h"
+#include "ml/input/format/csv_index.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/line_records.h"
 #include "ml/input/format/records.h"
-#include "ml/input/format/whole_file.h"
 
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxColumns = 65536;
-constexpr size_t kMaxShownBytes = 40;
 constexpr int kCriteoNumbers = 13;
 constexpr int kCriteoCategories = 26;
-
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxShownBytes)),
-                      "\"");
-}
-
-std::string DelimiterOf(const job::CsvDataset& csv) {
-  return csv.delimiter().empty() ? "," : csv.delimiter();
-}
 
 // Values have lost the blanks around them, unless these are in quotes: a job's
 // text may have them all the same.
@@ -68,13 +57,13 @@ class CsvLabelRule {
       const auto found = classes_.find(value);
       if (found != classes_.end()) return found->second;
       return absl::DataLossError(
-          absl::StrCat("label ", Quoted(value), " is not one of the ",
+          absl::StrCat("label ", QuotedValue(value), " is not one of the ",
                        spec_.class__size(), " names in label.class"));
     }
     const std::optional<double> number = ParseNumber(value);
     if (number.has_value()) return *number;
     return absl::DataLossError(
-        absl::StrCat("label ", Quoted(value), " is not a finite number"));
+        absl::StrCat("label ", QuotedValue(value), " is not a finite number"));
   }
 
  private:
@@ -86,7 +75,7 @@ class CsvLabelRule {
 struct CsvLayout {
   size_t columns = 0;
   std::vector<int> slot_of_column;  // in the ColumnValues; -1: nobody reads it
-  size_t label = 0;
+  std::optional<size_t> label;      // nullopt: labels and weights are not read
   std::optional<size_t> weight;
 };
 
@@ -121,7 +110,7 @@ class CsvDecoder final : public ExampleDecoder {
  public:
   explicit CsvDecoder(const CsvSet& set)
       : set_(set),
-        fields_(DelimiterOf(set.spec)),
+        fields_(CsvDelimiter(set.spec)),
         row_(set.features.columns().size()) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
@@ -154,18 +143,28 @@ class CsvDecoder final : public ExampleDecoder {
       row_[slot].push_back(FieldValue::Text((*values)[i]));
     }
     RETURN_IF_ERROR(set_.features.Append(row_, batch));
-    if (set_.IsMissing((*values)[layout.label])) {
+    if (!layout.label.has_value()) {
+      AppendMeaninglessLabel(set_.label_form, batch.labels);
+      return absl::OkStatus();
+    }
+    return AppendLabelAndWeight(*values, batch);
+  }
+
+  absl::Status AppendLabelAndWeight(
+      const std::vector<absl::string_view>& values, Batch& batch) {
+    const CsvLayout& layout = set_.layout;
+    if (set_.IsMissing(values[*layout.label])) {
       return absl::DataLossError("the label is missing");
     }
     ASSIGN_OR_RETURN(const double label,
-                     set_.label_rule.NumberOf((*values)[layout.label]));
+                     set_.label_rule.NumberOf(values[*layout.label]));
     RETURN_IF_ERROR(AppendLabel(set_.label_form, label, batch.labels));
     if (!layout.weight.has_value()) return absl::OkStatus();
-    const absl::string_view text = (*values)[*layout.weight];
+    const absl::string_view text = values[*layout.weight];
     const std::optional<double> weight = ParseNumber(text);
     if (!weight.has_value()) {
-      return absl::DataLossError(
-          absl::StrCat("weight ", Quoted(text), " is not a finite number"));
+      return absl::DataLossError(absl::StrCat("weight ", QuotedValue(text),
+                                              " is not a finite number"));
     }
     return AppendWeight(*weight, batch.weights);
   }
@@ -179,84 +178,6 @@ std::unique_ptr<ExampleDecoder> CsvSet::NewDecoder() const {
   return std::make_unique<CsvDecoder>(*this);
 }
 
-// Goes through the files and finds records and headers.
-class CsvIndexer {
- public:
-  explicit CsvIndexer(const job::CsvDataset& csv)
-      : delimiter_(DelimiterOf(csv)),
-        skip_lines_(csv.skip_lines()),
-        has_header_(csv.column().empty()),
-        columns_(csv.column().begin(), csv.column().end()) {
-    for (const char blank : {' ', '\t', '\r'}) {
-      if (blank != delimiter_.front()) blanks_ += blank;
-    }
-  }
-
-  absl::Status Add(const std::string& path) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
-    text_ = records_.AddFile(path, std::move(bytes));
-    size_t at = absl::string_view(text_).substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;
-    for (int i = 0; i < skip_lines_ && at < text_.size(); ++i) {
-      at = std::min(text_.find('\n', at), text_.size() - 1) + 1;
-    }
-    bool header_to_come = has_header_;
-    while (at < text_.size()) {
-      const size_t start = at;
-      const std::optional<size_t> end =
-          EndOfCsvRecord(text_, start, delimiter_);
-      at = end.value_or(std::min(text_.find('\n', start), text_.size()));
-      absl::string_view record = text_.substr(start, at - start);
-      ++at;
-      if (record.find_first_not_of(blanks_) == absl::string_view::npos) {
-        continue;
-      }
-      if (record.back() == '\r') record.remove_suffix(1);
-      if (header_to_come) {
-        header_to_come = false;
-        RETURN_IF_ERROR(TakeHeader(path, record));
-      } else if (end.has_value()) {
-        records_.Add(start, record.size());
-      } else {
-        records_.AddBroken(start, record.size(),
-                           "a quoted value does not end, or goes on behind "
-                           "its quote");
-      }
-    }
-    return absl::OkStatus();
-  }
-
-  const std::vector<std::string>& columns() const { return columns_; }
-  const Records& records() const { return records_; }
-  Records TakeRecords() { return std::move(records_); }
-
- private:
-  absl::Status TakeHeader(const std::string& path, absl::string_view header) {
-    CsvFields fields(delimiter_);
-    const std::vector<absl::string_view>* names =
-        fields.Split(header, kMaxColumns);
-    if (names == nullptr || names->size() > kMaxColumns) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          path, ": the header ", Quoted(header), " is not a list of at most ",
-          kMaxColumns, " columns between ", Quoted(delimiter_),
-          "; is csv.delimiter right?"));
-    }
-    std::vector<std::string> columns(names->begin(), names->end());
-    if (columns_.empty()) columns_ = columns;
-    if (columns_ == columns) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(
-        path, ": the columns are ", absl::StrJoin(columns, ", "),
-        "; those of the files before it are ", absl::StrJoin(columns_, ", ")));
-  }
-
-  const std::string delimiter_;
-  const int skip_lines_;
-  const bool has_header_;
-  std::vector<std::string> columns_;
-  std::string blanks_;  // the characters of a blank line
-  Records records_{Records::Content::kText};
-  absl::string_view text_;  // text of the file that is being read
-};
-
 absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
                                 const std::string& name,
                                 absl::string_view field) {
@@ -264,15 +185,18 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
   if (found != columns.end()) return found - columns.begin();
   return absl::InvalidArgumentError(absl::StrCat(
       field, ": the data set has no column \"", name, "\"",
-      columns.size() == 1 ? absl::StrCat(", but only ", Quoted(columns.front()),
-                                         "; is csv.delimiter right?")
-                          : ""));
+      DidYouMean(name, columns),
+      columns.size() == 1
+          ? absl::StrCat(", but only ", QuotedValue(columns.front()),
+                         "; is csv.delimiter right?")
+          : ""));
 }
 
 absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
                                    absl::string_view format,
                                    const std::vector<std::string>& columns,
-                                   const ColumnFeatures& features) {
+                                   const ColumnFeatures& features,
+                                   bool without_labels) {
   CsvLayout layout;
   layout.columns = columns.size();
   layout.slot_of_column.assign(columns.size(), -1);
@@ -281,6 +205,7 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
                      ColumnOf(columns, features.columns()[slot], format));
     layout.slot_of_column[column] = static_cast<int>(slot);
   }
+  if (without_labels) return layout;
   ASSIGN_OR_RETURN(layout.label,
                    ColumnOf(columns, csv.label().column(),
                             absl::StrCat(format, ".label.column")));
@@ -292,22 +217,89 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
   return layout;
 }
 
+absl::Status AddFiles(const job::CsvDataset& csv, absl::string_view format,
+                      const std::string& data_dir, CsvIndexer& indexer) {
+  const std::vector<std::string> patterns(csv.file().begin(), csv.file().end());
+  ASSIGN_OR_RETURN(
+      const std::vector<std::string> files,
+      FindFiles(data_dir, patterns, absl::StrCat(format, ".file")));
+  for (const std::string& file : files) RETURN_IF_ERROR(indexer.Add(file));
+  return absl::OkStatus();
+}
+
+// Takes the label out of the job's list of columns if the first record has one
+// value less.
+void LeaveOutLabel(const job::CsvDataset& csv, const Records& records,
+                   std::vector<std::string>& columns) {
+  const auto label =
+      std::find(columns.begin(), columns.end(), csv.label().column());
+  if (csv.column().empty() || label == columns.end()) return;
+  CsvFields fields(CsvDelimiter(csv));
+  for (int64_t record = 0; record < records.size(); ++record) {
+    if (!records.CheckWhole(record).ok()) continue;
+    const auto* const values = fields.Split(records[record], columns.size());
+    if (values == nullptr) continue;
+    if (values->size() + 1 == columns.size()) columns.erase(label);
+    return;
+  }
+}
+
+class CsvColumns final : public RawColumns {
+ public:
+  CsvColumns(const job::CsvDataset& csv, CsvIndexer indexer)
+      : RawColumns(indexer.columns()),
+        csv_(csv),
+        records_(indexer.TakeRecords()),
+        fields_(CsvDelimiter(csv)) {}
+
+  int64_t size() const override { return records_.size(); }
+
+  absl::Status Read(int64_t record, ColumnValues& row) override {
+    RETURN_IF_ERROR(records_.CheckWhole(record));
+    const std::vector<absl::string_view>* const values =
+        fields_.Split(records_[record], names().size());
+    if (values == nullptr || values->size() != names().size()) {
+      return records_.Corrupt(
+          record, 0,
+          absl::StrCat("is not made of ", names().size(), " values"));
+    }
+    row.resize(names().size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      row[i].clear();
+      if (IsMissingInCsv(csv_, (*values)[i])) continue;
+      row[i].push_back(FieldValue::Text((*values)[i]));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const job::CsvDataset csv_;
+  const Records records_;
+  CsvFields fields_;
+};
+
 }  // namespace
+
+absl::StatusOr<std::unique_ptr<RawColumns>> OpenCsvColumns(
+    const job::CsvDataset& csv, absl::string_view format,
+    const std::string& data_dir) {
+  CsvIndexer indexer(csv);
+  RETURN_IF_ERROR(AddFiles(csv, format, data_dir, indexer));
+  return std::make_unique<CsvColumns>(csv, std::move(indexer));
+}
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const job::CsvDataset& csv, absl::string_view format,
     const SetOptions& options) {
-  if (!csv.label().has_column()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(format, ".label.column is not set"));
+  if (!options.without_labels) {
+    if (!csv.label().has_column()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(format, ".label.column is not set"));
+    }
+    RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, format));
   }
-  RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, format));
-  const std::vector<std::string> patterns(csv.file().begin(), csv.file().end());
-  ASSIGN_OR_RETURN(
-      const std::vector<std::string> files,
-      FindFiles(options.data_dir, patterns, absl::StrCat(format, ".file")));
   CsvIndexer indexer(csv);
-  for (const std::string& file : files) RETURN_IF_ERROR(indexer.Add(file));
+  RETURN_IF_ERROR(AddFiles(csv, format, options.data_dir, indexer));
   if (!options.skip_corrupt) {
     RETURN_IF_ERROR(indexer.records().CheckAllWhole());
   }
@@ -316,10 +308,14 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
   if (csv.has_weight_column()) {
     columns.labels_and_weights.push_back(csv.weight_column());
   }
+  if (options.without_labels) {
+    LeaveOutLabel(csv, indexer.records(), columns.names);
+  }
   ASSIGN_OR_RETURN(ColumnFeatures features,
                    ColumnFeatures::Create(options.inputs.inputs, columns));
-  ASSIGN_OR_RETURN(CsvLayout layout,
-                   LayoutOf(csv, format, columns.names, features));
+  ASSIGN_OR_RETURN(
+      CsvLayout layout,
+      LayoutOf(csv, format, columns.names, features, options.without_labels));
   return std::make_shared<CsvSet>(csv, indexer.TakeRecords(), std::move(layout),
                                   std::move(features), options.inputs.label);
 }

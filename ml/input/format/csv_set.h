@@ -2,10 +2,12 @@
 #define PARASOL_ML_INPUT_FORMAT_CSV_SET_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ml/input/format/example_set.h"
+#include "ml/input/format/raw_columns.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -19,6 +21,12 @@ namespace parasol {
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const job::CsvDataset& csv, absl::string_view format,
     const SetOptions& options);
+
+// Opens the same files as they are. Records that can't be read are errors of
+// RawColumns::Read().
+absl::StatusOr<std::unique_ptr<RawColumns>> OpenCsvColumns(
+    const job::CsvDataset& csv, absl::string_view format,
+    const std::string& data_dir);
 
 // Returns true if `value` stands for a missing value.
 bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value);

@@ -50,6 +50,9 @@ struct SetOptions {
   // and the unreadable ones become examples that the decoder refuses. Otherwise
   // a corrupt file is an error at once.
   bool skip_corrupt = false;
+  // True if labels and weights are not read, and need not be there: an example
+  // then has a label that means nothing.
+  bool without_labels = false;
 };
 
 }  // namespace parasol

@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/did_you_mean.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -41,6 +42,21 @@ absl::StatusOr<std::vector<std::string>> Glob(const std::string& pattern) {
   return paths;
 }
 
+// Names of the files in a directory, as many as can be compared.
+std::vector<std::string> NamesIn(const std::filesystem::path& directory) {
+  constexpr size_t kMaxNames = 1000;
+  std::vector<std::string> names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(directory, error);
+  for (; !error && entry != std::filesystem::directory_iterator() &&
+         names.size() < kMaxNames;
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
                                                  const std::string& pattern) {
   namespace fs = std::filesystem;
@@ -54,8 +70,12 @@ absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& data_dir,
     ASSIGN_OR_RETURN(files, Glob((directory / pattern).string()));
   }
   if (!files.empty()) return files;
+  const std::string meant = DidYouMean(fs::path(path).filename().string(),
+                                       NamesIn(fs::path(path).parent_path()));
   return absl::NotFoundError(absl::StrCat(
-      "there is no file ", path, "; is --data_dir=", data_dir, " right?"));
+      "there is no file ", path,
+      meant.empty() ? absl::StrCat("; is --data_dir=", data_dir, " right?")
+                    : meant));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/meaningless_label.h"
 #include "ml/input/format/csv_set.h"
 
 namespace parasol {
@@ -233,7 +234,7 @@ absl::Status GivenExamples::Append(const ColumnValues& row,
   } else {
     RETURN_IF_ERROR(AppendImage(row.front(), batch));
   }
-  AppendLabelWithoutMeaning(batch.labels);
+  AppendMeaninglessLabel(inputs_.label, batch.labels);
   ++batch.size;
   return absl::OkStatus();
 }
@@ -264,15 +265,6 @@ absl::Status GivenExamples::AppendImage(const std::vector<FieldValue>& pixels,
                                             feature.values);
   }
   return absl::OkStatus();
-}
-
-void GivenExamples::AppendLabelWithoutMeaning(
-    std::vector<float>& labels) const {
-  const LabelForm& form = inputs_.label;
-  const size_t start = labels.size();
-  labels.resize(start + form.width);
-  // Probabilities of classes add up to 1; 0 is a class and a number.
-  if (form.kind == LabelForm::Kind::kOneHot) labels[start] = 1;
 }
 
 }  // namespace parasol

@@ -85,7 +85,6 @@ class GivenExamples {
   bool IsMissingText(absl::string_view text) const;
   absl::Status AppendImage(const std::vector<FieldValue>& pixels,
                            Batch& batch) const;
-  void AppendLabelWithoutMeaning(std::vector<float>& labels) const;
 
   ModelInputs inputs_;
   std::vector<GivenColumn> columns_;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/meaningless_label.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/idx_reader.h"
 #include "ml/input/format/image_transform.h"
@@ -30,18 +31,24 @@ struct LabelledImage {
 
 class ImageSet : public ExampleSet {
  public:
-  ImageSet(ImageReader reader, std::vector<int64_t> starts, ModelInputs inputs)
+  ImageSet(ImageReader reader, std::vector<int64_t> starts,
+           const SetOptions& options)
       : reader_(std::move(reader)),
         starts_(std::move(starts)),
-        inputs_(std::move(inputs)) {}
+        inputs_(options.inputs),
+        without_labels_(options.without_labels) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts_; }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
   absl::Status Append(int64_t example, uint64_t random, Batch& batch) const {
     ASSIGN_OR_RETURN(const LabelledImage image, Find(example));
-    RETURN_IF_ERROR(AppendLabel(inputs_.label, image.label, batch.labels))
-        << "image " << example;
+    if (without_labels_) {
+      AppendMeaninglessLabel(inputs_.label, batch.labels);
+    } else {
+      RETURN_IF_ERROR(AppendLabel(inputs_.label, image.label, batch.labels))
+          << "image " << example;
+    }
     for (DenseFeature& feature : batch.dense) {
       reader_.Append(image.bytes, random, feature.values);
     }
@@ -54,6 +61,9 @@ class ImageSet : public ExampleSet {
   const ImageReader reader_;
   const std::vector<int64_t> starts_;
   const ModelInputs inputs_;
+
+ protected:
+  const bool without_labels_;
 };
 
 class ImageDecoder final : public ExampleDecoder {
@@ -74,9 +84,10 @@ std::unique_ptr<ExampleDecoder> ImageSet::NewDecoder() const {
 
 class IdxSet final : public ImageSet {
  public:
+  // There is a label for each image, or none at all.
   IdxSet(IdxImages images, std::vector<uint8_t> labels, ImageReader reader,
-         ModelInputs inputs)
-      : ImageSet(std::move(reader), {0, images.count}, std::move(inputs)),
+         const SetOptions& options)
+      : ImageSet(std::move(reader), {0, images.count}, options),
         images_(std::move(images)),
         labels_(std::move(labels)) {}
 
@@ -84,7 +95,7 @@ class IdxSet final : public ImageSet {
   absl::StatusOr<LabelledImage> Find(int64_t example) const override {
     const int64_t bytes_each = images_.height * images_.width;
     return LabelledImage{images_.pixels.data() + example * bytes_each,
-                         labels_[example]};
+                         without_labels_ ? uint8_t{0} : labels_[example]};
   }
 
   const IdxImages images_;
@@ -93,8 +104,8 @@ class IdxSet final : public ImageSet {
 
 class CifarSet final : public ImageSet {
  public:
-  CifarSet(Records records, ImageReader reader, ModelInputs inputs)
-      : ImageSet(std::move(reader), records.file_starts(), std::move(inputs)),
+  CifarSet(Records records, ImageReader reader, const SetOptions& options)
+      : ImageSet(std::move(reader), records.file_starts(), options),
         records_(std::move(records)) {}
 
  private:
@@ -102,7 +113,8 @@ class CifarSet final : public ImageSet {
     RETURN_IF_ERROR(records_.CheckWhole(example));
     const auto* bytes = reinterpret_cast<const uint8_t*>(  // NOLINT
         records_[example].data());
-    if (bytes[0] < kCifarClasses) return LabelledImage{bytes + 1, bytes[0]};
+    if (bytes[0] < kCifarClasses || without_labels_)
+      return LabelledImage{bytes + 1, bytes[0]};
     return records_.Corrupt(example, 0,
                             absl::StrCat("label ", bytes[0], " is not one of ",
                                          kCifarClasses, " classes"));
@@ -119,7 +131,11 @@ std::vector<int64_t> WithoutOnes(absl::Span<const int64_t> shape) {
   return axes;
 }
 
-absl::Status CheckInputs(const ModelInputs& inputs, const ImageShape& image) {
+absl::Status CheckInputs(const SetOptions& options, const ImageShape& image) {
+  const ModelInputs& inputs = options.inputs;
+  if (!options.without_labels) {
+    RETURN_IF_ERROR(CheckOneLabel(inputs.label, "a set of images"));
+  }
   const std::vector<int64_t> has = {image.height, image.width, image.channels};
   for (const job::ModelInput& input : inputs.inputs) {
     if (input.has_ids() || !ReadsWhole(input, kColumn)) {
@@ -136,7 +152,7 @@ absl::Status CheckInputs(const ModelInputs& inputs, const ImageShape& image) {
           "] but the images are [", absl::StrJoin(has, ", "), "]"));
     }
   }
-  return CheckOneLabel(inputs.label, "a set of images");
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> OneFile(const std::string& data_dir,
@@ -152,6 +168,19 @@ absl::StatusOr<std::string> OneFile(const std::string& data_dir,
       absl::StrCat(field, " ", pattern, " names ", files.size(), " files"));
 }
 
+absl::StatusOr<std::vector<uint8_t>> ReadLabels(
+    const std::string& pattern, const std::string& data_dir, int64_t images,
+    const std::string& images_path) {
+  ASSIGN_OR_RETURN(const std::string path,
+                   OneFile(data_dir, pattern, "idx.labels"));
+  ASSIGN_OR_RETURN(std::vector<uint8_t> labels, ReadIdxLabels(path));
+  if (static_cast<int64_t>(labels.size()) == images) return labels;
+  constexpr int kCountOffset = 4;
+  return absl::DataLossError(absl::StrCat(path, " at byte ", kCountOffset, ": ",
+                                          labels.size(), " labels for ", images,
+                                          " images in ", images_path));
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
@@ -159,21 +188,17 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenIdxSet(
     const SetOptions& options) {
   ASSIGN_OR_RETURN(const std::string images_path,
                    OneFile(options.data_dir, idx.images(), "idx.images"));
-  ASSIGN_OR_RETURN(const std::string labels_path,
-                   OneFile(options.data_dir, idx.labels(), "idx.labels"));
   ASSIGN_OR_RETURN(IdxImages images, ReadIdxImages(images_path));
-  ASSIGN_OR_RETURN(std::vector<uint8_t> labels, ReadIdxLabels(labels_path));
-  if (static_cast<int64_t>(labels.size()) != images.count) {
-    constexpr int kCountOffset = 4;
-    return absl::DataLossError(absl::StrCat(
-        labels_path, " at byte ", kCountOffset, ": ", labels.size(),
-        " labels for ", images.count, " images in ", images_path));
+  std::vector<uint8_t> labels;
+  if (!options.without_labels) {
+    ASSIGN_OR_RETURN(labels, ReadLabels(idx.labels(), options.data_dir,
+                                        images.count, images_path));
   }
   const ImageShape shape = {.height = images.height, .width = images.width};
-  RETURN_IF_ERROR(CheckInputs(options.inputs, shape));
+  RETURN_IF_ERROR(CheckInputs(options, shape));
   ASSIGN_OR_RETURN(ImageReader reader, ImageReader::Create(shape, transform));
   return std::make_shared<IdxSet>(std::move(images), std::move(labels),
-                                  std::move(reader), options.inputs);
+                                  std::move(reader), options);
 }
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
@@ -183,7 +208,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
                                           cifar.file().end());
   ASSIGN_OR_RETURN(const std::vector<std::string> files,
                    FindFiles(options.data_dir, patterns, "cifar.file"));
-  RETURN_IF_ERROR(CheckInputs(options.inputs, kCifarShape));
+  RETURN_IF_ERROR(CheckInputs(options, kCifarShape));
   ASSIGN_OR_RETURN(ImageReader reader,
                    ImageReader::Create(kCifarShape, transform));
   Records records(Records::Content::kBinary);
@@ -204,7 +229,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCifarSet(
     RETURN_IF_ERROR(records.CheckAllWhole());
   }
   return std::make_shared<CifarSet>(std::move(records), std::move(reader),
-                                    options.inputs);
+                                    options);
 }
 
 }  // namespace parasol

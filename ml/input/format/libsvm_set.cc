@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/number.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/line_records.h"
@@ -26,10 +27,12 @@ constexpr size_t kMaxShownBytes = 40;
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 struct LibsvmSet final : public ExampleSet {
-  LibsvmSet(Records read, const job::LibsvmDataset& spec, ModelInputs wanted)
+  LibsvmSet(Records read, const job::LibsvmDataset& spec,
+            const SetOptions& options)
       : records(std::move(read)),
         starts(records.file_starts()),
-        rules(spec, std::move(wanted)) {}
+        rules(spec, options.inputs),
+        without_labels(options.without_labels) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
@@ -37,6 +40,7 @@ struct LibsvmSet final : public ExampleSet {
   const Records records;
   const std::vector<int64_t> starts;
   const LibsvmRules rules;
+  const bool without_labels;
 };
 
 // Makes features of lines; keeps its memory from line to line.
@@ -48,6 +52,16 @@ class LineReader {
   absl::Status Append(absl::string_view line, Batch& batch) {
     absl::string_view rest = line.substr(0, line.find('#'));
     RETURN_IF_ERROR(TakeLabel(rest, batch));
+    return AppendFeatures(line, rest, batch);
+  }
+
+  // Appends the line's features; a label that it may begin with is not read.
+  absl::Status AppendWithoutLabel(absl::string_view line, Batch& batch) {
+    absl::string_view rest = line.substr(0, line.find('#'));
+    absl::string_view behind_label = rest;
+    TakeToken(behind_label);
+    if (at_.find(':') == absl::string_view::npos) rest = behind_label;
+    AppendMeaninglessLabel(rules_.inputs.label, batch.labels);
     return AppendFeatures(line, rest, batch);
   }
 
@@ -169,7 +183,9 @@ class LibsvmDecoder final : public ExampleDecoder {
                       Batch& batch) override {
     RETURN_IF_ERROR(set_.records.CheckWhole(example));
     const absl::string_view line = set_.records[example];
-    const absl::Status status = reader_.Append(line, batch);
+    const absl::Status status = set_.without_labels
+                                    ? reader_.AppendWithoutLabel(line, batch)
+                                    : reader_.Append(line, batch);
     if (status.ok()) return status;
     const size_t inside = reader_.at().data() - line.data();
     return set_.records.Corrupt(example, inside, status.message());
@@ -211,14 +227,15 @@ absl::Status CheckLibsvmInputs(const ModelInputs& inputs) {
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
     const job::LibsvmDataset& libsvm, const SetOptions& options) {
   RETURN_IF_ERROR(CheckLibsvmInputs(options.inputs));
-  RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, "libsvm"));
+  if (!options.without_labels) {
+    RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, "libsvm"));
+  }
   const std::vector<std::string> patterns(libsvm.file().begin(),
                                           libsvm.file().end());
   ASSIGN_OR_RETURN(const std::vector<std::string> files,
                    FindFiles(options.data_dir, patterns, "libsvm.file"));
   ASSIGN_OR_RETURN(Records records, ReadLines(files, '#'));
-  return std::make_shared<LibsvmSet>(std::move(records), libsvm,
-                                     options.inputs);
+  return std::make_shared<LibsvmSet>(std::move(records), libsvm, options);
 }
 
 }  // namespace parasol

@@ -13,8 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
+#include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
+#include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/tf_example.h"
@@ -43,17 +45,18 @@ bool CrcIs(absl::string_view stored, absl::string_view bytes) {
 
 struct TfRecordSet final : public ExampleSet {
   TfRecordSet(Records read, ColumnFeatures column_features,
-              const LabelForm& form, const job::TfRecordDataset& spec)
+              const SetOptions& options, const job::TfRecordDataset& spec)
       : records(std::move(read)),
         starts(records.file_starts()),
         features(std::move(column_features)),
-        label_form(form),
-        is_weighted(spec.has_weight()) {
+        label_form(options.inputs.label),
+        without_labels(options.without_labels),
+        is_weighted(spec.has_weight() && !options.without_labels) {
     for (size_t i = 0; i < features.columns().size(); ++i) {
       slots[features.columns()[i]].push_back(i);
     }
     label_slot = features.columns().size();
-    slots[spec.label()].push_back(label_slot);
+    if (!without_labels) slots[spec.label()].push_back(label_slot);
     if (is_weighted) slots[spec.weight()].push_back(label_slot + 1);
   }
 
@@ -64,6 +67,7 @@ struct TfRecordSet final : public ExampleSet {
   const std::vector<int64_t> starts;
   const ColumnFeatures features;
   const LabelForm label_form;
+  const bool without_labels;
   const bool is_weighted;
   // Slots of a ColumnValues for each feature: those of `features`, label,
   // weight.
@@ -101,6 +105,10 @@ class TfRecordDecoder final : public ExampleDecoder {
                          return absl::OkStatus();
                        }));
     RETURN_IF_ERROR(set_.features.Append(row_, batch));
+    if (set_.without_labels) {
+      AppendMeaninglessLabel(set_.label_form, batch.labels);
+      return absl::OkStatus();
+    }
     RETURN_IF_ERROR(AppendLabels(batch));
     if (!set_.is_weighted) return absl::OkStatus();
     ASSIGN_OR_RETURN(const double weight,
@@ -157,6 +165,24 @@ std::unique_ptr<ExampleDecoder> TfRecordSet::NewDecoder() const {
   return std::make_unique<TfRecordDecoder>(*this);
 }
 
+absl::StatusOr<Records> ReadTfRecords(const job::TfRecordDataset& tfrecord,
+                                      const std::string& data_dir,
+                                      bool skip_corrupt) {
+  const std::vector<std::string> patterns(tfrecord.file().begin(),
+                                          tfrecord.file().end());
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FindFiles(data_dir, patterns, "tfrecord.file"));
+  Records records(Records::Content::kBinary);
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
+    IndexTfRecords(records.AddFile(path, std::move(bytes)), records);
+  }
+  if (!skip_corrupt) {
+    RETURN_IF_ERROR(records.CheckAllWhole());
+  }
+  return records;
+}
+
 // Names in records that can be read; others are the decoder's business.
 std::vector<std::string> ColumnsOf(const Records& records) {
   std::set<std::string> names;
@@ -172,13 +198,44 @@ std::vector<std::string> ColumnsOf(const Records& records) {
   return std::vector<std::string>(names.begin(), names.end());
 }
 
+class TfRecordColumns final : public RawColumns {
+ public:
+  explicit TfRecordColumns(Records records)
+      : RawColumns(ColumnsOf(records)), records_(std::move(records)) {
+    for (size_t i = 0; i < names().size(); ++i) slots_.emplace(names()[i], i);
+  }
+
+  int64_t size() const override { return records_.size(); }
+
+  absl::Status Read(int64_t record, ColumnValues& row) override {
+    row.resize(names().size());
+    for (std::vector<FieldValue>& values : row) values.clear();
+    ASSIGN_OR_RETURN(const absl::string_view bytes,
+                     TfRecordBytes(records_, record));
+    const auto visit = [&](absl::string_view name,
+                           absl::string_view feature) -> absl::Status {
+      const auto slot = slots_.find(name);
+      if (slot == slots_.end()) return absl::OkStatus();
+      return ReadFeature(feature, row[slot->second]);
+    };
+    const absl::Status status = ForEachFeature(bytes, visit);
+    if (status.ok()) return status;
+    return records_.Corrupt(record, 0, status.message());
+  }
+
+ private:
+  const Records records_;
+  absl::flat_hash_map<std::string, size_t> slots_;
+};
+
 absl::Status CheckColumn(const std::vector<std::string>& columns,
                          const std::string& name, absl::string_view field) {
   if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(field, ": no example has a feature \"", name, "\""));
+      absl::StrCat(field, ": no example has a feature \"", name, "\"",
+                   DidYouMean(name, columns)));
 }
 
 }  // namespace
@@ -219,34 +276,35 @@ absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
     const job::TfRecordDataset& tfrecord, const SetOptions& options) {
-  if (!tfrecord.has_label()) {
+  if (!tfrecord.has_label() && !options.without_labels) {
     return absl::InvalidArgumentError("tfrecord.label is not set");
   }
-  const std::vector<std::string> patterns(tfrecord.file().begin(),
-                                          tfrecord.file().end());
-  ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                   FindFiles(options.data_dir, patterns, "tfrecord.file"));
-  Records records(Records::Content::kBinary);
-  for (const std::string& path : files) {
-    ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
-    IndexTfRecords(records.AddFile(path, std::move(bytes)), records);
-  }
-  if (!options.skip_corrupt) {
-    RETURN_IF_ERROR(records.CheckAllWhole());
-  }
+  ASSIGN_OR_RETURN(Records records, ReadTfRecords(tfrecord, options.data_dir,
+                                                  options.skip_corrupt));
   Columns columns = {.names = ColumnsOf(records),
                      .labels_and_weights = {tfrecord.label()}};
-  RETURN_IF_ERROR(
-      CheckColumn(columns.names, tfrecord.label(), "tfrecord.label"));
-  if (tfrecord.has_weight()) {
+  if (!options.without_labels) {
     RETURN_IF_ERROR(
-        CheckColumn(columns.names, tfrecord.weight(), "tfrecord.weight"));
+        CheckColumn(columns.names, tfrecord.label(), "tfrecord.label"));
+  }
+  if (tfrecord.has_weight()) {
+    if (!options.without_labels) {
+      RETURN_IF_ERROR(
+          CheckColumn(columns.names, tfrecord.weight(), "tfrecord.weight"));
+    }
     columns.labels_and_weights.push_back(tfrecord.weight());
   }
   ASSIGN_OR_RETURN(ColumnFeatures features,
                    ColumnFeatures::Create(options.inputs.inputs, columns));
   return std::make_shared<TfRecordSet>(std::move(records), std::move(features),
-                                       options.inputs.label, tfrecord);
+                                       options, tfrecord);
+}
+
+absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
+    const job::TfRecordDataset& tfrecord, const std::string& data_dir) {
+  ASSIGN_OR_RETURN(Records records,
+                   ReadTfRecords(tfrecord, data_dir, /*skip_corrupt=*/true));
+  return std::make_unique<TfRecordColumns>(std::move(records));
 }
 
 }  // namespace parasol

@@ -2,10 +2,12 @@
 #define PARASOL_ML_INPUT_FORMAT_TFRECORD_SET_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ml/input/format/example_set.h"
+#include "ml/input/format/raw_columns.h"
 #include "ml/input/format/records.h"
 #include "proto/job.pb.h"
 
@@ -34,6 +36,11 @@ absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
 //                          that does not exist.
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
     const job::TfRecordDataset& tfrecord, const SetOptions& options);
+
+// Opens the same files as they are. Records that can't be read are errors of
+// RawColumns::Read().
+absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
+    const job::TfRecordDataset& tfrecord, const std::string& data_dir);
 
 }  // namespace parasol
 

@@ -1,0 +1,78 @@
+#ifndef PARASOL_CLUSTER_JOB_CHECK_JOB_H_
+#define PARASOL_CLUSTER_JOB_CHECK_JOB_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "cluster/job/job_text.h"
+#include "ml/model/graph.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// One fault of a job.
+struct JobFault {
+  // "job.textproto:12:5", or the file alone where the fault is of no place.
+  std::string place;
+  // One line: "<field path>: what is wrong, with the value".
+  std::string message;
+
+  std::string Line() const { return place + ": " + message; }
+};
+
+// A job file with all that is wrong with it.
+class CheckedJob {
+ public:
+  // Reads the file at `path`, applies `overrides` ("end.epochs=1"), fills in
+  // the defaults and checks all of it, as LoadJobFile() does, but goes on
+  // behind a fault. Data are not opened.
+  //   NotFound, InvalidArgument  the file can't be read.
+  static absl::StatusOr<CheckedJob> Read(
+      const std::string& path, absl::Span<const std::string> overrides);
+
+  // Adds a fault that was found elsewhere, "<field path>: …", unless it is a
+  // consequence of one of the text.
+  void AddFault(absl::string_view message);
+
+  // By their place in the file; those without one come last.
+  std::vector<JobFault> faults() const;
+
+  // Returns the offset in text() of the closing brace of the message that
+  // `path` ("model.input[0].dense.column[2]") names; nullopt if the file has
+  // none.
+  std::optional<size_t> CloseOf(absl::string_view path) const {
+    return parsed_.CloseOf(path);
+  }
+
+  // The file's text as it is.
+  const std::string& text() const { return text_; }
+  // The job with its defaults, and with the name that was meant where that is
+  // clear; nullopt if the text is no job at all.
+  const std::optional<job::Job>& job() const { return job_; }
+  // The model of job(); nullopt if it has a fault, other than a name whose
+  // meaning is clear.
+  const std::optional<Graph>& graph() const { return graph_; }
+
+ private:
+  struct Found {
+    std::optional<TextPlace> place;
+    std::string message;
+  };
+
+  std::string path_;
+  std::string text_;
+  JobText parsed_;
+  std::optional<job::Job> job_;
+  std::optional<Graph> graph_;
+  std::vector<Found> found_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_JOB_CHECK_JOB_H_

@@ -1,0 +1,34 @@
+#ifndef PARASOL_DEPLOY_TOOL_CHECK_CHECK_JOB_AND_DATA_H_
+#define PARASOL_DEPLOY_TOOL_CHECK_CHECK_JOB_AND_DATA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cluster/job/check_job.h"
+#include "deploy/tool/check/job_report.h"
+
+namespace parasol {
+
+struct CheckOptions {
+  std::string data_dir = {};  // empty: data are not looked at
+  int64_t max_examples = 1'000'000;
+  int workers = 1;
+  int ps = 1;
+};
+
+// Checks the data of `job` as far as its faults allow, and works out its end
+// and the memory that its roles need. Returns all that was found, the faults of
+// the job itself included; `job` gets those of the data.
+JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options);
+
+// Returns the text of `job`, which has no fault, with the means and deviations
+// of `report` filled in; the rest, comments included, stays as it is. What has
+// no place in the file, as it comes from --set, is left out: `left_out` gets
+// its paths.
+std::string AdaptedText(const CheckedJob& job, const JobReport& report,
+                        std::vector<std::string>& left_out);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_CHECK_CHECK_JOB_AND_DATA_H_

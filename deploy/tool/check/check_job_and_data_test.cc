@@ -1,0 +1,254 @@
+#include "deploy/tool/check/check_job_and_data.h"
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_matchers.h"
+#include "cluster/job/check_job.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+using ::testing::Contains;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kJob[] = R"(# Who buys what.
+model {
+  input { name: "numbers" dense {
+    column { name: "age" default_value: 30 }  # years
+    column { name: "income" log1p: true }
+  } }
+  input { name: "user" ids { column { name: "user" hash {} } } }
+  sparse_table { name: "users" width: 4 }
+  layer { name: "bag" input: "user" embedding_bag { table: "users" } }
+  layer { input: "numbers" input: "bag" concatenate {} }
+  layer { dense { units: 1 } }
+  loss { binary_crossentropy {} }
+}
+train { csv { file: "train.csv" label { column: "bought" positive: "yes" } }
+        batch_size: 2 }
+eval { csv { file: "eval.csv" label { column: "bought" positive: "yes" } } }
+optimizer { adam {} }
+end { epochs: 3 }
+)";
+
+class CheckJobAndDataTest : public ::testing::Test {
+ protected:
+  CheckJobAndDataTest() {
+    Write("train.csv",
+          "user,age,income,bought,colour\n"
+          "a,20,0,yes,\n"
+          "b,,1,no,red\n"
+          "a,40,7,no,\n"
+          "c,30,0,no,\n");
+    Write("eval.csv", "user,age,income,bought\na,20,0,yes\nb,30,1,no\n");
+  }
+
+  static void Write(const std::string& name, const std::string& text) {
+    std::ofstream(testing::TempDir() + "/" + name) << text;
+  }
+
+  // Checks the job after `changes` of its text.
+  JobReport Check(
+      const std::vector<std::pair<std::string, std::string>>& changes = {},
+      CheckOptions options = {}) {
+    std::string text = kJob;
+    for (const auto& [from, to] : changes) {
+      EXPECT_NE(text.find(from), std::string::npos) << from;
+      text.replace(text.find(from), from.size(), to);
+    }
+    path_ = testing::TempDir() + "/job.textproto";
+    std::ofstream(path_) << text;
+    options.data_dir = testing::TempDir();
+    absl::StatusOr<CheckedJob> job = CheckedJob::Read(path_, {});
+    EXPECT_OK(job);
+    JobReport report = CheckJobAndData(*job, options);
+    left_out_.clear();
+    adapted_ = AdaptedText(*job, report, left_out_);
+    for (std::string& fault : report.faults) {
+      EXPECT_EQ(fault.find(path_), 0) << fault;
+      fault = fault.substr(path_.size() + 1);
+    }
+    return report;
+  }
+
+  std::string path_;
+  std::string adapted_;
+  std::vector<std::string> left_out_;
+};
+
+TEST_F(CheckJobAndDataTest, AGoodJobIsDescribed) {
+  const JobReport report = Check();
+  EXPECT_THAT(report.faults, IsEmpty());
+  EXPECT_THAT(report.warnings, IsEmpty());
+  ASSERT_THAT(report.data_sets, SizeIs(2));
+  const DatasetReport& train = report.data_sets[0];
+  EXPECT_EQ(train.examples, 4);
+  EXPECT_EQ(train.looked_at, 4);
+  ASSERT_THAT(train.columns, SizeIs(5));
+  EXPECT_EQ(train.columns[0].use, "input user");
+  EXPECT_EQ(train.columns[0].texts, 4);
+  EXPECT_EQ(train.columns[1].missing, 1);
+  EXPECT_EQ(train.columns[1].numbers.count, 3);
+  EXPECT_EQ(train.columns[1].numbers.mean, 30);
+  EXPECT_EQ(train.columns[3].use, "label");
+  EXPECT_EQ(train.columns[4].use, "");
+  EXPECT_EQ(train.columns[4].missing, 3);
+  EXPECT_EQ(train.labels.mean, 0.25);
+  ASSERT_THAT(train.rows, SizeIs(4));
+  EXPECT_THAT(train.rows[1], HasSubstr("numbers [30, 0.69315]  user ["));
+  EXPECT_THAT(train.rows[0], HasSubstr("label 1"));
+}
+
+TEST_F(CheckJobAndDataTest, AllColumnsAndFilesThatAreMissingAreNamed) {
+  const JobReport report =
+      Check({{"\"age\"", "\"agee\""},
+             {"\"income\"", "\"incme\""},
+             {"{ column { name: \"user\"", "{ column { name: \"usr\""},
+             {"column: \"bought\" positive: \"yes\" } }\n        b",
+              "column: \"Bought\" positive: \"yes\" } }\n        b"},
+             {"eval.csv\"", "evall.csv\""}});
+  EXPECT_THAT(
+      report.faults,
+      ElementsAre(
+          HasSubstr("4:14: model.input[0].dense.column[0].name: the train data "
+                    "have no column \"agee\", but user, age, income, bought, "
+                    "colour; did you mean \"age\"?"),
+          HasSubstr("5:14: model.input[0].dense.column[1].name: "),
+          HasSubstr("7:39: model.input[1].ids.column[0].name[0]: "),
+          HasSubstr("14:41: train.csv.label.column: the train data have no "
+                    "column \"Bought\""),
+          HasSubstr("16:14: eval.csv.file[0]: there is no file")));
+  EXPECT_THAT(report.faults.back(), HasSubstr("did you mean \"eval.csv\"?"));
+}
+
+TEST_F(CheckJobAndDataTest, AClassThatIsNeverSeenIsAWarning) {
+  const JobReport report = Check({{"positive: \"yes\"", "positive: \"Yes\""}});
+  EXPECT_THAT(report.faults, IsEmpty());
+  EXPECT_THAT(
+      report.warnings,
+      ElementsAre(
+          HasSubstr("train: all 4 labels are 0; class 1 is never seen"),
+          HasSubstr("train.csv.label.positive[0]: \"Yes\" is never seen in "
+                    "column \"bought\", which has \"no\" (66.7 %), \"yes\" "
+                    "(33.3 %); did you mean \"yes\"?")));
+}
+
+TEST_F(CheckJobAndDataTest, ATextThatOneDataSetHasIsNoTypo) {
+  Write("eval.csv", "user,age,income,bought\na,20,0,Yes.\nb,30,1,no\n");
+  const std::string both = "positive: [\"yes\", \"Yes.\"]";
+  const JobReport report =
+      Check({{"positive: \"yes\"", both}, {"positive: \"yes\"", both}});
+  EXPECT_THAT(report.warnings, IsEmpty());
+  EXPECT_THAT(ToText(report), HasSubstr("  labels: 0 75 %, 1 25 %\n"));
+}
+
+TEST_F(CheckJobAndDataTest, OfSeveralClassesTheUnseenOnesAreNamed) {
+  const JobReport report =
+      Check({{"units: 1 ", "units: 3 "},
+             {"binary_crossentropy", "sparse_categorical_crossentropy"}});
+  ASSERT_THAT(report.data_sets, SizeIs(2));
+  ASSERT_THAT(report.data_sets[0].classes, SizeIs(3));
+  EXPECT_EQ(report.data_sets[0].classes[0].examples, 3);
+  EXPECT_EQ(report.data_sets[0].classes[1].examples, 1);
+  EXPECT_THAT(report.warnings,
+              Contains("train: of 3 classes 1 is never seen: 2"));
+}
+
+TEST_F(CheckJobAndDataTest, CorruptRecordsAreAFaultOfTheData) {
+  Write("train.csv", "user,age,income,bought\na,old,1,yes\nb,1,2,no\n");
+  const JobReport report = Check();
+  ASSERT_THAT(report.faults, SizeIs(1));
+  EXPECT_THAT(report.faults[0],
+              testing::AllOf(HasSubstr("14:1: train: "), HasSubstr("line 2"),
+                             HasSubstr("\"old\" is not a finite")));
+}
+
+TEST_F(CheckJobAndDataTest, MeansAreFilledInWithoutTouchingTheRest) {
+  const JobReport report = Check();
+  ASSERT_THAT(report.normalizations, SizeIs(2));
+  // The default value stands for the missing one.
+  EXPECT_EQ(report.normalizations[0].mean[0], 30);
+  EXPECT_THAT(report.normalizations[0].stddev[0], DoubleNear(7.0710678, 1e-6));
+  // Of log(1 + x).
+  EXPECT_THAT(report.normalizations[1].mean[0], DoubleNear(0.693147, 1e-5));
+  EXPECT_THAT(left_out_, IsEmpty());
+  EXPECT_THAT(adapted_, HasSubstr("# Who buys what."));
+  EXPECT_THAT(adapted_,
+              HasSubstr("column { name: \"age\" default_value: 30 mean: 30 "
+                        "stddev: 7.07106781 }  # years\n"));
+  std::ofstream(path_) << adapted_;
+  absl::StatusOr<CheckedJob> job = CheckedJob::Read(path_, {});
+  ASSERT_OK(job);
+  EXPECT_THAT(job->faults(), IsEmpty());
+  const JobReport again =
+      CheckJobAndData(*job, {.data_dir = testing::TempDir()});
+  EXPECT_THAT(again.normalizations, IsEmpty());
+  // As the model sees them now.
+  EXPECT_THAT(again.data_sets[0].rows[1], HasSubstr("numbers [0, "));
+}
+
+TEST_F(CheckJobAndDataTest, AColumnOfOneValueIsAWarning) {
+  Write("train.csv", "user,age,income,bought\na,5,1,yes\nb,5,2,no\n");
+  EXPECT_THAT(Check().warnings,
+              ElementsAre(HasSubstr("model.input[0].dense.column[0].name: all "
+                                    "values of column \"age\" of the train "
+                                    "data are 5")));
+}
+
+TEST_F(CheckJobAndDataTest, TheEndAndTheMemoryFollowFromJobAndData) {
+  const JobReport report = Check({}, {.ps = 2});
+  EXPECT_EQ(report.end_step, 6);  // 3 epochs of 4 examples in batches of 2
+  ASSERT_THAT(report.memory, SizeIs(4));
+  // A kernel of 6 and a bias with Adam's two slots, on one of the ps; half of
+  // the 3 rows of 4 on each, with the same slots.
+  const int64_t rows = 3 * (4 * 4 * 3 + 32) / 2;
+  EXPECT_EQ(report.memory[0].bytes + report.memory[1].bytes,
+            7 * 4 * 3 + 2 * rows);
+  EXPECT_EQ(report.memory[0].role, "ps/0");
+  EXPECT_GT(report.memory[2].bytes, 4 * 7 * 4);
+}
+
+TEST_F(CheckJobAndDataTest, StatisticsAreOfTheFirstExamples) {
+  const JobReport report = Check({}, {.max_examples = 1});
+  EXPECT_EQ(report.data_sets[0].columns[1].records, 1);
+  EXPECT_EQ(report.data_sets[0].examples, 4);
+}
+
+TEST_F(CheckJobAndDataTest, AJobWithFaultsHasItsColumnsCheckedAllTheSame) {
+  const JobReport report = Check(
+      {{"units: 1", "units: 0"}, {"\"age\"", "\"agee\""}, {"adam", "adamm"}});
+  EXPECT_THAT(report.faults,
+              ElementsAre(HasSubstr("column \"agee\""),
+                          HasSubstr("model.layer[2].dense.units: 0"),
+                          HasSubstr("did you mean \"adam\"?")));
+}
+
+TEST_F(CheckJobAndDataTest, TheReportIsTextAndJson) {
+  const JobReport report = Check({{"positive: \"yes\"", "positive: \"Yes\""}});
+  const std::string text = ToText(report);
+  EXPECT_THAT(text, HasSubstr("train: 4 examples\n"));
+  EXPECT_THAT(text, HasSubstr("  column age (input numbers): 25 % missing, "
+                              "mean 30, stddev 8.16497, from 20 to 40\n"));
+  EXPECT_THAT(text, HasSubstr("\nend: step 6, after 3 epochs of 4 examples"));
+  EXPECT_THAT(text, HasSubstr("\nmemory of ps/0: "));
+  EXPECT_THAT(text, HasSubstr("\nno faults, 2 warnings\n"));
+  const nlohmann::json json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["data_sets"][0]["examples"], 4);
+  EXPECT_EQ(json["data_sets"][0]["columns"][1]["missing"], 1);
+  EXPECT_EQ(json["end_step"], 6);
+  EXPECT_EQ(json["warnings"].size(), 2);
+}
+
+}  // namespace
+}  // namespace parasol

@@ -1,0 +1,43 @@
+#ifndef PARASOL_DEPLOY_TOOL_CHECK_COLUMN_USES_H_
+#define PARASOL_DEPLOY_TOOL_CHECK_COLUMN_USES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// A place in a job that names a column of the data.
+struct ColumnUse {
+  std::string path = {};  // "model.input[0].dense.column[2].name"
+  std::string column = {};
+  std::string use = {};  // "input numbers", "label", "weight"
+  // The column of a dense input; null for others. Borrowed from the job.
+  const job::NumericColumn* numeric = nullptr;
+};
+
+// Returns all places that name a column of `dataset`, which is the job's `name`
+// ("train"). An input that names none counts with its own name if the data set
+// has such a column: `columns` are all that it has.
+std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
+                                  const job::Dataset& dataset,
+                                  const std::vector<std::string>& columns);
+
+// A place in a job that names files.
+struct FileUse {
+  std::string path = {};  // "train.csv.file[0]"
+  std::string pattern = {};
+};
+
+// Returns all places in `dataset`, the job's `name`, that name files.
+std::vector<FileUse> FileUses(const std::string& name,
+                              const job::Dataset& dataset);
+
+// Returns how a data set of lines makes labels; null for other formats.
+const job::CsvLabel* CsvLabelOf(const job::Dataset& dataset);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_CHECK_COLUMN_USES_H_

@@ -1,0 +1,400 @@
+#include "deploy/tool/check/data_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/did_you_mean.h"
+#include "base/status_macros.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/input/format/file_set.h"
+#include "ml/input/input_pipeline.h"
+
+namespace parasol {
+namespace {
+
+constexpr int64_t kRows = 5;
+constexpr int64_t kShownNumbers = 8;
+constexpr size_t kShownColumns = 20;
+constexpr int kBatch = 1024;
+constexpr size_t kMaxIds = 4'000'000;  // told apart, of each table
+constexpr size_t kNamedClasses = 10;
+
+std::string Shown(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kShownColumns);
+  return absl::StrCat(absl::StrJoin(names.begin(), names.begin() + shown, ", "),
+                      shown < names.size() ? ", …" : "");
+}
+
+// f(x) of docs/job.md, before the mean is subtracted.
+double Transformed(const job::NumericColumn& column, double x) {
+  if (!column.log1p()) return x;
+  return x > 0 ? std::log1p(x) : 0;
+}
+
+void AddUse(const std::string& use, std::string& uses) {
+  const std::vector<std::string> known = absl::StrSplit(uses, ", ");
+  if (std::find(known.begin(), known.end(), use) != known.end()) return;
+  if (!uses.empty()) uses += ", ";
+  uses += use;
+}
+
+// Counts a value of a column.
+void AddValues(const std::vector<FieldValue>& values, ColumnReport& column) {
+  ++column.records;
+  if (values.empty()) ++column.missing;
+  for (const FieldValue& value : values) {
+    const std::optional<double> number = value.AsNumber();
+    if (number.has_value()) {
+      column.numbers.Add(*number);
+    } else {
+      ++column.texts;
+    }
+  }
+}
+
+// Counts what a dense input makes of a column before it is normalized.
+void AddTransformed(const job::NumericColumn& column,
+                    const std::vector<FieldValue>& values,
+                    NumberStatistics& statistics) {
+  if (values.empty() && column.has_default_value()) {
+    statistics.Add(Transformed(column, column.default_value()));
+  }
+  for (const FieldValue& value : values) {
+    const std::optional<double> number = value.AsNumber();
+    if (number.has_value()) statistics.Add(Transformed(column, *number));
+  }
+}
+
+}  // namespace
+
+void DataCheck::Fault(const std::string& path, const std::string& what) {
+  if (!faulty_.insert(path).second) return;
+  found_.faults.push_back(absl::StrCat(path, ": ", what));
+}
+
+void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
+  if (!FindAllFiles(name, dataset)) return;
+  DatasetReport report;
+  report.name = name;
+  absl::StatusOr<std::unique_ptr<RawColumns>> columns =
+      RawColumns::Open(dataset, options_.data_dir);
+  if (!columns.ok()) {
+    Fault(name, std::string(columns.status().message()));
+    return;
+  }
+  bool is_good = true;
+  if (*columns != nullptr) {
+    const std::vector<ColumnUse> uses =
+        ColumnUses(job_, name, dataset, (*columns)->names());
+    is_good = CheckNames(uses, name, (*columns)->names());
+    ReadColumns(uses, name, dataset, **columns, report);
+    columns->reset();  // its memory, before the examples take theirs
+  }
+  if (is_good && graph_ != nullptr) {
+    const absl::Status status = ReadExamples(name, dataset, report);
+    if (!status.ok()) Fault(name, std::string(status.message()));
+    WarnOfClasses(report);
+  }
+  found_.data_sets.push_back(std::move(report));
+}
+
+void DataCheck::Finish() {
+  std::set<std::string> named;  // texts
+  for (const auto& [path, label] : labels_) {
+    for (const LabelValues::Unseen& unseen :
+         label_values_.NeverSeen(path, *label)) {
+      if (named.insert(unseen.name).second) {
+        found_.warnings.push_back(unseen.line);
+      }
+    }
+  }
+}
+
+bool DataCheck::FindAllFiles(const std::string& name,
+                             const job::Dataset& dataset) {
+  bool found_all = true;
+  for (const FileUse& use : FileUses(name, dataset)) {
+    const absl::StatusOr<std::vector<std::string>> files =
+        FindFiles(options_.data_dir, {use.pattern}, use.path);
+    if (!files.ok()) {
+      Fault(use.path, std::string(files.status().message()));
+      found_all = false;
+      continue;
+    }
+    for (const std::string& file : *files) {
+      std::error_code error;
+      const auto bytes = std::filesystem::file_size(file, error);
+      if (!error) file_bytes_ += static_cast<int64_t>(bytes);
+    }
+  }
+  return found_all;
+}
+
+bool DataCheck::CheckNames(const std::vector<ColumnUse>& uses,
+                           const std::string& name,
+                           const std::vector<std::string>& columns) {
+  bool are_there = true;
+  for (const ColumnUse& use : uses) {
+    if (std::find(columns.begin(), columns.end(), use.column) !=
+        columns.end()) {
+      continue;
+    }
+    are_there = false;
+    Fault(use.path, absl::StrCat("the ", name, " data have no column \"",
+                                 use.column, "\", but ", Shown(columns),
+                                 DidYouMean(use.column, columns)));
+  }
+  return are_there;
+}
+
+void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
+                            const std::string& name,
+                            const job::Dataset& dataset, RawColumns& columns,
+                            DatasetReport& report) {
+  absl::flat_hash_map<std::string, size_t> index;
+  for (const std::string& column : columns.names()) {
+    index.emplace(column, report.columns.size());
+    report.columns.emplace_back().name = column;
+  }
+  std::optional<size_t> label;
+  for (const ColumnUse& use : uses) {
+    const auto column = index.find(use.column);
+    if (column == index.end()) continue;
+    AddUse(use.use, report.columns[column->second].use);
+    if (use.use == "label") label = column->second;
+  }
+  std::vector<NumberStatistics> transformed(uses.size());
+  ColumnValues row;
+  const int64_t records = std::min(columns.size(), options_.max_examples);
+  for (int64_t record = 0; record < records; ++record) {
+    // A corrupt one is the examples' fault.
+    if (!columns.Read(record, row).ok()) continue;
+    for (size_t i = 0; i < row.size(); ++i) {
+      AddValues(row[i], report.columns[i]);
+    }
+    for (size_t i = 0; i < uses.size(); ++i) {
+      if (uses[i].numeric == nullptr || !index.contains(uses[i].column)) {
+        continue;
+      }
+      AddTransformed(*uses[i].numeric, row[index[uses[i].column]],
+                     transformed[i]);
+    }
+    if (!label.has_value()) continue;
+    char buffer[FieldValue::kMaxNumberBytes];
+    for (const FieldValue& value : row[*label]) {
+      label_values_.Add(value.AsText(buffer));
+    }
+  }
+  const job::CsvLabel* const spec = CsvLabelOf(dataset);
+  if (spec != nullptr) labels_.emplace_back(name + ".csv.label", spec);
+  if (name == "train") Normalize(uses, name, transformed);
+}
+
+void DataCheck::Normalize(const std::vector<ColumnUse>& uses,
+                          const std::string& name,
+                          const std::vector<NumberStatistics>& transformed) {
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const job::NumericColumn* const column = uses[i].numeric;
+    const NumberStatistics& numbers = transformed[i];
+    if (column == nullptr || numbers.count == 0) continue;
+    if (numbers.min == numbers.max) {
+      found_.warnings.push_back(
+          absl::StrCat(uses[i].path, ": all values of column \"",
+                       column->name(), "\" of the ", name, " data are ",
+                       numbers.min, ": it tells the model nothing"));
+      continue;
+    }
+    // The defaults of both are filled in: 0 and 1 are those of a column that
+    // has none, or needs none.
+    if (column->mean() != 0 || column->stddev() != 1) continue;
+    const std::string path =
+        uses[i].path.substr(0, uses[i].path.rfind(".name"));
+    found_.normalizations.push_back({.path = path,
+                                     .column = column->name(),
+                                     .mean = {numbers.mean},
+                                     .stddev = {numbers.stddev()}});
+  }
+}
+
+absl::Status DataCheck::ReadExamples(const std::string& name,
+                                     const job::Dataset& dataset,
+                                     DatasetReport& report) {
+  job::Dataset in_order = dataset;
+  in_order.set_shuffle_buffer(0);
+  in_order.clear_global_batch_size();
+  in_order.set_batch_size(kBatch);
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(job_.model(), graph_->loss.label));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<InputPipeline> pipeline,
+      InputPipeline::Open(in_order, inputs, {.data_dir = options_.data_dir}));
+  report.examples = pipeline->total_examples();
+  const LabelForm& label = graph_->loss.label;
+  const int64_t classes = label.kind == LabelForm::Kind::kClass ? label.classes
+                          : label.kind == LabelForm::Kind::kOneHot ? label.width
+                                                                   : 0;
+  for (int64_t i = 0; i < classes; ++i) {
+    report.classes.push_back({.name = absl::StrCat(i)});
+  }
+  if (IsBinary()) report.classes = {{.name = "0"}, {.name = "1"}};
+  channels_.clear();
+  while (report.looked_at < options_.max_examples) {
+    ASSIGN_OR_RETURN(const Batch* const batch, pipeline->Next());
+    if (batch == nullptr) break;
+    AddBatch(*batch, report);
+  }
+  report.skipped = pipeline->skipped_records();
+  if (name == "train") NormalizeImages(name, dataset);
+  return absl::OkStatus();
+}
+
+void DataCheck::AddBatch(const Batch& batch, DatasetReport& report) {
+  for (int64_t i = 0; i < batch.size; ++i) {
+    if (static_cast<int64_t>(report.rows.size()) == kRows) break;
+    report.rows.push_back(
+        absl::StrCat(report.rows.size(), ": ", RowText(batch, i)));
+  }
+  AddLabels(batch, report);
+  AddPixels(batch);
+  ids_.resize(graph_->tables.size());
+  for (size_t table = 0; table < ids_.size(); ++table) {
+    for (const size_t input : graph_->tables[table].id_inputs) {
+      for (const uint64_t id : batch.ids[input].ids) {
+        if (ids_[table].size() < kMaxIds) ids_[table].insert(id);
+      }
+    }
+  }
+  report.looked_at += batch.size;
+}
+
+void DataCheck::AddLabels(const Batch& batch, DatasetReport& report) {
+  const LabelForm& form = graph_->loss.label;
+  for (int64_t i = 0; i < batch.size; ++i) {
+    const float* const label = batch.labels.data() + i * form.width;
+    if (form.kind == LabelForm::Kind::kNumbers) {
+      for (int64_t j = 0; j < form.width; ++j) report.labels.Add(label[j]);
+      if (report.classes.empty()) continue;
+      if (label[0] == 0 || label[0] == 1) {
+        ++report.classes[label[0] == 1].examples;
+      } else {
+        report.classes.clear();  // probabilities
+      }
+      continue;
+    }
+    const size_t number =
+        form.kind == LabelForm::Kind::kClass
+            ? static_cast<size_t>(label[0])
+            : std::max_element(label, label + form.width) - label;
+    if (number < report.classes.size()) ++report.classes[number].examples;
+  }
+}
+
+void DataCheck::AddPixels(const Batch& batch) {
+  if (!job_.train().has_idx() && !job_.train().has_cifar()) return;
+  channels_.resize(job_.train().has_cifar() ? 3 : 1);
+  const std::vector<float>& pixels = batch.dense.front().values;
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    channels_[i % channels_.size()].Add(pixels[i]);
+  }
+}
+
+void DataCheck::NormalizeImages(const std::string& name,
+                                const job::Dataset& dataset) {
+  if (channels_.empty() || !dataset.image().mean().empty() ||
+      !dataset.image().stddev().empty()) {
+    return;
+  }
+  Normalization images = {.path = dataset.has_image() ? name + ".image" : name,
+                          .column = "image"};
+  for (const NumberStatistics& channel : channels_) {
+    if (channel.stddev() == 0) return;
+    images.mean.push_back(channel.mean);
+    images.stddev.push_back(channel.stddev());
+  }
+  found_.normalizations.push_back(std::move(images));
+}
+
+std::string DataCheck::RowText(const Batch& batch, int64_t example) const {
+  std::vector<std::string> parts;
+  for (const GraphInput& input : graph_->inputs) {
+    std::vector<std::string> shown;
+    int64_t all = 0;
+    if (input.what.kind == LayerInput::Kind::kIds) {
+      const IdFeature& feature = batch.ids[input.index];
+      const int32_t begin = feature.offsets[example];
+      all = feature.offsets[example + 1] - begin;
+      for (int64_t i = 0; i < std::min(all, kShownNumbers); ++i) {
+        shown.push_back(absl::StrCat(feature.ids[begin + i]));
+      }
+    } else {
+      const DenseFeature& feature = batch.dense[input.index];
+      all = static_cast<int64_t>(feature.values.size()) / batch.size;
+      for (int64_t i = 0; i < std::min(all, kShownNumbers); ++i) {
+        shown.push_back(
+            absl::StrFormat("%.5g", feature.values[example * all + i]));
+      }
+    }
+    parts.push_back(absl::StrCat(
+        input.name, " [", absl::StrJoin(shown, ", "),
+        all > kShownNumbers ? absl::StrCat(", … ", all, " in all") : "", "]"));
+  }
+  const int64_t width = graph_->loss.label.width;
+  std::vector<std::string> labels;
+  for (int64_t i = 0; i < std::min(width, kShownNumbers); ++i) {
+    labels.push_back(
+        absl::StrFormat("%.5g", batch.labels[example * width + i]));
+  }
+  parts.push_back(absl::StrCat("label ", absl::StrJoin(labels, ", ")));
+  if (!batch.weights.empty()) {
+    parts.push_back(absl::StrFormat("weight %.5g", batch.weights[example]));
+  }
+  return absl::StrJoin(parts, "  ");
+}
+
+bool DataCheck::IsBinary() const {
+  const LabelForm& label = graph_->loss.label;
+  return label.kind == LabelForm::Kind::kNumbers && label.is_probability &&
+         label.width == 1;
+}
+
+void DataCheck::WarnOfClasses(const DatasetReport& report) {
+  if (report.looked_at == 0) return;
+  std::vector<std::string> unseen;
+  for (const ClassShare& share : report.classes) {
+    if (share.examples == 0) unseen.push_back(share.name);
+  }
+  if (!unseen.empty() && !IsBinary()) {
+    const size_t all = unseen.size();
+    unseen.resize(std::min(all, kNamedClasses));
+    found_.warnings.push_back(absl::StrCat(
+        report.name, ": of ", report.classes.size(), " classes ", all,
+        all == 1 ? " is" : " are", " never seen: ", absl::StrJoin(unseen, ", "),
+        all > unseen.size() ? ", …" : ""));
+  }
+  const NumberStatistics& labels = report.labels;
+  if (labels.count == 0 || labels.min != labels.max) return;
+  found_.warnings.push_back(absl::StrCat(
+      report.name, ": all ", labels.count, " labels are ", labels.min,
+      IsBinary()
+          ? absl::StrCat("; class ", labels.min == 0 ? 1 : 0, " is never seen")
+          : ""));
+}
+
+std::vector<int64_t> DataCheck::DistinctIds() const {
+  std::vector<int64_t> counts;
+  for (const auto& ids : ids_)
+    counts.push_back(static_cast<int64_t>(ids.size()));
+  if (graph_ != nullptr) counts.resize(graph_->tables.size());
+  return counts;
+}
+
+}  // namespace parasol

@@ -1,0 +1,86 @@
+#ifndef PARASOL_DEPLOY_TOOL_CHECK_JOB_REPORT_H_
+#define PARASOL_DEPLOY_TOOL_CHECK_JOB_REPORT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace parasol {
+
+// Sums over numbers, for their mean and deviation.
+struct NumberStatistics {
+  int64_t count = 0;
+  double mean = 0;
+  double squares = 0;  // sum of the squared distances from the mean
+  double min = 0;
+  double max = 0;
+
+  void Add(double number);
+  // The standard deviation of the population; 0 without numbers.
+  double stddev() const;
+};
+
+// A column of a data set's files.
+struct ColumnReport {
+  std::string name = {};
+  // What it is to the job: "label", "weight", the inputs that read it, or "".
+  std::string use = {};
+  int64_t records = 0;  // that were looked at
+  int64_t missing = 0;
+  NumberStatistics numbers = {};  // of the values that are numbers
+  int64_t texts = 0;              // values that are none
+};
+
+struct ClassShare {
+  std::string name =
+      {};  // the class's number, with its text where there is one
+  int64_t examples = 0;
+};
+
+// A data set as the model sees it.
+struct DatasetReport {
+  std::string name = {};  // "train", "eval"
+  int64_t examples = 0;
+  // Number of examples that the statistics are of: all, or the first ones.
+  int64_t looked_at = 0;
+  int64_t skipped = 0;  // corrupt records that are left out
+  std::vector<ColumnReport> columns = {};
+  std::vector<ClassShare> classes = {};  // if labels are classes
+  NumberStatistics labels = {};          // if they are numbers
+  std::vector<std::string> rows = {};    // the first examples
+};
+
+// Fields that would make a column's values have mean 0 and deviation 1.
+struct Normalization {
+  std::string path = {};    // of the message that lacks the fields
+  std::string column = {};  // for people
+  std::vector<double> mean = {};
+  std::vector<double> stddev =
+      {};  // as many as means: one, or one for each channel
+};
+
+struct RoleMemory {
+  std::string role = {};  // "ps/0"
+  int64_t bytes = 0;
+  std::string parts = {};  // what they are, for people
+};
+
+// All that a check has found.
+struct JobReport {
+  std::vector<std::string> faults = {};    // one line each, with the place
+  std::vector<std::string> warnings = {};  // one line each
+  std::vector<DatasetReport> data_sets = {};
+  std::vector<Normalization> normalizations = {};
+  std::optional<int64_t> end_step = {};
+  std::string end = {};  // how the steps come about, for people
+  std::vector<RoleMemory> memory = {};
+};
+
+// Returns the report as lines for people, and as one JSON object.
+std::string ToText(const JobReport& report);
+std::string ToJson(const JobReport& report);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_CHECK_JOB_REPORT_H_

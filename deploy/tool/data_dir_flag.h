@@ -1,0 +1,11 @@
+#ifndef PARASOL_DEPLOY_TOOL_DATA_DIR_FLAG_H_
+#define PARASOL_DEPLOY_TOOL_DATA_DIR_FLAG_H_
+
+#include <string>
+
+#include "absl/flags/declare.h"
+
+// --data_dir, a flag of the commands that read data.
+ABSL_DECLARE_FLAG(std::string, data_dir);
+
+#endif  // PARASOL_DEPLOY_TOOL_DATA_DIR_FLAG_H_

@@ -1,0 +1,96 @@
+#include "deploy/tool/prediction_run.h"
+
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "cluster/job/job_file.h"
+#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "deploy/tool/checkpoint/checkpoint_job.h"
+#include "deploy/tool/model_up_to.h"
+#include "ml/input/epoch_batches.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/model/graph.h"
+
+namespace parasol {
+namespace {
+
+constexpr int kMaxShards = 1 << 20;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
+    const std::string& path, const std::vector<std::string>& overrides,
+    const Options& options) {
+  ASSIGN_OR_RETURN(const std::string checkpoint, CheckpointAt(path));
+  ASSIGN_OR_RETURN(LoadedJob loaded, JobOfCheckpoint(checkpoint, overrides));
+  job::Job& job = loaded.job;
+  if (!job.has_eval()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        checkpoint,
+        ": its job has no eval data set; say which with --set=eval…"));
+  }
+  if (!options.layer.empty()) {
+    ASSIGN_OR_RETURN(*job.mutable_model(),
+                     ModelUpTo(job.model(), options.layer));
+    ASSIGN_OR_RETURN(loaded.graph, ResolveGraph(job.model()),
+                     _ << "--layer=" << options.layer);
+  }
+  std::unique_ptr<PredictionRun> run(new PredictionRun);
+  run->width_ = loaded.graph.outputs();
+  RETURN_IF_ERROR(run->OpenExamples(job, loaded.graph.loss, options));
+  ASSIGN_OR_RETURN(run->model_,
+                   CheckpointModel::Create(job, loaded.graph, options.compute));
+  RETURN_IF_ERROR(run->model_->Load(checkpoint).status());
+  return run;
+}
+
+absl::Status PredictionRun::OpenExamples(const job::Job& job,
+                                         const LossSpec& loss,
+                                         const Options& options) {
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   ModelInputsOf(job.model(), loss.label));
+  job::Dataset in_order = job.eval();
+  in_order.set_shuffle_buffer(0);
+  InputOptions input = {.data_dir = options.data_dir, .without_labels = true};
+  ASSIGN_OR_RETURN(examples_, InputPipeline::Open(in_order, inputs, input));
+  const int64_t all =
+      BatchesOf(examples_->total_examples(), in_order.batch_size());
+  const int64_t first = all * options.shard / options.num_shards;
+  batches_ = all * (options.shard + 1) / options.num_shards - first;
+  // Batches are counted, those of which corrupt records leave nothing included.
+  input.repeat = true;
+  input.first_batch = first;
+  input.empty_batches = true;
+  ASSIGN_OR_RETURN(examples_, examples_->OpenAgain(input));
+  return absl::OkStatus();
+}
+
+absl::Status PredictionRun::Run(
+    absl::FunctionRef<absl::Status(absl::Span<const float>)> visit) {
+  for (int64_t i = 0; i < batches_; ++i) {
+    ASSIGN_OR_RETURN(const Batch* const batch, examples_->Next());
+    if (batch->size == 0) continue;
+    ASSIGN_OR_RETURN(const absl::Span<const float> outputs,
+                     model_->Outputs(*batch));
+    RETURN_IF_ERROR(visit(outputs));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::pair<int, int>> ParseShard(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '/');
+  int shard = 0;
+  int num_shards = 0;
+  if (parts.size() == 2 && absl::SimpleAtoi(parts[0], &shard) &&
+      absl::SimpleAtoi(parts[1], &num_shards) && num_shards >= 1 &&
+      num_shards <= kMaxShards && shard >= 0 && shard < num_shards) {
+    return std::pair(shard, num_shards);
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--shard=", text, ": is not a part of parts, as 0/4, 1/4, 2/4 and 3/4"));
+}
+
+}  // namespace parasol

@@ -1,0 +1,160 @@
+#include "deploy/tool/status/status_report.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool Names(const google::protobuf::RepeatedPtrField<std::string>& tasks,
+           const std::string& task) {
+  return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
+}
+
+std::string PhaseName(const wire::JobStatus& status) {
+  return wire::JobPhase_Name(status.phase());
+}
+
+Json MetricsJson(const EvaluationLine& evaluation) {
+  Json json = {{"global_step", evaluation.global_step}};
+  for (const auto& [name, value] : evaluation.metrics) {
+    json[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
+  }
+  json["loss"] =
+      std::isfinite(evaluation.loss) ? Json(evaluation.loss) : Json(nullptr);
+  return json;
+}
+
+}  // namespace
+
+std::string NameOfTask(const wire::TaskStatus& task) {
+  if (task.task().role() == "chief") return "chief";
+  return absl::StrCat(task.task().role(), "/", task.task().index());
+}
+
+void StatusReport::Observe(const wire::JobStatus& status,
+                           const std::optional<EvaluationLine>& evaluation,
+                           absl::Time now) {
+  const bool is_first = tasks_.empty();
+  for (const wire::TaskStatus& task : status.task()) {
+    const auto [state, is_new] = tasks_.try_emplace(NameOfTask(task));
+    if (!is_new && state->second.alive == task.alive()) continue;
+    state->second = {
+        .alive = task.alive(), .since = now, .has_changed = !is_first};
+  }
+  status_ = status;
+  evaluation_ = evaluation;
+  now_ = now;
+  rate_.Observe(status.global_step(), now);
+  mean_rate_.Observe(status, now);
+}
+
+const char* StatusReport::StateOf(const wire::TaskStatus& task) const {
+  const std::string name = NameOfTask(task);
+  if (Names(status_.missing_task(), name)) return "missing";
+  if (!task.alive()) return "not there";
+  if (Names(status_.awaited_task(), name)) return "awaited";
+  return "alive";
+}
+
+std::optional<double> StatusReport::StepsPerSecond() const {
+  const double rate = mean_rate_.steps_per_second();
+  return rate > 0 ? std::optional<double>(rate) : std::nullopt;
+}
+
+std::string StatusReport::Progress() const {
+  const std::optional<absl::Duration> left =
+      status_.phase() == wire::TRAINING ? rate_.TimeTo(status_.end_step())
+                                        : std::nullopt;
+  return ProgressLine(&status_, evaluation_, left);
+}
+
+std::string StatusReport::ToText() const {
+  std::string text = absl::StrCat(
+      "job         ", absl::AsciiStrToLower(PhaseName(status_)), ": ",
+      status_.phase() == wire::FAILED ? status_.failure() : Progress(), "\n");
+  absl::StrAppend(&text, "run         ", status_.run_id(), "\n");
+  if (const auto rate = StepsPerSecond()) {
+    absl::StrAppendFormat(&text, "rate        %.4g steps/s\n", *rate);
+  }
+  absl::StrAppend(
+      &text, "checkpoint  ",
+      status_.checkpoint().empty() ? "none yet" : status_.checkpoint(), "\n");
+  if (!status_.missing_task().empty()) {
+    absl::StrAppend(&text, "waits for   ",
+                    absl::StrJoin(status_.missing_task(), ", "), "\n");
+  }
+  if (!status_.awaited_task().empty()) {
+    absl::StrAppend(&text, "awaited     ",
+                    absl::StrJoin(status_.awaited_task(), ", "), "\n");
+  }
+  if (!status_.trouble().empty()) {
+    absl::StrAppend(&text, "trouble     ", status_.trouble(), "\n");
+  }
+  for (const wire::TaskStatus& task : status_.task()) {
+    absl::StrAppendFormat(&text, "%-11s %-10s", NameOfTask(task),
+                          StateOf(task));
+    const TaskState& state = tasks_.at(NameOfTask(task));
+    if (state.has_changed) {
+      absl::StrAppend(&text, " since ",
+                      absl::FormatDuration(
+                          absl::Floor(now_ - state.since, absl::Seconds(1))));
+    }
+    if (!task.address().empty()) absl::StrAppend(&text, " ", task.address());
+    if (!task.metrics_address().empty()) {
+      absl::StrAppend(&text, "  metrics ", task.metrics_address());
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string StatusReport::ToJson() const {
+  Json json = {{"phase", PhaseName(status_)},
+               {"global_step", status_.global_step()},
+               {"end_step", status_.end_step()},
+               {"run_id", status_.run_id()},
+               {"examples_per_second", status_.examples_per_second()}};
+  const std::optional<double> rate = StepsPerSecond();
+  json["steps_per_second"] = rate.has_value() ? Json(*rate) : Json(nullptr);
+  json["loss"] = status_.has_loss() && std::isfinite(status_.loss())
+                     ? Json(status_.loss())
+                     : Json(nullptr);
+  json["checkpoint"] = status_.checkpoint();
+  json["missing_tasks"] = std::vector<std::string>(
+      status_.missing_task().begin(), status_.missing_task().end());
+  json["awaited_tasks"] = std::vector<std::string>(
+      status_.awaited_task().begin(), status_.awaited_task().end());
+  json["trouble"] = status_.trouble();
+  json["failure"] = status_.failure();
+  json["evaluation"] =
+      evaluation_.has_value() ? MetricsJson(*evaluation_) : Json(nullptr);
+  json["tasks"] = Json::array();
+  for (const wire::TaskStatus& task : status_.task()) {
+    const TaskState& state = tasks_.at(NameOfTask(task));
+    json["tasks"].push_back(
+        {{"task", NameOfTask(task)},
+         {"state", StateOf(task)},
+         {"seconds_in_state",
+          state.has_changed ? Json(absl::ToDoubleSeconds(now_ - state.since))
+                            : Json(nullptr)},
+         {"address", task.address()},
+         {"metrics_address", task.metrics_address()}});
+  }
+  return absl::StrCat(json.dump(-1, ' ', false, Json::error_handler_t::replace),
+                      "\n");
+}
+
+bool StatusReport::IsOver() const {
+  return status_.phase() == wire::COMPLETE || HasFailed();
+}
+
+}  // namespace parasol

@@ -1,0 +1,59 @@
+#ifndef PARASOL_DEPLOY_TOOL_STATUS_STATUS_REPORT_H_
+#define PARASOL_DEPLOY_TOOL_STATUS_STATUS_REPORT_H_
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "deploy/local/evaluation_line.h"
+#include "deploy/local/progress.h"
+#include "proto/chief.pb.h"
+
+namespace parasol {
+
+// What a chief says of its job, answer by answer, and what follows from several
+// answers: the steps per second, and since when a task has been in its state.
+// Pure.
+class StatusReport {
+ public:
+  // Takes the chief's answer at `now`, and the newest evaluation if it is
+  // known.
+  void Observe(const wire::JobStatus& status,
+               const std::optional<EvaluationLine>& evaluation, absl::Time now);
+
+  // Returns the last answer as lines for people: the phase, the step, what is
+  // waited for, the tasks, the last checkpoint and evaluation.
+  std::string ToText() const;
+  // Returns the same as one JSON object in one line.
+  std::string ToJson() const;
+
+  // Returns true once the job has come to its end, good or bad.
+  bool IsOver() const;
+  bool HasFailed() const { return status_.phase() == wire::FAILED; }
+
+ private:
+  struct TaskState {
+    bool alive = false;
+    absl::Time since;
+    bool has_changed = false;  // false: since the first answer, or longer
+  };
+
+  const char* StateOf(const wire::TaskStatus& task) const;
+  std::optional<double> StepsPerSecond() const;
+  std::string Progress() const;
+
+  wire::JobStatus status_;
+  std::optional<EvaluationLine> evaluation_;
+  absl::Time now_;
+  StepRate rate_;
+  MeanStepRate mean_rate_;
+  std::map<std::string, TaskState> tasks_;
+};
+
+// Returns "worker/1".
+std::string NameOfTask(const wire::TaskStatus& task);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_STATUS_STATUS_REPORT_H_

@@ -1,0 +1,101 @@
+#include "deploy/tool/status/status_report.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace parasol {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+wire::JobStatus Training(int64_t step) {
+  wire::JobStatus status;
+  status.set_phase(wire::TRAINING);
+  status.set_global_step(step);
+  status.set_end_step(1000);
+  status.set_run_id("0123");
+  status.set_examples_per_second(640);
+  status.set_loss(0.5);
+  status.set_checkpoint("/ckpt/ckpt-000000000100");
+  for (const char* role : {"chief", "ps", "worker"}) {
+    wire::TaskStatus& task = *status.add_task();
+    task.mutable_task()->set_role(role);
+    task.set_address(std::string(role) + ":1");
+    task.set_alive(true);
+  }
+  return status;
+}
+
+TEST(StatusReportTest, OneAnswerIsDescribed) {
+  StatusReport report;
+  report.Observe(
+      Training(120),
+      EvaluationLine{
+          .global_step = 100, .metrics = {{"accuracy", 0.75}}, .loss = 0.4},
+      absl::FromUnixSeconds(0));
+  EXPECT_THAT(report.ToText(),
+              AllOf(HasSubstr("job         training: step 120/1,000 (12 %)"),
+                    HasSubstr("accuracy 75.00 % at step 100"),
+                    HasSubstr("640 examples/s"),
+                    HasSubstr("checkpoint  /ckpt/ckpt-000000000100\n"),
+                    HasSubstr("ps/0        alive      ps:1\n"),
+                    Not(HasSubstr("steps/s")), Not(HasSubstr("since"))));
+  const nlohmann::json json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["phase"], "TRAINING");
+  EXPECT_EQ(json["global_step"], 120);
+  EXPECT_TRUE(json["steps_per_second"].is_null());
+  EXPECT_EQ(json["evaluation"]["accuracy"], 0.75);
+  EXPECT_EQ(json["tasks"][2]["task"], "worker/0");
+  EXPECT_EQ(json["tasks"][2]["state"], "alive");
+  EXPECT_FALSE(report.IsOver());
+}
+
+TEST(StatusReportTest, SeveralAnswersHaveARateAndTimes) {
+  StatusReport report;
+  report.Observe(Training(100), std::nullopt, absl::FromUnixSeconds(0));
+  wire::JobStatus lost = Training(120);
+  lost.mutable_task(1)->set_alive(false);
+  lost.add_missing_task("ps/0");
+  lost.set_trouble("the disk is full");
+  report.Observe(lost, std::nullopt, absl::FromUnixSeconds(2));
+  lost.set_global_step(130);
+  report.Observe(lost, std::nullopt, absl::FromUnixSeconds(3));
+  EXPECT_THAT(report.ToText(),
+              AllOf(HasSubstr("rate        10 steps/s\n"),
+                    HasSubstr("ps/0        missing    since 1s ps:1\n"),
+                    HasSubstr("waits for   ps/0\n"),
+                    HasSubstr("trouble     the disk is full\n")));
+  const nlohmann::json json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["steps_per_second"], 10);
+  EXPECT_EQ(json["tasks"][1]["seconds_in_state"], 1);
+  EXPECT_TRUE(json["tasks"][0]["seconds_in_state"].is_null());
+}
+
+TEST(StatusReportTest, AWorkerThatHoldsUpOthersIsNamed) {
+  StatusReport report;
+  wire::JobStatus status = Training(100);
+  status.add_awaited_task("worker/0");
+  report.Observe(status, std::nullopt, absl::FromUnixSeconds(0));
+  EXPECT_THAT(report.ToText(), AllOf(HasSubstr("awaited     worker/0\n"),
+                                     HasSubstr("worker/0    awaited ")));
+}
+
+TEST(StatusReportTest, AFailedJobSaysWhyAndIsOver) {
+  StatusReport report;
+  wire::JobStatus status = Training(100);
+  status.set_phase(wire::FAILED);
+  status.set_failure("worker/0: the loss is not finite");
+  report.Observe(status, std::nullopt, absl::FromUnixSeconds(0));
+  EXPECT_THAT(
+      report.ToText(),
+      HasSubstr("job         failed: worker/0: the loss is not finite"));
+  EXPECT_TRUE(report.IsOver());
+}
+
+}  // namespace
+}  // namespace parasol

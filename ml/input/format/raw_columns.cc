@@ -1,0 +1,24 @@
+#include "ml/input/format/raw_columns.h"
+
+#include "ml/input/format/csv_set.h"
+#include "ml/input/format/tfrecord_set.h"
+
+namespace parasol {
+
+absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
+    const job::Dataset& dataset, const std::string& data_dir) {
+  switch (dataset.kind_case()) {
+    case job::Dataset::kCsv:
+      return OpenCsvColumns(dataset.csv(), "csv", data_dir);
+    case job::Dataset::kCriteo:
+      return OpenCsvColumns(CsvOf(dataset.criteo()), "criteo", data_dir);
+    case job::Dataset::kRatings:
+      return OpenCsvColumns(CsvOf(dataset.ratings()), "ratings", data_dir);
+    case job::Dataset::kTfrecord:
+      return OpenTfRecordColumns(dataset.tfrecord(), data_dir);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace parasol

@@ -1,0 +1,51 @@
+#ifndef PARASOL_ML_INPUT_FORMAT_RAW_COLUMNS_H_
+#define PARASOL_ML_INPUT_FORMAT_RAW_COLUMNS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ml/input/feature/value.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// The columns of a data set's records as they are in the files, whatever a
+// model reads of them; in memory. Not thread-safe.
+class RawColumns {
+ public:
+  // Opens the files of `dataset`, whose paths are relative to `data_dir`. Null
+  // if its records have no named columns, as images and libsvm's lines.
+  //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.
+  //   InvalidArgument        the files' headers differ.
+  static absl::StatusOr<std::unique_ptr<RawColumns>> Open(
+      const job::Dataset& dataset, const std::string& data_dir);
+  virtual ~RawColumns() = default;
+
+  // Names of all columns, label and weight included; of a TFRecord the features
+  // of its first 1,000 records.
+  const std::vector<std::string>& names() const { return names_; }
+
+  // Number of records, corrupt ones included.
+  virtual int64_t size() const = 0;
+
+  // Replaces `row` by the values of a record, in the order of names(); a column
+  // without a value is missing. Texts are valid until the next call.
+  //   DataLoss  the record is corrupt: names the file and the offset.
+  virtual absl::Status Read(int64_t record, ColumnValues& row) = 0;
+
+ protected:
+  explicit RawColumns(std::vector<std::string> names)
+      : names_(std::move(names)) {}
+
+ private:
+  const std::vector<std::string> names_;
+};
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_INPUT_FORMAT_RAW_COLUMNS_H_
