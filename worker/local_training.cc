@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/checkpoint/warm_start.h"
 #include "cluster/job/learning_rate_field.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
@@ -101,8 +102,9 @@ absl::Status LocalTraining::Prepare() {
   input.seed = job.seed();
   // Replicas in step open it again.
   input.by_number = !options_.replicas.is_in_step;
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
+  ASSIGN_OR_RETURN(ModelInputs inputs,
                    ModelInputsOf(job.model(), options_.graph.loss.label));
+  inputs.class_weights = ClassWeightsOf(job.model().loss());
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
   RETURN_IF_ERROR(OpenReplicas());
   if (job.has_eval()) {
@@ -157,7 +159,7 @@ absl::Status LocalTraining::MakeModel() {
     }
     model = UpdateOnDevice(std::move(model), *variables_, tables_.get());
   }
-  model_ = ClipGradients(std::move(model), job);
+  model_ = ClipGradients(SplitBatches(std::move(model), job), job);
   return absl::OkStatus();
 }
 
@@ -225,6 +227,17 @@ absl::Status LocalTraining::TryResume() {
   ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
   ASSIGN_OR_RETURN(run_, ResumeRun(*store_, options_.job,
                                    parameters_->contents(), damaged_));
+  if (!run_.checkpoint && options_.job.has_warm_start()) {
+    RETURN_IF_ERROR(WriteWarmStart({.run_id = run_.run_id,
+                                    .job = options_.job,
+                                    .variables = options_.graph.variables,
+                                    .contents = parameters_->contents(),
+                                    .now = clock_.Now()},
+                                   *store_,
+                                   [this] { return ownership_->Check(); }));
+    ASSIGN_OR_RETURN(run_,
+                     ResumeRun(*store_, options_.job, parameters_->contents()));
+  }
   step_ = run_.checkpoint ? run_.checkpoint->global_step() : 0;
   RETURN_IF_ERROR(ReadDecisions());
   return run_.checkpoint ? Restore() : absl::OkStatus();

@@ -129,22 +129,25 @@ absl::Status LocalTraining::Decide(const Evaluation& evaluation) {
 
 absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   const absl::Time start = clock_.Now();
+  // Averages are evaluated where there are some; training goes on without.
+  RETURN_IF_ERROR(parameters_->variables().SwapAverages());
   for (size_t i = 0; i < model().variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
     RETURN_IF_ERROR(model().Upload(i));
   }
-  ASSIGN_OR_RETURN(
-      const ModelEvaluation::Result result,
-      evaluation_->Run(
-          model(),
-          [this](absl::Span<const StagedBatch::Rows> tables) {
-            ParameterClient::PullRequest pull;
-            for (const StagedBatch::Rows& rows : tables) {
-              pull.rows.push_back({rows.table, rows.ids, rows.values});
-            }
-            return parameters_->Pull(std::move(pull))->Wait();
-          },
-          [this] { return stopping(); }));
+  const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
+      model(),
+      [this](absl::Span<const StagedBatch::Rows> tables) {
+        ParameterClient::PullRequest pull;
+        for (const StagedBatch::Rows& rows : tables) {
+          pull.rows.push_back({rows.table, rows.ids, rows.values});
+        }
+        return parameters_->Pull(std::move(pull))->Wait();
+      },
+      [this] { return stopping(); });
+  RETURN_IF_ERROR(parameters_->variables().SwapAverages());
+  RETURN_IF_ERROR(evaluated.status());
+  const ModelEvaluation::Result& result = *evaluated;
   return Evaluation{.global_step = step_,
                     .metrics = result.metrics,
                     .loss = result.loss,

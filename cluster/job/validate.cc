@@ -23,7 +23,9 @@
 #include "cluster/job/validate_metrics.h"
 #include "cluster/job/validate_model_inputs.h"
 #include "ml/initializer/initializer_fields.h"
+#include "ml/layer/variable_spec.h"
 #include "ml/model/graph_faults.h"
+#include "ml/optimizer/assigned/averaged.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
@@ -106,6 +108,7 @@ Faults ValidateOptimizer(const job::Optimizer& optimizer) {
   faults.Add("optimizer.learning_rate_schedule",
              CheckLearningRateSchedule(optimizer.learning_rate_schedule()));
   faults.Add("optimizer", MakeOptimizer(optimizer).status());
+  if (optimizer.has_ema()) faults.Add("optimizer", CheckEma(optimizer.ema()));
   faults.Add("optimizer", CheckClipping(optimizer));
   faults.Add("optimizer", CheckGlobalBatchRates(optimizer));
   return faults;
@@ -154,6 +157,27 @@ Faults ValidateEnd(const job::TrainingEnd& end) {
     faults.Add(RequirePositive("end.epochs", end.epochs()));
   }
   return faults;
+}
+
+absl::Status ValidateWarmStart(const job::WarmStart& warm_start) {
+  RETURN_IF_ERROR(
+      RequirePath("warm_start.checkpoint", warm_start.checkpoint()));
+  const auto is_prefix = [](absl::string_view name) {
+    return name.empty() || absl::EndsWith(name, "/");
+  };
+  for (int i = 0; i < warm_start.map_size(); ++i) {
+    const job::NameMap& map = warm_start.map(i);
+    if (is_prefix(map.from()) == is_prefix(map.to()) &&
+        map.from() != map.to()) {
+      continue;
+    }
+    return Fault(absl::StrCat("warm_start.map[", i, "]"),
+                 absl::StrCat("from \"", absl::CHexEscape(map.from()),
+                              "\" to \"", absl::CHexEscape(map.to()),
+                              "\": both are names, or both begin names and "
+                              "end with '/', and they differ"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status ValidateSeconds(absl::string_view path, double seconds) {
@@ -215,7 +239,14 @@ Faults ValidateSparseTable(const std::string& path,
                  : Missing(width));
   faults.Add(ValidateTableInitializer(absl::StrCat(path, ".initializer"),
                                       table.initializer()));
+  faults.Add(RequirePositive(absl::StrCat(path, ".learning_rate_multiplier"),
+                             table.learning_rate_multiplier()));
   if (!table.has_optimizer()) return faults;
+  if (table.optimizer().has_ema()) {
+    faults.Add(Fault(absl::StrCat(path, ".optimizer.ema"),
+                     "rows have no average: only optimizer.ema, of the job's "
+                     "variables, is there"));
+  }
   const Faults of_optimizer = ValidateOptimizer(table.optimizer());
   for (const absl::Status& fault : of_optimizer.all()) faults.Add(path, fault);
   return faults;
@@ -342,11 +373,18 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   } else {
     faults.Add(Missing("train"));
   }
-  if (job.has_eval()) faults.Add(ValidateDataset("eval", job.eval()));
+  if (job.has_eval()) {
+    faults.Add(ValidateDataset("eval", job.eval()));
+    if (job.eval().has_micro_batch_size()) {
+      faults.Add(Fault("eval.micro_batch_size",
+                       "is for training; an evaluation has eval.batch_size"));
+    }
+  }
   faults.Add(ValidateOptimizer(job.optimizer()));
   faults.Add(ValidateSynchronousClipping(job));
   faults.Add(ValidateEnd(job.end()));
   faults.Add(ValidateCheckpoint(job.checkpoint()));
+  if (job.has_warm_start()) faults.Add(ValidateWarmStart(job.warm_start()));
   faults.Add(ValidateSparseTables(job.model(), graph ? &*graph : nullptr));
   if (graph) faults.Add(ValidateEvaluationPolicies(job, graph->loss));
   faults.Add(ValidatePartitioner(job.parameter_server()));

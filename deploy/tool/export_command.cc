@@ -18,6 +18,10 @@ ABSL_FLAG(bool, slots, true,
           "Exports the optimizer's slots, too, so that an import can train on "
           "as if nothing had happened.");
 
+ABSL_FLAG(bool, averages, true,
+          "Of a job with optimizer.ema: exports the moving averages in place "
+          "of the variables.");
+
 namespace parasol {
 namespace {
 
@@ -57,9 +61,13 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
                      ": ends with a slash; leave it out, or name a file"));
   }
   const std::string format = absl::GetFlag(FLAGS_format);
-  if (format == "onnx") return ExportOnnx(arguments[0], {.output = output});
+  const bool averages = absl::GetFlag(FLAGS_averages);
+  if (format == "onnx") {
+    return ExportOnnx(arguments[0], {.output = output, .averages = averages});
+  }
   ExportOptions options = {.output = output,
-                           .slots = absl::GetFlag(FLAGS_slots)};
+                           .slots = absl::GetFlag(FLAGS_slots),
+                           .averages = averages};
   const absl::StatusOr<TensorFormat> tensors = ParseTensorFormat(format);
   if (!tensors.ok()) {
     return absl::InvalidArgumentError(
@@ -75,7 +83,7 @@ Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
           .usage = kUsage,
-          .flags = {"format", "output", "slots"},
+          .flags = {"averages", "format", "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));
           }};

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 
@@ -15,11 +16,12 @@ absl::StatusOr<std::unique_ptr<DeviceTables>> DeviceTables::Create(
   ASSIGN_OR_RETURN(Group of_job, tables->MakeGroup(job.optimizer()));
   tables->groups_.push_back(std::move(of_job));
   for (const job::SparseTable& spec : job.model().sparse_table()) {
-    if (!spec.has_optimizer()) {
+    if (!spec.has_optimizer() && spec.trainable() &&
+        spec.learning_rate_multiplier() == 1) {
       tables->group_of_.push_back(0);
       continue;
     }
-    ASSIGN_OR_RETURN(Group own, tables->MakeGroup(spec.optimizer()));
+    ASSIGN_OR_RETURN(Group own, tables->MakeGroup(RowOptimizerOf(spec, job)));
     tables->group_of_.push_back(tables->groups_.size());
     tables->groups_.push_back(std::move(own));
   }

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "cluster/checkpoint/evaluated_array.h"
 #include "deploy/tool/checkpoint/checkpoint_argument.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "deploy/tool/checkpoint/checkpoint_values.h"
@@ -53,8 +54,9 @@ float ConstantOf(const job::Initializer& initializer) {
 // The tensors of one checkpoint's model.
 class ModelTensors {
  public:
-  ModelTensors(const CheckpointReader& checkpoint, const job::Model& model)
-      : checkpoint_(checkpoint) {
+  ModelTensors(const CheckpointReader& checkpoint, const job::Model& model,
+               bool averages)
+      : checkpoint_(checkpoint), averages_(averages) {
     for (const auto& variable : checkpoint.manifest().variable()) {
       variables_.emplace(variable.name(), &variable);
     }
@@ -82,8 +84,9 @@ class ModelTensors {
   absl::Status Read(const onnx::TensorProto& tensor, TakeFloats take) const {
     const auto table = tables_.find(tensor.name());
     if (table != tables_.end()) return ReadRows(*table->second, take);
-    return VisitElements(checkpoint_, *variables_.at(tensor.name()),
-                         kValueArray,
+    const durable::CheckpointVariable& variable = *variables_.at(tensor.name());
+    ASSIGN_OR_RETURN(const int array, ArrayOf(variable));
+    return VisitElements(checkpoint_, variable, array,
                          [&](int64_t, absl::Span<const float> values) {
                            return take(values);
                          })
@@ -97,6 +100,19 @@ class ModelTensors {
         absl::StrCat("table ", table, " has more than ", kMaxIds,
                      " rows, which an ONNX file can't list; export it with "
                      "another --format"));
+  }
+
+  // Returns the array that is evaluated. An average that has had no update is
+  // not there yet.
+  absl::StatusOr<int> ArrayOf(
+      const durable::CheckpointVariable& variable) const {
+    const int evaluated = averages_ ? EvaluatedArray(variable) : kValueArray;
+    if (evaluated == kValueArray) return evaluated;
+    float first = 0;
+    ASSIGN_OR_RETURN(const int64_t updates,
+                     checkpoint_.ReadElements(variable.name(), kValueArray, 0,
+                                              absl::MakeSpan(&first, 1)));
+    return updates > 0 ? evaluated : kValueArray;
   }
 
   absl::Status ReadRows(const job::SparseTable& table, TakeFloats take) const {
@@ -117,6 +133,7 @@ class ModelTensors {
   }
 
   const CheckpointReader& checkpoint_;
+  const bool averages_;
   std::map<std::string, const durable::CheckpointVariable*> variables_;
   std::map<std::string, const job::SparseTable*> tables_;
 };
@@ -213,7 +230,7 @@ absl::Status ExportOnnx(const std::string& path,
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    OpenCheckpointAt(directory));
   const job::Model& spec = loaded.job.model();
-  const ModelTensors tensors(*checkpoint, spec);
+  const ModelTensors tensors(*checkpoint, spec, options.averages);
   ASSIGN_OR_RETURN(const OnnxTableIds ids, tensors.ReadIds());
   ASSIGN_OR_RETURN(onnx::GraphProto graph,
                    MakeOnnxGraph(spec, loaded.graph, ids));

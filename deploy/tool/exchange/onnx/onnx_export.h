@@ -13,6 +13,8 @@ struct OnnxExportOptions {
   // Bytes of all tensors up to which they are in the model's file. More are in
   // a file of their own, "<output>.data", which must stay beside it.
   int64_t inline_bytes = int64_t{64} << 20;
+  // As in ExportOptions.
+  bool averages = true;
 };
 
 // Exports the model of the checkpoint at `path`, as CheckpointAt() understands
