@@ -115,6 +115,10 @@ TEST_F(LocalDecisionsTest, EarlyStoppingEndsTheJobWithAFinalCheckpoint) {
   EXPECT_THAT(Steps(), ElementsAre(0, 10, 20, 30));
   EXPECT_TRUE(store_.ReadManifest(30)->final());
   EXPECT_THAT(EvaluatedSteps(), ElementsAre(10, 20, 30));
+  EXPECT_THAT(ReadFile(store_.directory() + "/training.jsonl", 10000),
+              IsOkAndHolds(HasSubstr("{\"global_step\":30,\"epoch\":15.0,")));
+  EXPECT_TRUE(IsDirectory(store_.directory() + "/tensorboard/train"));
+  EXPECT_TRUE(IsDirectory(store_.directory() + "/tensorboard/eval"));
   // The job is complete.
   const int64_t made = store_.ReadManifest(30)->created_unix_micros();
   ASSERT_OK(Train(job));

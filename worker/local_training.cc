@@ -278,6 +278,8 @@ absl::Status LocalTraining::Train() {
     if (decisions_->stop()) break;
     RETURN_IF_ERROR(TrainUntilDue(end));
   }
+  TrainingReporter nothing_more(clock_);
+  NoteProgress(step_, end, nothing_more, /*is_end=*/true);
   const bool is_complete = step_ >= end || (decisions_->stop() && !stopping());
   if (!is_complete && schedule_->newest_step() == step_) {
     return absl::OkStatus();
@@ -331,7 +333,7 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
       step_, replicas_ == nullptr
                  ? TrainAlone(is_over, reporter)
                  : replicas_->Train(step_, is_over, *parameters_, reporter));
-  NoteProgress(step_, end, reporter, step_ >= end || stopping());
+  NoteProgress(step_, end, reporter, /*is_end=*/false);
   const TrainingReport report = std::exchange(since_line_, {});
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
