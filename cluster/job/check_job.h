@@ -40,7 +40,8 @@ class CheckedJob {
   // consequence of one of the text.
   void AddFault(absl::string_view message);
 
-  // By their place in the file; those without one come last.
+  // Returns the faults in the order of the file; those without a place come
+  // last.
   std::vector<JobFault> faults() const;
 
   // Returns the offset in text() of the closing brace of the message that

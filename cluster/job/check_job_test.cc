@@ -124,7 +124,8 @@ TEST_F(CheckJobTest, AFaultHasNoConsequences) {
               ElementsAre(HasSubstr("did you mean \"train\"?")));
   EXPECT_THAT(FaultsOf({{"epochs: 2", "epoch: two"}}),
               ElementsAre(HasSubstr("20:7: \"epoch\" is not a field")));
-  EXPECT_THAT(FaultsOf({{"label_smoothing: 0.1", "label_smoothing: x"}}), SizeIs(1));
+  EXPECT_THAT(FaultsOf({{"label_smoothing: 0.1", "label_smoothing: x"}}),
+              SizeIs(1));
   EXPECT_THAT(FaultsOf({{"optimizer {", "optimiser {"}}), SizeIs(1));
 }
 

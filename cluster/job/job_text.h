@@ -33,7 +33,7 @@ class JobText {
   // with that one; otherwise without the field at fault.
   static JobText Parse(std::string text);
 
-  // In the order of the text.
+  // Returns the faults in the order of the text.
   const std::vector<TextFault>& faults() const { return faults_; }
   // The job with what was meant, without defaults; nullopt if the text is not
   // made of fields at all: a brace is missing, say.
@@ -74,7 +74,7 @@ class JobText {
   std::optional<job::Job> job_;
   std::vector<Edit> edits_;
   std::vector<size_t> mended_;      // offsets of names
-  std::vector<std::string> paths_;  // of fields at fault that were left out
+  std::vector<std::string> paths_;  // paths of fields that were left out
   std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> places_;
 };
 

@@ -22,7 +22,7 @@ class JobTokens {
     const google::protobuf::Descriptor* message = nullptr;
     int line = 0;  // place of the name
     int column = 0;
-    size_t offset = 0;       // of the name's first byte
+    size_t offset = 0;       // offset of the name's first byte
     size_t end = 0;          // offset behind the value and a separator
     std::string value = {};  // a word or a number; empty: something else
     size_t value_offset = 0;

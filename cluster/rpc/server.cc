@@ -84,6 +84,21 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const std::string& address, std::vector<grpc::Service*> services,
+    const ClientLimits& limits) {
+  auto server = std::unique_ptr<RpcServer>(new RpcServer);
+  grpc::ServerBuilder builder;
+  grpc::ResourceQuota quota("clients");
+  if (limits.transport_bytes != SIZE_MAX) quota.Resize(limits.transport_bytes);
+  quota.SetMaxThreads(limits.threads);
+  builder.SetResourceQuota(quota);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                             limits.calls_per_connection);
+  RETURN_IF_ERROR(server->Build(address, services, builder));
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const std::string& address, PolledService& service,
     const PollingOptions& options) {
   auto server = std::unique_ptr<RpcServer>(new RpcServer);

@@ -51,6 +51,21 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const std::string& address, std::vector<grpc::Service*> services);
 
+  // Limits of a server whose clients are not the cluster's own.
+  struct ClientLimits {
+    // Bytes as in PollingOptions.
+    size_t transport_bytes = SIZE_MAX;
+    // Threads of the server, some of which wait for calls: a call that finds
+    // none is answered with ResourceExhausted.
+    int threads = 512;
+    // Calls in progress on one connection; more wait at the client.
+    int calls_per_connection = 256;
+  };
+  // Starts a server with these limits. Errors are those of the first Start().
+  static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
+      const std::string& address, std::vector<grpc::Service*> services,
+      const ClientLimits& limits);
+
   struct PollingOptions {
     int threads = 1;
     // Bytes of partly received or unread messages that gRPC's connections may

@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
@@ -63,6 +65,59 @@ absl::StatusOr<std::unique_ptr<RpcServer>> StartAt(const std::string& address) {
 
 std::string Local(const RpcServer& server) {
   return absl::StrCat("127.0.0.1:", server.port());
+}
+
+// A service whose calls end when they are released.
+class HeldService : public wire::ParameterService::Service {
+ public:
+  grpc::Status Snapshot(grpc::ServerContext*, const wire::SnapshotRequest*,
+                        wire::SnapshotResponse*) override {
+    released_.WaitForNotification();
+    return grpc::Status::OK;
+  }
+  void Release() { released_.Notify(); }
+
+ private:
+  absl::Notification released_;
+};
+
+TEST(RpcServerTest, CallsBeyondTheThreadsAreRefusedNotQueued) {
+  HeldService service;
+  ASSERT_OK_AND_ASSIGN(auto server,
+                       RpcServer::Start("127.0.0.1:0", {&service},
+                                        RpcServer::ClientLimits{.threads = 4}));
+  const auto channel = MakeControlChannel(Local(*server));
+  const auto stub = wire::ParameterService::NewStub(channel);
+  const auto call = [&stub] {
+    grpc::ClientContext context;
+    context.set_deadline(gpr_time_from_seconds(30, GPR_TIMESPAN));
+    wire::SnapshotResponse response;
+    return stub->Snapshot(&context, wire::SnapshotRequest(), &response)
+        .error_code();
+  };
+  absl::Mutex mu;
+  int refused = 0;
+  int answered = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 12; ++i) {
+    clients.emplace_back([&] {
+      const grpc::StatusCode code = call();
+      absl::MutexLock lock(&mu);
+      refused += code == grpc::StatusCode::RESOURCE_EXHAUSTED;
+      answered += code == grpc::StatusCode::OK;
+    });
+  }
+  const auto is_refused = [&] { return refused > 0; };
+  {
+    absl::MutexLock lock(&mu);
+    EXPECT_TRUE(
+        mu.AwaitWithTimeout(absl::Condition(&is_refused), absl::Seconds(20)));
+  }
+  service.Release();
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(answered, 0);
+  EXPECT_EQ(refused + answered, 12);
+  EXPECT_EQ(call(), grpc::StatusCode::OK);
 }
 
 TEST(RpcServerTest, HealthSaysServingOnlyWhenTold) {

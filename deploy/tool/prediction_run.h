@@ -54,7 +54,7 @@ class PredictionRun {
                             const Options& options);
 
   int64_t width_ = 0;
-  int64_t batches_ = 0;  // of this part
+  int64_t batches_ = 0;  // number in this part
   std::unique_ptr<CheckpointModel> model_;
   std::unique_ptr<InputPipeline> examples_;
 };

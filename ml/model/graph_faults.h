@@ -11,7 +11,7 @@
 
 namespace parasol {
 
-// What is known of a model that may have faults.
+// A model that may have faults, as far as it is known.
 struct CheckedGraph {
   // Set if the model has no fault.
   std::optional<Graph> graph;

@@ -18,9 +18,9 @@
 
 namespace parasol {
 
-// What a job's data sets have, and whether it is what the job says. Reads each
-// data set twice: the columns as they are, and the examples as the model sees
-// them. Not thread-safe.
+// A check of a job's data sets: what they have, and whether it is what the job
+// says. Reads each data set twice: the columns as they are, and the examples as
+// the model sees them. Not thread-safe.
 class DataCheck {
  public:
   struct Options {
@@ -75,12 +75,12 @@ class DataCheck {
   JobReport found_;
   std::set<std::string> faulty_;  // paths
   int64_t file_bytes_ = 0;
-  LabelValues label_values_;  // of all data sets
+  LabelValues label_values_;  // values of all data sets
   // How labels are made, by path: of a job's data sets one may have other texts
   // than the other.
   std::vector<std::pair<std::string, const job::CsvLabel*>> labels_;
-  std::vector<NumberStatistics> channels_;          // of images
-  std::vector<absl::flat_hash_set<uint64_t>> ids_;  // by table
+  std::vector<NumberStatistics> channels_;          // channels of images
+  std::vector<absl::flat_hash_set<uint64_t>> ids_;  // ids by table
 };
 
 }  // namespace parasol

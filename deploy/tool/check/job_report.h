@@ -24,11 +24,11 @@ struct NumberStatistics {
 // A column of a data set's files.
 struct ColumnReport {
   std::string name = {};
-  // What it is to the job: "label", "weight", the inputs that read it, or "".
+  // Use that the job makes of it: "label", "weight", inputs that read it, "".
   std::string use = {};
-  int64_t records = 0;  // that were looked at
+  int64_t records = 0;  // number that was looked at
   int64_t missing = 0;
-  NumberStatistics numbers = {};  // of the values that are numbers
+  NumberStatistics numbers = {};  // statistics of values that are numbers
   int64_t texts = 0;              // values that are none
 };
 
@@ -46,24 +46,23 @@ struct DatasetReport {
   int64_t looked_at = 0;
   int64_t skipped = 0;  // corrupt records that are left out
   std::vector<ColumnReport> columns = {};
-  std::vector<ClassShare> classes = {};  // if labels are classes
-  NumberStatistics labels = {};          // if they are numbers
+  std::vector<ClassShare> classes = {};  // classes, if labels are such
+  NumberStatistics labels = {};          // labels, if they are numbers
   std::vector<std::string> rows = {};    // the first examples
 };
 
 // Fields that would make a column's values have mean 0 and deviation 1.
 struct Normalization {
-  std::string path = {};    // of the message that lacks the fields
-  std::string column = {};  // for people
+  std::string path = {};    // path of the message that lacks the fields
+  std::string column = {};  // name for people
   std::vector<double> mean = {};
-  std::vector<double> stddev =
-      {};  // as many as means: one, or one for each channel
+  std::vector<double> stddev = {};  // one, or one for each channel
 };
 
 struct RoleMemory {
   std::string role = {};  // "ps/0"
   int64_t bytes = 0;
-  std::string parts = {};  // what they are, for people
+  std::string parts = {};  // names of the parts, for people
 };
 
 // All that a check has found.

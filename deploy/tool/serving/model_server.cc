@@ -31,6 +31,12 @@ constexpr char kManifest[] = "MANIFEST";
 // end.
 constexpr absl::Duration kGrace = absl::Seconds(5);
 
+// Limits of all gRPC clients together, docs/serving.md.
+constexpr RpcServer::ClientLimits kGrpcLimits = {
+    .transport_bytes = size_t{512} << 20,
+    .threads = 512,
+    .calls_per_connection = 256};
+
 // The checkpoints that are served.
 struct Source {
   std::string directory;
@@ -109,7 +115,7 @@ class Server final : public ModelServer {
       ASSIGN_OR_RETURN(
           grpc_, RpcServer::Start(
                      absl::StrCat(options_.http.host, ":", options_.grpc_port),
-                     {&service_}));
+                     {&service_}, kGrpcLimits));
       absl::StrAppend(&listening, ", gRPC on ", options_.http.host, ":",
                       grpc_->port());
     }

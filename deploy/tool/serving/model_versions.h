@@ -69,7 +69,7 @@ class ModelVersions {
   std::vector<VersionState> States() const;
 
  private:
-  // What there is to serve, in ascending order of steps.
+  // Checkpoints that there are to serve, in ascending order of steps.
   struct Listing {
     std::vector<ListedCheckpoint> checkpoints = {};
     // True if there are others that may be served later: older ones, and those
@@ -79,7 +79,7 @@ class ModelVersions {
   // A checkpoint whose load failed for a reason that may pass.
   struct Delayed {
     absl::Time next_try = {};
-    absl::Duration delay = {};  // before the next try
+    absl::Duration delay = {};  // wait before the next try
   };
 
   absl::StatusOr<Listing> List();

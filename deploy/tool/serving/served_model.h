@@ -39,13 +39,13 @@ class ServedModel {
     BatchLimits batches = {};
   };
 
-  // What a version is made of.
+  // The parts that a version is made of.
   struct Parts {
     GivenExamples form;
     Graph graph = {};
-    ModelRunner::Compute compute = {};  // of the graph's outputs
+    ModelRunner::Compute compute = {};  // computes the graph's outputs
     int64_t version = 0;                // the global step
-    int64_t outputs = 0;                // of an example
+    int64_t outputs = 0;                // number for an example
     job::Loss loss = {};
   };
 

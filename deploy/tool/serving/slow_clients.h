@@ -14,7 +14,9 @@ namespace parasol {
 
 // A thread that shuts down connections whose client does not send or take its
 // bytes in time: the blocked read or write then fails. It knows connections by
-// their addresses, as civetweb keeps the sockets to itself. Thread-safe.
+// their addresses, as civetweb keeps the sockets to itself: when one is late,
+// all descriptors of the process are looked through, once for all that are late
+// and without a lock. Thread-safe.
 class SlowClients {
  public:
   // The two ends of a connection over TCP.
@@ -27,6 +29,13 @@ class SlowClients {
   explicit SlowClients(Clock& clock);
   ~SlowClients();
 
+ private:
+  struct Watched {
+    Connection connection = {};
+    bool is_shut = false;  // true: its thread will close it
+  };
+
+ public:
   // Watches a connection while it lives.
   class Watch {
    public:
@@ -37,17 +46,20 @@ class SlowClients {
 
    private:
     SlowClients& clients_;
-    std::multimap<absl::Time, Connection>::iterator place_;
+    std::multimap<absl::Time, Watched>::iterator place_;
   };
 
  private:
   void Run();
-  static void ShutDown(const Connection& connection);
+  bool HasLate() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Shuts down the late ones among `sockets`, descriptors by their ends.
+  void ShutDownLate(const std::multimap<std::string, int>& sockets)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   Clock& clock_;
   absl::Mutex mu_;
   // Connections, by the time at which they are shut down.
-  std::multimap<absl::Time, Connection> watched_ ABSL_GUARDED_BY(mu_);
+  std::multimap<absl::Time, Watched> watched_ ABSL_GUARDED_BY(mu_);
   bool is_stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };

@@ -12,9 +12,8 @@
 
 namespace parasol {
 
-// What a chief says of its job, answer by answer, and what follows from several
-// answers: the steps per second, and since when a task has been in its state.
-// Pure.
+// A chief's answers about its job, and what follows from several of them: the
+// steps per second, and since when a task has been in its state. Pure.
 class StatusReport {
  public:
   // Takes the chief's answer at `now`, and the newest evaluation if it is
