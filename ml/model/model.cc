@@ -130,7 +130,7 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::Span<const Rows> RowsOnDevice(const StagedInputs& batch) {
     rows_.clear();
     for (size_t table = 0; table < tables_.size(); ++table) {
-      if (!batch.is_on_device(table) || graph_.tables[table].frozen) continue;
+      if (!batch.is_on_device(table)) continue;
       rows_.push_back({.table = table,
                        .rows = executor_.rows(table),
                        .elements = batch.RowsOf(table).elements});

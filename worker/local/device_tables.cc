@@ -22,6 +22,7 @@ absl::StatusOr<std::unique_ptr<DeviceTables>> DeviceTables::Create(
       continue;
     }
     ASSIGN_OR_RETURN(Group own, tables->MakeGroup(RowOptimizerOf(spec, job)));
+    if (!spec.trainable()) own.update = nullptr;
     tables->group_of_.push_back(tables->groups_.size());
     tables->groups_.push_back(std::move(own));
   }
@@ -104,6 +105,7 @@ RowBlocks DeviceTables::blocks(size_t table) const {
 
 absl::Status DeviceTables::Update(absl::Span<const DeviceTraining::Rows> rows) {
   for (size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i].update == nullptr) continue;
     RETURN_IF_ERROR(Update(groups_[i], i, rows)) << "update of tables";
   }
   for (const DeviceTraining::Rows& one : rows) {
