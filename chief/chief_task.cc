@@ -15,11 +15,13 @@
 #include "cluster/checkpoint/checkpoint_contents.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/resume.h"
+#include "cluster/checkpoint/warm_start.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
 #include "cluster/placement/placement.h"
+#include "ml/optimizer/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {
@@ -38,7 +40,14 @@ std::vector<wire::TableSpec> TableSpecs(const job::Model& model) {
     spec.set_name(table.name());
     spec.set_width(table.width());
     *spec.mutable_initializer() = table.initializer();
+    if (!table.trainable()) {
+      *spec.mutable_optimizer() = PlainSubtraction();
+      continue;
+    }
     if (table.has_optimizer()) *spec.mutable_optimizer() = table.optimizer();
+    if (table.learning_rate_multiplier() != 1) {
+      spec.set_learning_rate_multiplier(table.learning_rate_multiplier());
+    }
   }
   return specs;
 }
@@ -122,13 +131,24 @@ std::vector<durable::PlaceEpoch> PlaceEpochs(
   return places;
 }
 
-// What the checkpoints in the directory say about the run, if there are any.
-absl::Status ResumeFrom(const CheckpointStore& store,
+// What the checkpoints in the directory say about the run, if there are any. A
+// new run that begins warm gets one.
+absl::Status ResumeFrom(const std::vector<VariableSpec>& variables,
                         const Verification& verification,
-                        Coordinator::Options& options) {
+                        CheckOwner check_owner, absl::Time now,
+                        CheckpointStore& store, Coordinator::Options& options) {
   ASSIGN_OR_RETURN(
       ResumedRun run,
       ResumeIntactRun(store, options.job, options.contents, verification));
+  if (!run.checkpoint && options.job.has_warm_start()) {
+    RETURN_IF_ERROR(WriteWarmStart({.run_id = run.run_id,
+                                    .job = options.job,
+                                    .variables = variables,
+                                    .contents = options.contents,
+                                    .now = now},
+                                   store, check_owner));
+    ASSIGN_OR_RETURN(run, ResumeRun(store, options.job, options.contents));
+  }
   options.run_id = std::move(run.run_id);
   options.already_complete = run.is_complete;
   options.resumed = std::move(run.checkpoint);
@@ -295,7 +315,9 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
             gate_.SetTrouble(absl::StrCat("verifying ", path));
           },
       .cancelled = options_.cancelled};
-  RETURN_IF_ERROR(ResumeFrom(*store, verification, coordinator));
+  RETURN_IF_ERROR(ResumeFrom(
+      options_.variables, verification, [this] { return ownership_->Check(); },
+      clock_.Now(), *store, coordinator));
   return store;
 }
 

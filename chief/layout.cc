@@ -6,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/job/strategy.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 
 namespace parasol {
@@ -36,10 +37,11 @@ class Fingerprint {
   uint64_t value_ = 0xcbf29ce484222325;
 };
 
-absl::Status AddSlots(const job::Optimizer& spec, Fingerprint& fingerprint) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
-                   MakeOptimizer(spec));
-  const std::vector<std::string>& slots = optimizer->slot_names();
+absl::Status AddSlots(
+    const absl::StatusOr<std::unique_ptr<const Optimizer>>& optimizer,
+    Fingerprint& fingerprint) {
+  RETURN_IF_ERROR(optimizer.status());
+  const std::vector<std::string>& slots = (*optimizer)->slot_names();
   fingerprint.Add(uint64_t{slots.size()});
   for (const std::string& slot : slots) fingerprint.Add(slot);
   return absl::OkStatus();
@@ -57,7 +59,10 @@ absl::Status AddPart(const wire::PartSpec& part, const job::Optimizer& of_job,
   fingerprint.Add(static_cast<uint64_t>(part.elements()));
   // Workers send the gradients of what is not trained in another form.
   fingerprint.Add(uint64_t{part.has_optimizer()});
-  return AddSlots(part.has_optimizer() ? part.optimizer() : of_job,
+  // And none of what is frozen.
+  if (part.frozen()) fingerprint.Add("frozen");
+  return AddSlots(part.has_optimizer() ? MakeOptimizer(part.optimizer())
+                                       : MakeVariableOptimizer(of_job),
                   fingerprint);
 }
 
@@ -66,8 +71,9 @@ absl::Status AddTable(const wire::TableSpec& table,
   fingerprint.Add(uint64_t{table.id()});
   fingerprint.Add(table.name());
   fingerprint.Add(uint64_t{table.width()});
-  return AddSlots(table.has_optimizer() ? table.optimizer() : of_job,
-                  fingerprint);
+  return AddSlots(
+      MakeOptimizer(table.has_optimizer() ? table.optimizer() : of_job),
+      fingerprint);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/evaluated_array.h"
 #include "storage/checkpoint_reader.h"
 
 namespace parasol {
@@ -28,10 +29,8 @@ absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
                    CheckpointReader::Open(directory));
   const std::vector<VariableSpec>& variables = model_->variables();
   for (size_t i = 0; i < variables.size(); ++i) {
-    const absl::Status read = checkpoint
-                                  ->ReadElements(variables[i].name, kValueArray,
-                                                 0, model_->HostValue(i))
-                                  .status();
+    const absl::Status read =
+        ReadEvaluated(*checkpoint, variables[i].name, model_->HostValue(i));
     if (absl::IsNotFound(read)) {
       return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
     }

@@ -29,22 +29,37 @@ const std::map<std::string, int> kLayer = {
 constexpr int kRoleLayer = 3;
 
 // The floors inside `ml` and `ps`, in the same sense.
-const std::map<std::string, int> kFloor = {
-    {"ml/compression", 0},  {"ml/device", 0},
-    {"ml/initializer", 0},  {"ml/optimizer/rule", 0},
-    {"ml/optimizer", 0},    {"ml/optimizer/device", 1},
-    {"ml/builder", 0},      {"ml/kernel", 1},
-    {"ml/kernel/image", 2}, {"ml/layer/field", 2},
-    {"ml/kernel/loss", 2},  {"ml/kernel/interaction", 2},
-    {"ml/layer", 3},        {"ml/layer/interaction", 4},
-    {"ml/layer/kinds", 5},  {"ml/input/feature", 4},
-    {"ml/input/format", 5}, {"ml/input", 6},
-    {"ml/loss", 6},         {"ml/metric", 7},
-    {"ml/model", 8},        {"ml/zoo", 8},
-    {"ml/evaluation", 9},   {"ps/operation", 0},
-    {"ps/step", 1},         {"ps/dense", 2},
-    {"ps/sparse", 3},       {"ps/shard", 4},
-    {"ps/exchange", 5},     {"ps", 6}};
+const std::map<std::string, int> kFloor = {{"ml/compression", 0},
+                                           {"ml/device", 0},
+                                           {"ml/initializer", 0},
+                                           {"ml/optimizer/rule", 0},
+                                           {"ml/optimizer", 0},
+                                           {"ml/optimizer/device", 1},
+                                           {"ml/optimizer/assigned", 1},
+                                           {"ml/builder", 0},
+                                           {"ml/kernel", 1},
+                                           {"ml/kernel/image", 2},
+                                           {"ml/layer/field", 2},
+                                           {"ml/kernel/loss", 2},
+                                           {"ml/kernel/interaction", 2},
+                                           {"ml/layer", 3},
+                                           {"ml/layer/interaction", 4},
+                                           {"ml/layer/kinds", 5},
+                                           {"ml/input/feature", 4},
+                                           {"ml/input/format", 5},
+                                           {"ml/input", 6},
+                                           {"ml/loss", 6},
+                                           {"ml/metric", 7},
+                                           {"ml/model", 8},
+                                           {"ml/zoo", 8},
+                                           {"ml/evaluation", 9},
+                                           {"ps/operation", 0},
+                                           {"ps/step", 1},
+                                           {"ps/dense", 2},
+                                           {"ps/sparse", 3},
+                                           {"ps/shard", 4},
+                                           {"ps/exchange", 5},
+                                           {"ps", 6}};
 
 // More files than this in one folder can't be taken in at a glance.
 constexpr int kMaxFilesPerFolder = 64;

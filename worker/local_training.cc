@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/store_checkpoint.h"
+#include "cluster/checkpoint/warm_start.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_results.h"
@@ -104,8 +105,9 @@ absl::Status LocalTraining::Prepare() {
   input.seed = job.seed();
   // Replicas in step open it again.
   input.by_number = !options_.replicas.is_in_step;
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
+  ASSIGN_OR_RETURN(ModelInputs inputs,
                    ModelInputsOf(job.model(), options_.graph.loss.label));
+  inputs.class_weights = ClassWeightsOf(job.model().loss());
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
   RETURN_IF_ERROR(OpenReplicas());
   if (job.has_eval()) {
@@ -159,7 +161,7 @@ absl::Status LocalTraining::MakeModel() {
     }
     model = UpdateOnDevice(std::move(model), *variables_, tables_.get());
   }
-  model_ = ClipGradients(std::move(model), job);
+  model_ = ClipGradients(SplitBatches(std::move(model), job), job);
   return absl::OkStatus();
 }
 
@@ -209,6 +211,17 @@ absl::Status LocalTraining::TryResume() {
   ASSIGN_OR_RETURN(store_, CheckpointStore::OpenForWriting(directory));
   ASSIGN_OR_RETURN(run_, ResumeRun(*store_, options_.job,
                                    parameters_->contents(), damaged_));
+  if (!run_.checkpoint && options_.job.has_warm_start()) {
+    RETURN_IF_ERROR(WriteWarmStart({.run_id = run_.run_id,
+                                    .job = options_.job,
+                                    .variables = options_.graph.variables,
+                                    .contents = parameters_->contents(),
+                                    .now = clock_.Now()},
+                                   *store_,
+                                   [this] { return ownership_->Check(); }));
+    ASSIGN_OR_RETURN(run_,
+                     ResumeRun(*store_, options_.job, parameters_->contents()));
+  }
   if (!run_.checkpoint) return absl::OkStatus();
   step_ = run_.checkpoint->global_step();
   const std::string path = store_->PathOf(step_);
@@ -342,22 +355,25 @@ absl::Status LocalTraining::WriteNeededCheckpoint(bool final) {
 absl::StatusOr<std::optional<Evaluation>> LocalTraining::Evaluate() {
   if (evaluation_ == nullptr) return std::nullopt;
   const absl::Time start = clock_.Now();
+  // Averages are evaluated where there are some; training goes on without.
+  RETURN_IF_ERROR(parameters_->variables().SwapAverages());
   for (size_t i = 0; i < model().variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
     RETURN_IF_ERROR(model().Upload(i));
   }
-  ASSIGN_OR_RETURN(
-      const ModelEvaluation::Result result,
-      evaluation_->Run(
-          model(),
-          [this](absl::Span<const StagedBatch::Rows> tables) {
-            ParameterClient::PullRequest pull;
-            for (const StagedBatch::Rows& rows : tables) {
-              pull.rows.push_back({rows.table, rows.ids, rows.values});
-            }
-            return parameters_->Pull(std::move(pull))->Wait();
-          },
-          [this] { return stopping(); }));
+  const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
+      model(),
+      [this](absl::Span<const StagedBatch::Rows> tables) {
+        ParameterClient::PullRequest pull;
+        for (const StagedBatch::Rows& rows : tables) {
+          pull.rows.push_back({rows.table, rows.ids, rows.values});
+        }
+        return parameters_->Pull(std::move(pull))->Wait();
+      },
+      [this] { return stopping(); });
+  RETURN_IF_ERROR(parameters_->variables().SwapAverages());
+  RETURN_IF_ERROR(evaluated.status());
+  const ModelEvaluation::Result& result = *evaluated;
   return Evaluation{.global_step = step_,
                     .metrics = result.metrics,
                     .loss = result.loss,

@@ -49,7 +49,8 @@ absl::Status ReplicaThreads::AddReplica(const std::string& device,
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(options_.graph, *replica.device));
   // Only a lone replica may clip: ResolveLocalReplicas() has seen to it.
-  replica.model = ClipGradients(std::move(model), options_.job);
+  replica.model =
+      ClipGradients(SplitBatches(std::move(model), options_.job), options_.job);
   replica.input = std::make_unique<ReplicaInput>(
       input, ReplicaInput::Options{
                  .seed = options_.job.seed(),

@@ -80,14 +80,20 @@ absl::Status SyncTrainingLoop::RunSteps() {
 // had a gradient of a later step, for which its worker had the values of that
 // step from everywhere: nobody will need older ones, and everybody has them.
 absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
+  std::vector<size_t> pulled;
+  for (size_t i = 0; i < model_.variables().size(); ++i) {
+    // Nothing changes a frozen one: it is pulled once.
+    if (has_values_ && model_.variables()[i].frozen) continue;
+    pulled.push_back(i);
+  }
   // A pull of nothing would say step 0. Rows wait for their own tables.
-  if (model_.variables().empty()) return min_step;
+  if (pulled.empty()) return min_step;
   const absl::Time start = clock_.Now();
   ParameterClient::Pending::Outcome outcome;
   int64_t step = min_step;
   do {
     ParameterClient::PullRequest request;
-    for (size_t i = 0; i < model_.variables().size(); ++i) {
+    for (const size_t i : pulled) {
       request.targets.push_back({i, model_.HostValue(i)});
     }
     request.min_updates = step;
@@ -99,9 +105,10 @@ absl::StatusOr<int64_t> SyncTrainingLoop::PullValues(int64_t min_step) {
     replicas_.Complete(step);
   } while (outcome.min_updates < outcome.max_updates);
   record_.Charge(metrics_.wait_pull_seconds, start);
-  for (size_t i = 0; i < model_.variables().size(); ++i) {
+  for (const size_t i : pulled) {
     RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
   }
+  has_values_ = true;
   return step;
 }
 
@@ -249,6 +256,7 @@ void SyncTrainingLoop::PushNothing(int64_t step, int replica) {
   kept.tables.resize(model_.tables().size());
   ParameterClient::PushRequest request;
   for (size_t i = 0; i < kept.variables.size(); ++i) {
+    if (model_.variables()[i].frozen) continue;
     kept.variables[i].assign(model_.variables()[i].elements(), 0);
     request.gradients.push_back({i, kept.variables[i]});
   }
@@ -292,6 +300,7 @@ void SyncTrainingLoop::PushAgain(int64_t step, const std::set<int>& computed) {
     const Gradients& kept = gradients_[replica];
     ParameterClient::PushRequest request;
     for (size_t i = 0; i < kept.variables.size(); ++i) {
+      if (model_.variables()[i].frozen) continue;
       request.gradients.push_back({i, kept.variables[i]});
     }
     for (size_t i = 0; i < kept.tables.size(); ++i) {

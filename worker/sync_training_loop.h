@@ -130,6 +130,7 @@ class SyncTrainingLoop {
   Clock& clock_;
   WorkerMetrics& metrics_;
   TrainingRecord record_;
+  bool has_values_ = false;  // true once the model has had all variables
 
   // Batches of the replica that is computing and of the next one.
   std::array<Staged, 2> staged_;

@@ -187,10 +187,13 @@ absl::Status TrainingLoop::FinishValues() {
     values_.pop_back();
     RETURN_IF_ERROR(values->Wait()) << "pull";
   }
-  is_pulled_.assign(is_pulled_.size(), false);
   record_.Charge(metrics_.wait_pull_seconds, start);
   for (size_t i = 0; i < model_.variables().size(); ++i) {
-    RETURN_IF_ERROR(model_.Upload(i)) << model_.variables()[i].name;
+    const VariableSpec& variable = model_.variables()[i];
+    // Nothing changes a frozen one: it is pulled once.
+    is_pulled_[i] = variable.frozen;
+    if (variable.frozen && has_values_) continue;
+    RETURN_IF_ERROR(model_.Upload(i)) << variable.name;
   }
   has_values_ = true;
   return absl::OkStatus();

@@ -119,7 +119,8 @@ class TrainingLoop {
   // be those of the step before it, and of its rows.
   std::vector<Pending> values_;
   Pending rows_;
-  // True for each variable that `values_` pulls.
+  // True for each variable that `values_` pulls, and for a frozen one that the
+  // model has.
   std::vector<bool> is_pulled_;
   // True while values are pulled behind the gradients of the step that
   // computes.

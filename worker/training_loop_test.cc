@@ -63,6 +63,10 @@ class FakeModel : public Model {
   }
   const std::vector<TableUse>& tables() const override { return tables_; }
   void AddTable() { tables_.push_back({.name = "users", .width = 1}); }
+  void FreezeBias() {
+    variables_[1].frozen = true;
+    has_bias_gradient = false;
+  }
 
   absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
                                         GradientSinks sinks) override {
@@ -221,6 +225,7 @@ class TrainingLoopTest : public testing::Test {
                      int64_t kernel_size = 2, int64_t bias_size = 1) {
     FakeModel model(events_, kernel_size, bias_size);
     model.has_bias_gradient = has_bias_gradient_;
+    if (is_bias_frozen_) model.FreezeBias();
     model.loss = loss_;
     if (ids_of_table_.has_value()) {
       model.AddTable();
@@ -249,6 +254,7 @@ class TrainingLoopTest : public testing::Test {
   absl::Status push_result_;
   bool pulls_are_late_ = false;
   bool has_bias_gradient_ = true;
+  bool is_bias_frozen_ = false;
   // Set: the model has a table, of which each batch has these ids.
   std::optional<std::vector<uint64_t>> ids_of_table_;
   std::vector<uint64_t> seeds_;
@@ -286,6 +292,22 @@ TEST_F(TrainingLoopTest, AVariableWithoutAGradientIsPulledLast) {
                                    "compute", "push kernel",                 //
                                    "acknowledged", "completed",              //
                                    "acknowledged", "completed"));
+}
+
+TEST_F(TrainingLoopTest, AFrozenVariableIsPulledOnceAndNeverPushed) {
+  is_bias_frozen_ = true;
+  ASSERT_OK(Train({.overlap = true}, /*steps=*/3));
+  EXPECT_THAT(events_, ElementsAre("pull", "compute", "push kernel",
+                                   "pull kernel", "compute", "push kernel",
+                                   "pull kernel", "acknowledged", "completed",
+                                   "compute", "push kernel", "acknowledged",
+                                   "completed", "acknowledged", "completed"));
+  events_.clear();
+  ASSERT_OK(Train({.overlap = false}, /*steps=*/2));
+  EXPECT_THAT(events_,
+              ElementsAre("pull", "compute", "push kernel", "acknowledged",
+                          "completed", "pull kernel", "compute", "push kernel",
+                          "acknowledged", "completed"));
 }
 
 TEST_F(TrainingLoopTest, RowsArePulledWhileTheStepBeforeComputesAndPushedOnce) {

@@ -20,10 +20,12 @@
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/loss/class_weights.h"
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
 #include "worker/failure_report.h"
+#include "worker/micro_batch_model.h"
 #include "worker/placement_follower.h"
 #include "worker/replica_input.h"
 #include "worker/replica_source.h"
@@ -277,15 +279,16 @@ absl::Status Task::Prepare(ChiefSession& session) {
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    Model::Create(graph, *device_));
-  model_ = ClipGradients(std::move(model), job_);
+  model_ = ClipGradients(SplitBatches(std::move(model), job_), job_);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
   input.num_shards = NumShards();
   // In synchronous training it is only opened to be opened again.
   input.by_number = !IsSynchronous();
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
+  ASSIGN_OR_RETURN(ModelInputs inputs,
                    ModelInputsOf(job_.model(), graph.loss.label));
+  inputs.class_weights = ClassWeightsOf(job_.model().loss());
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
   LOG(INFO) << "training on " << device_->name() << " with "

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/status_macros.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/plain_subtraction.h"
 
@@ -17,7 +18,7 @@ void CheckpointContents::AddTo(durable::CheckpointManifest& manifest) const {
 absl::StatusOr<CheckpointContents> ContentsOf(
     const std::vector<VariableSpec>& variables, const job::Job& job) {
   ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_trained,
-                   MakeOptimizer(job.optimizer()));
+                   MakeVariableOptimizer(job.optimizer()));
   ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> of_others,
                    MakeOptimizer(PlainSubtraction()));
   CheckpointContents contents;
@@ -31,8 +32,7 @@ absl::StatusOr<CheckpointContents> ContentsOf(
   }
   for (const job::SparseTable& table : job.model().sparse_table()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
-                     MakeOptimizer(table.has_optimizer() ? table.optimizer()
-                                                         : job.optimizer()),
+                     MakeOptimizer(RowOptimizerOf(table, job)),
                      _ << "table " << table.name());
     const std::vector<std::string>& slots = optimizer->slot_names();
     durable::CheckpointTable& entry = contents.tables.emplace_back();

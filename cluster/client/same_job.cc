@@ -33,9 +33,14 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
       job.strategy().has_hybrid()) {
     return job;
   }
+  job.clear_warm_start();
   KeepClipping(*job.mutable_optimizer());
+  for (job::Layer& layer : *job.mutable_model()->mutable_layer()) {
+    layer.clear_learning_rate_multiplier();
+  }
   for (job::SparseTable& table : *job.mutable_model()->mutable_sparse_table()) {
     table.clear_initializer();
+    table.clear_learning_rate_multiplier();
     if (table.has_optimizer()) KeepClipping(*table.mutable_optimizer());
   }
   return job;

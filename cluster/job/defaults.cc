@@ -12,6 +12,7 @@
 #include "ml/initializer/initializer_fields.h"
 #include "ml/loss/loss_kinds.h"
 #include "ml/metric/metric_spec.h"
+#include "ml/optimizer/assigned/averaged.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
 
@@ -23,6 +24,7 @@ void FillOptimizer(job::Optimizer& optimizer) {
   if (optimizer.has_learning_rate_schedule()) {
     FillDefaults(*optimizer.mutable_learning_rate_schedule());
   }
+  if (optimizer.has_ema()) FillDefaults(*optimizer.mutable_ema());
 }
 
 void FillSparseTable(job::SparseTable& table) {

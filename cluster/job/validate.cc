@@ -21,6 +21,7 @@
 #include "cluster/job/validate_model_inputs.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/layer/variable_spec.h"
+#include "ml/optimizer/assigned/averaged.h"
 #include "ml/optimizer/clip.h"
 #include "ml/optimizer/learning_rate.h"
 #include "ml/optimizer/optimizer.h"
@@ -66,6 +67,9 @@ absl::Status ValidateOptimizer(const job::Optimizer& optimizer) {
   RETURN_IF_ERROR(CheckLearningRateSchedule(optimizer.learning_rate_schedule()))
       << "optimizer.learning_rate_schedule";
   RETURN_IF_ERROR(MakeOptimizer(optimizer).status()) << "optimizer";
+  if (optimizer.has_ema()) {
+    RETURN_IF_ERROR(CheckEma(optimizer.ema())) << "optimizer";
+  }
   RETURN_IF_ERROR(CheckClipping(optimizer)) << "optimizer";
   RETURN_IF_ERROR(CheckGlobalBatchRates(optimizer)) << "optimizer";
   return absl::OkStatus();
@@ -114,6 +118,27 @@ absl::Status ValidateEnd(const job::TrainingEnd& end) {
   return absl::OkStatus();
 }
 
+absl::Status ValidateWarmStart(const job::WarmStart& warm_start) {
+  RETURN_IF_ERROR(
+      RequirePath("warm_start.checkpoint", warm_start.checkpoint()));
+  const auto is_prefix = [](absl::string_view name) {
+    return name.empty() || absl::EndsWith(name, "/");
+  };
+  for (int i = 0; i < warm_start.map_size(); ++i) {
+    const job::NameMap& map = warm_start.map(i);
+    if (is_prefix(map.from()) == is_prefix(map.to()) &&
+        map.from() != map.to()) {
+      continue;
+    }
+    return Fault(absl::StrCat("warm_start.map[", i, "]"),
+                 absl::StrCat("from \"", absl::CHexEscape(map.from()),
+                              "\" to \"", absl::CHexEscape(map.to()),
+                              "\": both are names, or both begin names and "
+                              "end with '/', and they differ"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ValidateCheckpoint(const job::CheckpointPolicy& checkpoint) {
   // It may come from --checkpoint_dir.
   if (checkpoint.has_directory()) {
@@ -150,7 +175,15 @@ absl::Status ValidateSparseTable(const std::string& path,
     return Fault(absl::StrCat(path, ".initializer"),
                  "a table has no shape to scale it by");
   }
+  RETURN_IF_ERROR(
+      RequirePositive(absl::StrCat(path, ".learning_rate_multiplier"),
+                      table.learning_rate_multiplier()));
   if (!table.has_optimizer()) return absl::OkStatus();
+  if (table.optimizer().has_ema()) {
+    return Fault(absl::StrCat(path, ".optimizer.ema"),
+                 "rows have no average: only optimizer.ema, of the job's "
+                 "variables, is there");
+  }
   RETURN_IF_ERROR(ValidateOptimizer(table.optimizer())) << path;
   return absl::OkStatus();
 }
@@ -274,11 +307,18 @@ absl::StatusOr<Graph> Validate(const job::Job& job) {
   RETURN_IF_ERROR(ValidateDataset("train", job.train()));
   if (job.has_eval()) {
     RETURN_IF_ERROR(ValidateDataset("eval", job.eval()));
+    if (job.eval().has_micro_batch_size()) {
+      return Fault("eval.micro_batch_size",
+                   "is for training; an evaluation has eval.batch_size");
+    }
   }
   RETURN_IF_ERROR(ValidateOptimizer(job.optimizer()));
   RETURN_IF_ERROR(ValidateSynchronousClipping(job));
   RETURN_IF_ERROR(ValidateEnd(job.end()));
   RETURN_IF_ERROR(ValidateCheckpoint(job.checkpoint()));
+  if (job.has_warm_start()) {
+    RETURN_IF_ERROR(ValidateWarmStart(job.warm_start()));
+  }
   RETURN_IF_ERROR(ValidateSparseTables(job.model(), graph.variables));
   RETURN_IF_ERROR(ValidatePartitioner(job.parameter_server()));
   RETURN_IF_ERROR(RequireInRange("worker.compute_niceness",

@@ -136,6 +136,10 @@ absl::Status ValidateImage(const std::string& path,
 
 absl::Status ValidateBatchSize(const std::string& path,
                                const job::Dataset& dataset) {
+  if (dataset.has_micro_batch_size()) {
+    RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".micro_batch_size"),
+                                   dataset.micro_batch_size(), 1, kMaxInt));
+  }
   if (!dataset.has_global_batch_size()) {
     return RequireInRange(absl::StrCat(path, ".batch_size"),
                           dataset.batch_size(), 1, kMaxInt);

@@ -196,6 +196,36 @@ TEST(ValidateTest, ClippingAndSchedulesOutsideTheirRangesAreNamed) {
   });
 }
 
+TEST(ValidateTest, WhatTrainingIsTunedWithHasItsRanges) {
+  ExpectFaults({
+      {"optimizer.learning_rate_schedule.warmup.start=.1",
+       "optimizer.learning_rate_schedule: warmup.steps is 0"},
+      {"optimizer.ema.decay=1", "optimizer: ema.decay is 1"},
+      {"train.micro_batch_size=0", "train.micro_batch_size: 0"},
+      {"eval.micro_batch_size=8", "eval.micro_batch_size: is for training"},
+      {"model.loss={ sparse_categorical_crossentropy {} "
+       "class_weight { class: 10 weight: 1 } }",
+       "model.loss.class_weight[0].class: 10 is not a class from 0 to 9"},
+      {"model.layer[1].learning_rate_multiplier=0",
+       "model.layer[1] \"dense_1\": learning_rate_multiplier: 0"},
+      {"warm_start={}", "warm_start.checkpoint"},
+      {"warm_start={ checkpoint: 'a' map { from: 'a/' to: 'b' } }",
+       "warm_start.map[0]: from \"a/\" to \"b\": both are names"},
+      {"warm_start={ checkpoint: 'a' map {} }", "warm_start.map[0]: from \"\""},
+  });
+  for (const char* const override :
+       {"warm_start={ checkpoint: 'a' map { from: 'model/' } exclude: 'b' }",
+        "optimizer.ema={}", "train.micro_batch_size=1000",
+        "model.layer[1].trainable=false",
+        "model.loss={ sparse_categorical_crossentropy {} "
+        "class_weight { class: 9 weight: 0 } }"}) {
+    SCOPED_TRACE(override);
+    job::Job job = Good();
+    ASSERT_OK(ApplyOverride(job, override));
+    EXPECT_OK(Validate(job));
+  }
+}
+
 TEST(ValidateTest, AnEndOrCheckpointOutsideItsRangeIsNamed) {
   ExpectFaults({
       {"end={}", "end: neither"},
@@ -294,6 +324,10 @@ TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {
       {"name: 't'", ".width: is not set"},
       {"name: 't' width: 0", ".width: 0"},
       {"name: 't' width: 65537", ".width: 65537"},
+      {"name: 't' width: 1 learning_rate_multiplier: -1",
+       ".learning_rate_multiplier: -1"},
+      {"name: 't' width: 1 optimizer { sgd {} ema {} }",
+       ".optimizer.ema: rows have no average"},
       {"name: 't' width: 1 initializer { random_normal { stddev: -1 } }",
        ".initializer: random_normal.stddev: -1"},
       {"name: 't' width: 1 initializer { glorot_uniform {} }",

@@ -57,7 +57,12 @@ absl::Status Split(const VariableSpec& variable,
     part.set_first_element(first_element);
     part.set_elements(part_rows * row_elements);
     *part.mutable_initializer() = variable.initializer;
-    if (!variable.trained) *part.mutable_optimizer() = PlainSubtraction();
+    if (!variable.trained) {
+      *part.mutable_optimizer() = PlainSubtraction();
+    } else if (variable.learning_rate_multiplier != 1) {
+      part.set_learning_rate_multiplier(variable.learning_rate_multiplier);
+    }
+    part.set_frozen(variable.frozen);
     first_element += part.elements();
   }
   return absl::OkStatus();

@@ -16,6 +16,10 @@ ABSL_FLAG(bool, slots, true,
           "Exports the optimizer's slots, too, so that an import can train on "
           "as if nothing had happened.");
 
+ABSL_FLAG(bool, averages, true,
+          "Of a job with optimizer.ema: exports the moving averages in place "
+          "of the variables.");
+
 namespace parasol {
 namespace {
 
@@ -48,6 +52,7 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
                    ParseTensorFormat(absl::GetFlag(FLAGS_format)));
   options.output = absl::GetFlag(FLAGS_output);
   options.slots = absl::GetFlag(FLAGS_slots);
+  options.averages = absl::GetFlag(FLAGS_averages);
   if (options.output.empty()) {
     return absl::InvalidArgumentError("--output is missing; try --help");
   }
@@ -65,7 +70,7 @@ Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
           .usage = kUsage,
-          .flags = {"format", "output", "slots"},
+          .flags = {"averages", "format", "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));
           }};

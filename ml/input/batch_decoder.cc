@@ -155,6 +155,7 @@ void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
       return;
     }
   }
+  ApplyClassWeights(inputs_, batch);
 }
 
 void BatchDecoder::LeaveOut(const absl::Status& corrupt) {

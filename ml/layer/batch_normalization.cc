@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "ml/initializer/initializer_fields.h"
 #include "ml/kernel/batch_normalization.h"
+#include "ml/kernel/zero.h"
 #include "ml/layer/dense_inputs.h"
 #include "ml/layer/field/normalization_epsilon.h"
 
@@ -88,12 +89,52 @@ class BatchNormalizationPass : public LayerPass {
   const std::unique_ptr<BatchNormalization> kernel_;
 };
 
+// The pass of a layer that is not trained: y = x · scale + offset for constants
+// of each channel.
+class FrozenBatchNormalizationPass : public LayerPass {
+ public:
+  // `zeros` has one for each channel.
+  FrozenBatchNormalizationPass(const Positions& positions, Array<float> zeros,
+                               std::unique_ptr<BatchNormalization> kernel)
+      : positions_(positions),
+        zeros_(std::move(zeros)),
+        kernel_(std::move(kernel)) {}
+
+  absl::Status RunForward(const Forward& pass) override {
+    return kernel_->ForwardEvaluation(
+        pass.x[0], Positions::At(pass.variables, positions_.gamma),
+        Positions::At(pass.variables, positions_.beta),
+        {pass.variables[positions_.mean], pass.variables[positions_.variance]},
+        pass.y);
+  }
+
+  absl::Status RunVariableGradients(const Backward& pass) override {
+    return absl::OkStatus();
+  }
+
+  // dx = dy · scale: what the layer makes of dy where mean and beta are 0.
+  absl::Status RunInputGradients(const Backward& pass) override {
+    return kernel_->ForwardEvaluation(
+        pass.dy, Positions::At(pass.variables, positions_.gamma),
+        /*beta=*/nullptr, {zeros_.data(), pass.variables[positions_.variance]},
+        pass.dx[0]);
+  }
+
+ private:
+  const Positions positions_;
+  const Array<float> zeros_;
+  const std::unique_ptr<BatchNormalization> kernel_;
+};
+
 class BatchNormalizationLayer : public Layer {
  public:
   // `spec` has its defaults filled in.
   BatchNormalizationLayer(const job::BatchNormalization& spec,
-                          const Shape& shape, Epilogue epilogue)
-      : spec_(spec), positions_(spec), epilogue_(epilogue) {
+                          const Shape& shape, Epilogue epilogue, bool trainable)
+      : spec_(spec),
+        positions_(spec),
+        epilogue_(epilogue),
+        trainable_(trainable) {
     output_shape_ = shape;
     if (positions_.gamma != Positions::kNone) {
       AddVariable("gamma", spec.gamma_initializer(), /*trained=*/true);
@@ -109,9 +150,11 @@ class BatchNormalizationLayer : public Layer {
     AddVariable("moving_variance", ones, /*trained=*/false);
   }
 
+  // The gradient of one that is not trained goes through no epilogue.
   std::unique_ptr<const Layer> WithRelu() const override {
-    return std::make_unique<BatchNormalizationLayer>(spec_, output_shape(),
-                                                     Epilogue::kRelu);
+    if (!trainable_) return nullptr;
+    return std::make_unique<BatchNormalizationLayer>(
+        spec_, output_shape(), Epilogue::kRelu, trainable_);
   }
 
   bool KeepsOutputGradient() const override { return true; }
@@ -127,6 +170,12 @@ class BatchNormalizationLayer : public Layer {
             {.rows = examples * ElementsOf(output_shape()) / channels,
              .channels = channels},
             {.epsilon = spec_.epsilon(), .epilogue = epilogue_}));
+    if (!trainable_) {
+      ASSIGN_OR_RETURN(Array<float> zeros, device.NewArray<float>(channels));
+      RETURN_IF_ERROR(Zero(device, zeros.data(), channels));
+      return std::make_unique<FrozenBatchNormalizationPass>(
+          positions_, std::move(zeros), std::move(kernel));
+    }
     return std::make_unique<BatchNormalizationPass>(
         positions_, spec_.momentum(), std::move(kernel));
   }
@@ -137,13 +186,14 @@ class BatchNormalizationLayer : public Layer {
     variables_.push_back({.name = name,
                           .shape = {output_shape_.back()},
                           .initializer = initializer,
-                          .trained = trained});
+                          .trained = trained && trainable_});
     variable_l2_.push_back(0);
   }
 
   const job::BatchNormalization spec_;
   const Positions positions_;
   const Epilogue epilogue_;
+  const bool trainable_;
 };
 
 void FillDefaults(job::BatchNormalization& spec) {
@@ -174,7 +224,8 @@ absl::Status CheckRanges(const std::string& path,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
-    const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs) {
+    const job::BatchNormalization& spec, absl::Span<const LayerInput> inputs,
+    bool trainable) {
   ASSIGN_OR_RETURN(const Shape shape, OnlyDenseInput(inputs));
   if (shape.empty()) {
     return absl::InvalidArgumentError("needs an axis of channels");
@@ -188,7 +239,7 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeBatchNormalization(
   }
   RETURN_IF_ERROR(CheckEpsilon(filled.epsilon()));
   return std::make_unique<BatchNormalizationLayer>(filled, shape,
-                                                   Epilogue::kNone);
+                                                   Epilogue::kNone, trainable);
 }
 
 constinit const LayerKind kBatchNormalizationKind = {
@@ -204,7 +255,8 @@ constinit const LayerKind kBatchNormalizationKind = {
     .make =
         [](const job::Layer& layer, absl::Span<const LayerInput> inputs,
            int64_t) {
-          return MakeBatchNormalization(layer.batch_normalization(), inputs);
+          return MakeBatchNormalization(layer.batch_normalization(), inputs,
+                                        layer.trainable());
         },
 };
 

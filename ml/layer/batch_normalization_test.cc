@@ -113,6 +113,32 @@ TEST_P(BatchNormalizationLayerTest, MovingMomentsFollowTheBatchs) {
   EXPECT_THAT(results.gradients[3], Pointwise(FloatNear(1e-6), variance));
 }
 
+TEST_P(BatchNormalizationLayerTest, OneThatIsNotTrainableKeepsItsMoments) {
+  const std::vector<LayerInput> inputs = {{.shape = {3, 4, 5}}};
+  for (const bool has_both : {true, false}) {
+    job::BatchNormalization spec = Spec();
+    spec.set_scale(has_both);
+    spec.set_center(has_both);
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<const Layer> layer,
+        MakeBatchNormalization(spec, inputs, /*trainable=*/false));
+    EXPECT_EQ(layer->WithRelu(), nullptr);
+    for (const VariableSpec& variable : layer->variables()) {
+      EXPECT_FALSE(variable.trained) << variable.name;
+    }
+    CheckLayer(*layer, ValuesFor(*layer, inputs, /*examples=*/6),
+               [has_both](const LayerValues& values) {
+                 const auto& variables = values.variables;
+                 const size_t first = has_both ? 2 : 0;
+                 const std::vector<double> ones(5, 1), zeros(5);
+                 return reference::BatchNormalization(
+                     values.inputs[0], {variables[first], variables[first + 1]},
+                     has_both ? variables[0] : ones,
+                     has_both ? variables[1] : zeros, kEpsilon);
+               });
+  }
+}
+
 TEST(MakeBatchNormalizationTest, MovingMomentsAreVariablesThatAreNotTrained) {
   ASSERT_OK_AND_ASSIGN(const std::unique_ptr<const Layer> layer,
                        MakeBatchNormalization({}, {{.shape = {8, 8, 3}}}));

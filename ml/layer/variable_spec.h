@@ -18,6 +18,11 @@ struct VariableSpec {
   // subtracts what is pushed for it as it is: it holds the variable with SGD
   // and learning rate 1.
   bool trained = true;
+  // True if nothing changes the variable: it has no gradient, and `trained` is
+  // false.
+  bool frozen = false;
+  // Factor of the learning rate, above 0.
+  double learning_rate_multiplier = 1;
 
   int64_t elements() const;  // 1 for a scalar
 };

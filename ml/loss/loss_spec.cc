@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
+#include "ml/loss/class_weights.h"
 #include "ml/loss/loss_kinds.h"
 
 namespace parasol {
@@ -43,8 +44,9 @@ absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs) {
   if (kind->check_outputs != nullptr) {
     RETURN_IF_ERROR(kind->check_outputs(path, outputs));
   }
-  return LossSpec{
-      .loss = loss, .outputs = outputs, .label = kind->label(outputs)};
+  const LabelForm label = kind->label(outputs);
+  RETURN_IF_ERROR(CheckClassWeights(loss, label));
+  return LossSpec{.loss = loss, .outputs = outputs, .label = label};
 }
 
 }  // namespace parasol

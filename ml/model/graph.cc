@@ -116,7 +116,9 @@ class Resolver {
 
   absl::Status ResolveTables() {
     for (const job::SparseTable& table : spec_.sparse_table()) {
-      graph_.tables.push_back({.name = table.name(), .width = table.width()});
+      graph_.tables.push_back({.name = table.name(),
+                               .width = table.width(),
+                               .frozen = !table.trainable()});
       tables_.emplace(table.name(), graph_.tables.size() - 1);
     }
     return absl::OkStatus();
@@ -237,12 +239,13 @@ class Resolver {
     GraphNode node = {.name = spec.name(),
                       .inputs = std::move(inputs),
                       .first_variable = graph_.variables.size()};
+    RETURN_IF_ERROR(CheckTraining(spec));
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
     RETURN_IF_ERROR(CheckShape(node.layer->output_shape())) << "output";
     if (table) {
       RETURN_IF_ERROR(Read(graph_.tables[*table], node));
     }
-    RETURN_IF_ERROR(AddVariables(node));
+    RETURN_IF_ERROR(AddVariables(spec, node));
     graph_.nodes.push_back(std::move(node));
     return absl::OkStatus();
   }
@@ -264,8 +267,9 @@ class Resolver {
   absl::Status Read(GraphTable& table, const GraphNode& node) {
     RETURN_IF_ERROR(CheckL2(node.layer->row_l2()));
     const auto [reader, is_first] = readers_.emplace(table.name, node.name);
-    if (is_first) table.l2 = node.layer->row_l2();
-    if (table.l2 != node.layer->row_l2()) {
+    const double l2 = table.frozen ? 0 : node.layer->row_l2();
+    if (is_first) table.l2 = l2;
+    if (table.l2 != l2) {
       return absl::InvalidArgumentError(absl::StrCat(
           "l2 of table \"", table.name, "\" is ", node.layer->row_l2(),
           ", in layer \"", reader->second, "\" it is ", table.l2,
@@ -285,10 +289,34 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  absl::Status AddVariables(const GraphNode& node) {
+  // Rows are a table's, which several layers may read.
+  static absl::Status CheckTraining(const job::Layer& spec) {
+    const double multiplier = spec.learning_rate_multiplier();
+    if (!(multiplier > 0 && std::isfinite(multiplier))) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "learning_rate_multiplier: ", multiplier,
+          " is not a number above 0; to keep variables as they are, set "
+          "trainable: false"));
+    }
+    const absl::string_view table = TableOf(spec);
+    if (table.empty() || (spec.trainable() && multiplier == 1)) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(absl::StrCat(
+        spec.trainable() ? "learning_rate_multiplier" : "trainable",
+        ": the rows that the layer reads are those of model.sparse_table \"",
+        table, "\": set it there"));
+  }
+
+  absl::Status AddVariables(const job::Layer& spec, const GraphNode& node) {
     const Layer& layer = *node.layer;
     for (size_t i = 0; i < layer.variables().size(); ++i) {
       VariableSpec variable = layer.variables()[i];
+      variable.learning_rate_multiplier = spec.learning_rate_multiplier();
+      if (!spec.trainable()) {
+        variable.trained = false;
+        variable.frozen = true;
+      }
       RETURN_IF_ERROR(CheckShape(variable.shape)) << variable.name;
       RETURN_IF_ERROR(CheckL2(layer.variable_l2()[i])) << variable.name;
       variable.name = absl::StrCat(node.name, "/", variable.name);
@@ -296,8 +324,9 @@ class Resolver {
         return absl::InvalidArgumentError(absl::StrCat(
             "an earlier variable is called ", variable.name, " too"));
       }
+      graph_.variable_l2.push_back(variable.frozen ? 0
+                                                   : layer.variable_l2()[i]);
       graph_.variables.push_back(std::move(variable));
-      graph_.variable_l2.push_back(layer.variable_l2()[i]);
     }
     return absl::OkStatus();
   }
@@ -330,10 +359,13 @@ class Resolver {
         std::any_of(graph_.variables.begin(), graph_.variables.end(),
                     [](const VariableSpec& v) { return v.trained; }) ||
         std::any_of(graph_.tables.begin(), graph_.tables.end(),
-                    [](const GraphTable& t) { return !t.id_inputs.empty(); });
+                    [](const GraphTable& t) {
+                      return !t.id_inputs.empty() && !t.frozen;
+                    });
     if (!is_trained) {
       return absl::InvalidArgumentError(
-          "model has no layer with variables: nothing to train");
+          "model has no layer with variables, or none is trainable: nothing to "
+          "train");
     }
     const Shape& shape = graph_.nodes.back().layer->output_shape();
     if (shape.size() != 1) {

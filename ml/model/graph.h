@@ -43,6 +43,8 @@ struct GraphTable {
   // table. Empty if no layer reads the table.
   std::vector<size_t> id_inputs = {};
   double l2 = 0;  // the same in all layers that read the table
+  // True if nothing changes the rows: they have no gradients, and `l2` is 0.
+  bool frozen = false;
 };
 
 // A job's model after all checks: every default is filled in, every shape is

@@ -170,6 +170,7 @@ class GraphModel final : public Model, private DeviceTraining {
     for (size_t end = range.end; end > range.begin;) {
       const size_t begin = memory_.layout().layer_begin[end - 1];
       for (size_t i = begin; i < end; ++i) {
+        if (graph_.variables[i].frozen) continue;
         sinks.variable(i, memory_.HostGradient(i));
       }
       end = begin;
@@ -192,6 +193,10 @@ class GraphModel final : public Model, private DeviceTraining {
     RETURN_IF_ERROR(executor_.row_gradients().Await());
     for (size_t table = 0; table < tables_.size(); ++table) {
       if (!executor_.row_gradients().goes_to_host(table)) continue;
+      if (graph_.tables[table].frozen) {
+        sink(table, {}, {});
+        continue;
+      }
       const RowGradientMemory::Fetched rows =
           executor_.row_gradients().OnHost(table);
       sink(table, rows.ids, rows.gradients);

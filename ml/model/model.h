@@ -60,10 +60,12 @@ class StagedBatch {
 // gradient stays valid until the second next call of Gradients(): it is
 // double-buffered, so that it can be sent while the next step computes.
 struct GradientSinks {
+  // Not called for variables that are frozen.
   absl::FunctionRef<void(size_t variable, absl::Span<const float> gradient)>
       variable;
   // Called after all variables, once for each of StagedBatch::rows(), perhaps
-  // without ids. `gradients` [ids.size(), width] is summed by id.
+  // without ids, as for a table that is frozen. `gradients` [ids.size(), width]
+  // is summed by id.
   absl::FunctionRef<void(size_t table, absl::Span<const uint64_t> ids,
                          absl::Span<const float> gradients)>
       rows;

@@ -63,11 +63,16 @@ class ForwardPlanner {
                      .outputs = ElementsOf(node.layer->output_shape()),
                      .first_variable = node.first_variable,
                      .num_variables = node.layer->variables().size()};
+    for (size_t i = 0; i < step.num_variables; ++i) {
+      step.changes_variables |=
+          !graph_.variables[step.first_variable + i].frozen;
+    }
     for (const size_t value : node.inputs) {
       step.inputs.push_back(tensors_[value]);
       if (tensors_[value].has_value() || node.layer->table().empty()) continue;
       step.lookup = {.table = TableNamed(node.layer->table()),
                      .id_input = graph_.inputs[value].index};
+      step.changes_rows = !graph_.tables[step.lookup->table].frozen;
     }
     return step;
   }
@@ -109,7 +114,7 @@ class BackwardPlanner {
   // A step below which there is nothing to train needs none.
   bool NeedsGradient(const PlanStep& step) const {
     const auto wants = [this](const auto& input) { return Wants(input); };
-    return step.num_variables > 0 || step.lookup.has_value() ||
+    return step.changes_variables || step.changes_rows ||
            std::any_of(step.inputs.begin(), step.inputs.end(), wants);
   }
   bool Wants(const std::optional<PlanTensor>& input) const {
@@ -121,7 +126,7 @@ class BackwardPlanner {
     BackwardOp op = {.step = index, .from = TakeGradient(index)};
     op.dx.resize(step.inputs.size());
     const bool passes_on = step.layer->PassesGradientOn();
-    op.has_input_gradients = step.lookup.has_value();
+    op.has_input_gradients = step.changes_rows;
     std::vector<std::pair<size_t, size_t>> given;  // to which step, the buffer
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (!Wants(step.inputs[i])) continue;

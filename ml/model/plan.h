@@ -34,6 +34,9 @@ struct PlanStep {
     size_t id_input = 0;
   };
   std::optional<Lookup> lookup = std::nullopt;
+  // True if training changes a variable of the layer, or rows that it looks up.
+  bool changes_variables = false;
+  bool changes_rows = false;
 };
 
 // One operation of the backward pass, on gradient buffers.

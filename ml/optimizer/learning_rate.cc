@@ -6,6 +6,7 @@
 #include "ml/optimizer/inverse_time_decay.h"
 #include "ml/optimizer/piecewise_constant_decay.h"
 #include "ml/optimizer/polynomial_decay.h"
+#include "ml/optimizer/warmup.h"
 
 namespace parasol {
 namespace {
@@ -33,10 +34,14 @@ void FillDefaults(job::LearningRateSchedule& schedule) {
   if (kind != nullptr && kind->fill_defaults != nullptr) {
     kind->fill_defaults(schedule);
   }
+  if (schedule.has_warmup()) FillDefaults(*schedule.mutable_warmup());
 }
 
 absl::Status CheckLearningRateSchedule(
     const job::LearningRateSchedule& schedule) {
+  if (schedule.has_warmup()) {
+    RETURN_IF_ERROR(CheckWarmup(schedule.warmup()));
+  }
   const ScheduleKind* const kind = KindOf(schedule);
   return kind == nullptr ? absl::OkStatus() : kind->check(schedule);
 }
@@ -51,8 +56,11 @@ absl::StatusOr<LearningRate> LearningRate::Create(
 }
 
 double LearningRate::At(int64_t iterations) const {
-  return kind_ == nullptr ? initial_
+  const double rate = kind_ == nullptr
+                          ? initial_
                           : kind_->rate(initial_, schedule_, iterations);
+  return schedule_.has_warmup() ? WarmedUp(schedule_.warmup(), rate, iterations)
+                                : rate;
 }
 
 }  // namespace parasol

@@ -14,7 +14,8 @@ namespace parasol {
 // Returns all kinds of schedules, each once.
 absl::Span<const ScheduleKind* const> ScheduleKinds();
 
-// Sets the unset fields of the chosen schedule's message to Keras's defaults.
+// Sets the unset fields of the chosen schedule's message to Keras's defaults,
+// and those of the warm-up.
 void FillDefaults(job::LearningRateSchedule& schedule);
 
 // Checks that every number of `schedule` is in its range.
@@ -23,12 +24,13 @@ absl::Status CheckLearningRateSchedule(
     const job::LearningRateSchedule& schedule);
 
 // The learning rate as a function of the number of updates. The formulas are
-// those of Keras's schedules, written out in job.proto; computed in double.
+// those of Keras's schedules, written out in job.proto, with that of the
+// warm-up over them; computed in double.
 // Immutable.
 class LearningRate {
  public:
   // Returns a learning rate that starts at `initial`, which is finite and not
-  // negative, and stays there if `schedule` has no kind.
+  // negative, and stays there if `schedule` has no kind. A warm-up leads to it.
   //   InvalidArgument  the same as for CheckLearningRateSchedule().
   static absl::StatusOr<LearningRate> Create(
       double initial, const job::LearningRateSchedule& schedule);

@@ -57,6 +57,41 @@ TEST(LearningRateTest, IsConstantWithoutAKind) {
   ExpectRates(.25, "", {0, 1, int64_t{1} << 53}, {.25, .25, .25});
 }
 
+TEST(LearningRateTest, WarmsUpLinearlyToAConstantRate) {
+  ExpectRates(.2, "warmup { steps: 4 }", {0, 1, 2, 3, 4, 5, 1000},
+              {0, .05, .1, .15, .2, .2, .2});
+  ExpectRates(.2, "warmup { steps: 4 start: .1 }", {0, 1, 2, 4, 5},
+              {.1, .125, .15, .2, .2});
+  // A start above the rate cools down.
+  ExpectRates(.2, "warmup { steps: 2 start: .4 }", {0, 1, 2}, {.4, .3, .2});
+}
+
+// The schedule does not wait for the warm-up's end.
+TEST(LearningRateTest, WarmsUpToTheRateThatTheScheduleHasAtEachStep) {
+  const std::string schedule =
+      "inverse_time_decay { decay_steps: 1 decay_rate: 1 }";
+  ExpectRates(1, schedule, {0, 1, 2, 3, 4, 5},
+              {1, 1. / 2, 1. / 3, 1. / 4, 1. / 5, 1. / 6});
+  ExpectRates(1, schedule + " warmup { steps: 4 }", {0, 1, 2, 3, 4, 5},
+              {0, 1. / 2 * .25, 1. / 3 * .5, 1. / 4 * .75, 1. / 5, 1. / 6});
+  ExpectRates(1, schedule + " warmup { steps: 2 start: .1 }", {0, 1, 2},
+              {.1, .1 + (1. / 2 - .1) * .5, 1. / 3});
+}
+
+TEST(LearningRateTest, AWarmUpOutOfItsRangeIsNamed) {
+  const auto expect_fault = [](const std::string& warmup,
+                               const std::string& fault) {
+    const absl::Status status = CheckLearningRateSchedule(Schedule(warmup));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << warmup;
+    EXPECT_THAT(status.message(), HasSubstr(fault));
+  };
+  expect_fault("warmup {}", "warmup.steps is 0; it must be at least 1");
+  expect_fault("warmup { steps: -3 }", "warmup.steps is -3");
+  expect_fault("warmup { steps: 3 start: -1 }", "warmup.start is -1");
+  expect_fault("warmup { steps: 3 start: nan }", "warmup.start is nan");
+  expect_fault("warmup { steps: 3 start: inf }", "warmup.start is inf");
+}
+
 TEST(LearningRateTest, ExponentialDecaysByARateEveryDecaySteps) {
   ExpectRates(
       .05, "exponential_decay { decay_steps: 10 decay_rate: .96 }",

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,12 @@ class Optimizer {
   // Returns the rule that Apply() applies at this number of iterations, for
   // elements that do not lie in the host's memory.
   virtual UpdateRule RuleAt(int64_t iterations) const = 0;
+
+  // Returns the rule that Apply() applies next, to the new values and the last
+  // slot alone; nullopt if there is none. RuleAt()'s has the other slots then.
+  virtual std::optional<AverageRule> AverageAt(int64_t iterations) const {
+    return std::nullopt;
+  }
 
   virtual OtherRows other_rows() const = 0;
 

@@ -7,8 +7,9 @@
 
 namespace parasol {
 
-Chunk::Chunk(ChunkContents contents, StepState::Origin origin)
+Chunk::Chunk(ChunkContents contents, StepState::Origin origin, bool is_frozen)
     : size_(contents.value.size()),
+      is_frozen_(is_frozen),
       arrays_(std::move(contents)),
       state_(arrays_.updates, origin) {}
 
@@ -63,6 +64,10 @@ void Chunk::CompleteIfDue(const ChunkUpdater& updater, Released& released) {
 
 void Chunk::NotifyAt(int64_t updates, std::shared_ptr<Latch> latch,
                      Released& released) {
+  if (is_frozen_) {
+    released.Add(std::move(latch));
+    return;
+  }
   absl::MutexLock lock(&mu_);
   state_.NotifyAt(updates, std::move(latch), released);
 }
@@ -81,6 +86,7 @@ int64_t Chunk::HoldNow() {
 }
 
 void Chunk::GoOnAt(int64_t updates, Released& released) {
+  if (is_frozen_) return;
   absl::MutexLock lock(&mu_);
   if (!state_.GoOnAt(updates, released)) return;
   previous_ = ArrayRef();
@@ -90,6 +96,12 @@ void Chunk::GoOnAt(int64_t updates, Released& released) {
 void Chunk::SnapshotAt(int64_t updates, std::shared_ptr<ChunkContents> out,
                        std::shared_ptr<Latch> latch, Released& released) {
   absl::MutexLock lock(&mu_);
+  if (is_frozen_) {
+    *out = arrays_;
+    out->updates = updates;
+    released.Add(std::move(latch));
+    return;
+  }
   const auto capture = [this, out]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     *out = arrays_;
     out->updates = state_.updates();
@@ -114,7 +126,7 @@ int64_t Chunk::updates() const {
 
 ChunkContents Chunk::Value(int64_t min_updates) const {
   absl::MutexLock lock(&mu_);
-  const int64_t updates = state_.updates();
+  const int64_t updates = is_frozen_ ? min_updates : state_.updates();
   if (previous_ && updates > min_updates) {
     return {.updates = updates - 1, .value = previous_};
   }

@@ -55,7 +55,12 @@ struct ChunkUpdater {
 // gradient of the older step, which a worker that has just come can compute.
 class Chunk {
  public:
-  Chunk(ChunkContents contents, StepState::Origin origin);
+  // A chunk of a variable that is frozen gets no gradients. In synchronous
+  // training it has always had as many updates as it is asked for.
+  Chunk(ChunkContents contents, StepState::Origin origin,
+        bool is_frozen = false);
+
+  bool is_frozen() const { return is_frozen_; }
 
   size_t size() const { return size_; }
 
@@ -115,6 +120,7 @@ class Chunk {
   void MakeSlotsUnique(ArrayPool& pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const size_t size_;
+  const bool is_frozen_;
   mutable absl::Mutex mu_;
   // The contents, except `updates`, which `state_` has.
   ChunkContents arrays_ ABSL_GUARDED_BY(mu_);

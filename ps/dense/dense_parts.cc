@@ -95,8 +95,8 @@ absl::Status DenseParts::AddChunk(const PartLayout::Chunk& place, Fill fill) {
       contents.slots.push_back(std::move(memory));
     }
   }
-  chunks_.push_back(
-      std::make_unique<Chunk>(std::move(contents), rules_.origin));
+  chunks_.push_back(std::make_unique<Chunk>(std::move(contents), rules_.origin,
+                                            part.frozen()));
   return absl::OkStatus();
 }
 
@@ -105,6 +105,7 @@ absl::StatusOr<DenseParts::Gradients> DenseParts::Parse(
   Gradients gradients;
   ASSIGN_OR_RETURN(gradients.ranges, layout_.Resolve(push.range()));
   RETURN_IF_ERROR(CheckCounts(push, payloads.size()));
+  RETURN_IF_ERROR(CheckNotFrozen(gradients.ranges));
   ReceivedGradient::Form form;
   ASSIGN_OR_RETURN(form.encoding, EncodingOf(push.encoding()));
   gradients.of_ranges.reserve(payloads.size());
@@ -121,6 +122,19 @@ absl::StatusOr<DenseParts::Gradients> DenseParts::Parse(
     gradients.of_ranges.push_back(std::move(gradient));
   }
   return gradients;
+}
+
+absl::Status DenseParts::CheckNotFrozen(const Ranges& ranges) const {
+  for (const PartLayout::ChunkRange& range : ranges) {
+    if (range.first == range.last || !chunks_[range.first]->is_frozen()) {
+      continue;
+    }
+    const size_t part = layout_.chunks()[range.first].part;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a gradient of \"", layout_.parts()[part].variable(),
+                     "\", which is frozen"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DenseParts::CheckFinite(
@@ -210,7 +224,7 @@ void DenseParts::NotifyAt(const Ranges& ranges, int64_t updates,
 
 void DenseParts::HoldNow(UpdateBounds& updates) {
   for (const std::unique_ptr<Chunk>& chunk : chunks_) {
-    updates.Include(chunk->HoldNow());
+    if (!chunk->is_frozen()) updates.Include(chunk->HoldNow());
   }
 }
 

@@ -50,7 +50,7 @@ class DenseParts {
     std::vector<ReceivedGradient> of_ranges;
   };
   //   InvalidArgument  a range, an encoding, a payload's size or an offset is
-  //                    wrong.
+  //                    wrong, or a variable is frozen.
   //   OutOfRange       an element is not finite; the message names it.
   absl::StatusOr<Gradients> Parse(const wire::Push& push,
                                   absl::Span<const PayloadView> payloads) const;
@@ -103,6 +103,7 @@ class DenseParts {
              const TrainingRules& rules);
   ChunkUpdater UpdaterOf(size_t chunk) const;
   absl::Status AddChunk(const PartLayout::Chunk& place, Fill fill);
+  absl::Status CheckNotFrozen(const Ranges& ranges) const;
   absl::Status CheckFinite(const ReceivedGradient& gradient,
                            const PartLayout::ChunkRange& range) const;
 

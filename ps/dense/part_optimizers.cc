@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 
@@ -13,13 +14,16 @@ PartOptimizers::PartOptimizers(std::unique_ptr<const Optimizer> of_job)
 absl::StatusOr<PartOptimizers> PartOptimizers::Create(
     const job::Optimizer& of_job, const PartLayout& layout) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
-                   MakeOptimizer(of_job));
+                   MakeVariableOptimizer(of_job));
   PartOptimizers optimizers(std::move(optimizer));
   for (const wire::PartSpec& part : layout.parts()) {
-    if (!part.has_optimizer()) continue;
-    ASSIGN_OR_RETURN(optimizers.own_[part.id()],
-                     MakeOptimizer(part.optimizer()),
-                     _ << "\"" << part.variable() << "\"");
+    if (!part.has_optimizer() && !part.has_learning_rate_multiplier()) continue;
+    ASSIGN_OR_RETURN(
+        optimizers.own_[part.id()],
+        part.has_optimizer()
+            ? MakeOptimizer(part.optimizer())
+            : MakeVariableOptimizer(of_job, part.learning_rate_multiplier()),
+        _ << "\"" << part.variable() << "\"");
   }
   return optimizers;
 }

@@ -18,6 +18,7 @@
 #include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_table.h"
 #include "ml/initializer/initializer.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 #include "ps/dense/dense_parts.h"
 #include "ps/dense/part_layout.h"
@@ -120,6 +121,14 @@ absl::StatusOr<std::unique_ptr<DenseParts>> RestoredDense(
       });
 }
 
+job::Optimizer RowOptimizerOf(const wire::TableSpec& table,
+                              const wire::LoadRequest& request) {
+  return WithRateTimes(
+      table.has_learning_rate_multiplier() ? table.learning_rate_multiplier()
+                                           : 1,
+      table.has_optimizer() ? table.optimizer() : request.optimizer());
+}
+
 // The sparse tables without their rows.
 absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
     const wire::LoadRequest& request,
@@ -133,8 +142,7 @@ absl::StatusOr<std::vector<std::unique_ptr<RowTable>>> EmptyTables(
                        ", not ", tables.size(), ", or its name appears twice"));
     }
     ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
-                     MakeOptimizer(spec.has_optimizer() ? spec.optimizer()
-                                                        : request.optimizer()),
+                     MakeOptimizer(RowOptimizerOf(spec, request)),
                      _ << "table \"" << spec.name() << "\"");
     ASSIGN_OR_RETURN(std::unique_ptr<RowTable> table,
                      RowTable::Create({.name = spec.name(),

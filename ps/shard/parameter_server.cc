@@ -36,12 +36,14 @@ wire::LoadRequest WithoutRules(const wire::LoadRequest& order) {
   form.clear_optimizer();
   for (wire::PartSpec& part : *form.mutable_part()) {
     part.clear_initializer();
+    part.clear_learning_rate_multiplier();
     // Whether it has one of its own stays.
     if (part.has_optimizer()) part.mutable_optimizer()->Clear();
   }
   for (wire::TableSpec& table : *form.mutable_table()) {
     table.clear_initializer();
     table.clear_optimizer();
+    table.clear_learning_rate_multiplier();
   }
   return form;
 }

@@ -134,6 +134,7 @@ std::string StepSnapshot::Awaited() const {
     return absl::StrCat(name, " has had ", updates);
   };
   for (size_t i = 0; i < dense_.chunks().size(); ++i) {
+    if (dense_.chunks()[i]->is_frozen()) continue;
     const int64_t had = dense_.chunks()[i]->updates();
     if (had < updates_) return has_had(ChunkName(i), had);
   }

@@ -4,137 +4,26 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
-#include "base/metrics.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
-#include "cluster/job/strategy.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ml/model/graph.h"
 #include "nlohmann/json.hpp"
-#include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/ratings.h"
+#include "tests/cluster/strategy_runs.h"
 #include "tests/cluster/test_cluster.h"
-#include "worker/local_training.h"
 
 namespace parasol {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Convolution, batch normalization (whose moving means are averaged, not
-// trained), dropout, l2 and Adam. Its epochs end with smaller batches.
-job::Job ImageJob() {
-  job::Job job = *ParseJob(R"(
-      name: "image"
-      seed: 11
-      model {
-        layer {
-          name: "conv"
-          conv2d { filters: 4 kernel_size: 3 kernel_l2: 0.001 }
-        }
-        layer { name: "normal" batch_normalization {} }
-        layer { name: "relu" activation: RELU }
-        layer { name: "flat" flatten {} }
-        layer { name: "drop" dropout { rate: 0.25 } }
-        layer { name: "logits" dense { units: 4 } }
-        loss { sparse_categorical_crossentropy {} }
-      }
-      optimizer { adam { learning_rate: 0.01 } }
-      end { epochs: 2 }
-      checkpoint { every_steps: 7 max_to_keep: 100 }
-  )",
-                           "image.textproto");
-  const job::Job quadrants = QuadrantsJob(1);
-  *job.mutable_train() = quadrants.train();
-  job.mutable_train()->set_batch_size(24);
-  for (const int64_t size : {8, 8, 1})
-    job.mutable_model()->add_input_shape(size);
-  FillDefaults(job);
-  return job;
-}
-
-std::string DevicesOf(int replicas) {
-  std::string devices;
-  for (int i = 0; i < replicas; ++i) {
-    absl::StrAppend(&devices, "device: 'cpu:", i, "' ");
-  }
-  return devices;
-}
-
-class StrategiesTest : public ClusterRunsTest {
- protected:
-  // Trains in one process under the strategy of the text.
-  void TrainAlone(job::Job job, const std::string& strategy,
-                  const std::string& data_dir, const std::string& run) {
-    *job.mutable_strategy() =
-        ParseJob(absl::StrCat("strategy { ", strategy, " }"), "strategy")
-            ->strategy();
-    job.mutable_checkpoint()->set_directory(Directory(run));
-    ASSERT_OK_AND_ASSIGN(LocalReplicas replicas,
-                         ResolveLocalReplicas(job, "auto"));
-    ASSERT_OK(SetReplicas(replicas.devices.size(), job));
-    MetricsRegistry metrics;
-    ASSERT_OK_AND_ASSIGN(Graph graph, ResolveGraph(job.model()));
-    LocalTraining training({.job = job,
-                            .graph = std::move(graph),
-                            .replicas = std::move(replicas),
-                            .data_dir = data_dir},
-                           Clock::Real(), metrics);
-    ASSERT_OK(training.Run());
-  }
-
-  void TrainInCluster(job::Job job, int replicas, const std::string& data_dir,
-                      const std::string& run) {
-    MakeSynchronous({.aggregate = replicas, .total = replicas}, job);
-    job.clear_eval();
-    TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2, Directory(run));
-    cluster.SetDataDirectory(data_dir);
-    ASSERT_OK(cluster.StartChief());
-    for (const int i : {0, 1}) {
-      ASSERT_OK(cluster.StartPs(i));
-      ASSERT_OK(cluster.StartWorker(i));
-    }
-    ASSERT_OK(cluster.WaitForChief());
-  }
-
-  void TrainByWorkers(job::Job job, int workers, const std::string& data_dir,
-                      const std::string& run) {
-    job.clear_eval();
-    TestCluster cluster(job, /*num_ps=*/0, workers, Directory(run));
-    cluster.SetDataDirectory(data_dir);
-    ASSERT_OK(cluster.StartChief());
-    for (int i = 0; i < workers; ++i) ASSERT_OK(cluster.StartWorker(i));
-    ASSERT_OK(cluster.WaitForChief());
-    for (int i = 0; i < workers; ++i) EXPECT_OK(cluster.WaitForWorker(i));
-  }
-
-  // Trains under hybrid, with 2 ps and a replica on each worker.
-  void TrainByBoth(job::Job job, int workers, const std::string& data_dir,
-                   const std::string& run) {
-    job.clear_eval();
-    job.mutable_strategy()->mutable_hybrid();
-    FillDefaults(job);
-    TestCluster cluster(job, /*num_ps=*/2, workers, Directory(run));
-    cluster.SetDataDirectory(data_dir);
-    ASSERT_OK(cluster.StartChief());
-    for (int i = 0; i < 2; ++i) ASSERT_OK(cluster.StartPs(i));
-    for (int i = 0; i < workers; ++i) ASSERT_OK(cluster.StartWorker(i));
-    ASSERT_OK(cluster.WaitForChief());
-    for (int i = 0; i < workers; ++i) EXPECT_OK(cluster.WaitForWorker(i));
-  }
-
-  Trained TrainedBy(const std::string& run) {
-    return ReadTrained(*Newest(run));
-  }
-};
+using StrategiesTest = StrategyRunsTest;
 
 TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
   for (const int replicas : {1, 2, 3}) {

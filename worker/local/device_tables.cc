@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
 
@@ -15,11 +16,13 @@ absl::StatusOr<std::unique_ptr<DeviceTables>> DeviceTables::Create(
   ASSIGN_OR_RETURN(Group of_job, tables->MakeGroup(job.optimizer()));
   tables->groups_.push_back(std::move(of_job));
   for (const job::SparseTable& spec : job.model().sparse_table()) {
-    if (!spec.has_optimizer()) {
+    if (!spec.has_optimizer() && spec.trainable() &&
+        spec.learning_rate_multiplier() == 1) {
       tables->group_of_.push_back(0);
       continue;
     }
-    ASSIGN_OR_RETURN(Group own, tables->MakeGroup(spec.optimizer()));
+    ASSIGN_OR_RETURN(Group own, tables->MakeGroup(RowOptimizerOf(spec, job)));
+    if (!spec.trainable()) own.update = nullptr;
     tables->group_of_.push_back(tables->groups_.size());
     tables->groups_.push_back(std::move(own));
   }
@@ -102,6 +105,7 @@ RowBlocks DeviceTables::blocks(size_t table) const {
 
 absl::Status DeviceTables::Update(absl::Span<const DeviceTraining::Rows> rows) {
   for (size_t i = 0; i < groups_.size(); ++i) {
+    if (groups_[i].update == nullptr) continue;
     RETURN_IF_ERROR(Update(groups_[i], i, rows)) << "update of tables";
   }
   for (const DeviceTraining::Rows& one : rows) {

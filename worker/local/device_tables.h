@@ -75,6 +75,7 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   // Tables that one optimizer updates.
   struct Group {
     std::unique_ptr<const Optimizer> optimizer;
+    // Null: the group's table is frozen.
     std::unique_ptr<TableUpdate> update;
   };
 

@@ -156,6 +156,16 @@ TEST_P(DeviceTablesTest, EachTableIsClippedAsItsOptimizerSays) {
               "optimizer { nadam {} clipvalue: .02 global_clipnorm: .01 }"));
 }
 
+TEST_P(DeviceTablesTest, ATableMayBeFrozenOrHaveARateOfItsOwn) {
+  for (const std::string table :
+       {"trainable: false", "learning_rate_multiplier: 3",
+        "optimizer { nadam {} } learning_rate_multiplier: 3"}) {
+    SCOPED_TRACE(table);
+    ExpectSameBits(JobWith("optimizer { adam {} clipnorm: .02 }", table));
+    if (HasFailure()) return;
+  }
+}
+
 // With two staged batches nothing waits for the end of a step.
 TEST_P(DeviceTablesTest, ABatchIsStagedWhileTheLastStepUpdatesTables) {
   ExpectSameBits(JobWith("optimizer { adam {} clipnorm: .05 }"), /*batches=*/2);

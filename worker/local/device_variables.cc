@@ -1,19 +1,26 @@
 #include "worker/local/device_variables.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/job/micro_batches.h"
 
 namespace parasol {
 
 bool CanUpdateOnDevice(const job::Job& job) {
+  if (HasMicroBatches(job)) return false;
+  if (!job.optimizer().has_global_clipnorm()) return true;
   const auto& tables = job.model().sparse_table();
-  return !job.optimizer().has_global_clipnorm() ||
-         std::all_of(
+  const auto& layers = job.model().layer();
+  return std::all_of(
              tables.begin(), tables.end(),
-             [](const job::SparseTable& t) { return t.has_optimizer(); });
+             [](const job::SparseTable& t) { return t.has_optimizer(); }) &&
+         std::all_of(layers.begin(), layers.end(), [](const job::Layer& l) {
+           return l.learning_rate_multiplier() == 1;
+         });
 }
 
 absl::StatusOr<std::unique_ptr<DeviceVariables>> DeviceVariables::Create(
@@ -26,15 +33,23 @@ absl::StatusOr<std::unique_ptr<DeviceVariables>> DeviceVariables::Create(
                    training.Variables());
   CHECK_EQ(of_model.size(), variables->specs().size());
   RETURN_IF_ERROR(variables->AddArrays(of_model));
-  ASSIGN_OR_RETURN(
-      Group trained,
-      variables->MakeGroup(/*trained=*/true, job.optimizer(), of_model));
-  ASSIGN_OR_RETURN(
-      Group others,
-      variables->MakeGroup(/*trained=*/false, job::Optimizer(), of_model));
-  variables->groups_.push_back(std::move(trained));
-  variables->groups_.push_back(std::move(others));
+  RETURN_IF_ERROR(variables->MakeGroups(job.optimizer(), of_model));
   return variables;
+}
+
+absl::Status DeviceVariables::MakeGroups(
+    const job::Optimizer& limits,
+    absl::Span<const DeviceTraining::Variable> variables) {
+  std::set<const Optimizer*> grouped;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (specs()[i].frozen || !grouped.insert(&optimizer(i)).second) continue;
+    ASSIGN_OR_RETURN(
+        Group group,
+        MakeGroup(optimizer(i), specs()[i].trained ? limits : job::Optimizer(),
+                  variables));
+    groups_.push_back(std::move(group));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DeviceVariables::AddArrays(
@@ -56,12 +71,12 @@ absl::Status DeviceVariables::AddArrays(
 }
 
 absl::StatusOr<DeviceVariables::Group> DeviceVariables::MakeGroup(
-    bool trained, const job::Optimizer& limits,
+    const Optimizer& optimizer, const job::Optimizer& limits,
     absl::Span<const DeviceTraining::Variable> variables) {
   Group group;
   std::vector<DenseUpdate::Variable> members;
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (specs()[i].trained != trained) continue;
+    if (specs()[i].frozen || &this->optimizer(i) != &optimizer) continue;
     DenseUpdate::Variable member = {.count = specs()[i].elements(),
                                     .gradient = variables[i].gradient,
                                     .value = variables[i].value};
@@ -69,11 +84,8 @@ absl::StatusOr<DeviceVariables::Group> DeviceVariables::MakeGroup(
     members.push_back(member);
     group.variables.push_back(i);
   }
-  if (group.variables.empty()) return group;
-  ASSIGN_OR_RETURN(
-      group.update,
-      DenseUpdate::Create(device_, optimizer(group.variables.front()), limits,
-                          std::move(members)));
+  ASSIGN_OR_RETURN(group.update, DenseUpdate::Create(device_, optimizer, limits,
+                                                     std::move(members)));
   return group;
 }
 
@@ -99,7 +111,6 @@ absl::Status DeviceVariables::Write(size_t variable, int array,
 
 absl::Status DeviceVariables::Update() {
   for (Group& group : groups_) {
-    if (group.update == nullptr) continue;
     RETURN_IF_ERROR(Update(group)) << "update of variables";
   }
   return absl::OkStatus();

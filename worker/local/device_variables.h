@@ -20,7 +20,8 @@
 namespace parasol {
 
 // Returns true if all that the updates of a job's variables need is on the
-// device. A common norm with tables, which are on the host, is not.
+// device. A common norm with tables, which are on the host, is not, and neither
+// is one of variables that differ in their rates.
 bool CanUpdateOnDevice(const job::Job& job);
 
 // A lone worker's variables in the memory of the device that computes. Their
@@ -61,9 +62,12 @@ class DeviceVariables : public LocalVariables {
       : LocalVariables(std::move(specs)), device_(device) {}
 
   absl::Status AddArrays(absl::Span<const DeviceTraining::Variable> variables);
-  // Makes the group of the variables that are trained, or of the others.
+  // Makes a group for each optimizer. Those of variables that are trained have
+  // `limits`.
+  absl::Status MakeGroups(const job::Optimizer& limits,
+                          absl::Span<const DeviceTraining::Variable> variables);
   absl::StatusOr<Group> MakeGroup(
-      bool trained, const job::Optimizer& limits,
+      const Optimizer& optimizer, const job::Optimizer& limits,
       absl::Span<const DeviceTraining::Variable> variables);
   absl::Status Update(Group& group);
 

@@ -122,6 +122,47 @@ TEST_P(DeviceVariablesTest, UpdatesHaveTheBitsOfTheHosts) {
   }
 }
 
+TEST_P(DeviceVariablesTest, LayersMayBeFrozenAndHaveRatesAndAverages) {
+  for (const std::string optimizer :
+       {"adam {} clipnorm: .1", "sgd {} ema { decay: .75 }",
+        "adam { amsgrad: true } ema { decay: .75 } clipnorm: .1 "
+        "learning_rate_schedule { warmup { steps: 3 } }"}) {
+    for (const std::string fields :
+         {"", "trainable: false", "learning_rate_multiplier: 3"}) {
+      SCOPED_TRACE(absl::StrCat(optimizer, fields));
+      ExpectSameBits(ParseJob(absl::StrCat(
+          "model { input_shape: 6 layer { dense { units: 40 } } "
+          "layer { batch_normalization {} ",
+          fields, " } layer { activation: RELU } layer { dense { units: 5 } ",
+          fields,
+          " } layer { dense { units: 3 kernel_l2: .01 } } "
+          "loss { sparse_categorical_crossentropy {} } } optimizer { ",
+          optimizer, " }")));
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(DeviceVariablesTest, SwappedAveragesComeBack) {
+  const job::Job job = ParseJob(
+      absl::StrCat(kDense, "optimizer { adam {} ema { decay: .75 } }"));
+  LocalWorker worker = OnDevice(job);
+  const auto initial = worker.Variables();
+  // Without updates there are no averages.
+  ASSERT_OK(worker.variables().SwapAverages());
+  EXPECT_EQ(worker.Variables(), initial);
+  Train(worker, job);
+  const auto trained = worker.Variables();
+  ASSERT_OK(worker.variables().SwapAverages());
+  const auto swapped = worker.Variables();
+  EXPECT_NE(swapped, trained);
+  // The first variable: value, m, v, average.
+  EXPECT_EQ(swapped[0], trained[3]);
+  EXPECT_EQ(swapped[3], trained[0]);
+  ASSERT_OK(worker.variables().SwapAverages());
+  EXPECT_EQ(worker.Variables(), trained);
+}
+
 TEST_P(DeviceVariablesTest, TablesStayOnTheHostAndAreClippedThere) {
   for (const std::string optimizer :
        {"adagrad {}", "adagrad {} clipvalue: .01 clipnorm: .02"}) {

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/rows/row_checkpoint.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 #include "storage/shard_entry.h"
 
@@ -92,8 +93,7 @@ absl::StatusOr<std::unique_ptr<LocalParameters>> LocalParameters::Create(
 
 absl::Status LocalParameters::AddTable(const job::SparseTable& spec) {
   ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
-                   MakeOptimizer(spec.has_optimizer() ? spec.optimizer()
-                                                      : job_.optimizer()));
+                   MakeOptimizer(RowOptimizerOf(spec, job_)));
   RowTable::Options options;
   options.name = spec.name();
   options.width = spec.width();

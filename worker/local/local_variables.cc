@@ -1,9 +1,12 @@
 #include "worker/local/local_variables.h"
 
+#include <string>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "ml/initializer/initializer.h"
+#include "ml/optimizer/assigned/averaged.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/plain_subtraction.h"
 #include "storage/shard_entry.h"
 
@@ -13,7 +16,13 @@ LocalVariables::LocalVariables(std::vector<VariableSpec> specs)
     : specs_(std::move(specs)), updates_(specs_.size()) {}
 
 absl::Status LocalVariables::MakeOptimizers(const job::Job& job) {
-  ASSIGN_OR_RETURN(of_trained_, MakeOptimizer(job.optimizer()));
+  for (const VariableSpec& spec : specs_) {
+    const double multiplier = spec.learning_rate_multiplier;
+    std::unique_ptr<const Optimizer>& optimizer = of_trained_[multiplier];
+    if (optimizer != nullptr) continue;
+    ASSIGN_OR_RETURN(optimizer,
+                     MakeVariableOptimizer(job.optimizer(), multiplier));
+  }
   ASSIGN_OR_RETURN(of_others_, MakeOptimizer(PlainSubtraction()));
   return absl::OkStatus();
 }
@@ -33,6 +42,23 @@ absl::Status LocalVariables::Initialize(uint64_t seed) {
       RETURN_IF_ERROR(Write(i, array, elements)) << spec.name;
     }
     updates_[i] = 0;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LocalVariables::SwapAverages() {
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    const std::vector<std::string>& slots = optimizer(i).slot_names();
+    if (updates_[i] == 0 || slots.empty() || slots.back() != kAverageSlot) {
+      continue;
+    }
+    const int average = num_arrays(i) - 1;
+    ASSIGN_OR_RETURN(absl::Span<const float> read, Read(i, kValueArray));
+    const std::vector<float> values(read.begin(), read.end());
+    ASSIGN_OR_RETURN(read, Read(i, average));
+    const std::vector<float> averages(read.begin(), read.end());
+    RETURN_IF_ERROR(Write(i, kValueArray, averages)) << specs_[i].name;
+    RETURN_IF_ERROR(Write(i, average, values)) << specs_[i].name;
   }
   return absl::OkStatus();
 }

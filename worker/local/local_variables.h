@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -23,10 +24,12 @@ class LocalVariables {
   virtual ~LocalVariables() = default;
 
   const std::vector<VariableSpec>& specs() const { return specs_; }
-  // The job's optimizer, or for variables that are not trained
-  // PlainSubtraction().
+  // The job's optimizer with the variable's factor of the learning rate, or for
+  // variables that are not trained PlainSubtraction().
   const Optimizer& optimizer(size_t variable) const {
-    return specs_[variable].trained ? *of_trained_ : *of_others_;
+    const VariableSpec& spec = specs_[variable];
+    return spec.trained ? *of_trained_.at(spec.learning_rate_multiplier)
+                        : *of_others_;
   }
   int num_arrays(size_t variable) const {
     return 1 + static_cast<int>(optimizer(variable).slot_names().size());
@@ -41,6 +44,11 @@ class LocalVariables {
   //   InvalidArgument  an initializer can't be used.
   //   any other        as for Write().
   absl::Status Initialize(uint64_t seed);
+
+  // Exchanges the values and the moving averages of all variables that have
+  // averages and have had updates. A second call restores them. Errors are
+  // those of Read() and Write().
+  absl::Status SwapAverages();
 
   // Returns the elements of one array as they are after all updates so far.
   // Valid until the next call.
@@ -60,7 +68,8 @@ class LocalVariables {
 
  private:
   const std::vector<VariableSpec> specs_;
-  std::unique_ptr<const Optimizer> of_trained_;
+  // Key: factor of the learning rate.
+  std::map<double, std::unique_ptr<const Optimizer>> of_trained_;
   std::unique_ptr<const Optimizer> of_others_;
   std::vector<int64_t> updates_;
 };

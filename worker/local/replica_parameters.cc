@@ -82,6 +82,7 @@ std::unique_ptr<ParameterClient::Pending> ReplicaParameters::Pull(
     absl::MutexLock lock(&mu_);
     if (!stopped_.ok()) return std::make_unique<Pulled>(stopped_, step);
     for (const Target& target : request.targets) {
+      if (parameters_.variables().specs()[target.variable].frozen) continue;
       step = variables_[target.variable].step;
       CHECK_EQ(step, request.min_updates) << "variable " << target.variable;
     }

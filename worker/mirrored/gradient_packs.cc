@@ -7,6 +7,7 @@ GradientPacks::GradientPacks(const std::vector<size_t>& variable_elements,
     : elements_(variable_elements), places_(variable_elements.size()) {
   bool is_open = false;
   for (size_t i = places_.size(); i-- > 0;) {
+    if (elements_[i] == 0) continue;
     if (!is_open) packs_.emplace_back();
     Pack& pack = packs_.back();
     places_[i] = {.pack = packs_.size() - 1, .first = pack.elements};

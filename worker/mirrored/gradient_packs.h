@@ -21,8 +21,8 @@ class GradientPacks {
     size_t first = 0;
   };
 
-  // `variable_elements`: of each variable. `bytes_per_pack` 0: all variables
-  // are one pack.
+  // `variable_elements`: of each variable; one of 0 is in no pack.
+  // `bytes_per_pack` 0: all variables are one pack.
   GradientPacks(const std::vector<size_t>& variable_elements,
                 int64_t bytes_per_pack);
 
@@ -31,6 +31,7 @@ class GradientPacks {
   size_t elements(size_t pack) const { return packs_[pack].elements; }
   // Number of variables in a pack.
   size_t variables(size_t pack) const { return packs_[pack].variables; }
+  // The variable must have elements.
   const Place& place(size_t variable) const { return places_[variable]; }
   // Returns the elements of a variable in the elements of its pack.
   absl::Span<const float> ValuesOf(size_t variable,

@@ -22,7 +22,7 @@ constexpr int kInvalidEnds = 5;
 std::vector<size_t> ElementsOf(const MirroredState& state) {
   std::vector<size_t> elements;
   for (const VariableSpec& variable : state.variables()) {
-    elements.push_back(variable.elements());
+    elements.push_back(variable.frozen ? 0 : variable.elements());
   }
   return elements;
 }

@@ -208,6 +208,7 @@ absl::Status MirroredParameters::CheckFinite(int64_t step) const {
     return absl::OkStatus();
   }
   for (size_t i = 0; i < packs_.num_variables(); ++i) {
+    if (state_.variables()[i].frozen) continue;
     const absl::Span<const float> sum =
         packs_.ValuesOf(i, sums_[packs_.place(i).pack]);
     const size_t element = FirstNonFinite(
@@ -227,8 +228,10 @@ absl::Status MirroredParameters::Apply(LocalParameters& parameters) {
     DivideBy(absl::MakeSpan(sum), replicas);
   }
   for (size_t i = 0; i < parameters.num_variables(); ++i) {
-    parameters.ApplyBlock(i, /*first=*/0,
-                          packs_.ValuesOf(i, sums_[packs_.place(i).pack]));
+    if (!state_.variables()[i].frozen) {
+      parameters.ApplyBlock(i, /*first=*/0,
+                            packs_.ValuesOf(i, sums_[packs_.place(i).pack]));
+    }
     parameters.CountUpdate(i);
   }
   for (size_t table = 0; table < rows_.size(); ++table) {

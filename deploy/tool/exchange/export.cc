@@ -104,6 +104,7 @@ absl::Status Export(const std::string& path, const ExportOptions& options) {
       ExportedTensors::Plan(
           *checkpoint,
           {.slots = options.slots,
+           .averages = options.averages,
            .ids = has_no_uint64 ? ElementType::kInt64 : ElementType::kUint64}));
   ASSIGN_OR_RETURN(const std::unique_ptr<TensorWriter> writer,
                    NewWriter(options, tensors.parts(), manifest));

@@ -16,6 +16,9 @@ struct ExportOptions {
   std::string output = {};
   // True to export the optimizer's slots, too.
   bool slots = true;
+  // True to export the moving averages in place of the variables that have
+  // them.
+  bool averages = true;
 };
 
 // Exports the checkpoint at `path`, as CheckpointAt() understands it. The

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/evaluated_array.h"
 #include "deploy/tool/checkpoint/checkpoint_values.h"
 #include "deploy/tool/exchange/tensor_names.h"
 
@@ -161,11 +162,19 @@ absl::Status ExportedTensors::Write(TensorWriter& writer) const {
   return checkpoint_->Verify();
 }
 
+// An average that has had no update is not there yet.
+int ExportedTensors::SourceOf(const durable::CheckpointVariable& variable,
+                              int array) const {
+  return array == kValueArray && options_.averages && updates_ > 0
+             ? EvaluatedArray(variable)
+             : array;
+}
+
 absl::Status ExportedTensors::WriteVariables(TensorWriter& writer) const {
   for (const auto& variable : checkpoint_->manifest().variable()) {
     for (int array = 0; array < ArraysOf(variable.slot_size()); ++array) {
       RETURN_IF_ERROR(
-          VisitElements(*checkpoint_, variable, array,
+          VisitElements(*checkpoint_, variable, SourceOf(variable, array),
                         [&](int64_t, absl::Span<const float> values) {
                           return writer.Append(BytesOfSpan<float>(values));
                         })

@@ -22,6 +22,9 @@ class ExportedTensors {
     // True to have the optimizers' slots, too, without which training can't go
     // on as it was.
     bool slots = true;
+    // True to have the moving averages in place of the variables that have
+    // them, as they are evaluated.
+    bool averages = true;
     // kUint64, or kInt64 for readers that lack it: the same bits.
     ElementType ids = ElementType::kUint64;
     // Memory for one part of a table.
@@ -52,6 +55,8 @@ class ExportedTensors {
       : checkpoint_(&checkpoint), options_(options) {}
   absl::Status AddVariables();
   absl::Status AddTable(int index);
+  // Returns the number of the array that is written for array `array`.
+  int SourceOf(const durable::CheckpointVariable& variable, int array) const;
   int ArraysOf(int slots) const { return options_.slots ? 1 + slots : 1; }
   absl::Status WriteVariables(TensorWriter& writer) const;
   absl::Status WriteTable(int index, TensorWriter& writer) const;

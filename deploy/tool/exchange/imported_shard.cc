@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "deploy/tool/checkpoint/checkpoint_values.h"
 #include "deploy/tool/exchange/tensor_names.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/optimizer.h"
 
 namespace parasol {
@@ -181,7 +182,7 @@ absl::Status WriteImportedShard(TensorReader& reader, const ImportMatch& match,
                                 const job::Job& job, int64_t updates,
                                 ShardWriter& writer) {
   ASSIGN_OR_RETURN(const std::unique_ptr<const Optimizer> optimizer,
-                   MakeOptimizer(job.optimizer()));
+                   MakeVariableOptimizer(job.optimizer()));
   for (const size_t i : ByName(contents.variables)) {
     RETURN_IF_ERROR(WriteVariable(reader, contents.variables[i],
                                   match.variables[i], *optimizer, updates,

@@ -1,5 +1,6 @@
 #include "ml/input/feature/model_inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
@@ -147,6 +148,28 @@ absl::Status AppendLabel(const LabelForm& form, double number,
   labels.resize(start + form.width);
   labels[start + static_cast<size_t>(number)] = 1;
   return absl::OkStatus();
+}
+
+int64_t ClassOf(const LabelForm& form, absl::Span<const float> label) {
+  if (form.kind == LabelForm::Kind::kClass) {
+    return static_cast<int64_t>(label[0]);
+  }
+  if (label.size() == 1) return label[0] > .5f ? 1 : 0;
+  return std::max_element(label.begin(), label.end()) - label.begin();
+}
+
+void ApplyClassWeights(const ModelInputs& inputs, Batch& batch) {
+  if (inputs.class_weights.empty()) return;
+  if (batch.weights.empty()) batch.weights.assign(batch.size, 1);
+  const auto classes = static_cast<int64_t>(inputs.class_weights.size());
+  const auto labels = absl::MakeConstSpan(batch.labels);
+  for (int64_t i = 0; i < batch.size; ++i) {
+    const int64_t of =
+        ClassOf(inputs.label,
+                labels.subspan(i * inputs.label.width, inputs.label.width));
+    // The loss refuses a label that is of no class.
+    if (of >= 0 && of < classes) batch.weights[i] *= inputs.class_weights[of];
+  }
 }
 
 absl::Status AppendWeight(double weight, std::vector<float>& weights) {

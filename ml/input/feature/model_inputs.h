@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "ml/input/feature/batch.h"
 #include "proto/job.pb.h"
 
@@ -35,6 +36,9 @@ struct LabelForm {
 struct ModelInputs {
   std::vector<job::ModelInput> inputs;
   LabelForm label;
+  // Factors of examples' weights by the class of the label (ClassOf()); empty:
+  // all 1.
+  std::vector<float> class_weights = {};
 };
 
 // Returns what `model` reads of an example; its input_shape counts as the one
@@ -66,6 +70,14 @@ absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format);
 //             where one is needed, or beyond float32.
 absl::Status AppendLabel(const LabelForm& form, double number,
                          std::vector<float>& labels);
+
+// Returns the number of the class that `label`, which has form.width numbers,
+// says: a class number, the place of the largest of several, or 1 for a number
+// above .5 and 0 for others.
+int64_t ClassOf(const LabelForm& form, absl::Span<const float> label);
+
+// Multiplies the weights of the batch's examples by those of their classes.
+void ApplyClassWeights(const ModelInputs& inputs, Batch& batch);
 
 // Appends an example's weight.
 //   DataLoss  it is negative, or beyond float32.

@@ -34,6 +34,14 @@ class CudaDenseUpdate final : public DenseUpdate {
   // Makes the tables and sums in the device's memory.
   absl::Status Start() {
     ASSIGN_OR_RETURN(variables_on_device_, Put(device_, variables_));
+    if (optimizer_.AverageAt(0).has_value()) {
+      std::vector<UpdateArrays> averages = variables_;
+      const size_t last = optimizer_.slot_names().size() - 1;
+      for (UpdateArrays& arrays : averages) {
+        arrays.slots[0] = arrays.slots[last];
+      }
+      ASSIGN_OR_RETURN(averages_on_device_, Put(device_, averages));
+    }
     ASSIGN_OR_RETURN(chunks_on_device_, Put(device_, chunks_));
     ASSIGN_OR_RETURN(chunk_sums_, device_.NewArray<double>(chunks_.size()));
     ASSIGN_OR_RETURN(sums_, device_.NewArray<double>(variables_.size()));
@@ -57,6 +65,13 @@ class CudaDenseUpdate final : public DenseUpdate {
       RETURN_IF_ERROR(LaunchUpdate(
           device_, optimizer_.RuleAt(iterations[first]), tables(), first_chunk,
           last.first_chunk + last.num_chunks - first_chunk, clip));
+      const auto average = optimizer_.AverageAt(iterations[first]);
+      if (!average.has_value()) continue;
+      UpdateTables averages = tables();
+      averages.variables = averages_on_device_.data();
+      RETURN_IF_ERROR(LaunchUpdate(
+          device_, *average, averages, first_chunk,
+          last.first_chunk + last.num_chunks - first_chunk, GradientClip()));
     }
     return absl::OkStatus();
   }
@@ -115,6 +130,8 @@ class CudaDenseUpdate final : public DenseUpdate {
   std::vector<UpdateArrays> variables_;
   std::vector<UpdateChunk> chunks_;
   Array<UpdateArrays> variables_on_device_;
+  // The same variables, with their averages as their only slots.
+  Array<UpdateArrays> averages_on_device_;
   Array<UpdateChunk> chunks_on_device_;
   // Sums of squares: of each chunk, of each variable's gradient before it is
   // clipped by its norm, and after, and of all gradients.

@@ -16,8 +16,8 @@
 #include "base/status_matchers.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
+#include "ml/optimizer/assigned/optimizer_of.h"
 #include "ml/optimizer/clip.h"
-#include "ml/optimizer/optimizer.h"
 #include "ml/optimizer/testing/plain_table.h"
 #include "ml/optimizer/testing/update_cases.h"
 #include "proto/job.pb.h"
@@ -35,6 +35,7 @@ const std::vector<std::string>& Schedules() {
       "inverse_time_decay { decay_steps: 2 decay_rate: .5 }",
       "piecewise_constant_decay { boundary: 1 value: .1 }",
       "cosine_decay { decay_steps: 5 }",
+      "warmup { steps: 2 }",
       "polynomial_decay { decay_steps: 2 end_learning_rate: 0 }"};
   return *all;
 }
@@ -70,7 +71,7 @@ void ExpectSame(const std::vector<float>& got, const std::vector<float>& want) {
 class PlainVariables {
  public:
   PlainVariables(const job::Optimizer& spec, const Gradients& values)
-      : spec_(spec), optimizer_(*MakeOptimizer(spec)) {
+      : spec_(spec), optimizer_(*MakeVariableOptimizer(spec)) {
     for (const std::vector<float>& value : values) {
       tables_.emplace_back(*optimizer_, value);
     }
@@ -186,6 +187,22 @@ TEST_P(DenseUpdateTest, EachOptimizerScheduleAndLimitGivesTheBitsOfTheHost) {
         if (HasFailure()) return;
       }
     }
+  }
+}
+
+TEST_P(DenseUpdateTest, TheAverageBesideEachOptimizerHasTheBitsOfTheHost) {
+  const std::vector<size_t> sizes = {5, 0, 1, 300, 5000};
+  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
+    SCOPED_TRACE(optimizer);
+    Pair pair(*this, optimizer + " clipnorm: 1 ema { decay: .75 }",
+              DrawAll(sizes, 0));
+    for (int step = 0; step < 3; ++step) {
+      pair.Update(DrawAll(sizes, 10 * (step + 1)), step);
+      pair.ExpectSameBits();
+    }
+    // Ranges of variables that have had as many updates.
+    pair.Update(DrawAll(sizes, 50), {3, 3, 0, 0, 7});
+    pair.ExpectSameBits();
   }
 }
 

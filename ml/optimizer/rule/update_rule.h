@@ -8,6 +8,7 @@
 #include "ml/optimizer/rule/adagrad.h"
 #include "ml/optimizer/rule/adam.h"
 #include "ml/optimizer/rule/adamax.h"
+#include "ml/optimizer/rule/average.h"
 #include "ml/optimizer/rule/decayed.h"
 #include "ml/optimizer/rule/ftrl.h"
 #include "ml/optimizer/rule/lion.h"
@@ -23,10 +24,10 @@ using UpdateRule = std::variant<
     AdadeltaRule, AdamaxRule, NadamRule, RmsPropRule, RmsPropCenteredRule,
     RmsPropMomentumRule, RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
     FtrlRule<FtrlAnyPower>, FtrlStandingStill, DecayedRule<AdamRule>,
-    DecayedRule<AmsgradRule>, DecayedRule<LionRule>>;
+    DecayedRule<AmsgradRule>, DecayedRule<LionRule>, AverageRule>;
 
-// The largest number of slots that a rule has.
-constexpr size_t kMaxSlots = 3;
+// The largest number of slots that a variable has: a rule's, and the average.
+constexpr size_t kMaxSlots = 4;
 
 }  // namespace parasol
 

@@ -1,0 +1,194 @@
+#include "cluster/checkpoint/warm_match.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace parasol {
+namespace {
+
+// As many faults, and names like one, stand in an error.
+constexpr size_t kMaxFaults = 8;
+constexpr size_t kMaxLike = 3;
+
+bool IsPrefix(absl::string_view name) {
+  return name.empty() || absl::EndsWith(name, "/");
+}
+
+// Returns true if `pattern` is the name, or a prefix of it.
+bool Covers(absl::string_view pattern, absl::string_view name) {
+  return IsPrefix(pattern) ? absl::StartsWith(name, pattern) : pattern == name;
+}
+
+std::string ShapeText(absl::Span<const int64_t> shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+// Returns how many characters have to be added, taken away or replaced to make
+// `b` of `a`.
+size_t Distance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string NamesLike(absl::string_view name,
+                      const std::vector<std::string>& names) {
+  if (names.empty()) return "it has none";
+  std::vector<std::pair<size_t, absl::string_view>> by_distance;
+  for (const std::string& other : names) {
+    by_distance.emplace_back(Distance(name, other), other);
+  }
+  std::sort(by_distance.begin(), by_distance.end());
+  by_distance.resize(std::min(by_distance.size(), kMaxLike));
+  return absl::StrCat(
+      "it has ",
+      absl::StrJoin(by_distance, ", ", [](std::string* out, const auto& one) {
+        absl::StrAppend(out, "\"", one.second, "\"");
+      }));
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const job::WarmStart& warm_start)
+      : warm_start_(warm_start),
+        is_map_used_(warm_start.map_size()),
+        is_exclude_used_(warm_start.exclude_size()) {}
+
+  // Finds each of `wanted` in `there`; `misfit` says how two differ, or "".
+  template <typename Wanted, typename There, typename Misfit>
+  std::vector<std::optional<size_t>> Find(absl::string_view kind,
+                                          const std::vector<Wanted>& wanted,
+                                          const std::vector<There>& there,
+                                          Misfit misfit) {
+    std::vector<std::string> names;
+    for (const There& one : there) names.push_back(one.name);
+    std::vector<std::optional<size_t>> found;
+    std::set<size_t> taken;
+    for (const Wanted& one : wanted) {
+      found.emplace_back();
+      if (IsExcluded(one.name())) continue;
+      const std::string name = SourceNameOf(one.name());
+      const auto place = std::find(names.begin(), names.end(), name);
+      if (place == names.end()) {
+        faults_.push_back(absl::StrCat("has no ", kind, " \"", name, "\" (",
+                                       NamesLike(name, names), ")"));
+        continue;
+      }
+      const size_t index = place - names.begin();
+      const std::string how = misfit(one, there[index]);
+      if (!how.empty()) {
+        faults_.push_back(absl::StrCat("\"", name, "\" is ", how));
+      }
+      found.back() = index;
+      taken.insert(index);
+    }
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!taken.contains(i)) left_.push_back(names[i]);
+    }
+    return found;
+  }
+
+  // Returns all faults as one, unless there are none.
+  absl::Status Verdict() const {
+    std::vector<std::string> faults = faults_;
+    for (int i = 0; i < warm_start_.map_size(); ++i) {
+      if (is_map_used_[i]) continue;
+      faults.push_back(absl::StrCat("map[", i, "].to \"",
+                                    warm_start_.map(i).to(),
+                                    "\" is nothing of the job"));
+    }
+    for (int i = 0; i < warm_start_.exclude_size(); ++i) {
+      if (is_exclude_used_[i]) continue;
+      faults.push_back(absl::StrCat("exclude \"", warm_start_.exclude(i),
+                                    "\" is nothing of the job"));
+    }
+    if (faults.empty()) return absl::OkStatus();
+    const size_t shown = std::min(faults.size(), kMaxFaults);
+    return absl::InvalidArgumentError(absl::StrCat(
+        absl::StrJoin(faults.begin(), faults.begin() + shown, "; "),
+        shown < faults.size()
+            ? absl::StrCat("; and ", faults.size() - shown, " more")
+            : "",
+        ": use warm_start.map for other names and warm_start.exclude for what "
+        "begins anew"));
+  }
+
+  std::vector<std::string> TakeLeft() { return std::move(left_); }
+
+ private:
+  bool IsExcluded(absl::string_view name) {
+    bool is_excluded = false;
+    for (int i = 0; i < warm_start_.exclude_size(); ++i) {
+      if (!Covers(warm_start_.exclude(i), name)) continue;
+      is_exclude_used_[i] = true;
+      is_excluded = true;
+    }
+    return is_excluded;
+  }
+
+  std::string SourceNameOf(const std::string& name) {
+    for (int i = 0; i < warm_start_.map_size(); ++i) {
+      const job::NameMap& map = warm_start_.map(i);
+      if (!Covers(map.to(), name)) continue;
+      is_map_used_[i] = true;
+      return absl::StrCat(map.from(),
+                          absl::string_view(name).substr(map.to().size()));
+    }
+    return name;
+  }
+
+  const job::WarmStart& warm_start_;
+  std::vector<bool> is_map_used_, is_exclude_used_;
+  std::vector<std::string> faults_, left_;
+};
+
+}  // namespace
+
+absl::StatusOr<WarmMatch> MatchWarmStart(const job::WarmStart& warm_start,
+                                         const CheckpointContents& contents,
+                                         const WarmSource& source) {
+  Matcher matcher(warm_start);
+  WarmMatch match;
+  match.variables = matcher.Find(
+      "variable", contents.variables, source.variables(),
+      [](const durable::CheckpointVariable& wanted,
+         const WarmSource::Variable& there) -> std::string {
+        if (std::equal(wanted.shape().begin(), wanted.shape().end(),
+                       there.shape.begin(), there.shape.end())) {
+          return "";
+        }
+        return absl::StrCat(ShapeText(there.shape), " there, ",
+                            ShapeText(wanted.shape()), " in the job");
+      });
+  match.tables =
+      matcher.Find("table", contents.tables, source.tables(),
+                   [](const durable::CheckpointTable& wanted,
+                      const WarmSource::Table& there) -> std::string {
+                     if (wanted.width() == there.width) return "";
+                     return absl::StrCat("of width ", there.width, " there, ",
+                                         wanted.width(), " in the job");
+                   });
+  match.left = matcher.TakeLeft();
+  const absl::Status verdict = matcher.Verdict();
+  if (!verdict.ok()) return verdict;
+  return match;
+}
+
+}  // namespace parasol

@@ -1,0 +1,74 @@
+#include "ml/optimizer/assigned/optimizer_of.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "google/protobuf/descriptor.h"
+#include "ml/optimizer/assigned/averaged.h"
+#include "ml/optimizer/learning_rate.h"
+#include "ml/optimizer/plain_subtraction.h"
+
+namespace parasol {
+namespace {
+
+// Multiplies the learning_rate of the optimizer's kind, which every kind has.
+void ScaleRate(double factor, job::Optimizer& spec) {
+  const auto& reflection = *spec.GetReflection();
+  const auto* const kind = reflection.GetOneofFieldDescriptor(
+      spec, job::Optimizer::descriptor()->FindOneofByName("kind"));
+  CHECK(kind != nullptr) << "an optimizer that was not checked";
+  google::protobuf::Message& settings = *reflection.MutableMessage(&spec, kind);
+  const auto* const rate =
+      settings.GetDescriptor()->FindFieldByName("learning_rate");
+  settings.GetReflection()->SetDouble(
+      &settings, rate,
+      factor * settings.GetReflection()->GetDouble(settings, rate));
+}
+
+// The other schedules have factors of the rate only.
+void ScaleRates(double factor, job::LearningRateSchedule& schedule) {
+  if (schedule.has_piecewise_constant_decay()) {
+    auto& values =
+        *schedule.mutable_piecewise_constant_decay()->mutable_value();
+    for (double& value : values) value *= factor;
+  }
+  if (schedule.has_polynomial_decay()) {
+    job::PolynomialDecay& decay = *schedule.mutable_polynomial_decay();
+    decay.set_end_learning_rate(factor * decay.end_learning_rate());
+  }
+  if (schedule.has_warmup()) {
+    schedule.mutable_warmup()->set_start(factor * schedule.warmup().start());
+  }
+}
+
+}  // namespace
+
+job::Optimizer WithRateTimes(double factor, job::Optimizer spec) {
+  if (factor == 1) return spec;
+  FillDefaults(spec);
+  ScaleRate(factor, spec);
+  if (spec.has_learning_rate_schedule()) {
+    FillDefaults(*spec.mutable_learning_rate_schedule());
+    ScaleRates(factor, *spec.mutable_learning_rate_schedule());
+  }
+  return spec;
+}
+
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeVariableOptimizer(
+    const job::Optimizer& of_job, double multiplier) {
+  ASSIGN_OR_RETURN(std::unique_ptr<const Optimizer> optimizer,
+                   MakeOptimizer(WithRateTimes(multiplier, of_job)));
+  if (!of_job.has_ema()) return optimizer;
+  return MakeAveraged(std::move(optimizer), of_job.ema());
+}
+
+job::Optimizer RowOptimizerOf(const job::SparseTable& table,
+                              const job::Job& job) {
+  if (!table.trainable()) return PlainSubtraction();
+  return WithRateTimes(table.learning_rate_multiplier(), table.has_optimizer()
+                                                             ? table.optimizer()
+                                                             : job.optimizer());
+}
+
+}  // namespace parasol

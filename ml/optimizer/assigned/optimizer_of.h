@@ -1,0 +1,31 @@
+#ifndef PARASOL_ML_OPTIMIZER_ASSIGNED_OPTIMIZER_OF_H_
+#define PARASOL_ML_OPTIMIZER_ASSIGNED_OPTIMIZER_OF_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
+
+// The optimizers of a job's variables and tables, made of the job's.
+namespace parasol {
+
+// Returns `spec` with all its rates times `factor`: the learning rate, and what
+// its schedule has of rates. A factor of 1 changes nothing.
+job::Optimizer WithRateTimes(double factor, job::Optimizer spec);
+
+// Returns the optimizer of variables that are trained: the job's, with their
+// factor of the learning rate and with the moving average, if it has one.
+//   InvalidArgument  as for MakeOptimizer() and CheckEma().
+absl::StatusOr<std::unique_ptr<const Optimizer>> MakeVariableOptimizer(
+    const job::Optimizer& of_job, double multiplier = 1);
+
+// Returns the optimizer of a table's rows, which have no average: the table's
+// own, or the job's, with the table's factor of the learning rate;
+// PlainSubtraction() if the table is not trainable.
+job::Optimizer RowOptimizerOf(const job::SparseTable& table,
+                              const job::Job& job);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_OPTIMIZER_ASSIGNED_OPTIMIZER_OF_H_

@@ -1,0 +1,304 @@
+#include "worker/micro_batch_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "cluster/job/micro_batches.h"
+
+namespace parasol {
+namespace {
+
+// Copies the elements [first, first + count) of `from`, which has `width` for
+// each example.
+void Slice(const std::vector<float>& from, int64_t first, int64_t count,
+           int64_t width, std::vector<float>& to) {
+  const auto begin = from.begin() + first * width;
+  to.assign(begin, begin + count * width);
+}
+
+void Slice(const IdFeature& from, int64_t first, int64_t count, IdFeature& to) {
+  const int32_t begin = from.offsets[first];
+  const int32_t end = from.offsets[first + count];
+  to.offsets.clear();
+  for (int64_t i = first; i <= first + count; ++i) {
+    to.offsets.push_back(from.offsets[i] - begin);
+  }
+  to.ids.assign(from.ids.begin() + begin, from.ids.begin() + end);
+  to.weights.clear();
+  if (from.weights.empty()) return;
+  to.weights.assign(from.weights.begin() + begin, from.weights.begin() + end);
+}
+
+// Copies the examples [first, first + count) of `from`.
+void Slice(const Batch& from, int64_t first, int64_t count, Batch& to) {
+  to.size = count;
+  to.dense.resize(from.dense.size());
+  for (size_t i = 0; i < from.dense.size(); ++i) {
+    const std::vector<float>& values = from.dense[i].values;
+    to.dense[i].shape = from.dense[i].shape;
+    Slice(values, first, count, static_cast<int64_t>(values.size()) / from.size,
+          to.dense[i].values);
+  }
+  to.ids.resize(from.ids.size());
+  for (size_t i = 0; i < from.ids.size(); ++i) {
+    Slice(from.ids[i], first, count, to.ids[i]);
+  }
+  Slice(from.labels, first, count,
+        static_cast<int64_t>(from.labels.size()) / from.size, to.labels);
+  to.weights.clear();
+  if (!from.weights.empty()) {
+    Slice(from.weights, first, count, /*width=*/1, to.weights);
+  }
+}
+
+// A batch of which each part is staged by itself.
+class SplitBatch : public StagedBatch {
+ public:
+  struct Part {
+    Batch batch;
+    std::unique_ptr<StagedBatch> staged;
+    // For each table, the index in its `ids` of each row of this part.
+    std::vector<std::vector<size_t>> places;
+  };
+  // The rows of one table that the whole batch needs, each once.
+  struct Table {
+    std::vector<uint64_t> ids;
+    std::vector<float> values;
+  };
+
+  absl::Span<const Rows> rows() const override {
+    return parts.size() == 1 ? parts[0].staged->rows() : rows_;
+  }
+
+  // Collects the ids of all parts.
+  void CollectRows(const std::vector<TableUse>& uses) {
+    tables.resize(uses.size());
+    rows_.clear();
+    absl::flat_hash_map<uint64_t, size_t> found;
+    for (size_t table = 0; table < uses.size(); ++table) {
+      Table& all = tables[table];
+      all.ids.clear();
+      found.clear();
+      for (Part& part : parts) {
+        part.places.resize(uses.size());
+        part.places[table].clear();
+        for (const uint64_t id : part.staged->rows()[table].ids) {
+          const auto [place, is_new] = found.try_emplace(id, all.ids.size());
+          if (is_new) all.ids.push_back(id);
+          part.places[table].push_back(place->second);
+        }
+      }
+      all.values.resize(all.ids.size() * uses[table].width);
+      rows_.push_back({.table = table,
+                       .ids = all.ids,
+                       .values = absl::MakeSpan(all.values)});
+    }
+  }
+
+  // Gives a part the rows that the caller has written.
+  void GiveRowsTo(Part& part) const {
+    for (size_t table = 0; table < tables.size(); ++table) {
+      const std::vector<size_t>& places = part.places[table];
+      if (places.empty()) continue;
+      const absl::Span<float> values = part.staged->rows()[table].values;
+      const size_t width = values.size() / places.size();
+      for (size_t i = 0; i < places.size(); ++i) {
+        std::copy_n(tables[table].values.data() + places[i] * width, width,
+                    values.data() + i * width);
+      }
+    }
+  }
+
+  int64_t examples = 0;
+  std::vector<Part> parts;
+  std::vector<Table> tables;
+
+ private:
+  std::vector<Rows> rows_;
+};
+
+class MicroBatchModel : public Model {
+ public:
+  MicroBatchModel(std::unique_ptr<Model> model, int64_t limit)
+      : model_(std::move(model)), limit_(limit) {
+    for (Sums& side : sums_) {
+      side.variables.resize(model_->variables().size());
+      side.tables.resize(model_->tables().size());
+    }
+  }
+
+  const std::vector<VariableSpec>& variables() const override {
+    return model_->variables();
+  }
+  const std::vector<TableUse>& tables() const override {
+    return model_->tables();
+  }
+  absl::Span<float> HostValue(size_t index) override {
+    return model_->HostValue(index);
+  }
+  absl::Status Upload(size_t index) override { return model_->Upload(index); }
+  std::unique_ptr<StagedBatch> NewStagedBatch() override {
+    return std::make_unique<SplitBatch>();
+  }
+
+  absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
+    SplitBatch& split = static_cast<SplitBatch&>(staged);
+    const int64_t parts =
+        std::max<int64_t>(1, (batch.size + limit_ - 1) / limit_);
+    split.examples = batch.size;
+    split.parts.resize(parts);
+    for (int64_t i = 0; i < parts; ++i) {
+      SplitBatch::Part& part = split.parts[i];
+      if (part.staged == nullptr) part.staged = model_->NewStagedBatch();
+      if (parts == 1) return model_->Stage(batch, *part.staged);
+      const int64_t first = batch.size * i / parts;
+      Slice(batch, first, batch.size * (i + 1) / parts - first, part.batch);
+      RETURN_IF_ERROR(model_->Stage(part.batch, *part.staged))
+          << "micro-batch " << i << " of " << parts;
+    }
+    split.CollectRows(tables());
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<BatchResult> Gradients(StagedBatch& staged, uint64_t seed,
+                                        GradientSinks sinks) override {
+    SplitBatch& split = static_cast<SplitBatch&>(staged);
+    if (split.parts.size() == 1) {
+      return model_->Gradients(*split.parts[0].staged, seed, sinks);
+    }
+    std::swap(sums_[0], sums_[1]);
+    BatchResult result;
+    for (size_t i = 0; i < split.parts.size(); ++i) {
+      SplitBatch::Part& part = split.parts[i];
+      split.GiveRowsTo(part);
+      const Pass pass = {
+          .is_first = i == 0,
+          .is_last = i + 1 == split.parts.size(),
+          .share = static_cast<float>(static_cast<double>(part.batch.size) /
+                                      static_cast<double>(split.examples))};
+      ASSIGN_OR_RETURN(const BatchResult of_part,
+                       RunPass(pass, split, part, SeedOf(seed, i), sinks));
+      result.examples += of_part.examples;
+      result.loss_sum += of_part.loss_sum;
+    }
+    return result;
+  }
+
+  absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
+    SplitBatch& split = static_cast<SplitBatch&>(staged);
+    if (split.parts.size() == 1) {
+      return model_->Evaluate(*split.parts[0].staged);
+    }
+    EvaluatedBatch whole;
+    outputs_.clear();
+    for (SplitBatch::Part& part : split.parts) {
+      split.GiveRowsTo(part);
+      ASSIGN_OR_RETURN(const EvaluatedBatch evaluated,
+                       model_->Evaluate(*part.staged));
+      whole.result.examples += evaluated.result.examples;
+      whole.result.loss_sum += evaluated.result.loss_sum;
+      outputs_.insert(outputs_.end(), evaluated.outputs.begin(),
+                      evaluated.outputs.end());
+    }
+    whole.outputs = outputs_;
+    return whole;
+  }
+
+ private:
+  // Sums over the passes of a step. Those of rows are [ids, width] of the
+  // split batch's tables.
+  struct Sums {
+    std::vector<std::vector<float>> variables;
+    std::vector<std::vector<float>> tables;
+    // For each table, the ids of the rows that have gradients: all or none.
+    std::vector<std::vector<uint64_t>> ids;
+  };
+  struct Pass {
+    bool is_first = false;
+    bool is_last = false;
+    float share = 1;  // of the batch's examples
+  };
+
+  // Two passes must not drop the same elements of different examples. The
+  // multiplier is as in PassExecutor, for another number.
+  static uint64_t SeedOf(uint64_t seed, size_t part) {
+    return seed + part * 0xD1B54A32D192ED03;
+  }
+
+  // A variable's sum leaves while the last pass goes on.
+  absl::StatusOr<BatchResult> RunPass(const Pass& pass, const SplitBatch& split,
+                                      SplitBatch::Part& part, uint64_t seed,
+                                      const GradientSinks& sinks) {
+    const auto add_variable = [&](size_t variable,
+                                  absl::Span<const float> gradient) {
+      std::vector<float>& sum = sums_[0].variables[variable];
+      if (pass.is_first) sum.assign(gradient.size(), 0);
+      for (size_t i = 0; i < gradient.size(); ++i) {
+        sum[i] += pass.share * gradient[i];
+      }
+      if (pass.is_last) sinks.variable(variable, sum);
+    };
+    const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
+                              absl::Span<const float> gradients) {
+      AddRows(pass, split, part, table, ids, gradients);
+      if (!pass.is_last) return;
+      sinks.rows(table, sums_[0].ids[table], sums_[0].tables[table]);
+    };
+    return model_->Gradients(*part.staged, seed,
+                             {.variable = add_variable, .rows = add_rows});
+  }
+
+  // A table that is frozen has gradients of no rows.
+  void AddRows(const Pass& pass, const SplitBatch& split,
+               const SplitBatch::Part& part, size_t table,
+               absl::Span<const uint64_t> ids,
+               absl::Span<const float> gradients) {
+    const size_t width = tables()[table].width;
+    sums_[0].ids.resize(tables().size());
+    std::vector<float>& sum = sums_[0].tables[table];
+    if (pass.is_first) {
+      sum.clear();
+      sums_[0].ids[table].clear();
+    }
+    if (ids.empty()) return;
+    const std::vector<uint64_t>& all = split.tables[table].ids;
+    if (sum.empty()) {
+      sum.assign(all.size() * width, 0);
+      sums_[0].ids[table] = all;
+    }
+    const std::vector<size_t>& places = part.places[table];
+    CHECK_EQ(ids.size(), places.size());
+    for (size_t i = 0; i < ids.size(); ++i) {
+      CHECK_EQ(ids[i], all[places[i]]);
+      float* const row = sum.data() + places[i] * width;
+      const float* const gradient = gradients.data() + i * width;
+      for (size_t j = 0; j < width; ++j) row[j] += pass.share * gradient[j];
+    }
+  }
+
+  const std::unique_ptr<Model> model_;
+  const int64_t limit_;
+  // Those of this step and of the last one: they live as long as the model's
+  // own gradients.
+  std::array<Sums, 2> sums_;
+  std::vector<float> outputs_;  // of the last evaluation
+};
+
+}  // namespace
+
+std::unique_ptr<Model> SplitBatches(std::unique_ptr<Model> model,
+                                    const job::Job& job) {
+  if (!HasMicroBatches(job)) return model;
+  return std::make_unique<MicroBatchModel>(std::move(model),
+                                           job.train().micro_batch_size());
+}
+
+}  // namespace parasol
