@@ -31,9 +31,9 @@ TEST(StatusLog, SaysForHowLongItWaits) {
   status.add_awaited_task("worker/1");
   status.mutable_waited()->set_seconds(80);
   log.Lines(status, At(1));
-  EXPECT_THAT(log.Lines(status, At(10)),
-              ElementsAre("others wait for the steps of worker/1 for 1m20s",
-                          "step 0"));
+  EXPECT_THAT(
+      log.Lines(status, At(10)),
+      ElementsAre("others wait for the steps of worker/1 for 1m20s", "step 0"));
 }
 
 TEST(StatusLog, SaysHowFarTrainingIs) {

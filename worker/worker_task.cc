@@ -172,9 +172,7 @@ class Task : public WorkerTask {
   MetricsRegistry& registry_;
   WorkerMetrics metrics_;
   TrainingReporter reporter_;
-  // Of all reports; the thread's that makes them.
-  double loss_sum_ = 0;
-  int64_t loss_examples_ = 0;
+  TrainingReport total_;  // of all reports; the reporting thread's
   std::unique_ptr<RpcServer> server_;
   std::unique_ptr<MirroredWorker> mirrored_;  // null: ps have the variables
 
@@ -484,10 +482,8 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
 void Task::Report(wire::HeartbeatRequest& request) {
   const TrainingReport report = reporter_.Take();
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
-  loss_sum_ += report.loss_sum;
-  loss_examples_ += report.examples;
-  request.set_loss_sum(loss_sum_);
-  request.set_loss_examples(loss_examples_);
+  request.set_loss_sum(total_.loss_sum += report.loss_sum);
+  request.set_loss_examples(total_.examples += report.examples);
   if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
   request.set_loss(report.loss_sum / report.examples);
   request.set_examples_per_second(report.examples /

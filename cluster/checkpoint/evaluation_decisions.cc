@@ -27,8 +27,7 @@ std::vector<Value> ValuesOf(const std::string& metric,
   return values;
 }
 
-// Keeps the best value. Of the first one, and of NaN, it is known which is
-// better.
+// Keeps the best value. The first one is an improvement, and NaN never is.
 class Best {
  public:
   Best(job::MetricMode mode, double min_delta)

@@ -87,7 +87,7 @@ class LocalRun {
   Supervisor supervisor_;
   StatusPoller poller_;
   std::vector<std::pair<std::string, std::string>> metrics_;
-  // Where the chief that answered last has gone on.
+  // StartLine() of the chief that answered last.
   std::string start_line_;
   StepRate step_rate_;
   MeanStepRate mean_step_rate_;
