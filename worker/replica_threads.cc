@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "worker/clipped_model.h"
 #include "worker/local/replica_parameters.h"
+#include "worker/micro_batch_model.h"
 #include "worker/shared_steps.h"
 #include "worker/sync_training_loop.h"
 #include "worker/worker_device.h"
