@@ -43,6 +43,7 @@ namespace {
 constexpr absl::Duration kChiefCallDeadline = absl::Seconds(4);
 // Longest wait of worker 0, after Stop(), for the checkpoint that it asks for.
 constexpr absl::Duration kCheckpointLimit = absl::Seconds(40);
+
 bool IsTraining(const wire::HeartbeatResponse& state) {
   return state.phase() >= wire::TRAINING;
 }
@@ -158,9 +159,8 @@ class Task : public WorkerTask {
   // Number of shards of the training set, as in ClaimStepsRequest.
   int NumShards() const {
     if (IsSynchronous()) return TotalReplicas();
-    return job_.train().auto_shard() == job::Dataset::FILE
-               ? options_.input_shards
-               : 1;
+    const bool by_file = job_.train().auto_shard() == job::Dataset::FILE;
+    return by_file ? options_.input_shards : 1;
   }
   void OnComplete();
   void OnLost(absl::Status why);
@@ -278,25 +278,22 @@ absl::Status Task::Prepare(ChiefSession& session) {
   ASSIGN_OR_RETURN(
       device_, OpenDevice(options_.device, options_.threads, job_.worker()));
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   Model::Create(graph, *device_));
-  model_ = ClipGradients(SplitBatches(std::move(model), job_), job_);
+  ASSIGN_OR_RETURN(model_, Model::Create(graph, *device_));
+  model_ = ClipGradients(SplitBatches(std::move(model_), job_), job_);
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job_.seed();
   input.num_shards = NumShards();
-  // In synchronous training it is only opened to be opened again.
   input.by_number = !IsSynchronous();
   ASSIGN_OR_RETURN(ModelInputs inputs,
                    ModelInputsOf(job_.model(), graph.loss.label));
   inputs.class_weights = ClassWeightsOf(job_.model().loss());
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
+  const std::string in_replicas =
+      IsSynchronous() ? absl::StrCat(" in ", TotalReplicas(), " replicas") : "";
   LOG(INFO) << "training on " << device_->name() << " with "
-            << input_->total_examples() << " examples"
-            << (IsSynchronous()
-                    ? absl::StrCat(" in ", TotalReplicas(), " replicas")
-                    : "");
+            << input_->total_examples() << " examples" << in_replicas;
   RETURN_IF_ERROR(CheckHasPlace(job_, options_.mirrored));
   if (mirrored_ == nullptr) return absl::OkStatus();
   return mirrored_->Prepare(model_->variables(), session.registration(),

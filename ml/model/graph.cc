@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,7 +9,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -19,47 +17,15 @@
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/layer/kinds/layer_kinds.h"
+#include "ml/model/graph_checks.h"
 #include "ml/model/graph_faults.h"
 
 namespace parasol {
 namespace {
 
-// Largest number of elements of one variable, and of one example between two
-// layers: cuBLAS counts in int.
-constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 constexpr int kMaxLayers = 1000;
 constexpr int kMaxInputs = 1000;
-constexpr size_t kMaxNameLength = 200;
 constexpr char kOnlyInput[] = "input";
-
-// Checks that all axes of `shape` are positive and their product is not too
-// large.
-absl::Status CheckShape(absl::Span<const int64_t> shape) {
-  int64_t elements = 1;
-  for (int64_t axis : shape) {
-    if (axis <= 0 || axis > kMaxElements / elements) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "shape [", absl::StrJoin(shape, ", "),
-          "]: axes must be positive and their product at most ", kMaxElements));
-    }
-    elements *= axis;
-  }
-  return absl::OkStatus();
-}
-
-bool IsNameCharacter(char c) {
-  return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.' || c == '/';
-}
-
-absl::Status CheckName(absl::string_view name) {
-  if (name.empty() || name.size() > kMaxNameLength ||
-      !std::all_of(name.begin(), name.end(), IsNameCharacter)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a name is 1 to ", kMaxNameLength,
-                     " letters, digits, '_', '-', '.', '/'"));
-  }
-  return absl::OkStatus();
-}
 
 std::string NameOf(const job::Layer& layer, int position) {
   if (!layer.name().empty()) return layer.name();
@@ -87,7 +53,7 @@ absl::StatusOr<Shape> ShapeOf(const job::DenseInput& dense) {
     }
     shape = {dense.column_size()};
   }
-  RETURN_IF_ERROR(CheckShape(shape));
+  RETURN_IF_ERROR(CheckGraphShape(shape));
   return shape;
 }
 
@@ -165,12 +131,12 @@ class Resolver {
       return absl::InvalidArgumentError("is not set");
     }
     const Shape shape(spec_.input_shape().begin(), spec_.input_shape().end());
-    RETURN_IF_ERROR(CheckShape(shape));
+    RETURN_IF_ERROR(CheckGraphShape(shape));
     return AddInput(kOnlyInput, {.shape = shape});
   }
 
   absl::Status ResolveInput(const job::ModelInput& input) {
-    RETURN_IF_ERROR(CheckName(input.name()));
+    RETURN_IF_ERROR(CheckGraphName(input.name()));
     LayerInput what;
     if (input.has_ids()) {
       what.kind = LayerInput::Kind::kIds;
@@ -202,7 +168,7 @@ class Resolver {
     }
     job::Layer layer = spec_.layer(position);
     layer.set_name(NameOf(layer, position));
-    RETURN_IF_ERROR(CheckName(layer.name()));
+    RETURN_IF_ERROR(CheckGraphName(layer.name()));
     ASSIGN_OR_RETURN(std::vector<size_t> inputs, InputsOf(layer, position));
     if (values_.contains(layer.name()) || unknown_.contains(layer.name())) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -305,7 +271,7 @@ class Resolver {
                       .first_variable = graph_.variables.size()};
     RETURN_IF_ERROR(CheckTraining(spec));
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
-    RETURN_IF_ERROR(CheckShape(node.layer->output_shape())) << "output";
+    RETURN_IF_ERROR(CheckGraphShape(node.layer->output_shape())) << "output";
     if (table) {
       RETURN_IF_ERROR(Read(graph_.tables[*table], node));
     }
@@ -321,7 +287,7 @@ class Resolver {
     const auto found = tables_.find(name);
     if (found != tables_.end()) {
       const Shape row = {graph_.tables[found->second].width};
-      RETURN_IF_ERROR(CheckShape(row)) << "rows of " << name;
+      RETURN_IF_ERROR(CheckGraphShape(row)) << "rows of " << name;
       return found->second;
     }
     std::vector<std::string> names;
@@ -384,7 +350,7 @@ class Resolver {
         variable.trained = false;
         variable.frozen = true;
       }
-      RETURN_IF_ERROR(CheckShape(variable.shape)) << variable.name;
+      RETURN_IF_ERROR(CheckGraphShape(variable.shape)) << variable.name;
       RETURN_IF_ERROR(CheckL2(layer.variable_l2()[i])) << variable.name;
       variable.name = absl::StrCat(node.name, "/", variable.name);
       if (!variables_.insert(variable.name).second) {
@@ -474,7 +440,7 @@ class Resolver {
       return shape.size() == 1 ? shape[0] : 0;
     }
     const job::Layer& last = spec_.layer(spec_.layer_size() - 1);
-    return std::clamp<int64_t>(last.dense().units(), 0, kMaxElements);
+    return std::clamp<int64_t>(last.dense().units(), 0, kMaxGraphElements);
   }
 
   const job::Model& spec_;
