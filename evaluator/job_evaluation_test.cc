@@ -402,10 +402,10 @@ TEST_F(JobEvaluationTest, TheFirstCheckpointThatIsAwaitedIsSaid) {
   chief_.AwaitQuestion();
   evaluation_->Stop();
   EXPECT_THAT(AwaitResult(), StatusIs(absl::StatusCode::kCancelled));
-  EXPECT_THAT(
-      testing::internal::GetCapturedStderr(),
-      HasSubstr("waiting for the first checkpoint in " + checkpoint_dir() +
-                ", which the chief orders; the chief waits for ps/1"));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("waiting for the first checkpoint to evaluate in " +
+                        checkpoint_dir() +
+                        ", which the chief orders; the chief waits for ps/1"));
 }
 
 TEST_F(JobEvaluationTest, AFailedJobEndsItWithTheChiefsReason) {
