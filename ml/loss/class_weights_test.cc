@@ -40,7 +40,7 @@ TEST(ClassWeightsTest, WhatTheyCannotBeIsSaid) {
   };
   const std::string one = " class_weight { class: 1 weight: 3 }";
   for (const char* const loss :
-       {"mean_squared_error {}", "poisson {}", "huber {}"}) {
+       {"mean_squared_error {}", "poisson {}", "huber { delta: 1 }"}) {
     expect_fault(loss + one, 1,
                  "loss.class_weight: the labels of this loss are numbers");
   }
