@@ -261,7 +261,7 @@ class Coordinator {
   absl::StatusCode failure_code_ = absl::StatusCode::kOk;
   // The value of JobStatus.trouble.
   std::string trouble_;
-  // What is waited for, and since when; empty if nothing is.
+  // The thing that is waited for, and since when; empty if nothing is.
   std::string waits_for_;
   absl::Time waits_since_;
   std::optional<absl::Status> gave_up_;

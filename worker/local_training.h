@@ -158,9 +158,9 @@ class LocalTraining {
   std::vector<Evaluation> evaluations_;  // ascending by their steps
   std::optional<RunDecisions> decisions_;
   std::optional<double> rate_;  // the optimizers', if it was reduced
-  // What was trained since the last line of the log.
+  // The training since the last line of the log.
   TrainingReport since_line_;
-  double loss_sum_ = 0;  // of all examples
+  double loss_sum_ = 0;  // the sum over all examples
   int64_t examples_ = 0;
   int64_t steps_per_epoch_ = 0;
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written

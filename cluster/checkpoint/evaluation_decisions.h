@@ -12,7 +12,7 @@
 
 namespace parasol {
 
-// What the evaluations of a run decide about its training.
+// The decisions of a run's evaluations about its training.
 struct EvaluationDecisions {
   // The reason for which end.early_stopping ends the job, as one line; nullopt
   // if it does not.

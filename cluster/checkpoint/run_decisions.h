@@ -14,7 +14,7 @@
 
 namespace parasol {
 
-// What evaluations have decided about a run while one process has trained it:
+// The decisions of evaluations about a run while one process has trained it:
 // what was decided once stays so. Pure.
 class RunDecisions {
  public:
@@ -29,7 +29,7 @@ class RunDecisions {
   // steps. Returns lines for the log about what they have changed.
   std::vector<std::string> Update(absl::Span<const Evaluation> evaluations);
 
-  // As in EvaluationDecisions.
+  // The same as in EvaluationDecisions.
   const std::optional<std::string>& stop() const { return decisions_.stop; }
   const std::vector<int64_t>& best_first() const {
     return decisions_.best_first;

@@ -13,7 +13,7 @@
 
 namespace parasol {
 
-// What of a source a job's variables and tables begin with.
+// The part of a source that a job's variables and tables begin with.
 struct WarmMatch {
   // Indices in the source's lists, in the order of the contents'; nullopt: the
   // job excludes it.

@@ -57,7 +57,7 @@ void WriteAll(absl::StatusOr<std::unique_ptr<TensorWriter>> writer,
 
 std::string PathOf(const std::string& name) {
   const std::string directory = absl::StrCat(testing::TempDir(), "/warm");
-  std::filesystem::create_directories(directory);
+  std::filesystem::create_directories(directory + "/tf");
   return absl::StrCat(directory, "/", name);
 }
 

@@ -42,6 +42,7 @@ constexpr char kEmptyJob[] = R"pb(
     payload_lanes: AUTO
     compute_niceness: 10
   }
+  tensorboard: true
 )pb";
 
 TEST(FillDefaultsTest, AnEmptyJobGetsNoPartThatItsUserHasToChoose) {
@@ -116,6 +117,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       payload_lanes: TCP
       compute_niceness: 0
     }
+    tensorboard: false
   )pb";
   ExpectFilled(kSet, kSet);
 }
@@ -139,6 +141,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    payload_lanes: AUTO
                    compute_niceness: 10
                  }
+                 tensorboard: true
                )pb");
 }
 

@@ -25,7 +25,7 @@ struct TrainingSample {
 
 // An interval of a training, as a line of training.jsonl has it.
 struct ProgressRecord {
-  int64_t global_step = 0;  // at its end
+  int64_t global_step = 0;  // the step at its end
   // Number of epochs at its end, with a fraction; nullopt if it is not known.
   std::optional<double> epoch = std::nullopt;
   // Mean over the interval's examples; nullopt if there are none.

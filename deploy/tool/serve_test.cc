@@ -334,7 +334,9 @@ TEST_F(ServeTest, AnExampleThatIsNotOfTheModelReachesNoBatch) {
   std::ifstream file(Path("job.textproto"));
   std::string job((std::istreambuf_iterator<char>(file)), {});
   const std::string bag = R"(embedding_bag { table: "rows" use_bias: true })";
-  job.replace(job.find(bag), bag.size(), R"(embedding { table: "rows" })");
+  job.replace(job.find(bag), bag.size(),
+              R"(embedding { table: "rows" } }
+                 layer { name: "flat" flatten {})");
   std::ofstream(Path("job.textproto")) << job;
   Train("ckpt", 2);
   Start();

@@ -104,7 +104,7 @@ class TinyJobFixture : public ::testing::Test {
   }
   static std::vector<float> Identity() { return {1, 0, 0, 1}; }
 
-  // What the manifests of checkpoints have as their job.
+  // The job in the manifests of checkpoints.
   job::Job job_of_checkpoints_;
 
  private:

@@ -114,6 +114,7 @@ class FrozenBatchNormalizationPass : public LayerPass {
 
   // dx = dy · scale: what the layer makes of dy where mean and beta are 0.
   absl::Status RunInputGradients(const Backward& pass) override {
+    if (pass.dx[0] == nullptr) return absl::OkStatus();
     return kernel_->ForwardEvaluation(
         pass.dy, Positions::At(pass.variables, positions_.gamma),
         /*beta=*/nullptr, {zeros_.data(), pass.variables[positions_.variance]},

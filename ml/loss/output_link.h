@@ -9,7 +9,7 @@ namespace parasol {
 enum class OutputLink {
   kNone,  // the outputs are the predictions
   kSigmoid,
-  kSoftmax,  // over all outputs of an example
+  kSoftmax,  // softmax over an example's outputs
 };
 
 // Returns the link of `loss`.

@@ -60,7 +60,7 @@ class StagedBatch {
 // gradient stays valid until the second next call of Gradients(): it is
 // double-buffered, so that it can be sent while the next step computes.
 struct GradientSinks {
-  // Not called for variables that are frozen.
+  // Is not called for variables that are frozen.
   absl::FunctionRef<void(size_t variable, absl::Span<const float> gradient)>
       variable;
   // Called after all variables, once for each of StagedBatch::rows(), perhaps

@@ -25,7 +25,7 @@ struct LoadLimits {
   // included, and of the gradients of a synchronous step.
   uint64_t memory_bytes = UINT64_MAX;
   NonFinite non_finite = NonFinite::kReject;
-  // As in RowTable::Options.
+  // The same as in RowTable::Options.
   std::shared_ptr<WorkHelpers> helpers = nullptr;
 };
 

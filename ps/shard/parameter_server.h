@@ -44,7 +44,7 @@ class ParameterServer {
     uint64_t incarnation = 0;
     uint64_t memory_limit_bytes = UINT64_MAX;
     NonFinite non_finite = NonFinite::kReject;
-    // As in RowTable::Options.
+    // The same as in RowTable::Options.
     std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 

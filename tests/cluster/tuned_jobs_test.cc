@@ -101,7 +101,8 @@ TEST_F(TunedJobsTest, FrozenLayersAndRatesHaveTheBitsOfASynchronousCluster) {
     }
   }
   // No slots beside what stays.
-  for (const auto& variable : Newest("cluster")->manifest().variable()) {
+  const auto checkpoint = Newest("cluster");
+  for (const auto& variable : checkpoint->manifest().variable()) {
     EXPECT_EQ(variable.slot_size(), variable.name().starts_with("logits/") * 2)
         << variable.name();
   }
@@ -134,7 +135,8 @@ TEST_F(TunedJobsTest, FrozenTablesAndRatesHaveTheBitsOfASynchronousCluster) {
     job::Job other = job;
     other.mutable_end()->set_steps(1);
     TrainInCluster(other, 2, RatingsDirectory(), run("first"));
-    for (const auto& [id, row] : TrainedBy(run("first")).tables.at("deep")) {
+    const Trained first = TrainedBy(run("first"));
+    for (const auto& [id, row] : first.tables.at("deep")) {
       EXPECT_EQ(row == want.tables.at("deep").at(id), !trainable) << id;
     }
   }

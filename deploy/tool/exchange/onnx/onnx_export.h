@@ -13,7 +13,7 @@ struct OnnxExportOptions {
   // Bytes of all tensors up to which they are in the model's file. More are in
   // a file of their own, "<output>.data", which must stay beside it.
   int64_t inline_bytes = int64_t{64} << 20;
-  // As in ExportOptions.
+  // The same as in ExportOptions.
   bool averages = true;
 };
 

@@ -16,13 +16,13 @@ struct OnnxLayer {
   const job::Layer& spec;
   // The shape of an example's output.
   const Shape& output_shape;
-  // Its inputs, and their shapes for one example. An input of ids is what the
-  // ids' rows are: [examples, ids, width].
+  // The layer's inputs, and their shapes for one example. An input of ids is
+  // what the ids' rows are: [examples, ids, width].
   std::vector<OnnxValue> inputs;
   std::vector<Shape> shapes;
   // The weight of each id, [examples, ids]; for embedding_bag alone.
   OnnxValue weights;
-  // Its variables, in the order of Layer::variables().
+  // The layer's variables, in the order of Layer::variables().
   std::vector<OnnxValue> variables;
 };
 
