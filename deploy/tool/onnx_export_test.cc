@@ -9,6 +9,7 @@
 
 #include "deploy/tool/exchange/onnx/onnx_export.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
@@ -232,6 +233,22 @@ TEST_F(OnnxExportTest, LargeTensorsAreInAFileBesideTheModel) {
     EXPECT_LE(offset + length, data.size());
   }
   EXPECT_EQ(outside, 6);  // two layers, a bag's bias, and rows
+}
+
+TEST_F(OnnxExportTest, ATableWithoutRowsIsExported) {
+  Train("ckpt", 1);
+  const CompletedProcess run =
+      RunTool({"export", Path("ckpt/ckpt-000000000000"), "--format=onnx",
+               "--output=" + Path("m.onnx")});
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  const onnx::ModelProto model = ModelAt(Path("m.onnx"));
+  const auto& tensors = model.graph().initializer();
+  const auto rows = std::find_if(tensors.begin(), tensors.end(),
+                                 [](const onnx::TensorProto& tensor) {
+                                   return tensor.name() == "rows/rows";
+                                 });
+  ASSERT_NE(rows, tensors.end());
+  EXPECT_THAT(rows->dims(), ElementsAre(1, 3));  // that of any other id
 }
 
 TEST_F(OnnxExportTest, FaultsAreNamedAndLeaveNoFile) {

@@ -1,5 +1,6 @@
 #include "deploy/tool/exchange/onnx/onnx_export.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -120,6 +121,8 @@ class ModelTensors {
     std::vector<float> values;
     RETURN_IF_ERROR(
         checkpoint_.ReadRows(table.name(), [&](const RowBatch& batch) {
+          // A shard without rows has an entry of none.
+          if (batch.ids.empty()) return absl::OkStatus();
           values.clear();
           const size_t floats = batch.rows.size() / batch.ids.size();
           for (size_t i = 0; i < batch.ids.size(); ++i) {
@@ -237,8 +240,15 @@ absl::Status ExportOnnx(const std::string& path,
   std::optional<StagedFile> data;
   RETURN_IF_ERROR(AddElements(tensors, options, graph, data));
   RETURN_IF_ERROR(checkpoint->Verify());
-  const std::string bytes =
-      ModelOf(std::move(graph), checkpoint->manifest()).SerializeAsString();
+  const onnx::ModelProto proto =
+      ModelOf(std::move(graph), checkpoint->manifest());
+  std::string bytes;
+  if (proto.ByteSizeLong() > INT32_MAX || !proto.SerializeToString(&bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(directory, ": its tables' ids make an ONNX model of ",
+                     proto.ByteSizeLong(), " bytes, of at most ", INT32_MAX,
+                     "; export the tensors with another --format"));
+  }
   ASSIGN_OR_RETURN(StagedFile model, StagedFile::Create(options.output));
   RETURN_IF_ERROR(model.Append(bytes));
   RETURN_IF_ERROR(WriteExportCompanions(loaded.job, options.output));
