@@ -158,6 +158,23 @@ TEST_F(CoordinatorEvaluationsTest, ThePsAreGivenTheReducedRate) {
   EXPECT_EQ(NextCheckpoint().manifest.reduced_learning_rate(), .05);
 }
 
+TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
+  ReduceRate();
+  StartTraining();
+  TrainTo(3);
+  chief().Evaluated(Losses({1, 2}), now_);
+  const Coordinator::LoadOrder order = NextLoad();
+  EXPECT_OK(chief().GetPlacement());
+  for (const auto& target : order.targets) {
+    chief().LoadDone(target, absl::UnavailableError("no disk"), now_);
+  }
+  EXPECT_THAT(chief().Status().trouble(), HasSubstr("no disk"));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  // A chief that is stopped still writes its last checkpoint.
+  chief().RequestStop(now_);
+  EXPECT_EQ(NextCheckpoint().manifest.global_step(), 3);
+}
+
 TEST_F(CoordinatorEvaluationsTest, ARestartedChiefLoadsWithTheReducedRate) {
   ReduceRate();
   Resume(10);

@@ -28,6 +28,7 @@ void ShardBoard::Arrived(int ps_index, uint64_t incarnation, bool holds_shard) {
   place->incarnation = incarnation;
   place->holds_shard = holds_shard;
   place->was_loaded &= is_same;
+  place->awaits_job &= is_same;
   place->state =
       holds_shard && place->was_loaded ? State::kReady : State::kEmpty;
   place->denials = 0;
@@ -52,16 +53,16 @@ void ShardBoard::Lost(int ps_index) {
 
 void ShardBoard::GiveJobAgain() {
   for (Place& place : places_) {
-    if (place.state != State::kReady) continue;
-    place.state = State::kEmpty;
-    place.holds_shard = true;
-    place.was_loaded = false;
+    // One that is away for a moment may come back as ready as it was.
+    if (place.was_loaded) place.awaits_job = true;
   }
 }
 
 void ShardBoard::Loaded(size_t shard, uint64_t incarnation) {
   Place& place = places_[shard];
-  if (place.incarnation != incarnation || place.state != State::kEmpty) return;
+  if (!IsAt(shard, incarnation)) return;
+  place.awaits_job = false;
+  if (place.state == State::kReady) return;
   place.state = State::kReady;
   place.was_loaded = true;
   place.denials = 0;
@@ -95,6 +96,15 @@ std::vector<size_t> ShardBoard::Empty() const {
     if (places_[i].state == State::kEmpty) empty.push_back(i);
   }
   return empty;
+}
+
+std::vector<size_t> ShardBoard::AwaitingJob() const {
+  std::vector<size_t> awaiting;
+  for (size_t i = 0; i < places_.size(); ++i) {
+    const Place& place = places_[i];
+    if (place.state == State::kReady && place.awaits_job) awaiting.push_back(i);
+  }
+  return awaiting;
 }
 
 absl::StatusOr<wire::GetPlacementResponse> ShardBoard::Placement(

@@ -42,11 +42,11 @@ class ShardBoard {
   // ready, has to be loaded again.
   bool Heard(int ps_index, uint64_t incarnation, bool holds_shard);
   void Lost(int ps_index);
-  // Notes that all shards that are ready have to be given the job again; they
-  // keep their values.
+  // Notes that all shards that are ready have to be given the job again. They
+  // keep their values and stay ready meanwhile: workers and checkpoints go on.
   void GiveJobAgain();
-  // Notes that the shard's variables are on `incarnation` now. Ignored if that
-  // process is not there any more.
+  // Notes that the shard's variables are on `incarnation` now, with this
+  // chief's job. Ignored if that process is not there any more.
   void Loaded(size_t shard, uint64_t incarnation);
 
   // Returns true if the shard's ps is present, and is that process.
@@ -57,8 +57,13 @@ class ShardBoard {
   bool AllReady() const;
   // Returns the shards whose ps is present and has yet to be loaded.
   std::vector<size_t> Empty() const;
-  // Returns true if the ps said, when it registered, that it holds the shard.
-  bool HoldsShard(size_t shard) const { return places_[shard].holds_shard; }
+  // Returns the shards that are ready and have yet to be given the job again.
+  std::vector<size_t> AwaitingJob() const;
+  // Returns true if the shard is ready, or its ps said when it registered that
+  // it holds the shard.
+  bool HoldsShard(size_t shard) const {
+    return places_[shard].holds_shard || places_[shard].state == State::kReady;
+  }
 
   size_t size() const { return places_.size(); }
   const Shard& shard(size_t shard) const { return places_[shard].shard; }
@@ -88,6 +93,8 @@ class ShardBoard {
     bool holds_shard = false;
     // True if this chief has loaded the shard in this incarnation.
     bool was_loaded = false;
+    // True if this incarnation has yet to be given the job again.
+    bool awaits_job = false;
     int denials = 0;
   };
 

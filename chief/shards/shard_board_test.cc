@@ -114,6 +114,36 @@ TEST(ShardBoard, AProcessThatComesBackWithoutThemIsLoadedAgain) {
   EXPECT_THAT(board.Empty(), ElementsAre(0));
 }
 
+TEST(ShardBoard, AShardThatIsGivenTheJobAgainStaysReady) {
+  ShardBoard board = TwoShards();
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  board.Loaded(0, 7);
+  const int64_t version = board.version();
+  board.GiveJobAgain();
+  EXPECT_THAT(board.AwaitingJob(), ElementsAre(0));
+  EXPECT_TRUE(board.IsReadyAt(0, 7));
+  EXPECT_TRUE(board.HoldsShard(0));
+  board.Lost(0);
+  EXPECT_TRUE(board.AwaitingJob().empty());
+  board.Arrived(0, 7, /*holds_shard=*/true);
+  EXPECT_THAT(board.AwaitingJob(), ElementsAre(0)) << "it has not heard of it";
+  board.Loaded(0, 7);
+  EXPECT_TRUE(board.AwaitingJob().empty());
+  EXPECT_EQ(board.version(), version);
+}
+
+TEST(ShardBoard, ASuccessorIsGivenTheJobWhenItIsLoaded) {
+  ShardBoard board = TwoShards();
+  board.Arrived(0, 7, /*holds_shard=*/false);
+  board.Loaded(0, 7);
+  board.GiveJobAgain();
+  board.Arrived(0, 8, /*holds_shard=*/false);
+  EXPECT_THAT(board.Empty(), ElementsAre(0));
+  EXPECT_FALSE(board.HoldsShard(0));
+  board.Loaded(0, 8);
+  EXPECT_TRUE(board.AwaitingJob().empty());
+}
+
 TEST(ShardBoard, AReadyShardThatIsDeniedTwiceInARowIsLoadedAgain) {
   ShardBoard board = TwoShards();
   board.Arrived(0, 7, /*holds_shard=*/false);

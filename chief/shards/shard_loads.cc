@@ -19,7 +19,10 @@ std::vector<ShardLoads::Target> ShardLoads::Due(const ShardBoard& board,
                                                 absl::Time now) const {
   std::vector<Target> targets;
   if (now < next_) return targets;
-  for (const size_t shard : board.Empty()) {
+  std::vector<size_t> shards = board.Empty();
+  const std::vector<size_t> awaiting = board.AwaitingJob();
+  shards.insert(shards.end(), awaiting.begin(), awaiting.end());
+  for (const size_t shard : shards) {
     targets.push_back(
         {shard, board.incarnation(shard), board.HoldsShard(shard)});
   }
@@ -36,6 +39,12 @@ ShardLoads::Verdict ShardLoads::Done(const Target& target,
     board.Loaded(target.shard, target.incarnation);
     failures_ = 0;
     return Verdict::kLoaded;
+  }
+  // A shard that is ready has its values: it trains on as it is, whatever is
+  // wrong with the disk, and is given the job later.
+  if (board.IsReadyAt(target.shard, target.incarnation)) {
+    next_ = now + kRetry;
+    return absl::IsInvalidArgument(status) ? Verdict::kFailed : Verdict::kAgain;
   }
   if (now >= next_) ++failures_;  // once for an order's targets
   next_ = now + kRetry;

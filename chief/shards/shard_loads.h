@@ -35,7 +35,8 @@ class ShardLoads {
     kGaveUp,  // too often: the chief ends
   };
 
-  // Returns what is to be loaded now.
+  // Returns the shards that are to be loaded now, and those that are to be
+  // given the job again.
   std::vector<Target> Due(const ShardBoard& board, absl::Time now) const;
 
   // Notes the result of a load on the board, and returns what follows.

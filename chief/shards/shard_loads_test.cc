@@ -48,6 +48,28 @@ TEST_F(ShardLoadsTest, AfterAFailureItWaitsASecond) {
   EXPECT_THAT(loads_.Due(board_, At(1)), SizeIs(2));
 }
 
+TEST_F(ShardLoadsTest, AReadyShardIsGivenTheJobAsOftenAsItTakes) {
+  board_.Loaded(0, 7);
+  board_.Loaded(1, 8);
+  board_.GiveJobAgain();
+  for (int second = 0; second < 2 * ShardLoads::kMaxFailures; ++second) {
+    const auto due = loads_.Due(board_, At(second));
+    ASSERT_THAT(due, SizeIs(2));
+    EXPECT_TRUE(due[0].holds_shard);
+    // The disk is away, or says that it has lost everything.
+    for (const absl::Status& status :
+         {absl::UnavailableError("x"), absl::DataLossError("x")}) {
+      EXPECT_EQ(loads_.Done(due[0], status, board_, At(second)),
+                Verdict::kAgain);
+    }
+    EXPECT_TRUE(board_.AllReady());
+  }
+  EXPECT_EQ(loads_.failures(), 0);
+  EXPECT_EQ(
+      loads_.Done({0, 7}, absl::InvalidArgumentError("x"), board_, At(200)),
+      Verdict::kFailed);
+}
+
 TEST_F(ShardLoadsTest, AnErrorThatStaysFailsTheJob) {
   EXPECT_EQ(loads_.Done({0, 7}, absl::DataLossError("x"), board_, At(0)),
             Verdict::kFailed);
