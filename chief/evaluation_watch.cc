@@ -1,6 +1,7 @@
 #include "chief/evaluation_watch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -16,8 +17,10 @@ constexpr absl::Duration kLogInterval = absl::Seconds(10);
 // A checkpoint that was made again has the step of another one, but is not
 // evaluated in the same time.
 bool IsSame(const Evaluation& a, const Evaluation& b) {
-  return a.global_step == b.global_step && a.took == b.took &&
-         a.loss == b.loss && a.checkpoint == b.checkpoint;
+  const bool have_same_loss =
+      a.loss == b.loss || (std::isnan(a.loss) && std::isnan(b.loss));
+  return a.global_step == b.global_step && a.took == b.took && have_same_loss &&
+         a.checkpoint == b.checkpoint;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "chief/evaluation_watch.h"
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -84,6 +85,14 @@ TEST_F(EvaluationWatchTest, EvaluationsThatWereDroppedDoNotCountUntilAnew) {
   heard_.Await({10});
   ASSERT_OK(AppendEvaluation(directory_, At(20, .5)));
   heard_.Await({10, 20});
+}
+
+TEST_F(EvaluationWatchTest, ADroppedOneMayHaveALossThatIsNoNumber) {
+  ASSERT_OK(AppendEvaluation(directory_, At(10)));
+  ASSERT_OK(AppendEvaluation(directory_, At(20, std::nan(""))));
+  std::vector<Evaluation> all = *ReadEvaluations(directory_, "run");
+  EvaluationWatch watch(Watching(DropLaterThan(10, all)), Clock::Real());
+  heard_.Await({10});
 }
 
 }  // namespace

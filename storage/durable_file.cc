@@ -154,6 +154,22 @@ absl::Status AppendDurably(const std::string& path, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status AppendLineDurably(const std::string& path,
+                               absl::string_view line) {
+  ASSIGN_OR_RETURN(const FileDescriptor file,
+                   FileDescriptor::Open(path, O_RDWR | O_CREAT | O_APPEND));
+  const off_t size = lseek(file.get(), 0, SEEK_END);
+  if (size < 0) return FileError(errno, "seek in", path);
+  char last = '\n';
+  if (size > 0 && pread(file.get(), &last, 1, size - 1) < 0) {
+    return FileError(errno, "read", path);
+  }
+  RETURN_IF_ERROR(
+      WriteAll(file, path, absl::StrCat(last == '\n' ? "" : "\n", line, "\n")));
+  if (fsync(file.get()) != 0) return FileError(errno, "fsync", path);
+  return absl::OkStatus();
+}
+
 absl::Status SyncDirectory(const std::string& path) {
   ASSIGN_OR_RETURN(const FileDescriptor directory,
                    FileDescriptor::Open(path, O_RDONLY | O_DIRECTORY));

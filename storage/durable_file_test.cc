@@ -41,6 +41,16 @@ TEST_F(DurableFileTest, AppendedBytesComeAfterWhatIsThere) {
   EXPECT_THAT(ReadFile(root_ + "/f", 100), IsOkAndHolds("a line\nanother\n"));
 }
 
+TEST_F(DurableFileTest, ALineThatWasCutOffTakesNoOtherWithIt) {
+  ASSERT_OK(AppendLineDurably(root_ + "/f", "a line"));
+  ASSERT_OK(AppendDurably(root_ + "/f", "cut o"));
+  ASSERT_OK(AppendLineDurably(root_ + "/f", "another"));
+  ASSERT_OK(AppendLineDurably(root_ + "/f", "the last"));
+
+  EXPECT_THAT(ReadFile(root_ + "/f", 100),
+              IsOkAndHolds("a line\ncut o\nanother\nthe last\n"));
+}
+
 TEST_F(DurableFileTest, ReadingStopsOneByteBehindTheLimit) {
   ASSERT_OK(WriteFileDurably(root_ + "/f", "123456"));
 

@@ -113,8 +113,8 @@ std::string Describe(const Evaluation& evaluation) {
 
 absl::Status AppendEvaluation(const std::string& checkpoint_directory,
                               const Evaluation& evaluation) {
-  return AppendDurably(PathIn(checkpoint_directory),
-                       ToJsonLine(evaluation) + "\n");
+  return AppendLineDurably(PathIn(checkpoint_directory),
+                           ToJsonLine(evaluation));
 }
 
 absl::StatusOr<std::vector<Evaluation>> ReadEvaluations(

@@ -110,6 +110,17 @@ TEST(EvaluationLogTest, OnlyEvaluationsOfTheRunAreReadBack) {
   EXPECT_EQ(ValueOf(evaluations[1], "auc"), std::nullopt);
 }
 
+TEST(EvaluationLogTest, ALineThatWasCutOffTakesNoOtherWithIt) {
+  const std::string directory = ::testing::TempDir() + "/cut_off";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  ASSERT_OK(AppendDurably(directory + "/evaluations.jsonl", "{\"global_st"));
+  Evaluation evaluation = At(20);
+  evaluation.run_id = "a";
+  ASSERT_OK(AppendEvaluation(directory, evaluation));
+  EXPECT_THAT(ReadEvaluations(directory, "a"), IsOkAndHolds(SizeIs(1)));
+}
+
 TEST(EvaluationLogTest, ADirectoryThatIsMissingIsNamed) {
   EXPECT_THAT(AppendEvaluation("/none", At(1)),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none/eval")));

@@ -110,7 +110,7 @@ absl::Status TrainingJournal::Clean() {
 absl::Status TrainingJournal::Add(const ProgressRecord& record,
                                   absl::Time now) {
   absl::Status added =
-      AppendDurably(path_, ToJsonLine(record, options_.run_id) + "\n");
+      AppendLineDurably(path_, ToJsonLine(record, options_.run_id));
   if (events_) {
     added.Update(events_->Add(record.global_step, ScalarsOf(record), now));
   }
