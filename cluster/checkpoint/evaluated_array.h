@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_CHECKPOINT_EVALUATED_ARRAY_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
@@ -10,11 +11,13 @@
 namespace parasol {
 
 // Returns the number of the array that has the variable's values as they are
-// evaluated: its moving average, or the value itself if it has none.
-int EvaluatedArray(const durable::CheckpointVariable& variable);
+// evaluated: its moving average, or the value itself if it has none, or one
+// that has had no update and so is not there yet. Errors are those of
+// CheckpointReader::ReadElements().
+absl::StatusOr<int> EvaluatedArray(const CheckpointReader& checkpoint,
+                                   const durable::CheckpointVariable& variable);
 
-// Fills `out` with all elements of a variable as they are evaluated. An average
-// that has had no update is not there yet: then with the value. Errors are
+// Fills `out` with all elements of a variable, of EvaluatedArray(). Errors are
 // those of CheckpointReader::ReadElements().
 absl::Status ReadEvaluated(const CheckpointReader& checkpoint,
                            absl::string_view variable, absl::Span<float> out);

@@ -1,27 +1,18 @@
 #include "cluster/checkpoint/warm_source.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/checkpoint/evaluated_array.h"
-#include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/warm_tensors.h"
 #include "storage/checkpoint_reader.h"
-#include "storage/checkpoint_store.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
 namespace {
-
-namespace fs = std::filesystem;
-
-// The name of the file that makes a directory a checkpoint.
-constexpr char kManifest[] = "MANIFEST";
 
 // What another path or file would mend is a fault of the job.
 absl::Status AsFaultOfJob(const absl::Status& status) {
@@ -30,19 +21,6 @@ absl::Status AsFaultOfJob(const absl::Status& status) {
     return status;
   }
   return absl::InvalidArgumentError(status.message());
-}
-
-absl::StatusOr<std::string> CheckpointAt(const std::string& path) {
-  std::error_code error;
-  if (fs::exists(fs::path(path) / kManifest, error)) return path;
-  const CheckpointStore store(path);
-  ASSIGN_OR_RETURN(const std::optional<durable::CheckpointManifest> newest,
-                   FindCheckpoint(store));
-  if (newest) return store.PathOf(newest->global_step());
-  return absl::NotFoundError(
-      absl::StrCat(path,
-                   ": has no checkpoint; name one, or a directory that "
-                   "has some"));
 }
 
 class CheckpointSource : public WarmSource {
@@ -65,16 +43,10 @@ class CheckpointSource : public WarmSource {
                     absl::Span<float> out) override {
     const auto& of_manifest =
         checkpoint_->manifest().variable(static_cast<int>(variable));
-    const int array = EvaluatedArray(of_manifest);
-    if (array != kValueArray) {
-      const absl::StatusOr<int64_t> updates =
-          checkpoint_->ReadElements(of_manifest.name(), array, first, out);
-      if (!updates.ok()) return AsFaultOfJob(updates.status());
-      // Before the first one there is no average.
-      if (*updates > 0) return absl::OkStatus();
-    }
+    const absl::StatusOr<int> array = EvaluatedArray(*checkpoint_, of_manifest);
+    if (!array.ok()) return AsFaultOfJob(array.status());
     return AsFaultOfJob(
-        checkpoint_->ReadElements(of_manifest.name(), kValueArray, first, out)
+        checkpoint_->ReadElements(of_manifest.name(), *array, first, out)
             .status());
   }
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 #include "deploy/tool/checkpoint/checkpoint_difference.h"
 #include "deploy/tool/json_flag.h"
 

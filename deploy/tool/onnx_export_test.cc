@@ -235,6 +235,29 @@ TEST_F(OnnxExportTest, LargeTensorsAreInAFileBesideTheModel) {
   EXPECT_EQ(outside, 6);  // two layers, a bag's bias, and rows
 }
 
+TEST_F(OnnxExportTest, AveragesAreExportedOnceThereAreSome) {
+  std::string job = ReadAll(Path("job.textproto"));
+  const std::string adam = "optimizer { adam { learning_rate: 0.01 }";
+  job.replace(job.find(adam), adam.size(), adam + " ema { decay: 0.5 }");
+  std::ofstream(Path("job.textproto")) << job;
+  Train("ckpt", 3);
+  const auto kernel_of = [this](const std::string& checkpoint, bool averages) {
+    EXPECT_OK(ExportOnnx(Path(checkpoint),
+                         {.output = Path("m.onnx"), .averages = averages}));
+    const onnx::ModelProto model = ModelAt(Path("m.onnx"));
+    for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+      if (tensor.name() == "hidden/kernel") return tensor.raw_data();
+    }
+    return std::string();
+  };
+  const std::string values = kernel_of("ckpt", false);
+  EXPECT_EQ(values.size(), 3 * 5 * sizeof(float));
+  EXPECT_NE(kernel_of("ckpt", true), values);
+  // Before the first update the average is zeros.
+  const std::string first = "ckpt/ckpt-000000000000";
+  EXPECT_EQ(kernel_of(first, true), kernel_of(first, false));
+}
+
 TEST_F(OnnxExportTest, ATableWithoutRowsIsExported) {
   Train("ckpt", 1);
   const CompletedProcess run =

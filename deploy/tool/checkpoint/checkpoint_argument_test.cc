@@ -1,4 +1,4 @@
-#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 
 #include <filesystem>
 #include <fstream>

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 #include "deploy/tool/checkpoint/checkpoint_values.h"
 #include "storage/checkpoint_reader.h"
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "base/status_macros.h"
-#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 #include "deploy/tool/exchange/export_companions.h"
 #include "deploy/tool/exchange/exported_tensors.h"
 #include "deploy/tool/exchange/keras_checkpoint.h"

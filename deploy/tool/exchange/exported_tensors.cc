@@ -162,19 +162,18 @@ absl::Status ExportedTensors::Write(TensorWriter& writer) const {
   return checkpoint_->Verify();
 }
 
-// An average that has had no update is not there yet.
-int ExportedTensors::SourceOf(const durable::CheckpointVariable& variable,
-                              int array) const {
-  return array == kValueArray && options_.averages && updates_ > 0
-             ? EvaluatedArray(variable)
-             : array;
+absl::StatusOr<int> ExportedTensors::SourceOf(
+    const durable::CheckpointVariable& variable, int array) const {
+  if (array != kValueArray || !options_.averages) return array;
+  return EvaluatedArray(*checkpoint_, variable);
 }
 
 absl::Status ExportedTensors::WriteVariables(TensorWriter& writer) const {
   for (const auto& variable : checkpoint_->manifest().variable()) {
     for (int array = 0; array < ArraysOf(variable.slot_size()); ++array) {
+      ASSIGN_OR_RETURN(const int source, SourceOf(variable, array));
       RETURN_IF_ERROR(
-          VisitElements(*checkpoint_, variable, SourceOf(variable, array),
+          VisitElements(*checkpoint_, variable, source,
                         [&](int64_t, absl::Span<const float> values) {
                           return writer.Append(BytesOfSpan<float>(values));
                         })

@@ -56,7 +56,8 @@ class ExportedTensors {
   absl::Status AddVariables();
   absl::Status AddTable(int index);
   // Returns the number of the array that is written for array `array`.
-  int SourceOf(const durable::CheckpointVariable& variable, int array) const;
+  absl::StatusOr<int> SourceOf(const durable::CheckpointVariable& variable,
+                               int array) const;
   int ArraysOf(int slots) const { return options_.slots ? 1 + slots : 1; }
   absl::Status WriteVariables(TensorWriter& writer) const;
   absl::Status WriteTable(int index, TensorWriter& writer) const;

@@ -13,8 +13,8 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "base/version.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 #include "cluster/checkpoint/evaluated_array.h"
-#include "deploy/tool/checkpoint/checkpoint_argument.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "deploy/tool/checkpoint/checkpoint_values.h"
 #include "deploy/tool/exchange/export_companions.h"
@@ -86,7 +86,10 @@ class ModelTensors {
     const auto table = tables_.find(tensor.name());
     if (table != tables_.end()) return ReadRows(*table->second, take);
     const durable::CheckpointVariable& variable = *variables_.at(tensor.name());
-    ASSIGN_OR_RETURN(const int array, ArrayOf(variable));
+    int array = kValueArray;
+    if (averages_) {
+      ASSIGN_OR_RETURN(array, EvaluatedArray(checkpoint_, variable));
+    }
     return VisitElements(checkpoint_, variable, array,
                          [&](int64_t, absl::Span<const float> values) {
                            return take(values);
@@ -101,19 +104,6 @@ class ModelTensors {
         absl::StrCat("table ", table, " has more than ", kMaxIds,
                      " rows, which an ONNX file can't list; export it with "
                      "another --format"));
-  }
-
-  // Returns the array that is evaluated. An average that has had no update is
-  // not there yet.
-  absl::StatusOr<int> ArrayOf(
-      const durable::CheckpointVariable& variable) const {
-    const int evaluated = averages_ ? EvaluatedArray(variable) : kValueArray;
-    if (evaluated == kValueArray) return evaluated;
-    float first = 0;
-    ASSIGN_OR_RETURN(const int64_t updates,
-                     checkpoint_.ReadElements(variable.name(), kValueArray, 0,
-                                              absl::MakeSpan(&first, 1)));
-    return updates > 0 ? evaluated : kValueArray;
   }
 
   absl::Status ReadRows(const job::SparseTable& table, TakeFloats take) const {

@@ -1,9 +1,10 @@
-#include "deploy/tool/checkpoint/checkpoint_argument.h"
+#include "cluster/checkpoint/checkpoint_argument.h"
 
 #include <algorithm>
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "base/status_macros.h"
@@ -20,8 +21,13 @@ constexpr char kManifest[] = "MANIFEST";
 }  // namespace
 
 absl::StatusOr<std::string> CheckpointAt(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
-  if (std::find(names.begin(), names.end(), kManifest) != names.end()) {
+  const absl::StatusOr<std::vector<std::string>> names = ListDirectory(path);
+  if (absl::IsNotFound(names.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        path, ": has no checkpoint, for there is no such directory"));
+  }
+  RETURN_IF_ERROR(names.status());
+  if (std::find(names->begin(), names->end(), kManifest) != names->end()) {
     return std::string(absl::StripSuffix(path, "/"));
   }
   const CheckpointStore store(path);
