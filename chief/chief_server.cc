@@ -304,7 +304,12 @@ void ChiefServer::CarryOut(const Coordinator::LoadOrder& order) {
 
 void ChiefServer::CarryOut(const Coordinator::CheckpointOrder& order) {
   const absl::Time start = clock_.Now();
-  const absl::StatusOr<int64_t> step = executor_->WriteCheckpoint(order, start);
+  const absl::StatusOr<int64_t> step =
+      executor_->WriteCheckpoint(order, start, [this] {
+        options_.look_at_evaluations();
+        absl::MutexLock lock(&mu_);
+        return coordinator_.Kept();
+      });
   const absl::Duration took = clock_.Now() - start;
   metrics_.CheckpointTried(step.status(), took);
   Coordinator::CheckpointOrder done = order;

@@ -1,6 +1,7 @@
 #ifndef PARASOL_CHIEF_CHIEF_SERVER_H_
 #define PARASOL_CHIEF_CHIEF_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -42,6 +43,9 @@ class ChiefServer {
     // Addresses that GetStatus shows as the chief's own; may be empty.
     std::string address;
     std::string metrics_address;
+    // Looks for evaluations and calls Evaluated() with new ones: before old
+    // checkpoints are removed.
+    std::function<void()> look_at_evaluations = [] {};
   };
 
   // `clock` and `metrics` must outlive the server.

@@ -247,6 +247,9 @@ absl::Status ChiefTask::Open() {
   server.heartbeat_interval = options_.heartbeat_interval;
   server.address = options_.address;
   server.metrics_address = options_.metrics_address;
+  server.look_at_evaluations = [this] {
+    if (evaluations_ != nullptr) evaluations_->Look();
+  };
   Coordinator::Options& coordinator = server.coordinator;
   coordinator.job = options_.job;
   RETURN_IF_ERROR(FillClusterDefaults(
@@ -317,11 +320,11 @@ absl::Status ChiefTask::Open() {
   const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
-  server_->Start();
-  progress_ = std::make_unique<ProgressWriter>(std::move(progress), clock_);
   if (goes_by_evaluations) {
     evaluations_ = std::make_unique<EvaluationWatch>(std::move(watch), clock_);
   }
+  server_->Start();
+  progress_ = std::make_unique<ProgressWriter>(std::move(progress), clock_);
   ownership_->OnLost(
       [this](absl::Status lost) { server_->End(std::move(lost)); });
   gate_.Open(*server_);
@@ -368,7 +371,7 @@ ChiefTask::~ChiefTask() {
   if (server_ != nullptr) server_->EndWaits();
   if (rpc_server_ != nullptr) rpc_server_->Stop(absl::ZeroDuration());
   if (ownership_ != nullptr) ownership_->StopRenewal();
-  evaluations_.reset();
+  if (evaluations_ != nullptr) evaluations_->Stop();
   progress_.reset();
   // It may be writing a checkpoint: the directory is another's only then.
   server_.reset();

@@ -300,6 +300,7 @@ void Coordinator::Depart(const TaskId& id, uint64_t incarnation,
   watch_.Forget(incarnation);
   set_aside_.erase(incarnation);
   claimed_at_.erase(incarnation);
+  idle_.erase(incarnation);
   reports_.Forget(id.index);
   const bool is_needed =
       options_.job.parameter_server().synchronous().lost_worker() ==
@@ -324,7 +325,9 @@ void Coordinator::Advance(absl::Time now) {
       Enter(wire::TRAINING, now);
     }
   }
-  if (phase_ == wire::TRAINING && decisions_.stop()) EndEarly();
+  if (phase_ == wire::TRAINING && decisions_.stop() && !AwaitsReturns()) {
+    EndEarly();
+  }
   if (phase_ == wire::TRAINING && plan_->IsComplete()) {
     Enter(wire::FINISHING, now);
     // A disk that was full while training has its time at the end anew.

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "cluster/checkpoint/checkpoint_schedule.h"
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/run_decisions.h"
+#include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/job/training_end.h"
 #include "ml/optimizer/learning_rate.h"
 #include "proto/checkpoint.pb.h"
@@ -91,8 +93,6 @@ class Coordinator {
     bool may_await = false;
     // The process that each shard is on.
     std::vector<uint64_t> incarnations = {};
-    // Steps of checkpoints, the best one first, of which one is not removed.
-    std::vector<int64_t> best_first = {};
   };
   using Order = std::variant<LoadOrder, CheckpointOrder>;
 
@@ -146,6 +146,8 @@ class Coordinator {
   // has.
   void CheckpointDone(const CheckpointOrder& order, const absl::Status& status,
                       absl::Time now);
+  // Returns the checkpoints that keep_best has a use for now.
+  KeptCheckpoints Kept() const;
   // Returns the shards whose calls for the order are in vain and are to be
   // cancelled. Their processes, which the order names, are gone or were
   // replaced, and one whose machine is gone never answers; or they have yet to
@@ -252,6 +254,8 @@ class Coordinator {
   LeavingPs leaving_;
   // The steps that each live worker's last claim reported.
   std::map<uint64_t, int64_t> claimed_at_;
+  // Live workers whose last claim had no step in flight.
+  std::set<uint64_t> idle_;
 
   const absl::Time start_;
   absl::Time last_tick_;

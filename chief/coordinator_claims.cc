@@ -39,12 +39,19 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
     if (Counts(request.task())) {
       plan_->Report(incarnation, request.completed_steps());
     }
+    plan_->Hears(incarnation, request.assignment_version());
     plan_->ReportPushed(incarnation, request.pushed_steps());
   }
   if (request.broken_assignment() != 0) {
     plan_->RenewAssignment(request.broken_assignment());
   }
   claimed_at_[incarnation] = request.completed_steps();
+  const bool is_idle = request.started_steps() <= request.completed_steps();
+  if (is_idle) {
+    idle_.insert(incarnation);
+  } else {
+    idle_.erase(incarnation);
+  }
   ResumeWorker(request, now);
   Advance(now);
   wire::ClaimStepsResponse response;
@@ -58,7 +65,6 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
   }
   watch_.Report(incarnation, request.completed_steps(),
                 plan_->HoldsSteps(incarnation), now);
-  const bool is_idle = request.started_steps() <= request.completed_steps();
   if (is_idle && !request.has_wait() && !IsNews(request, response)) {
     NameAwaited(response);
   }
@@ -144,13 +150,20 @@ bool Coordinator::MayGrant() const {
 }
 
 // A chief that has restarted knows how far a worker is when that has registered
-// again, and bounded staleness goes by the slowest one. Whoever is not back
-// within a lease would have lost it.
+// again. Bounded staleness goes by the slowest worker, and an early end by the
+// steps of them all, those in flight included. A worker that is not back within
+// a lease has lost it.
 bool Coordinator::AwaitsReturns() const {
-  return phase_ == wire::TRAINING && options_.resumed &&
-         options_.job.parameter_server().has_bounded_staleness() &&
-         last_tick_ - start_ < options_.lease &&
-         membership_.CountAlive("worker") < worker_places_;
+  if (phase_ != wire::TRAINING || !options_.resumed ||
+      last_tick_ - start_ >= options_.lease) {
+    return false;
+  }
+  const int alive = membership_.CountAlive("worker");
+  if (decisions_.stop() && !ended_early_) {
+    return alive < worker_places_ || static_cast<int>(idle_.size()) < alive;
+  }
+  return options_.job.parameter_server().has_bounded_staleness() &&
+         alive < worker_places_;
 }
 
 std::vector<std::string> Coordinator::AwaitedTasks() const {
@@ -159,6 +172,12 @@ std::vector<std::string> Coordinator::AwaitedTasks() const {
   if (AwaitsReturns()) {
     for (const TaskId& id : membership_.Absent("worker")) {
       names.push_back(id.ToString());
+    }
+    for (const auto& [id, member] : membership_.members()) {
+      const bool is_busy = member.alive && !idle_.contains(member.incarnation);
+      if (decisions_.stop() && id.role == "worker" && is_busy) {
+        names.push_back(id.ToString());
+      }
     }
     return names;
   }

@@ -88,27 +88,51 @@ TEST_F(CoordinatorEvaluationsTest, AnEarlyEndWaitsForTheEndToBeKnown) {
   Resume(7);
   options_.evaluations = Losses({1, 2});
   BringBackPs();
-  ASSERT_OK(Register(worker0_));
+  RegisterWorkers();
   EXPECT_EQ(phase(), wire::TRAINING);
   ASSERT_OK(Claim(worker0_, 0, 5, /*examples=*/50));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK(Claim(worker1_, 0, 5, /*examples=*/50));
   EXPECT_EQ(phase(), wire::FINISHING);
   EXPECT_EQ(chief().Status().global_step(), 7);
 }
 
-TEST_F(CoordinatorEvaluationsTest, AChiefThatRestartsEndsTheJobAgain) {
+TEST_F(CoordinatorEvaluationsTest, AChiefThatRestartsEndsWhereTheWorkersAre) {
   StopEarly();
   Resume(7);
   options_.evaluations = Losses({1, 2});
   BringBackPs();
-  ASSERT_OK(Register(worker0_));
+  ASSERT_OK(Register(worker0_, kRun, /*completed=*/2));
+  // The other worker may have done steps, too. No further one is granted.
+  EXPECT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK_AND_ASSIGN(const auto claim, Claim(worker0_, 2, 5));
+  EXPECT_EQ(claim.granted_steps(), 2);
+  EXPECT_THAT(chief().Status().awaited_task(), Contains("worker/1"));
+  ASSERT_OK(Register(worker1_, kRun, /*completed=*/0));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  // The step that it was in.
+  ASSERT_OK(Claim(worker1_, 1, 5));
   EXPECT_EQ(phase(), wire::FINISHING);
-  ASSERT_OK_AND_ASSIGN(const auto claim, Claim(worker0_, 0, 5, 50));
-  EXPECT_EQ(claim.granted_steps(), 0);
-  EXPECT_EQ(phase(), wire::FINISHING);
-  EXPECT_EQ(chief().Status().end_step(), 7);
+  EXPECT_EQ(chief().Status().end_step(), 10);
+  EXPECT_EQ(NextCheckpoint().manifest.global_step(), 10);
 }
 
-TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsAtOnce) {
+TEST_F(CoordinatorEvaluationsTest,
+       ARestartedChiefEndsWithoutAWorkerThatIsGone) {
+  StopEarly();
+  Resume(7);
+  options_.evaluations = Losses({1, 2});
+  options_.lease = absl::Seconds(10);
+  BringBackPs();
+  ASSERT_OK(Register(worker0_, kRun, /*completed=*/2));
+  Pass(absl::Seconds(8), {ps0_, ps1_, worker0_});
+  EXPECT_EQ(phase(), wire::TRAINING);
+  Pass(absl::Seconds(2), {ps0_, ps1_, worker0_});
+  EXPECT_EQ(phase(), wire::FINISHING);
+  EXPECT_EQ(chief().Status().end_step(), 9);
+}
+
+TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsWhenAllHaveHeard) {
   StopEarly();
   job::Synchronous& mode =
       *options_.job.mutable_parameter_server()->mutable_synchronous();
@@ -116,12 +140,21 @@ TEST_F(CoordinatorEvaluationsTest, SynchronousTrainingEndsAtOnce) {
   mode.set_total_replicas(2);
   StartTraining();
   ASSERT_OK(Claim(worker0_, 4, 0));
+  ASSERT_OK(Claim(worker1_, 4, 0));
   const int64_t news = chief().claim_news();
   chief().Evaluated(Losses({1, 2}), now_);
-  EXPECT_EQ(phase(), wire::FINISHING);
   EXPECT_NE(chief().claim_news(), news);
-  // A worker that had not heard of it.
+  EXPECT_EQ(chief().Status().end_step(), 5);
+  EXPECT_EQ(phase(), wire::TRAINING);
+  ASSERT_OK(Claim(worker0_, 5, 0));
+  EXPECT_EQ(phase(), wire::TRAINING);
+  // It had not heard of the end, and did one more step with its neighbour.
   ASSERT_OK(Claim(worker1_, 6, 0));
+  EXPECT_EQ(chief().Status().end_step(), 6);
+  EXPECT_EQ(phase(), wire::TRAINING);
+  EXPECT_THAT(chief().Status().awaited_task(), ElementsAre("worker/0"));
+  ASSERT_OK(Claim(worker0_, 6, 0));
+  EXPECT_EQ(phase(), wire::FINISHING);
   EXPECT_EQ(chief().Status().global_step(), 6);
 }
 
@@ -186,12 +219,13 @@ TEST_F(CoordinatorEvaluationsTest, ARestartedChiefLoadsWithTheReducedRate) {
   EXPECT_FALSE(HasOrder());
 }
 
-TEST_F(CoordinatorEvaluationsTest, TheBestCheckpointIsNamedInTheOrder) {
+TEST_F(CoordinatorEvaluationsTest, TheBestCheckpointIsKept) {
   options_.job.mutable_checkpoint()->mutable_keep_best()->set_metric("loss");
   StartTraining();
   chief().Evaluated(Losses({2, 1, 3}), now_);
   TrainTo(10);
-  EXPECT_THAT(NextCheckpoint().best_first, ElementsAre(2, 1, 3));
+  EXPECT_THAT(chief().Kept().best_first, ElementsAre(2, 1, 3));
+  EXPECT_EQ(chief().Kept().evaluated_to, 3);
 }
 
 TEST_F(CoordinatorEvaluationsTest, TheStatusSaysSinceWhenItWaits) {

@@ -79,7 +79,7 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
         strategy.synchronous().total_replicas(),
         options.chief_epoch << kChiefShift,
         resumed ? std::optional<int64_t>(resumed->global_step()) : std::nullopt,
-        EarlierEnd(options));
+        EarlierEnd(options), options.is_mirrored);
   }
   StepLedger::Options ledger;
   ledger.first_version = absl::ToUnixMicros(now);

@@ -14,8 +14,7 @@ std::optional<Coordinator::Order> Coordinator::NextOrder(absl::Time now) {
   if (HasEnded() || gave_up_ || stopped_) return std::nullopt;
   if (stop_requested_) return NextStopOrder(now);
   if (phase_ == wire::WAITING_FOR_PS) return std::nullopt;
-  if (given_rate_ != decisions_.learning_rate() && phase_ == wire::TRAINING &&
-      board_.AllReady()) {
+  if (given_rate_ != decisions_.learning_rate() && phase_ <= wire::TRAINING) {
     given_rate_ = decisions_.learning_rate();
     board_.GiveJobAgain();
   }
@@ -145,11 +144,21 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   manifest.set_evaluation_due(
       evaluation_times_.IsDue(plan_->global_step(), now));
   manifest.set_reduced_learning_rate(given_rate_.value_or(0));
-  order.best_first = decisions_.best_first();
   for (size_t shard = 0; shard < board_.size(); ++shard) {
     order.incarnations.push_back(board_.incarnation(shard));
   }
   return order;
+}
+
+KeptCheckpoints Coordinator::Kept() const {
+  KeptCheckpoints kept;
+  if (!options_.job.checkpoint().has_keep_best()) return kept;
+  kept.best_first = decisions_.best_first();
+  // Without an evaluator no result is awaited.
+  for (const auto& [id, address] : options_.tasks) {
+    if (id.role == "evaluator") kept.evaluated_to = decisions_.evaluated_to();
+  }
+  return kept;
 }
 
 std::map<int, int64_t> Coordinator::PsEpochs() const {

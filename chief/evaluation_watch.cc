@@ -28,7 +28,8 @@ bool IsSame(const Evaluation& a, const Evaluation& b) {
 EvaluationWatch::EvaluationWatch(Options options, Clock& clock)
     : options_(std::move(options)), clock_(clock), thread_([this] { Run(); }) {}
 
-EvaluationWatch::~EvaluationWatch() {
+void EvaluationWatch::Stop() {
+  if (!thread_.joinable()) return;
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
@@ -47,6 +48,7 @@ void EvaluationWatch::Run() {
 }
 
 void EvaluationWatch::Look() {
+  absl::MutexLock lock(&look_mu_);
   const absl::StatusOr<uint64_t> size = FileSize(
       absl::StrCat(options_.checkpoint_directory, "/evaluations.jsonl"));
   if (absl::IsNotFound(size.status())) return;

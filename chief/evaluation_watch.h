@@ -30,26 +30,32 @@ class EvaluationWatch {
     // Evaluations of checkpoints that the run has gone back behind: they count
     // for nothing.
     std::vector<Evaluation> dropped;
-    // Called on the thread with all evaluations that there are, in ascending
-    // order of their steps, whenever the file has changed.
+    // Called by one thread at a time with all evaluations that there are, in
+    // ascending order of their steps, whenever the file has changed.
     std::function<void(const std::vector<Evaluation>&)> on_change;
   };
 
   // Begins to watch. `clock` must outlive this object.
   EvaluationWatch(Options options, Clock& clock);
-  // Returns when the thread has ended; a look that has begun is finished.
-  ~EvaluationWatch();
+  ~EvaluationWatch() { Stop(); }
+
+  // Ends the thread; a look that has begun is finished first. May be called
+  // twice, by one thread.
+  void Stop();
 
   // Looks at the file once, and calls on_change if its size is another one than
-  // at the last look. Used by the thread.
-  void Look();
+  // at the last look. May be called by any thread: for decisions that must not
+  // be half a second late.
+  void Look() ABSL_LOCKS_EXCLUDED(look_mu_);
 
  private:
   void Run();
 
   const Options options_;
   Clock& clock_;
-  std::optional<uint64_t> size_;
+  // Held during a look.
+  absl::Mutex look_mu_;
+  std::optional<uint64_t> size_ ABSL_GUARDED_BY(look_mu_);
   absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;

@@ -122,6 +122,7 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
     const std::string& checkpoint,
     const std::vector<Coordinator::LoadOrder::Target>& targets,
     const Coordinator::LoadOrder& order) {
+  const int64_t number = ++loads_;
   std::vector<absl::Status> results(targets.size());
   ForEachAtOnce(targets.size(), [&](size_t i) {
     const size_t shard = targets[i].shard;
@@ -133,6 +134,7 @@ std::vector<absl::Status> OrderExecutor::LoadFrom(
                              *request.mutable_optimizer());
     }
     *request.mutable_order() = HeaderFor(targets[i].incarnation);
+    request.mutable_order()->set_number(number);
     results[i] = clients_[shard]->Load(request).status();
   });
   return results;
@@ -170,7 +172,8 @@ absl::StatusOr<std::vector<int64_t>> OrderExecutor::RunCheckpoints() const {
 }
 
 absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
-    const Coordinator::CheckpointOrder& order, absl::Time now) {
+    const Coordinator::CheckpointOrder& order, absl::Time now,
+    absl::FunctionRef<KeptCheckpoints()> kept) {
   durable::CheckpointManifest manifest = order.manifest;
   manifest.set_created_unix_micros(absl::ToUnixMicros(now));
   int64_t step = manifest.global_step();
@@ -187,7 +190,7 @@ absl::StatusOr<int64_t> OrderExecutor::WriteCheckpoint(
   };
   absl::Status written =
       StoreCheckpoint(store_, std::move(manifest), max_to_keep_, snapshot,
-                      directory_.check_owner, order.best_first);
+                      directory_.check_owner, kept);
   awaits_workers_ = false;
   RETURN_IF_ERROR(written);
   damaged_.erase(step);

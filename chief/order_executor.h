@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "chief/coordinator.h"
 #include "chief/coordinator_options.h"
+#include "cluster/checkpoint/store_checkpoint.h"
 #include "cluster/client/ps_client.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/parameter.pb.h"
@@ -65,11 +66,13 @@ class OrderExecutor {
   std::vector<absl::Status> Load(const Coordinator::LoadOrder& order);
 
   // Writes the checkpoint and returns its step. After an error nothing is left
-  // of it. Errors are those of the shards and of StoreCheckpoint(), and
+  // of it. `kept` is asked before old checkpoints are removed. Errors are those
+  // of the shards and of StoreCheckpoint(), and
   //   Aborted      a shard went past the cut: it was not told of it in time.
   //   Unavailable  a shard lacks a step that no worker is there to complete.
   absl::StatusOr<int64_t> WriteCheckpoint(
-      const Coordinator::CheckpointOrder& order, absl::Time now);
+      const Coordinator::CheckpointOrder& order, absl::Time now,
+      absl::FunctionRef<KeptCheckpoints()> kept = NoneKept);
 
   // Returns true while a checkpoint is being written of which some shard was
   // behind the cut when it was asked: it awaits the workers, or has done so.
@@ -130,6 +133,8 @@ class OrderExecutor {
   CheckpointStore store_;
   std::atomic<bool> awaits_workers_ = false;
   const Directory directory_;
+  // Number of the Loads.
+  int64_t loads_ = 0;
   // Steps of damaged checkpoints, which no ps is to load.
   std::set<int64_t> damaged_;
 };

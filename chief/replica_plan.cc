@@ -22,8 +22,39 @@ absl::Status ReplicaPlan::Check(uint64_t worker, int64_t completed,
 void ReplicaPlan::EndEarly() {
   if (!end_step_) return;
   earlier_end_ = std::max(earlier_end_, *end_step_);
-  end_step_ = std::min(*end_step_, global_step_);
-  ended_early_ = true;
+  full_end_ = *end_step_;
+  int64_t begun = global_step_;
+  if (!is_mirrored_) {
+    for (const auto& [worker, known] : pushed_) {
+      begun = std::max(begun, known.steps);
+    }
+    ++begun;
+  }
+  EndAt(begun);
+}
+
+void ReplicaPlan::EndAt(int64_t step) {
+  end_step_ = std::min(*full_end_, std::max(step, global_step_));
+  if (is_mirrored_) return;
+  assignment_.Renew();
+  end_version_ = assignment_.version();
+}
+
+void ReplicaPlan::EndAfter(int64_t pushed) {
+  if (pushed > *end_step_) return EndAt(pushed);
+  const bool is_pushed = std::any_of(
+      pushed_.begin(), pushed_.end(),
+      [this](const auto& entry) { return entry.second.steps >= *end_step_; });
+  // Found at a shard, of which others may have less.
+  if (global_step_ >= *end_step_ && !is_pushed) EndAt(global_step_ + 1);
+}
+
+bool ReplicaPlan::IsComplete() const {
+  if (!StepPlan::IsComplete()) return false;
+  return !full_end_ ||
+         std::all_of(pushed_.begin(), pushed_.end(), [this](const auto& entry) {
+           return HasHeard(entry.second);
+         });
 }
 
 void ReplicaPlan::Enter(uint64_t worker, const WorkerArrival& arrival) {
@@ -44,11 +75,18 @@ void ReplicaPlan::Report(uint64_t worker, int64_t completed) {
   global_step_ = completed;
 }
 
+void ReplicaPlan::Hears(uint64_t worker, int64_t version) {
+  const auto found = pushed_.find(worker);
+  if (found == pushed_.end()) return;
+  found->second.version = std::max(found->second.version, version);
+}
+
 void ReplicaPlan::ReportPushed(uint64_t worker, int64_t pushed) {
   const auto found = pushed_.find(worker);
   if (found == pushed_.end()) return;
   Pushed& known = found->second;
   known.steps = pushed;
+  if (full_end_ && !is_mirrored_) EndAfter(pushed);
   if (pushed <= global_step_) return;
   if (known.waits_in != global_step_) known.waits = 0;
   known.waits_in = global_step_;
@@ -62,6 +100,12 @@ void ReplicaPlan::Release(uint64_t worker) {
 
 std::vector<uint64_t> ReplicaPlan::Awaited() const {
   std::vector<uint64_t> awaited;
+  if (full_end_ && StepPlan::IsComplete()) {
+    for (const auto& [worker, known] : pushed_) {
+      if (!HasHeard(known)) awaited.push_back(worker);
+    }
+    return awaited;
+  }
   if (late_step_ != global_step_) return awaited;
   for (const auto& [worker, pushed] : pushed_) {
     if (pushed.steps <= global_step_ &&

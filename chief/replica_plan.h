@@ -24,22 +24,32 @@ class ReplicaPlan : public StepPlan {
   // checkpoint that the run is resumed from. It is nullopt in a new run: there
   // a worker that enters with completed steps did them for another run, and its
   // reports are ignored. `earlier_end` is the step up to which an earlier chief
-  // may have let workers go, if its job had another end.
+  // may have let workers go, if its job had another end. `is_mirrored`: workers
+  // sum gradients among themselves, and none can complete a step alone.
   ReplicaPlan(int total_replicas, int64_t first_version,
-              std::optional<int64_t> resumed_step, int64_t earlier_end = 0)
+              std::optional<int64_t> resumed_step, int64_t earlier_end = 0,
+              bool is_mirrored = false)
       : assignment_(total_replicas, first_version),
+        is_mirrored_(is_mirrored),
         is_new_run_(!resumed_step),
         earlier_end_(earlier_end),
         global_step_(resumed_step.value_or(0)) {}
 
   void SetEnd(int64_t end_step) override { end_step_ = end_step; }
+  // A worker that has not heard of the early end may go on with a step that
+  // some shards then have and others lack, and one that is gone may have done
+  // more than it has told. So the end is the step after the last one that any
+  // worker has begun, the workers push it to all shards, and the plan is
+  // complete when all of them have heard.
   void EndEarly() override;
+  bool IsComplete() const override;
   std::optional<int64_t> end_step() const override { return end_step_; }
 
   absl::Status Check(uint64_t worker, int64_t completed,
                      int64_t started) const override;
   void Enter(uint64_t worker, const WorkerArrival& arrival) override;
   void Report(uint64_t worker, int64_t completed) override;
+  void Hears(uint64_t worker, int64_t version) override;
   void ReportPushed(uint64_t worker, int64_t pushed) override;
   void Release(uint64_t worker) override;
   void Answer(const wire::ClaimStepsRequest& claim, int64_t want, int workers,
@@ -47,7 +57,7 @@ class ReplicaPlan : public StepPlan {
   std::optional<std::vector<int>> ReplicasOf(uint64_t worker) const override;
   void RenewAssignment(int64_t version) override;
   int64_t news() const override {
-    return assignment_.version() + (end_step_ ? 1 : 0) + (ended_early_ ? 1 : 0);
+    return assignment_.version() + (end_step_ ? 1 : 0) + (full_end_ ? 1 : 0);
   }
 
   int64_t global_step() const override { return global_step_; }
@@ -67,9 +77,21 @@ class ReplicaPlan : public StepPlan {
     // The step that the worker has last said it waits in, and how often.
     int64_t waits_in = -1;
     int waits = 0;
+    // The newest version of the assignment that the worker has heard of.
+    int64_t version = 0;
   };
 
+  // Ends early, at `step` or where the cluster is.
+  void EndAt(int64_t step);
+  // Moves an early end that a worker, which has pushed to `pushed` steps, is
+  // beyond, or that nobody has pushed.
+  void EndAfter(int64_t pushed);
+  bool HasHeard(const Pushed& worker) const {
+    return is_mirrored_ || worker.version >= end_version_;
+  }
+
   ReplicaAssignment assignment_;
+  const bool is_mirrored_;
   const bool is_new_run_;
   int64_t earlier_end_;
   // All worker processes of the run, and those of them that had trained another
@@ -77,7 +99,10 @@ class ReplicaPlan : public StepPlan {
   std::set<uint64_t> known_;
   std::set<uint64_t> strangers_;
   std::optional<int64_t> end_step_;
-  bool ended_early_ = false;
+  // The end as the job has it, once it was brought forward, and the first
+  // version of the assignment whose answers say the early one.
+  std::optional<int64_t> full_end_;
+  int64_t end_version_ = 0;
   int64_t global_step_;
   std::map<uint64_t, Pushed> pushed_;  // key: worker, of those that take part
   // The step in which a worker has last waited kPatience reports long.

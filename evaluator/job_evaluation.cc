@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "base/thread_priority.h"
 #include "cluster/checkpoint/best_checkpoint.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
 #include "storage/durable_file.h"
 
 namespace parasol {
@@ -22,12 +23,6 @@ ListedCheckpoint AsListed(const durable::CheckpointManifest& manifest) {
   return {.step = manifest.global_step(),
           .created_unix_micros = manifest.created_unix_micros(),
           .final = manifest.final()};
-}
-
-// The chief says which, if the job has times for evaluations.
-bool IsToBeEvaluated(const durable::CheckpointManifest& manifest) {
-  return !manifest.job().has_evaluation() || manifest.evaluation_due() ||
-         manifest.final();
 }
 
 }  // namespace

@@ -296,15 +296,13 @@ void CheckpointStore::Abandon(const std::string& working_directory) {
 }
 
 absl::Status CheckpointStore::Prune(int max_to_keep, int64_t newest,
-                                    absl::Span<const int64_t> best_first) {
+                                    absl::Span<const int64_t> spared) {
   RETURN_IF_ERROR(RecoverReplaced(directory_));
   RETURN_IF_ERROR(RemoveUnfinished(directory_));
   if (max_to_keep <= 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::vector<int64_t> steps, ListSteps());
   std::erase_if(steps, [newest](int64_t step) { return step > newest; });
-  for (const int64_t best : best_first) {
-    if (std::erase(steps, best) > 0) break;
-  }
+  for (const int64_t step : spared) std::erase(steps, step);
   const size_t keep = static_cast<size_t>(max_to_keep);
   for (size_t i = 0; i + keep < steps.size(); ++i) {
     RETURN_IF_ERROR(RemoveAtOnce(directory_, steps[i]));

@@ -96,10 +96,10 @@ class CheckpointStore {
   // Removes the oldest checkpoints so that at most `max_to_keep` stay (0: keeps
   // all), and removes all working directories. Must not be called between
   // Begin() and Commit(). Checkpoints after step `newest` do not count: they
-  // are damaged ones, and the run has gone back to an earlier checkpoint. The
-  // first one of the steps `best_first` that is there stays beside the others.
+  // are damaged ones, and the run has gone back to an earlier checkpoint. Those
+  // of the steps `spared` stay beside the others.
   absl::Status Prune(int max_to_keep, int64_t newest = INT64_MAX,
-                     absl::Span<const int64_t> best_first = {});
+                     absl::Span<const int64_t> spared = {});
 
  private:
   std::string directory_;

@@ -347,12 +347,12 @@ TEST_F(CheckpointStoreTest, PruneKeepsTheNewest) {
                                                 "ckpt-000000000005")));
 }
 
-TEST_F(CheckpointStoreTest, PruneKeepsTheBestThatIsThere) {
+TEST_F(CheckpointStoreTest, PruneSparesSomeBesideTheNewest) {
   for (int64_t step = 1; step <= 5; ++step) Commit(step);
 
-  ASSERT_OK(store_.Prune(2, /*newest=*/5, /*best_first=*/{7, 2, 1}));
+  ASSERT_OK(store_.Prune(2, /*newest=*/5, /*spared=*/{7, 2}));
   EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(2, 4, 5)));
-  ASSERT_OK(store_.Prune(2, /*newest=*/5, /*best_first=*/{5}));
+  ASSERT_OK(store_.Prune(2, /*newest=*/5, /*spared=*/{5}));
   EXPECT_THAT(store_.ListSteps(), IsOkAndHolds(ElementsAre(2, 4, 5)));
 }
 

@@ -368,7 +368,10 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
   };
   const absl::Status status = StoreCheckpoint(
       *store_, std::move(manifest), options_.job.checkpoint().max_to_keep(),
-      save, [this] { return ownership_->Check(); }, decisions_->best_first());
+      save, [this] { return ownership_->Check(); },
+      [this] {
+        return KeptCheckpoints{.best_first = decisions_->best_first()};
+      });
   if (status.ok()) {
     LOG(INFO) << "checkpoint " << store_->PathOf(step_);
     schedule_->Written(step_, clock_.Now());

@@ -34,7 +34,7 @@ class StepPlan {
   virtual void SetEnd(int64_t end_step) = 0;
   virtual std::optional<int64_t> end_step() const = 0;
   // Brings the end forward, once it is set, to the step at which all that is
-  // granted is done. Workers may be beyond it already.
+  // granted, or was begun, is done. Workers may be beyond it already.
   virtual void EndEarly() = 0;
 
   // Sets the number of batches that each shard of the training set has in an
@@ -51,6 +51,9 @@ class StepPlan {
   // Takes a worker's total. A smaller total than before is a late message and
   // ignored.
   virtual void Report(uint64_t worker, int64_t completed) = 0;
+  // Notes that a worker has heard of the assignment of this version, in a plan
+  // whose steps are made by several workers.
+  virtual void Hears(uint64_t worker, int64_t version) {}
   // Takes the number of steps to which a worker has pushed all its gradients,
   // in a plan whose steps are made by several workers.
   virtual void ReportPushed(uint64_t worker, int64_t pushed) {}
@@ -78,7 +81,9 @@ class StepPlan {
   virtual int64_t news() const = 0;
 
   virtual int64_t global_step() const = 0;
-  bool IsComplete() const { return end_step() && global_step() >= *end_step(); }
+  virtual bool IsComplete() const {
+    return end_step() && global_step() >= *end_step();
+  }
   // Returns the progress entries of a checkpoint's manifest.
   virtual std::vector<durable::WorkerProgress> Progress() const = 0;
 

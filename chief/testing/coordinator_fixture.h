@@ -87,6 +87,7 @@ class CoordinatorTest : public testing::Test {
     request.set_want(want);
     request.set_started_steps(completed);
     request.set_granted_steps(completed);
+    request.set_pushed_steps(completed);
     request.set_train_examples(examples);
     int64_t& version = versions_[worker.incarnation()];
     while (true) {

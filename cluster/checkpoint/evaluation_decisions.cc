@@ -115,6 +115,11 @@ bool HasEvaluationDecisions(const job::Job& job) {
          job.optimizer().has_reduce_on_plateau();
 }
 
+bool IsToBeEvaluated(const durable::CheckpointManifest& manifest) {
+  return !manifest.job().has_evaluation() || manifest.evaluation_due() ||
+         manifest.final();
+}
+
 EvaluationDecisions DecideByEvaluations(
     const job::Job& job, absl::Span<const Evaluation> evaluations) {
   EvaluationDecisions decisions;

@@ -8,6 +8,7 @@
 
 #include "absl/types/span.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -28,6 +29,11 @@ struct EvaluationDecisions {
 // Returns true if the job asks for any such decision: its evaluations are then
 // read while it trains.
 bool HasEvaluationDecisions(const job::Job& job);
+
+// Returns true if a checkpoint with this manifest is to be evaluated: each one,
+// unless the job has times for evaluations; then those that were marked, and
+// the job's last one.
+bool IsToBeEvaluated(const durable::CheckpointManifest& manifest);
 
 // Returns the decisions after these evaluations, which are those of one run in
 // ascending order of their steps. `job` has its defaults filled in and was

@@ -27,6 +27,7 @@ void OrderGate::Registered(int64_t chief_epoch,
                            const std::string& checkpoint_directory) {
   absl::MutexLock lock(&mu_);
   if (chief_epoch < chief_epoch_) return;
+  if (chief_epoch > chief_epoch_) number_ = 0;
   chief_epoch_ = chief_epoch;
   checkpoint_directory_ = checkpoint_directory;
 }
@@ -43,7 +44,15 @@ absl::Status OrderGate::Admit(const wire::OrderHeader& order) {
         "the order is that of chief ", order.chief_epoch(), ", but ", task_,
         " obeys chief ", chief_epoch_, ", which has replaced it"));
   }
+  if (order.chief_epoch() > chief_epoch_) number_ = 0;
   chief_epoch_ = order.chief_epoch();
+  if (order.number() == 0) return absl::OkStatus();
+  if (order.number() < number_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("order ", order.number(), " of chief ", chief_epoch_,
+                     " comes late: ", task_, " has had order ", number_));
+  }
+  number_ = order.number();
   return absl::OkStatus();
 }
 

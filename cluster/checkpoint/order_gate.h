@@ -26,9 +26,9 @@ class OrderGate {
       ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns OK if the order may be carried out, and notes its chief.
-  //   FailedPrecondition  the order is meant for another process, or comes from
-  //                       a chief that another one has replaced; the message
-  //                       names both.
+  //   FailedPrecondition  the order is meant for another process, comes from a
+  //                       chief that another one has replaced, or has a smaller
+  //                       number than one before; the message names both.
   absl::Status Admit(const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Returns OK if a snapshot may be written to the file `name` in `directory`:
@@ -46,6 +46,8 @@ class OrderGate {
 
   mutable absl::Mutex mu_;
   int64_t chief_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  // The largest number of that chief's orders.
+  int64_t number_ ABSL_GUARDED_BY(mu_) = 0;
   std::string checkpoint_directory_ ABSL_GUARDED_BY(mu_);
 };
 

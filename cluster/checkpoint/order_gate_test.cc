@@ -53,6 +53,25 @@ TEST(OrderGate, AChiefIsReplacedOnceThePsHasRegisteredWithTheNext) {
   EXPECT_OK(gate.CheckSnapshotFile(kWorking, "shard.sst"));
 }
 
+// The call may have been on its way while the chief took it for lost.
+TEST(OrderGate, AnOrderThatComesLateIsRefused) {
+  OrderGate gate("ps/1", kIncarnation);
+  wire::OrderHeader first = Order(kIncarnation, 2);
+  first.set_number(1);
+  wire::OrderHeader second = Order(kIncarnation, 2);
+  second.set_number(2);
+  EXPECT_OK(gate.Admit(second));
+  EXPECT_THAT(gate.Admit(first),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("order 1"), HasSubstr("order 2"))));
+  EXPECT_OK(gate.Admit(second));
+  // Orders of other kinds have no number.
+  EXPECT_OK(gate.Admit(Order(kIncarnation, 2)));
+  // The next chief counts from 1.
+  first.set_chief_epoch(3);
+  EXPECT_OK(gate.Admit(first));
+}
+
 // An order that is refused must not make its chief the newest.
 TEST(OrderGate, ARefusedOrderChangesNothing) {
   OrderGate gate("ps/1", kIncarnation);

@@ -31,6 +31,10 @@ std::optional<double> SavedRate(
                        : std::nullopt;
 }
 
+int64_t NewestOf(absl::Span<const Evaluation> evaluations) {
+  return evaluations.empty() ? -1 : evaluations.back().global_step;
+}
+
 // The fields that decisions go by.
 job::Job PoliciesOf(const job::Job& job) {
   job::Job policies;
@@ -48,7 +52,8 @@ RunDecisions::RunDecisions(
     absl::Span<const Evaluation> evaluations)
     : job_(PoliciesOf(job)),
       saved_rate_(SavedRate(job.optimizer(), resumed)),
-      decisions_(DecideByEvaluations(job_, evaluations)) {}
+      decisions_(DecideByEvaluations(job_, evaluations)),
+      evaluated_to_(NewestOf(evaluations)) {}
 
 std::optional<double> RunDecisions::learning_rate() const {
   return Smaller(saved_rate_, decisions_.learning_rate);
@@ -59,6 +64,7 @@ std::vector<std::string> RunDecisions::Update(
   const EvaluationDecisions before = decisions_;
   const std::optional<double> rate_before = learning_rate();
   decisions_ = DecideByEvaluations(job_, evaluations);
+  evaluated_to_ = NewestOf(evaluations);
   if (before.stop) decisions_.stop = before.stop;
   decisions_.learning_rate =
       Smaller(before.learning_rate, decisions_.learning_rate);

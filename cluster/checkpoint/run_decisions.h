@@ -34,12 +34,15 @@ class RunDecisions {
   const std::vector<int64_t>& best_first() const {
     return decisions_.best_first;
   }
+  // Returns the step of the newest evaluation; -1 if there is none.
+  int64_t evaluated_to() const { return evaluated_to_; }
   std::optional<double> learning_rate() const;
 
  private:
   const job::Job job_;
   std::optional<double> saved_rate_;
   EvaluationDecisions decisions_;
+  int64_t evaluated_to_;
 };
 
 }  // namespace parasol

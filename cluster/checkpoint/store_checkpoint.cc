@@ -1,15 +1,53 @@
 #include "cluster/checkpoint/store_checkpoint.h"
 
+#include <algorithm>
+
+#include "absl/status/statusor.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
 
 namespace parasol {
+namespace {
+
+// Returns the steps of `kept` among those of the store.
+absl::StatusOr<std::vector<int64_t>> StepsOf(const KeptCheckpoints& kept,
+                                             const CheckpointStore& store) {
+  std::vector<int64_t> spared;
+  if (kept.best_first.empty() && !kept.evaluated_to) return spared;
+  ASSIGN_OR_RETURN(const std::vector<int64_t> steps, store.ListSteps());
+  const auto best = std::find_if(
+      kept.best_first.begin(), kept.best_first.end(), [&steps](int64_t step) {
+        return std::binary_search(steps.begin(), steps.end(), step);
+      });
+  if (best != kept.best_first.end()) spared.push_back(*best);
+  if (!kept.evaluated_to) return spared;
+  for (const int64_t step : steps) {
+    if (step <= *kept.evaluated_to) continue;
+    const auto manifest = store.ReadManifest(step);
+    // Nobody evaluates a damaged one.
+    if (!manifest.ok() || !IsToBeEvaluated(*manifest)) continue;
+    spared.push_back(step);
+    break;
+  }
+  return spared;
+}
+
+absl::Status PruneTo(CheckpointStore& store, int max_to_keep, int64_t newest,
+                     const KeptCheckpoints& kept) {
+  // Without a limit all stay.
+  if (max_to_keep <= 0) return store.Prune(max_to_keep, newest);
+  ASSIGN_OR_RETURN(const std::vector<int64_t> spared, StepsOf(kept, store));
+  return store.Prune(max_to_keep, newest, spared);
+}
+
+}  // namespace
 
 absl::Status StoreCheckpoint(CheckpointStore& store,
                              durable::CheckpointManifest manifest,
                              int max_to_keep, WriteShardFiles write_files,
                              CheckOwner check_owner,
-                             absl::Span<const int64_t> best_first) {
+                             absl::FunctionRef<KeptCheckpoints()> kept) {
   RETURN_IF_ERROR(check_owner());
   ASSIGN_OR_RETURN(const std::string directory,
                    store.Begin(manifest.global_step()));
@@ -26,7 +64,7 @@ absl::Status StoreCheckpoint(CheckpointStore& store,
   // What could not be removed is removed next time.
   absl::Status pruned = check_owner();
   if (pruned.ok()) {
-    pruned = store.Prune(max_to_keep, manifest.global_step(), best_first);
+    pruned = PruneTo(store, max_to_keep, manifest.global_step(), kept());
   }
   if (!pruned.ok()) LOG(WARNING) << "old checkpoints: " << pruned.message();
   return absl::OkStatus();

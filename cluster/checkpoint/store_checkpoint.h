@@ -2,11 +2,12 @@
 #define PARASOL_CLUSTER_CHECKPOINT_STORE_CHECKPOINT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "proto/checkpoint.pb.h"
 #include "storage/checkpoint_store.h"
 
@@ -20,18 +21,33 @@ using WriteShardFiles = absl::FunctionRef<absl::Status(
 // DirectoryOwnership::Check() does.
 using CheckOwner = absl::FunctionRef<absl::Status()>;
 
+// Checkpoints that stay beside the newest ones.
+struct KeptCheckpoints {
+  // Steps of evaluated checkpoints, the best one first. The first one that is
+  // there stays.
+  std::vector<int64_t> best_first = {};
+  // The step of the newest evaluation. The oldest checkpoint after it that is
+  // to be evaluated stays: its evaluation may be under way. nullopt: none has
+  // to be.
+  std::optional<int64_t> evaluated_to = std::nullopt;
+
+  bool operator==(const KeptCheckpoints&) const = default;
+};
+
+// Returns none.
+inline KeptCheckpoints NoneKept() { return {}; }
+
 // Writes one checkpoint: begins it, has `write_files` write its files, commits
 // it with `manifest`, which lacks only the files, and prunes the store to
-// `max_to_keep` and the first of `best_first` that is there. Calls
-// `check_owner` before each of these changes. A failure to prune is logged: the
-// checkpoint is there. Leaves nothing of a checkpoint that failed, unless the
-// owner is another one now: then touches nothing more. Errors are those of
-// `check_owner`, `write_files`, CheckpointStore::Begin() and Commit().
-absl::Status StoreCheckpoint(CheckpointStore& store,
-                             durable::CheckpointManifest manifest,
-                             int max_to_keep, WriteShardFiles write_files,
-                             CheckOwner check_owner,
-                             absl::Span<const int64_t> best_first = {});
+// `max_to_keep` and those that `kept` returns then. Calls `check_owner` before
+// each of these changes. A failure to prune is logged: the checkpoint is there.
+// Leaves nothing of a checkpoint that failed, unless the owner is another one
+// now: then touches nothing more. Errors are those of `check_owner`,
+// `write_files`, CheckpointStore::Begin() and Commit().
+absl::Status StoreCheckpoint(
+    CheckpointStore& store, durable::CheckpointManifest manifest,
+    int max_to_keep, WriteShardFiles write_files, CheckOwner check_owner,
+    absl::FunctionRef<KeptCheckpoints()> kept = NoneKept);
 
 }  // namespace parasol
 

@@ -26,6 +26,7 @@ wire::LoadRequest WithoutSource(wire::LoadRequest order) {
   order.clear_checkpoint();
   order.mutable_order()->clear_incarnation();
   order.mutable_order()->clear_chief_epoch();
+  order.mutable_order()->clear_number();
   return order;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "cluster/checkpoint/evaluation_decisions.h"
 
 namespace parasol::simulation {
 namespace {
@@ -14,6 +15,14 @@ bool MayLoseLeases(const Schedule& schedule) {
          schedule.Has(Fault::Kind::kCutFromAll, "chief") ||
          schedule.Has(Fault::Kind::kCutFromChief, "chief") ||
          schedule.Has(Fault::Kind::kReplace, "chief");
+}
+
+// Returns true if a later chief may have another job: workers of the one before
+// don't tell what they have done.
+bool MayChangeJob(const Schedule& schedule) {
+  return std::any_of(
+      schedule.faults.begin(), schedule.faults.end(),
+      [](const Fault& fault) { return !(fault.job == JobChoice()); });
 }
 
 }  // namespace
@@ -145,6 +154,7 @@ void Auditor::Committed(int chief, const Checkpoint& checkpoint) {
     }
   }
   CheckCut(checkpoint);
+  CheckRates(checkpoint);
   for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
     const auto worker = workers_.find(progress.incarnation());
     if (worker == workers_.end()) continue;
@@ -186,14 +196,78 @@ void Auditor::CheckpointFails(const absl::Status& status) {
   Violate("checkpoint failed without a fault", status.ToString());
 }
 
-void Auditor::Ended(const Checkpoint& final) {
-  const int64_t end_step = schedule_.shape.steps;
-  if (final.manifest.global_step() < end_step) {
-    Violate("ended early",
-            absl::StrCat("the last checkpoint is of step ",
-                         final.manifest.global_step(), " of ", end_step));
+void Auditor::CheckRates(const Checkpoint& checkpoint) {
+  if (!schedule_.faults.empty() || schedule_.shape.loss > 0) return;
+  const double rate = checkpoint.manifest.reduced_learning_rate();
+  for (const auto& file : checkpoint.files) {
+    if (file->learning_rate.value_or(0) == rate) continue;
+    Violate("rate not given",
+            absl::StrCat("checkpoint ", checkpoint.manifest.global_step(),
+                         ", ps ", file->shard, ": the shard's rate is ",
+                         file->learning_rate.value_or(0), ", not ", rate));
   }
-  CheckBatches(end_step);
+}
+
+void Auditor::RateTaken(int ps, const ShardValues& values) {
+  Shard& shard = shards_[values.shard];
+  if (ps != shard.holder) return;
+  const double rate = values.learning_rate.value_or(1);
+  // A chief that goes back behind a damaged checkpoint forgets its evaluation.
+  if (rate > shard.learning_rate && shard.run_id == values.run_id &&
+      shard.hyperparameters == values.hyperparameters &&
+      !schedule_.Has(Fault::Kind::kDamage)) {
+    Violate("rate raised", absl::StrCat("ps ", values.shard, ": from ",
+                                        shard.learning_rate, " to ", rate));
+  }
+  shard.run_id = values.run_id;
+  shard.hyperparameters = values.hyperparameters;
+  shard.learning_rate = rate;
+}
+
+void Auditor::Evaluated(const Evaluation& evaluation) {
+  if (evaluation.global_step == 0) return;
+  const auto [it, is_first] = best_.try_emplace(
+      evaluation.run_id, Best{evaluation.global_step, evaluation.loss});
+  if (is_first || evaluation.loss >= it->second.loss) return;
+  it->second = {evaluation.global_step, evaluation.loss};
+}
+
+void Auditor::Pruned(const Disk& disk, const std::string& run_id) {
+  const auto best = best_.find(run_id);
+  if (best == best_.end() || schedule_.Has(Fault::Kind::kDamage)) return;
+  if (disk.Find(best->second.step) != nullptr) return;
+  Violate("best checkpoint removed",
+          absl::StrCat("that of step ", best->second.step, ", with loss ",
+                       best->second.loss));
+}
+
+void Auditor::Ended(const Checkpoint& final,
+                    const std::vector<Evaluation>& evaluations) {
+  if (final.manifest.global_step() >= schedule_.shape.steps) {
+    return CheckBatches(schedule_.shape.steps);
+  }
+  CheckEarlyEnd(final, evaluations);
+}
+
+// A job ends early if evaluations say so, with all steps that were done.
+void Auditor::CheckEarlyEnd(const Checkpoint& final,
+                            const std::vector<Evaluation>& evaluations) {
+  const int64_t step = final.manifest.global_step();
+  const bool is_decided =
+      schedule_.Has(Fault::Kind::kDamage) ||
+      DecideByEvaluations(final.manifest.job(), evaluations).stop.has_value();
+  if (!is_decided) {
+    Violate("ended early", absl::StrCat("the last checkpoint is of step ", step,
+                                        " of ", schedule_.shape.steps));
+  }
+  // A synchronous step that was not complete at the end counts for nothing.
+  const bool counts_all = schedule_.shape.mode != Shape::Mode::kSynchronous &&
+                          !MayLoseLeases(schedule_) && !MayChangeJob(schedule_);
+  if (step < completed_ && counts_all) {
+    Violate("steps not counted",
+            absl::StrCat("the job ends early at step ", step, ", ", completed_,
+                         " were done"));
+  }
 }
 
 // A chief that is lost takes with it which batches it had granted.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/checkpoint/evaluation_log.h"
 #include "proto/checkpoint.pb.h"
 #include "tests/simulation/disk.h"
 #include "tests/simulation/schedule.h"
@@ -61,8 +62,16 @@ class Auditor {
   void Committed(int chief, const Checkpoint& checkpoint);
   // A checkpoint could not be written.
   void CheckpointFails(const absl::Status& status);
-  // The job is complete; `final` is the last checkpoint.
-  void Ended(const Checkpoint& final);
+  // The process `ps` has been given the rate of `values`.
+  void RateTaken(int ps, const ShardValues& values);
+  // A checkpoint that is there was evaluated.
+  void Evaluated(const Evaluation& evaluation);
+  // A chief of the run has removed old checkpoints.
+  void Pruned(const Disk& disk, const std::string& run_id);
+  // The job is complete; `final` is the last checkpoint, and `evaluations` are
+  // those of its run.
+  void Ended(const Checkpoint& final,
+             const std::vector<Evaluation>& evaluations);
 
  private:
   struct Step {
@@ -83,10 +92,21 @@ class Auditor {
     // process that was lost.
     StepSet acknowledged;
     StepSet lost;
+    // The learning rate that it was given last, and of what.
+    std::string run_id;
+    int hyperparameters = 0;
+    double learning_rate = 1;
+  };
+  struct Best {
+    int64_t step = 0;
+    double loss = 0;
   };
 
   void CheckStaleness(const Worker& worker);
   void CheckBatches(int64_t end_step);
+  void CheckRates(const Checkpoint& checkpoint);
+  void CheckEarlyEnd(const Checkpoint& final,
+                     const std::vector<Evaluation>& evaluations);
   // Synchronous training: all chunks were taken at the manifest's step.
   void CheckCut(const Checkpoint& checkpoint);
 
@@ -97,6 +117,7 @@ class Auditor {
   int64_t completed_ = 0;
   std::map<uint64_t, Worker> workers_;
   std::vector<Shard> shards_;
+  std::map<std::string, Best> best_;  // key: run
   int newest_chief_ = -1;
 };
 

@@ -72,6 +72,11 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
     world().Trace(this, "resumes at step ", step);
     break;
   }
+  options.evaluations = world().disk().Evaluations(options.run_id);
+  const int64_t step = options.resumed ? options.resumed->global_step() : 0;
+  for (const Evaluation& late : DropLaterThan(step, options.evaluations)) {
+    dropped_.insert(late.took);
+  }
   return options;
 }
 
@@ -79,6 +84,7 @@ void ChiefProcess::Tick() {
   for (const TaskId& lost : coordinator_->Tick(now())) {
     world().Trace(this, "loses ", lost.ToString());
   }
+  LookAtEvaluations();
   CancelMootCalls();
   Changed();
   if (const std::optional<absl::Status> outcome =
@@ -86,6 +92,20 @@ void ChiefProcess::Tick() {
     return world().Exit(*this, *outcome);
   }
   world().After(*this, kTick, [this] { Tick(); });
+}
+
+// As EvaluationWatch does.
+void ChiefProcess::LookAtEvaluations() {
+  std::vector<Evaluation> evaluations =
+      world().disk().Evaluations(options_.run_id);
+  std::erase_if(evaluations, [this](const Evaluation& evaluation) {
+    return dropped_.contains(evaluation.took);
+  });
+  if (evaluations.size() == evaluations_) return;
+  evaluations_ = evaluations.size();
+  for (const std::string& line : coordinator_->Evaluated(evaluations, now())) {
+    world().Trace(this, line);
+  }
 }
 
 // As ChiefServer does.
@@ -252,13 +272,16 @@ void ChiefProcess::LoadFromSource() {
                      " is intact"));
   }
   loading_->unanswered = loading_->pending.size();
+  ++loads_;
   for (const size_t i : loading_->pending) {
     const Coordinator::LoadOrder::Target& target = loading_->order.targets[i];
     const LoadCall call{.run_id = options_.run_id,
                         .incarnation = target.incarnation,
                         .chief_epoch = options_.chief_epoch,
+                        .number = loads_,
                         .layout = LayoutOf(job_),
                         .hyperparameters = job_.hyperparameters,
+                        .learning_rate = loading_->order.learning_rate,
                         .shard = static_cast<int>(target.shard),
                         .checkpoint = source};
     world().Trace(this, "orders ", PsOf(target.shard).ToString(), " to load ",
@@ -395,7 +418,10 @@ void ChiefProcess::EndSnapshots() {
   world().Trace(this, "checkpoint ", step, ": ", status.ToString());
   if (status.ok()) {
     world().auditor().Committed(number(), ended.checkpoint);
-    disk.Prune(options_.job.checkpoint().max_to_keep(), step);
+    LookAtEvaluations();
+    disk.Prune(options_.job.checkpoint().max_to_keep(), step,
+               coordinator_->Kept());
+    world().auditor().Pruned(disk, options_.run_id);
   } else {
     world().auditor().CheckpointFails(status);
   }

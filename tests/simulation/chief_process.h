@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -75,6 +76,7 @@ class ChiefProcess : public Process {
   // `read`: whether it can be read.
   bool CheckOwner(const absl::Status& read);
   void Tick();
+  void LookAtEvaluations();
   void CancelMootCalls();
   void CancelSnapshots();
   // Something has changed: claims that wait may have news, and there may be an
@@ -100,6 +102,10 @@ class ChiefProcess : public Process {
   const JobChoice job_;
   Coordinator::Options options_;
   std::unique_ptr<Coordinator> coordinator_;
+  // The evaluations that count for nothing, by the time of each.
+  std::set<absl::Duration> dropped_;
+  // Number of those that the coordinator has heard of.
+  size_t evaluations_ = 0;
   std::vector<WaitingClaim> claims_;
   bool answering_ = false;
   // The news that the waiting claims were last asked about, and the time at
@@ -107,6 +113,7 @@ class ChiefProcess : public Process {
   int64_t claim_news_ = -1;
   absl::Time next_expiry_ = absl::InfiniteFuture();
   std::optional<Loading> loading_;
+  int64_t loads_ = 0;
   std::optional<Writing> writing_;
 };
 

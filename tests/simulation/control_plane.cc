@@ -34,7 +34,7 @@ using Kind = Fault::Kind;
 }  // namespace
 
 ControlPlane::ControlPlane(const Schedule& schedule, const Rules& rules)
-    : schedule_(schedule), world_(schedule, rules) {
+    : schedule_(schedule), world_(schedule, rules), evaluator_(world_) {
   world_.OnExit([this](Process& process, const absl::Status& status) {
     OnExit(process, status);
   });
@@ -59,6 +59,7 @@ ControlPlane::Report ControlPlane::Run(const Schedule& schedule,
 
 void ControlPlane::LaunchAll() {
   Launch({"chief", 0});
+  evaluator_.Start();
   const auto launch_soon = [this](const TaskId& place) {
     LaunchLater(place, world_.random().Between(absl::ZeroDuration(),
                                                absl::Milliseconds(300)));
@@ -202,7 +203,9 @@ void ControlPlane::OnChiefExit(const absl::Status& status) {
   const auto final = steps.empty()
                          ? absl::NotFoundError("no checkpoint")
                          : world_.disk().Read(steps[0], world_.random());
-  if (final.ok()) world_.auditor().Ended(**final);
+  if (!final.ok()) return;
+  world_.auditor().Ended(
+      **final, world_.disk().Evaluations((*final)->manifest.run_id()));
 }
 
 const ChiefProcess* ControlPlane::chief() const {

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 #include "tests/simulation/auditor.h"
 #include "tests/simulation/chief_process.h"
+#include "tests/simulation/evaluator.h"
 #include "tests/simulation/rules.h"
 #include "tests/simulation/schedule.h"
 #include "tests/simulation/world.h"
@@ -63,6 +64,7 @@ class ControlPlane {
 
   const Schedule& schedule_;
   World world_;
+  Evaluator evaluator_;
   int launched_ = 0;
   // The number of the newest process at each place, live or not.
   std::map<TaskId, int> newest_;

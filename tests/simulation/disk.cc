@@ -50,11 +50,38 @@ absl::Status Disk::Commit(Checkpoint checkpoint, Random& random) {
   return absl::OkStatus();
 }
 
-void Disk::Prune(int max_to_keep, int64_t newest) {
+void Disk::Prune(int max_to_keep, int64_t newest, const KeptCheckpoints& kept) {
   if (max_to_keep <= 0) return;
-  const auto end = checkpoints_.upper_bound(newest);
-  int64_t excess = std::distance(checkpoints_.begin(), end) - max_to_keep;
-  for (; excess > 0; --excess) checkpoints_.erase(checkpoints_.begin());
+  std::vector<int64_t> steps;
+  for (const auto& [step, checkpoint] : checkpoints_) {
+    if (step <= newest) steps.push_back(step);
+  }
+  for (const int64_t best : kept.best_first) {
+    if (std::erase(steps, best) > 0) break;
+  }
+  if (kept.evaluated_to) {
+    const auto awaited =
+        std::find_if(steps.begin(), steps.end(), [this, &kept](int64_t step) {
+          return step > *kept.evaluated_to && !checkpoints_.at(step).damaged;
+        });
+    if (awaited != steps.end()) steps.erase(awaited);
+  }
+  for (size_t i = 0; i + max_to_keep < steps.size(); ++i) {
+    checkpoints_.erase(steps[i]);
+  }
+}
+
+std::vector<Evaluation> Disk::Evaluations(const std::string& run_id) const {
+  std::map<int64_t, Evaluation> by_step;
+  for (const Evaluation& evaluation : evaluations_) {
+    if (evaluation.run_id != run_id) continue;
+    by_step[evaluation.global_step] = evaluation;
+  }
+  std::vector<Evaluation> evaluations;
+  for (auto& [step, evaluation] : by_step) {
+    evaluations.push_back(std::move(evaluation));
+  }
+  return evaluations;
 }
 
 int64_t Disk::DamageNewest() {

@@ -6,10 +6,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/checkpoint/store_checkpoint.h"
 #include "proto/checkpoint.pb.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/shard_values.h"
@@ -41,8 +44,14 @@ class Disk {
   absl::StatusOr<const Checkpoint*> Read(int64_t step, Random& random) const;
 
   absl::Status Commit(Checkpoint checkpoint, Random& random);
-  // Removes the oldest checkpoints as CheckpointStore::Prune() does.
-  void Prune(int max_to_keep, int64_t newest);
+  // Removes the oldest checkpoints as StoreCheckpoint() does.
+  void Prune(int max_to_keep, int64_t newest, const KeptCheckpoints& kept);
+
+  // Evaluations are appended, and read as ReadEvaluations() does.
+  void Append(Evaluation evaluation) {
+    evaluations_.push_back(std::move(evaluation));
+  }
+  std::vector<Evaluation> Evaluations(const std::string& run_id) const;
 
   // The number of the chief that has taken the directory last.
   int owner() const { return owner_; }
@@ -74,6 +83,7 @@ class Disk {
   std::map<int64_t, Checkpoint> checkpoints_;
   bool read_errors_ = false;
   bool write_errors_ = false;
+  std::vector<Evaluation> evaluations_;
   int owner_ = -1;
   int64_t epochs_ = 0;
   std::map<int, int64_t> ps_epochs_;

@@ -16,6 +16,23 @@ int TotalReplicas(const Shape& shape) {
              : 1;
 }
 
+// Gives the job each of the decisions that evaluations make.
+void GoByLoss(int patience, job::Job& job) {
+  job::EarlyStopping& stopping = *job.mutable_end()->mutable_early_stopping();
+  stopping.set_metric("loss");
+  stopping.set_mode(job::MIN);
+  stopping.set_patience(patience);
+  job::KeepBest& best = *job.mutable_checkpoint()->mutable_keep_best();
+  best.set_metric("loss");
+  best.set_mode(job::MIN);
+  job::ReduceOnPlateau& plateau =
+      *job.mutable_optimizer()->mutable_reduce_on_plateau();
+  plateau.set_metric("loss");
+  plateau.set_mode(job::MIN);
+  plateau.set_factor(0.5);
+  plateau.set_patience(1);
+}
+
 job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
   job::Job job;
   job.mutable_train()->set_batch_size(kBatchSize);
@@ -28,6 +45,7 @@ job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
   }
   job.mutable_checkpoint()->set_every_steps(shape.checkpoint_every);
   job.mutable_checkpoint()->set_max_to_keep(shape.max_to_keep);
+  if (shape.evaluation > absl::ZeroDuration()) GoByLoss(shape.patience, job);
   job::ParameterServerStrategy& strategy = *job.mutable_parameter_server();
   strategy.mutable_fixed_shards()->set_shards(1 + choice.partitioner);
   switch (shape.mode) {
@@ -77,6 +95,9 @@ Coordinator::Options OptionsOf(const Shape& shape, const JobChoice& job) {
   }
   options.layout = LayoutOf(job);
   for (int i = 0; i < shape.workers; ++i) options.tasks[{"worker", i}] = "";
+  if (shape.evaluation > absl::ZeroDuration()) {
+    options.tasks[{"evaluator", 0}] = "";
+  }
   return options;
 }
 

@@ -36,8 +36,10 @@ PsProcess::PsProcess(World& world, int index, int number)
                     },
                 .on_registered =
                     [this](const Registration& registration) {
-                      chief_epoch_ =
-                          std::max(chief_epoch_, registration.chief_epoch);
+                      if (registration.chief_epoch > chief_epoch_) {
+                        chief_epoch_ = registration.chief_epoch;
+                        load_number_ = 0;
+                      }
                     },
                 .on_state = [this](const auto& state) { OnState(state); },
                 .on_lost =
@@ -104,6 +106,7 @@ absl::Status PsProcess::Admit(uint64_t incarnation, int64_t chief_epoch) {
   if (chief_epoch < chief_epoch_) {
     return absl::FailedPreconditionError("the order's chief has a successor");
   }
+  if (chief_epoch > chief_epoch_) load_number_ = 0;
   chief_epoch_ = chief_epoch;
   return absl::OkStatus();
 }
@@ -111,9 +114,15 @@ absl::Status PsProcess::Admit(uint64_t incarnation, int64_t chief_epoch) {
 void PsProcess::Load(const LoadCall& call, const World::Done<Nothing>& done) {
   const absl::Status admitted = Admit(call.incarnation, call.chief_epoch);
   if (!admitted.ok()) return done(admitted);
+  if (world().rules().ps_checks_load_number && call.number < load_number_) {
+    return done(absl::FailedPreconditionError("the order comes late"));
+  }
+  load_number_ = call.number;
   if (loading_) return done(absl::UnavailableError("still loading"));
   if (world().rules().one_job && HoldsValues(call)) {
     held_->hyperparameters = call.hyperparameters;
+    held_->learning_rate = call.learning_rate;
+    world().auditor().RateTaken(number(), *held_);
   }
   if (Holds(call)) return done(Nothing());
   loading_ = true;
@@ -139,6 +148,7 @@ void PsProcess::FinishLoad(const LoadCall& call,
   values.run_id = call.run_id;
   values.layout = call.layout;
   values.hyperparameters = call.hyperparameters;
+  values.learning_rate = call.learning_rate;
   values.shard = call.shard;
   held_ = std::move(values);
   dedup_.emplace();
@@ -154,6 +164,7 @@ void PsProcess::FinishLoad(const LoadCall& call,
   }
   world().Trace(this, "has loaded checkpoint ", call.checkpoint);
   world().auditor().Loaded(number(), *held_, before ? &*before : nullptr);
+  world().auditor().RateTaken(number(), *held_);
   done(Nothing());
 }
 

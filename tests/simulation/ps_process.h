@@ -24,8 +24,11 @@ struct LoadCall {
   std::string run_id;
   uint64_t incarnation = 0;
   int64_t chief_epoch = 0;
+  int64_t number = 0;
   uint64_t layout = 0;
   int hyperparameters = 0;
+  // The rate that evaluations have reduced; nullopt: the job's own.
+  std::optional<double> learning_rate = std::nullopt;
   int shard = 0;
   // The step of the checkpoint; -1: initial values.
   int64_t checkpoint = -1;
@@ -112,6 +115,8 @@ class PsProcess : public Process {
   bool has_pushes_ = false;
   // The newest chief that is known.
   int64_t chief_epoch_ = 0;
+  // The largest number of that chief's loads.
+  int64_t load_number_ = 0;
   bool loading_ = false;
   std::optional<ShardValues> held_;
   std::optional<DedupIndex> dedup_;  // present if `held_` is

@@ -12,6 +12,7 @@ struct NamedRule {
 
 constexpr NamedRule kRules[] = {
     {"ps_checks_incarnation", &Rules::ps_checks_incarnation},
+    {"ps_checks_load_number", &Rules::ps_checks_load_number},
     {"ps_checks_layout", &Rules::ps_checks_layout},
     {"worker_follows_layout", &Rules::worker_follows_layout},
     {"one_job", &Rules::one_job},

@@ -13,6 +13,8 @@ namespace parasol::simulation {
 struct Rules {
   // A ps refuses an order of the chief that is meant for another process.
   bool ps_checks_incarnation = true;
+  // A ps refuses a load that is older than one it has had.
+  bool ps_checks_load_number = true;
   // A ps refuses pushes and pulls of another layout.
   bool ps_checks_layout = true;
   // A worker starts again when the layout is another one.

@@ -84,6 +84,11 @@ Shape DrawShape(uint64_t seed, Random& random) {
     shape.steps *= shape.epochs;
   }
   if (random.Chance(250)) shape.loss = random.Between(1, 30);
+  if (random.Chance(300)) {
+    shape.evaluation =
+        random.Between(absl::Milliseconds(600), absl::Milliseconds(4000));
+    shape.patience = static_cast<int>(random.Between(1, 4));
+  }
   return shape;
 }
 
@@ -276,6 +281,10 @@ std::string Shape::ToString() const {
       epochs > 0 ? absl::StrCat(" in ", epochs, " epochs") : "", " of ",
       Seconds(compute), ", ", overlap, " in flight, a checkpoint every ",
       checkpoint_every, " steps, ", max_to_keep, " kept",
+      evaluation > absl::ZeroDuration()
+          ? absl::StrCat(", evaluated in ", Seconds(evaluation),
+                         " each, patience ", patience)
+          : "",
       loss > 0 ? absl::StrCat(", ", loss, " in 1,000 calls lost") : "");
 }
 

@@ -41,6 +41,12 @@ struct Shape {
   absl::Duration compute = absl::Milliseconds(400);
   // Share of the calls that the network loses, in thousandths.
   uint64_t loss = 0;
+  // Time that the evaluation of a checkpoint takes, longer than a chief takes
+  // to notice the one before; 0: there is no evaluator, and the job has none of
+  // the decisions of evaluations.
+  absl::Duration evaluation;
+  // Evaluations without an improvement after which the job ends early.
+  int patience = 1;
 
   std::string ToString() const;
 };

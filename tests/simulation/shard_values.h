@@ -2,6 +2,7 @@
 #define PARASOL_TESTS_SIMULATION_SHARD_VALUES_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ struct ShardValues {
   std::string run_id;
   uint64_t layout = 0;
   int hyperparameters = 0;
+  // The rate that evaluations have reduced; nullopt: the job's own.
+  std::optional<double> learning_rate;
   int shard = 0;
   StepSet applied;
   DedupWindows windows;

@@ -1,0 +1,57 @@
+#include "tests/simulation/evaluator.h"
+
+#include <utility>
+#include <vector>
+
+#include "tests/simulation/random.h"
+
+namespace parasol::simulation {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Milliseconds(250);
+
+double DrawLoss(uint64_t seed, int64_t step) {
+  Random random(seed * 1000003 + static_cast<uint64_t>(step));
+  return static_cast<double>(random.Below(100)) / 100;
+}
+
+}  // namespace
+
+void Evaluator::Start() {
+  if (world_.schedule().shape.evaluation > absl::ZeroDuration()) Look();
+}
+
+void Evaluator::Look() {
+  const std::vector<int64_t> newest_first = world_.disk().Steps();
+  for (auto step = newest_first.rbegin(); step != newest_first.rend(); ++step) {
+    const Checkpoint& checkpoint = *world_.disk().Find(*step);
+    if (checkpoint.damaged || !evaluated_.insert(checkpoint.files[0]).second) {
+      continue;
+    }
+    return world_.loop().At(
+        world_.loop().now() + world_.schedule().shape.evaluation,
+        [this, step = *step, values = checkpoint.files[0]] {
+          Finish(step, values);
+        });
+  }
+  world_.loop().At(world_.loop().now() + kInterval, [this] { Look(); });
+}
+
+void Evaluator::Finish(int64_t step, const Values& values) {
+  const Checkpoint* const checkpoint = world_.disk().Find(step);
+  if (checkpoint != nullptr && checkpoint->files[0] == values &&
+      !checkpoint->damaged) {
+    Evaluation evaluation;
+    evaluation.global_step = step;
+    evaluation.run_id = checkpoint->manifest.run_id();
+    evaluation.loss = DrawLoss(world_.schedule().seed, step);
+    evaluation.took = world_.loop().now() - absl::UnixEpoch();
+    world_.Trace(nullptr, "checkpoint ", step, " has a loss of ",
+                 evaluation.loss);
+    world_.auditor().Evaluated(evaluation);
+    world_.disk().Append(std::move(evaluation));
+  }
+  Look();
+}
+
+}  // namespace parasol::simulation
