@@ -17,14 +17,6 @@ bool MayLoseLeases(const Schedule& schedule) {
          schedule.Has(Fault::Kind::kReplace, "chief");
 }
 
-// Returns true if a later chief may have another job: workers of the one before
-// don't tell what they have done.
-bool MayChangeJob(const Schedule& schedule) {
-  return std::any_of(
-      schedule.faults.begin(), schedule.faults.end(),
-      [](const Fault& fault) { return !(fault.job == JobChoice()); });
-}
-
 }  // namespace
 
 Auditor::Auditor(const Schedule& schedule)
@@ -262,7 +254,7 @@ void Auditor::CheckEarlyEnd(const Checkpoint& final,
   }
   // A synchronous step that was not complete at the end counts for nothing.
   const bool counts_all = schedule_.shape.mode != Shape::Mode::kSynchronous &&
-                          !MayLoseLeases(schedule_) && !MayChangeJob(schedule_);
+                          !MayLoseLeases(schedule_) && !schedule_.ChangesJob();
   if (step < completed_ && counts_all) {
     Violate("steps not counted",
             absl::StrCat("the job ends early at step ", step, ", ", completed_,

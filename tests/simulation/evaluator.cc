@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/simulation/random.h"
 
 namespace parasol::simulation {
@@ -39,6 +40,12 @@ void Evaluator::Look() {
 
 void Evaluator::Finish(int64_t step, const Values& values) {
   const Checkpoint* const checkpoint = world_.disk().Find(step);
+  // A chief that goes back behind a damaged checkpoint forgets evaluations.
+  if (checkpoint == nullptr && !world_.schedule().Has(Fault::Kind::kDamage)) {
+    world_.auditor().Violate(
+        "evaluated checkpoint removed",
+        absl::StrCat("that of step ", step, ", before its result was there"));
+  }
   if (checkpoint != nullptr && checkpoint->files[0] == values &&
       !checkpoint->damaged) {
     Evaluation evaluation;

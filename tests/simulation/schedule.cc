@@ -324,6 +324,12 @@ bool Schedule::Hits(const std::string& role) const {
   });
 }
 
+bool Schedule::ChangesJob() const {
+  return std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return !(fault.job == JobChoice());
+  });
+}
+
 std::string Schedule::ToString() const {
   std::string text = absl::StrCat("seed ", seed, ": ", shape.ToString(), "\n");
   for (const Fault& fault : faults) {

@@ -96,6 +96,9 @@ struct Schedule {
   // Returns true if a fault of this kind hits a task of this role ("": any).
   bool Has(Fault::Kind kind, const std::string& role = "") const;
   bool Hits(const std::string& role) const;
+  // Returns true if a later chief may have another job: workers of the one
+  // before don't tell what they have done, and its steps may be done again.
+  bool ChangesJob() const;
   // Returns a readable list, one line for each fault.
   std::string ToString() const;
 };
