@@ -41,7 +41,8 @@ void Evaluator::Look() {
 void Evaluator::Finish(int64_t step, const Values& values) {
   const Checkpoint* const checkpoint = world_.disk().Find(step);
   // A chief that goes back behind a damaged checkpoint forgets evaluations.
-  if (checkpoint == nullptr && !world_.schedule().Has(Fault::Kind::kDamage)) {
+  if (checkpoint == nullptr && !world_.schedule().Has(Fault::Kind::kDamage) &&
+      !world_.schedule().ChangesJob()) {
     world_.auditor().Violate(
         "evaluated checkpoint removed",
         absl::StrCat("that of step ", step, ", before its result was there"));
