@@ -40,8 +40,10 @@ void Evaluator::Look() {
 
 void Evaluator::Finish(int64_t step, const Values& values) {
   const Checkpoint* const checkpoint = world_.disk().Find(step);
-  // A chief that goes back behind a damaged checkpoint forgets evaluations.
-  if (checkpoint == nullptr && !world_.schedule().Has(Fault::Kind::kDamage) &&
+  // A chief that goes back behind a damaged checkpoint forgets evaluations. One
+  // that was written again has an evaluation.
+  if (checkpoint == nullptr && !steps_.contains(step) &&
+      !world_.schedule().Has(Fault::Kind::kDamage) &&
       !world_.schedule().ChangesJob()) {
     world_.auditor().Violate(
         "evaluated checkpoint removed",
@@ -58,6 +60,7 @@ void Evaluator::Finish(int64_t step, const Values& values) {
                  evaluation.loss);
     world_.auditor().Evaluated(evaluation);
     world_.disk().Append(std::move(evaluation));
+    steps_.insert(step);
   }
   Look();
 }
