@@ -19,6 +19,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
   Asker(ChiefReplicaSource::Options options, ChiefClient& chief, Clock& clock)
       : ClaimLoop(options, chief, clock),
         on_answer_(std::move(options.on_answer)),
+        completed_steps_(std::move(options.completed_steps)),
         broken_assignment_(std::move(options.broken_assignment)) {
     Begin();
   }
@@ -42,7 +43,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
 
   void Complete(int64_t steps) override {
     absl::MutexLock lock(&mu_);
-    share_.completed_steps = std::max(share_.completed_steps, steps);
+    Note(steps);
   }
 
   void Pushed(int64_t steps) override {
@@ -54,19 +55,33 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
 
   int64_t completed_steps() const override {
     absl::MutexLock lock(&mu_);
-    return share_.completed_steps;
+    return completed_steps_ != nullptr ? completed_steps_()
+                                       : share_.completed_steps;
   }
   void Describe(wire::RegisterRequest& request) const override {
     request.set_completed_steps(completed_steps());
   }
 
  private:
+  // Notes a number of steps that the cluster is said to have completed. Where
+  // workers have the variables, a number that only others had may be lost with
+  // them.
+  void Note(int64_t steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    share_.completed_steps = completed_steps_ != nullptr
+                                 ? completed_steps_()
+                                 : std::max(share_.completed_steps, steps);
+  }
   bool HasStepsLeft() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return share_.completed_steps < share_.end_step;
   }
+  // A chief that writes the last checkpoint may wait for steps that were lost
+  // with the workers that had made them.
+  bool MayCompute() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !is_finishing() || completed_steps_ != nullptr;
+  }
   bool CanDecide() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return IsOver() ||
-           (!share_.replicas.empty() && HasStepsLeft() && !is_finishing());
+           (!share_.replicas.empty() && HasStepsLeft() && MayCompute());
   }
   bool MayWait() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     return share_.replicas.empty() || !HasStepsLeft();
@@ -83,6 +98,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
 
   void Ask(absl::Duration, wire::ClaimStepsRequest& request) override
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    Note(0);
     reported_ = share_.completed_steps;
     request.set_completed_steps(share_.completed_steps);
     request.set_assignment_version(share_.version);
@@ -99,8 +115,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
     share_.end_step = response.end_step();
     share_.awaited.assign(response.awaited_task().begin(),
                           response.awaited_task().end());
-    share_.completed_steps =
-        std::max(share_.completed_steps, response.global_step());
+    Note(response.global_step());
     if (share_.replicas.empty() && response.phase() == wire::TRAINING) {
       LOG_EVERY(INFO, kLogInterval)
           << "synchronous: other workers compute all replicas; waiting for one "
@@ -109,6 +124,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
   }
 
   const std::function<void(const wire::ClaimStepsResponse&)> on_answer_;
+  const std::function<int64_t()> completed_steps_;
   const std::function<int64_t()> broken_assignment_;
   ReplicaShare share_ ABSL_GUARDED_BY(mu_);
   int64_t reported_ ABSL_GUARDED_BY(mu_) = 0;

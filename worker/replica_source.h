@@ -72,6 +72,10 @@ class ChiefReplicaSource : public ReplicaSource, public StepClaims {
     // Called with each answer of the chief; must not block.
     std::function<void(const wire::ClaimStepsResponse&)> on_answer =
         [](const wire::ClaimStepsResponse&) {};
+    // Returns the number of steps that this worker has the variables of: it
+    // reports these, and no other number that it has heard of. Null: ps have
+    // the variables.
+    std::function<int64_t()> completed_steps;
     // Returns ClaimStepsRequest.broken_assignment.
     std::function<int64_t()> broken_assignment = [] { return 0; };
   };

@@ -168,6 +168,40 @@ TEST_F(ChiefReplicaSourceTest, AnswersAndBrokenAssignmentsGoThrough) {
   EXPECT_EQ(heard, 8);
 }
 
+TEST_F(ChiefReplicaSourceTest, StepsThatAWorkerWithoutAReplicaHasAreReported) {
+  chief_.Answer(wire::TRAINING, 1, {}, 0, 10);
+  ChiefReplicaSource::Options options;
+  options.report_interval = absl::Milliseconds(1);
+  options.completed_steps = [] { return 10; };
+  auto source = ChiefReplicaSource::Create(options, chief_, Clock::Real());
+  EXPECT_EQ(chief_.NextRequest().completed_steps(), 10);
+  EXPECT_EQ(source->completed_steps(), 10);
+}
+
+TEST_F(ChiefReplicaSourceTest, StepsThatOnlyOthersHadAreNotReported) {
+  chief_.Answer(wire::TRAINING, 1, {0}, /*global_step=*/5, 10);
+  ChiefReplicaSource::Options options;
+  options.report_interval = absl::Milliseconds(1);
+  options.completed_steps = [] { return 4; };
+  auto source = ChiefReplicaSource::Create(options, chief_, Clock::Real());
+  ASSERT_OK_AND_ASSIGN(const auto share, source->Await());
+  EXPECT_EQ(share->completed_steps, 4);
+  EXPECT_EQ(chief_.NextRequest().completed_steps(), 4);
+  source->Complete(5);
+  EXPECT_EQ(source->completed_steps(), 4);
+}
+
+TEST_F(ChiefReplicaSourceTest, StepsThatWereLostAreMadeWhileTheJobIsFinishing) {
+  chief_.Answer(wire::FINISHING, 1, {0}, /*global_step=*/10, 10);
+  ChiefReplicaSource::Options options;
+  options.report_interval = absl::Milliseconds(1);
+  options.completed_steps = [] { return 9; };
+  auto source = ChiefReplicaSource::Create(options, chief_, Clock::Real());
+  ASSERT_OK_AND_ASSIGN(const auto share, source->Await());
+  ASSERT_TRUE(share.has_value());
+  EXPECT_EQ(share->completed_steps, 9);
+}
+
 TEST_F(ChiefReplicaSourceTest, StopUnblocksAWait) {
   chief_.Answer(wire::TRAINING, 1, {}, 0, 10);
   auto source = MakeSource();

@@ -65,11 +65,12 @@ class Task : public WorkerTask {
 
   absl::Status Listen() {
     if (options_.mirrored) {
+      const auto on_lost = [this](absl::Status why) { OnLost(std::move(why)); };
       ASSIGN_OR_RETURN(
-          mirrored_,
-          MirroredWorker::Start({options_.task, options_.chief_address,
-                                 options_.chief_timeout, *options_.mirrored},
-                                clock_, registry_));
+          mirrored_, MirroredWorker::Start(
+                         {options_.task, options_.chief_address,
+                          options_.chief_timeout, *options_.mirrored, on_lost},
+                         clock_, registry_));
     }
     if (options_.listen_address.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(server_, RpcServer::Start(options_.listen_address, {}));
@@ -149,12 +150,6 @@ class Task : public WorkerTask {
   }
   int TotalReplicas() const {
     return job_.parameter_server().synchronous().total_replicas();
-  }
-  absl::Duration StepTimeout() const {
-    const job::MultiWorkerMirrored* const peers = AllReduceOf(job_);
-    if (peers == nullptr) return options_.ps_timeout;
-    const absl::Duration limit = absl::Seconds(peers->timeout_seconds());
-    return IsHybrid(job_) ? std::max(limit, options_.ps_timeout) : limit;
   }
   // Number of shards of the training set, as in ClaimStepsRequest.
   int NumShards() const {
@@ -374,6 +369,7 @@ void Task::StartClaims(ChiefSession& session, MirroredParameters* mirrored) {
       options.on_answer = [mirrored](const wire::ClaimStepsResponse& answer) {
         mirrored->Hear(answer);
       };
+      options.completed_steps = [mirrored] { return mirrored->steps(); };
       options.broken_assignment = [mirrored] { return mirrored->broken(); };
     }
     options.task = options_.task;
@@ -383,17 +379,16 @@ void Task::StartClaims(ChiefSession& session, MirroredParameters* mirrored) {
         ChiefReplicaSource::Create(std::move(options), session.chief(), clock_);
     replicas_ = replicas.get();
     claims_ = std::move(replicas);
-    if (stopping_) claims_->Stop();
-    return;
+  } else {
+    ChiefStepSource::Options options;
+    options.task = options_.task;
+    options.train_examples = input_->total_examples();
+    options.shard_examples = shard_examples_;
+    auto steps =
+        ChiefStepSource::Create(std::move(options), session.chief(), clock_);
+    steps_ = steps.get();
+    claims_ = std::move(steps);
   }
-  ChiefStepSource::Options options;
-  options.task = options_.task;
-  options.train_examples = input_->total_examples();
-  options.shard_examples = shard_examples_;
-  auto steps =
-      ChiefStepSource::Create(std::move(options), session.chief(), clock_);
-  steps_ = steps.get();
-  claims_ = std::move(steps);
   if (stopping_) claims_->Stop();
 }
 
@@ -433,7 +428,7 @@ absl::Status Task::RunLoop(ParameterClient& parameters) {
     SyncTrainingLoop::Options options;
     options.non_finite_loss = job_.worker().non_finite_loss();
     options.seed = job_.seed();
-    options.step_timeout = StepTimeout();
+    options.step_timeout = StepTimeoutOf(job_, options_.ps_timeout);
     ReplicaInput input(*input_, {.seed = job_.seed(),
                                  .total_replicas = TotalReplicas(),
                                  .batch_size = job_.train().batch_size()});

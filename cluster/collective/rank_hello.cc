@@ -24,6 +24,15 @@ T Take(absl::string_view& from) {
   return value;
 }
 
+// Returns true if both are the same; takes as long wherever they differ.
+bool IsSameSecret(const std::string& a, const std::string& b) {
+  unsigned char difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i] ^ b[i]);
+  }
+  return difference == 0;
+}
+
 }  // namespace
 
 RankHello RankHello::Of(const CollectiveGroup& group, int to) {
@@ -78,6 +87,23 @@ uint64_t FingerprintOfMembers(const CollectiveGroup& group) {
     }
   }
   return fingerprint;
+}
+
+HelloAnswer AnswerTo(const std::optional<RankHello>& hello,
+                     const std::optional<CollectiveGroup>& group) {
+  if (!hello.has_value()) return HelloAnswer::kRefused;
+  if (!group.has_value() || hello->epoch > group->epoch) {
+    return HelloAnswer::kTooEarly;
+  }
+  if (!IsSameSecret(hello->secret, group->secret)) {
+    return HelloAnswer::kRefused;
+  }
+  if (hello->epoch < group->epoch) return HelloAnswer::kOver;
+  const bool is_of_group = hello->members == FingerprintOfMembers(*group) &&
+                           hello->to == group->own_rank &&
+                           hello->from > group->own_rank &&
+                           hello->from < static_cast<int>(group->ranks.size());
+  return is_of_group ? HelloAnswer::kWelcome : HelloAnswer::kRefused;
 }
 
 }  // namespace parasol

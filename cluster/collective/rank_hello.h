@@ -45,6 +45,11 @@ enum class HelloAnswer : char {
 // Returns a number that two groups share if they have the same ranks.
 uint64_t FingerprintOfMembers(const CollectiveGroup& group);
 
+// Returns the answer of a process that has joined `group` last, if any, to the
+// hello of a connection; nullopt: its first bytes were none.
+HelloAnswer AnswerTo(const std::optional<RankHello>& hello,
+                     const std::optional<CollectiveGroup>& group);
+
 }  // namespace parasol
 
 #endif  // PARASOL_CLUSTER_COLLECTIVE_RANK_HELLO_H_

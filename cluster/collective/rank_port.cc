@@ -13,18 +13,6 @@
 #include "cluster/payload_lane/listening_socket.h"
 
 namespace parasol {
-namespace {
-
-// Returns true if both are the same; takes as long wherever they differ.
-bool IsSameSecret(const std::string& a, const std::string& b) {
-  unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  }
-  return difference == 0;
-}
-
-}  // namespace
 
 absl::StatusOr<std::unique_ptr<RankPort>> RankPort::Start(
     const std::string& host, int port) {
@@ -87,7 +75,7 @@ bool RankPort::Hear(Strangers::Stranger& stranger) {
   if (stranger.received.size() < RankHello::kBytes) return true;
   const std::optional<RankHello> hello = RankHello::Parse(stranger.received);
   absl::MutexLock lock(&mu_);
-  const char answer = static_cast<char>(AnswerTo(hello));
+  const char answer = static_cast<char>(AnswerTo(hello, group_));
   // A new connection takes a byte at once.
   const bool said =
       send(stranger.socket.get(), &answer, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
@@ -95,22 +83,6 @@ bool RankPort::Hear(Strangers::Stranger& stranger) {
     connected_[hello->from] = std::move(stranger.socket);
   }
   return false;
-}
-
-HelloAnswer RankPort::AnswerTo(const std::optional<RankHello>& hello) const {
-  if (!hello.has_value()) return HelloAnswer::kRefused;
-  if (!group_.has_value() || hello->epoch > group_->epoch) {
-    return HelloAnswer::kTooEarly;
-  }
-  if (!IsSameSecret(hello->secret, group_->secret)) {
-    return HelloAnswer::kRefused;
-  }
-  if (hello->epoch < group_->epoch) return HelloAnswer::kOver;
-  const bool is_of_group = hello->members == FingerprintOfMembers(*group_) &&
-                           hello->to == group_->own_rank &&
-                           hello->from > group_->own_rank &&
-                           hello->from < static_cast<int>(group_->ranks.size());
-  return is_of_group ? HelloAnswer::kWelcome : HelloAnswer::kRefused;
 }
 
 }  // namespace parasol

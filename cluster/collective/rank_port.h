@@ -45,8 +45,6 @@ class RankPort {
   void Run();
   // Receives what a connection has said. Returns false when it is done with.
   bool Hear(Strangers::Stranger& stranger) ABSL_LOCKS_EXCLUDED(mu_);
-  HelloAnswer AnswerTo(const std::optional<RankHello>& hello) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   bool IsStopped() const ABSL_LOCKS_EXCLUDED(mu_);
 
   Strangers strangers_;    // used by the thread only

@@ -147,6 +147,7 @@ void Auditor::Committed(int chief, const Checkpoint& checkpoint) {
   }
   CheckCut(checkpoint);
   CheckRates(checkpoint);
+  if (on_committed_) on_committed_(checkpoint);
   for (const durable::WorkerProgress& progress : manifest.worker_progress()) {
     const auto worker = workers_.find(progress.incarnation());
     if (worker == workers_.end()) continue;
@@ -236,6 +237,12 @@ void Auditor::Pruned(const Disk& disk, const std::string& run_id) {
 void Auditor::Ended(const Checkpoint& final,
                     const std::vector<Evaluation>& evaluations) {
   if (final.manifest.global_step() >= schedule_.shape.steps) {
+    if (schedule_.shape.mode == Shape::Mode::kGroup &&
+        final.manifest.global_step() != schedule_.shape.steps) {
+      Violate("ended late", absl::StrCat("the last checkpoint is of step ",
+                                         final.manifest.global_step(), " of ",
+                                         schedule_.shape.steps));
+    }
     return CheckBatches(schedule_.shape.steps);
   }
   CheckEarlyEnd(final, evaluations);
@@ -265,7 +272,7 @@ void Auditor::CheckEarlyEnd(const Checkpoint& final,
 // A chief that is lost takes with it which batches it had granted.
 void Auditor::CheckBatches(int64_t end_step) {
   if (schedule_.Hits("chief")) return;
-  if (schedule_.shape.mode == Shape::Mode::kSynchronous) return;
+  if (schedule_.shape.mode >= Shape::Mode::kSynchronous) return;
   std::vector<int> times(end_step);
   for (const Step& step : steps_) {
     if (step.completed && step.batch < end_step) ++times[step.batch];

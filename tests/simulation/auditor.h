@@ -2,9 +2,11 @@
 #define PARASOL_TESTS_SIMULATION_AUDITOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cluster/checkpoint/evaluation_log.h"
@@ -60,6 +62,10 @@ class Auditor {
   // The chief counts so many steps as done.
   void Credited(int64_t global_step);
   void Committed(int chief, const Checkpoint& checkpoint);
+  // Sets what else looks at each checkpoint that is committed.
+  void OnCommitted(std::function<void(const Checkpoint&)> look) {
+    on_committed_ = std::move(look);
+  }
   // A checkpoint could not be written.
   void CheckpointFails(const absl::Status& status);
   // The process `ps` has been given the rate of `values`.
@@ -119,6 +125,7 @@ class Auditor {
   std::vector<Shard> shards_;
   std::map<std::string, Best> best_;  // key: run
   int newest_chief_ = -1;
+  std::function<void(const Checkpoint&)> on_committed_;
 };
 
 }  // namespace parasol::simulation

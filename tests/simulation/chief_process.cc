@@ -108,12 +108,25 @@ void ChiefProcess::LookAtEvaluations() {
   }
 }
 
+void ChiefProcess::Terminate() {
+  world().Trace(this, "is told to end");
+  // Not before it has read the manifests.
+  if (coordinator_ == nullptr) {
+    return world().Exit(*this, absl::CancelledError("told to end"));
+  }
+  coordinator_->RequestStop(now());
+  Changed();
+}
+
 // As ChiefServer does.
 void ChiefProcess::CancelMootCalls() {
-  if (writing_ && coordinator_->IsCheckpointObsolete(now())) CancelSnapshots();
+  const bool is_moot =
+      coordinator_->IsCheckpointObsolete(now()) || coordinator_->AwaitsNobody();
+  if (writing_ && is_moot) CancelSnapshots();
   std::vector<size_t> in_vain;
   if (loading_) in_vain = coordinator_->ShardsInVain(loading_->order);
   if (writing_) in_vain = coordinator_->ShardsInVain(writing_->order);
+  if (writing_ && !in_vain.empty()) *writing_->is_cancelled = true;
   for (const size_t shard : in_vain) world().CancelCalls(*this, PsOf(shard));
 }
 
@@ -283,14 +296,15 @@ void ChiefProcess::LoadFromSource() {
                         .hyperparameters = job_.hyperparameters,
                         .learning_rate = loading_->order.learning_rate,
                         .shard = static_cast<int>(target.shard),
-                        .checkpoint = source};
+                        .checkpoint = source,
+                        .global_step = loading_->order.global_step};
     world().Trace(this, "orders ", PsOf(target.shard).ToString(), " to load ",
                   source);
     // As PsClient does.
     world().DropOtherConnection(*this, PsOf(target.shard), target.incarnation);
-    world().Call<PsProcess, Nothing>(
+    world().Call<ShardHolder, Nothing>(
         *this, PsOf(target.shard), kShardCallDeadline,
-        [call](PsProcess& ps, const World::Done<Nothing>& done) {
+        [call](ShardHolder& ps, const World::Done<Nothing>& done) {
           ps.Load(call, done);
         },
         [this, i](const absl::StatusOr<Nothing>& response) {
@@ -343,9 +357,9 @@ void ChiefProcess::ChooseCut() {
   writing_->bounds.resize(options_.shards.size());
   for (size_t i = 0; i < options_.shards.size(); ++i) {
     const SnapshotCall call = CallOf(i);
-    world().Call<PsProcess, Updates>(
+    world().Call<ShardHolder, Updates>(
         *this, PsOf(i), kShardCallDeadline,
-        [call](PsProcess& ps, const auto& done) {
+        [call](ShardHolder& ps, const auto& done) {
           ps.PrepareSnapshot(call, done);
         },
         [this, i](const absl::StatusOr<Updates>& response) {
@@ -376,12 +390,15 @@ void ChiefProcess::SnapshotShards() {
   writing_->unanswered = options_.shards.size();
   for (size_t i = 0; i < options_.shards.size(); ++i) {
     SnapshotCall call = CallOf(i);
+    call.is_cancelled = [this, is_cancelled = writing_->is_cancelled] {
+      return !alive() || *is_cancelled;
+    };
     if (writing_->order.at_one_step) {
       call.at_updates = writing_->checkpoint.manifest.global_step();
     }
-    world().Call<PsProcess, std::shared_ptr<const ShardValues>>(
+    world().Call<ShardHolder, std::shared_ptr<const ShardValues>>(
         *this, PsOf(i), kShardCallDeadline,
-        [call](PsProcess& ps, const auto& done) { ps.Snapshot(call, done); },
+        [call](ShardHolder& ps, const auto& done) { ps.Snapshot(call, done); },
         [this, i](const auto& response) {
           if (response.ok()) writing_->checkpoint.files[i] = *response;
           EndSnapshot(response.status());
@@ -400,6 +417,7 @@ void ChiefProcess::EndSnapshot(const absl::Status& status) {
 }
 
 void ChiefProcess::CancelSnapshots() {
+  *writing_->is_cancelled = true;
   for (size_t i = 0; i < options_.shards.size(); ++i) {
     world().CancelCalls(*this, PsOf(i));
   }

@@ -12,8 +12,8 @@
 #include "chief/coordinator.h"
 #include "proto/chief.pb.h"
 #include "tests/simulation/process.h"
-#include "tests/simulation/ps_process.h"
 #include "tests/simulation/session.h"
+#include "tests/simulation/shard_holder.h"
 #include "tests/simulation/world.h"
 
 namespace parasol::simulation {
@@ -39,6 +39,9 @@ class ChiefProcess : public Process {
   void Leave(const wire::LeaveRequest& request,
              const World::Done<wire::LeaveResponse>& done);
 
+  // SIGTERM: writes a last checkpoint, and ends.
+  void Terminate();
+
   const JobChoice& job() const { return job_; }
   // Returns its state; nullptr until it has read the manifests.
   const Coordinator* coordinator() const { return coordinator_.get(); }
@@ -63,6 +66,8 @@ class ChiefProcess : public Process {
     Checkpoint checkpoint;
     // Numbers of the shards' updates (synchronous training).
     std::vector<Updates> bounds;
+    // True once the answers are wanted no more.
+    std::shared_ptr<bool> is_cancelled = std::make_shared<bool>(false);
     absl::Status failure;
     size_t unanswered = 0;
   };

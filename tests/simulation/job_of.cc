@@ -11,7 +11,7 @@ namespace {
 
 // Returns the number of shards of the training set.
 int TotalReplicas(const Shape& shape) {
-  return shape.mode == Shape::Mode::kSynchronous
+  return shape.mode >= Shape::Mode::kSynchronous
              ? shape.replicas + shape.backups
              : 1;
 }
@@ -59,6 +59,14 @@ job::Job MakeJob(const Shape& shape, const JobChoice& choice) {
       strategy.mutable_synchronous()->set_replicas_to_aggregate(shape.replicas);
       strategy.mutable_synchronous()->set_total_replicas(TotalReplicas(shape));
       break;
+    case Shape::Mode::kGroup:
+      strategy.mutable_synchronous()->set_replicas_to_aggregate(shape.replicas);
+      strategy.mutable_synchronous()->set_total_replicas(shape.replicas);
+      job.mutable_optimizer()->mutable_sgd()->set_momentum(0.5);
+      job.mutable_strategy()
+          ->mutable_multi_worker_mirrored()
+          ->set_timeout_seconds(300);
+      break;
   }
   return job;
 }
@@ -98,6 +106,8 @@ Coordinator::Options OptionsOf(const Shape& shape, const JobChoice& job) {
   if (shape.evaluation > absl::ZeroDuration()) {
     options.tasks[{"evaluator", 0}] = "";
   }
+  options.is_mirrored = shape.mode == Shape::Mode::kGroup;
+  options.group_secret = options.is_mirrored ? "secret" : "";
   return options;
 }
 

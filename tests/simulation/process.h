@@ -56,6 +56,8 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   virtual void Start() = 0;
+  // Called when the process has ended, however it did.
+  virtual void Ended() {}
 
   const TaskId& place() const { return place_; }
   // Number of the process among all of the schedule, in the order of starts.

@@ -19,7 +19,7 @@ constexpr absl::Duration kDrainLimit = absl::Seconds(40);
 }  // namespace
 
 PsProcess::PsProcess(World& world, int index, int number)
-    : Process(world, {"ps", index}, number),
+    : ShardHolder(world, {"ps", index}, number),
       session_(world, *this,
                {.describe =
                     [this](wire::RegisterRequest& request) {

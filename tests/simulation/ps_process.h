@@ -12,35 +12,12 @@
 #include "ps/step/step_state.h"
 #include "tests/simulation/process.h"
 #include "tests/simulation/session.h"
+#include "tests/simulation/shard_holder.h"
 #include "tests/simulation/shard_values.h"
 #include "tests/simulation/sync_shard.h"
 #include "tests/simulation/world.h"
 
 namespace parasol::simulation {
-
-// An order to load a shard: wire::LoadRequest as far as the simulation needs
-// it.
-struct LoadCall {
-  std::string run_id;
-  uint64_t incarnation = 0;
-  int64_t chief_epoch = 0;
-  int64_t number = 0;
-  uint64_t layout = 0;
-  int hyperparameters = 0;
-  // The rate that evaluations have reduced; nullopt: the job's own.
-  std::optional<double> learning_rate = std::nullopt;
-  int shard = 0;
-  // The step of the checkpoint; -1: initial values.
-  int64_t checkpoint = -1;
-};
-
-struct SnapshotCall {
-  std::string run_id;
-  uint64_t incarnation = 0;
-  int64_t chief_epoch = 0;
-  // Number of updates at which the snapshot is taken (synchronous training).
-  std::optional<int64_t> at_updates = std::nullopt;
-};
 
 // A pull of a whole shard, or a push to it; in synchronous training to one of
 // its chunks.
@@ -59,15 +36,13 @@ struct Operation {
   StepPush push = {};
 };
 
-struct Nothing {};
-
 // The answer to an operation.
 struct OperationResult {
   Updates updates;
 };
 
 // A ps: the model of PsTask and ParameterServer, with the real deduplication.
-class PsProcess : public Process {
+class PsProcess : public ShardHolder {
  public:
   PsProcess(World& world, int index, int number);
 
@@ -75,12 +50,12 @@ class PsProcess : public Process {
 
   // SIGTERM: takes no more pushes, and leaves when a checkpoint has the others.
   void Terminate();
-  void Load(const LoadCall& call, const World::Done<Nothing>& done);
-  void Snapshot(const SnapshotCall& call,
-                const World::Done<std::shared_ptr<const ShardValues>>& done);
-  // Holds the shard until Snapshot() or a limit.
+  void Load(const LoadCall& call, const World::Done<Nothing>& done) override;
+  void Snapshot(
+      const SnapshotCall& call,
+      const World::Done<std::shared_ptr<const ShardValues>>& done) override;
   void PrepareSnapshot(const SnapshotCall& call,
-                       const World::Done<Updates>& done);
+                       const World::Done<Updates>& done) override;
   void Execute(const Operation& operation,
                const World::Done<OperationResult>& done);
 

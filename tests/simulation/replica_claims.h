@@ -25,25 +25,29 @@ class ReplicaClaims : public ClaimCaller {
   const Share& share() const { return share_; }
   // Records that the cluster is known to have completed `steps` steps.
   void Complete(int64_t steps);
+  // Makes this the number of steps that are known to be complete.
+  void SetCompleted(int64_t steps) { share_.completed_steps = steps; }
   // Records that this worker has pushed all its gradients of the steps before
   // `steps`.
   void Pushed(int64_t steps) { pushed_ = steps; }
 
   // Returns true if there is a replica to compute and a step to do.
-  bool HasWork() const {
+  virtual bool HasWork() const {
     return !IsOver() && !is_finishing() && !share_.replicas.empty() &&
            HasStepsLeft();
   }
 
- private:
+ protected:
   bool HasStepsLeft() const { return share_.completed_steps < share_.end_step; }
+  void Ask(absl::Duration since_last,
+           wire::ClaimStepsRequest& request) override;
+  void Take(const wire::ClaimStepsResponse& response) override;
+
+ private:
   bool MayWait() const override {
     return share_.replicas.empty() || !HasStepsLeft();
   }
   bool IsUrgent() const override;
-  void Ask(absl::Duration since_last,
-           wire::ClaimStepsRequest& request) override;
-  void Take(const wire::ClaimStepsResponse& response) override;
 
   Share share_;
   int64_t reported_ = 0;

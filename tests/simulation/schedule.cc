@@ -44,6 +44,8 @@ const char* NameOf(Kind kind) {
       return "disk can't be read";
     case Kind::kWriteErrors:
       return "disk can't be written";
+    case Kind::kPart:
+      return "parted";
     case Kind::kDamage:
       return "newest checkpoint damaged";
   }
@@ -271,7 +273,10 @@ std::string Seconds(absl::Duration duration) {
 
 std::string Shape::ToString() const {
   const std::string consistency =
-      mode == Mode::kAsynchronous ? "asynchronous"
+      mode == Mode::kGroup
+          ? absl::StrCat("a group with ", replicas, " replicas, the chief ",
+                         chief_beside ? "beside worker/0" : "apart")
+      : mode == Mode::kAsynchronous ? "asynchronous"
       : mode == Mode::kBoundedStaleness
           ? absl::StrCat("staleness bounded by ", bound)
           : absl::StrCat("synchronous with ", replicas, " replicas and ",
@@ -289,13 +294,16 @@ std::string Shape::ToString() const {
 }
 
 std::string Fault::ToString() const {
-  std::string line = absl::StrCat("at ", Seconds(at), ": ");
+  std::string line = at_point > 0 ? absl::StrCat("at point ", at_point, ": ")
+                                  : absl::StrCat("at ", Seconds(at), ": ");
   if (kind < Kind::kLoss) absl::StrAppend(&line, target.ToString(), " ");
   absl::StrAppend(&line, NameOf(kind));
   if (kind == Kind::kSlowClock) {
     return absl::StrCat(line, ", at ", amount, " % of the speed");
   }
   if (kind == Kind::kLoss) absl::StrAppend(&line, " (", amount, " in 1,000)");
+  if (kind == Kind::kPart)
+    absl::StrAppend(&line, " (workers of the bits ", amount, ")");
   if (kind != Kind::kDamage) absl::StrAppend(&line, " for ", Seconds(length));
   if (target.role == "chief" && !(job == JobChoice())) {
     absl::StrAppend(&line, ", the next one with hyperparameters ",

@@ -22,7 +22,8 @@ struct JobChoice {
 
 // The job and the cluster of a schedule.
 struct Shape {
-  enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous };
+  // kGroup: workers have the variables (group/).
+  enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous, kGroup };
 
   Mode mode = Mode::kAsynchronous;
   int workers = 2;
@@ -31,6 +32,9 @@ struct Shape {
   // Synchronous training: replicas that a step takes, and further ones.
   int replicas = 1;
   int backups = 0;
+  // Groups: worker 0 runs the chief beside itself, as without ps; otherwise the
+  // chief is a task of its own, as under hybrid.
+  bool chief_beside = true;
   int64_t steps = 20;
   // Number of epochs that make up `steps`; 0: the job ends by steps.
   int epochs = 0;
@@ -66,12 +70,17 @@ struct Fault {
     kLoss,          // the network loses `amount` ‰ of the calls for `length`
     kReadErrors,    // the checkpoint directory can't be read for `length`
     kWriteErrors,   // the checkpoint directory can't be written for `length`
+    kPart,          // the workers of the bits of `amount` can't reach the
+                    // others, nor these them, for `length` (groups)
     kDamage,        // the newest checkpoint is damaged, if it is not the only
                     // intact one
   };
 
   // Time since the start.
   absl::Duration at;
+  // Groups: not at a time, but when so many messages and operations of their
+  // protocol have been; 0: at that time.
+  int64_t at_point = 0;
   Kind kind = Kind::kKill;
   // The task that is hit; the chief's is {"chief", 0}. Unused in faults of the
   // network and the disk.

@@ -119,6 +119,10 @@ void Session::AfterFailure(const absl::Status& error, bool was_registering) {
 
 void Session::LeaveAndExit(int64_t completed_steps,
                            const absl::Status& result) {
+  Leave(completed_steps, [this, result] { world_.Exit(task_, result); });
+}
+
+void Session::Leave(int64_t completed_steps, std::function<void()> done) {
   if (std::exchange(has_left_, true)) return;
   wire::LeaveRequest request;
   *request.mutable_task() = task_.task();
@@ -129,8 +133,8 @@ void Session::LeaveAndExit(int64_t completed_steps,
           ChiefProcess& chief, const World::Done<wire::LeaveResponse>& done) {
         chief.Leave(request, done);
       },
-      [this, result](const absl::StatusOr<wire::LeaveResponse>&) {
-        world_.Exit(task_, result);
+      [done = std::move(done)](const absl::StatusOr<wire::LeaveResponse>&) {
+        done();
       });
 }
 

@@ -41,7 +41,9 @@ class Session {
       : world_(world), task_(task), callbacks_(std::move(callbacks)) {}
 
   void Join();
-  // Tells the chief that the task ends, once, then ends the process.
+  // Tells the chief that the task ends, once, then calls `done`.
+  void Leave(int64_t completed_steps, std::function<void()> done);
+  // Does the same, and then ends the process.
   void LeaveAndExit(int64_t completed_steps, const absl::Status& result);
   // Tells the chief of an error that ends the job.
   void ReportFailure(const absl::Status& failure);

@@ -48,8 +48,11 @@ struct ShardValues {
   int shard = 0;
   StepSet applied;
   DedupWindows windows;
-  // Number of updates of each chunk (synchronous training).
+  // Number of updates of each chunk (synchronous training), or of the variables
+  // (groups).
   std::vector<int64_t> updates;
+  // The variables and slots themselves (groups).
+  std::vector<float> elements;
 };
 
 }  // namespace parasol::simulation

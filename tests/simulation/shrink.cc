@@ -15,13 +15,13 @@ constexpr uint64_t kSeeds = 6;
 constexpr absl::Duration kShortest = absl::Milliseconds(100);
 
 // Replaces `schedule` by `smaller` if that still violates the invariant.
-bool Adopt(Schedule& schedule, Schedule smaller, const Rules& rules,
+bool Adopt(Schedule& schedule, Schedule smaller, const ScheduleRun& run,
            const std::string& kind) {
   const uint64_t seed = smaller.seed;
   for (uint64_t i = 0; i < kSeeds; ++i) {
     smaller.seed = seed + i;
-    const auto report = ControlPlane::Run(smaller, rules);
-    if (!report.violation || report.violation->kind != kind) continue;
+    const auto violation = run(smaller);
+    if (!violation || violation->kind != kind) continue;
     schedule = std::move(smaller);
     return true;
   }
@@ -38,24 +38,28 @@ const std::vector<std::function<void(Shape&)>>& Reductions() {
           [](Shape& shape) { shape.ps = 1; },
           [](Shape& shape) { shape.epochs = 0; },
           [](Shape& shape) { shape.overlap = 1; },
-          [](Shape& shape) { shape.mode = Shape::Mode::kAsynchronous; },
+          [](Shape& shape) {
+            if (shape.mode != Shape::Mode::kGroup) {
+              shape.mode = Shape::Mode::kAsynchronous;
+            }
+          },
           [](Shape& shape) { shape.steps /= 2; },
           [](Shape& shape) { shape.checkpoint_every = 1 << 20; }};
   return *reductions;
 }
 
-bool DropFaults(Schedule& schedule, const Rules& rules,
+bool DropFaults(Schedule& schedule, const ScheduleRun& run,
                 const std::string& kind) {
   bool has_changed = false;
   for (size_t i = schedule.faults.size(); i-- > 0;) {
     Schedule smaller = schedule;
     smaller.faults.erase(smaller.faults.begin() + i);
-    has_changed |= Adopt(schedule, std::move(smaller), rules, kind);
+    has_changed |= Adopt(schedule, std::move(smaller), run, kind);
   }
   return has_changed;
 }
 
-bool ReduceShape(Schedule& schedule, const Rules& rules,
+bool ReduceShape(Schedule& schedule, const ScheduleRun& run,
                  const std::string& kind) {
   bool has_changed = false;
   for (const auto& reduce : Reductions()) {
@@ -65,31 +69,38 @@ bool ReduceShape(Schedule& schedule, const Rules& rules,
     if (!is_job || smaller.shape.ToString() == schedule.shape.ToString()) {
       continue;
     }
-    has_changed |= Adopt(schedule, std::move(smaller), rules, kind);
+    has_changed |= Adopt(schedule, std::move(smaller), run, kind);
   }
   return has_changed;
 }
 
-void ShortenFaults(Schedule& schedule, const Rules& rules,
+void ShortenFaults(Schedule& schedule, const ScheduleRun& run,
                    const std::string& kind) {
   for (size_t i = 0; i < schedule.faults.size(); ++i) {
     while (schedule.faults[i].length > kShortest) {
       Schedule smaller = schedule;
       smaller.faults[i].length /= 2;
-      if (!Adopt(schedule, std::move(smaller), rules, kind)) break;
+      if (!Adopt(schedule, std::move(smaller), run, kind)) break;
     }
   }
 }
 
 }  // namespace
 
+Schedule Shrink(Schedule schedule, const ScheduleRun& run,
+                const std::string& kind) {
+  while (DropFaults(schedule, run, kind) || ReduceShape(schedule, run, kind)) {
+  }
+  ShortenFaults(schedule, run, kind);
+  return schedule;
+}
+
 Schedule Shrink(Schedule schedule, const Rules& rules,
                 const std::string& kind) {
-  while (DropFaults(schedule, rules, kind) ||
-         ReduceShape(schedule, rules, kind)) {
-  }
-  ShortenFaults(schedule, rules, kind);
-  return schedule;
+  const ScheduleRun run = [&rules](const Schedule& smaller) {
+    return ControlPlane::Run(smaller, rules).violation;
+  };
+  return Shrink(std::move(schedule), run, kind);
 }
 
 }  // namespace parasol::simulation

@@ -119,6 +119,18 @@ void World::CutFromAll(Process& process, bool cut) {
   cut ? Silenced(process) : CarryHeld();
 }
 
+void World::Part(std::set<TaskId> far_side) {
+  Trace(nullptr, far_side.empty() ? "the halves reach each other again"
+                                  : "the cluster is parted");
+  far_side_ = std::move(far_side);
+  if (far_side_.empty()) return CarryHeld();
+  for (const auto& process : processes_) {
+    for (const auto& call : process->makes_) {
+      if (!call->has_ended()) ArmDeadline(call);
+    }
+  }
+}
+
 // Calls that were to be answered at once may not be now.
 void World::Silenced(Process& process) {
   process.silent_since_ = loop_.now();
@@ -160,6 +172,7 @@ void World::End(Process& process) {
   // The kernel closes its connections.
   BreakCalls(process);
   process.makes_.clear();
+  process.Ended();
 }
 
 void World::BreakCalls(Process& process) {
@@ -184,6 +197,7 @@ Process* World::Route(Process& client, const TaskId& to) {
 
 bool World::IsCut(const Process& a, const Process& b) const {
   if (a.cut_from_all_ || b.cut_from_all_) return true;
+  if (far_side_.contains(a.place_) != far_side_.contains(b.place_)) return true;
   const bool with_chief = a.place_.role == "chief" || b.place_.role == "chief";
   return with_chief && (a.cut_from_chief_ || b.cut_from_chief_);
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,6 +66,9 @@ class World {
   void Continue(Process& process);
   void CutFromChief(Process& process, bool cut);
   void CutFromAll(Process& process, bool cut);
+  // Cuts the processes at these places, now and later ones, from all others;
+  // none: reaches all again.
+  void Part(std::set<TaskId> far_side);
   void SetClockRate(Process& process, double rate);
   void SetLoss(uint64_t per_mille) { loss_ = per_mille; }
   // Ends a process with the exit code of `status`.
@@ -90,6 +94,12 @@ class World {
                            uint64_t incarnation);
   // Ends the client's calls to a place with Cancelled.
   void CancelCalls(Process& client, const TaskId& to);
+
+  // Carries a message that is no call: calls `action` in the process `to`. Two
+  // messages may overtake each other.
+  void Send(Process& from, Process& to, EventLoop::Action action) {
+    Carry(from, to, DrawLatency(), std::move(action));
+  }
 
   // Keeps a line for the trace, if one is wanted.
   template <typename... Parts>
@@ -145,6 +155,7 @@ class World {
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<TaskId, std::vector<Process*>> places_;
   std::vector<Held> held_;
+  std::set<TaskId> far_side_;
   std::function<void(Process&, const absl::Status&)> on_exit_;
   bool trace_ = false;
   std::vector<std::string> lines_;

@@ -36,12 +36,16 @@ class MirroredParameters::PendingPull : public Pending {
       : parameters_(parameters), request_(std::move(request)) {}
 
   absl::Status Wait() override {
+    while (!parameters_.AwaitAgreed(kPollInterval)) {
+      parameters_.AbortIfStopping();
+    }
     RETURN_IF_ERROR(parameters_.AwaitStep(0));
     ASSIGN_OR_RETURN(step_, parameters_.state_.Pull(std::move(request_)));
     return absl::OkStatus();
   }
   bool WaitFor(absl::Duration limit) override {
-    return parameters_.state_.AwaitStep(0, limit).has_value();
+    return parameters_.AwaitAgreed(limit) &&
+           parameters_.state_.AwaitStep(0, limit).has_value();
   }
   Outcome outcome() const override {
     return {.min_updates = step_, .max_updates = step_};
@@ -161,6 +165,9 @@ std::vector<std::string> MirroredParameters::Unanswered() const {
   if (group_.names.empty()) return {"the chief, for an assignment"};
   std::vector<std::string> names = group_.names;
   names.erase(names.begin() + group_.collective.own_rank);
+  if (names.empty() && last_end_.ok()) {
+    names.push_back("this worker itself, whose step a checkpoint may hold");
+  }
   if (!last_end_.ok()) {
     if (names.empty()) names.push_back("the chief, for another group");
     absl::StrAppend(&names.back(),
@@ -187,6 +194,20 @@ void MirroredParameters::AbortIfStopping() {
   }
   if (options_.tables != nullptr) options_.tables->Stop();
   Abort(absl::CancelledError("stopped"));
+}
+
+// Values before that may be others than those of the group.
+bool MirroredParameters::AwaitAgreed(absl::Duration limit) {
+  {
+    absl::MutexLock lock(&mu_);
+    const auto has_agreed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      return has_agreed_ || has_ended_;
+    };
+    if (clock_.AwaitWithTimeout(mu_, absl::Condition(&has_agreed), limit)) {
+      return true;
+    }
+  }
+  return !state_.ended().ok();
 }
 
 absl::Status MirroredParameters::AwaitStep(int64_t step) {

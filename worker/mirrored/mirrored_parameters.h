@@ -1,6 +1,7 @@
 #ifndef PARASOL_WORKER_MIRRORED_MIRRORED_PARAMETERS_H_
 #define PARASOL_WORKER_MIRRORED_MIRRORED_PARAMETERS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -72,6 +73,8 @@ class MirroredParameters : public ParameterClient {
   // not block.
   void Hear(const wire::ClaimStepsResponse& answer) ABSL_LOCKS_EXCLUDED(mu_);
 
+  // Returns the number of steps that the state has had; 0 if there is none.
+  int64_t steps() const { return std::max<int64_t>(0, state_.version().step); }
   // Returns the version of a group that has ended and that the chief has yet to
   // replace, as in ClaimStepsRequest; 0 if there is none.
   int64_t broken() const ABSL_LOCKS_EXCLUDED(mu_);
@@ -88,7 +91,8 @@ class MirroredParameters : public ParameterClient {
   absl::Status Update(const wire::GetPlacementResponse&) override {
     return absl::OkStatus();
   }
-  // Returns the names of the other members, "worker/1", the last one with why
+  // Returns the names of the other members, "worker/1", or of this one if it is
+  // alone, the last one with why
   // the group before has ended, if no step was made since.
   std::vector<std::string> Unanswered() const override ABSL_LOCKS_EXCLUDED(mu_);
   // Returns the last time at which this worker's group loaded or copied
@@ -157,6 +161,9 @@ class MirroredParameters : public ParameterClient {
   // group, which has ended on this rank.
   void Release(Collective& collective, const absl::Status& why)
       ABSL_LOCKS_EXCLUDED(mu_);
+  // Waits until a first group has agreed on the state, or this worker's part is
+  // over. Returns false after `limit`.
+  bool AwaitAgreed(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);
   // Waits for a step, until Stop() gives it up.
   absl::Status AwaitStep(int64_t step) ABSL_LOCKS_EXCLUDED(mu_);
   bool IsStopping() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
@@ -202,6 +209,7 @@ class MirroredParameters : public ParameterClient {
   int64_t broken_ ABSL_GUARDED_BY(mu_) = 0;
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mu_);
   bool makes_steps_ ABSL_GUARDED_BY(mu_) = false;  // all have the variables
+  bool has_agreed_ ABSL_GUARDED_BY(mu_) = false;   // a group has, once
   absl::Status last_end_ ABSL_GUARDED_BY(mu_);     // OK: a step was made since
   absl::Time last_loading_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
   int pending_ ABSL_GUARDED_BY(mu_) = 0;  // operations of steps

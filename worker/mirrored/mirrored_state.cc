@@ -1,6 +1,7 @@
 #include "worker/mirrored/mirrored_state.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,22 @@ constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 absl::Status NotThere() {
   return absl::FailedPreconditionError("this worker has no variables yet");
+}
+
+// Compares variables and slots, to the bit.
+bool HaveOtherValues(LocalParameters& a, LocalParameters& b) {
+  for (size_t i = 0; i < a.num_variables(); ++i) {
+    for (int array = 0; array < a.variables().num_arrays(i); ++array) {
+      const auto of_a = a.variables().Read(i, array);
+      const auto of_b = b.variables().Read(i, array);
+      if (!of_a.ok() || !of_b.ok() || of_a->size() != of_b->size() ||
+          std::memcmp(of_a->data(), of_b->data(),
+                      of_a->size() * sizeof(float)) != 0) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -39,8 +56,27 @@ void MirroredState::Replace(std::unique_ptr<LocalParameters> parameters,
                             const Version& version) {
   absl::MutexLock data_lock(&data_mu_);
   if (this->version() >= version) return;
+  const bool differs = parameters_ != nullptr &&
+                       this->version().step == version.step &&
+                       HaveOtherValues(*parameters_, *parameters);
   parameters_ = std::move(parameters);
-  SetVersion(version);
+  absl::MutexLock lock(&mu_);
+  // Gradients of this step have been computed from the other values, or will
+  // be.
+  if (differs && pulled_ == version.step && ended_.ok()) {
+    ended_ = absl::UnavailableError(absl::StrCat(
+        "another worker has other variables after step ", version.step,
+        ", with updates that this one lacks: it has to start again"));
+  }
+  version_ = version;
+}
+
+void MirroredState::Load(std::unique_ptr<LocalParameters> parameters,
+                         int64_t step) {
+  absl::MutexLock data_lock(&data_mu_);
+  if (version().is_there()) return;
+  parameters_ = std::move(parameters);
+  SetVersion({.step = step});
 }
 
 MirroredState::Version MirroredState::version() const {
@@ -104,7 +140,9 @@ absl::StatusOr<int64_t> MirroredState::Pull(
   absl::ReaderMutexLock data_lock(&data_mu_);
   if (parameters_ == nullptr) return NotThere();
   RETURN_IF_ERROR(parameters_->Pull(std::move(request))->Wait());
-  return version().step;
+  absl::MutexLock lock(&mu_);
+  pulled_ = version_.step;
+  return version_.step;
 }
 
 void MirroredState::AwaitNoHold() {

@@ -58,9 +58,15 @@ class MirroredState {
   // Returns variables with their initial values, which are no part of the state
   // yet: for Replace(). Errors are those of LocalParameters::Create().
   absl::StatusOr<std::unique_ptr<LocalParameters>> MakeParameters() const;
-  // Makes `parameters` the state, unless it is at `version` or later.
+  // Makes `parameters` the state, unless it is at `version` or later. Ends this
+  // state, with Unavailable, if others than its values of that step were
+  // pulled: gradients may be of these.
   void Replace(std::unique_ptr<LocalParameters> parameters,
                const Version& version) ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
+  // Makes `parameters`, loaded ones, the state if there is none yet: another
+  // one, a peer's, may be that of a group which makes steps.
+  void Load(std::unique_ptr<LocalParameters> parameters, int64_t step)
+      ABSL_LOCKS_EXCLUDED(data_mu_, mu_);
 
   Version version() const ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -142,6 +148,8 @@ class MirroredState {
   mutable absl::Mutex mu_;
   Version version_ ABSL_GUARDED_BY(mu_);
   int64_t goes_on_at_ ABSL_GUARDED_BY(mu_) = 0;
+  // The step of the values that were pulled last.
+  int64_t pulled_ ABSL_GUARDED_BY(mu_) = kNone;
   std::optional<HeldAt> held_ ABSL_GUARDED_BY(mu_);
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
 };

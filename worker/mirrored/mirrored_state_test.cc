@@ -59,6 +59,53 @@ TEST(MirroredStateTest, AnOlderStateReplacesNone) {
   EXPECT_EQ(state->version().step, 7);
 }
 
+TEST(MirroredStateTest, AStateWhoseOtherValuesWerePulledEnds) {
+  const auto state = MakeState();
+  Initialize(*state, 5);
+  const auto peers = MakeState();
+  Initialize(*peers, 4);
+  ASSERT_OK(MakeStep(*peers, /*epoch=*/3, 1));
+  ContentsOf(*state);  // pulls
+  const auto copy_to = [&peers](MirroredState& to) {
+    auto parameters = to.MakeParameters();
+    ASSERT_OK(parameters);
+    (*parameters)->ApplyBlock(0, 0, std::vector<float>(3, 1));
+    to.Replace(*std::move(parameters), peers->version());
+  };
+  copy_to(*state);
+  EXPECT_THAT(state->ended(), StatusIs(absl::StatusCode::kUnavailable,
+                                       HasSubstr("start again")));
+  EXPECT_EQ(state->version(), peers->version());
+
+  const auto unused = MakeState();
+  Initialize(*unused, 5);
+  copy_to(*unused);
+  EXPECT_OK(unused->ended());
+}
+
+TEST(MirroredStateTest, AStateWithTheSameValuesGoesOn) {
+  const auto state = MakeState();
+  Initialize(*state, 5);
+  ContentsOf(*state);
+  auto same = state->MakeParameters();
+  ASSERT_OK(same);
+  state->Replace(*std::move(same), {.step = 5, .epoch = 3});
+  EXPECT_OK(state->ended());
+  EXPECT_EQ(state->version(), (MirroredState::Version{.step = 5, .epoch = 3}));
+}
+
+TEST(MirroredStateTest, ALoadedStateReplacesNone) {
+  const auto state = MakeState();
+  auto loaded = state->MakeParameters();
+  ASSERT_OK(loaded);
+  state->Load(*std::move(loaded), 3);
+  EXPECT_EQ(state->version(), (MirroredState::Version{.step = 3}));
+  auto late = state->MakeParameters();
+  ASSERT_OK(late);
+  state->Load(*std::move(late), 5);
+  EXPECT_EQ(state->version().step, 3);
+}
+
 TEST(MirroredStateTest, AStepThatFailsHalfWayLeavesNoState) {
   const auto state = MakeState();
   Initialize(*state);

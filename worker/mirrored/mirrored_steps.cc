@@ -35,9 +35,11 @@ absl::Status MirroredParameters::MakeSteps(const Group& group,
     }
     return agreed;
   }
+  RETURN_IF_ERROR(state_.ended());
   {
     absl::MutexLock lock(&mu_);
     makes_steps_ = true;
+    has_agreed_ = true;
   }
   LOG(INFO) << "summing gradients of " << absl::StrJoin(group.names, ", ")
             << " from step " << state_.version().step << " on; this worker "

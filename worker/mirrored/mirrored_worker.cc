@@ -1,5 +1,6 @@
 #include "worker/mirrored/mirrored_worker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -31,6 +32,13 @@ std::string Describe(const job::Job& job) {
 
 }  // namespace
 
+absl::Duration StepTimeoutOf(const job::Job& job, absl::Duration ps_timeout) {
+  const job::MultiWorkerMirrored* const peers = AllReduceOf(job);
+  if (peers == nullptr) return ps_timeout;
+  const absl::Duration limit = absl::Seconds(peers->timeout_seconds());
+  return IsHybrid(job) ? std::max(limit, ps_timeout) : limit;
+}
+
 absl::Status CheckHasPlace(const job::Job& job,
                            const std::optional<MirroredPlace>& place) {
   const StrategyKind chiefs =
@@ -59,7 +67,8 @@ absl::StatusOr<std::unique_ptr<MirroredWorker>> MirroredWorker::Start(
            .task = absl::StrCat(own.task.role(), "/", own.task.index()),
            .incarnation = NewIncarnation(),
            .place = own.place.state_place,
-           .chief_timeout = own.chief_timeout},
+           .chief_timeout = own.chief_timeout,
+           .on_lost = own.on_lost},
           clock, metrics));
   return worker;
 }

@@ -38,6 +38,10 @@ struct MirroredPlace {
   int state_place = 0;
 };
 
+// Returns the longest time that a step of the job may take; `ps_timeout` is
+// that of the wait for ps.
+absl::Duration StepTimeoutOf(const job::Job& job, absl::Duration ps_timeout);
+
 // Returns OK if a worker with this place, or without one, can train the job.
 //   InvalidArgument  it was started for another strategy than the chief.
 absl::Status CheckHasPlace(const job::Job& job,
@@ -55,6 +59,8 @@ class MirroredWorker {
     std::string chief_address;
     absl::Duration chief_timeout = absl::Minutes(5);
     MirroredPlace place;
+    // Called as StateKeeper::Options::on_lost is.
+    std::function<void(absl::Status)> on_lost = [](const absl::Status&) {};
   };
 
   // Listens.

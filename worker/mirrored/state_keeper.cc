@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/chief_client.h"
@@ -70,12 +71,17 @@ absl::Status StateKeeper::Join(MirroredState& state,
       ChiefSession::Join(
           ChiefClient::Create(options_.chief_address, kChiefCallDeadline),
           std::move(session), clock_, metrics_, std::move(cancelled)));
+  session_->OnLost([this](const absl::Status& why) {
+    options_.on_lost(absl::UnavailableError(absl::StrCat(
+        "the chief has this worker load and save no variables any more: ",
+        why.message())));
+  });
   server_->SetServing(true);
   return absl::OkStatus();
 }
 
 void StateKeeper::AwaitCheckpoint(absl::Duration limit) {
-  if (session_ == nullptr || !orders_.HoldsState()) return;
+  if (session_ == nullptr || !orders_.HoldsUpdates()) return;
   LOG(INFO) << "told to stop: waiting for a checkpoint, for at most "
             << absl::FormatDuration(limit);
   const absl::Status status = session_->AwaitLeave(limit, kChiefSilence);

@@ -22,7 +22,7 @@ absl::Status LoadInto(MirroredState& state, const std::string& checkpoint) {
     RETURN_IF_ERROR(parameters->Restore(*reader)) << checkpoint;
     step = reader->manifest().global_step();
   }
-  state.Replace(std::move(parameters), {.step = step});
+  state.Load(std::move(parameters), step);
   LOG(INFO) << (checkpoint.empty() ? "initial values"
                                    : absl::StrCat("loaded ", checkpoint));
   return absl::OkStatus();
@@ -41,6 +41,12 @@ void StateOrders::Serve(MirroredState* state, std::string run_id,
 bool StateOrders::HoldsState() const {
   absl::MutexLock lock(&mu_);
   return state_ != nullptr && state_->version().is_there();
+}
+
+bool StateOrders::HoldsUpdates() const {
+  absl::MutexLock lock(&mu_);
+  return state_ != nullptr && state_->version().is_there() &&
+         state_->version().epoch != 0;
 }
 
 absl::StatusOr<MirroredState*> StateOrders::Admit(

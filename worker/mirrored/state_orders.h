@@ -36,6 +36,8 @@ class StateOrders {
                   const std::string& checkpoint_directory) {
     gate_.Registered(chief_epoch, checkpoint_directory);
   }
+  // Returns true if there are updates that no checkpoint was loaded with.
+  bool HoldsUpdates() const ABSL_LOCKS_EXCLUDED(mu_);
   // Returns true if there are variables: those of the run.
   bool HoldsState() const ABSL_LOCKS_EXCLUDED(mu_);
 

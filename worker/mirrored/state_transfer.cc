@@ -324,6 +324,11 @@ absl::Status CopyNewest(const std::vector<Found>& found, size_t newest,
               may_go_on);
     RETURN_IF_ERROR(CopyState(copy, version, state));
   }
+  // A rank that had none may have loaded one meanwhile, later than this.
+  if (state.version() != version) {
+    return absl::CancelledError(
+        "this worker has loaded other variables: the group agrees again");
+  }
   const int64_t goes_on_at = GoesOnAt(found);
   if (IsBehind(version, goes_on_at)) state.GoOnAt(goes_on_at);
   return absl::OkStatus();

@@ -1,0 +1,71 @@
+#ifndef PARASOL_TESTS_SIMULATION_GROUP_GROUP_AUDITOR_H_
+#define PARASOL_TESTS_SIMULATION_GROUP_GROUP_AUDITOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "proto/chief.pb.h"
+#include "proto/job.pb.h"
+#include "tests/simulation/auditor.h"
+#include "tests/simulation/group/group_model.h"
+#include "tests/simulation/schedule.h"
+#include "worker/mirrored/mirrored_state.h"
+
+namespace parasol::simulation {
+
+// Compares the state of each worker, whenever it changes, and each checkpoint
+// with what one process would have that makes all steps once; and the steps of
+// each group with those of the groups before it.
+class GroupAuditor {
+ public:
+  using Version = MirroredState::Version;
+
+  GroupAuditor(const Schedule& schedule, job::Job job, Auditor& auditor);
+
+  // A chief has named a group.
+  void Named(const wire::ClaimStepsResponse& answer);
+  // The state of a worker's process has changed.
+  void StateChanges(const std::string& worker, const Version& before,
+                    const Version& after, const GroupContents& contents);
+  void Committed(const Checkpoint& checkpoint);
+  // A worker has waited for a long time, for these, as it says.
+  void Waits(const std::string& worker,
+             const std::vector<std::string>& for_whom);
+
+ private:
+  struct Group {
+    std::set<uint64_t> members;
+    uint64_t worker0 = 0;
+    // The steps that it was seen to have made.
+    bool has_made = false;
+    int64_t first = 0;
+    int64_t last = 0;
+  };
+
+  // Returns true if these are the contents after a step.
+  bool IsRight(int64_t step, const GroupContents& contents);
+  // Returns true if these are the contents after an earlier step that go on at
+  // this one, and follows them from now on: where a chief that is apart, or has
+  // heard of a worker 0 that was replaced,
+  // remembers steps whose variables were lost with all workers.
+  bool GoesOn(const Version& version, const GroupContents& contents);
+  void CheckGroups(const std::string& worker, const Version& made);
+  void CheckAlike(const std::string& worker, const Version& version,
+                  const GroupContents& contents);
+
+  const Shape& shape_;
+  const bool may_go_on_;
+  const job::Job job_;
+  Auditor& auditor_;
+  std::vector<std::unique_ptr<GroupReference>> references_;
+  std::map<int64_t, Group> groups_;  // key: epoch
+  std::map<Version, GroupContents> seen_;
+};
+
+}  // namespace parasol::simulation
+
+#endif  // PARASOL_TESTS_SIMULATION_GROUP_GROUP_AUDITOR_H_
