@@ -316,6 +316,7 @@ absl::Status ChiefTask::Open() {
                   .first_step = coordinator.resumed
                                     ? coordinator.resumed->global_step()
                                     : 0,
+                  .outputs = OutputNames(coordinator.job.model()),
                   .has_event_files = coordinator.job.tensorboard()}};
   const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
   server_ = std::make_unique<ChiefServer>(

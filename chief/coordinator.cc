@@ -240,6 +240,9 @@ wire::JobStatus Coordinator::Status() const {
   if (given_rate_) status.set_learning_rate(*given_rate_);
   status.set_loss_sum(reports_.loss_sum());
   status.set_loss_examples(reports_.loss_examples());
+  for (const double sum : reports_.output_loss_sums()) {
+    status.add_output_loss_sum(sum);
+  }
   if (plan_->staleness()) status.set_staleness(*plan_->staleness());
   if (!waits_for_.empty()) {
     *status.mutable_waited() = ToProto(last_tick_ - waits_since_);

@@ -10,12 +10,15 @@ namespace {
 constexpr absl::Duration kLogInterval = absl::Minutes(1);
 
 TrainingSample SampleOf(const wire::JobStatus& status) {
-  TrainingSample sample = {.global_step = status.global_step(),
-                           .end_step = status.end_step(),
-                           .steps_per_epoch = status.steps_per_epoch(),
-                           .loss_sum = status.loss_sum(),
-                           .examples = status.loss_examples(),
-                           .learning_rate = status.learning_rate()};
+  TrainingSample sample = {
+      .global_step = status.global_step(),
+      .end_step = status.end_step(),
+      .steps_per_epoch = status.steps_per_epoch(),
+      .loss_sum = status.loss_sum(),
+      .output_loss_sums = {status.output_loss_sum().begin(),
+                           status.output_loss_sum().end()},
+      .examples = status.loss_examples(),
+      .learning_rate = status.learning_rate()};
   if (status.has_staleness()) sample.staleness = status.staleness();
   return sample;
 }

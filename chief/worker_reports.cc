@@ -1,6 +1,7 @@
 #include "chief/worker_reports.h"
 
 #include <cmath>
+#include <utility>
 
 namespace parasol {
 
@@ -22,14 +23,29 @@ void WorkerReports::Count(const wire::HeartbeatRequest& heartbeat) {
   if (examples < 0 || !std::isfinite(heartbeat.loss_sum())) return;
   const auto [it, is_new] = totals_.try_emplace(heartbeat.task().incarnation());
   Totals& known = it->second;
+  std::vector<double> sums(heartbeat.output_loss_sum().begin(),
+                           heartbeat.output_loss_sum().end());
   // A late message says nothing new.
   if (!is_new && examples <= known.examples) return;
   // What a worker has done before its first report was for another chief.
   if (!is_new) {
     loss_sum_ += heartbeat.loss_sum() - known.loss_sum;
     loss_examples_ += examples - known.examples;
+    CountOutputs(known.output_loss_sums, sums);
   }
-  known = {heartbeat.loss_sum(), examples};
+  known = {heartbeat.loss_sum(), std::move(sums), examples};
+}
+
+// A worker has no sums before its first step.
+void WorkerReports::CountOutputs(const std::vector<double>& known,
+                                 const std::vector<double>& now) {
+  if (now.size() > output_loss_sums_.size()) {
+    output_loss_sums_.resize(now.size());
+  }
+  for (size_t i = 0; i < now.size(); ++i) {
+    const double added = now[i] - (i < known.size() ? known[i] : 0);
+    if (std::isfinite(added)) output_loss_sums_[i] += added;
+  }
 }
 
 void WorkerReports::Forget(int worker) { reports_.erase(worker); }

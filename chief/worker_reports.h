@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "proto/chief.pb.h"
 
@@ -24,16 +25,23 @@ class WorkerReports {
   // Return the sum of the losses, and the number, of the examples that workers
   // have computed between their first report here and their last one.
   double loss_sum() const { return loss_sum_; }
+  // One for each of the model's named outputs; empty before a report has them.
+  const std::vector<double>& output_loss_sums() const {
+    return output_loss_sums_;
+  }
   int64_t loss_examples() const { return loss_examples_; }
 
  private:
   // The totals that a worker process has reported.
   struct Totals {
     double loss_sum = 0;
+    std::vector<double> output_loss_sums = {};
     int64_t examples = 0;
   };
 
   void Count(const wire::HeartbeatRequest& heartbeat);
+  void CountOutputs(const std::vector<double>& known,
+                    const std::vector<double>& now);
 
   struct Report {
     std::optional<double> loss;
@@ -42,6 +50,7 @@ class WorkerReports {
   std::map<int, Report> reports_;      // key: worker index
   std::map<uint64_t, Totals> totals_;  // key: incarnation
   double loss_sum_ = 0;
+  std::vector<double> output_loss_sums_;
   int64_t loss_examples_ = 0;
 };
 

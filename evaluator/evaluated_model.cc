@@ -10,9 +10,9 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
     const job::Job& job, const Options& options) {
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job.model()));
   std::unique_ptr<EvaluatedModel> evaluated(new EvaluatedModel);
-  ASSIGN_OR_RETURN(evaluated->evaluation_,
-                   ModelEvaluation::Open(job.model(), graph.loss, job.eval(),
-                                         options.data_dir));
+  ASSIGN_OR_RETURN(
+      evaluated->evaluation_,
+      ModelEvaluation::Open(job.model(), graph, job.eval(), options.data_dir));
   ASSIGN_OR_RETURN(
       evaluated->checkpoint_,
       CheckpointModel::Create(

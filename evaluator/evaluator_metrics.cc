@@ -7,12 +7,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "ml/metric/metric_spec.h"
 
 namespace parasol {
 namespace {
 
 // Returns true if the metric is a share, whose gauge's name ends with its unit.
-bool IsShare(absl::string_view metric) {
+bool IsShare(absl::string_view result) {
+  const absl::string_view metric = MetricOf(result);
   if (metric == "auc" || metric == "pr_auc") return true;
   if (absl::EndsWith(metric, "accuracy")) return true;
   for (const absl::string_view kind : {"precision", "recall", "f1"}) {
@@ -24,8 +26,8 @@ bool IsShare(absl::string_view metric) {
   return false;
 }
 
-// Returns the name of the metric's gauge: "recall_at_0.9" is
-// "parasol_evaluator_recall_at_0_9_ratio".
+// Returns the name of the metric's gauge: "ctr/recall_at_0.9" is
+// "parasol_evaluator_ctr_recall_at_0_9_ratio".
 std::string GaugeOf(const std::string& metric) {
   std::string name = absl::StrCat("parasol_evaluator_", metric,
                                   IsShare(metric) ? "_ratio" : "");

@@ -16,8 +16,8 @@
 #include "cluster/job/learning_rate_field.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
-#include "ml/loss/class_weights.h"
 #include "ml/model/device_training.h"
+#include "ml/model/graph_inputs.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/shard_writer.h"
 #include "worker/clipped_model.h"
@@ -104,14 +104,13 @@ absl::Status LocalTraining::Prepare() {
   input.seed = job.seed();
   // Replicas in step open it again.
   input.by_number = !options_.replicas.is_in_step;
-  ASSIGN_OR_RETURN(ModelInputs inputs,
-                   ModelInputsOf(job.model(), options_.graph.loss.label));
-  inputs.class_weights = ClassWeightsOf(job.model().loss());
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   TrainingInputsOf(job.model(), options_.graph));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job.train(), inputs, input));
   RETURN_IF_ERROR(OpenReplicas());
   if (job.has_eval()) {
     ASSIGN_OR_RETURN(evaluation_,
-                     ModelEvaluation::Open(job.model(), options_.graph.loss,
+                     ModelEvaluation::Open(job.model(), options_.graph,
                                            job.eval(), options_.data_dir));
   }
   return MakeParameters();

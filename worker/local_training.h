@@ -160,7 +160,8 @@ class LocalTraining {
   std::optional<double> rate_;  // the optimizers', if it was reduced
   // The training since the last line of the log.
   TrainingReport since_line_;
-  double loss_sum_ = 0;  // the sum over all examples
+  double loss_sum_ = 0;                   // the sum over all examples
+  std::vector<double> output_loss_sums_;  // the same of named outputs
   int64_t examples_ = 0;
   int64_t steps_per_epoch_ = 0;
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written

@@ -40,6 +40,7 @@ void LocalTraining::OpenJournal() {
       TrainingJournal::Open({.checkpoint_directory = store_->directory(),
                              .run_id = run_.run_id,
                              .first_step = step_,
+                             .outputs = OutputNames(options_.job.model()),
                              .has_event_files = options_.job.tensorboard()});
   if (journal.ok()) {
     journal_ = *std::move(journal);
@@ -71,12 +72,14 @@ void LocalTraining::NoteProgress(int64_t step, int64_t end,
   if (report.wait_ratio) since_line_.wait_ratio = report.wait_ratio;
   examples_ += report.examples;
   loss_sum_ += report.loss_sum;
+  AddLosses(report.output_loss_sums, output_loss_sums_);
   const absl::Time now = clock_.Now();
   const auto observation =
       progress_->Observe({.global_step = step,
                           .end_step = end == INT64_MAX ? 0 : end,
                           .steps_per_epoch = steps_per_epoch_,
                           .loss_sum = loss_sum_,
+                          .output_loss_sums = output_loss_sums_,
                           .examples = examples_,
                           .learning_rate = LearningRateAt(step)},
                          now, is_end);

@@ -53,6 +53,16 @@ void Slice(const Batch& from, int64_t first, int64_t count, Batch& to) {
   }
   Slice(from.labels, first, count,
         static_cast<int64_t>(from.labels.size()) / from.size, to.labels);
+  to.targets.resize(from.targets.size());
+  for (size_t i = 0; i < from.targets.size(); ++i) {
+    const Target& target = from.targets[i];
+    Slice(target.labels, first, count,
+          static_cast<int64_t>(target.labels.size()) / from.size,
+          to.targets[i].labels);
+    Slice(target.weights, first, count, /*width=*/1, to.targets[i].weights);
+    // The mean is over those that count in the whole batch.
+    to.targets[i].scale = target.scale;
+  }
   to.weights.clear();
   if (!from.weights.empty()) {
     Slice(from.weights, first, count, /*width=*/1, to.weights);
@@ -186,8 +196,7 @@ class MicroBatchModel : public Model {
                                       static_cast<double>(split.examples))};
       ASSIGN_OR_RETURN(const BatchResult of_part,
                        RunPass(pass, split, part, SeedOf(seed, i), sinks));
-      result.examples += of_part.examples;
-      result.loss_sum += of_part.loss_sum;
+      result.Add(of_part);
     }
     return result;
   }
@@ -203,8 +212,7 @@ class MicroBatchModel : public Model {
       split.GiveRowsTo(part);
       ASSIGN_OR_RETURN(const EvaluatedBatch evaluated,
                        model_->Evaluate(*part.staged));
-      whole.result.examples += evaluated.result.examples;
-      whole.result.loss_sum += evaluated.result.loss_sum;
+      whole.result.Add(evaluated.result);
       outputs_.insert(outputs_.end(), evaluated.outputs.begin(),
                       evaluated.outputs.end());
     }

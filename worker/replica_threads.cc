@@ -99,7 +99,8 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
   }
   for (TrainingReporter& other : of_others) {
     const TrainingReport report = other.Take();
-    reporter.AddExamples(report.examples, report.loss_sum);
+    reporter.AddExamples(report.examples, report.loss_sum,
+                         report.output_loss_sums);
   }
   RETURN_IF_ERROR(FirstCause(results));
   return completed.front();

@@ -18,7 +18,8 @@ void TrainingRecord::ChargePass(absl::Time start) {
 absl::Status TrainingRecord::AddResult(const BatchResult& result) {
   metrics_.examples.Add(result.examples);
   metrics_.loss.Set(result.loss_sum / result.examples);
-  reporter_.AddExamples(result.examples, result.loss_sum);
+  reporter_.AddExamples(result.examples, result.loss_sum,
+                        result.output_loss_sums);
   if (std::isfinite(result.loss_sum) ||
       non_finite_loss_ == job::WorkerSettings::CONTINUE) {
     return absl::OkStatus();

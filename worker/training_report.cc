@@ -4,15 +4,23 @@
 
 namespace parasol {
 
+void AddLosses(const std::vector<double>& losses, std::vector<double>& sums) {
+  if (losses.size() > sums.size()) sums.resize(losses.size());
+  for (size_t i = 0; i < losses.size(); ++i) sums[i] += losses[i];
+}
+
 void TrainingReporter::AddStep() {
   absl::MutexLock lock(&mu_);
   ++report_.steps;
 }
 
-void TrainingReporter::AddExamples(int64_t examples, double loss_sum) {
+void TrainingReporter::AddExamples(
+    int64_t examples, double loss_sum,
+    const std::vector<double>& output_loss_sums) {
   absl::MutexLock lock(&mu_);
   report_.examples += examples;
   report_.loss_sum += loss_sum;
+  AddLosses(output_loss_sums, report_.output_loss_sums);
 }
 
 void TrainingReporter::AddPass(absl::Time start, absl::Time end) {
@@ -34,6 +42,23 @@ TrainingReport TrainingReporter::Take() {
     passes_start_ = passes_end_;
   }
   return report;
+}
+
+void ReportTraining(const TrainingReport& report, TrainingReport& total,
+                    wire::HeartbeatRequest& request) {
+  total.examples += report.examples;
+  total.loss_sum += report.loss_sum;
+  AddLosses(report.output_loss_sums, total.output_loss_sums);
+  request.set_loss_sum(total.loss_sum);
+  request.set_loss_examples(total.examples);
+  for (const double sum : total.output_loss_sums) {
+    request.add_output_loss_sum(sum);
+  }
+  if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
+  const auto examples = static_cast<double>(report.examples);
+  request.set_loss(report.loss_sum / examples);
+  request.set_examples_per_second(examples /
+                                  absl::ToDoubleSeconds(report.elapsed));
 }
 
 }  // namespace parasol

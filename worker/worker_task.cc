@@ -20,8 +20,8 @@
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
-#include "ml/loss/class_weights.h"
 #include "ml/model/graph.h"
+#include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
 #include "worker/clipped_model.h"
 #include "worker/failure_report.h"
@@ -34,6 +34,7 @@
 #include "worker/step_source.h"
 #include "worker/sync_training_loop.h"
 #include "worker/training_loop.h"
+#include "worker/training_report.h"
 #include "worker/worker_device.h"
 
 namespace parasol {
@@ -280,9 +281,8 @@ absl::Status Task::Prepare(ChiefSession& session) {
   input.seed = job_.seed();
   input.num_shards = NumShards();
   input.by_number = !IsSynchronous();
-  ASSIGN_OR_RETURN(ModelInputs inputs,
-                   ModelInputsOf(job_.model(), graph.loss.label));
-  inputs.class_weights = ClassWeightsOf(job_.model().loss());
+  ASSIGN_OR_RETURN(const ModelInputs inputs,
+                   TrainingInputsOf(job_.model(), graph));
   ASSIGN_OR_RETURN(input_, InputPipeline::Open(job_.train(), inputs, input));
   ASSIGN_OR_RETURN(shard_examples_, input_->ShardSizes(NumShards()));
   const std::string in_replicas =
@@ -474,12 +474,7 @@ void Task::ReportFailure(ChiefSession& session, const absl::Status& failure) {
 void Task::Report(wire::HeartbeatRequest& request) {
   const TrainingReport report = reporter_.Take();
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
-  request.set_loss_sum(total_.loss_sum += report.loss_sum);
-  request.set_loss_examples(total_.examples += report.examples);
-  if (report.examples == 0 || report.elapsed <= absl::ZeroDuration()) return;
-  request.set_loss(report.loss_sum / report.examples);
-  request.set_examples_per_second(report.examples /
-                                  absl::ToDoubleSeconds(report.elapsed));
+  ReportTraining(report, total_, request);
 }
 
 }  // namespace

@@ -30,6 +30,9 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_evaluation();
   job.clear_tensorboard();
   job.mutable_model()->clear_metric();
+  for (job::Output& output : *job.mutable_model()->mutable_output()) {
+    output.clear_metric();
+  }
   // A worker that has the variables goes by all rules.
   if (job.strategy().has_multi_worker_mirrored() ||
       job.strategy().has_hybrid()) {

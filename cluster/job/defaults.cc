@@ -36,10 +36,18 @@ void FillSparseTable(job::SparseTable& table) {
   if (table.has_optimizer()) FillOptimizer(*table.mutable_optimizer());
 }
 
+void FillOutput(job::Output& output) {
+  PARASOL_SET_DEFAULT(output, layer, output.name());
+  if (output.has_loss()) FillDefaults(*output.mutable_loss());
+  PARASOL_SET_DEFAULT(output, weight, 1.0);
+  for (job::Metric& metric : *output.mutable_metric()) FillDefaults(metric);
+}
+
 void FillModel(job::Model& model) {
   FillModelInputDefaults(model);
   if (model.has_loss()) FillDefaults(*model.mutable_loss());
   for (job::Metric& metric : *model.mutable_metric()) FillDefaults(metric);
+  for (job::Output& output : *model.mutable_output()) FillOutput(output);
   for (int i = 0; i < model.layer_size(); ++i) {
     FillLayer(i, *model.mutable_layer(i));
   }

@@ -22,7 +22,8 @@ constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
 constexpr double kMaxSeconds = 1e9;
 
 // Returns AUTO for a metric of which neither more nor less is better.
-job::MetricMode ModeOf(absl::string_view metric) {
+job::MetricMode ModeOf(absl::string_view result) {
+  const absl::string_view metric = MetricOf(result);
   if (metric == kLoss || metric == "log_loss" ||
       absl::EndsWith(metric, "_error")) {
     return job::MIN;
@@ -44,28 +45,25 @@ void FillMetric(Policy& policy) {
   if (policy.mode() == job::AUTO) policy.set_mode(ModeOf(policy.metric()));
 }
 
-absl::StatusOr<std::vector<std::string>> MetricsOf(const job::Job& job,
-                                                   const LossSpec& loss) {
-  std::vector<std::string> names = {kLoss};
-  ASSIGN_OR_RETURN(const std::vector<job::Metric> metrics,
-                   ResolveMetrics(job.model(), loss));
-  for (const job::Metric& metric : metrics) names.push_back(NameOf(metric));
-  return names;
-}
+using Outputs = absl::Span<const OutputSpec>;
 
 template <typename Policy>
 absl::Status ValidateMetric(const std::string& path, const Policy& policy,
-                            const job::Job& job, const LossSpec& loss) {
+                            const job::Job& job, Outputs outputs) {
   if (!job.has_eval()) {
     return Fault(path, "needs `eval`, the examples that are evaluated");
   }
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, MetricsOf(job, loss));
+  ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                   ResultNames(job.model(), outputs));
   if (std::count(names.begin(), names.end(), policy.metric()) == 0) {
     return Fault(absl::StrCat(path, ".metric"),
                  absl::StrCat("\"", policy.metric(),
                               "\" is no metric of the model, which has ",
-                              absl::StrJoin(names, ", "),
-                              "; add it to model.metric, or choose one"));
+                              absl::StrJoin(names, ", "), "; add it to ",
+                              job.model().output().empty()
+                                  ? "model.metric"
+                                  : "the metrics of model.output",
+                              ", or choose one"));
   }
   if (policy.mode() != job::AUTO) return absl::OkStatus();
   return Fault(absl::StrCat(path, ".mode"),
@@ -73,21 +71,20 @@ absl::Status ValidateMetric(const std::string& path, const Policy& policy,
                             " is better; set MIN or MAX"));
 }
 
-absl::Status ValidateEarlyStopping(const job::Job& job, const LossSpec& loss) {
+absl::Status ValidateEarlyStopping(const job::Job& job, Outputs outputs) {
   const std::string path = "end.early_stopping";
   const job::EarlyStopping& policy = job.end().early_stopping();
-  RETURN_IF_ERROR(ValidateMetric(path, policy, job, loss));
+  RETURN_IF_ERROR(ValidateMetric(path, policy, job, outputs));
   RETURN_IF_ERROR(RequireInRange(absl::StrCat(path, ".patience"),
                                  policy.patience(), 0, kMaxInt));
   return RequireAtLeastZero(absl::StrCat(path, ".min_delta"),
                             policy.min_delta());
 }
 
-absl::Status ValidateReduceOnPlateau(const job::Job& job,
-                                     const LossSpec& loss) {
+absl::Status ValidateReduceOnPlateau(const job::Job& job, Outputs outputs) {
   const std::string path = "optimizer.reduce_on_plateau";
   const job::ReduceOnPlateau& policy = job.optimizer().reduce_on_plateau();
-  RETURN_IF_ERROR(ValidateMetric(path, policy, job, loss));
+  RETURN_IF_ERROR(ValidateMetric(path, policy, job, outputs));
   if (job.optimizer().learning_rate_schedule().kind_case() !=
       job::LearningRateSchedule::KIND_NOT_SET) {
     return Fault(path,
@@ -148,8 +145,7 @@ void FillEvaluationPolicies(job::Job& job) {
   }
 }
 
-absl::Status ValidateEvaluationPolicies(const job::Job& job,
-                                        const LossSpec& loss) {
+absl::Status ValidateEvaluationPolicies(const job::Job& job, Outputs outputs) {
   if (job.has_evaluation()) {
     if (!job.has_eval()) {
       return Fault("evaluation", "needs `eval`, the examples to evaluate");
@@ -157,11 +153,11 @@ absl::Status ValidateEvaluationPolicies(const job::Job& job,
     RETURN_IF_ERROR(ValidateTimes(job.evaluation()));
   }
   if (job.end().has_early_stopping()) {
-    RETURN_IF_ERROR(ValidateEarlyStopping(job, loss));
+    RETURN_IF_ERROR(ValidateEarlyStopping(job, outputs));
   }
   if (job.checkpoint().has_keep_best()) {
     RETURN_IF_ERROR(ValidateMetric("checkpoint.keep_best",
-                                   job.checkpoint().keep_best(), job, loss));
+                                   job.checkpoint().keep_best(), job, outputs));
   }
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
     if (!job.model().sparse_table(i).optimizer().has_reduce_on_plateau()) {
@@ -172,7 +168,7 @@ absl::Status ValidateEvaluationPolicies(const job::Job& job,
         "a table's own rate is not reduced; remove it");
   }
   if (!job.optimizer().has_reduce_on_plateau()) return absl::OkStatus();
-  return ValidateReduceOnPlateau(job, loss);
+  return ValidateReduceOnPlateau(job, outputs);
 }
 
 }  // namespace parasol

@@ -2,6 +2,7 @@
 #define PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
@@ -12,11 +13,11 @@ namespace parasol {
 // AUTO becomes that of its metric, if the metric has one.
 void FillEvaluationPolicies(job::Job& job);
 
-// Checks these and `evaluation`, for a model with this loss. The optimizer was
-// checked before.
+// Checks these and `evaluation`, for a model with these outputs. The optimizer
+// was checked before.
 //   InvalidArgument  names the field and says what is wrong with it.
 absl::Status ValidateEvaluationPolicies(const job::Job& job,
-                                        const LossSpec& loss);
+                                        absl::Span<const OutputSpec> outputs);
 
 }  // namespace parasol
 

@@ -53,9 +53,10 @@ TEST(JobFileTest, AJobComesWithItsResolvedModel) {
   ASSERT_OK_AND_ASSIGN(
       const LoadedJob loaded,
       LoadJobFile(absl::StrCat(kExamples, "/mnist_mlp.textproto"), {}));
-  EXPECT_EQ(loaded.graph.outputs(), 10);
+  EXPECT_EQ(loaded.graph.output_width(), 10);
   EXPECT_EQ(loaded.graph.variables.size(), 4);
-  EXPECT_EQ(loaded.graph.loss.name(), "sparse_categorical_crossentropy");
+  EXPECT_EQ(loaded.graph.outputs.front().loss.name(),
+            "sparse_categorical_crossentropy");
 }
 
 TEST(JobFileTest, AFileThatCantBeReadIsNamed) {

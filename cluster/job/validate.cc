@@ -90,13 +90,15 @@ std::optional<Graph> ValidateModel(const job::Model& model, Faults& faults) {
     if (!of_layer.empty()) faulty.insert(i);
     found.Add(std::move(of_layer));
   }
-  if (!model.has_loss()) found.Add(Missing("model.loss"));
+  if (!model.has_loss() && model.output().empty()) {
+    found.Add(Missing("model.loss"));
+  }
   // Names and shapes: whether the layers fit each other, and the loss them.
   Faults resolving;
   CheckedGraph checked = CheckGraph(model, faulty, resolving);
   AddOthers(resolving, found);
-  if (checked.loss.has_value()) {
-    found.Add(ValidateMetrics(model, *checked.loss));
+  if (checked.outputs.has_value()) {
+    found.Add(ValidateMetrics(model, *checked.outputs));
   }
   const bool is_good = found.empty();
   faults.Add(std::move(found));
@@ -369,12 +371,12 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
     faults.Add(Missing("model"));
   }
   if (job.has_train()) {
-    faults.Add(ValidateDataset("train", job.train()));
+    faults.Add(ValidateDataset("train", job.train(), job.model()));
   } else {
     faults.Add(Missing("train"));
   }
   if (job.has_eval()) {
-    faults.Add(ValidateDataset("eval", job.eval()));
+    faults.Add(ValidateDataset("eval", job.eval(), job.model()));
     if (job.eval().has_micro_batch_size()) {
       faults.Add(Fault("eval.micro_batch_size",
                        "is for training; an evaluation has eval.batch_size"));
@@ -386,7 +388,7 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(ValidateCheckpoint(job.checkpoint()));
   if (job.has_warm_start()) faults.Add(ValidateWarmStart(job.warm_start()));
   faults.Add(ValidateSparseTables(job.model(), graph ? &*graph : nullptr));
-  if (graph) faults.Add(ValidateEvaluationPolicies(job, graph->loss));
+  if (graph) faults.Add(ValidateEvaluationPolicies(job, graph->outputs));
   faults.Add(ValidatePartitioner(job.parameter_server()));
   faults.Add(RequireInRange("worker.compute_niceness",
                             job.worker().compute_niceness(), 0, kMaxNiceness));

@@ -48,7 +48,19 @@ absl::Status ValidateDelimiter(const std::string& path,
                                   " characters without quotes and line ends"));
 }
 
-Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
+// Checks that a data set of a format with columns says its one label if it has
+// to, and only then. `path` is the field's.
+absl::Status ValidateOneLabel(const std::string& path, bool is_set,
+                              const job::Model& model) {
+  if (model.output().empty()) {
+    return is_set ? absl::OkStatus() : Missing(path);
+  }
+  if (!is_set) return absl::OkStatus();
+  return Fault(path, "model.output says the columns of the labels; remove it");
+}
+
+Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
+                   const job::Model& model) {
   Faults faults;
   faults.Add(ValidateFiles(path, csv));
   faults.Add(
@@ -72,10 +84,16 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
                      absl::StrCat("the column list has no \"", column, "\"",
                                   DidYouMean(column, columns))));
   };
+  faults.Add(ValidateOneLabel(absl::StrCat(path, ".label.column"),
+                              csv.label().has_column(), model));
   if (csv.label().has_column()) {
     check_column(".label.column", csv.label().column());
-  } else {
-    faults.Add(Missing(absl::StrCat(path, ".label.column")));
+  }
+  for (const job::Output& output : model.output()) {
+    const std::string of = absl::StrCat(": of output \"", output.name(), "\"");
+    const std::string& label = output.label().column();
+    if (!label.empty()) check_column(of, label);
+    if (!output.mask().empty()) check_column(of, output.mask());
   }
   if (csv.has_weight_column()) {
     check_column(".weight_column", csv.weight_column());
@@ -87,8 +105,26 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv) {
   return faults;
 }
 
-Faults ValidateFormat(const std::string& path, const job::Dataset& dataset) {
+// Formats without columns have no labels for several outputs.
+absl::Status ValidateColumns(const std::string& path,
+                             const job::Dataset& dataset,
+                             const job::Model& model) {
+  const bool has_columns = dataset.has_csv() || dataset.has_tfrecord() ||
+                           dataset.has_criteo() || dataset.has_ratings();
+  if (model.output().empty() || has_columns ||
+      dataset.kind_case() == job::Dataset::KIND_NOT_SET) {
+    return absl::OkStatus();
+  }
+  return Fault(
+      path, absl::StrCat("model.output \"", model.output(0).name(),
+                         "\" has its labels in a column, and this format has "
+                         "no columns: use csv, tfrecord, criteo or ratings"));
+}
+
+Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
+                      const job::Model& model) {
   Faults faults;
+  faults.Add(ValidateColumns(path, dataset, model));
   switch (dataset.kind_case()) {
     case job::Dataset::kIdx:
       faults.Add(RequirePath(absl::StrCat(path, ".idx.images"),
@@ -106,7 +142,7 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset) {
                                 dataset.libsvm().first_index(), 0, 1));
       break;
     case job::Dataset::kCsv:
-      faults.Add(ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv()));
+      faults.Add(ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv(), model));
       break;
     case job::Dataset::kCriteo:
       faults.Add(
@@ -119,9 +155,8 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset) {
     case job::Dataset::kTfrecord:
       faults.Add(
           ValidateFiles(absl::StrCat(path, ".tfrecord"), dataset.tfrecord()));
-      if (!dataset.tfrecord().has_label()) {
-        faults.Add(Missing(absl::StrCat(path, ".tfrecord.label")));
-      }
+      faults.Add(ValidateOneLabel(absl::StrCat(path, ".tfrecord.label"),
+                                  dataset.tfrecord().has_label(), model));
       break;
     case job::Dataset::KIND_NOT_SET:
       faults.Add(Fault(path,
@@ -179,11 +214,12 @@ absl::Status ValidateSplit(const std::string& path, const job::Split& split) {
 
 }  // namespace
 
-Faults ValidateDataset(absl::string_view path, const job::Dataset& dataset) {
+Faults ValidateDataset(absl::string_view path, const job::Dataset& dataset,
+                       const job::Model& model) {
   const auto field = [path](absl::string_view name) {
     return absl::StrCat(path, ".", name);
   };
-  Faults faults = ValidateFormat(std::string(path), dataset);
+  Faults faults = ValidateFormat(std::string(path), dataset, model);
   faults.Add(ValidateBatchSize(std::string(path), dataset));
   faults.Add(RequireInRange(field("shuffle_buffer"), dataset.shuffle_buffer(),
                             0, kMaxShuffleBuffer));

@@ -7,11 +7,12 @@
 
 namespace parasol {
 
-// Checks that `dataset`, with its defaults filled in, can be opened if its
-// files exist and are intact. `path`, "train" or "eval", is its name in errors.
-// Returns what keeps it from that:
+// Checks that `dataset`, with its defaults filled in, can be opened for `model`
+// if its files exist and are intact. `path`, "train" or "eval", is its name in
+// errors. Returns what keeps it from that:
 //   InvalidArgument  "<field path>: …", with the value.
-Faults ValidateDataset(absl::string_view path, const job::Dataset& dataset);
+Faults ValidateDataset(absl::string_view path, const job::Dataset& dataset,
+                       const job::Model& model);
 
 }  // namespace parasol
 

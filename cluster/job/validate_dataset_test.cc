@@ -20,7 +20,7 @@ absl::Status Validated(const std::string& text) {
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
       absl::StrCat("train {", text, "}"), &job));
   FillDatasetDefaults(job);
-  return ValidateDataset("train", job.train()).first();
+  return ValidateDataset("train", job.train(), job.model()).first();
 }
 
 TEST(ValidateDatasetTest, EveryFormatHasASmallestForm) {
@@ -76,6 +76,43 @@ TEST(ValidateDatasetTest, FaultsAreNamedByTheirField) {
     const absl::Status status = Validated(c.text);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(status.message()), StartsWith(c.want));
+  }
+}
+
+// With named outputs the labels are columns, and said there alone.
+TEST(ValidateDatasetTest, LabelsOfNamedOutputsAreColumns) {
+  const auto validated = [](const std::string& text) {
+    job::Job job;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("model { output { name: 'a' label { column: 'y' } mask: "
+                     "'m' } } train {",
+                     text, "}"),
+        &job));
+    FillDatasetDefaults(job);
+    return ValidateDataset("train", job.train(), job.model()).first();
+  };
+  for (const char* text :
+       {"csv { file: '*' }", "csv { file: '*' column: ['x', 'y', 'm'] }",
+        "criteo { file: 'a' }", "ratings { file: 'a' }",
+        "tfrecord { file: 'a' }"}) {
+    EXPECT_OK(validated(text)) << text;
+  }
+  const struct {
+    std::string text;
+    std::string want;
+  } cases[] = {
+      {"csv { file: 'a' label { column: 'y' } }",
+       "train.csv.label.column: model.output says the columns of the labels"},
+      {"tfrecord { file: 'a' label: 'y' }",
+       "train.tfrecord.label: model.output says the columns of the labels"},
+      {"csv { file: 'a' column: ['x', 'y'] }",
+       "train.csv: of output \"a\": the column list has no \"m\""},
+      {"libsvm { file: 'a' }",
+       "train: model.output \"a\" has its labels in a "},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.text);
+    EXPECT_THAT(std::string(validated(c.text).message()), StartsWith(c.want));
   }
 }
 

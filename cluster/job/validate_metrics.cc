@@ -5,8 +5,9 @@
 
 namespace parasol {
 
-absl::Status ValidateMetrics(const job::Model& model, const LossSpec& loss) {
-  const absl::Status fault = ResolveMetrics(model, loss).status();
+absl::Status ValidateMetrics(const job::Model& model,
+                             absl::Span<const OutputSpec> outputs) {
+  const absl::Status fault = ResolveAllMetrics(model, outputs).status();
   if (fault.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("model.", fault.message()));
 }

@@ -40,7 +40,7 @@ job::Model ModelOf(int units, const std::string& loss_and_metrics) {
 // Checks loss and metrics, as Validate() does.
 absl::Status ValidateLoss(const job::Model& model) {
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(model));
-  return ValidateMetrics(model, graph.loss);
+  return ValidateMetrics(model, graph.outputs);
 }
 
 TEST(ValidateLossTest, WhatFitsIsAccepted) {

@@ -40,9 +40,26 @@ std::optional<double> SecondsOf(absl::string_view line,
   return seconds.get<double>();
 }
 
-EventFile::Scalars ScalarsOf(const ProgressRecord& record) {
+// Returns the losses of named outputs as they are called; none if they are not
+// known.
+EventFile::Scalars OutputLosses(const ProgressRecord& record,
+                                const std::vector<std::string>& outputs) {
+  EventFile::Scalars losses;
+  if (record.output_losses.size() != outputs.size()) return losses;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    losses.emplace_back(absl::StrCat(outputs[i], "/loss"),
+                        record.output_losses[i]);
+  }
+  return losses;
+}
+
+EventFile::Scalars ScalarsOf(const ProgressRecord& record,
+                             const std::vector<std::string>& outputs) {
   EventFile::Scalars scalars;
   if (record.loss) scalars.emplace_back("loss", *record.loss);
+  for (auto& loss : OutputLosses(record, outputs)) {
+    scalars.push_back(std::move(loss));
+  }
   scalars.emplace_back("learning_rate", record.learning_rate);
   scalars.emplace_back("examples_per_second", record.examples_per_second);
   if (record.staleness) {
@@ -53,12 +70,15 @@ EventFile::Scalars ScalarsOf(const ProgressRecord& record) {
 
 }  // namespace
 
-std::string ToJsonLine(const ProgressRecord& record,
-                       const std::string& run_id) {
+std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id,
+                       const std::vector<std::string>& outputs) {
   Json line;
   line["global_step"] = record.global_step;
   line["epoch"] = NumberOrNull(record.epoch);
   line["loss"] = NumberOrNull(record.loss);
+  for (const auto& [name, loss] : OutputLosses(record, outputs)) {
+    line[name] = loss;
+  }
   line["learning_rate"] = record.learning_rate;
   line["examples_per_second"] = record.examples_per_second;
   if (record.staleness) line["staleness"] = *record.staleness;
@@ -66,6 +86,14 @@ std::string ToJsonLine(const ProgressRecord& record,
   line["run_id"] = run_id;
   return line.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
                    Json::error_handler_t::replace);
+}
+
+std::vector<std::string> OutputNames(const job::Model& model) {
+  std::vector<std::string> names;
+  for (const job::Output& output : model.output()) {
+    names.push_back(output.name());
+  }
+  return names;
 }
 
 TrainingJournal::TrainingJournal(Options options)
@@ -109,10 +137,11 @@ absl::Status TrainingJournal::Clean() {
 
 absl::Status TrainingJournal::Add(const ProgressRecord& record,
                                   absl::Time now) {
-  absl::Status added =
-      AppendLineDurably(path_, ToJsonLine(record, options_.run_id));
+  absl::Status added = AppendLineDurably(
+      path_, ToJsonLine(record, options_.run_id, options_.outputs));
   if (events_) {
-    added.Update(events_->Add(record.global_step, ScalarsOf(record), now));
+    added.Update(events_->Add(record.global_step,
+                              ScalarsOf(record, options_.outputs), now));
   }
   return added;
 }

@@ -5,11 +5,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cluster/progress/training_progress.h"
+#include "proto/job.pb.h"
 #include "storage/event_file.h"
 
 namespace parasol {
@@ -17,9 +19,14 @@ namespace parasol {
 // Returns one line without its newline:
 //   {"global_step":1200,"epoch":1.5,"loss":0.1,"learning_rate":0.001,
 //    "examples_per_second":3000,"seconds":41.2,"run_id":"9f0c"}
+// The losses of the model's named outputs are behind "loss", as "ctr/loss";
 // "staleness" is behind "examples_per_second" where there is one. What is not
 // known or not finite is null.
-std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id);
+std::string ToJsonLine(const ProgressRecord& record, const std::string& run_id,
+                       const std::vector<std::string>& outputs = {});
+
+// Returns the names of the model's named outputs.
+std::vector<std::string> OutputNames(const job::Model& model);
 
 // The record of a run's training beside its checkpoints: the file
 // training.jsonl, and TensorBoard's event files in tensorboard/train. Written
@@ -31,6 +38,7 @@ class TrainingJournal {
     std::string run_id;
     // The step at which the run begins or goes on.
     int64_t first_step = 0;
+    std::vector<std::string> outputs = {};  // OutputNames()
     bool has_event_files = true;
   };
 

@@ -52,6 +52,19 @@ class TrainingJournalTest : public testing::Test {
   const std::string directory_;
 };
 
+TEST_F(TrainingJournalTest, ALineHasTheLossesOfNamedOutputs) {
+  ProgressRecord record = At(10);
+  record.output_losses = {.5, 2};
+  EXPECT_THAT(
+      ToJsonLine(record, "a", {"ctr", "cvr"}),
+      HasSubstr(
+          R"("loss":0.25,"ctr/loss":0.5,"cvr/loss":2.0,"learning_rate")"));
+  // Not known before workers have reported them.
+  record.output_losses.clear();
+  EXPECT_THAT(ToJsonLine(record, "a", {"ctr", "cvr"}),
+              HasSubstr(R"("loss":0.25,"learning_rate")"));
+}
+
 TEST_F(TrainingJournalTest, ALineHasAllFieldsInTheirOrder) {
   ProgressRecord record = At(1200);
   EXPECT_EQ(ToJsonLine(record, "a"),

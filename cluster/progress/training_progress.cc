@@ -13,6 +13,20 @@ std::optional<double> MeanLoss(const TrainingSample& from,
   return (to.loss_sum - from.loss_sum) / static_cast<double>(examples);
 }
 
+// Empty before the first report.
+std::vector<double> MeanOutputLosses(const TrainingSample& from,
+                                     const TrainingSample& to) {
+  const int64_t examples = to.examples - from.examples;
+  if (examples <= 0) return {};
+  std::vector<double> losses = to.output_loss_sums;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    const bool was_known = i < from.output_loss_sums.size();
+    losses[i] = (losses[i] - (was_known ? from.output_loss_sums[i] : 0)) /
+                static_cast<double>(examples);
+  }
+  return losses;
+}
+
 double Speed(const TrainingSample& from, const TrainingSample& to,
              absl::Duration elapsed) {
   const double seconds = absl::ToDoubleSeconds(elapsed);
@@ -92,6 +106,7 @@ ProgressRecord TrainingProgress::RecordOf(const TrainingSample& sample,
   ProgressRecord record = {
       .global_step = sample.global_step,
       .loss = MeanLoss(record_->sample, sample),
+      .output_losses = MeanOutputLosses(record_->sample, sample),
       .learning_rate = sample.learning_rate,
       .examples_per_second = Speed(record_->sample, sample, elapsed),
       .staleness = sample.staleness,

@@ -17,6 +17,8 @@ struct TrainingSample {
   int64_t steps_per_epoch = 0;  // 0: not known
   // The sum of the losses, and the number, of the examples so far.
   double loss_sum = 0;
+  // The same of the model's named outputs; empty before the first report.
+  std::vector<double> output_loss_sums = {};
   int64_t examples = 0;
   double learning_rate = 0;
   // Steps by which the clocks of workers differ, in bounded staleness.
@@ -30,6 +32,8 @@ struct ProgressRecord {
   std::optional<double> epoch = std::nullopt;
   // Mean over the interval's examples; nullopt if there are none.
   std::optional<double> loss = std::nullopt;
+  // Losses of the model's named outputs; empty if they are not known.
+  std::vector<double> output_losses = {};
   double learning_rate = 0;
   double examples_per_second = 0;
   std::optional<int64_t> staleness = std::nullopt;

@@ -44,6 +44,21 @@ TEST(TrainingProgressTest, ARecordIsTheMeanOfItsInterval) {
       absl::Seconds(131));
 }
 
+TEST(TrainingProgressTest, ARecordHasTheMeansOfNamedOutputs) {
+  TrainingProgress progress;
+  progress.Observe(AtStep(2), At(0));  // none has reported yet
+  TrainingSample sample = AtStep(6);
+  sample.output_loss_sums = {16, 4};
+  const auto first = progress.Observe(sample, At(10)).record;
+  ASSERT_TRUE(first);
+  EXPECT_THAT(first->output_losses, testing::ElementsAre(1, .25));
+  sample = AtStep(8);
+  sample.output_loss_sums = {32, 8};
+  const auto second = progress.Observe(sample, At(20)).record;
+  ASSERT_TRUE(second);
+  EXPECT_THAT(second->output_losses, testing::ElementsAre(2, .5));
+}
+
 TEST(TrainingProgressTest, AnEpochEndsWithItsMeanLoss) {
   TrainingProgress progress;
   progress.Observe(AtStep(0), At(0));

@@ -30,7 +30,7 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& path,
   }
   ASSIGN_OR_RETURN(loaded.model, EvaluatedModel::Create(job.job, options));
   ASSIGN_OR_RETURN(loaded.manifest, loaded.model->Load(loaded.path));
-  loaded.outputs = job.graph.outputs();
+  loaded.outputs = job.graph.output_width();
   return loaded;
 }
 

@@ -107,7 +107,7 @@ TEST(ModelUpToTest, WhatTheLayerDoesNotReadIsGone) {
   ASSERT_EQ(part.sparse_table_size(), 1);
   EXPECT_EQ(part.sparse_table(0).name(), "items");
   ASSERT_OK_AND_ASSIGN(const Graph graph, ResolveGraph(part));
-  EXPECT_EQ(graph.outputs(), 8);
+  EXPECT_EQ(graph.output_width(), 8);
   EXPECT_EQ(graph.variables.front().name, "hidden/kernel");
 }
 
@@ -121,7 +121,7 @@ TEST(ModelUpToTest, EveryLayerMakesAModel) {
   // An output that is no vector.
   ASSERT_OK_AND_ASSIGN(const job::Model part, ModelUpTo(Model(), "u"));
   ASSERT_OK_AND_ASSIGN(const Graph graph, ResolveGraph(part));
-  EXPECT_EQ(graph.outputs(), 4);
+  EXPECT_EQ(graph.output_width(), 4);
 }
 
 TEST(ModelUpToTest, AnUnknownLayerIsNamedWithTheOneThatMayBeMeant) {

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
 #include "deploy/tool/testing/run_tool.h"
 #include "deploy/tool/testing/trained_job_fixture.h"
@@ -151,6 +153,75 @@ TEST_F(ModelUseTest, FaultsAreNamedAndLeaveNoFile) {
     EXPECT_THAT(run.standard_error, HasSubstr(words));
     EXPECT_FALSE(std::ifstream(Path(output)).good());
   }
+}
+
+TEST_F(ModelUseTest, NamedOutputsAreColumnsWithNames) {
+  WriteJobOfNamedOutputs();
+  Train("ckpt", 20);
+  const std::string csv = Predicted("p.csv");
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "rating,kind_0,kind_1,kind_2,likes_it");
+  double squares = 0;
+  int examples = 0;
+  for (int i = 0; std::getline(lines, line); ++i) {
+    const std::vector<std::string> values = absl::StrSplit(line, ',');
+    ASSERT_EQ(values.size(), 5u);
+    EXPECT_LE(std::stod(values[4]), 1);  // a probability
+    if (i % 3 == 0) continue;
+    squares += std::pow(std::stod(values[0]) - RatingOf(i), 2);
+    ++examples;
+  }
+  // An evaluation has the loss of each, and of a rating that is there.
+  const auto evaluated =
+      nlohmann::json::parse(Evaluate({"--json"}).standard_output);
+  EXPECT_NEAR(squares / examples, evaluated["rating/loss"].get<double>(), 1e-4);
+  EXPECT_TRUE(evaluated["kind/accuracy"].is_number());
+  EXPECT_TRUE(evaluated["likes_it/auc"].is_number());
+  EXPECT_NEAR(evaluated["loss"].get<double>(),
+              evaluated["rating/loss"].get<double>() +
+                  2 * evaluated["kind/loss"].get<double>() +
+                  evaluated["likes_it/loss"].get<double>(),
+              1e-5);
+
+  std::istringstream objects(Predicted("p.jsonl"));
+  std::getline(objects, line);
+  const auto first = nlohmann::json::parse(line);
+  EXPECT_EQ(first["kind"].size(), 3u);
+  EXPECT_EQ(first["likes_it"].size(), 1u);
+  // Only the first part says the names.
+  EXPECT_EQ(
+      Predicted("a.csv", {"--shard=0/2"}) + Predicted("b.csv", {"--shard=1/2"}),
+      csv);
+  // A layer is written as of any other model.
+  EXPECT_EQ(Predicted("kind.csv", {"--layer=kind"}).substr(0, 4).find("kind"),
+            std::string::npos);
+}
+
+TEST_F(ModelUseTest, CheckSaysTheLabelsOfEachOutput) {
+  WriteJobOfNamedOutputs();
+  const CompletedProcess run =
+      RunTool({"check", Path("job.textproto"), "--data_dir=" + Path(""),
+               "--set=end.steps=5"});
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  EXPECT_THAT(run.standard_output,
+              AllOf(HasSubstr("labels of rating: mean "),
+                    HasSubstr("33.5 % of the examples do not count"),
+                    HasSubstr("labels of kind: 0 40 %, 1 40 %, 2 20 %"),
+                    HasSubstr("labels of likes_it: 0 50 %, 1 50 %"),
+                    HasSubstr("column kind (label of kind)"),
+                    HasSubstr("rating -  kind 0  likes_it 1")));
+  const CompletedProcess wrong =
+      RunTool({"check", Path("job.textproto"), "--data_dir=" + Path(""),
+               "--set=end.steps=5", "--set=model.output[1].label.column=kinds",
+               "--set=model.output[2].label.positive[0]=yess"});
+  EXPECT_EQ(wrong.end.code(), 2);
+  EXPECT_THAT(wrong.standard_error + wrong.standard_output,
+              AllOf(HasSubstr("model.output[1].label.column"),
+                    HasSubstr("did you mean \"kind\"?"),
+                    HasSubstr("model.output[2].label.positive[0]: \"yess\" is "
+                              "never seen in column \"likes\"")));
 }
 
 }  // namespace

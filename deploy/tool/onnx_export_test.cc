@@ -103,6 +103,25 @@ assert np.allclose(probabilities[:, 0], 1 / (1 + np.exp(-want)), atol=1e-5)
 assert np.abs(want).max() > 1e-3
 )";
 
+// The same for the fixture's job of named outputs.
+constexpr char kCompareNamed[] = R"(
+import csv, sys
+import numpy as np
+import onnxruntime as ort
+
+model, data, predicted = sys.argv[1:]
+rows = list(csv.DictReader(open(data)))
+ids = np.array([[int(r['user']), 18 + int(r['item'])] for r in rows])
+session = ort.InferenceSession(model, providers=['CPUExecutionProvider'])
+rating, kind, shares, likes = session.run(None, {'pair': ids})
+want = np.array([list(map(float, r)) for r in list(csv.reader(open(predicted)))[1:]])
+got = np.concatenate([rating, kind, likes], 1)
+assert got.shape == want.shape, (got.shape, want.shape)
+assert (np.abs(got - want) / (1 + np.abs(want))).max() < 1e-5
+e = np.exp(want[:, 1:4])
+assert np.allclose(shares, e / e.sum(1, keepdims=True), atol=1e-5)
+)";
+
 std::string ReadAll(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -149,6 +168,20 @@ class OnnxExportTest : public TrainedJobFixture {
     }
   }
 
+  static std::string Python() {
+    const char* const named = std::getenv("PARASOL_PYTHON");
+    return named == nullptr ? "python3" : named;
+  }
+  static CompletedProcess RunPython(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"/usr/bin/env", Python(), "-c"});
+    auto run = RunSubprocess({.argv = std::move(arguments)}, absl::Minutes(1));
+    EXPECT_OK(run);
+    return run.value_or(CompletedProcess());
+  }
+  static bool HasOnnxruntime() {
+    return RunPython({"import onnxruntime"}).end.code() == 0;
+  }
+
   CompletedProcess Export(const std::string& output) {
     return RunTool(
         {"export", Path("ckpt"), "--format=onnx", "--output=" + Path(output)});
@@ -189,16 +222,8 @@ TEST_F(OnnxExportTest, EveryValueIsMadeBeforeItIsUsed) {
 TEST_F(OnnxExportTest, OnnxruntimeGivesThePredictions) {
   WriteJobOfAllLayers();
   Train("ckpt", 5);
-  const char* const named = std::getenv("PARASOL_PYTHON");
-  const std::string python = named == nullptr ? "python3" : named;
-  const auto run_python = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {"/usr/bin/env", python, "-c"});
-    auto run = RunSubprocess({.argv = std::move(arguments)}, absl::Minutes(1));
-    EXPECT_OK(run);
-    return run.value_or(CompletedProcess());
-  };
-  if (run_python({"import onnxruntime"}).end.code() != 0) {
-    GTEST_SKIP() << python << " lacks onnxruntime; name a Python that has it "
+  if (!HasOnnxruntime()) {
+    GTEST_SKIP() << Python() << " lacks onnxruntime; name a Python that has it "
                  << "with PARASOL_PYTHON";
   }
   const CompletedProcess predicted =
@@ -211,9 +236,31 @@ TEST_F(OnnxExportTest, OnnxruntimeGivesThePredictions) {
                        {.output = Path("outside.onnx"), .inline_bytes = 0}));
   for (const char* const model : {"all.onnx", "outside.onnx"}) {
     const CompletedProcess run =
-        run_python({kCompare, Path(model), Path("data.csv"), Path("p.csv")});
+        RunPython({kCompare, Path(model), Path("data.csv"), Path("p.csv")});
     EXPECT_EQ(run.end.code(), 0) << model << ": " << run.standard_error;
   }
+}
+
+TEST_F(OnnxExportTest, NamedOutputsHaveTheirNames) {
+  WriteJobOfNamedOutputs();
+  Train("ckpt", 25);  // an epoch: each id has a row
+  const CompletedProcess run = Export("named.onnx");
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  const onnx::ModelProto model = ModelAt(Path("named.onnx"));
+  std::vector<std::string> outputs;
+  for (const auto& output : model.graph().output()) {
+    outputs.push_back(output.name());
+  }
+  EXPECT_THAT(outputs,
+              ElementsAre("rating", "kind", "kind/probabilities", "likes_it"));
+  if (!HasOnnxruntime()) GTEST_SKIP() << "no onnxruntime; see above";
+  const CompletedProcess predicted =
+      RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
+               "--device=cpu", "--output=" + Path("p.csv")});
+  ASSERT_EQ(predicted.end.code(), 0) << predicted.standard_error;
+  const CompletedProcess compared = RunPython(
+      {kCompareNamed, Path("named.onnx"), Path("ratings.csv"), Path("p.csv")});
+  EXPECT_EQ(compared.end.code(), 0) << compared.standard_error;
 }
 
 TEST_F(OnnxExportTest, LargeTensorsAreInAFileBesideTheModel) {

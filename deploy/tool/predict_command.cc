@@ -18,7 +18,7 @@
 #include "deploy/tool/prediction_writer.h"
 
 ABSL_FLAG(std::string, layer, "",
-          "Layer whose outputs are written. Default: the last one.");
+          "Layer whose outputs are written. Default: the model's outputs.");
 ABSL_FLAG(std::string, shard, "0/1",
           "I/N: only part I, from 0, of N parts of the examples.");
 
@@ -29,7 +29,8 @@ constexpr char kUsage[] =
     "Writes what a checkpoint's model gives for each example of the job's eval "
     "data set, in the order of the data: the outputs of the last layer, before "
     "any sigmoid or softmax of the loss, or those of --layer. The data need no "
-    "labels.\n"
+    "labels. A model with named outputs gives all of them: columns with a line "
+    "of names in CSV, keys in JSON, features of tf.Examples.\n"
     "\n"
     "  parasol predict CKPT --data_dir=DIR "
     "--output=FILE.csv|.jsonl|.npy|.tfrecord\n"
@@ -64,8 +65,10 @@ absl::Status RunPredict(const std::vector<std::string>& arguments) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PredictionRun> run,
                    PredictionRun::Open(
                        arguments[0], absl::GetFlag(FLAGS_set).values, options));
-  ASSIGN_OR_RETURN(const std::unique_ptr<PredictionWriter> writer,
-                   PredictionWriter::Create(output, run->width()));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<PredictionWriter> writer,
+      PredictionWriter::Create(output, run->width(), run->outputs(),
+                               /*is_first=*/options.shard == 0));
   RETURN_IF_ERROR(run->Run([&writer](absl::Span<const float> outputs) {
     return writer->Append(outputs);
   }));

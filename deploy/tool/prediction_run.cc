@@ -13,6 +13,7 @@
 #include "ml/input/epoch_batches.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/model/graph.h"
+#include "ml/model/graph_inputs.h"
 
 namespace parasol {
 namespace {
@@ -39,8 +40,12 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
                      _ << "--layer=" << options.layer);
   }
   std::unique_ptr<PredictionRun> run(new PredictionRun);
-  run->width_ = loaded.graph.outputs();
-  RETURN_IF_ERROR(run->OpenExamples(job, loaded.graph.loss, options));
+  run->width_ = loaded.graph.output_width();
+  for (const OutputSpec& output : loaded.graph.outputs) {
+    if (!output.is_named()) continue;
+    run->outputs_.push_back({output.name, output.loss.outputs});
+  }
+  RETURN_IF_ERROR(run->OpenExamples(job, loaded.graph, options));
   ASSIGN_OR_RETURN(run->model_,
                    CheckpointModel::Create(job, loaded.graph, options.compute));
   RETURN_IF_ERROR(run->model_->Load(checkpoint).status());
@@ -48,10 +53,9 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
 }
 
 absl::Status PredictionRun::OpenExamples(const job::Job& job,
-                                         const LossSpec& loss,
+                                         const Graph& graph,
                                          const Options& options) {
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job.model(), loss.label));
+  ASSIGN_OR_RETURN(const ModelInputs inputs, InputsOf(job.model(), graph));
   job::Dataset in_order = job.eval();
   in_order.set_shuffle_buffer(0);
   InputOptions input = {.data_dir = options.data_dir, .without_labels = true};

@@ -11,8 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "deploy/tool/prediction_writer.h"
 #include "evaluator/checkpoint_model.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/model/graph.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 
@@ -23,7 +26,7 @@ class PredictionRun {
   struct Options {
     std::string data_dir = {};
     CheckpointModel::Options compute = {};
-    // Layer whose outputs are wanted; empty: the last one.
+    // Layer whose outputs are wanted; empty: the model's outputs.
     std::string layer = {};
     // Part `shard`, from 0, of `num_shards`: whole batches that follow each
     // other, so that all parts together are all examples in their order.
@@ -39,8 +42,10 @@ class PredictionRun {
       const std::string& path, const std::vector<std::string>& overrides,
       const Options& options);
 
-  // Number of elements of an example's output.
+  // Number of elements of all of an example's outputs.
   int64_t width() const { return width_; }
+  // Names and widths of the outputs that have names, in their order.
+  const std::vector<PredictedOutput>& outputs() const { return outputs_; }
 
   // Calls `visit` with the outputs [examples, width()] of one batch after the
   // other. Errors are those of `visit`, InputPipeline and CheckpointModel. Must
@@ -50,10 +55,11 @@ class PredictionRun {
 
  private:
   PredictionRun() = default;
-  absl::Status OpenExamples(const job::Job& job, const LossSpec& loss,
+  absl::Status OpenExamples(const job::Job& job, const Graph& graph,
                             const Options& options);
 
   int64_t width_ = 0;
+  std::vector<PredictedOutput> outputs_;
   int64_t batches_ = 0;  // number in this part
   std::unique_ptr<CheckpointModel> model_;
   std::unique_ptr<InputPipeline> examples_;

@@ -7,6 +7,7 @@
 #include "absl/base/casts.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/crc32c.h"
 #include "base/status_macros.h"
@@ -30,27 +31,66 @@ void AppendNumber(float value, std::string& text) {
 
 // How a line of text begins, ends, and has a number that is not finite.
 struct LineForm {
-  absl::string_view begin;
-  absl::string_view end;
-  absl::string_view not_finite;  // empty: "nan", "inf", "-inf"
+  std::string begin = {};
+  std::string end = {};
+  std::string not_finite = {};  // empty: "nan", "inf", "-inf"
+  // What is between each number and the one before it.
+  std::vector<std::string> between = {};
 };
 
-constexpr LineForm kCsv = {"", "\n", ""};
-constexpr LineForm kJson = {"[", "]\n", "null"};
+LineForm CsvForm(int64_t width) {
+  return {.end = "\n", .between = std::vector<std::string>(width, ",")};
+}
+
+// An array, or an object of one array for each output.
+LineForm JsonForm(int64_t width, const std::vector<PredictedOutput>& outputs) {
+  LineForm form = {.begin = "[",
+                   .end = "]\n",
+                   .not_finite = "null",
+                   .between = std::vector<std::string>(width, ",")};
+  size_t next = 0;
+  for (const PredictedOutput& output : outputs) {
+    const std::string key = absl::StrCat("\"", output.name, "\":[");
+    if (next == 0) {
+      form.begin = absl::StrCat("{", key);
+    } else {
+      form.between[next] = absl::StrCat("],", key);
+    }
+    next += output.width;
+  }
+  if (!outputs.empty()) form.end = "]}\n";
+  return form;
+}
+
+// The names of the columns.
+std::string CsvHeader(const std::vector<PredictedOutput>& outputs) {
+  std::vector<std::string> names;
+  for (const PredictedOutput& output : outputs) {
+    for (int64_t i = 0; i < output.width; ++i) {
+      names.push_back(output.width == 1 ? output.name
+                                        : absl::StrCat(output.name, "_", i));
+    }
+  }
+  return absl::StrCat(absl::StrJoin(names, ","), "\n");
+}
 
 class LineWriter : public PredictionWriter {
  public:
-  LineWriter(StagedFile file, int64_t width, const LineForm& form)
+  LineWriter(StagedFile file, int64_t width, LineForm form)
       : file_(std::move(file)),
         width_(static_cast<size_t>(width)),
-        form_(form) {}
+        form_(std::move(form)) {}
+
+  absl::Status WriteHeader(const std::string& line) {
+    return file_.Append(line);
+  }
 
   absl::Status Append(absl::Span<const float> outputs) override {
     text_.clear();
     for (size_t first = 0; first < outputs.size(); first += width_) {
       absl::StrAppend(&text_, form_.begin);
       for (size_t i = 0; i < width_; ++i) {
-        if (i > 0) text_ += ',';
+        if (i > 0) text_ += form_.between[i];
         AppendOutput(outputs[first + i]);
       }
       absl::StrAppend(&text_, form_.end);
@@ -108,11 +148,16 @@ class NpyWriter : public PredictionWriter {
 };
 
 // tf.Example { features { feature { key: "outputs" value { float_list {
-// value: … } } } } }, in TFRecord's frames (ml/input/format/tfrecord_set.h).
+// value: … } } } … } }, in TFRecord's frames (ml/input/format/tfrecord_set.h).
 class TfRecordWriter : public PredictionWriter {
  public:
-  TfRecordWriter(StagedFile file, int64_t width)
-      : file_(std::move(file)), width_(static_cast<size_t>(width)) {}
+  TfRecordWriter(StagedFile file, int64_t width,
+                 std::vector<PredictedOutput> outputs)
+      : file_(std::move(file)),
+        width_(static_cast<size_t>(width)),
+        outputs_(std::move(outputs)) {
+    if (outputs_.empty()) outputs_ = {{"outputs", width}};
+  }
 
   absl::Status Append(absl::Span<const float> outputs) override {
     bytes_.clear();
@@ -148,15 +193,25 @@ class TfRecordWriter : public PredictionWriter {
     return absl::StrCat(bytes, value);
   }
 
-  static std::string Example(absl::Span<const float> outputs) {
+  static std::string Entry(const std::string& name,
+                           absl::Span<const float> values) {
     std::string packed;
-    for (const float output : outputs) {
-      AppendLittleEndian(absl::bit_cast<uint32_t>(output), sizeof(float),
+    for (const float value : values) {
+      AppendLittleEndian(absl::bit_cast<uint32_t>(value), sizeof(float),
                          packed);
     }
     constexpr int kFloatList = 2;
     const std::string feature = Field(kFloatList, Field(1, packed));
-    return Field(1, Field(1, Field(1, "outputs") + Field(2, feature)));
+    return Field(1, Field(1, name) + Field(2, feature));
+  }
+
+  std::string Example(absl::Span<const float> values) const {
+    std::string features;
+    for (const PredictedOutput& output : outputs_) {
+      features += Entry(output.name, values.subspan(0, output.width));
+      values.remove_prefix(output.width);
+    }
+    return Field(1, features);
   }
 
   void AppendRecord(absl::string_view example) {
@@ -170,13 +225,15 @@ class TfRecordWriter : public PredictionWriter {
 
   StagedFile file_;
   const size_t width_;
+  std::vector<PredictedOutput> outputs_;
   std::string bytes_;  // kept for its memory
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Create(
-    const std::string& path, int64_t width) {
+    const std::string& path, int64_t width,
+    const std::vector<PredictedOutput>& outputs, bool is_first) {
   const bool is_npy = absl::EndsWith(path, ".npy");
   const bool is_json = absl::EndsWith(path, ".jsonl");
   const bool is_tfrecord = absl::EndsWith(path, ".tfrecord");
@@ -186,11 +243,16 @@ absl::StatusOr<std::unique_ptr<PredictionWriter>> PredictionWriter::Create(
   }
   ASSIGN_OR_RETURN(StagedFile file, StagedFile::Create(path));
   if (is_tfrecord) {
-    return std::make_unique<TfRecordWriter>(std::move(file), width);
+    return std::make_unique<TfRecordWriter>(std::move(file), width, outputs);
   }
   if (!is_npy) {
-    return std::make_unique<LineWriter>(std::move(file), width,
-                                        is_json ? kJson : kCsv);
+    auto writer = std::make_unique<LineWriter>(
+        std::move(file), width,
+        is_json ? JsonForm(width, outputs) : CsvForm(width));
+    if (!is_json && !outputs.empty() && is_first) {
+      RETURN_IF_ERROR(writer->WriteHeader(CsvHeader(outputs)));
+    }
+    return writer;
   }
   auto writer = std::make_unique<NpyWriter>(std::move(file), width);
   RETURN_IF_ERROR(writer->WriteHeader());

@@ -42,6 +42,25 @@ TEST(PredictionWriterTest, JsonHasNullForWhatIsNotFinite) {
               IsOkAndHolds("[0.1,-2]\n[null,1e-45]\n[null,3]\n"));
 }
 
+TEST(PredictionWriterTest, OutputsHaveTheirNames) {
+  const auto written = [](const std::string& name,
+                          bool is_first) -> absl::StatusOr<std::string> {
+    const std::string path = EmptyTestDirectory() + name;
+    ASSIGN_OR_RETURN(
+        const auto writer,
+        PredictionWriter::Create(path, 3, {{"a", 1}, {"b", 2}}, is_first));
+    RETURN_IF_ERROR(writer->Append({1, 2, 3, 4, NAN, 6}));
+    RETURN_IF_ERROR(writer->Finish());
+    return ReadFile(path, 1 << 20);
+  };
+  EXPECT_THAT(written("/p.csv", true),
+              IsOkAndHolds("a,b_0,b_1\n1,2,3\n4,nan,6\n"));
+  EXPECT_THAT(written("/p.csv", false), IsOkAndHolds("1,2,3\n4,nan,6\n"));
+  EXPECT_THAT(
+      written("/p.jsonl", true),
+      IsOkAndHolds("{\"a\":[1],\"b\":[2,3]}\n{\"a\":[4],\"b\":[null,6]}\n"));
+}
+
 TEST(PredictionWriterTest, NpyKnowsTheNumberOfExamplesAtTheEnd) {
   ASSERT_OK_AND_ASSIGN(const std::string bytes,
                        Written(EmptyTestDirectory() + "/p.npy"));

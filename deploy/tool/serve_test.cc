@@ -191,6 +191,75 @@ TEST_F(ServeTest, AnswersAreThoseOfPredict) {
   EXPECT_EQ(Terminate(), 0);
 }
 
+TEST_F(ServeTest, NamedOutputsAreAnsweredByName) {
+  WriteJobOfNamedOutputs();
+  Train("ckpt", 20);
+  const CompletedProcess run =
+      RunTool({"predict", Path("ckpt"), "--data_dir=" + Path(""),
+               "--device=cpu", "--output=" + Path("p.jsonl")});
+  ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+  std::ifstream file(Path("p.jsonl"));
+  std::vector<nlohmann::json> predicted;
+  for (std::string line; std::getline(file, line);) {
+    predicted.push_back(nlohmann::json::parse(line));
+  }
+  Start();
+  AwaitLog("serving version 20");
+  HttpClient client(port_);
+  const auto rows = nlohmann::json::parse(
+      client.Post(kPredict, RowsOf(20)).body)["predictions"];
+  ASSERT_THAT(rows, SizeIs(20));
+  const auto columns = nlohmann::json::parse(
+      client.Post(kPredict, R"({"inputs": {"user": [0, 1], "item": [0, 1]}})")
+          .body)["outputs"];
+  const auto probable = nlohmann::json::parse(
+      client
+          .Post(kPredict, R"({"signature_name": "probabilities",
+                "inputs": {"user": [0, 1], "item": [0, 1]}})")
+          .body)["outputs"];
+  PredictResponse response;
+  ASSERT_TRUE(CallPredict(TensorsOf(20), response).ok());
+  EXPECT_EQ(response.outputs_size(), 3);
+  for (int i = 0; i < 20; ++i) {
+    for (const auto& [name, values] : predicted[i].items()) {
+      for (size_t j = 0; j < values.size(); ++j) {
+        const float want = values[j].get<float>();
+        EXPECT_NEAR(rows[i][name][j].get<float>(), want, 1e-5) << name;
+        EXPECT_NEAR(
+            response.outputs().at(name).float_val(i * values.size() + j), want,
+            1e-5)
+            << name;
+        if (i > 1) continue;
+        EXPECT_NEAR(columns[name][i][j].get<float>(), want, 1e-5) << name;
+        if (name != "kind") {
+          // A number, and what is a probability already.
+          EXPECT_EQ(probable[name][i][j], columns[name][i][j]) << name;
+        }
+      }
+    }
+  }
+  double sum = 0;
+  for (const auto& share : probable["kind"][0]) sum += share.get<double>();
+  EXPECT_NEAR(sum, 1, 1e-6);
+
+  PredictRequest one = TensorsOf(2);
+  one.add_output_filter("kind");
+  PredictResponse filtered;
+  ASSERT_TRUE(CallPredict(one, filtered).ok());
+  EXPECT_EQ(filtered.outputs_size(), 1);
+  EXPECT_EQ(filtered.outputs().at("kind").float_val_size(), 6);
+  one.add_output_filter("outputs");
+  EXPECT_THAT(CallPredict(one, filtered).error_message(),
+              HasSubstr("no output \"outputs\", but rating, kind, likes_it"));
+  const auto metadata =
+      nlohmann::json::parse(client.Get("/v1/models/ratings/metadata").body);
+  EXPECT_EQ(
+      metadata["metadata"]["signature_def"]["signature_def"]["serving_default"]
+              ["outputs"]["kind"]["tensor_shape"]["dim"][1]["size"],
+      "3");
+  EXPECT_EQ(Terminate(), 0);
+}
+
 TEST_F(ServeTest, SaysWhatItServes) {
   Train("ckpt", 2);
   Start();

@@ -248,4 +248,11 @@ Value FactorizationMachine(const Value& x, const Named& options) {
   return AddTo(x, std::move(layer));
 }
 
+Value WeightedSum(const Value& weights, const Value& rows,
+                  const Named& options) {
+  job::Layer layer = NamedLayer(options.name);
+  layer.mutable_weighted_sum();
+  return AddTo({weights, rows}, std::move(layer));
+}
+
 }  // namespace parasol::layers

@@ -142,6 +142,9 @@ Value Concatenate(absl::Span<const Value> inputs, const Named& options = {});
 Value Concatenate(absl::Span<const Value> inputs, int64_t axis,
                   const Named& options = {});
 Value FactorizationMachine(const Value& x, const Named& options = {});
+// `weights` [n] and `rows` [n, width].
+Value WeightedSum(const Value& weights, const Value& rows,
+                  const Named& options = {});
 
 }  // namespace parasol::layers
 

@@ -92,6 +92,22 @@ void ModelBuilder::AddMetric(const job::Metric& metric) {
   *model_.add_metric() = metric;
 }
 
+void ModelBuilder::AddOutput(absl::string_view name, const Value& value,
+                             const OutputOptions& options) {
+  CHECK(value.builder == this) << "output " << name << " is " << value.name
+                               << ", which another ModelBuilder made";
+  job::Output& output = *model_.add_output();
+  output.set_name(std::string(name));
+  if (value.name != name) output.set_layer(value.name);
+  *output.mutable_label() = options.label;
+  if (!options.mask.empty()) output.set_mask(options.mask);
+  if (options.weight != 1) output.set_weight(options.weight);
+  *output.mutable_loss() = options.loss;
+  for (const job::Metric& metric : options.metrics) {
+    *output.add_metric() = metric;
+  }
+}
+
 bool ModelBuilder::IsDefaultInput(int layer) const {
   const job::Layer& spec = model_.layer(layer);
   if (spec.input_size() != 1) return false;
@@ -107,6 +123,7 @@ job::Model ModelBuilder::Build() const {
     if (IsDefaultInput(i)) layer.clear_input();
     read.insert(layer.input().begin(), layer.input().end());
   }
+  for (const job::Output& output : model.output()) read.insert(output.layer());
   for (const int i : unnamed_) {
     job::Layer& layer = *model.mutable_layer(i);
     if (!read.contains(layer.name())) layer.clear_name();

@@ -33,7 +33,8 @@ struct Value {
 //   const job::Model spec = model.Build();
 //
 // The layers are in ml/builder/layers.h, columns of inputs in columns.h, losses
-// in losses.h. The layer that is added last is the model's output. Nothing is
+// in losses.h. The layer that is added last is the model's output, unless
+// AddOutput() says which are. Nothing is
 // checked here: ResolveGraph() and Validate() report a model
 // that is not valid.
 class ModelBuilder {
@@ -70,6 +71,18 @@ class ModelBuilder {
 
   void SetLoss(const job::Loss& loss);
   void AddMetric(const job::Metric& metric);
+
+  // One of several outputs of the model, in the place of a loss and metrics for
+  // the last layer.
+  struct OutputOptions {
+    job::Loss loss = {};
+    job::CsvLabel label = {};
+    std::string mask = {};
+    double weight = 1;
+    std::vector<job::Metric> metrics = {};
+  };
+  void AddOutput(absl::string_view name, const Value& value,
+                 const OutputOptions& options);
 
   // Returns the model as a person would write it: names and inputs that are the
   // defaults are left out.

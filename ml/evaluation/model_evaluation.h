@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 #include "ml/loss/loss_spec.h"
 #include "ml/metric/metric_results.h"
 #include "ml/metric/metrics.h"
+#include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 
@@ -27,6 +29,8 @@ class ModelEvaluation {
   struct Result {
     int64_t examples = 0;
     double loss = 0;  // mean per example, L2 terms included
+    // Behind the losses of named outputs, each a mean over the examples that
+    // count for it: "ctr/loss".
     MetricResults metrics;
   };
 
@@ -35,17 +39,17 @@ class ModelEvaluation {
   using ReadRows =
       absl::FunctionRef<absl::Status(absl::Span<const StagedBatch::Rows>)>;
 
-  // Function that takes the outputs of a batch, [examples, outputs of the last
-  // layer], valid only during the call. An error ends the evaluation.
+  // Function that takes the outputs of a batch, as EvaluatedBatch has them,
+  // valid only during the call. An error ends the evaluation.
   using VisitOutputs =
       absl::FunctionRef<absl::Status(absl::Span<const float> outputs)>;
 
   // Opens `dataset`, whose paths are relative to `data_dir`, for `model`, whose
-  // loss is `loss` (Graph::loss).
+  // graph is `graph`.
   // Errors are those of InputPipeline::Open() and Metrics::Create().
   static absl::StatusOr<std::unique_ptr<ModelEvaluation>> Open(
-      const job::Model& model, const LossSpec& loss,
-      const job::Dataset& dataset, const std::string& data_dir);
+      const job::Model& model, const Graph& graph, const job::Dataset& dataset,
+      const std::string& data_dir);
 
   // Evaluates `model`, which must be made of the spec that Open() had, with the
   // values that were uploaded to it and the rows that `read_rows` gives. Calls
@@ -61,9 +65,11 @@ class ModelEvaluation {
       }) const;
 
  private:
-  explicit ModelEvaluation(Metrics metrics) : metrics_(std::move(metrics)) {}
+  ModelEvaluation(Metrics metrics, std::vector<OutputSpec> outputs)
+      : metrics_(std::move(metrics)), outputs_(std::move(outputs)) {}
 
   const Metrics metrics_;  // metrics without examples
+  const std::vector<OutputSpec> outputs_;
   InputOptions input_;
   std::unique_ptr<InputPipeline> examples_;  // keeps the examples in memory
 };

@@ -63,8 +63,8 @@ class ModelEvaluationTest : public testing::Test {
       batch_size: 2
       shuffle_buffer: 100
     )pb");
-    evaluation_ = *ModelEvaluation::Open(RowModel(), graph.loss, data,
-                                         testing::TempDir());
+    evaluation_ =
+        *ModelEvaluation::Open(RowModel(), graph, data, testing::TempDir());
     device_ = *Device::Open("cpu");
     model_ = *Model::Create(graph, *device_);
   }

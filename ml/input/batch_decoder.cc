@@ -155,6 +155,7 @@ void BatchDecoder::Decode(ExampleDecoder& decoder, Slot& slot) {
       return;
     }
   }
+  SetScales(batch);
   ApplyClassWeights(inputs_, batch);
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "ml/kernel/loss/binary_cross_entropy.h"
+#include "ml/kernel/loss/elementwise_loss.h"
 #include "ml/loss/crossentropy_fields.h"
 
 namespace parasol {
@@ -28,10 +29,12 @@ constinit const LossKind kBinaryCrossentropyKind = {
     .compute =
         [](Device& device, const job::Loss& loss, const LossBatch& batch,
            const LossResult& out) {
-          return BinaryCrossEntropy(
-              device, batch,
-              static_cast<float>(loss.binary_crossentropy().label_smoothing()),
-              out);
+          const auto smoothing =
+              static_cast<float>(loss.binary_crossentropy().label_smoothing());
+          return loss.binary_crossentropy().from_logits()
+                     ? BinaryCrossEntropy(device, batch, smoothing, out)
+                     : ElementwiseLoss(device, batch,
+                                       ProbabilityTerm{smoothing}, out);
         },
 };
 

@@ -17,7 +17,7 @@ constinit const LossKind kCategoricalCrossentropyKind = {
         },
     .check =
         [](const std::string& path, const job::Loss& loss) {
-          return CheckRanges(path, loss.categorical_crossentropy());
+          return CheckOfClasses(path, loss.categorical_crossentropy());
         },
     .check_outputs = CheckClasses,
     .label =

@@ -38,6 +38,10 @@ Batch WithLabels(int64_t size, const std::vector<float>& labels) {
   return batch;
 }
 
+absl::Status CheckLabels(const LossSpec& loss, const Batch& batch) {
+  return CheckLabels(loss, batch.size, batch.labels);
+}
+
 TEST(CheckLabelsTest, GoodLabelsAreOk) {
   EXPECT_OK(CheckLabels(Spec(kSparse, 4), WithLabels(3, {0, 3, 1})));
   EXPECT_OK(CheckLabels(Spec(kCategorical, 3),

@@ -30,6 +30,16 @@ inline absl::Status CheckRanges(const std::string& path,
   return CheckSmoothing(path, spec.label_smoothing());
 }
 
+// Does the same for a cross-entropy over classes, whose outputs are logits.
+//   InvalidArgument  "<path>.from_logits: …" if they are said to be none.
+inline absl::Status CheckOfClasses(const std::string& path,
+                                   const job::CrossEntropy& spec) {
+  if (spec.from_logits()) return CheckRanges(path, spec);
+  return Fault(absl::StrCat(path, ".from_logits"),
+               "false is for binary_crossentropy alone; remove it, and a "
+               "softmax before the output");
+}
+
 // Checks that a model's outputs can be classes, one for each.
 //   InvalidArgument  "<path>: …", with the number of outputs.
 inline absl::Status CheckClasses(const std::string& path, int64_t outputs) {

@@ -8,8 +8,9 @@ namespace parasol {
 
 Loss::Loss(const LossSpec& spec) : spec_(spec), kind_(*KindOf(spec.loss)) {}
 
-absl::Status Loss::CheckLabels(const Batch& batch) const {
-  return parasol::CheckLabels(spec_, batch);
+absl::Status Loss::CheckLabels(int64_t examples,
+                               absl::Span<const float> labels) const {
+  return parasol::CheckLabels(spec_, examples, labels);
 }
 
 absl::Status Loss::Compute(Device& device, const float* outputs,

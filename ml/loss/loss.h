@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "ml/device/device.h"
-#include "ml/input/feature/batch.h"
 #include "ml/loss/loss_kind.h"
 #include "ml/loss/loss_spec.h"
 
@@ -21,10 +21,11 @@ class Loss {
   // Number of labels of one example: 1 for a class number.
   int64_t label_width() const { return spec_.label.width; }
 
-  // Checks the labels of `batch`.
-  //   InvalidArgument  the batch has another number of labels, or a label that
-  //                    has no meaning here: names the example and the value.
-  absl::Status CheckLabels(const Batch& batch) const;
+  // Checks the labels of `examples` examples.
+  //   InvalidArgument  there is another number of labels, or a label that has
+  //                    no meaning here: names the example and the value.
+  absl::Status CheckLabels(int64_t examples,
+                           absl::Span<const float> labels) const;
 
   // Writes `losses` [examples], each times its weight, and unless it is null
   // `gradient` [examples, outputs], the gradient of the mean of `losses`. The

@@ -10,7 +10,7 @@
 
 namespace parasol {
 
-// A job's loss together with properties of its model. Needs no device.
+// A loss together with properties of its model. Needs no device.
 struct LossSpec {
   job::Loss loss = {};
   int64_t outputs = 0;   // the model's, for one example
@@ -18,6 +18,22 @@ struct LossSpec {
 
   // Name of the loss's kind in a job file: "mean_squared_error".
   const std::string& name() const;
+  // True if an output is a probability itself, where labels are such.
+  bool has_probabilities() const {
+    return loss.has_binary_crossentropy() &&
+           !loss.binary_crossentropy().from_logits();
+  }
+};
+
+// One of a model's outputs: what training and metrics compare it with.
+struct OutputSpec {
+  // Empty for the only output of a model that does not name its outputs.
+  std::string name = {};
+  // Factor of the loss in the model's. 0: training does not go by it.
+  double weight = 1;
+  LossSpec loss = {};
+
+  bool is_named() const { return !name.empty(); }
 };
 
 // Resolves `loss` for a model that has `outputs` outputs for one example.

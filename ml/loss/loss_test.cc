@@ -142,7 +142,7 @@ TEST(LossOfAJobTest, ABadLabelIsNamed) {
   Batch batch;
   batch.size = 1;
   batch.labels = {4};
-  EXPECT_THAT(Loss(spec).CheckLabels(batch),
+  EXPECT_THAT(Loss(spec).CheckLabels(batch.size, batch.labels),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("label 4 of example 0")));
 }

@@ -8,6 +8,8 @@ OutputLink LinkOf(const job::Loss& loss) {
     case job::Loss::kCategoricalCrossentropy:
       return OutputLink::kSoftmax;
     case job::Loss::kBinaryCrossentropy:
+      if (!loss.binary_crossentropy().from_logits()) break;
+      return OutputLink::kSigmoid;
     case job::Loss::kBinaryFocalCrossentropy:
       return OutputLink::kSigmoid;
     case job::Loss::kMeanSquaredError:

@@ -17,7 +17,7 @@ constinit const LossKind kSparseCategoricalCrossentropyKind = {
         },
     .check =
         [](const std::string& path, const job::Loss& loss) {
-          return CheckRanges(path, loss.sparse_categorical_crossentropy());
+          return CheckOfClasses(path, loss.sparse_categorical_crossentropy());
         },
     .check_outputs = CheckClasses,
     .label =

@@ -8,8 +8,10 @@
 
 namespace parasol {
 
-BinaryCounts::BinaryCounts(double threshold)
-    : least_logit_(static_cast<float>(std::log(threshold / (1 - threshold)))) {
+BinaryCounts::BinaryCounts(double threshold, Outputs outputs)
+    : least_(static_cast<float>(outputs == Outputs::kLogits
+                                    ? std::log(threshold / (1 - threshold))
+                                    : threshold)) {
   CHECK_GT(threshold, 0);
   CHECK_LT(threshold, 1);
 }
@@ -20,7 +22,7 @@ void BinaryCounts::Add(absl::Span<const float> outputs,
     // A sum that is NaN stays so.
     weight_ += std::isnan(outputs[i]) ? std::numeric_limits<double>::quiet_NaN()
                                       : weight;
-    const bool predicted = outputs[i] > least_logit_;
+    const bool predicted = outputs[i] > least_;
     const bool positive = labels[i] > 0.5f;
     if (predicted && positive) true_positives_ += weight;
     if (predicted && !positive) false_positives_ += weight;
@@ -29,7 +31,7 @@ void BinaryCounts::Add(absl::Span<const float> outputs,
 }
 
 void BinaryCounts::Merge(const BinaryCounts& other) {
-  CHECK_EQ(least_logit_, other.least_logit_);
+  CHECK_EQ(least_, other.least_);
   true_positives_ += other.true_positives_;
   false_positives_ += other.false_positives_;
   false_negatives_ += other.false_negatives_;

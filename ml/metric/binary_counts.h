@@ -11,11 +11,14 @@ namespace parasol {
 // Keras's.
 class BinaryCounts {
  public:
-  // An output is predicted to be positive if its sigmoid is above `threshold`,
-  // in (0, 1).
-  explicit BinaryCounts(double threshold);
+  // The form of outputs.
+  enum class Outputs { kLogits, kProbabilities };
 
-  // Adds the outputs (logits) of one example. A label above .5 is positive.
+  // An output is predicted to be positive if its probability, the sigmoid of a
+  // logit, is above `threshold`, in (0, 1).
+  explicit BinaryCounts(double threshold, Outputs outputs = Outputs::kLogits);
+
+  // Adds the outputs of one example. A label above .5 is positive.
   void Add(absl::Span<const float> outputs, absl::Span<const float> labels,
            double weight);
   // Adds all examples of `other`, whose threshold is the same.
@@ -32,7 +35,7 @@ class BinaryCounts {
  private:
   double Quotient(double divisor) const;
 
-  float least_logit_;
+  float least_;  // an output above it is positive
   double true_positives_ = 0;
   double false_positives_ = 0;
   double false_negatives_ = 0;

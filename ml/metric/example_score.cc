@@ -54,16 +54,36 @@ double IsAmongLargest(Values outputs, size_t label, int64_t k) {
   return larger < k ? 1 : 0;
 }
 
+// The output above which label 1 is predicted.
+struct HalfOfLogits {
+  static constexpr float kOutput = 0;
+};
+struct HalfOfProbabilities {
+  static constexpr float kOutput = .5f;
+};
+
+template <typename Half>
 double SideIsRight(Values outputs, Values labels) {
   if (HasNan(outputs)) return kNan;
-  return Mean(outputs, labels,
-              [](float z, float y) { return (z > 0) == (y > 0.5f) ? 1 : 0; });
+  return Mean(outputs, labels, [](float z, float y) {
+    return (z > Half::kOutput) == (y > 0.5f) ? 1 : 0;
+  });
 }
 
 // max(z, 0) - zy + log(1 + e^-|z|), as the loss, but without smoothing.
 double LogLoss(Values outputs, Values labels) {
   return Mean(outputs, labels, [](double z, double y) {
     return std::max(z, 0.0) - z * y + std::log1p(std::exp(-std::fabs(z)));
+  });
+}
+
+// As the loss, but without smoothing.
+double LogLossOfProbabilities(Values outputs, Values labels) {
+  static constexpr double kEpsilon = 1e-7;
+  if (HasNan(outputs)) return kNan;
+  return Mean(outputs, labels, [](double p, double y) {
+    const double q = std::clamp(p, kEpsilon, 1 - kEpsilon);
+    return -y * std::log(q + kEpsilon) - (1 - y) * std::log(1 - q + kEpsilon);
   });
 }
 
@@ -116,19 +136,26 @@ ExampleScore ScoreOfPredictions(Metric::KindCase metric) {
   }
 }
 
-}  // namespace
-
-double PredictionOf(float output, const LabelForm& label) {
-  return label.is_probability ? Sigmoid::Of(output) : Itself::Of(output);
+// True if a prediction is an output's sigmoid.
+bool HasLogits(const LossSpec& loss) {
+  return loss.label.is_probability && !loss.has_probabilities();
 }
 
-ExampleScore ExampleScoreOf(const Metric& metric, const LabelForm& label) {
+}  // namespace
+
+double PredictionOf(float output, const LossSpec& loss) {
+  return HasLogits(loss) ? Sigmoid::Of(output) : Itself::Of(output);
+}
+
+ExampleScore ExampleScoreOf(const Metric& metric, const LossSpec& loss) {
+  const LabelForm& label = loss.label;
   const bool is_class = label.kind == LabelForm::Kind::kClass;
   switch (metric.kind_case()) {
     case Metric::kAccuracy:
       if (is_class) return ClassIsRight;
       if (label.kind == LabelForm::Kind::kOneHot) return LikeliestClassIsRight;
-      return SideIsRight;
+      return loss.has_probabilities() ? SideIsRight<HalfOfProbabilities>
+                                      : SideIsRight<HalfOfLogits>;
     case Metric::kTopKAccuracy:
       return [k = metric.top_k_accuracy().k(), is_class](Values outputs,
                                                          Values labels) {
@@ -137,11 +164,10 @@ ExampleScore ExampleScoreOf(const Metric& metric, const LabelForm& label) {
         return IsAmongLargest(outputs, label, k);
       };
     case Metric::kLogLoss:
-      return LogLoss;
+      return loss.has_probabilities() ? LogLossOfProbabilities : LogLoss;
     default:
-      return label.is_probability
-                 ? ScoreOfPredictions<Sigmoid>(metric.kind_case())
-                 : ScoreOfPredictions<Itself>(metric.kind_case());
+      return HasLogits(loss) ? ScoreOfPredictions<Sigmoid>(metric.kind_case())
+                             : ScoreOfPredictions<Itself>(metric.kind_case());
   }
 }
 

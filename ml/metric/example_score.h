@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "absl/types/span.h"
-#include "ml/input/feature/model_inputs.h"
+#include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -15,15 +15,15 @@ namespace parasol {
 using ExampleScore = std::function<double(absl::Span<const float> outputs,
                                           absl::Span<const float> labels)>;
 
-// Returns the function of `metric`, which ResolveMetrics() has returned for a
-// loss that asks for `label`, or null if the metric is no mean over examples.
+// Returns the function of `metric`, which ResolveMetrics() has returned for
+// `loss`, or null if the metric is no mean over examples.
 // The function of root_mean_squared_error returns the square. Predictions are
 // PredictionOf().
-ExampleScore ExampleScoreOf(const job::Metric& metric, const LabelForm& label);
+ExampleScore ExampleScoreOf(const job::Metric& metric, const LossSpec& loss);
 
 // Returns the prediction that a model makes with an output: its sigmoid if
-// labels are probabilities, and the output itself otherwise.
-double PredictionOf(float output, const LabelForm& label);
+// labels are probabilities and it is none itself, and the output otherwise.
+double PredictionOf(float output, const LossSpec& loss);
 
 }  // namespace parasol
 

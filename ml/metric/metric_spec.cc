@@ -156,11 +156,17 @@ void FillDefaults(Metric& metric) {
 
 absl::StatusOr<std::vector<Metric>> ResolveMetrics(const job::Model& model,
                                                    const LossSpec& loss) {
-  if (model.metric().empty()) return DefaultMetrics(loss);
+  return ResolveMetrics(model.metric(), loss);
+}
+
+absl::StatusOr<std::vector<Metric>> ResolveMetrics(
+    const google::protobuf::RepeatedPtrField<Metric>& wanted,
+    const LossSpec& loss) {
+  if (wanted.empty()) return DefaultMetrics(loss);
   std::vector<Metric> metrics;
   std::set<std::string> names;
-  for (int i = 0; i < model.metric_size(); ++i) {
-    Metric metric = model.metric(i);
+  for (int i = 0; i < wanted.size(); ++i) {
+    Metric metric = wanted[i];
     FillDefaults(metric);
     RETURN_IF_ERROR(Check(metric, loss)) << "metric[" << i << "]";
     if (!names.insert(NameOf(metric)).second) {
@@ -170,6 +176,47 @@ absl::StatusOr<std::vector<Metric>> ResolveMetrics(const job::Model& model,
     metrics.push_back(std::move(metric));
   }
   return metrics;
+}
+
+absl::StatusOr<std::vector<std::vector<Metric>>> ResolveAllMetrics(
+    const job::Model& model, absl::Span<const OutputSpec> outputs) {
+  std::vector<std::vector<Metric>> all;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_named()) {
+      ASSIGN_OR_RETURN(all.emplace_back(),
+                       ResolveMetrics(model, outputs[i].loss));
+      continue;
+    }
+    ASSIGN_OR_RETURN(all.emplace_back(),
+                     ResolveMetrics(model.output(static_cast<int>(i)).metric(),
+                                    outputs[i].loss),
+                     _ << "output[" << i << "] \"" << outputs[i].name << "\"");
+  }
+  return all;
+}
+
+std::string ResultName(const OutputSpec& output, absl::string_view metric) {
+  return output.is_named() ? absl::StrCat(output.name, "/", metric)
+                           : std::string(metric);
+}
+
+absl::string_view MetricOf(absl::string_view result) {
+  const size_t slash = result.rfind('/');
+  return slash == absl::string_view::npos ? result : result.substr(slash + 1);
+}
+
+absl::StatusOr<std::vector<std::string>> ResultNames(
+    const job::Model& model, absl::Span<const OutputSpec> outputs) {
+  ASSIGN_OR_RETURN(const std::vector<std::vector<Metric>> metrics,
+                   ResolveAllMetrics(model, outputs));
+  std::vector<std::string> names = {"loss"};
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].is_named()) names.push_back(ResultName(outputs[i], "loss"));
+    for (const Metric& metric : metrics[i]) {
+      names.push_back(ResultName(outputs[i], NameOf(metric)));
+    }
+  }
+  return names;
 }
 
 }  // namespace parasol

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
@@ -31,6 +33,29 @@ void FillDefaults(job::Metric& metric);
 //                    for this loss or this number of outputs: names it.
 absl::StatusOr<std::vector<job::Metric>> ResolveMetrics(const job::Model& model,
                                                         const LossSpec& loss);
+
+// Returns the same for an output whose job has the metrics `wanted`.
+absl::StatusOr<std::vector<job::Metric>> ResolveMetrics(
+    const google::protobuf::RepeatedPtrField<job::Metric>& wanted,
+    const LossSpec& loss);
+
+// Returns the metrics of each of a model's outputs: model.metric, or those of
+// model.output. Errors are those of ResolveMetrics(); the message names a named
+// output.
+absl::StatusOr<std::vector<std::vector<job::Metric>>> ResolveAllMetrics(
+    const job::Model& model, absl::Span<const OutputSpec> outputs);
+
+// Returns the name of an output's metric among the results: "ctr/auc", or "auc"
+// of an output without a name.
+std::string ResultName(const OutputSpec& output, absl::string_view metric);
+
+// Returns the part of a result's name that is the metric's: "auc" of "ctr/auc".
+absl::string_view MetricOf(absl::string_view result);
+
+// Returns the names of all results of evaluations: "loss", the loss of each
+// named output, and the metrics. Errors are those of ResolveAllMetrics().
+absl::StatusOr<std::vector<std::string>> ResultNames(
+    const job::Model& model, absl::Span<const OutputSpec> outputs);
 
 }  // namespace parasol
 

@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_METRIC_METRICS_H_
 #define PARASOL_ML_METRIC_METRICS_H_
 
+#include <cstdint>
 #include <variant>
 #include <vector>
 
@@ -23,20 +24,22 @@ namespace parasol {
 // Memory is bounded, see Auc. Not thread-safe.
 class Metrics {
  public:
-  // Returns the metrics of `model`, whose loss is `loss` (Graph::loss of
-  // ml/model). Errors are those of ResolveMetrics().
+  // Returns the metrics of `model`, whose outputs are `outputs` (Graph::outputs
+  // of ml/model). Errors are those of ResolveAllMetrics().
   static absl::StatusOr<Metrics> Create(const job::Model& model,
-                                        const LossSpec& loss);
+                                        absl::Span<const OutputSpec> outputs);
 
   // Adds the examples of `batch`, whose labels Loss::CheckLabels() has
-  // accepted. `outputs` is [examples, outputs] of the model for `batch`.
+  // accepted; to the metrics of a named output only those that count for it.
+  // `outputs` is [examples, elements of all outputs] of the model for `batch`.
   void Add(const Batch& batch, absl::Span<const float> outputs);
   // Adds all batches of `other`, whose model must be the same.
   void Merge(const Metrics& other);
 
-  // Returns the metrics with their names in the job file, in its order. NaN
-  // stands for undefined: all metrics without examples, auc without
-  // examples of both kinds, r_squared of labels that are all equal.
+  // Returns the metrics with their names in the job file, in its order, those
+  // of a named output behind its name ("ctr/auc"). NaN stands for undefined:
+  // all metrics without examples, auc without examples of both kinds, r_squared
+  // of labels that are all equal.
   MetricResults Results() const;
 
  private:
@@ -52,15 +55,21 @@ class Metrics {
     Sums sums;
   };
 
-  explicit Metrics(const LossSpec& loss) : loss_(loss) {}
-  static Sums SumsOf(const job::Metric& metric, const LossSpec& loss);
-  void AddExample(absl::Span<const float> outputs,
-                  absl::Span<const float> labels, double weight);
-  double ResultOf(const Entry& entry) const;
+  // The metrics of one output.
+  struct Part {
+    OutputSpec output;
+    std::vector<Entry> entries;
+    double weight_sum = 0;
+  };
 
-  LossSpec loss_;
-  std::vector<Entry> entries_;
-  double weight_sum_ = 0;
+  static Sums SumsOf(const job::Metric& metric, const LossSpec& loss);
+  static void AddExample(absl::Span<const float> outputs,
+                         absl::Span<const float> labels, double weight,
+                         Part& part);
+  static double ResultOf(const Part& part, const Entry& entry);
+
+  std::vector<Part> parts_;
+  int64_t width_ = 0;  // elements of all outputs
 };
 
 }  // namespace parasol

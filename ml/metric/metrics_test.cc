@@ -12,6 +12,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/metric/metric_results.h"
+#include "ml/metric/metric_spec.h"
 
 namespace parasol {
 namespace {
@@ -43,7 +44,7 @@ job::Model Parse(const std::string& text) {
 absl::StatusOr<Metrics> Create(const std::string& text, int64_t outputs) {
   const job::Model model = Parse(text);
   ASSIGN_OR_RETURN(const LossSpec loss, ResolveLoss(model.loss(), outputs));
-  return Metrics::Create(model, loss);
+  return Metrics::Create(model, std::vector<OutputSpec>{{.loss = loss}});
 }
 
 Metrics Make(const std::string& text, int64_t outputs) {
@@ -262,6 +263,54 @@ TEST(MetricsTest, WhatHasNoMeaningIsNamed) {
         Create(c.model, c.outputs).status(),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.want)));
   }
+}
+
+// The metrics of probabilities are those of their logits.
+TEST(MetricsTest, OutputsMayBeProbabilities) {
+  std::string text = kAllOfBinary;
+  Metrics of_logits = Make(text, 1);
+  text.replace(text.find("label_smoothing"), 0, "from_logits: false ");
+  Metrics of_probabilities = Make(text, 1);
+  const std::vector<float> logits = {-2, .5f, 3, -.25f, 1};
+  std::vector<float> probabilities;
+  for (const float z : logits) probabilities.push_back(1 / (1 + std::exp(-z)));
+  const Batch batch = MakeBatch(5, {0, 1, 1, 1, 0}, {1, 2, 1, .5f, 1});
+  of_logits.Add(batch, logits);
+  of_probabilities.Add(batch, probabilities);
+  const MetricResults want = of_logits.Results();
+  const MetricResults got = of_probabilities.Results();
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_EQ(got[i].first, want[i].first);
+    EXPECT_NEAR(got[i].second, want[i].second, 1e-6) << want[i].first;
+  }
+}
+
+// Each output has its own labels, columns and examples that count.
+TEST(MetricsTest, NamedOutputsAreApart) {
+  const job::Model model = Parse(
+      "output { name: 'a' loss { binary_crossentropy {} } } "
+      "output { name: 'b' loss { mean_squared_error {} } "
+      "  metric { mean_label {} } metric { mean_prediction {} } }");
+  std::vector<OutputSpec> outputs;
+  for (const job::Output& output : model.output()) {
+    outputs.push_back(
+        {.name = output.name(), .loss = *ResolveLoss(output.loss(), 1)});
+  }
+  ASSERT_OK_AND_ASSIGN(Metrics metrics, Metrics::Create(model, outputs));
+  Batch batch = {.size = 3};
+  batch.targets = {{.labels = {1, 0, 1}, .weights = {1, 1, 1}},
+                   {.labels = {5, 7, 100}, .weights = {1, 1, 0}}};
+  Metrics other = metrics;
+  metrics.Add(batch, {2, 10, -2, 20, -1, 1000});
+  other.Merge(metrics);
+  EXPECT_THAT(other.Results(),
+              ElementsAre(Is("a/accuracy", 2.0 / 3), Is("a/auc", 1),
+                          Is("b/mean_label", 6), Is("b/mean_prediction", 15)));
+  EXPECT_THAT(
+      ResultNames(model, outputs),
+      IsOkAndHolds(ElementsAre("loss", "a/loss", "a/accuracy", "a/auc",
+                               "b/loss", "b/mean_label", "b/mean_prediction")));
 }
 
 }  // namespace

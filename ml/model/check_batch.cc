@@ -32,6 +32,23 @@ absl::Status CheckSize(const Graph& graph, const Batch& batch) {
   return absl::OkStatus();
 }
 
+absl::Status CheckTargets(const Graph& graph, const Batch& batch) {
+  const size_t named = graph.has_named_outputs() ? graph.outputs.size() : 0;
+  if (batch.targets.size() != named) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch with labels of ", batch.targets.size(),
+                     " named outputs, the model has ", named));
+  }
+  for (size_t i = 0; i < named; ++i) {
+    const auto weights = static_cast<int64_t>(batch.targets[i].weights.size());
+    if (weights == batch.size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " examples has ", weights,
+                     " weights of output \"", graph.outputs[i].name, "\""));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckDense(const LayerInput& what, int64_t examples,
                         const DenseFeature& feature) {
   if (feature.shape != what.shape) {
@@ -95,6 +112,7 @@ absl::Status CheckIds(const GraphInput& input, int64_t examples,
 
 absl::Status CheckBatch(const Graph& graph, const Batch& batch) {
   RETURN_IF_ERROR(CheckSize(graph, batch));
+  RETURN_IF_ERROR(CheckTargets(graph, batch));
   size_t dense = 0;
   size_t ids = 0;
   for (const GraphInput& input : graph.inputs) {

@@ -1,7 +1,6 @@
 #include "ml/model/graph.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <set>
 #include <utility>
@@ -19,6 +18,7 @@
 #include "ml/layer/kinds/layer_kinds.h"
 #include "ml/model/graph_checks.h"
 #include "ml/model/graph_faults.h"
+#include "ml/model/graph_outputs.h"
 
 namespace parasol {
 namespace {
@@ -77,12 +77,13 @@ class Resolver {
       last_is_unknown_ = !status.ok() || reads_unknown_;
       if (last_is_unknown_) unknown_.insert(NameOf(spec_.layer(i), i));
     }
+    for (const job::Output& output : spec_.output()) UseOf(output);
     if (uses_are_known_) CheckUse();
     CheckedGraph checked;
-    if (unknown_.empty()) faults_.Add(CheckOutput());
-    checked.loss = ResolvedLoss();
+    if (unknown_.empty()) faults_.Add(CheckTrained());
+    checked.outputs = ResolvedOutputs();
     if (!faults_.empty() || !unknown_.empty()) return checked;
-    graph_.loss = *checked.loss;
+    graph_.outputs = *checked.outputs;
     checked.graph = std::move(graph_);
     return checked;
   }
@@ -269,7 +270,7 @@ class Resolver {
     GraphNode node = {.name = spec.name(),
                       .inputs = std::move(inputs),
                       .first_variable = graph_.variables.size()};
-    RETURN_IF_ERROR(CheckTraining(spec));
+    RETURN_IF_ERROR(CheckLayerTraining(spec, TableOf(spec)));
     ASSIGN_OR_RETURN(node.layer, MakeLayer(spec, shapes, width));
     RETURN_IF_ERROR(CheckGraphShape(node.layer->output_shape())) << "output";
     if (table) {
@@ -322,25 +323,6 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  // Rows are a table's, which several layers may read.
-  static absl::Status CheckTraining(const job::Layer& spec) {
-    const double multiplier = spec.learning_rate_multiplier();
-    if (!(multiplier > 0 && std::isfinite(multiplier))) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "learning_rate_multiplier: ", multiplier,
-          " is not a number above 0; to keep variables as they are, set "
-          "trainable: false"));
-    }
-    const absl::string_view table = TableOf(spec);
-    if (table.empty() || (spec.trainable() && multiplier == 1)) {
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(absl::StrCat(
-        spec.trainable() ? "learning_rate_multiplier" : "trainable",
-        ": the rows that the layer reads are those of model.sparse_table \"",
-        table, "\": set it there"));
-  }
-
   absl::Status AddVariables(const job::Layer& spec, const GraphNode& node) {
     const Layer& layer = *node.layer;
     for (size_t i = 0; i < layer.variables().size(); ++i) {
@@ -364,10 +346,13 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  static absl::Status CheckL2(double l2) {
-    if (l2 >= 0 && std::isfinite(l2)) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("an l2 of ", l2, " is not a number from 0"));
+  void UseOf(const job::Output& output) {
+    const auto value = values_.find(LayerNameOf(output));
+    if (value == values_.end()) {
+      uses_are_known_ = false;
+    } else {
+      used_.insert(value->second);
+    }
   }
 
   // Checks that every value is read. An unread one would be computed, or sent,
@@ -381,9 +366,11 @@ class Resolver {
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (used_.contains(graph_.inputs.size() + i)) continue;
-      if (position_of_node_[i] + 1 == spec_.layer_size()) continue;
+      const bool is_last = position_of_node_[i] + 1 == spec_.layer_size();
+      if (is_last && spec_.output().empty()) continue;
       faults_.Add(absl::InvalidArgumentError(absl::StrCat(
-          PathOf(position_of_node_[i]), ": no layer reads its output")));
+          PathOf(position_of_node_[i]), ": no layer reads its output",
+          spec_.output().empty() ? "" : ", and it is none of model.output")));
     }
   }
 
@@ -394,7 +381,7 @@ class Resolver {
     return 0;
   }
 
-  absl::Status CheckOutput() const {
+  absl::Status CheckTrained() const {
     const bool is_trained =
         std::any_of(graph_.variables.begin(), graph_.variables.end(),
                     [](const VariableSpec& v) { return v.trained; }) ||
@@ -407,6 +394,7 @@ class Resolver {
           "model has no layer with variables, or none is trainable: nothing to "
           "train");
     }
+    if (!spec_.output().empty()) return absl::OkStatus();
     const Shape& shape = graph_.nodes.back().layer->output_shape();
     if (shape.size() != 1) {
       return absl::InvalidArgumentError(absl::StrCat(
@@ -420,13 +408,19 @@ class Resolver {
     return absl::OkStatus();
   }
 
-  std::optional<LossSpec> ResolvedLoss() {
+  std::optional<std::vector<OutputSpec>> ResolvedOutputs() {
+    if (!spec_.output().empty()) {
+      return ResolveNamedOutputs(spec_, values_, unknown_, graph_, faults_);
+    }
     const int64_t outputs = Outputs();
     if (outputs == 0 || spec_.loss().kind_case() == job::Loss::KIND_NOT_SET) {
       return std::nullopt;
     }
     absl::StatusOr<LossSpec> loss = ResolveLoss(spec_.loss(), outputs);
-    if (loss.ok()) return *std::move(loss);
+    if (loss.ok()) {
+      graph_.output_values = {graph_.num_values() - 1};
+      return std::vector<OutputSpec>{{.loss = *std::move(loss)}};
+    }
     faults_.Add(absl::InvalidArgumentError(
         absl::StrCat("model.", loss.status().message())));
     return std::nullopt;
@@ -472,6 +466,12 @@ int64_t Graph::ElementsOfValue(size_t value) const {
   const LayerInput& what = inputs[value].what;
   return what.kind == LayerInput::Kind::kIds ? 0
                                              : parasol::ElementsOf(what.shape);
+}
+
+int64_t Graph::output_width() const {
+  int64_t width = 0;
+  for (const OutputSpec& output : outputs) width += output.loss.outputs;
+  return width;
 }
 
 absl::StatusOr<Graph> ResolveGraph(const job::Model& spec) {

@@ -59,7 +59,10 @@ struct Graph {
   // and the l2 of each.
   std::vector<VariableSpec> variables;
   std::vector<double> variable_l2;
-  LossSpec loss;
+  // One output or more. Several are named; a single one is the last layer's, or
+  // named too. Each is of a node, whose value has the number in output_values.
+  std::vector<OutputSpec> outputs;
+  std::vector<size_t> output_values;
 
   size_t num_values() const { return inputs.size() + nodes.size(); }
   // Returns the node whose output is value `value`; null if the value is an
@@ -69,9 +72,12 @@ struct Graph {
   }
   // Returns the number of elements of a value for one example; 0 for ids.
   int64_t ElementsOfValue(size_t value) const;
-  // Number of elements of the last layer's output for one example, which the
-  // loss compares with labels.
-  int64_t outputs() const { return ElementsOfValue(num_values() - 1); }
+  // Number of elements of all outputs together for one example.
+  int64_t output_width() const;
+  // True if the outputs have labels of their own.
+  bool has_named_outputs() const {
+    return !outputs.empty() && outputs.front().is_named();
+  }
 };
 
 // Resolves `spec` to a graph.

@@ -1,6 +1,7 @@
 #include "ml/model/graph_checks.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,31 @@ absl::Status CheckGraphName(absl::string_view name) {
                      " letters, digits, '_', '-', '.', '/'"));
   }
   return absl::OkStatus();
+}
+
+// Rows are a table's, which several layers may read.
+absl::Status CheckLayerTraining(const job::Layer& layer,
+                                absl::string_view table) {
+  const double multiplier = layer.learning_rate_multiplier();
+  if (!(multiplier > 0 && std::isfinite(multiplier))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "learning_rate_multiplier: ", multiplier,
+        " is not a number above 0; to keep variables as they are, set "
+        "trainable: false"));
+  }
+  if (table.empty() || (layer.trainable() && multiplier == 1)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      layer.trainable() ? "learning_rate_multiplier" : "trainable",
+      ": the rows that the layer reads are those of model.sparse_table \"",
+      table, "\": set it there"));
+}
+
+absl::Status CheckL2(double l2) {
+  if (l2 >= 0 && std::isfinite(l2)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("an l2 of ", l2, " is not a number from 0"));
 }
 
 }  // namespace parasol

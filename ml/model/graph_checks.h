@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "proto/job.pb.h"
 
 namespace parasol {
 
@@ -24,6 +25,16 @@ absl::Status CheckGraphShape(absl::Span<const int64_t> shape);
 //   InvalidArgument  it is too long, empty, or has another character than those
 //                    that names have.
 absl::Status CheckGraphName(absl::string_view name);
+
+// Checks whether and how a layer is trained; `table` is the one it reads, or
+// empty.
+//   InvalidArgument  names the field.
+absl::Status CheckLayerTraining(const job::Layer& layer,
+                                absl::string_view table);
+
+// Checks a factor of L2 terms.
+//   InvalidArgument  it is not a number from 0.
+absl::Status CheckL2(double l2);
 
 }  // namespace parasol
 

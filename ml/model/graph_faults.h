@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <set>
+#include <vector>
 
 #include "base/faults.h"
 #include "ml/loss/loss_spec.h"
@@ -15,9 +16,9 @@ namespace parasol {
 struct CheckedGraph {
   // Set if the model has no fault.
   std::optional<Graph> graph;
-  // Set if the model's loss and its number of outputs fit each other, whatever
-  // faults the layers before have.
-  std::optional<LossSpec> loss;
+  // Set if the model's losses and its outputs fit each other, whatever faults
+  // the layers before have.
+  std::optional<std::vector<OutputSpec>> outputs;
 };
 
 // Resolves `spec` as ResolveGraph() does, but goes on behind a fault: `faults`

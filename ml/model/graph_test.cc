@@ -44,7 +44,7 @@ TEST(GraphTest, ALayerReadsWhatItNamesOrElseTheOneBeforeIt) {
   EXPECT_EQ(graph.nodes[1].name, "flatten_1");
   EXPECT_EQ(graph.nodes[3].name, "add_3");
   EXPECT_EQ(graph.nodes[2].first_variable, 2);
-  EXPECT_EQ(graph.outputs(), 3);
+  EXPECT_EQ(graph.output_width(), 3);
 }
 
 TEST(GraphTest, InputShapeIsOneInput) {

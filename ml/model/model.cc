@@ -27,6 +27,14 @@ std::vector<TableUse> TablesOf(const Graph& graph) {
   return tables;
 }
 
+std::vector<Loss> LossesOf(const Graph& graph) {
+  std::vector<Loss> losses;
+  for (const OutputSpec& output : graph.outputs) {
+    losses.emplace_back(output.loss);
+  }
+  return losses;
+}
+
 // A line in the log names the layer that keeps passes from being recorded.
 bool IsRecordable(const Plan& plan, Device& device) {
   if (device.recorder() == nullptr) return false;
@@ -47,10 +55,10 @@ class GraphModel final : public Model, private DeviceTraining {
         plan_(MakePlan(graph_)),
         is_recordable_(IsRecordable(plan_, device)),
         tables_(TablesOf(graph_)),
-        loss_(graph_.loss),
+        losses_(LossesOf(graph_)),
         device_(device),
         memory_(std::move(variables)),
-        executor_(graph_, plan_, loss_, memory_, device_),
+        executor_(graph_, plan_, losses_, memory_, device_),
         recordings_(device_) {}
 
   const std::vector<VariableSpec>& variables() const override {
@@ -68,7 +76,7 @@ class GraphModel final : public Model, private DeviceTraining {
 
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
     RETURN_IF_ERROR(CheckBatch(graph_, batch));
-    RETURN_IF_ERROR(loss_.CheckLabels(batch));
+    RETURN_IF_ERROR(CheckLabels(batch));
     return static_cast<StagedInputs&>(staged).Load(batch, tables_on_device_);
   }
 
@@ -97,10 +105,10 @@ class GraphModel final : public Model, private DeviceTraining {
     StagedInputs& batch = static_cast<StagedInputs&>(staged);
     RETURN_IF_ERROR(executor_.Begin(batch, {.training = false}));
     RETURN_IF_ERROR(executor_.RunForward());
-    RETURN_IF_ERROR(executor_.memory().FetchOutput());
+    RETURN_IF_ERROR(executor_.memory().FetchOutputs());
     EvaluatedBatch evaluated;
     ASSIGN_OR_RETURN(evaluated.result, Result(batch));
-    ASSIGN_OR_RETURN(evaluated.outputs, executor_.memory().AwaitOutput());
+    ASSIGN_OR_RETURN(evaluated.outputs, executor_.memory().AwaitOutputs());
     return evaluated;
   }
 
@@ -110,6 +118,18 @@ class GraphModel final : public Model, private DeviceTraining {
 
  private:
   enum class GradientsGo { kToHost, kNowhere };
+
+  absl::Status CheckLabels(const Batch& batch) const {
+    if (!graph_.has_named_outputs()) {
+      return losses_.front().CheckLabels(batch.size, batch.labels);
+    }
+    for (size_t i = 0; i < losses_.size(); ++i) {
+      RETURN_IF_ERROR(
+          losses_[i].CheckLabels(batch.size, batch.targets[i].labels))
+          << "output \"" << graph_.outputs[i].name << "\"";
+    }
+    return absl::OkStatus();
+  }
 
   absl::StatusOr<std::vector<Variable>> Variables() override {
     return memory_.OnDevice();
@@ -206,7 +226,19 @@ class GraphModel final : public Model, private DeviceTraining {
 
   absl::StatusOr<BatchResult> Result(const StagedInputs& batch) {
     BatchResult result = {.examples = batch.examples()};
-    ASSIGN_OR_RETURN(result.loss_sum, executor_.memory().AwaitLossSum());
+    const PassMemory& memory = executor_.memory();
+    RETURN_IF_ERROR(executor_.memory().AwaitLosses());
+    result.loss_sum = memory.TermSum() * static_cast<double>(result.examples);
+    if (!graph_.has_named_outputs()) {
+      result.loss_sum = memory.AddLosses(0, result.loss_sum);
+      return result;
+    }
+    for (size_t i = 0; i < losses_.size(); ++i) {
+      const double weight = graph_.outputs[i].weight;
+      const double sum = memory.AddLosses(i, 0);
+      if (weight > 0) result.loss_sum += sum;
+      result.output_loss_sums.push_back(weight > 0 ? sum / weight : sum);
+    }
     return result;
   }
 
@@ -214,7 +246,7 @@ class GraphModel final : public Model, private DeviceTraining {
   const Plan plan_;
   const bool is_recordable_;
   const std::vector<TableUse> tables_;
-  const Loss loss_;
+  const std::vector<Loss> losses_;  // one per output
   Device& device_;
   VariableMemory memory_;
   PassExecutor executor_;

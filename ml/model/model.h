@@ -26,6 +26,20 @@ struct BatchResult {
   // Sum of the per-example losses, each times its weight, plus `examples` times
   // the L2 terms. Divided by `examples` it is Keras's loss.
   double loss_sum = 0;
+  // The same of each of the model's named outputs, without its weight in the
+  // model's loss and without L2 terms. The mean is over the examples that count
+  // for the output: it is this divided by `examples`.
+  std::vector<double> output_loss_sums = {};
+
+  // Adds the sums of another batch.
+  void Add(const BatchResult& other) {
+    examples += other.examples;
+    loss_sum += other.loss_sum;
+    output_loss_sums.resize(other.output_loss_sums.size());
+    for (size_t i = 0; i < output_loss_sums.size(); ++i) {
+      output_loss_sums[i] += other.output_loss_sums[i];
+    }
+  }
 };
 
 // A sparse table that a model reads.
@@ -73,8 +87,8 @@ struct GradientSinks {
 
 struct EvaluatedBatch {
   BatchResult result;
-  // Outputs [examples, outputs of the last layer] on the host. Valid until the
-  // next pass.
+  // Outputs [examples, Graph::output_width()] on the host: for each example
+  // those of all outputs in their order. Valid until the next pass.
   absl::Span<const float> outputs;
 };
 

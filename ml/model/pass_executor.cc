@@ -6,11 +6,11 @@
 namespace parasol {
 
 PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
-                           const Loss& loss, VariableMemory& variables,
-                           Device& device)
+                           const std::vector<Loss>& losses,
+                           VariableMemory& variables, Device& device)
     : graph_(graph),
       plan_(plan),
-      loss_(loss),
+      losses_(losses),
       variables_(variables),
       device_(device),
       regularizers_(RegularizersOf(graph)),
@@ -89,7 +89,7 @@ absl::Status PassExecutor::RunForward() {
                                 .stored_seed = StoredSeedOf(i)}))
         << "layer " << step.name;
   }
-  return ComputeLoss();
+  return ComputeLosses();
 }
 
 // Two dropouts of one pass must not drop the same elements. The multiplier is
@@ -105,12 +105,16 @@ RowsView PassExecutor::RowsOf(const PlanStep& step) const {
   return rows;
 }
 
-absl::Status PassExecutor::ComputeLoss() {
-  float* const gradient =
-      options_.training ? memory_.gradient(plan_.output_gradient) : nullptr;
-  RETURN_IF_ERROR(loss_.Compute(
-      device_, memory_.output(plan_.output), batch_->labels(),
-      batch_->weights(), batch_->examples(), memory_.losses(), gradient));
+absl::Status PassExecutor::ComputeLosses() {
+  for (size_t i = 0; i < losses_.size(); ++i) {
+    const PlanOutput& output = plan_.outputs[i];
+    float* const gradient = options_.training && output.gradient
+                                ? memory_.gradient(*output.gradient)
+                                : nullptr;
+    RETURN_IF_ERROR(losses_[i].Compute(
+        device_, memory_.output(output.step), batch_->labels(i),
+        batch_->weights(i), batch_->examples(), memory_.losses(i), gradient));
+  }
   if (!regularizers_.empty()) {
     l2_terms_.clear();
     for (const Regularizer& one : regularizers_) {

@@ -37,8 +37,9 @@ class PassExecutor {
   };
 
   // All arguments must outlive this object.
-  PassExecutor(const Graph& graph, const Plan& plan, const Loss& loss,
-               VariableMemory& variables, Device& device);
+  PassExecutor(const Graph& graph, const Plan& plan,
+               const std::vector<Loss>& losses, VariableMemory& variables,
+               Device& device);
 
   // Makes room for a pass over `batch`, whose rows have been written, and
   // orders the compute stream behind the copies to the device. The caller keeps
@@ -82,7 +83,7 @@ class PassExecutor {
 
   static std::vector<Regularizer> RegularizersOf(const Graph& graph);
   L2Term TermOf(const Regularizer& regularizer) const;
-  absl::Status ComputeLoss();
+  absl::Status ComputeLosses();
   absl::Status RunStepBack(
       size_t index,
       absl::FunctionRef<absl::Status(const VariableRange&)> written);
@@ -101,7 +102,7 @@ class PassExecutor {
 
   const Graph& graph_;
   const Plan& plan_;
-  const Loss& loss_;
+  const std::vector<Loss>& losses_;  // one per output
   VariableMemory& variables_;
   Device& device_;
   const std::vector<Regularizer> regularizers_;

@@ -1,11 +1,16 @@
 #include "ml/model/pass_memory.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "ml/model/grow.h"
 
 namespace parasol {
 PassMemory::PassMemory(const Plan& plan, size_t terms, Device& device)
-    : plan_(plan), terms_(terms), device_(device) {}
+    : plan_(plan),
+      terms_(terms),
+      device_(device),
+      host_outputs_(plan.outputs.size()) {}
 
 absl::Status PassMemory::Reserve(int64_t examples, bool with_gradients) {
   examples_ = examples;
@@ -27,7 +32,8 @@ absl::Status PassMemory::ReserveOutputs(int64_t examples) {
     ASSIGN_OR_RETURN(outputs_[i], device_.NewArray<float>(
                                       examples * plan_.steps[i].outputs));
   }
-  ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(terms_ + examples));
+  ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(
+                                terms_ + plan_.outputs.size() * examples));
   ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
   output_capacity_ = examples;
   return absl::OkStatus();
@@ -60,33 +66,52 @@ absl::Status PassMemory::FetchToHost(const float* from, size_t size,
 }
 
 absl::Status PassMemory::FetchLosses() {
-  return FetchToHost(losses_.data(), terms_ + examples_, host_losses_);
+  return FetchToHost(losses_.data(), NumLosses(), host_losses_);
 }
 
-absl::Status PassMemory::FetchOutput() {
-  return FetchToHost(output(plan_.output),
-                     examples_ * plan_.steps[plan_.output].outputs,
-                     host_output_);
+absl::Status PassMemory::FetchOutputs() {
+  for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+    const PlanOutput& one = plan_.outputs[i];
+    RETURN_IF_ERROR(FetchToHost(output(one.step), examples_ * one.elements,
+                                host_outputs_[i]));
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<double> PassMemory::AwaitLossSum() {
-  RETURN_IF_ERROR(device_.Wait(*fetched_));
-  const float* const losses =
-      device_.shares_host_memory() ? losses_.data() : host_losses_.data();
+absl::Status PassMemory::AwaitLosses() { return device_.Wait(*fetched_); }
+
+double PassMemory::TermSum() const {
+  const float* const terms = LossesOnHost();
   double sum = 0;
-  for (size_t i = 0; i < terms_; ++i) sum += losses[i];
-  sum *= examples_;
-  for (int64_t i = 0; i < examples_; ++i) sum += losses[terms_ + i];
+  for (size_t i = 0; i < terms_; ++i) sum += terms[i];
   return sum;
 }
 
-absl::StatusOr<absl::Span<const float>> PassMemory::AwaitOutput() {
+double PassMemory::AddLosses(size_t output, double sum) const {
+  const float* const losses = LossesOnHost() + terms_ + output * examples_;
+  for (int64_t i = 0; i < examples_; ++i) sum += losses[i];
+  return sum;
+}
+
+absl::StatusOr<absl::Span<const float>> PassMemory::AwaitOutputs() {
   RETURN_IF_ERROR(device_.Wait(*fetched_));
-  const float* const output = device_.shares_host_memory()
-                                  ? this->output(plan_.output)
-                                  : host_output_.data();
-  return absl::MakeConstSpan(output,
-                             examples_ * plan_.steps[plan_.output].outputs);
+  if (plan_.outputs.size() == 1) {
+    return absl::MakeConstSpan(OutputOnHost(0),
+                               examples_ * plan_.outputs.front().elements);
+  }
+  int64_t width = 0;
+  for (const PlanOutput& one : plan_.outputs) width += one.elements;
+  joined_outputs_.resize(examples_ * width);
+  float* to = joined_outputs_.data();
+  for (size_t i = 0; i < plan_.outputs.size(); ++i) {
+    const int64_t elements = plan_.outputs[i].elements;
+    const float* from = OutputOnHost(i);
+    for (int64_t example = 0; example < examples_; ++example) {
+      std::copy_n(from + example * elements, elements, to + example * width);
+    }
+    to += elements;
+  }
+  return absl::MakeConstSpan(joined_outputs_);
 }
 
 }  // namespace parasol

@@ -35,22 +35,38 @@ class PassMemory {
   float* gradient(size_t buffer) const {
     return gradients_.data() + layout_.offsets[buffer];
   }
-  float* losses() const { return losses_.data() + terms_; }  // [examples]
+  // [examples], of one of the model's outputs.
+  float* losses(size_t output) const {
+    return losses_.data() + terms_ + output * examples_;
+  }
   float* terms() const { return losses_.data(); }
 
-  // Two copies to the host, of losses and terms or of the model's output, which
+  // Copies to the host, of losses and terms or of the model's outputs, which
   // are enqueued behind the work that is on the compute stream now.
   absl::Status FetchLosses();
-  absl::Status FetchOutput();
-  // Blocks until the fetched values are on the host. AwaitLossSum() returns the
-  // sum of all losses plus the terms times the number of examples.
-  absl::StatusOr<double> AwaitLossSum();
-  absl::StatusOr<absl::Span<const float>> AwaitOutput();
+  absl::Status FetchOutputs();
+  // Two functions that block until the fetched values are on the host. Outputs
+  // are [examples, elements of all outputs].
+  absl::Status AwaitLosses();
+  absl::StatusOr<absl::Span<const float>> AwaitOutputs();
+  // Two sums of losses that are on the host: of the terms, and `sum` plus those
+  // of an output, one after the other.
+  double TermSum() const;
+  double AddLosses(size_t output, double sum) const;
 
  private:
   absl::Status ReserveOutputs(int64_t examples);
   absl::Status ReserveGradients(int64_t examples);
   absl::Status FetchToHost(const float* from, size_t size, Array<float>& host);
+  size_t NumLosses() const { return terms_ + plan_.outputs.size() * examples_; }
+  const float* LossesOnHost() const {
+    return device_.shares_host_memory() ? losses_.data() : host_losses_.data();
+  }
+  const float* OutputOnHost(size_t output) const {
+    return device_.shares_host_memory()
+               ? this->output(plan_.outputs[output].step)
+               : host_outputs_[output].data();
+  }
 
   const Plan& plan_;
   const size_t terms_;
@@ -62,9 +78,13 @@ class PassMemory {
   std::vector<Array<float>> outputs_;  // one per step
   ArenaLayout layout_;  // offsets of gradient buffers in gradients_
   Array<float> gradients_;
-  Array<float> losses_;  // terms, then losses
+  Array<float> losses_;  // terms, then losses of each output
   std::unique_ptr<Device::Event> fetched_;
-  Array<float> host_losses_, host_output_;  // empty on the CPU
+  // Empty on the CPU.
+  Array<float> host_losses_;
+  std::vector<Array<float>> host_outputs_;  // one per output
+  // All of several outputs, example by example.
+  std::vector<float> joined_outputs_;
 };
 
 }  // namespace parasol

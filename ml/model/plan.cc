@@ -14,6 +14,7 @@ class ForwardPlanner {
     for (const GraphNode& node : graph_.nodes) {
       for (const size_t value : node.inputs) ++readers_[value];
     }
+    for (const size_t value : graph_.output_values) ++readers_[value];
     for (const GraphInput& input : graph_.inputs) {
       const bool is_dense = input.what.kind == LayerInput::Kind::kDense;
       tensors_.push_back(is_dense
@@ -33,7 +34,10 @@ class ForwardPlanner {
         tensors_.push_back(PlanTensor{.index = plan.steps.size() - 1});
       }
     }
-    plan.output = tensors_.back()->index;
+    for (const size_t value : graph_.output_values) {
+      plan.outputs.push_back({.step = tensors_[value]->index,
+                              .elements = graph_.ElementsOfValue(value)});
+    }
   }
 
  private:
@@ -98,13 +102,19 @@ class BackwardPlanner {
   explicit BackwardPlanner(Plan& plan)
       : plan_(plan), is_wanted_(plan.steps.size()), of_(plan.steps.size()) {}
 
-  void Run() {
+  // `outputs`: those that training goes by.
+  void Run(const std::vector<PlanOutput*>& outputs) {
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       is_wanted_[i] = NeedsGradient(plan_.steps[i]);
     }
-    plan_.output_gradient = NewBuffer(plan_.steps[plan_.output].outputs);
-    ++users_[plan_.output_gradient];
-    of_[plan_.output] = plan_.output_gradient;
+    // Losses write all of them before the first operation.
+    for (PlanOutput* const output : outputs) {
+      output->gradient = NewBuffer(output->elements);
+      ++users_[*output->gradient];
+    }
+    for (const PlanOutput* const output : outputs) {
+      Give(output->step, *output->gradient);
+    }
     for (size_t i = plan_.steps.size(); i-- > 0;) {
       if (is_wanted_[i] && of_[i].has_value()) PlanStepBack(i);
     }
@@ -210,7 +220,11 @@ class BackwardPlanner {
 Plan MakePlan(const Graph& graph) {
   Plan plan;
   ForwardPlanner(graph).PlanInto(plan);
-  BackwardPlanner(plan).Run();
+  std::vector<PlanOutput*> outputs;
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    if (graph.outputs[i].weight > 0) outputs.push_back(&plan.outputs[i]);
+  }
+  BackwardPlanner(plan).Run(outputs);
   return plan;
 }
 

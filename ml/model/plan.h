@@ -62,17 +62,23 @@ struct GradientBuffer {
   size_t last_op = 0;
 };
 
+// An output of the model.
+struct PlanOutput {
+  size_t step = 0;       // the one whose output it is
+  int64_t elements = 0;  // number for one example
+  // Buffer that holds its loss's gradient before the first operation; nullopt:
+  // training does not go by it.
+  std::optional<size_t> gradient = std::nullopt;
+};
+
 // The operations of a graph, in order, and the buffers of their gradients.
 // Views are gone, and each relu that can be computed by the layer before it has
 // become part of that layer.
 struct Plan {
   std::vector<PlanStep> steps;
-  size_t output = 0;  // the step whose output is the model's
+  std::vector<PlanOutput> outputs;  // one for each of the graph
   std::vector<BackwardOp> backward;
   std::vector<GradientBuffer> buffers;
-  // Buffer that holds the loss's gradient by the output before the first
-  // operation.
-  size_t output_gradient = 0;
 };
 
 Plan MakePlan(const Graph& graph);

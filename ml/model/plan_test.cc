@@ -57,7 +57,7 @@ TEST(PlanTest, AViewComputesNothing) {
   EXPECT_THAT(StepsOf(plan), ElementsAre("a", "b"));
   EXPECT_TRUE(plan.steps[0].inputs[0]->is_input);
   EXPECT_EQ(plan.steps[1].inputs[0]->index, 0);
-  EXPECT_EQ(plan.output, 1);
+  EXPECT_EQ(plan.outputs.front().step, 1);
 }
 
 TEST(PlanTest, ARelusOnlyProducerComputesItToo) {

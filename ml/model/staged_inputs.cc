@@ -26,11 +26,14 @@ StagedInputs::StagedInputs(const Graph& graph, Device& device)
       device_(device),
       pack_(device),
       dense_(CountInputs(graph, LayerInput::Kind::kDense)),
+      compared_(graph.outputs.size()),
       ids_(CountInputs(graph, LayerInput::Kind::kIds)),
       tables_(graph.tables.size()) {
   for (size_t& dense : dense_) dense = pack_.Add();
-  labels_ = pack_.Add();
-  weights_ = pack_.Add();
+  for (Compared& compared : compared_) {
+    compared.labels = pack_.Add();
+    compared.weights = pack_.Add();
+  }
   for (Ids& ids : ids_) ids.offsets = pack_.Add();
   for (Ids& ids : ids_) ids.weights = pack_.Add();
   for (size_t i = 0; i < graph.tables.size(); ++i) {
@@ -144,8 +147,7 @@ void StagedInputs::PackBatch(const Batch& batch) {
   for (size_t i = 0; i < dense_.size(); ++i) {
     pack_.Set(dense_[i], absl::MakeConstSpan(batch.dense[i].values));
   }
-  pack_.Set(labels_, absl::MakeConstSpan(batch.labels));
-  pack_.Set(weights_, absl::MakeConstSpan(batch.weights));
+  PackLabels(batch);
   for (size_t i = 0; i < ids_.size(); ++i) {
     pack_.Set(ids_[i].offsets, absl::MakeConstSpan(batch.ids[i].offsets));
     pack_.Set(ids_[i].weights, absl::MakeConstSpan(batch.ids[i].weights));
@@ -159,6 +161,29 @@ void StagedInputs::PackBatch(const Batch& batch) {
   }
   for (Table& table : tables_) {
     pack_.Set(table.packed_numbers, absl::MakeConstSpan(table.numbers));
+  }
+}
+
+void StagedInputs::PackLabels(const Batch& batch) {
+  if (!graph_.has_named_outputs()) {
+    pack_.Set(compared_[0].labels, absl::MakeConstSpan(batch.labels));
+    pack_.Set(compared_[0].weights, absl::MakeConstSpan(batch.weights));
+    return;
+  }
+  for (size_t i = 0; i < compared_.size(); ++i) {
+    const Target& target = batch.targets[i];
+    const double of_output = graph_.outputs[i].weight;
+    // One that training does not go by has a loss all the same.
+    const auto factor = static_cast<float>((of_output > 0 ? of_output : 1) *
+                                           double{target.scale});
+    std::vector<float>& products = compared_[i].products;
+    products.resize(target.weights.size());
+    for (size_t j = 0; j < products.size(); ++j) {
+      products[j] = factor * target.weights[j];
+      if (!batch.weights.empty()) products[j] *= batch.weights[j];
+    }
+    pack_.Set(compared_[i].labels, absl::MakeConstSpan(target.labels));
+    pack_.Set(compared_[i].weights, absl::MakeConstSpan(products));
   }
 }
 
@@ -217,8 +242,10 @@ void StagedInputs::ListArrays(std::vector<const void*>& arrays) const {
     arrays.push_back(pack_.data<void>(array));
   };
   for (const size_t dense : dense_) list(dense);
-  list(labels_);
-  list(weights_);
+  for (const Compared& compared : compared_) {
+    list(compared.labels);
+    list(compared.weights);
+  }
   for (const Ids& ids : ids_) {
     list(ids.offsets);
     list(ids.weights);

@@ -46,12 +46,17 @@ class StagedInputs : public StagedBatch {
   int64_t examples() const { return examples_; }
   // Adds the addresses from which a pass reads all but the rows.
   void ListArrays(std::vector<const void*>& arrays) const;
-  // Addresses in the device's memory. Null weights stand for 1.
+  // Addresses in the device's memory. Null weights stand for 1. Those of a
+  // named output have all that its losses are multiplied by as factors.
   const float* dense(size_t input) const {
     return pack_.data<float>(dense_[input]);
   }
-  const float* labels() const { return pack_.data<float>(labels_); }
-  const float* weights() const { return pack_.data<float>(weights_); }
+  const float* labels(size_t output) const {
+    return pack_.data<float>(compared_[output].labels);
+  }
+  const float* weights(size_t output) const {
+    return pack_.data<float>(compared_[output].weights);
+  }
   // The distinct ids of a table, whose rows the pass reads.
   absl::Span<const uint64_t> ids(size_t table) const {
     return SourceOf(lookups_[tables_[table].lookup]).distinct.ids();
@@ -83,6 +88,12 @@ class StagedInputs : public StagedBatch {
     std::vector<std::vector<int32_t>> positions;  // one list per id input
     std::vector<Positions> inputs;
   };
+  // The labels of an output, and the weights of its losses.
+  struct Compared {
+    size_t labels = 0;
+    size_t weights = 0;
+    std::vector<float> products;  // weights of a named output
+  };
   struct Ids {
     size_t offsets = 0;
     size_t weights = 0;
@@ -108,6 +119,7 @@ class StagedInputs : public StagedBatch {
   void LookUp(const Batch& batch, Lookup& lookup);
   absl::Status FindRows(size_t table, DeviceRows* tables);
   void PackBatch(const Batch& batch);
+  void PackLabels(const Batch& batch);
   void PackPlaces(const Batch& batch, Lookup& lookup);
   void PackNothing(const Lookup& lookup);
   absl::Status ReserveRows();
@@ -118,8 +130,7 @@ class StagedInputs : public StagedBatch {
   // All but rows. The members below are indices of its arrays.
   InputPack pack_;
   std::vector<size_t> dense_;
-  size_t labels_ = 0;
-  size_t weights_ = 0;
+  std::vector<Compared> compared_;  // one per output
   std::vector<Ids> ids_;
   std::vector<Lookup> lookups_;
   std::vector<Table> tables_;

@@ -7,10 +7,12 @@
 #include "ml/zoo/deep_and_cross.h"
 #include "ml/zoo/deepfm.h"
 #include "ml/zoo/dlrm.h"
+#include "ml/zoo/esmm.h"
 #include "ml/zoo/lenet.h"
 #include "ml/zoo/logistic_regression.h"
 #include "ml/zoo/matrix_factorization.h"
 #include "ml/zoo/mlp.h"
+#include "ml/zoo/mmoe.h"
 #include "ml/zoo/resnet_cifar.h"
 #include "ml/zoo/softmax_regression.h"
 #include "ml/zoo/wide_and_deep.h"
@@ -68,6 +70,35 @@ job::Model AdultDeepAndCross() {
   return DeepAndCross(options);
 }
 
+// Two tasks that are far from the same, without the columns that say one of
+// them: "relationship" has husbands and wives.
+job::Model AdultMmoe() {
+  MmoeOptions options;
+  for (const char* const name : {"workclass", "education", "occupation", "race",
+                                 "sex", "native_country"}) {
+    options.fields.push_back(Hashed(name));
+  }
+  options.numeric = AdultNumbers();
+  Task income = {.name = "income"};
+  income.label.set_column("income");
+  income.label.add_positive(">50K");
+  income.label.add_positive(">50K.");
+  Task single = {.name = "never_married"};
+  single.label.set_column("marital_status");
+  single.label.add_positive("Never-married");
+  options.tasks = {income, single};
+  return Mmoe(options);
+}
+
+job::Model AdsEsmm() {
+  EsmmOptions options;
+  for (const char* const name : {"user", "item", "category"}) {
+    options.fields.push_back(Hashed(name));
+  }
+  options.hidden = {64, 32};
+  return Esmm(options);
+}
+
 job::Model CriteoDeepFm() {
   // Counts with a long tail: the wider the buckets, the further out.
   const std::vector<double> counts = {0,  1,   2,   4,    8,    16,   32,
@@ -120,6 +151,8 @@ std::map<std::string, job::Model> ExampleModels() {
           {"a9a_logistic", LogisticRegression()},
           {"agaricus_logistic", LogisticRegression()},
           {"adult_dcn", AdultDeepAndCross()},
+          {"adult_mmoe", AdultMmoe()},
+          {"ads_esmm", AdsEsmm()},
           {"adult_wide_deep", AdultWideAndDeep()},
           {"criteo_deepfm", CriteoDeepFm()},
           {"criteo_dlrm", CriteoDlrm()},

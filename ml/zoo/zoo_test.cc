@@ -57,6 +57,10 @@ TEST(ZooTest, EveryModelHasTheVariablesOfItsPaper) {
       // 8 categories of 8 and 5 numbers: three square cross layers.
       {"adult_dcn",
        3 * (69 * 69 + 69) + 69 * 100 + 100 + 100 * 50 + 50 + (69 + 50) + 1},
+      // 6 categories of 8 and 5 numbers: 8 experts of 16, and for each of two
+      // tasks a gate without a bias, a tower of 8 and a logit.
+      {"adult_mmoe", 53 * 128 + 128 + 2 * (53 * 8 + (16 * 8 + 8) + (8 + 1))},
+      {"ads_esmm", 2 * (54 * 64 + 64 + 64 * 32 + 32 + 32 + 1)},
       // 27 fields have 351 pairs.
       {"criteo_dlrm", 13 * 512 + 512 + 512 * 256 + 256 + 256 * 16 + 16 +
                           (16 + 351) * 512 + 512 + 512 * 256 + 256 + 256 + 1},

@@ -106,8 +106,8 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
     ASSERT_OK(parameters->Pull({{i, model->HostValue(i)}})->Wait());
     ASSERT_OK(model->Upload(i));
   }
-  const auto evaluation = *ModelEvaluation::Open(
-      job.model(), graph.loss, job.eval(), RatingsDirectory());
+  const auto evaluation = *ModelEvaluation::Open(job.model(), graph, job.eval(),
+                                                 RatingsDirectory());
   const auto found = evaluation->Run(
       *model,
       [&](absl::Span<const StagedBatch::Rows> tables) {

@@ -104,7 +104,7 @@ TEST_F(CheckJobAndDataTest, AGoodJobIsDescribed) {
   EXPECT_EQ(train.columns[3].use, "label");
   EXPECT_EQ(train.columns[4].use, "");
   EXPECT_EQ(train.columns[4].missing, 3);
-  EXPECT_EQ(train.labels.mean, 0.25);
+  EXPECT_EQ(train.labels[0].numbers.mean, 0.25);
   ASSERT_THAT(train.rows, SizeIs(4));
   EXPECT_THAT(train.rows[1], HasSubstr("numbers [30, 0.69315]  user ["));
   EXPECT_THAT(train.rows[0], HasSubstr("label 1"));
@@ -158,9 +158,9 @@ TEST_F(CheckJobAndDataTest, OfSeveralClassesTheUnseenOnesAreNamed) {
       Check({{"units: 1 ", "units: 3 "},
              {"binary_crossentropy", "sparse_categorical_crossentropy"}});
   ASSERT_THAT(report.data_sets, SizeIs(2));
-  ASSERT_THAT(report.data_sets[0].classes, SizeIs(3));
-  EXPECT_EQ(report.data_sets[0].classes[0].examples, 3);
-  EXPECT_EQ(report.data_sets[0].classes[1].examples, 1);
+  ASSERT_THAT(report.data_sets[0].labels[0].classes, SizeIs(3));
+  EXPECT_EQ(report.data_sets[0].labels[0].classes[0].examples, 3);
+  EXPECT_EQ(report.data_sets[0].labels[0].classes[1].examples, 1);
   EXPECT_THAT(report.warnings,
               Contains("train: of 3 classes 1 is never seen: 2"));
 }

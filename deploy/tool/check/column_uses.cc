@@ -42,6 +42,52 @@ void AddFiles(const std::string& path, const Format& format,
   }
 }
 
+// The one label of a model without named outputs.
+void AddLabel(const std::string& name, const job::Dataset& dataset,
+              std::vector<ColumnUse>& uses) {
+  const auto add = [&uses](const std::string& path, const std::string& column) {
+    uses.push_back(
+        {.path = path, .column = column, .use = "label", .is_label = true});
+  };
+  if (dataset.has_csv()) {
+    add(name + ".csv.label.column", dataset.csv().label().column());
+  }
+  if (dataset.has_criteo()) add(name, "label");
+  if (dataset.has_ratings()) add(name, "rating");
+  if (dataset.has_tfrecord()) {
+    add(name + ".tfrecord.label", dataset.tfrecord().label());
+  }
+}
+
+void AddOutputLabels(const job::Model& model, std::vector<ColumnUse>& uses) {
+  for (int i = 0; i < model.output_size(); ++i) {
+    const job::Output& output = model.output(i);
+    const std::string path = absl::StrCat("model.output[", i, "]");
+    uses.push_back({.path = path + ".label.column",
+                    .column = output.label().column(),
+                    .use = absl::StrCat("label of ", output.name()),
+                    .is_label = true});
+    if (output.mask().empty()) continue;
+    uses.push_back({.path = path + ".mask",
+                    .column = output.mask(),
+                    .use = absl::StrCat("mask of ", output.name())});
+  }
+}
+
+void AddWeight(const std::string& name, const job::Dataset& dataset,
+               std::vector<ColumnUse>& uses) {
+  if (dataset.has_csv() && dataset.csv().has_weight_column()) {
+    uses.push_back({.path = name + ".csv.weight_column",
+                    .column = dataset.csv().weight_column(),
+                    .use = "weight"});
+  }
+  if (dataset.has_tfrecord() && dataset.tfrecord().has_weight()) {
+    uses.push_back({.path = name + ".tfrecord.weight",
+                    .column = dataset.tfrecord().weight(),
+                    .use = "weight"});
+  }
+}
+
 }  // namespace
 
 std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
@@ -52,32 +98,12 @@ std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
     AddInput(absl::StrCat("model.input[", i, "]"), job.model().input(i),
              columns, uses);
   }
-  if (dataset.has_csv()) {
-    uses.push_back({.path = name + ".csv.label.column",
-                    .column = dataset.csv().label().column(),
-                    .use = "label"});
-    if (dataset.csv().has_weight_column()) {
-      uses.push_back({.path = name + ".csv.weight_column",
-                      .column = dataset.csv().weight_column(),
-                      .use = "weight"});
-    }
+  if (job.model().output().empty()) {
+    AddLabel(name, dataset, uses);
+  } else {
+    AddOutputLabels(job.model(), uses);
   }
-  if (dataset.has_criteo()) {
-    uses.push_back({.path = name, .column = "label", .use = "label"});
-  }
-  if (dataset.has_ratings()) {
-    uses.push_back({.path = name, .column = "rating", .use = "label"});
-  }
-  if (dataset.has_tfrecord()) {
-    uses.push_back({.path = name + ".tfrecord.label",
-                    .column = dataset.tfrecord().label(),
-                    .use = "label"});
-    if (dataset.tfrecord().has_weight()) {
-      uses.push_back({.path = name + ".tfrecord.weight",
-                      .column = dataset.tfrecord().weight(),
-                      .use = "weight"});
-    }
-  }
+  AddWeight(name, dataset, uses);
   return uses;
 }
 
@@ -97,8 +123,18 @@ std::vector<FileUse> FileUses(const std::string& name,
   return uses;
 }
 
-const job::CsvLabel* CsvLabelOf(const job::Dataset& dataset) {
-  return dataset.has_csv() ? &dataset.csv().label() : nullptr;
+std::vector<LabelUse> LabelUses(const job::Job& job, const std::string& name,
+                                const job::Dataset& dataset) {
+  std::vector<LabelUse> uses;
+  for (int i = 0; i < job.model().output_size(); ++i) {
+    uses.push_back({.path = absl::StrCat("model.output[", i, "].label"),
+                    .label = &job.model().output(i).label()});
+  }
+  if (uses.empty() && dataset.has_csv()) {
+    uses.push_back(
+        {.path = name + ".csv.label", .label = &dataset.csv().label()});
+  }
+  return uses;
 }
 
 }  // namespace parasol

@@ -16,6 +16,8 @@ struct ColumnUse {
   std::string use = {};  // "input numbers", "label", "weight"
   // The column of a dense input; null for others. Borrowed from the job.
   const job::NumericColumn* numeric = nullptr;
+  // True if its values are labels.
+  bool is_label = false;
 };
 
 // Returns all places that name a column of `dataset`, which is the job's `name`
@@ -35,8 +37,16 @@ struct FileUse {
 std::vector<FileUse> FileUses(const std::string& name,
                               const job::Dataset& dataset);
 
-// Returns how a data set of lines makes labels; null for other formats.
-const job::CsvLabel* CsvLabelOf(const job::Dataset& dataset);
+// How labels are made of texts, and the place in a job that says so.
+struct LabelUse {
+  std::string path = {};  // "train.csv.label", "model.output[0].label"
+  const job::CsvLabel* label = nullptr;  // borrowed from the job
+};
+
+// Returns how the labels of `dataset`, the job's `name`, are made; nothing for
+// formats whose labels are numbers.
+std::vector<LabelUse> LabelUses(const job::Job& job, const std::string& name,
+                                const job::Dataset& dataset);
 
 }  // namespace parasol
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/model/graph_inputs.h"
 
 namespace parasol {
 namespace {
@@ -74,6 +76,67 @@ void AddTransformed(const job::NumericColumn& column,
   }
 }
 
+// True if a label is one number that is 0, 1 or a probability.
+bool IsBinary(const LabelForm& label) {
+  return label.kind == LabelForm::Kind::kNumbers && label.is_probability &&
+         label.width == 1;
+}
+
+std::vector<ClassShare> ClassesOf(const LabelForm& label) {
+  if (IsBinary(label)) return {{.name = "0"}, {.name = "1"}};
+  const int64_t classes = label.kind == LabelForm::Kind::kClass ? label.classes
+                          : label.kind == LabelForm::Kind::kOneHot ? label.width
+                                                                   : 0;
+  std::vector<ClassShare> shares;
+  for (int64_t i = 0; i < classes; ++i) {
+    shares.push_back({.name = absl::StrCat(i)});
+  }
+  return shares;
+}
+
+// Says which classes no label is, or that all labels are the same; nothing if
+// all is well.
+std::string UnseenClasses(const LabelForm& form, const LabelsReport& labels) {
+  std::vector<std::string> unseen;
+  for (const ClassShare& share : labels.classes) {
+    if (share.examples == 0) unseen.push_back(share.name);
+  }
+  if (!unseen.empty() && !IsBinary(form)) {
+    const size_t all = unseen.size();
+    unseen.resize(std::min(all, kNamedClasses));
+    return absl::StrCat("of ", labels.classes.size(), " classes ", all,
+                        all == 1 ? " is" : " are",
+                        " never seen: ", absl::StrJoin(unseen, ", "),
+                        all > unseen.size() ? ", …" : "");
+  }
+  const NumberStatistics& numbers = labels.numbers;
+  if (numbers.count == 0 || numbers.min != numbers.max) return "";
+  return absl::StrCat(
+      "all ", numbers.count, " labels are ", numbers.min,
+      IsBinary(form)
+          ? absl::StrCat("; class ", numbers.min == 0 ? 1 : 0, " is never seen")
+          : "");
+}
+
+// "label 1", or "ctr 1" of a named output, or "ctr -" where the example does
+// not count.
+std::string LabelText(const Graph& graph, const Batch& batch, size_t output,
+                      int64_t example) {
+  const OutputSpec& spec = graph.outputs[output];
+  const std::string name = spec.is_named() ? spec.name : "label";
+  if (spec.is_named() && batch.targets[output].weights[example] == 0) {
+    return absl::StrCat(name, " -");
+  }
+  const std::vector<float>& labels =
+      spec.is_named() ? batch.targets[output].labels : batch.labels;
+  const int64_t width = spec.loss.label.width;
+  std::vector<std::string> shown;
+  for (int64_t i = 0; i < std::min(width, kShownNumbers); ++i) {
+    shown.push_back(absl::StrFormat("%.5g", labels[example * width + i]));
+  }
+  return absl::StrCat(name, " ", absl::StrJoin(shown, ", "));
+}
+
 }  // namespace
 
 void DataCheck::Fault(const std::string& path, const std::string& what) {
@@ -111,8 +174,9 @@ void DataCheck::Finish() {
   std::set<std::string> named;  // texts
   for (const auto& [path, label] : labels_) {
     for (const LabelValues::Unseen& unseen :
-         label_values_.NeverSeen(path, *label)) {
-      if (named.insert(unseen.name).second) {
+         label_values_[label->column()].NeverSeen(path, *label)) {
+      if (named.insert(absl::StrCat(label->column(), "\n", unseen.name))
+              .second) {
         found_.warnings.push_back(unseen.line);
       }
     }
@@ -165,12 +229,12 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
     index.emplace(column, report.columns.size());
     report.columns.emplace_back().name = column;
   }
-  std::optional<size_t> label;
+  std::map<std::string, size_t> labels;  // places by column
   for (const ColumnUse& use : uses) {
     const auto column = index.find(use.column);
     if (column == index.end()) continue;
     AddUse(use.use, report.columns[column->second].use);
-    if (use.use == "label") label = column->second;
+    if (use.is_label) labels.emplace(use.column, column->second);
   }
   std::vector<NumberStatistics> transformed(uses.size());
   ColumnValues row;
@@ -188,14 +252,16 @@ void DataCheck::ReadColumns(const std::vector<ColumnUse>& uses,
       AddTransformed(*uses[i].numeric, row[index[uses[i].column]],
                      transformed[i]);
     }
-    if (!label.has_value()) continue;
     char buffer[FieldValue::kMaxNumberBytes];
-    for (const FieldValue& value : row[*label]) {
-      label_values_.Add(value.AsText(buffer));
+    for (const auto& [column, place] : labels) {
+      for (const FieldValue& value : row[place]) {
+        label_values_[column].Add(value.AsText(buffer));
+      }
     }
   }
-  const job::CsvLabel* const spec = CsvLabelOf(dataset);
-  if (spec != nullptr) labels_.emplace_back(name + ".csv.label", spec);
+  for (LabelUse& use : LabelUses(job_, name, dataset)) {
+    labels_.push_back(std::move(use));
+  }
   if (name == "train") Normalize(uses, name, transformed);
 }
 
@@ -232,20 +298,15 @@ absl::Status DataCheck::ReadExamples(const std::string& name,
   in_order.set_shuffle_buffer(0);
   in_order.clear_global_batch_size();
   in_order.set_batch_size(kBatch);
-  ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job_.model(), graph_->loss.label));
+  ASSIGN_OR_RETURN(const ModelInputs inputs, InputsOf(job_.model(), *graph_));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<InputPipeline> pipeline,
       InputPipeline::Open(in_order, inputs, {.data_dir = options_.data_dir}));
   report.examples = pipeline->total_examples();
-  const LabelForm& label = graph_->loss.label;
-  const int64_t classes = label.kind == LabelForm::Kind::kClass ? label.classes
-                          : label.kind == LabelForm::Kind::kOneHot ? label.width
-                                                                   : 0;
-  for (int64_t i = 0; i < classes; ++i) {
-    report.classes.push_back({.name = absl::StrCat(i)});
+  for (const OutputSpec& output : graph_->outputs) {
+    report.labels.push_back(
+        {.output = output.name, .classes = ClassesOf(output.loss.label)});
   }
-  if (IsBinary()) report.classes = {{.name = "0"}, {.name = "1"}};
   channels_.clear();
   while (report.looked_at < options_.max_examples) {
     ASSIGN_OR_RETURN(const Batch* const batch, pipeline->Next());
@@ -263,7 +324,9 @@ void DataCheck::AddBatch(const Batch& batch, DatasetReport& report) {
     report.rows.push_back(
         absl::StrCat(report.rows.size(), ": ", RowText(batch, i)));
   }
-  AddLabels(batch, report);
+  for (size_t i = 0; i < report.labels.size(); ++i) {
+    AddLabels(batch, i, report.labels[i]);
+  }
   AddPixels(batch);
   ids_.resize(graph_->tables.size());
   for (size_t table = 0; table < ids_.size(); ++table) {
@@ -276,12 +339,19 @@ void DataCheck::AddBatch(const Batch& batch, DatasetReport& report) {
   report.looked_at += batch.size;
 }
 
-void DataCheck::AddLabels(const Batch& batch, DatasetReport& report) {
-  const LabelForm& form = graph_->loss.label;
+void DataCheck::AddLabels(const Batch& batch, size_t output,
+                          LabelsReport& report) {
+  const LabelForm& form = graph_->outputs[output].loss.label;
+  const Target* const target =
+      graph_->has_named_outputs() ? &batch.targets[output] : nullptr;
+  const float* const labels =
+      (target != nullptr ? target->labels : batch.labels).data();
   for (int64_t i = 0; i < batch.size; ++i) {
-    const float* const label = batch.labels.data() + i * form.width;
+    if (target != nullptr && target->weights[i] == 0) continue;
+    ++report.examples;
+    const float* const label = labels + i * form.width;
     if (form.kind == LabelForm::Kind::kNumbers) {
-      for (int64_t j = 0; j < form.width; ++j) report.labels.Add(label[j]);
+      for (int64_t j = 0; j < form.width; ++j) report.numbers.Add(label[j]);
       if (report.classes.empty()) continue;
       if (label[0] == 0 || label[0] == 1) {
         ++report.classes[label[0] == 1].examples;
@@ -347,46 +417,34 @@ std::string DataCheck::RowText(const Batch& batch, int64_t example) const {
         input.name, " [", absl::StrJoin(shown, ", "),
         all > kShownNumbers ? absl::StrCat(", … ", all, " in all") : "", "]"));
   }
-  const int64_t width = graph_->loss.label.width;
-  std::vector<std::string> labels;
-  for (int64_t i = 0; i < std::min(width, kShownNumbers); ++i) {
-    labels.push_back(
-        absl::StrFormat("%.5g", batch.labels[example * width + i]));
+  for (size_t i = 0; i < graph_->outputs.size(); ++i) {
+    parts.push_back(LabelText(*graph_, batch, i, example));
   }
-  parts.push_back(absl::StrCat("label ", absl::StrJoin(labels, ", ")));
   if (!batch.weights.empty()) {
     parts.push_back(absl::StrFormat("weight %.5g", batch.weights[example]));
   }
   return absl::StrJoin(parts, "  ");
 }
 
-bool DataCheck::IsBinary() const {
-  const LabelForm& label = graph_->loss.label;
-  return label.kind == LabelForm::Kind::kNumbers && label.is_probability &&
-         label.width == 1;
-}
-
 void DataCheck::WarnOfClasses(const DatasetReport& report) {
   if (report.looked_at == 0) return;
-  std::vector<std::string> unseen;
-  for (const ClassShare& share : report.classes) {
-    if (share.examples == 0) unseen.push_back(share.name);
+  for (size_t i = 0; i < report.labels.size(); ++i) {
+    const LabelsReport& labels = report.labels[i];
+    const std::string where =
+        labels.output.empty()
+            ? report.name
+            : absl::StrCat(report.name, ", output ", labels.output);
+    if (labels.examples == 0) {
+      found_.warnings.push_back(absl::StrCat(
+          where, ": no example counts: each lacks a label or has the mask 0"));
+      continue;
+    }
+    const std::string warning =
+        UnseenClasses(graph_->outputs[i].loss.label, labels);
+    if (!warning.empty()) {
+      found_.warnings.push_back(absl::StrCat(where, ": ", warning));
+    }
   }
-  if (!unseen.empty() && !IsBinary()) {
-    const size_t all = unseen.size();
-    unseen.resize(std::min(all, kNamedClasses));
-    found_.warnings.push_back(absl::StrCat(
-        report.name, ": of ", report.classes.size(), " classes ", all,
-        all == 1 ? " is" : " are", " never seen: ", absl::StrJoin(unseen, ", "),
-        all > unseen.size() ? ", …" : ""));
-  }
-  const NumberStatistics& labels = report.labels;
-  if (labels.count == 0 || labels.min != labels.max) return;
-  found_.warnings.push_back(absl::StrCat(
-      report.name, ": all ", labels.count, " labels are ", labels.min,
-      IsBinary()
-          ? absl::StrCat("; class ", labels.min == 0 ? 1 : 0, " is never seen")
-          : ""));
 }
 
 std::vector<int64_t> DataCheck::DistinctIds() const {

@@ -2,6 +2,7 @@
 #define PARASOL_DEPLOY_TOOL_CHECK_DATA_CHECK_H_
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -60,12 +61,10 @@ class DataCheck {
   absl::Status ReadExamples(const std::string& name,
                             const job::Dataset& dataset, DatasetReport& report);
   void AddBatch(const Batch& batch, DatasetReport& report);
-  void AddLabels(const Batch& batch, DatasetReport& report);
+  void AddLabels(const Batch& batch, size_t output, LabelsReport& report);
   void AddPixels(const Batch& batch);
   std::string RowText(const Batch& batch, int64_t example) const;
   void NormalizeImages(const std::string& name, const job::Dataset& dataset);
-  // True if a label is one number that is 0, 1 or a probability.
-  bool IsBinary() const;
   void WarnOfClasses(const DatasetReport& report);
   void Fault(const std::string& path, const std::string& what);
 
@@ -75,10 +74,11 @@ class DataCheck {
   JobReport found_;
   std::set<std::string> faulty_;  // paths
   int64_t file_bytes_ = 0;
-  LabelValues label_values_;  // values of all data sets
+  // Values of the columns of labels, of all data sets, by column.
+  std::map<std::string, LabelValues> label_values_;
   // How labels are made, by path: of a job's data sets one may have other texts
   // than the other.
-  std::vector<std::pair<std::string, const job::CsvLabel*>> labels_;
+  std::vector<LabelUse> labels_;
   std::vector<NumberStatistics> channels_;          // channels of images
   std::vector<absl::flat_hash_set<uint64_t>> ids_;  // ids by table
 };

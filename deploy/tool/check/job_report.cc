@@ -58,22 +58,32 @@ void AppendColumn(const ColumnReport& column, std::string& text) {
   text += '\n';
 }
 
-void AppendLabels(const DatasetReport& data, std::string& text) {
-  if (data.classes.empty()) {
-    if (data.labels.count == 0) return;
-    absl::StrAppend(&text, "  labels: ", NumbersText(data.labels), "\n");
+void AppendLabels(const LabelsReport& labels, int64_t looked_at,
+                  std::string& text) {
+  const std::string name =
+      labels.output.empty() ? "" : absl::StrCat(" of ", labels.output);
+  const std::string rest =
+      labels.examples == looked_at
+          ? ""
+          : absl::StrCat("; ", Percent(looked_at - labels.examples, looked_at),
+                         " of the examples do not count");
+  if (labels.classes.empty()) {
+    if (labels.numbers.count == 0) return;
+    absl::StrAppend(&text, "  labels", name, ": ", NumbersText(labels.numbers),
+                    rest, "\n");
     return;
   }
   std::vector<std::string> shares;
-  for (const ClassShare& share : data.classes) {
+  for (const ClassShare& share : labels.classes) {
     if (shares.size() == kShownClasses) {
-      shares.push_back(absl::StrCat("… (", data.classes.size(), " classes)"));
+      shares.push_back(absl::StrCat("… (", labels.classes.size(), " classes)"));
       break;
     }
-    shares.push_back(
-        absl::StrCat(share.name, " ", Percent(share.examples, data.looked_at)));
+    shares.push_back(absl::StrCat(share.name, " ",
+                                  Percent(share.examples, labels.examples)));
   }
-  absl::StrAppend(&text, "  labels: ", absl::StrJoin(shares, ", "), "\n");
+  absl::StrAppend(&text, "  labels", name, ": ", absl::StrJoin(shares, ", "),
+                  rest, "\n");
 }
 
 void AppendDataset(const DatasetReport& data, std::string& text) {
@@ -94,7 +104,9 @@ void AppendDataset(const DatasetReport& data, std::string& text) {
     }
     AppendColumn(data.columns[i], text);
   }
-  AppendLabels(data, text);
+  for (const LabelsReport& labels : data.labels) {
+    AppendLabels(labels, data.looked_at, text);
+  }
   for (const std::string& row : data.rows) {
     absl::StrAppend(&text, "  example ", row, "\n");
   }

@@ -38,6 +38,14 @@ struct ClassShare {
   int64_t examples = 0;
 };
 
+// The labels that a model, or one of its named outputs, is compared with.
+struct LabelsReport {
+  std::string output = {};               // empty: the model has no names
+  int64_t examples = 0;                  // number of those that count
+  std::vector<ClassShare> classes = {};  // classes, if labels are such
+  NumberStatistics numbers = {};         // labels, if they are numbers
+};
+
 // A data set as the model sees it.
 struct DatasetReport {
   std::string name = {};  // "train", "eval"
@@ -46,9 +54,8 @@ struct DatasetReport {
   int64_t looked_at = 0;
   int64_t skipped = 0;  // corrupt records that are left out
   std::vector<ColumnReport> columns = {};
-  std::vector<ClassShare> classes = {};  // classes, if labels are such
-  NumberStatistics labels = {};          // labels, if they are numbers
-  std::vector<std::string> rows = {};    // the first examples
+  std::vector<LabelsReport> labels = {};  // one for each of the outputs
+  std::vector<std::string> rows = {};     // the first examples
 };
 
 // Fields that would make a column's values have mean 0 and deviation 1.

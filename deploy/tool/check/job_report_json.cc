@@ -18,6 +18,14 @@ Json NumbersJson(const NumberStatistics& numbers) {
           {"max", numbers.max}};
 }
 
+Json ClassesJson(const LabelsReport& labels) {
+  Json classes = Json::array();
+  for (const ClassShare& share : labels.classes) {
+    classes.push_back({{"class", share.name}, {"examples", share.examples}});
+  }
+  return classes;
+}
+
 Json DatasetJson(const DatasetReport& data) {
   Json columns = Json::array();
   for (const ColumnReport& column : data.columns) {
@@ -28,18 +36,28 @@ Json DatasetJson(const DatasetReport& data) {
                        {"texts", column.texts},
                        {"numbers", NumbersJson(column.numbers)}});
   }
-  Json classes = Json::array();
-  for (const ClassShare& share : data.classes) {
-    classes.push_back({{"class", share.name}, {"examples", share.examples}});
+  Json json = {{"name", data.name},
+               {"examples", data.examples},
+               {"looked_at", data.looked_at},
+               {"skipped", data.skipped},
+               {"columns", columns},
+               {"classes", Json::array()},
+               {"labels", nullptr}};
+  Json outputs = Json::array();
+  for (const LabelsReport& labels : data.labels) {
+    if (labels.output.empty()) {
+      json["classes"] = ClassesJson(labels);
+      json["labels"] = NumbersJson(labels.numbers);
+    } else {
+      outputs.push_back({{"output", labels.output},
+                         {"examples", labels.examples},
+                         {"classes", ClassesJson(labels)},
+                         {"labels", NumbersJson(labels.numbers)}});
+    }
   }
-  return {{"name", data.name},
-          {"examples", data.examples},
-          {"looked_at", data.looked_at},
-          {"skipped", data.skipped},
-          {"columns", columns},
-          {"classes", classes},
-          {"labels", NumbersJson(data.labels)},
-          {"rows", data.rows}};
+  if (!outputs.empty()) json["outputs"] = outputs;
+  json["rows"] = data.rows;
+  return json;
 }
 
 }  // namespace

@@ -55,18 +55,79 @@ absl::string_view TypeOf(GivenColumn::Kind kind) {
   return "DT_STRING";
 }
 
-}  // namespace
+// The elements of an output in those of all outputs of an example.
+struct Slice {
+  int64_t first = 0;
+  int64_t width = 0;
+  int64_t stride = 0;  // elements of all outputs
+};
 
-std::string PredictionsJson(absl::Span<const float> values, int64_t width,
-                            bool is_rows) {
-  std::string text = is_rows ? "{\"predictions\": [" : "{\"outputs\": [";
-  const auto columns = static_cast<size_t>(width);
+void AppendArray(absl::Span<const float> values, std::string& text) {
+  text += '[';
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i % columns == 0) text += i == 0 ? "[" : "], [";
-    if (i % columns != 0) text += ", ";
+    if (i > 0) text += ", ";
     AppendNumber(values[i], text);
   }
-  text += values.empty() ? "]}\n" : "]]}\n";
+  text += ']';
+}
+
+// Appends an array of one array for each example.
+void AppendRows(absl::Span<const float> values, int64_t rows,
+                const Slice& slice, std::string& text) {
+  text += '[';
+  for (int64_t row = 0; row < rows; ++row) {
+    if (row > 0) text += ", ";
+    AppendArray(values.subspan(row * slice.stride + slice.first, slice.width),
+                text);
+  }
+  text += ']';
+}
+
+// Appends an array of one object for each example.
+void AppendObjects(absl::Span<const float> values, int64_t rows,
+                   absl::Span<const SignatureOutput> outputs,
+                   std::string& text) {
+  text += '[';
+  for (int64_t row = 0; row < rows; ++row) {
+    if (row > 0) text += ", ";
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      absl::StrAppend(&text, i == 0 ? "{" : ", ", "\"", outputs[i].name,
+                      "\": ");
+      AppendArray(values.subspan(0, outputs[i].width), text);
+      values.remove_prefix(outputs[i].width);
+    }
+    text += '}';
+  }
+  text += ']';
+}
+
+}  // namespace
+
+std::string PredictionsJson(absl::Span<const float> values,
+                            absl::Span<const SignatureOutput> outputs,
+                            bool is_rows) {
+  int64_t width = 0;
+  for (const SignatureOutput& output : outputs) width += output.width;
+  const auto rows =
+      width == 0 ? 0 : static_cast<int64_t>(values.size()) / width;
+  std::string text = is_rows ? "{\"predictions\": " : "{\"outputs\": ";
+  if (outputs.size() == 1) {
+    AppendRows(values, rows, {.width = width, .stride = width}, text);
+  } else if (is_rows) {
+    AppendObjects(values, rows, outputs, text);
+  } else {
+    int64_t first = 0;
+    for (const SignatureOutput& output : outputs) {
+      absl::StrAppend(&text, first == 0 ? "{" : ", ", "\"", output.name,
+                      "\": ");
+      AppendRows(values, rows,
+                 {.first = first, .width = output.width, .stride = width},
+                 text);
+      first += output.width;
+    }
+    text += '}';
+  }
+  text += "}\n";
   return text;
 }
 
@@ -97,11 +158,14 @@ std::string MetadataJson(const ModelSignature& signature) {
                                      column.shape, !column.count().has_value());
   }
   Json signatures = Json::object();
-  for (const auto& [name, output] : signature.signatures) {
+  for (const auto& [name, of_signature] : signature.signatures) {
+    Json outputs = Json::object();
+    for (const SignatureOutput& output : of_signature) {
+      outputs[output.name] =
+          TensorJson("DT_FLOAT", output.name, {output.width}, false);
+    }
     signatures[name] = {{"inputs", inputs},
-                        {"outputs",
-                         {{output, TensorJson("DT_FLOAT", output,
-                                              {signature.outputs}, false)}}},
+                        {"outputs", outputs},
                         {"method_name", "tensorflow/serving/predict"}};
   }
   return Text({{"model_spec",

@@ -15,11 +15,20 @@
 // The bodies of answers, as TensorFlow Serving's REST API has them.
 namespace parasol {
 
-// Returns {"predictions": …} (rows) or {"outputs": …} with `values`
-// [values.size() / width, width]. Numbers have as many digits as their bits
+// An output of a signature: its name, and the number of its elements for an
+// example.
+struct SignatureOutput {
+  std::string name = {};
+  int64_t width = 0;
+};
+
+// Returns {"predictions": …} (rows) or {"outputs": …} with `values` [examples,
+// elements of all `outputs`]. If there are several, each is an array of its own
+// under its name. Numbers have as many digits as their bits
 // need; what is not finite is NaN, Infinity or -Infinity, which TensorFlow
 // Serving writes, too, though JSON has none.
-std::string PredictionsJson(absl::Span<const float> values, int64_t width,
+std::string PredictionsJson(absl::Span<const float> values,
+                            absl::Span<const SignatureOutput> outputs,
                             bool is_rows);
 
 // Returns {"error": …}.
@@ -33,9 +42,9 @@ struct ModelSignature {
   std::string model = {};
   int64_t version = 0;
   std::vector<GivenColumn> columns = {};
-  // Names of the signatures, each with one output.
-  std::vector<std::pair<std::string, std::string>> signatures = {};
-  int64_t outputs = 0;
+  // The signatures' names and outputs.
+  std::vector<std::pair<std::string, std::vector<SignatureOutput>>> signatures =
+      {};
 };
 
 // Returns the answer to GET /v1/models/NAME/metadata.

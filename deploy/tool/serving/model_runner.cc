@@ -34,6 +34,15 @@ void AppendExamples(const Batch& from, Batch& to) {
   for (size_t i = 0; i < from.ids.size(); ++i)
     AppendIds(from.ids[i], to.ids[i]);
   to.labels.insert(to.labels.end(), from.labels.begin(), from.labels.end());
+  to.targets.resize(from.targets.size());
+  for (size_t i = 0; i < from.targets.size(); ++i) {
+    const Target& target = from.targets[i];
+    Target& joined = to.targets[i];
+    joined.labels.insert(joined.labels.end(), target.labels.begin(),
+                         target.labels.end());
+    joined.weights.insert(joined.weights.end(), target.weights.begin(),
+                          target.weights.end());
+  }
   to.size += from.size;
 }
 
@@ -126,6 +135,7 @@ bool ModelRunner::ComputeJoined(absl::Span<Pending* const> requests) {
       feature.weights.clear();
     }
     joined_.labels.clear();
+    joined_.targets.clear();
     joined_.size = 0;
     for (const Pending* request : requests) {
       AppendExamples(request->batch, joined_);

@@ -57,14 +57,15 @@ absl::StatusOr<std::string> PredictionsOf(const Prediction& prediction,
   const absl::Time deadline = prediction.Deadline();
   RequestColumns columns(model.form(), prediction.limits());
   ASSIGN_OR_RETURN(const JsonRequest request, ParseJsonRequest(body, columns));
-  RETURN_IF_ERROR(model.OutputOf(request.signature_name).status());
+  ASSIGN_OR_RETURN(const std::vector<SignatureOutput> outputs,
+                   model.OutputsOf(request.signature_name));
   if (columns.examples() == 0 && request.is_rows) {
-    return PredictionsJson({}, model.outputs(), true);
+    return PredictionsJson({}, outputs, true);
   }
   ASSIGN_OR_RETURN(
-      const std::vector<float> outputs,
+      const std::vector<float> values,
       prediction.Predict(model, request.signature_name, columns, deadline));
-  return PredictionsJson(outputs, model.outputs(), request.is_rows);
+  return PredictionsJson(values, outputs, request.is_rows);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "deploy/tool/checkpoint/checkpoint_job.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/model/check_batch.h"
+#include "ml/model/graph_inputs.h"
 
 namespace parasol {
 namespace {
@@ -23,18 +24,26 @@ void Sigmoid(absl::Span<float> values) {
   }
 }
 
-// Softmax of each row of `width` values.
-void Softmax(int64_t width, absl::Span<float> values) {
-  for (size_t row = 0; row < values.size(); row += width) {
-    const absl::Span<float> outputs = values.subspan(row, width);
-    const float largest = *std::max_element(outputs.begin(), outputs.end());
-    double sum = 0;
-    for (const float output : outputs)
-      sum += std::exp(double{output} - largest);
-    for (float& output : outputs) {
-      output = static_cast<float>(std::exp(double{output} - largest) / sum);
-    }
+void Softmax(absl::Span<float> outputs) {
+  const float largest = *std::max_element(outputs.begin(), outputs.end());
+  double sum = 0;
+  for (const float output : outputs) sum += std::exp(double{output} - largest);
+  for (float& output : outputs) {
+    output = static_cast<float>(std::exp(double{output} - largest) / sum);
   }
+}
+
+std::vector<OutputLink> LinksOf(const Graph& graph) {
+  std::vector<OutputLink> links;
+  for (const OutputSpec& output : graph.outputs) {
+    links.push_back(LinkOf(output.loss.loss));
+  }
+  return links;
+}
+
+bool HasLink(const std::vector<OutputLink>& links) {
+  return std::any_of(links.begin(), links.end(),
+                     [](OutputLink link) { return link != OutputLink::kNone; });
 }
 
 }  // namespace
@@ -47,7 +56,7 @@ absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
   const job::Job& job = loaded.job;
   const job::Dataset& dataset = job.has_eval() ? job.eval() : job.train();
   ASSIGN_OR_RETURN(const ModelInputs inputs,
-                   ModelInputsOf(job.model(), loaded.graph.loss.label));
+                   InputsOf(job.model(), loaded.graph));
   ASSIGN_OR_RETURN(GivenExamples form, GivenExamples::Create(dataset, inputs),
                    _ << directory << ": can't be served");
   ASSIGN_OR_RETURN(std::shared_ptr<CheckpointModel> model,
@@ -60,16 +69,14 @@ absl::StatusOr<std::shared_ptr<ServedModel>> ServedModel::Load(
           .graph = loaded.graph,
           .compute = [model = std::move(model)](
                          const Batch& batch) { return model->Outputs(batch); },
-          .version = manifest.global_step(),
-          .outputs = loaded.graph.outputs(),
-          .loss = job.model().loss()},
+          .version = manifest.global_step()},
       options.batches, clock, metrics);
 }
 
 ServedModel::ServedModel(Parts parts, const BatchLimits& batches, Clock& clock,
                          ServingMetrics& metrics)
     : parts_(std::move(parts)),
-      link_(LinkOf(parts_.loss)),
+      links_(LinksOf(parts_.graph)),
       runner_(parts_.compute, batches, clock, metrics) {}
 
 ModelSignature ServedModel::Signature(const std::string& model) const {
@@ -77,29 +84,38 @@ ModelSignature ServedModel::Signature(const std::string& model) const {
       .model = model,
       .version = version(),
       .columns = form().columns(),
-      .signatures = {{kDefaultSignature, kDefaultOutput}},
-      .outputs = outputs()};
-  if (link_ != OutputLink::kNone) {
+      .signatures = {{kDefaultSignature, Outputs(kDefaultOutput)}}};
+  if (HasLink(links_)) {
     signature.signatures.emplace_back(kProbabilitySignature,
-                                      kProbabilityOutput);
+                                      Outputs(kProbabilityOutput));
   }
   return signature;
 }
 
-absl::StatusOr<std::string> ServedModel::OutputOf(
+std::vector<SignatureOutput> ServedModel::Outputs(
+    absl::string_view name) const {
+  std::vector<SignatureOutput> outputs;
+  for (const OutputSpec& output : parts_.graph.outputs) {
+    outputs.push_back(
+        {.name = output.is_named() ? output.name : std::string(name),
+         .width = output.loss.outputs});
+  }
+  return outputs;
+}
+
+absl::StatusOr<std::vector<SignatureOutput>> ServedModel::OutputsOf(
     absl::string_view signature) const {
   if (signature.empty() || signature == kDefaultSignature) {
-    return kDefaultOutput;
+    return Outputs(kDefaultOutput);
   }
-  if (link_ != OutputLink::kNone && signature == kProbabilitySignature) {
-    return kProbabilityOutput;
+  if (HasLink(links_) && signature == kProbabilitySignature) {
+    return Outputs(kProbabilityOutput);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "the model has no signature \"",
       absl::CHexEscape(signature.substr(0, kMaxShownBytes)), "\"; it has ",
       kDefaultSignature,
-      link_ == OutputLink::kNone ? ""
-                                 : absl::StrCat(", ", kProbabilitySignature)));
+      HasLink(links_) ? absl::StrCat(", ", kProbabilitySignature) : ""));
 }
 
 absl::StatusOr<std::vector<float>> ServedModel::Predict(
@@ -108,9 +124,16 @@ absl::StatusOr<std::vector<float>> ServedModel::Predict(
   ASSIGN_OR_RETURN(std::vector<float> outputs,
                    runner_.Predict(std::move(batch), deadline));
   if (signature != kProbabilitySignature) return outputs;
-  if (link_ == OutputLink::kSigmoid) Sigmoid(absl::MakeSpan(outputs));
-  if (link_ == OutputLink::kSoftmax)
-    Softmax(parts_.outputs, absl::MakeSpan(outputs));
+  for (size_t first = 0; first < outputs.size();) {
+    for (size_t i = 0; i < links_.size(); ++i) {
+      const int64_t width = parts_.graph.outputs[i].loss.outputs;
+      const absl::Span<float> of_example =
+          absl::MakeSpan(outputs).subspan(first, width);
+      if (links_[i] == OutputLink::kSigmoid) Sigmoid(of_example);
+      if (links_[i] == OutputLink::kSoftmax) Softmax(of_example);
+      first += width;
+    }
+  }
   return outputs;
 }
 

@@ -22,8 +22,9 @@
 
 namespace parasol {
 
-// The signature whose output is that of `parasol predict`, and the one whose
-// output is a probability.
+// The signature whose outputs are those of `parasol predict`, and the one whose
+// outputs are probabilities; the names of their outputs, unless the model names
+// its own.
 inline constexpr char kDefaultSignature[] = "serving_default";
 inline constexpr char kProbabilitySignature[] = "probabilities";
 inline constexpr char kDefaultOutput[] = "outputs";
@@ -45,8 +46,6 @@ class ServedModel {
     Graph graph = {};
     ModelRunner::Compute compute = {};  // computes the graph's outputs
     int64_t version = 0;                // the global step
-    int64_t outputs = 0;                // number for an example
-    job::Loss loss = {};
   };
 
   // Loads the checkpoint in `directory`. `clock` and `metrics` must outlive the
@@ -65,26 +64,28 @@ class ServedModel {
   // The global step of the checkpoint.
   int64_t version() const { return parts_.version; }
   const GivenExamples& form() const { return parts_.form; }
-  // Number of outputs of an example.
-  int64_t outputs() const { return parts_.outputs; }
 
   // Returns what the model takes and gives.
   ModelSignature Signature(const std::string& model) const;
-  // Returns the name of a signature's output. An empty name is the default
-  // signature's.
+  // Returns a signature's outputs, in the model's order. An empty name is the
+  // default signature's.
   //   InvalidArgument  there is no such signature: lists those that there are.
-  absl::StatusOr<std::string> OutputOf(absl::string_view signature) const;
+  absl::StatusOr<std::vector<SignatureOutput>> OutputsOf(
+      absl::string_view signature) const;
 
-  // Returns the outputs [batch.size, outputs()] of a batch that form() has
-  // made, for a signature that OutputOf() knows. Blocks.
+  // Returns the outputs [batch.size, elements of all outputs] of a batch that
+  // form() has made, for a signature that OutputsOf() knows. Blocks.
   //   InvalidArgument  an example is not one of the model: names it.
   //   any other        as for ModelRunner::Predict().
   absl::StatusOr<std::vector<float>> Predict(absl::string_view signature,
                                              Batch batch, absl::Time deadline);
 
  private:
+  // The outputs of the model, each called `name` if it has no name.
+  std::vector<SignatureOutput> Outputs(absl::string_view name) const;
+
   const Parts parts_;
-  const OutputLink link_;
+  const std::vector<OutputLink> links_;  // one for each output
   ModelRunner runner_;
 };
 

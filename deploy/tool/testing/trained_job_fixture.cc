@@ -32,6 +32,52 @@ constexpr char kJob[] = R"(
   optimizer { adam { learning_rate: 0.01 } }
 )";
 
+constexpr char kJobOfNamedOutputs[] = R"(
+  name: "ratings"
+  seed: 1
+  model {
+    input {
+      name: "pair"
+      ids {
+        column { name: "user" identity { num_ids: 17 } }
+        column { name: "item" identity { num_ids: 5 } }
+      }
+    }
+    layer { name: "rows" embedding { table: "rows" } }
+    layer { name: "flat" flatten {} }
+    layer { name: "experts" dense { units: 12 activation: RELU } }
+    layer { name: "expert_rows" reshape { shape: [3, 4] } }
+    layer { name: "gate" input: "flat" dense { units: 3 activation: SOFTMAX } }
+    layer { name: "mixture" input: ["gate", "expert_rows"] weighted_sum {} }
+    layer { name: "rating" dense { units: 1 } }
+    layer { name: "kind" input: "experts" dense { units: 3 } }
+    layer { name: "sees" input: "experts" dense { units: 1 activation: SIGMOID } }
+    layer { name: "likes" input: "experts" dense { units: 1 activation: SIGMOID } }
+    layer { name: "both" input: ["sees", "likes"] multiply {} }
+    output {
+      name: "rating"
+      label { column: "rating" }
+      loss { mean_squared_error {} }
+    }
+    output {
+      name: "kind"
+      weight: 2
+      label { column: "kind" class: ["a", "b", "c"] }
+      loss { sparse_categorical_crossentropy {} }
+    }
+    output {
+      name: "likes_it"
+      layer: "both"
+      label { column: "likes" positive: "yes" }
+      loss { binary_crossentropy { from_logits: false } }
+    }
+    sparse_table { name: "rows" width: 3 }
+  }
+  train { csv { file: "ratings.csv" } batch_size: 8 }
+  eval { csv { file: "ratings.csv" } batch_size: 7 }
+  optimizer { adam { learning_rate: 0.01 } }
+)";
+
 }  // namespace
 
 TrainedJobFixture::TrainedJobFixture() : directory_(EmptyTestDirectory()) {
@@ -39,6 +85,18 @@ TrainedJobFixture::TrainedJobFixture() : directory_(EmptyTestDirectory()) {
   std::ofstream ratings(Path("ratings.dat"));
   for (int i = 0; i < kExamples; ++i) {
     ratings << i % 17 << "::" << i % 5 << "::" << RatingOf(i) << "::0\n";
+  }
+}
+
+void TrainedJobFixture::WriteJobOfNamedOutputs() {
+  std::ofstream(Path("job.textproto")) << kJobOfNamedOutputs;
+  std::ofstream ratings(Path("ratings.csv"));
+  ratings << "user,item,rating,kind,likes\n";
+  for (int i = 0; i < kExamples; ++i) {
+    ratings << i % 17 << "," << i % 5 << ",";
+    if (i % 3 != 0) ratings << RatingOf(i);
+    ratings << ","
+            << "abc"[i % 5 % 3] << "," << (i % 2 == 0 ? "yes" : "no") << "\n";
   }
 }
 

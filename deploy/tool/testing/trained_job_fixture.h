@@ -19,6 +19,11 @@ class TrainedJobFixture : public ::testing::Test {
   // Writes job.textproto and the data.
   TrainedJobFixture();
 
+  // Replaces the job and the data by those of a model with three named outputs:
+  // "rating", which every third example lacks, "kind" of three classes, and
+  // "likes_it", a product of two probabilities.
+  void WriteJobOfNamedOutputs();
+
   // Returns the path of a file in the test's directory; of the directory
   // itself, if `name` is empty.
   std::string Path(const std::string& name) const;

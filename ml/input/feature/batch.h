@@ -19,6 +19,20 @@ struct IdFeature {
   std::vector<float> weights = {};  // one for each id; empty: all 1
 };
 
+// The labels of examples for one of a model's named outputs.
+struct Target {
+  // [size, width], with the width that the output's loss asks for.
+  std::vector<float> labels = {};
+  // [size], factors of the examples' weights. 0: the example does not count for
+  // this output, and its label means nothing.
+  std::vector<float> weights = {};
+  // Number of examples in the step's batch, of which this batch may be a part,
+  // over the number of those that count; 0 if none does. A further factor of
+  // all weights, with which a mean over all examples is one over those that
+  // count.
+  float scale = 1;
+};
+
 // Examples that go through a model together.
 struct Batch {
   int64_t size = 0;  // number of examples
@@ -26,8 +40,10 @@ struct Batch {
   std::vector<DenseFeature> dense = {};
   std::vector<IdFeature> ids = {};
   // Labels [size, width], with the width that the loss asks for: 1 for a class
-  // number.
+  // number. Empty if the model has named outputs.
   std::vector<float> labels = {};
+  // One for each of the model's named outputs.
+  std::vector<Target> targets = {};
   std::vector<float> weights = {};  // [size]; empty: all 1
 };
 

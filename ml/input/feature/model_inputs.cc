@@ -18,6 +18,28 @@ int64_t ElementsOf(const job::DenseInput& dense) {
   return elements;
 }
 
+absl::Status CheckOneNumber(const LabelForm& form, absl::string_view loss,
+                            absl::string_view format) {
+  if (form.kind != LabelForm::Kind::kNumbers || form.width == 1) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(loss, " wants ", form.width,
+                   " numbers as an example's label; ", format, " has one"));
+}
+
+// Multiplies `weights` by those of the classes that `labels` say.
+void Multiply(const LabelForm& form, const std::vector<float>& class_weights,
+              absl::Span<const float> labels, std::vector<float>& weights) {
+  const auto classes = static_cast<int64_t>(class_weights.size());
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const int64_t of =
+        ClassOf(form, labels.subspan(i * form.width, form.width));
+    // The loss refuses a label that is of no class.
+    if (of >= 0 && of < classes) weights[i] *= class_weights[of];
+  }
+}
+
 absl::Status NotOfClass(double number, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("label ", number, " ", what));
 }
@@ -84,6 +106,12 @@ void ClearBatch(const ModelInputs& inputs, Batch& batch) {
   batch.dense.resize(dense);
   batch.ids.resize(ids);
   batch.labels.clear();
+  batch.targets.resize(inputs.targets.size());
+  for (Target& target : batch.targets) {
+    target.labels.clear();
+    target.weights.clear();
+    target.scale = 1;
+  }
   batch.weights.clear();
   batch.size = 0;
 }
@@ -99,18 +127,57 @@ void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch) {
     feature.ids.resize(feature.offsets.back());
     if (!feature.weights.empty()) feature.weights.resize(feature.ids.size());
   }
-  batch.labels.resize(size * inputs.label.width);
+  if (inputs.targets.empty()) batch.labels.resize(size * inputs.label.width);
+  for (size_t i = 0; i < inputs.targets.size(); ++i) {
+    batch.targets[i].labels.resize(size * inputs.targets[i].form.width);
+    batch.targets[i].weights.resize(size);
+  }
   if (!batch.weights.empty()) batch.weights.resize(size);
   batch.size = size;
 }
 
-absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format) {
-  if (form.kind != LabelForm::Kind::kNumbers || form.width == 1) {
-    return absl::OkStatus();
+absl::Status CheckOneLabel(const ModelInputs& inputs,
+                           absl::string_view format) {
+  if (!inputs.targets.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "model.output \"", inputs.targets.front().output,
+        "\" reads the column \"", inputs.targets.front().label.column(),
+        "\" for its labels, and ", format,
+        " has no columns of labels: use csv, tfrecord, criteo or ratings"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("model.loss wants ", form.width,
-                   " numbers as an example's label; ", format, " has one"));
+  return CheckOneNumber(inputs.label, "model.loss", format);
+}
+
+absl::Status CheckLabelColumns(const ModelInputs& inputs,
+                               absl::string_view format) {
+  if (inputs.targets.empty()) {
+    return CheckOneNumber(inputs.label, "model.loss", format);
+  }
+  for (const TargetInput& target : inputs.targets) {
+    const absl::Status checked = CheckOneNumber(
+        target.form,
+        absl::StrCat("the loss of model.output \"", target.output, "\""),
+        absl::StrCat("a column of ", format));
+    if (!checked.ok()) return checked;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> TargetColumns(
+    const std::vector<TargetInput>& targets) {
+  std::vector<std::string> columns;
+  const auto add = [&columns](const std::string& column) {
+    if (column.empty() ||
+        std::find(columns.begin(), columns.end(), column) != columns.end()) {
+      return;
+    }
+    columns.push_back(column);
+  };
+  for (const TargetInput& target : targets) {
+    add(target.label.column());
+    add(target.mask);
+  }
+  return columns;
 }
 
 absl::Status AppendLabel(const LabelForm& form, double number,
@@ -158,18 +225,28 @@ int64_t ClassOf(const LabelForm& form, absl::Span<const float> label) {
   return std::max_element(label.begin(), label.end()) - label.begin();
 }
 
+void SetScales(Batch& batch) {
+  for (Target& target : batch.targets) {
+    const auto none =
+        std::count(target.weights.begin(), target.weights.end(), 0.0f);
+    const int64_t counted = batch.size - none;
+    target.scale = counted == 0
+                       ? 0.0f
+                       : static_cast<float>(static_cast<double>(batch.size) /
+                                            static_cast<double>(counted));
+  }
+}
+
 void ApplyClassWeights(const ModelInputs& inputs, Batch& batch) {
+  for (size_t i = 0; i < inputs.targets.size(); ++i) {
+    const TargetInput& target = inputs.targets[i];
+    if (target.class_weights.empty()) continue;
+    Multiply(target.form, target.class_weights, batch.targets[i].labels,
+             batch.targets[i].weights);
+  }
   if (inputs.class_weights.empty()) return;
   if (batch.weights.empty()) batch.weights.assign(batch.size, 1);
-  const auto classes = static_cast<int64_t>(inputs.class_weights.size());
-  const auto labels = absl::MakeConstSpan(batch.labels);
-  for (int64_t i = 0; i < batch.size; ++i) {
-    const int64_t of =
-        ClassOf(inputs.label,
-                labels.subspan(i * inputs.label.width, inputs.label.width));
-    // The loss refuses a label that is of no class.
-    if (of >= 0 && of < classes) batch.weights[i] *= inputs.class_weights[of];
-  }
+  Multiply(inputs.label, inputs.class_weights, batch.labels, batch.weights);
 }
 
 absl::Status AppendWeight(double weight, std::vector<float>& weights) {

@@ -32,13 +32,26 @@ struct LabelForm {
   bool is_count = false;
 };
 
+// The part of a data set that one of a model's named outputs is compared with.
+struct TargetInput {
+  std::string output = {};  // the output's name
+  LabelForm form = {};
+  job::CsvLabel label = {};
+  std::string mask = {};  // a column; empty: none
+  // Factors as in ModelInputs.
+  std::vector<float> class_weights = {};
+};
+
 // The parts of a data set that a model reads.
 struct ModelInputs {
   std::vector<job::ModelInput> inputs;
+  // The label of a model without named outputs.
   LabelForm label;
   // Factors of examples' weights by the class of the label (ClassOf()); empty:
   // all 1.
   std::vector<float> class_weights = {};
+  // The model's named outputs; they replace label and class_weights.
+  std::vector<TargetInput> targets = {};
 };
 
 // Returns what `model` reads of an example; its input_shape counts as the one
@@ -61,9 +74,19 @@ void ClearBatch(const ModelInputs& inputs, Batch& batch);
 void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch);
 
 // Checks the label for the data set `format`, whose examples have one number as
-// their label.
-//   InvalidArgument  the loss asks for several numbers.
-absl::Status CheckOneLabel(const LabelForm& form, absl::string_view format);
+// their label and no columns of other labels.
+//   InvalidArgument  a loss asks for several numbers, or the model has named
+//                    outputs.
+absl::Status CheckOneLabel(const ModelInputs& inputs, absl::string_view format);
+
+// Checks the labels for the data set `format`, whose columns have one number
+// each.
+//   InvalidArgument  a loss asks for several numbers.
+absl::Status CheckLabelColumns(const ModelInputs& inputs,
+                               absl::string_view format);
+
+// Returns the columns of the targets' labels and masks, each once.
+std::vector<std::string> TargetColumns(const std::vector<TargetInput>& targets);
 
 // Appends the label of an example whose label in the data set is `number`.
 //   DataLoss  `number` is not a class number of the model, not a probability
@@ -75,6 +98,10 @@ absl::Status AppendLabel(const LabelForm& form, double number,
 // says: a class number, the place of the largest of several, or 1 for a number
 // above .5 and 0 for others.
 int64_t ClassOf(const LabelForm& form, absl::Span<const float> label);
+
+// Sets the scales of the targets of `batch`, the whole batch of a step: to be
+// called while their weights say only who counts.
+void SetScales(Batch& batch);
 
 // Multiplies the weights of the batch's examples by those of their classes.
 void ApplyClassWeights(const ModelInputs& inputs, Batch& batch);

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/did_you_mean.h"
@@ -19,8 +18,10 @@
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_index.h"
 #include "ml/input/format/file_set.h"
+#include "ml/input/format/label_rule.h"
 #include "ml/input/format/line_records.h"
 #include "ml/input/format/records.h"
+#include "ml/input/format/target_reader.h"
 
 namespace parasol {
 namespace {
@@ -28,66 +29,32 @@ namespace {
 constexpr int kCriteoNumbers = 13;
 constexpr int kCriteoCategories = 26;
 
-// Values have lost the blanks around them, unless these are in quotes: a job's
-// text may have them all the same.
-bool IsText(absl::string_view value, absl::string_view text) {
-  return value == text || value == Trimmed(text);
-}
-
-// The rule that makes a label of a value.
-class CsvLabelRule {
- public:
-  explicit CsvLabelRule(const job::CsvLabel& spec) : spec_(spec) {
-    for (int i = 0; i < spec.class__size(); ++i) {
-      classes_.emplace(spec.class_(i), i);
-    }
-    for (int i = 0; i < spec.class__size(); ++i) {
-      classes_.emplace(Trimmed(spec.class_(i)), i);
-    }
-  }
-
-  absl::StatusOr<double> NumberOf(absl::string_view value) const {
-    if (!spec_.positive().empty()) {
-      return std::any_of(spec_.positive().begin(), spec_.positive().end(),
-                         [value](const std::string& positive) {
-                           return IsText(value, positive);
-                         });
-    }
-    if (!classes_.empty()) {
-      const auto found = classes_.find(value);
-      if (found != classes_.end()) return found->second;
-      return absl::DataLossError(
-          absl::StrCat("label ", QuotedValue(value), " is not one of the ",
-                       spec_.class__size(), " names in label.class"));
-    }
-    const std::optional<double> number = ParseNumber(value);
-    if (number.has_value()) return *number;
-    return absl::DataLossError(
-        absl::StrCat("label ", QuotedValue(value), " is not a finite number"));
-  }
-
- private:
-  const job::CsvLabel spec_;
-  absl::flat_hash_map<std::string, double> classes_;
-};
-
 // Positions of a record's values.
 struct CsvLayout {
   size_t columns = 0;
   std::vector<int> slot_of_column;  // in the ColumnValues; -1: nobody reads it
-  std::optional<size_t> label;      // nullopt: labels and weights are not read
+  bool has_labels = false;          // false: labels and weights are not read
+  std::optional<size_t> label;      // nullopt: the targets have the labels
   std::optional<size_t> weight;
+};
+
+// What makes an example of the columns' values.
+struct CsvReaders {
+  ColumnFeatures features;
+  TargetReader targets;
+  // The columns that both read.
+  std::vector<std::string> columns;
 };
 
 struct CsvSet final : public ExampleSet {
   CsvSet(const job::CsvDataset& csv, Records read, CsvLayout places,
-         ColumnFeatures column_features, const LabelForm& form)
+         CsvReaders row_readers, const ModelInputs& wanted)
       : spec(csv),
         records(std::move(read)),
         starts(records.file_starts()),
         layout(std::move(places)),
-        features(std::move(column_features)),
-        label_form(form),
+        readers(std::move(row_readers)),
+        inputs(wanted),
         label_rule(csv.label()) {}
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
@@ -101,9 +68,9 @@ struct CsvSet final : public ExampleSet {
   const Records records;
   const std::vector<int64_t> starts;
   const CsvLayout layout;
-  const ColumnFeatures features;
-  const LabelForm label_form;
-  const CsvLabelRule label_rule;
+  const CsvReaders readers;
+  const ModelInputs inputs;
+  const LabelRule label_rule;
 };
 
 class CsvDecoder final : public ExampleDecoder {
@@ -111,7 +78,7 @@ class CsvDecoder final : public ExampleDecoder {
   explicit CsvDecoder(const CsvSet& set)
       : set_(set),
         fields_(CsvDelimiter(set.spec)),
-        row_(set.features.columns().size()) {}
+        row_(set.readers.columns.size()) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
@@ -142,23 +109,26 @@ class CsvDecoder final : public ExampleDecoder {
       if (set_.IsMissing((*values)[i])) continue;
       row_[slot].push_back(FieldValue::Text((*values)[i]));
     }
-    RETURN_IF_ERROR(set_.features.Append(row_, batch));
-    if (!layout.label.has_value()) {
-      AppendMeaninglessLabel(set_.label_form, batch.labels);
+    RETURN_IF_ERROR(set_.readers.features.Append(row_, batch));
+    if (!layout.has_labels) {
+      AppendMeaninglessLabels(set_.inputs, batch);
       return absl::OkStatus();
     }
+    RETURN_IF_ERROR(set_.readers.targets.Append(row_, batch));
     return AppendLabelAndWeight(*values, batch);
   }
 
   absl::Status AppendLabelAndWeight(
       const std::vector<absl::string_view>& values, Batch& batch) {
     const CsvLayout& layout = set_.layout;
-    if (set_.IsMissing(values[*layout.label])) {
-      return absl::DataLossError("the label is missing");
+    if (layout.label.has_value()) {
+      if (set_.IsMissing(values[*layout.label])) {
+        return absl::DataLossError("the label is missing");
+      }
+      ASSIGN_OR_RETURN(const double label,
+                       set_.label_rule.NumberOf(values[*layout.label]));
+      RETURN_IF_ERROR(AppendLabel(set_.inputs.label, label, batch.labels));
     }
-    ASSIGN_OR_RETURN(const double label,
-                     set_.label_rule.NumberOf(values[*layout.label]));
-    RETURN_IF_ERROR(AppendLabel(set_.label_form, label, batch.labels));
     if (!layout.weight.has_value()) return absl::OkStatus();
     const absl::string_view text = values[*layout.weight];
     const std::optional<double> weight = ParseNumber(text);
@@ -195,20 +165,23 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
 absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
                                    absl::string_view format,
                                    const std::vector<std::string>& columns,
-                                   const ColumnFeatures& features,
-                                   bool without_labels) {
+                                   const CsvReaders& readers,
+                                   const SetOptions& options) {
   CsvLayout layout;
   layout.columns = columns.size();
   layout.slot_of_column.assign(columns.size(), -1);
-  for (size_t slot = 0; slot < features.columns().size(); ++slot) {
+  for (size_t slot = 0; slot < readers.columns.size(); ++slot) {
     ASSIGN_OR_RETURN(const size_t column,
-                     ColumnOf(columns, features.columns()[slot], format));
+                     ColumnOf(columns, readers.columns[slot], format));
     layout.slot_of_column[column] = static_cast<int>(slot);
   }
-  if (without_labels) return layout;
-  ASSIGN_OR_RETURN(layout.label,
-                   ColumnOf(columns, csv.label().column(),
-                            absl::StrCat(format, ".label.column")));
+  layout.has_labels = !options.without_labels;
+  if (!layout.has_labels) return layout;
+  if (options.inputs.targets.empty()) {
+    ASSIGN_OR_RETURN(layout.label,
+                     ColumnOf(columns, csv.label().column(),
+                              absl::StrCat(format, ".label.column")));
+  }
   if (csv.has_weight_column()) {
     ASSIGN_OR_RETURN(layout.weight,
                      ColumnOf(columns, csv.weight_column(),
@@ -227,19 +200,31 @@ absl::Status AddFiles(const job::CsvDataset& csv, absl::string_view format,
   return absl::OkStatus();
 }
 
-// Takes the label out of the job's list of columns if the first record has one
-// value less.
-void LeaveOutLabel(const job::CsvDataset& csv, const Records& records,
-                   std::vector<std::string>& columns) {
-  const auto label =
-      std::find(columns.begin(), columns.end(), csv.label().column());
-  if (csv.column().empty() || label == columns.end()) return;
+// Columns of labels and masks.
+std::vector<std::string> LabelColumns(const job::CsvDataset& csv,
+                                      const ModelInputs& inputs) {
+  if (inputs.targets.empty()) return {csv.label().column()};
+  return TargetColumns(inputs.targets);
+}
+
+// Takes the labels out of the job's list of columns if the first record has so
+// many values less.
+void LeaveOutLabels(const job::CsvDataset& csv,
+                    const std::vector<std::string>& labels,
+                    const Records& records, std::vector<std::string>& columns) {
+  std::vector<std::string> others;
+  for (const std::string& column : columns) {
+    if (std::find(labels.begin(), labels.end(), column) == labels.end()) {
+      others.push_back(column);
+    }
+  }
+  if (csv.column().empty() || others.size() == columns.size()) return;
   CsvFields fields(CsvDelimiter(csv));
   for (int64_t record = 0; record < records.size(); ++record) {
     if (!records.CheckWhole(record).ok()) continue;
     const auto* const values = fields.Split(records[record], columns.size());
     if (values == nullptr) continue;
-    if (values->size() + 1 == columns.size()) columns.erase(label);
+    if (values->size() == others.size()) columns = std::move(others);
     return;
   }
 }
@@ -292,38 +277,43 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const job::CsvDataset& csv, absl::string_view format,
     const SetOptions& options) {
   if (!options.without_labels) {
-    if (!csv.label().has_column()) {
+    if (options.inputs.targets.empty() && !csv.label().has_column()) {
       return absl::InvalidArgumentError(
           absl::StrCat(format, ".label.column is not set"));
     }
-    RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, format));
+    RETURN_IF_ERROR(CheckLabelColumns(options.inputs, format));
   }
   CsvIndexer indexer(csv);
   RETURN_IF_ERROR(AddFiles(csv, format, options.data_dir, indexer));
   if (!options.skip_corrupt) {
     RETURN_IF_ERROR(indexer.records().CheckAllWhole());
   }
-  Columns columns = {.names = indexer.columns(),
-                     .labels_and_weights = {csv.label().column()}};
+  const std::vector<std::string> labels = LabelColumns(csv, options.inputs);
+  Columns columns = {.names = indexer.columns(), .labels_and_weights = labels};
   if (csv.has_weight_column()) {
     columns.labels_and_weights.push_back(csv.weight_column());
   }
   if (options.without_labels) {
-    LeaveOutLabel(csv, indexer.records(), columns.names);
+    LeaveOutLabels(csv, labels, indexer.records(), columns.names);
   }
   ASSIGN_OR_RETURN(ColumnFeatures features,
                    ColumnFeatures::Create(options.inputs.inputs, columns));
-  ASSIGN_OR_RETURN(
-      CsvLayout layout,
-      LayoutOf(csv, format, columns.names, features, options.without_labels));
+  std::vector<std::string> read = features.columns();
+  TargetReader targets(options.without_labels ? std::vector<TargetInput>()
+                                              : options.inputs.targets,
+                       read);
+  CsvReaders readers = {std::move(features), std::move(targets),
+                        std::move(read)};
+  ASSIGN_OR_RETURN(CsvLayout layout,
+                   LayoutOf(csv, format, columns.names, readers, options));
   return std::make_shared<CsvSet>(csv, indexer.TakeRecords(), std::move(layout),
-                                  std::move(features), options.inputs.label);
+                                  std::move(readers), options.inputs);
 }
 
 bool IsMissingInCsv(const job::CsvDataset& csv, absl::string_view value) {
   if (value.empty()) return true;
   for (const std::string& missing : csv.missing()) {
-    if (IsText(value, missing)) return true;
+    if (IsJobText(value, missing)) return true;
   }
   return false;
 }

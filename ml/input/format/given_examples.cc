@@ -141,6 +141,9 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
     given.ignored_ = {given.csv_->label().column(),
                       given.csv_->weight_column()};
   }
+  for (const std::string& column : TargetColumns(inputs.targets)) {
+    given.ignored_.push_back(column);
+  }
   RETURN_IF_ERROR(given.OpenColumns());
   return given;
 }
@@ -234,7 +237,7 @@ absl::Status GivenExamples::Append(const ColumnValues& row,
   } else {
     RETURN_IF_ERROR(AppendImage(row.front(), batch));
   }
-  AppendMeaninglessLabel(inputs_.label, batch.labels);
+  AppendMeaninglessLabels(inputs_, batch);
   ++batch.size;
   return absl::OkStatus();
 }

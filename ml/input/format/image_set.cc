@@ -44,7 +44,7 @@ class ImageSet : public ExampleSet {
   absl::Status Append(int64_t example, uint64_t random, Batch& batch) const {
     ASSIGN_OR_RETURN(const LabelledImage image, Find(example));
     if (without_labels_) {
-      AppendMeaninglessLabel(inputs_.label, batch.labels);
+      AppendMeaninglessLabels(inputs_, batch);
     } else {
       RETURN_IF_ERROR(AppendLabel(inputs_.label, image.label, batch.labels))
           << "image " << example;
@@ -134,7 +134,7 @@ std::vector<int64_t> WithoutOnes(absl::Span<const int64_t> shape) {
 absl::Status CheckInputs(const SetOptions& options, const ImageShape& image) {
   const ModelInputs& inputs = options.inputs;
   if (!options.without_labels) {
-    RETURN_IF_ERROR(CheckOneLabel(inputs.label, "a set of images"));
+    RETURN_IF_ERROR(CheckOneLabel(inputs, "a set of images"));
   }
   const std::vector<int64_t> has = {image.height, image.width, image.channels};
   for (const job::ModelInput& input : inputs.inputs) {

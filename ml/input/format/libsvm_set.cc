@@ -61,7 +61,7 @@ class LineReader {
     absl::string_view behind_label = rest;
     TakeToken(behind_label);
     if (at_.find(':') == absl::string_view::npos) rest = behind_label;
-    AppendMeaninglessLabel(rules_.inputs.label, batch.labels);
+    AppendMeaninglessLabels(rules_.inputs, batch);
     return AppendFeatures(line, rest, batch);
   }
 
@@ -228,7 +228,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenLibsvmSet(
     const job::LibsvmDataset& libsvm, const SetOptions& options) {
   RETURN_IF_ERROR(CheckLibsvmInputs(options.inputs));
   if (!options.without_labels) {
-    RETURN_IF_ERROR(CheckOneLabel(options.inputs.label, "libsvm"));
+    RETURN_IF_ERROR(CheckOneLabel(options.inputs, "libsvm"));
   }
   const std::vector<std::string> patterns(libsvm.file().begin(),
                                           libsvm.file().end());

@@ -19,6 +19,8 @@
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/file_set.h"
+#include "ml/input/format/label_rule.h"
+#include "ml/input/format/target_reader.h"
 #include "ml/input/format/tf_example.h"
 #include "ml/input/format/whole_file.h"
 
@@ -49,14 +51,18 @@ struct TfRecordSet final : public ExampleSet {
       : records(std::move(read)),
         starts(records.file_starts()),
         features(std::move(column_features)),
-        label_form(options.inputs.label),
+        columns(features.columns()),
+        targets(options.without_labels ? std::vector<TargetInput>()
+                                       : options.inputs.targets,
+                columns),
+        inputs(options.inputs),
         without_labels(options.without_labels),
         is_weighted(spec.has_weight() && !options.without_labels) {
-    for (size_t i = 0; i < features.columns().size(); ++i) {
-      slots[features.columns()[i]].push_back(i);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      slots[columns[i]].push_back(i);
     }
-    label_slot = features.columns().size();
-    if (!without_labels) slots[spec.label()].push_back(label_slot);
+    label_slot = columns.size();
+    if (reads_label()) slots[spec.label()].push_back(label_slot);
     if (is_weighted) slots[spec.weight()].push_back(label_slot + 1);
   }
 
@@ -66,10 +72,16 @@ struct TfRecordSet final : public ExampleSet {
   const Records records;
   const std::vector<int64_t> starts;
   const ColumnFeatures features;
-  const LabelForm label_form;
+  std::vector<std::string> columns;  // those of features and targets
+  const TargetReader targets;
+  const ModelInputs inputs;
+  const LabelRule label_rule = LabelRule(job::CsvLabel());
   const bool without_labels;
   const bool is_weighted;
-  // Slots of a ColumnValues for each feature: those of `features`, label,
+  // True if the examples have the one label of a model without named outputs.
+  bool reads_label() const { return !without_labels && inputs.targets.empty(); }
+
+  // Slots of a ColumnValues for each feature: those of `columns`, label,
   // weight.
   absl::flat_hash_map<std::string, std::vector<size_t>> slots;
   size_t label_slot;
@@ -106,55 +118,18 @@ class TfRecordDecoder final : public ExampleDecoder {
                        }));
     RETURN_IF_ERROR(set_.features.Append(row_, batch));
     if (set_.without_labels) {
-      AppendMeaninglessLabel(set_.label_form, batch.labels);
+      AppendMeaninglessLabels(set_.inputs, batch);
       return absl::OkStatus();
     }
-    RETURN_IF_ERROR(AppendLabels(batch));
+    RETURN_IF_ERROR(set_.targets.Append(row_, batch));
+    if (set_.reads_label()) {
+      RETURN_IF_ERROR(set_.label_rule.Append(
+          set_.inputs.label, row_[set_.label_slot], batch.labels));
+    }
     if (!set_.is_weighted) return absl::OkStatus();
     ASSIGN_OR_RETURN(const double weight,
                      OnlyNumber(row_[set_.label_slot + 1], "weight"));
     return AppendWeight(weight, batch.weights);
-  }
-
-  // One number, or as many as the loss wants.
-  absl::Status AppendLabels(Batch& batch) const {
-    const std::vector<FieldValue>& values = row_[set_.label_slot];
-    const LabelForm& form = set_.label_form;
-    const bool is_list = form.kind != LabelForm::Kind::kClass &&
-                         static_cast<int64_t>(values.size()) == form.width &&
-                         form.width > 1;
-    if (!is_list) {
-      if (form.kind == LabelForm::Kind::kNumbers && form.width > 1) {
-        return absl::DataLossError(absl::StrCat("the label has ", values.size(),
-                                                " values, not ", form.width));
-      }
-      ASSIGN_OR_RETURN(const double label, OnlyNumber(values, "label"));
-      return AppendLabel(form, label, batch.labels);
-    }
-    for (const FieldValue& value : values) {
-      const std::optional<double> number = value.AsNumber();
-      if (!number.has_value()) {
-        return absl::DataLossError(
-            "the label has a value that is not a finite number");
-      }
-      RETURN_IF_ERROR(AppendLabel({.kind = LabelForm::Kind::kNumbers,
-                                   .is_probability = form.is_probability,
-                                   .is_count = form.is_count},
-                                  *number, batch.labels));
-    }
-    return absl::OkStatus();
-  }
-
-  static absl::StatusOr<double> OnlyNumber(
-      const std::vector<FieldValue>& values, absl::string_view what) {
-    if (values.size() != 1) {
-      return absl::DataLossError(
-          absl::StrCat("the ", what, " has ", values.size(), " values, not 1"));
-    }
-    const std::optional<double> number = values.front().AsNumber();
-    if (number.has_value()) return *number;
-    return absl::DataLossError(
-        absl::StrCat("the ", what, " is not a finite number"));
   }
 
   const TfRecordSet& set_;
@@ -276,17 +251,25 @@ absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
 
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
     const job::TfRecordDataset& tfrecord, const SetOptions& options) {
-  if (!tfrecord.has_label() && !options.without_labels) {
+  const std::vector<TargetInput>& targets = options.inputs.targets;
+  const bool reads_label = !options.without_labels && targets.empty();
+  if (reads_label && !tfrecord.has_label()) {
     return absl::InvalidArgumentError("tfrecord.label is not set");
   }
   ASSIGN_OR_RETURN(Records records, ReadTfRecords(tfrecord, options.data_dir,
                                                   options.skip_corrupt));
   Columns columns = {.names = ColumnsOf(records),
-                     .labels_and_weights = {tfrecord.label()}};
-  if (!options.without_labels) {
+                     .labels_and_weights = TargetColumns(targets)};
+  if (reads_label) {
     RETURN_IF_ERROR(
         CheckColumn(columns.names, tfrecord.label(), "tfrecord.label"));
   }
+  if (!options.without_labels) {
+    for (const std::string& column : TargetColumns(targets)) {
+      RETURN_IF_ERROR(CheckColumn(columns.names, column, "model.output"));
+    }
+  }
+  if (targets.empty()) columns.labels_and_weights.push_back(tfrecord.label());
   if (tfrecord.has_weight()) {
     if (!options.without_labels) {
       RETURN_IF_ERROR(

@@ -28,7 +28,8 @@ Message FromText(const std::string& text) {
 }
 
 // Returns what the model reads that `text` describes, whose last layer, if it
-// has any, is dense. A label is a class number if it has no loss.
+// has any, is dense. A label is a class number if it has no loss. A named
+// output has the units of the dense layer of its name, or one.
 inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
   const auto model = FromText<job::Model>(text);
   const int64_t outputs =
@@ -36,7 +37,18 @@ inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
   LabelForm label = {.kind = LabelForm::Kind::kClass, .classes = outputs};
   if (model.has_loss()) label = KindOf(model.loss())->label(outputs);
   label.width = std::max<int64_t>(label.width, 1);
-  return ModelInputsOf(model, label);
+  ASSIGN_OR_RETURN(ModelInputs inputs, ModelInputsOf(model, label));
+  for (const job::Output& output : model.output()) {
+    int64_t units = 1;
+    for (const job::Layer& layer : model.layer()) {
+      if (layer.name() == output.name()) units = layer.dense().units();
+    }
+    inputs.targets.push_back({.output = output.name(),
+                              .form = KindOf(output.loss())->label(units),
+                              .label = output.label(),
+                              .mask = output.mask()});
+  }
+  return inputs;
 }
 
 // Returns the whole data set, whose files are in the test's directory, as one

@@ -22,6 +22,7 @@ struct Case {
   ElementwiseTerm term;
   std::function<double(double z, double y)> loss;
   enum { kNumbers, kProbabilities, kCounts } labels = kNumbers;
+  bool of_probabilities = false;  // outputs are from 0 to 1
 };
 
 double Focal(double z, double label, double gamma, double alpha,
@@ -57,6 +58,12 @@ std::vector<Case> Cases() {
       {"focal with all", FocalTerm{1.5f, .25f, .75f, .25f},
        [](double z, double y) { return Focal(z, y, 1.5, .25, .25); },
        Case::kProbabilities},
+      {"cross-entropy of probabilities", ProbabilityTerm{.25f},
+       [](double p, double label) {
+         const double y = label * .75 + .125;
+         return -y * std::log(p + 1e-7) - (1 - y) * std::log(1 - p + 1e-7);
+       },
+       Case::kProbabilities, /*of_probabilities=*/true},
       {"focal with gamma 0", FocalTerm{0, 1, 1, 0},
        [](double z, double y) { return Focal(z, y, 0, -1, 0); },
        Case::kProbabilities},
@@ -104,6 +111,7 @@ class ElementwiseLossTest : public LossKernelTest {
       for (const double kink : {y, y - 1.5, y + 1.5, 1.0, -1.0}) {
         if (std::fabs(z - kink) < 1e-3) z += .01;
       }
+      if (c.of_probabilities) z = .05 + .9 / (1 + std::exp(-z));
       // Floats, so that the kernel gets the same numbers.
       z = static_cast<float>(z);
     }
@@ -123,6 +131,17 @@ TEST_P(ElementwiseLossTest, IsTheReference) {
       }
     }
   }
+}
+
+// Keras's binary_crossentropy of 0 and 1: finite, and without a slope.
+TEST_P(ElementwiseLossTest, CertainProbabilitiesAreClipped) {
+  const Problem certain{MatrixOf(4, 1, {0, 1, 0, 1}), {1, 0, 0, 1}};
+  const Result result = Run(Loss(ProbabilityTerm{0}), certain);
+  EXPECT_NEAR(result.losses[0], 15.42, .01);  // -log(2e-7)
+  EXPECT_NEAR(result.losses[1], 15.33, .1);
+  EXPECT_NEAR(result.losses[2], 0, 1e-6);
+  EXPECT_NEAR(result.losses[3], 0, 1e-6);
+  EXPECT_THAT(result.gradient, Pointwise(FloatNear(0), {0.0, 0.0, 0.0, 0.0}));
 }
 
 TEST_P(ElementwiseLossTest, AtTheKinkTheSlopeIsTensorFlows) {

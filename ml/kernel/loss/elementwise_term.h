@@ -113,8 +113,38 @@ struct FocalTerm {
   }
 };
 
+// Binary cross-entropy of a probability p, -y · log(p + ε) - (1 - y) · log(1 -
+// p
+// + ε), with p clipped to [ε, 1 - ε] for ε = 1e-7 (Keras's from_logits=False).
+// Labels are smoothed to y · (1 - s) + s / 2.
+struct ProbabilityTerm {
+  float smoothing;
+
+  static constexpr float kEpsilon = 1e-7f;
+
+  PARASOL_LOSS_TERM float Smoothed(float label) const {
+    return label * (1 - smoothing) + smoothing / 2;
+  }
+  // A NaN stays one.
+  PARASOL_LOSS_TERM static float Clipped(float p) {
+    const float raised = p < kEpsilon ? kEpsilon : p;
+    return raised > 1 - kEpsilon ? 1 - kEpsilon : raised;
+  }
+  PARASOL_LOSS_TERM float Loss(float p, float label) const {
+    const float y = Smoothed(label);
+    const float q = Clipped(p);
+    return -y * std::log(q + kEpsilon) - (1 - y) * std::log(1 - q + kEpsilon);
+  }
+  // 0 where p is clipped, as TensorFlow's clip_by_value.
+  PARASOL_LOSS_TERM float Slope(float p, float label) const {
+    const float y = Smoothed(label);
+    if (p < kEpsilon || p > 1 - kEpsilon) return 0;
+    return (1 - y) / (1 - p + kEpsilon) - y / (p + kEpsilon);
+  }
+};
+
 using ElementwiseTerm = std::variant<AbsoluteErrorTerm, HuberTerm, HingeTerm,
-                                     PoissonTerm, FocalTerm>;
+                                     PoissonTerm, FocalTerm, ProbabilityTerm>;
 
 }  // namespace parasol
 

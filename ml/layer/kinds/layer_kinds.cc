@@ -15,6 +15,7 @@
 #include "ml/layer/interaction/cross.h"
 #include "ml/layer/interaction/dot_interaction.h"
 #include "ml/layer/interaction/factorization_machine.h"
+#include "ml/layer/interaction/weighted_sum.h"
 #include "ml/layer/layer_normalization.h"
 #include "ml/layer/multiply.h"
 #include "ml/layer/pad.h"
@@ -46,6 +47,7 @@ constexpr const LayerKind* kKinds[] = {
     &kMultiplyKind,
     &kPadKind,
     &kReshapeKind,
+    &kWeightedSumKind,
 };
 
 }  // namespace

@@ -283,6 +283,15 @@ absl::StatusOr<OnnxValue> AddCross(const OnnxLayer& layer, OnnxGraph& graph) {
                    Values{graph.Add("Mul", Values{layer.inputs[0], inner}), x});
 }
 
+// w [n] times x [n, width], as a product of matrices.
+absl::StatusOr<OnnxValue> AddWeightedSum(const OnnxLayer& layer,
+                                         OnnxGraph& graph) {
+  const int64_t count = layer.shapes[0][0];
+  const OnnxValue row = AddReshape(layer.inputs[0], {1, count}, graph);
+  return AddReshape(graph.Add("MatMul", Values{row, layer.inputs[1]}),
+                    layer.output_shape, graph);
+}
+
 using AddFunction = absl::StatusOr<OnnxValue> (*)(const OnnxLayer& layer,
                                                   OnnxGraph& graph);
 
@@ -327,6 +336,8 @@ AddFunction FunctionFor(job::Layer::KindCase kind) {
       return AddDotInteraction;
     case job::Layer::kCross:
       return AddCross;
+    case job::Layer::kWeightedSum:
+      return AddWeightedSum;
     case job::Layer::kCustom:
     case job::Layer::KIND_NOT_SET:
       break;

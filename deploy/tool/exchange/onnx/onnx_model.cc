@@ -122,25 +122,39 @@ class ModelMaker {
   }
 
   absl::Status AddOutputs() {
+    for (size_t i = 0; i < graph_.outputs.size(); ++i) {
+      const OutputSpec& output = graph_.outputs[i];
+      const bool is_named = output.is_named();
+      RETURN_IF_ERROR(
+          AddOutput(i, is_named ? output.name : kOnnxOutputs,
+                    is_named ? absl::StrCat(output.name, "/probabilities")
+                             : kOnnxProbabilities));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddOutput(size_t index, const std::string& name,
+                         const std::string& probabilities) {
     for (const GraphInput& input : graph_.inputs) {
-      if (input.name != kOnnxOutputs && input.name != kOnnxProbabilities) {
-        continue;
-      }
+      if (input.name != name && input.name != probabilities) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("input \"", input.name,
                        "\" has the name of an output of the exported model; "
                        "give it another name in the job"));
     }
-    const Shape shape = ShapeOf(graph_.num_values() - 1);
-    const OnnxValue last = values_.back();
-    onnx_.Rename(last, kOnnxOutputs);
-    onnx_.AddOutput(kOnnxOutputs, shape, "outputs of the last layer");
-    const OutputLink link = LinkOf(model_.loss());
+    const size_t value = graph_.output_values[index];
+    const Shape shape = ShapeOf(value);
+    onnx_.Rename(values_[value], name);
+    onnx_.AddOutput(
+        name, shape,
+        absl::StrCat("outputs of layer ", graph_.Producer(value)->name));
+    const OutputLink link = LinkOf(graph_.outputs[index].loss.loss);
     if (link == OutputLink::kNone) return absl::OkStatus();
     const job::Activation function =
         link == OutputLink::kSoftmax ? job::SOFTMAX : job::SIGMOID;
-    onnx_.Rename(AddOnnxActivation(function, last, onnx_), kOnnxProbabilities);
-    onnx_.AddOutput(kOnnxProbabilities, shape, "the outputs as probabilities");
+    onnx_.Rename(AddOnnxActivation(function, values_[value], onnx_),
+                 probabilities);
+    onnx_.AddOutput(probabilities, shape, "the outputs as probabilities");
     return absl::OkStatus();
   }
 

@@ -14,7 +14,8 @@
 
 namespace parasol {
 
-// Names of an exported model's outputs: those that `parasol serve` gives.
+// Names of the outputs of a model that does not name them: those that `parasol
+// serve` gives. The others are "ctr" and "ctr/probabilities".
 inline constexpr char kOnnxOutputs[] = "outputs";
 inline constexpr char kOnnxProbabilities[] = "probabilities";
 
@@ -32,8 +33,9 @@ using OnnxTableIds = std::map<std::string, std::vector<int64_t>>;
 // transformations: float32 [examples, shape...], or int64 ids [examples, ids]
 // and, if an embedding_bag reads them, the weight of each id, which is 0 for an
 // id that does not count. Its outputs are kOnnxOutputs and, if the loss has
-// probabilities, kOnnxProbabilities. The initializers of variables, which have
-// their names, and of rows have no elements yet.
+// probabilities, kOnnxProbabilities, or those of each named output. The
+// initializers of variables, which have their names, and of rows have no
+// elements yet.
 //   InvalidArgument  a name of the model is that of an output.
 //   Unimplemented    a layer has no ONNX operator; the message names it.
 absl::StatusOr<onnx::GraphProto> MakeOnnxGraph(const job::Model& model,

@@ -1,0 +1,23 @@
+#ifndef PARASOL_ML_MODEL_GRAPH_INPUTS_H_
+#define PARASOL_ML_MODEL_GRAPH_INPUTS_H_
+
+#include "absl/status/statusor.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/model/graph.h"
+#include "proto/job.pb.h"
+
+namespace parasol {
+
+// Returns what `model`, whose graph is `graph`, reads of an example: its
+// inputs, and the labels that its losses ask for. Errors are those of
+// ModelInputsOf().
+absl::StatusOr<ModelInputs> InputsOf(const job::Model& model,
+                                     const Graph& graph);
+
+// Returns the same for training, with the weights of classes.
+absl::StatusOr<ModelInputs> TrainingInputsOf(const job::Model& model,
+                                             const Graph& graph);
+
+}  // namespace parasol
+
+#endif  // PARASOL_ML_MODEL_GRAPH_INPUTS_H_

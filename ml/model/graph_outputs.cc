@@ -1,0 +1,223 @@
+#include "ml/model/graph_outputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "base/did_you_mean.h"
+#include "base/status_macros.h"
+#include "ml/layer/layer.h"
+
+namespace parasol {
+namespace {
+
+constexpr int kMaxOutputs = 64;
+constexpr size_t kMaxNameBytes = 64;
+
+double WeightOf(const job::Output& output) {
+  return output.has_weight() ? output.weight() : 1;
+}
+
+// Names are parts of names of metrics, of gauges and of TensorBoard's tags.
+absl::Status CheckName(absl::string_view name) {
+  const auto is_allowed = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  if (!name.empty() && name.size() <= kMaxNameBytes &&
+      std::all_of(name.begin(), name.end(), is_allowed)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("name \"", absl::CHexEscape(name.substr(0, kMaxNameBytes)),
+                   "\" is not 1 to ", kMaxNameBytes, " letters, digits, '_'"));
+}
+
+absl::Status CheckLabel(const job::Output& output) {
+  if (output.label().column().empty()) {
+    return absl::InvalidArgumentError(
+        "label.column is not set: the column of the data sets that has the "
+        "output's labels");
+  }
+  if (!output.label().positive().empty() && !output.label().class_().empty()) {
+    return absl::InvalidArgumentError(
+        "label: has both positive and class; choose one");
+  }
+  return absl::OkStatus();
+}
+
+// Returns true if the value is an input of the model, in whatever shape.
+bool IsInput(const Graph& graph, size_t value) {
+  const GraphNode* node = graph.Producer(value);
+  while (node != nullptr && node->layer->IsView()) {
+    node = graph.Producer(node->inputs[0]);
+  }
+  return node == nullptr;
+}
+
+class OutputResolver {
+ public:
+  OutputResolver(const job::Model& spec,
+                 const absl::flat_hash_map<std::string, size_t>& values,
+                 const absl::flat_hash_set<std::string>& unknown, Graph& graph)
+      : spec_(spec), values_(values), unknown_(unknown), graph_(graph) {}
+
+  std::optional<std::vector<OutputSpec>> Resolve(Faults& faults) {
+    Faults found;
+    if (spec_.has_loss()) {
+      found.Add(absl::InvalidArgumentError(
+          "model.loss: model.output says the losses; remove it"));
+    }
+    if (!spec_.metric().empty()) {
+      found.Add(absl::InvalidArgumentError(
+          "model.metric: metrics are those of model.output; remove it"));
+    }
+    if (spec_.output_size() > kMaxOutputs) {
+      found.Add(absl::InvalidArgumentError(absl::StrCat(
+          "model.output: ", spec_.output_size(), " of at most ", kMaxOutputs)));
+    }
+    for (int i = 0; i < std::min(spec_.output_size(), kMaxOutputs); ++i) {
+      const job::Output& output = spec_.output(i);
+      found.Add(absl::StrCat("model.output[", i, "] \"",
+                             absl::CHexEscape(output.name()), "\""),
+                ResolveOne(output));
+    }
+    if (found.empty()) found.Add(CheckWeights());
+    if (found.empty() && is_known_) found.Add(CheckTraining());
+    const bool is_good = found.empty() && is_known_;
+    faults.Add(std::move(found));
+    if (!is_good) return std::nullopt;
+    return std::move(outputs_);
+  }
+
+ private:
+  absl::Status ResolveOne(const job::Output& output) {
+    RETURN_IF_ERROR(CheckName(output.name()));
+    if (!names_.insert(output.name()).second) {
+      return absl::InvalidArgumentError("an earlier output is called so too");
+    }
+    const double weight = WeightOf(output);
+    if (!(weight >= 0 && std::isfinite(static_cast<float>(weight)))) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("weight: ", weight, " is not a number from 0"));
+    }
+    RETURN_IF_ERROR(CheckLabel(output));
+    if (output.loss().kind_case() == job::Loss::KIND_NOT_SET) {
+      return absl::InvalidArgumentError(
+          "loss is not set: binary_crossentropy {}");
+    }
+    ASSIGN_OR_RETURN(const std::optional<size_t> value, ValueOf(output));
+    if (!value.has_value()) {
+      is_known_ = false;
+      return absl::OkStatus();
+    }
+    ASSIGN_OR_RETURN(
+        LossSpec loss,
+        ResolveLoss(output.loss(), graph_.ElementsOfValue(*value)));
+    graph_.output_values.push_back(*value);
+    outputs_.push_back(
+        {.name = output.name(), .weight = weight, .loss = std::move(loss)});
+    return absl::OkStatus();
+  }
+
+  // nullopt: a layer at fault.
+  absl::StatusOr<std::optional<size_t>> ValueOf(
+      const job::Output& output) const {
+    const std::string& name = LayerNameOf(output);
+    if (unknown_.contains(name)) return std::nullopt;
+    const auto found = values_.find(name);
+    if (found == values_.end() || graph_.Producer(found->second) == nullptr) {
+      std::vector<std::string> layers;
+      for (const GraphNode& node : graph_.nodes) layers.push_back(node.name);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "layer \"", absl::CHexEscape(name), "\" is no layer of the model",
+          DidYouMean(name, layers)));
+    }
+    const GraphNode& node = *graph_.Producer(found->second);
+    const Shape& shape = node.layer->output_shape();
+    if (shape.size() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the output of layer \"", node.name, "\" is [",
+          absl::StrJoin(shape, ", "), "], not one number per class"));
+    }
+    if (IsInput(graph_, found->second)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "layer \"", node.name, "\" only passes an input of the model on"));
+    }
+    return found->second;
+  }
+
+  absl::Status CheckWeights() const {
+    const auto& outputs = spec_.output();
+    if (std::any_of(outputs.begin(), outputs.end(),
+                    [](const auto& output) { return WeightOf(output) > 0; })) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        "model.output: all weights are 0: nothing to train");
+  }
+
+  // Checks that each layer that is trained has a gradient: a way to an output
+  // whose weight is not 0.
+  absl::Status CheckTraining() const {
+    std::vector<bool> reaches(graph_.num_values(), false);
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      if (outputs_[i].weight > 0) reaches[graph_.output_values[i]] = true;
+    }
+    for (size_t value = graph_.num_values(); value-- > graph_.inputs.size();) {
+      const GraphNode& node = *graph_.Producer(value);
+      if (reaches[value]) {
+        for (const size_t input : node.inputs) reaches[input] = true;
+      } else if (IsTrained(node)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "model.layer \"", node.name,
+            "\": only outputs with weight 0 read it, so nothing trains it; "
+            "give one a weight, or set the layer's trainable: false"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsTrained(const GraphNode& node) const {
+    for (size_t i = 0; i < node.layer->variables().size(); ++i) {
+      if (!graph_.variables[node.first_variable + i].frozen) return true;
+    }
+    const std::string& name = node.layer->table();
+    return !name.empty() &&
+           std::any_of(graph_.tables.begin(), graph_.tables.end(),
+                       [&name](const GraphTable& table) {
+                         return table.name == name && !table.frozen;
+                       });
+  }
+
+  const job::Model& spec_;
+  const absl::flat_hash_map<std::string, size_t>& values_;
+  const absl::flat_hash_set<std::string>& unknown_;
+  Graph& graph_;
+  std::set<std::string> names_;
+  std::vector<OutputSpec> outputs_;
+  bool is_known_ = true;
+};
+
+}  // namespace
+
+const std::string& LayerNameOf(const job::Output& output) {
+  return output.layer().empty() ? output.name() : output.layer();
+}
+
+std::optional<std::vector<OutputSpec>> ResolveNamedOutputs(
+    const job::Model& spec,
+    const absl::flat_hash_map<std::string, size_t>& values,
+    const absl::flat_hash_set<std::string>& unknown, Graph& graph,
+    Faults& faults) {
+  return OutputResolver(spec, values, unknown, graph).Resolve(faults);
+}
+
+}  // namespace parasol
