@@ -40,7 +40,10 @@ absl::StatusOr<wire::ClaimStepsResponse> Coordinator::ClaimSteps(
       plan_->Report(incarnation, request.completed_steps());
     }
     plan_->Hears(incarnation, request.assignment_version());
-    plan_->ReportPushed(incarnation, request.pushed_steps());
+    // The end stays where it is once it is reached.
+    if (phase_ <= wire::TRAINING) {
+      plan_->ReportPushed(incarnation, request.pushed_steps());
+    }
   }
   if (request.broken_assignment() != 0) {
     plan_->RenewAssignment(request.broken_assignment());

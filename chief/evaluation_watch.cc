@@ -35,6 +35,8 @@ void EvaluationWatch::Stop() {
     stopping_ = true;
   }
   thread_.join();
+  absl::MutexLock lock(&look_mu_);
+  has_stopped_ = true;
 }
 
 void EvaluationWatch::Run() {
@@ -49,6 +51,7 @@ void EvaluationWatch::Run() {
 
 void EvaluationWatch::Look() {
   absl::MutexLock lock(&look_mu_);
+  if (has_stopped_) return;
   const absl::StatusOr<uint64_t> size = FileSize(
       absl::StrCat(options_.checkpoint_directory, "/evaluations.jsonl"));
   if (absl::IsNotFound(size.status())) return;

@@ -45,7 +45,7 @@ class EvaluationWatch {
 
   // Looks at the file once, and calls on_change if its size is another one than
   // at the last look. May be called by any thread: for decisions that must not
-  // be half a second late.
+  // be half a second late. Does nothing after Stop().
   void Look() ABSL_LOCKS_EXCLUDED(look_mu_);
 
  private:
@@ -56,6 +56,7 @@ class EvaluationWatch {
   // Held during a look.
   absl::Mutex look_mu_;
   std::optional<uint64_t> size_ ABSL_GUARDED_BY(look_mu_);
+  bool has_stopped_ ABSL_GUARDED_BY(look_mu_) = false;
   absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   std::thread thread_;

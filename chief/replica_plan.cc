@@ -41,6 +41,8 @@ void ReplicaPlan::EndAt(int64_t step) {
 }
 
 void ReplicaPlan::EndAfter(int64_t pushed) {
+  // Nobody goes beyond the job's own end.
+  if (*end_step_ == *full_end_) return;
   if (pushed > *end_step_) return EndAt(pushed);
   const bool is_pushed = std::any_of(
       pushed_.begin(), pushed_.end(),

@@ -112,5 +112,61 @@ TEST(ReplicaPlan, OneThatIsGoneIsNotAwaited) {
   EXPECT_THAT(plan.Awaited(), IsEmpty());
 }
 
+// Makes the worker hear of the newest assignment and report what it has done
+// and pushed.
+void Claim(ReplicaPlan& plan, uint64_t worker, int64_t completed,
+           int64_t pushed) {
+  const int64_t version = AnswerOf(plan, worker).assignment_version();
+  plan.Report(worker, completed);
+  plan.Hears(worker, version);
+  plan.ReportPushed(worker, pushed);
+}
+
+TEST(ReplicaPlan, AnEarlyEndIsPushedByAWorkerAndHeardByAll) {
+  ReplicaPlan plan(2, 1, std::nullopt);
+  plan.SetEnd(10);
+  plan.Enter(7, {0});
+  plan.Enter(8, {0});
+  Claim(plan, 7, 4, 4);
+  plan.EndEarly();
+  EXPECT_EQ(plan.end_step(), 5);
+  Claim(plan, 7, 5, 5);
+  EXPECT_FALSE(plan.IsComplete()) << "worker 8 has not heard";
+  Claim(plan, 8, 5, 5);
+  EXPECT_TRUE(plan.IsComplete());
+}
+
+TEST(ReplicaPlan, AnEarlyEndMovesToAStepThatNobodyHasOnlyFound) {
+  ReplicaPlan plan(1, 1, std::nullopt);
+  plan.SetEnd(10);
+  plan.Enter(7, {0});
+  Claim(plan, 7, 4, 4);
+  plan.EndEarly();
+  plan.Release(7);
+  plan.Enter(8, {0});
+  // It has found step 5 at a ps; others may be behind.
+  Claim(plan, 8, 5, 0);
+  EXPECT_EQ(plan.end_step(), 6);
+  Claim(plan, 8, 6, 6);
+  EXPECT_TRUE(plan.IsComplete());
+}
+
+// The worker that has done the last step is gone: nobody pushes it again.
+TEST(ReplicaPlan, AnEarlyEndAtTheJobsOwnEndStaysThere) {
+  ReplicaPlan plan(1, 1, std::nullopt);
+  plan.SetEnd(5);
+  plan.Enter(7, {0});
+  Claim(plan, 7, 4, 5);
+  plan.EndEarly();
+  EXPECT_EQ(plan.end_step(), 5);
+  plan.Release(7);
+  plan.Enter(8, {0});
+  Claim(plan, 8, 5, 0);
+  const int64_t version = AnswerOf(plan, 8).assignment_version();
+  Claim(plan, 8, 5, 0);
+  EXPECT_EQ(AnswerOf(plan, 8).assignment_version(), version);
+  EXPECT_TRUE(plan.IsComplete());
+}
+
 }  // namespace
 }  // namespace parasol

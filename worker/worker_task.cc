@@ -62,6 +62,8 @@ class Task : public WorkerTask {
   ~Task() override {
     Stop();
     Wait().IgnoreError();  // whoever wanted it has asked before
+    // Its session may still report a loss to this object.
+    mirrored_.reset();
   }
 
   absl::Status Listen() {

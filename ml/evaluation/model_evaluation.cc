@@ -26,7 +26,8 @@ class LossSums {
     for (size_t i = 0; i < sums_.size(); ++i) {
       const Target& target = batch.targets[i];
       const double scaled = result.output_loss_sums[i];
-      rest_ -= outputs_[i].weight * scaled;
+      // One without a weight may have a loss that is no number.
+      if (outputs_[i].weight > 0) rest_ -= outputs_[i].weight * scaled;
       if (target.scale > 0) sums_[i].loss += scaled / double{target.scale};
       sums_[i].counted += batch.size - std::count(target.weights.begin(),
                                                   target.weights.end(), 0.0f);

@@ -179,7 +179,10 @@ class OutputResolver {
         return absl::InvalidArgumentError(absl::StrCat(
             "model.layer \"", node.name,
             "\": only outputs with weight 0 read it, so nothing trains it; "
-            "give one a weight, or set the layer's trainable: false"));
+            "give one a weight, or ",
+            node.layer->table().empty()
+                ? "set the layer's trainable: false"
+                : "read the table's rows from a layer that others read"));
       }
     }
     return absl::OkStatus();

@@ -231,22 +231,26 @@ TEST_F(MultiTaskJobsTest, EvaluationsHaveEachOutputsLossAndMetrics) {
 }
 
 TEST_F(MultiTaskJobsTest, AClustersEvaluatorAndChiefNameTheOutputs) {
-  job::Job job = VisitsJob(100);
-  TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2,
-                      Directory("async").string());
-  cluster.SetDataDirectory(VisitsDirectory());
-  ASSERT_OK(cluster.Start());
-  ASSERT_OK(cluster.WaitForChief());
-  EXPECT_OK(cluster.WaitForEvaluator());
+  // Long enough for workers to report losses.
+  job::Job job = VisitsJob(3000);
+  {
+    TestCluster cluster(job, /*num_ps=*/2, /*num_workers=*/2,
+                        Directory("async").string());
+    cluster.SetDataDirectory(VisitsDirectory());
+    ASSERT_OK(cluster.Start());
+    ASSERT_OK(cluster.WaitForChief());
+    EXPECT_OK(cluster.WaitForEvaluator());
+    EXPECT_THAT(cluster.metrics().Text(),
+                testing::HasSubstr("parasol_evaluator_bought_auc_ratio "));
+  }
   const Json last = Lines("async", "evaluations.jsonl").back();
-  EXPECT_EQ(last["global_step"], 100);
+  EXPECT_EQ(last["global_step"], 3000);
   EXPECT_TRUE(last["bought/auc"].is_number());
   EXPECT_TRUE(last["amount/loss"].is_number());
+  // A chief writes the last line when it ends.
   const std::vector<Json> training = Lines("async", "training.jsonl");
   ASSERT_FALSE(training.empty());
   EXPECT_TRUE(training.back()["amount/loss"].is_number());
-  EXPECT_THAT(cluster.metrics().Text(),
-              testing::HasSubstr("parasol_evaluator_bought_auc_ratio "));
 }
 
 }  // namespace
