@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "cluster/collective/collective.h"
 #include "cluster/collective/group_protocol.h"
+#include "cluster/collective/protocol_collective.h"
 #include "cluster/collective/rank_link.h"
 #include "cluster/collective/work_turns.h"
 
@@ -47,7 +47,7 @@ class NewestGroup {
 
 // A group whose ranks have a connection to each other: a GroupProtocol with
 // sockets, a clock and a thread.
-class SocketCollective : public Collective {
+class SocketCollective : public ProtocolCollective {
  public:
   struct Options {
     GroupProtocol::Options protocol;
@@ -63,14 +63,6 @@ class SocketCollective : public Collective {
   ~SocketCollective() override;
 
   const CollectiveGroup& group() const override { return group_; }
-  void AllReduce(std::vector<Contribution> contributions, absl::Span<float> sum,
-                 Done done) override;
-  void ReduceScatter(std::vector<Contribution> contributions, size_t count,
-                     absl::Span<float> slice, Done done) override;
-  void AllGather(absl::string_view own, std::vector<std::string>* gathered,
-                 Done done) override;
-  void Broadcast(int source, const std::vector<int>& receivers,
-                 absl::Span<std::byte> bytes, Done done) override;
   absl::Status Await() override;
   std::vector<int> Awaited() const override ABSL_LOCKS_EXCLUDED(mu_);
   void Abort(const absl::Status& why) override ABSL_LOCKS_EXCLUDED(mu_);
@@ -87,8 +79,8 @@ class SocketCollective : public Collective {
   bool has_left() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  void Begin(const OperationSpec& spec, OperationMemory memory, Done done)
-      ABSL_LOCKS_EXCLUDED(mu_);
+  void Begin(const OperationSpec& spec, OperationMemory memory,
+             Done done) override ABSL_LOCKS_EXCLUDED(mu_);
   // Sends and receives what can be; blocks for `limit` at most if that is
   // nothing.
   void Work(absl::Duration limit) ABSL_LOCKS_EXCLUDED(mu_);

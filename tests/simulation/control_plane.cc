@@ -111,26 +111,7 @@ bool ControlPlane::LivesSupervised(const TaskId& place) const {
 }
 
 void ControlPlane::Inject(const Fault& fault) {
-  const absl::Time end = world_.loop().now() + fault.length;
-  switch (fault.kind) {
-    case Kind::kLoss:
-      world_.SetLoss(fault.amount);
-      return world_.loop().At(end,
-                              [this] { world_.SetLoss(schedule_.shape.loss); });
-    case Kind::kReadErrors:
-      world_.disk().SetReadErrors(true);
-      return world_.loop().At(end,
-                              [this] { world_.disk().SetReadErrors(false); });
-    case Kind::kWriteErrors:
-      world_.disk().SetWriteErrors(true);
-      return world_.loop().At(end,
-                              [this] { world_.disk().SetWriteErrors(false); });
-    case Kind::kDamage:
-      return world_.Trace(nullptr, "checkpoint ", world_.disk().DamageNewest(),
-                          " is damaged");
-    default:
-      break;
-  }
+  if (world_.Disturb(fault)) return;
   Process* const process = world_.Newest(fault.target);
   if (process != nullptr) Hit(fault, *process);
 }

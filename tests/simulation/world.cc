@@ -151,6 +151,29 @@ void World::WatchKeepalive(Process& process) {
            });
 }
 
+bool World::Disturb(const Fault& fault) {
+  const absl::Time end = loop_.now() + fault.length;
+  switch (fault.kind) {
+    case Fault::Kind::kLoss:
+      loss_ = fault.amount;
+      loop_.At(end, [this] { loss_ = schedule_.shape.loss; });
+      return true;
+    case Fault::Kind::kReadErrors:
+      disk_.SetReadErrors(true);
+      loop_.At(end, [this] { disk_.SetReadErrors(false); });
+      return true;
+    case Fault::Kind::kWriteErrors:
+      disk_.SetWriteErrors(true);
+      loop_.At(end, [this] { disk_.SetWriteErrors(false); });
+      return true;
+    case Fault::Kind::kDamage:
+      Trace(nullptr, "checkpoint ", disk_.DamageNewest(), " is damaged");
+      return true;
+    default:
+      return false;
+  }
+}
+
 void World::SetClockRate(Process& process, double rate) {
   Trace(&process, "has a clock of speed ", rate);
   process.clock_ = Now(process);

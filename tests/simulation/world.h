@@ -70,7 +70,9 @@ class World {
   // none: reaches all again.
   void Part(std::set<TaskId> far_side);
   void SetClockRate(Process& process, double rate);
-  void SetLoss(uint64_t per_mille) { loss_ = per_mille; }
+  // Injects a fault of the network or the disk, until its end. Returns false
+  // if it is one of a task.
+  bool Disturb(const Fault& fault);
   // Ends a process with the exit code of `status`.
   void Exit(Process& process, const absl::Status& status);
   // Sets what happens when a process has ended by itself.

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cluster/collective/collective.h"
 #include "cluster/collective/group_protocol.h"
+#include "cluster/collective/protocol_collective.h"
 #include "tests/simulation/group/process_threads.h"
 #include "tests/simulation/group/wire.h"
 #include "tests/simulation/process.h"
@@ -18,7 +18,7 @@ namespace parasol::simulation {
 
 // The real protocol of a group over simulated connections: the model of
 // SocketCollective and RankLink.
-class SimulatedCollective : public Collective {
+class SimulatedCollective : public ProtocolCollective {
  public:
   // `on_end` is called by the destructor.
   SimulatedCollective(World& world, Process& process, ProcessThreads& threads,
@@ -28,14 +28,6 @@ class SimulatedCollective : public Collective {
   ~SimulatedCollective() override;
 
   const CollectiveGroup& group() const override { return protocol_.group(); }
-  void AllReduce(std::vector<Contribution> contributions, absl::Span<float> sum,
-                 Done done) override;
-  void ReduceScatter(std::vector<Contribution> contributions, size_t count,
-                     absl::Span<float> slice, Done done) override;
-  void AllGather(absl::string_view own, std::vector<std::string>* gathered,
-                 Done done) override;
-  void Broadcast(int source, const std::vector<int>& receivers,
-                 absl::Span<std::byte> bytes, Done done) override;
   absl::Status Await() override;
   std::vector<int> Awaited() const override { return protocol_.Awaited(); }
   void Abort(const absl::Status& why) override;
@@ -49,7 +41,8 @@ class SimulatedCollective : public Collective {
   void Abandon();
 
  private:
-  void Begin(const OperationSpec& spec, OperationMemory memory, Done done);
+  void Begin(const OperationSpec& spec, OperationMemory memory,
+             Done done) override;
   void Receive(int peer, const WireMessage& message);
   void Tick();
   void Flush();
