@@ -50,6 +50,7 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
       break;
     case job::Dataset::kCriteo:
     case job::Dataset::kRatings:
+    case job::Dataset::kCustom:
     case job::Dataset::KIND_NOT_SET:
       break;
   }

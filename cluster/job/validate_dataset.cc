@@ -158,6 +158,7 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
       faults.Add(ValidateOneLabel(absl::StrCat(path, ".tfrecord.label"),
                                   dataset.tfrecord().has_label(), model));
       break;
+    case job::Dataset::kCustom:
     case job::Dataset::KIND_NOT_SET:
       faults.Add(Fault(path,
                        "no format is chosen: idx, cifar, libsvm, csv, criteo, "

@@ -186,6 +186,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
       return OpenCsvSet(CsvOf(dataset.ratings()), "ratings", options);
     case job::Dataset::kTfrecord:
       return OpenTfRecordSet(dataset.tfrecord(), options);
+    case job::Dataset::kCustom:
     case job::Dataset::KIND_NOT_SET:
       break;
   }

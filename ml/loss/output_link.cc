@@ -17,6 +17,9 @@ OutputLink LinkOf(const job::Loss& loss) {
     case job::Loss::kHuber:
     case job::Loss::kHinge:
     case job::Loss::kPoisson:
+    case job::Loss::kPairwiseLogistic:
+    case job::Loss::kInBatchSoftmax:
+    case job::Loss::kCustom:
     case job::Loss::KIND_NOT_SET:
       break;
   }

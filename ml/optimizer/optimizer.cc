@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
       return MakeAdamW(spec.adamw(), schedule);
     case job::Optimizer::kLion:
       return MakeLion(spec.lion(), schedule);
+    case job::Optimizer::kCustom:
     case job::Optimizer::KIND_NOT_SET:
       break;
   }
@@ -71,6 +72,7 @@ void FillDefaults(job::Optimizer& spec) {
       return FillDefaults(*spec.mutable_adamw());
     case job::Optimizer::kLion:
       return FillDefaults(*spec.mutable_lion());
+    case job::Optimizer::kCustom:
     case job::Optimizer::KIND_NOT_SET:
       break;
   }

@@ -134,6 +134,7 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
       given.ignored_ = {dataset.tfrecord().label(),
                         dataset.tfrecord().weight()};
       break;
+    case job::Dataset::kCustom:
     case job::Dataset::KIND_NOT_SET:
       return absl::InvalidArgumentError("the data set has no format");
   }
