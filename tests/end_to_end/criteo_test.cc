@@ -59,8 +59,9 @@ std::string ExampleJob(const std::string& name) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Trains the example `name` with more epochs and narrower layers. All that is
-// to be known of the clicks gives an AUC of .87; without the pair, .71.
+// Trains the example `name` with narrower layers, for two epochs: after more of
+// them the model knows the 9,000 examples by heart, and new ones the worse. All
+// that is to be known of the clicks gives an AUC of .87; without the pair, .71.
 void ExpectLearns(const std::string& name,
                   const std::vector<std::string>& narrower) {
   const fs::path directory = fs::path(getenv("TEST_TMPDIR")) / name;
@@ -69,7 +70,7 @@ void ExpectLearns(const std::string& name,
   LaunchedCluster::Options options;
   options.job = ExampleJob(name);
   options.data_dir = directory;
-  options.overrides = {"train.batch_size=128", "end.epochs=8",
+  options.overrides = {"train.batch_size=128", "end.epochs=2",
                        "optimizer.lazy_adam.learning_rate=0.003"};
   options.overrides.insert(options.overrides.end(), narrower.begin(),
                            narrower.end());
