@@ -242,15 +242,8 @@ absl::StatusOr<std::unique_ptr<ChiefTask>> ChiefTask::Start(
   return task;
 }
 
-absl::Status ChiefTask::Open() {
-  ChiefServer::Options server;
-  server.heartbeat_interval = options_.heartbeat_interval;
-  server.address = options_.address;
-  server.metrics_address = options_.metrics_address;
-  server.look_at_evaluations = [this] {
-    if (evaluations_ != nullptr) evaluations_->Look();
-  };
-  Coordinator::Options& coordinator = server.coordinator;
+absl::StatusOr<Coordinator::Options> ChiefTask::CoordinatorOptions() const {
+  Coordinator::Options coordinator;
   coordinator.job = options_.job;
   RETURN_IF_ERROR(FillClusterDefaults(
       coordinator.job, static_cast<int>(options_.workers.size())));
@@ -270,6 +263,31 @@ absl::Status ChiefTask::Open() {
                    PlaceShards(options_, options_.variables));
   ASSIGN_OR_RETURN(coordinator.layout,
                    LayoutOf(coordinator.job, coordinator.shards));
+  return coordinator;
+}
+
+std::unique_ptr<OrderExecutor> ChiefTask::MakeExecutor(
+    const Coordinator::Options& coordinator, CheckpointStore store) {
+  std::vector<std::unique_ptr<PsClient>> clients;
+  for (const ShardBoard::Shard& shard : coordinator.shards) {
+    clients.push_back(
+        PsClient::Create(shard.address, options_.shard_call_deadline));
+  }
+  return std::make_unique<OrderExecutor>(
+      coordinator, std::move(clients), std::move(store),
+      OrderExecutor::Directory{
+          .check_owner = [this] { return ownership_->Check(); },
+          .look_at_owner =
+              [this] { return ownership_->CheckWithin(kOwnerLook); },
+          .record_places =
+              [this, run_id = coordinator.run_id](
+                  const std::map<int, int64_t>& ps_epochs) {
+                return ownership_->Record(run_id, PlaceEpochs(ps_epochs));
+              }});
+}
+
+absl::Status ChiefTask::Open() {
+  ASSIGN_OR_RETURN(Coordinator::Options coordinator, CoordinatorOptions());
   DiskPatience patience({.cancelled = options_.cancelled,
                          .on_trouble =
                              [this](absl::string_view trouble) {
@@ -286,22 +304,8 @@ absl::Status ChiefTask::Open() {
     coordinator.ps_epochs[place.index()] = place.place_epoch();
   }
 
-  std::vector<std::unique_ptr<PsClient>> clients;
-  for (const ShardBoard::Shard& shard : coordinator.shards) {
-    clients.push_back(
-        PsClient::Create(shard.address, options_.shard_call_deadline));
-  }
-  auto executor = std::make_unique<OrderExecutor>(
-      coordinator, std::move(clients), *std::move(store),
-      OrderExecutor::Directory{
-          .check_owner = [this] { return ownership_->Check(); },
-          .look_at_owner =
-              [this] { return ownership_->CheckWithin(kOwnerLook); },
-          .record_places =
-              [this, run_id = coordinator.run_id](
-                  const std::map<int, int64_t>& ps_epochs) {
-                return ownership_->Record(run_id, PlaceEpochs(ps_epochs));
-              }});
+  std::unique_ptr<OrderExecutor> executor =
+      MakeExecutor(coordinator, *std::move(store));
   EvaluationWatch::Options watch = {
       .checkpoint_directory = executor->store().directory(),
       .run_id = coordinator.run_id,
@@ -319,6 +323,14 @@ absl::Status ChiefTask::Open() {
                   .outputs = OutputNames(coordinator.job.model()),
                   .has_event_files = coordinator.job.tensorboard()}};
   const bool goes_by_evaluations = HasEvaluationDecisions(coordinator.job);
+  ChiefServer::Options server;
+  server.coordinator = std::move(coordinator);
+  server.heartbeat_interval = options_.heartbeat_interval;
+  server.address = options_.address;
+  server.metrics_address = options_.metrics_address;
+  server.look_at_evaluations = [this] {
+    if (evaluations_ != nullptr) evaluations_->Look();
+  };
   server_ = std::make_unique<ChiefServer>(
       std::move(server), std::move(executor), clock_, metrics_);
   if (goes_by_evaluations) {

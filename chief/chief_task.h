@@ -120,6 +120,10 @@ class ChiefTask {
             MetricsRegistry& metrics)
       : options_(options), clock_(clock), metrics_(metrics), service_(gate_) {}
 
+  // Returns the coordinator's options, but for what a checkpoint says.
+  absl::StatusOr<Coordinator::Options> CoordinatorOptions() const;
+  std::unique_ptr<OrderExecutor> MakeExecutor(
+      const Coordinator::Options& coordinator, CheckpointStore store);
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
   // Makes one attempt to find it; fills in what is known of the run, and

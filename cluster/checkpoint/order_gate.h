@@ -12,9 +12,9 @@
 namespace parasol {
 
 // The checks on a chief's orders before a ps, or a worker that has the
-// variables, carries them out: that they are
-// meant for this process, come from the newest chief that it knows of, and let
-// it write only where checkpoints are being made. Thread-safe.
+// variables, carries them out: they must be meant for this process, come from
+// the newest chief that it knows of, and let it write only where checkpoints
+// are being made. Thread-safe.
 class OrderGate {
  public:
   // `task` is the name of the ps, "ps/1", and `incarnation` its process.

@@ -67,7 +67,7 @@ class OperationPlan {
   bool SameSharding(const OperationPlan& other) const;
 
  private:
-  // A range (its item is not set), and the shard and stream on which it
+  // A range (its item is not set), and the shard and lane on which it
   // travels.
   struct Route {
     size_t shard = 0;

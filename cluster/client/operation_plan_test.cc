@@ -42,7 +42,7 @@ wire::GetPlacementResponse TwoShards() {
   return placement;
 }
 
-TEST(RequestPlanTest, MessagesCoverEveryElementOnceInWholeChunks) {
+TEST(OperationPlanTest, MessagesCoverEveryElementOnceInWholeChunks) {
   ASSERT_OK_AND_ASSIGN(const OperationPlan plan,
                        OperationPlan::Make(TwoShards(), {"big", "b"}, kLimits));
   std::map<std::pair<size_t, size_t>, size_t> covered;  // (item, offset): count
@@ -65,7 +65,7 @@ TEST(RequestPlanTest, MessagesCoverEveryElementOnceInWholeChunks) {
   EXPECT_EQ(end, plan.elements(0));
 }
 
-TEST(RequestPlanTest, AChunkTravelsOnOneStreamWhateverElseTravels) {
+TEST(OperationPlanTest, AChunkTravelsOnOneStreamWhateverElseTravels) {
   ASSERT_OK_AND_ASSIGN(
       const OperationPlan plan,
       OperationPlan::Make(TwoShards(), {"a", "b", "big"}, kLimits));
@@ -88,7 +88,7 @@ TEST(RequestPlanTest, AChunkTravelsOnOneStreamWhateverElseTravels) {
   EXPECT_EQ(used.size(), 2u);
 }
 
-TEST(RequestPlanTest, SmallVariablesOfOneShardShareAMessage) {
+TEST(OperationPlanTest, SmallVariablesOfOneShardShareAMessage) {
   wire::GetPlacementResponse placement;
   wire::Shard& shard = *placement.add_shard();
   std::vector<std::string> names;
@@ -105,7 +105,7 @@ TEST(RequestPlanTest, SmallVariablesOfOneShardShareAMessage) {
   EXPECT_EQ(messages[0].ranges.size(), 100u);
 }
 
-TEST(RequestPlanTest, WhatIsNotTrainedTravelsOnTheSameStreamByItself) {
+TEST(OperationPlanTest, WhatIsNotTrainedTravelsOnTheSameStreamByItself) {
   wire::GetPlacementResponse placement;
   wire::Shard& shard = *placement.add_shard();
   for (const char* name : {"gamma", "moving_mean", "beta", "moving_variance"}) {
@@ -129,7 +129,7 @@ TEST(RequestPlanTest, WhatIsNotTrainedTravelsOnTheSameStreamByItself) {
   }
 }
 
-TEST(RequestPlanTest, AVariableOfTwoChunksUsesBothStreams) {
+TEST(OperationPlanTest, AVariableOfTwoChunksUsesBothStreams) {
   wire::GetPlacementResponse placement;
   AddPart(*placement.add_shard(), "v", 2 * kChunkElements, 0,
           2 * kChunkElements);
@@ -140,7 +140,7 @@ TEST(RequestPlanTest, AVariableOfTwoChunksUsesBothStreams) {
   EXPECT_NE(messages[0].lane, messages[1].lane);
 }
 
-TEST(RequestPlanTest, WhatThePlacementLacksIsNamed) {
+TEST(OperationPlanTest, WhatThePlacementLacksIsNamed) {
   EXPECT_THAT(OperationPlan::Make(TwoShards(), {"c"}, kLimits),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("variable c: is on no shard")));
@@ -163,7 +163,7 @@ TEST(RequestPlanTest, WhatThePlacementLacksIsNamed) {
   }
 }
 
-TEST(RequestPlanTest, ShardingIsTheSameOnlyWithTheSameCuts) {
+TEST(OperationPlanTest, ShardingIsTheSameOnlyWithTheSameCuts) {
   ASSERT_OK_AND_ASSIGN(const OperationPlan plan,
                        OperationPlan::Make(TwoShards(), {"big"}, kLimits));
   ASSERT_OK_AND_ASSIGN(const OperationPlan again,

@@ -24,7 +24,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Fault = FakeParameterService::Fault;
 
-TEST_F(ParameterClientTest, SmallRequestsShareMessages) {
+TEST_F(ParameterClientTest, SmallOperationsShareMessages) {
   constexpr size_t kVariables = 300;
   AddShards(1);
   options_.streams_per_shard = 1;

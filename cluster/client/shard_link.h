@@ -21,7 +21,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/client/exchange_message.h"
-#include "cluster/client/lane_retry.h"
+#include "cluster/client/payload_lane_retry.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
 #include "cluster/payload_lane/frame_reader.h"
@@ -96,7 +96,7 @@ class ShardLink : private ShardStream::Observer {
   void Send(absl::Span<const OperationPtr> operations) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Notes that the shard is at `address` now, in the process `ps_incarnation`.
-  // Requests in flight are sent again.
+  // Operations in flight are sent again.
   void MoveTo(const std::string& address, uint64_t ps_incarnation)
       ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -233,7 +233,7 @@ class ShardLink : private ShardStream::Observer {
   // owed after it.
   absl::Time waiting_since_ ABSL_GUARDED_BY(mu_);
   absl::Time loading_at_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
-  LaneRetry lane_retry_ ABSL_GUARDED_BY(mu_);
+  PayloadLaneRetry lane_retry_ ABSL_GUARDED_BY(mu_);
   absl::Time next_log_ ABSL_GUARDED_BY(mu_);
   bool named_ ABSL_GUARDED_BY(mu_) = false;
   // The reason why a stream last ended or was refused.

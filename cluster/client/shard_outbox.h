@@ -17,8 +17,8 @@ namespace parasol {
 // decision which of them may be sent now. Pure bookkeeping, without streams,
 // threads or time.
 //
-// Each lane is the order of one stream. Requests leave a lane in the order in
-// which they came; a message takes as many as wait and fit. When a stream ends,
+// Operations leave a lane in the order in which they came; a message takes as
+// many as wait and fit. When a stream ends,
 // all operations that it has not answered leave again on the next one, in the
 // same order and under the same ids and sequences.
 //
@@ -50,7 +50,7 @@ class ShardOutbox {
     size_t message_bytes = 1 << 20;
     size_t message_operations = kMaxOperationsPerMessage;
     // Maximum bytes and operations in flight in a lane, which the shard may
-    // have to keep at once. Requests that wait for other workers don't count.
+    // have to keep at once. Operations that wait for other workers don't count.
     // Otherwise each worker could hold back the half that the others wait for,
     // and none of these operations could complete.
     size_t in_flight_bytes = 32 << 20;

@@ -61,10 +61,10 @@ uint64_t BytesOf(const std::vector<PayloadRef>& payloads) {
   return bytes;
 }
 
-wire::LoadResponse SizesOf(const ParameterShard& table) {
+wire::LoadResponse SizesOf(const ParameterShard& parameters) {
   wire::LoadResponse response;
-  response.set_value_bytes(table.value_bytes());
-  response.set_slot_bytes(table.slot_bytes());
+  response.set_value_bytes(parameters.value_bytes());
+  response.set_slot_bytes(parameters.slot_bytes());
   return response;
 }
 
@@ -90,8 +90,8 @@ ParameterServer::Pushes ParameterServer::Seal() const {
     held = shard_;
   }
   if (held == nullptr) return Pushes::kNone;
-  held->table->Seal();
-  const int64_t pushes = held->table->pushes();
+  held->parameters->Seal();
+  const int64_t pushes = held->parameters->pushes();
   if (pushes == 0) return Pushes::kNone;
   return pushes == held->saved_pushes.load() ? Pushes::kSaved
                                              : Pushes::kUnsaved;
@@ -99,7 +99,7 @@ ParameterServer::Pushes ParameterServer::Seal() const {
 
 void ParameterServer::Abandon(std::shared_ptr<Shard> shard) const {
   if (shard == nullptr) return;
-  shard->table->Abandon(absl::UnavailableError(absl::StrCat(
+  shard->parameters->Abandon(absl::UnavailableError(absl::StrCat(
       options_.task, " no longer holds run ", shard->order.run_id())));
 }
 
@@ -117,7 +117,7 @@ absl::StatusOr<wire::LoadResponse> ParameterServer::Load(
   if (!is_held) {
     RETURN_IF_ERROR(LoadAnew(request, std::move(held)));
   }
-  return SizesOf(*shard()->table);
+  return SizesOf(*shard()->parameters);
 }
 
 absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
@@ -132,8 +132,9 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   const bool has_form =
       held != nullptr && MessageDifferencer::Equals(WithoutRules(held->order),
                                                     WithoutRules(request));
-  if (has_form && load.GiveRulesTo(*held->table).ok()) {
-    Hold(std::make_shared<Shard>(request, held->table, held->saved_pushes));
+  if (has_form && load.GiveRulesTo(*held->parameters).ok()) {
+    Hold(
+        std::make_shared<Shard>(request, held->parameters, held->saved_pushes));
     LOG(INFO) << "keeps the values of run " << request.run_id()
               << ", and goes on with the chief's new job";
     return absl::OkStatus();
@@ -142,9 +143,9 @@ absl::Status ParameterServer::LoadAnew(const wire::LoadRequest& request,
   // There may not be memory for both.
   held.reset();
   Hold(nullptr);
-  ASSIGN_OR_RETURN(std::shared_ptr<ParameterShard> table, load.Run(),
+  ASSIGN_OR_RETURN(std::shared_ptr<ParameterShard> parameters, load.Run(),
                    _ << options_.task);
-  Hold(std::make_shared<Shard>(request, std::move(table)));
+  Hold(std::make_shared<Shard>(request, std::move(parameters)));
   const absl::Duration duration = clock_.Now() - start;
   metrics_.load_duration_seconds.Observe(absl::ToDoubleSeconds(duration));
   LOG(INFO) << "loaded " << request.part_size() << " parts of run "
@@ -176,25 +177,26 @@ void ParameterServer::Hold(std::shared_ptr<Shard> shard) {
     absl::MutexLock lock(&mu_);
     replaced = std::exchange(shard_, shard);
     // Nothing waits for what has just been loaded.
-    const bool is_new = shard != nullptr && (replaced == nullptr ||
-                                             replaced->table != shard->table);
-    if (is_new && is_sealed_) shard->table->Seal();
+    const bool is_new =
+        shard != nullptr &&
+        (replaced == nullptr || replaced->parameters != shard->parameters);
+    if (is_new && is_sealed_) shard->parameters->Seal();
     if (is_new && shard->order.run_id() == told_run_) {
-      shard->table->GoOnAt(told_steps_);
+      shard->parameters->GoOnAt(told_steps_);
     }
   }
   if (replaced == nullptr) return;
-  if (shard != nullptr && shard->table == replaced->table) return;
+  if (shard != nullptr && shard->parameters == replaced->parameters) return;
   Abandon(std::move(replaced));
 }
 
 void ParameterServer::EndLoad() {
   const std::shared_ptr<Shard> held = shard();
   const wire::LoadResponse sizes =
-      held == nullptr ? wire::LoadResponse() : SizesOf(*held->table);
+      held == nullptr ? wire::LoadResponse() : SizesOf(*held->parameters);
   metrics_.value_bytes.Set(sizes.value_bytes());
   metrics_.slot_bytes.Set(sizes.slot_bytes());
-  metrics_.row_bytes.Set(held == nullptr ? 0 : held->table->row_bytes());
+  metrics_.row_bytes.Set(held == nullptr ? 0 : held->parameters->row_bytes());
   absl::MutexLock lock(&mu_);
   loading_ = false;
 }
@@ -207,8 +209,8 @@ absl::StatusOr<wire::PrepareSnapshotResponse> ParameterServer::PrepareSnapshot(
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
-  ASSIGN_OR_RETURN(const UpdateBounds updates, cut_hold_.Hold((*shard)->table),
-                   _ << options_.task);
+  ASSIGN_OR_RETURN(const UpdateBounds updates,
+                   cut_hold_.Hold((*shard)->parameters), _ << options_.task);
   wire::PrepareSnapshotResponse response;
   response.set_min_updates(updates.min);
   response.set_max_updates(updates.max);
@@ -224,7 +226,7 @@ void ParameterServer::GoOnAt(absl::string_view run_id, int64_t steps) {
     shard = shard_;
   }
   if (shard != nullptr && shard->order.run_id() == run_id) {
-    shard->table->GoOnAt(steps);
+    shard->parameters->GoOnAt(steps);
   }
 }
 
@@ -263,11 +265,11 @@ absl::Status ParameterServer::BeginSnapshot(const std::string& file_name) {
 }
 
 absl::StatusOr<ShardSnapshot> ParameterServer::TakeSnapshot(
-    ParameterShard& table, const wire::SnapshotRequest& request,
+    ParameterShard& parameters, const wire::SnapshotRequest& request,
     const std::function<bool()>& is_cancelled) const {
-  if (!request.has_at_updates()) return table.TakeSnapshot();
+  if (!request.has_at_updates()) return parameters.TakeSnapshot();
   ASSIGN_OR_RETURN(const std::unique_ptr<StepSnapshot> snapshot,
-                   table.BeginSnapshotAt(request.at_updates()));
+                   parameters.BeginSnapshotAt(request.at_updates()));
   return snapshot->Wait(clock_, is_cancelled);
 }
 
@@ -279,10 +281,10 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   if (!shard.ok()) {
     return absl::FailedPreconditionError(shard.status().message());
   }
-  ParameterShard& table = *(*shard)->table;
-  const int64_t pushes = table.pushes();
+  ParameterShard& parameters = *(*shard)->parameters;
+  const int64_t pushes = parameters.pushes();
   ASSIGN_OR_RETURN(ShardSnapshot snapshot,
-                   TakeSnapshot(table, request, is_cancelled),
+                   TakeSnapshot(parameters, request, is_cancelled),
                    _ << options_.task);
   ASSIGN_OR_RETURN(
       const durable::CheckpointFile file,
@@ -297,29 +299,31 @@ absl::StatusOr<wire::SnapshotResponse> ParameterServer::WriteSnapshot(
   return response;
 }
 
-void ParameterServer::Execute(const ReceivedMessage& request, size_t operation,
+void ParameterServer::Execute(const ReceivedMessage& message, size_t operation,
                               OperationDone done) {
-  const absl::StatusOr<std::shared_ptr<Shard>> shard = ShardFor(request);
+  const absl::StatusOr<std::shared_ptr<Shard>> shard = ShardFor(message);
   if (!shard.ok()) return Reject(shard.status(), done);
-  ParameterShard& table = *(*shard)->table;
-  const uint64_t worker = request.worker_incarnation();
-  const wire::Operation& order = request.operation(operation);
-  const absl::Span<const PayloadView> payloads = request.payloads(operation);
+  ParameterShard& parameters = *(*shard)->parameters;
+  const uint64_t worker = message.worker_incarnation();
+  const wire::Operation& order = message.operation(operation);
+  const absl::Span<const PayloadView> payloads = message.payloads(operation);
   switch (order.kind_case()) {
     case wire::Operation::kPush:
-      return table.Push(
+      return parameters.Push(
           worker, order.push(), payloads,
           CountedPush(*shard, BytesOf(payloads), std::move(done)));
     case wire::Operation::kPull:
-      return table.Pull(order.pull(), CountedPull(*shard, std::move(done)));
+      return parameters.Pull(order.pull(),
+                             CountedPull(*shard, std::move(done)));
     case wire::Operation::kRowPush:
-      table.PushRows(worker, order.row_push(), payloads,
-                     CountedPush(*shard, BytesOf(payloads), std::move(done)));
-      return metrics_.row_bytes.Set(table.row_bytes());
+      parameters.PushRows(
+          worker, order.row_push(), payloads,
+          CountedPush(*shard, BytesOf(payloads), std::move(done)));
+      return metrics_.row_bytes.Set(parameters.row_bytes());
     case wire::Operation::kRowPull:
-      table.PullRows(order.row_pull(), payloads,
-                     CountedPull(*shard, std::move(done)));
-      return metrics_.row_bytes.Set(table.row_bytes());
+      parameters.PullRows(order.row_pull(), payloads,
+                          CountedPull(*shard, std::move(done)));
+      return metrics_.row_bytes.Set(parameters.row_bytes());
     case wire::Operation::KIND_NOT_SET:
       break;
   }
@@ -339,14 +343,14 @@ std::shared_ptr<ParameterServer::Shard> ParameterServer::shard() const {
 }
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>
-ParameterServer::ShardFor(const ReceivedMessage& request) const {
-  if (request.ps_incarnation() != 0 &&
-      request.ps_incarnation() != options_.incarnation) {
+ParameterServer::ShardFor(const ReceivedMessage& message) const {
+  if (message.ps_incarnation() != 0 &&
+      message.ps_incarnation() != options_.incarnation) {
     return absl::UnavailableError(absl::StrFormat(
-        "the request is meant for process %016x, but %s is process %016x",
-        request.ps_incarnation(), options_.task, options_.incarnation));
+        "the message is meant for process %016x, but %s is process %016x",
+        message.ps_incarnation(), options_.task, options_.incarnation));
   }
-  return ShardOf(request.run_id(), request.layout());
+  return ShardOf(message.run_id(), message.layout());
 }
 
 absl::StatusOr<std::shared_ptr<ParameterServer::Shard>>

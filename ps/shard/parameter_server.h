@@ -91,11 +91,11 @@ class ParameterServer {
   // (synchronous training).
   void GoOnAt(absl::string_view run_id, int64_t steps) ABSL_LOCKS_EXCLUDED(mu_);
 
-  // Carries out one operation of a message. Keeps no reference to the request
+  // Carries out one operation of a message. Keeps no reference to the message
   // after it returns. `done` is called before that, or later if the operation
   // has to wait: at the latest when the variables are replaced or the server is
   // destroyed.
-  void Execute(const ReceivedMessage& request, size_t operation,
+  void Execute(const ReceivedMessage& message, size_t operation,
                OperationDone done) ABSL_LOCKS_EXCLUDED(mu_);
 
   // Answers every operation and snapshot that waits for other workers'
@@ -122,14 +122,16 @@ class ParameterServer {
   Holding holding() const ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
-  // Immutable, but for the contents of the table.
+  // Immutable, but for the contents of `parameters`.
   struct Shard {
-    Shard(const wire::LoadRequest& order, std::shared_ptr<ParameterShard> table,
-          int64_t saved_pushes = 0)
-        : order(order), table(std::move(table)), saved_pushes(saved_pushes) {}
+    Shard(const wire::LoadRequest& order,
+          std::shared_ptr<ParameterShard> parameters, int64_t saved_pushes = 0)
+        : order(order),
+          parameters(std::move(parameters)),
+          saved_pushes(saved_pushes) {}
 
     const wire::LoadRequest order;
-    const std::shared_ptr<ParameterShard> table;
+    const std::shared_ptr<ParameterShard> parameters;
     // Number of pushes that are in a snapshot that was written.
     std::atomic<int64_t> saved_pushes;
   };
@@ -138,7 +140,8 @@ class ParameterServer {
   absl::StatusOr<std::shared_ptr<Shard>> BeginLoad(
       const wire::OrderHeader& order) ABSL_LOCKS_EXCLUDED(mu_);
   // Makes `shard`, which may be null, the one that the server holds, and ends
-  // the waits of operations of the one before, unless it is the same table.
+  // the waits of operations of the one before, unless it has the same
+  // parameters.
   void Hold(std::shared_ptr<Shard> shard) ABSL_LOCKS_EXCLUDED(mu_);
   void EndLoad() ABSL_LOCKS_EXCLUDED(mu_);
   // Loads what `held` does not have.
@@ -156,11 +159,11 @@ class ParameterServer {
                                                  uint64_t layout) const
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<std::shared_ptr<Shard>> ShardFor(
-      const ReceivedMessage& request) const ABSL_LOCKS_EXCLUDED(mu_);
+      const ReceivedMessage& message) const ABSL_LOCKS_EXCLUDED(mu_);
   absl::Status BeginSnapshot(const std::string& file_name)
       ABSL_LOCKS_EXCLUDED(mu_);
   absl::StatusOr<ShardSnapshot> TakeSnapshot(
-      ParameterShard& table, const wire::SnapshotRequest& request,
+      ParameterShard& parameters, const wire::SnapshotRequest& request,
       const std::function<bool()>& is_cancelled) const;
   absl::StatusOr<wire::SnapshotResponse> WriteSnapshot(
       const wire::SnapshotRequest& request,

@@ -45,27 +45,25 @@ StepSnapshot::StepSnapshot(DenseParts& dense, SparseTables tables,
     : dense_(dense),
       tables_(tables),
       updates_(updates),
-      captured_(std::make_shared<Captured>()),
+      taken_(std::make_shared<Taken>()),
       all_(std::make_shared<Latch>(
           dense.chunks().size() + tables.size() + 1,
-          [captured = captured_](const Latch::Outcome& outcome) {
-            absl::MutexLock lock(&captured->mu);
-            captured->done = outcome.status;
+          [taken = taken_](const Latch::Outcome& outcome) {
+            absl::MutexLock lock(&taken->mu);
+            taken->done = outcome.status;
           })) {
-  captured_->chunks.resize(dense.chunks().size());
-  captured_->tables.resize(tables.size());
+  taken_->chunks.resize(dense.chunks().size());
+  taken_->tables.resize(tables.size());
   Released released;
   for (size_t i = 0; i < dense.chunks().size(); ++i) {
     dense.chunks()[i]->SnapshotAt(
-        updates,
-        std::shared_ptr<ChunkContents>(captured_, &captured_->chunks[i]),
+        updates, std::shared_ptr<ChunkContents>(taken_, &taken_->chunks[i]),
         LatchFor(ChunkName(i)), released);
   }
   for (size_t i = 0; i < tables.size(); ++i) {
     tables[i]->SnapshotAt(
         updates,
-        std::shared_ptr<std::optional<RowSnapshot>>(captured_,
-                                                    &captured_->tables[i]),
+        std::shared_ptr<std::optional<RowSnapshot>>(taken_, &taken_->tables[i]),
         LatchFor(absl::StrCat("table \"", tables[i]->name(), "\"")), released);
   }
   all_->CountDown();
@@ -81,19 +79,19 @@ StepSnapshot::~StepSnapshot() {
 }
 
 bool StepSnapshot::IsDone() const {
-  absl::MutexLock lock(&captured_->mu);
-  return captured_->done.has_value();
+  absl::MutexLock lock(&taken_->mu);
+  return taken_->done.has_value();
 }
 
 absl::StatusOr<ShardSnapshot> StepSnapshot::Wait(
     Clock& clock, const std::function<bool()>& is_cancelled) {
   const absl::Time start = clock.Now();
   {
-    absl::MutexLock lock(&captured_->mu);
-    const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(captured_->mu) {
-      return captured_->done.has_value();
+    absl::MutexLock lock(&taken_->mu);
+    const auto is_done = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(taken_->mu) {
+      return taken_->done.has_value();
     };
-    while (!clock.AwaitWithTimeout(captured_->mu, absl::Condition(&is_done),
+    while (!clock.AwaitWithTimeout(taken_->mu, absl::Condition(&is_done),
                                    kCancelPoll)) {
       if (is_cancelled()) {
         return absl::CancelledError(
@@ -105,13 +103,13 @@ absl::StatusOr<ShardSnapshot> StepSnapshot::Wait(
                                       << updates_ << " updates: " << Awaited();
       }
     }
-    RETURN_IF_ERROR(*captured_->done);
+    RETURN_IF_ERROR(*taken_->done);
   }
   std::vector<RowSnapshot> tables;
-  for (std::optional<RowSnapshot>& table : captured_->tables) {
+  for (std::optional<RowSnapshot>& table : taken_->tables) {
     tables.push_back(*std::move(table));
   }
-  return NamedSnapshot(dense_.layout(), std::move(captured_->chunks),
+  return NamedSnapshot(dense_.layout(), std::move(taken_->chunks),
                        std::move(tables));
 }
 

@@ -46,9 +46,9 @@ ShardSnapshot NamedSnapshot(const PartLayout& layout,
                             std::vector<ChunkContents> contents,
                             std::vector<RowSnapshot> tables);
 
-// A snapshot of a synchronously trained shard. Each chunk and each sparse table
-// is captured right after its `updates`-th update, while the others go on. The
-// captures are armed until the StepSnapshot is destroyed.
+// A snapshot of a synchronously trained shard. The snapshot of each chunk and
+// each sparse table is taken right after its `updates`-th update, while the
+// others go on. They may be taken until the StepSnapshot is destroyed.
 class StepSnapshot {
  public:
   using SparseTables = absl::Span<const std::unique_ptr<SparseTable>>;
@@ -73,7 +73,7 @@ class StepSnapshot {
  private:
   // The memory that the chunks and tables write to. They may let go of it after
   // the snapshot does.
-  struct Captured {
+  struct Taken {
     std::vector<ChunkContents> chunks;
     std::vector<std::optional<RowSnapshot>> tables;
 
@@ -90,7 +90,7 @@ class StepSnapshot {
   DenseParts& dense_;
   const SparseTables tables_;
   const int64_t updates_;
-  const std::shared_ptr<Captured> captured_;
+  const std::shared_ptr<Taken> taken_;
   const std::shared_ptr<Latch> all_;
 };
 

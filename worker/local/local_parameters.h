@@ -63,7 +63,7 @@ class LocalParameters : public ParameterClient {
   static absl::StatusOr<std::unique_ptr<LocalParameters>> CreateWithoutTables(
       const std::vector<VariableSpec>& variables, const job::Job& job);
   // Gives `variables` their initial values, and starts `tables` (null: all are
-  // in host memory). Borrows both. Whoever has them updates them: they can be
+  // in host memory). Borrows both. Their owner updates them: they can be
   // pulled, but not pushed.
   static absl::StatusOr<std::unique_ptr<LocalParameters>> Create(
       LocalVariables& variables, const job::Job& job,

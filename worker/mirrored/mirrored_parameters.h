@@ -101,8 +101,8 @@ class MirroredParameters : public ParameterClient {
   // Ends the thread, after the step that the others wait for this worker to
   // complete, if there is one. A join or a copy of variables ends at once.
   void Stop() override ABSL_LOCKS_EXCLUDED(mu_);
-  // Ends a group that Stop() does not let go on. Who waits for something else
-  // calls it now and then.
+  // Ends a group that Stop() does not let go on. A thread that waits for
+  // something else calls it now and then.
   void AbortIfStopping() ABSL_LOCKS_EXCLUDED(mu_);
 
  private:
@@ -141,7 +141,7 @@ class MirroredParameters : public ParameterClient {
   // Ends the worker if its pushes to ps have failed; returns `pushed`.
   absl::Status EndIfNotDone(Collective& collective, const absl::Status& pushed);
   // Returns the error with which the group or this worker has ended.
-  absl::Status MayGoOn(const Group& group, Collective& collective)
+  absl::Status CheckMayGoOn(const Group& group, Collective& collective)
       ABSL_LOCKS_EXCLUDED(mu_);
   // Refuses sums of gradients that are not finite, if the job ends at a loss
   // that is not: all members alike, as they have the same sums.

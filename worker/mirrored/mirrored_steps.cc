@@ -148,7 +148,7 @@ absl::Status MirroredParameters::SendRows(const Group& group, int64_t step,
     }));
   }
   return EndIfNotDone(collective, tables->Send(step, group.replicas, [&] {
-    return MayGoOn(group, collective);
+    return CheckMayGoOn(group, collective);
   }));
 }
 
@@ -175,8 +175,8 @@ absl::Status MirroredParameters::EndIfNotDone(Collective& collective,
   return pushed;
 }
 
-absl::Status MirroredParameters::MayGoOn(const Group& group,
-                                         Collective& collective) {
+absl::Status MirroredParameters::CheckMayGoOn(const Group& group,
+                                              Collective& collective) {
   {
     absl::MutexLock lock(&mu_);
     if (IsOver(group)) return SupersededError();

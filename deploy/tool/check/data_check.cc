@@ -158,7 +158,7 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   if (*columns != nullptr) {
     const std::vector<ColumnUse> uses =
         ColumnUses(job_, name, dataset, (*columns)->names());
-    is_good = CheckNames(uses, name, (*columns)->names());
+    is_good = HasNames(uses, name, (*columns)->names());
     ReadColumns(uses, name, dataset, **columns, report);
     columns->reset();  // its memory, before the examples take theirs
   }
@@ -203,9 +203,9 @@ bool DataCheck::FindAllFiles(const std::string& name,
   return found_all;
 }
 
-bool DataCheck::CheckNames(const std::vector<ColumnUse>& uses,
-                           const std::string& name,
-                           const std::vector<std::string>& columns) {
+bool DataCheck::HasNames(const std::vector<ColumnUse>& uses,
+                         const std::string& name,
+                         const std::vector<std::string>& columns) {
   bool are_there = true;
   for (const ColumnUse& use : uses) {
     if (std::find(columns.begin(), columns.end(), use.column) !=

@@ -51,8 +51,8 @@ class DataCheck {
 
  private:
   bool FindAllFiles(const std::string& name, const job::Dataset& dataset);
-  bool CheckNames(const std::vector<ColumnUse>& uses, const std::string& name,
-                  const std::vector<std::string>& columns);
+  bool HasNames(const std::vector<ColumnUse>& uses, const std::string& name,
+                const std::vector<std::string>& columns);
   void ReadColumns(const std::vector<ColumnUse>& uses, const std::string& name,
                    const job::Dataset& dataset, RawColumns& columns,
                    DatasetReport& report);

@@ -1,18 +1,19 @@
-#ifndef PARASOL_CLUSTER_CLIENT_LANE_RETRY_H_
-#define PARASOL_CLUSTER_CLIENT_LANE_RETRY_H_
+#ifndef PARASOL_CLUSTER_CLIENT_PAYLOAD_LANE_RETRY_H_
+#define PARASOL_CLUSTER_CLIENT_PAYLOAD_LANE_RETRY_H_
 
 #include "absl/time/time.h"
 
 namespace parasol {
 
-// The times at which a worker asks a ps for lanes again after lanes could not
-// be used: `first` after a failure, then 2, 4, 8 and 16 times `first` after
-// each further one. A lane may have failed for a moment's reason: a ps that
-// stood still, or a port that a firewall lets through since then. Not
+// The times at which a worker asks a ps for payload lanes again after some
+// could not be used: `first` after a failure, then 2, 4, 8 and 16 times `first`
+// after each further one. A lane may have failed for a moment's reason: a ps
+// that stood still, or a port that a firewall lets through since then. Not
 // thread-safe.
-class LaneRetry {
+class PayloadLaneRetry {
  public:
-  explicit LaneRetry(absl::Duration first) : first_(first), pause_(first) {}
+  explicit PayloadLaneRetry(absl::Duration first)
+      : first_(first), pause_(first) {}
 
   // Notes at `now` that lanes can't be used. Does nothing if the time of the
   // next attempt is known.
@@ -26,7 +27,7 @@ class LaneRetry {
   void Begin() { at_ = absl::InfiniteFuture(); }
 
   // Forgets all failures.
-  void Reset() { *this = LaneRetry(first_); }
+  void Reset() { *this = PayloadLaneRetry(first_); }
 
  private:
   absl::Duration first_;
@@ -36,4 +37,4 @@ class LaneRetry {
 
 }  // namespace parasol
 
-#endif  // PARASOL_CLUSTER_CLIENT_LANE_RETRY_H_
+#endif  // PARASOL_CLUSTER_CLIENT_PAYLOAD_LANE_RETRY_H_

@@ -1,4 +1,4 @@
-#include "cluster/client/lane_retry.h"
+#include "cluster/client/payload_lane_retry.h"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ constexpr int kMaxPauses = 16;
 
 }  // namespace
 
-void LaneRetry::NoteFailure(absl::Time now) {
+void PayloadLaneRetry::NoteFailure(absl::Time now) {
   if (at_ != absl::InfiniteFuture()) return;
   at_ = now + pause_;
   pause_ = std::min(2 * pause_, kMaxPauses * first_);

@@ -1,4 +1,4 @@
-#include "cluster/client/lane_retry.h"
+#include "cluster/client/payload_lane_retry.h"
 
 #include <vector>
 
@@ -15,7 +15,8 @@ const absl::Time kStart = absl::FromUnixSeconds(1000);
 
 // Returns the pauses in minutes between failures at `now` and the attempts
 // that follow, each of which fails at once.
-std::vector<int> PausesOf(LaneRetry& retry, absl::Time now, int attempts) {
+std::vector<int> PausesOf(PayloadLaneRetry& retry, absl::Time now,
+                          int attempts) {
   std::vector<int> pauses;
   for (int i = 0; i < attempts; ++i) {
     retry.NoteFailure(now);
@@ -30,20 +31,20 @@ std::vector<int> PausesOf(LaneRetry& retry, absl::Time now, int attempts) {
   return pauses;
 }
 
-TEST(LaneRetryTest, IsNeverDueWithoutAFailure) {
-  LaneRetry retry(absl::Minutes(1));
+TEST(PayloadLaneRetryTest, IsNeverDueWithoutAFailure) {
+  PayloadLaneRetry retry(absl::Minutes(1));
   EXPECT_FALSE(retry.IsDue(kStart));
   retry.NoteSuccess();
   EXPECT_FALSE(retry.IsDue(kStart + absl::Hours(1000)));
 }
 
-TEST(LaneRetryTest, PausesGrowToSixteenTimesTheFirst) {
-  LaneRetry retry(absl::Minutes(1));
+TEST(PayloadLaneRetryTest, PausesGrowToSixteenTimesTheFirst) {
+  PayloadLaneRetry retry(absl::Minutes(1));
   EXPECT_THAT(PausesOf(retry, kStart, 7), ElementsAre(1, 2, 4, 8, 16, 16, 16));
 }
 
-TEST(LaneRetryTest, FailuresOfOtherStreamsDoNotPutAnAttemptOff) {
-  LaneRetry retry(absl::Minutes(1));
+TEST(PayloadLaneRetryTest, FailuresOfOtherStreamsDoNotPutAnAttemptOff) {
+  PayloadLaneRetry retry(absl::Minutes(1));
   retry.NoteFailure(kStart);
   retry.NoteFailure(kStart + absl::Seconds(59));
   EXPECT_TRUE(retry.IsDue(kStart + absl::Minutes(1)));
@@ -52,22 +53,22 @@ TEST(LaneRetryTest, FailuresOfOtherStreamsDoNotPutAnAttemptOff) {
   EXPECT_THAT(PausesOf(retry, kStart, 1), ElementsAre(2));
 }
 
-TEST(LaneRetryTest, AnAttemptUnderWayIsNotDue) {
-  LaneRetry retry(absl::Minutes(1));
+TEST(PayloadLaneRetryTest, AnAttemptUnderWayIsNotDue) {
+  PayloadLaneRetry retry(absl::Minutes(1));
   retry.NoteFailure(kStart);
   retry.Begin();
   EXPECT_FALSE(retry.IsDue(kStart + absl::Hours(1000)));
 }
 
-TEST(LaneRetryTest, ALaneThatWorksMakesTheNextPauseShort) {
-  LaneRetry retry(absl::Minutes(1));
+TEST(PayloadLaneRetryTest, ALaneThatWorksMakesTheNextPauseShort) {
+  PayloadLaneRetry retry(absl::Minutes(1));
   PausesOf(retry, kStart, 4);
   retry.NoteSuccess();
   EXPECT_THAT(PausesOf(retry, kStart, 2), ElementsAre(1, 2));
 }
 
-TEST(LaneRetryTest, ResetForgetsTheAttemptAndThePauses) {
-  LaneRetry retry(absl::Minutes(1));
+TEST(PayloadLaneRetryTest, ResetForgetsTheAttemptAndThePauses) {
+  PayloadLaneRetry retry(absl::Minutes(1));
   PausesOf(retry, kStart, 4);
   retry.NoteFailure(kStart);
   retry.Reset();
