@@ -63,6 +63,8 @@ constexpr char kLayers[] = R"(
   layer { name: "fields" input: "ids" embedding { table: "narrow" } }
   layer { name: "pairs" dot_interaction { self_interaction: true } }
   layer { name: "others" input: "fields" dot_interaction {} }
+  layer { name: "products" input: ["fields", "fields"] dot {} }
+  layer { name: "products_in_a_row" reshape { shape: [9] } }
   layer { name: "fm" input: "fields" factorization_machine {} }
   layer { name: "row" input: "fields" reshape { shape: [12] } }
   layer { name: "sum" input: "ids"
@@ -71,8 +73,10 @@ constexpr char kLayers[] = R"(
           embedding_bag { table: "other" combiner: MEAN } }
   layer { name: "product" input: ["sum", "average"] multiply {} }
   layer { name: "total" input: ["sum", "average", "product"] add {} }
+  layer { name: "cosines" input: ["total", "fields"] dot { normalize: true } }
   layer { name: "all" input: ["softmax", "channels", "pairs", "others", "fm",
-                              "row", "total"] concatenate {} }
+                              "row", "total", "products_in_a_row",
+                              "cosines"] concatenate {} }
   layer { name: "low" input: "all" cross { projection_dim: 2 } }
   layer { name: "crossed" input: ["all", "low"] cross {} }
   layer { name: "logit" dense { units: 1 } }

@@ -164,6 +164,13 @@ Value DotInteraction(const Value& x, const DotInteractionOptions& options) {
   return AddTo(x, std::move(layer));
 }
 
+Value Dot(const Value& a, const Value& b, const DotOptions& options) {
+  job::Layer layer = NamedLayer(options.name);
+  job::Dot& dot = *layer.mutable_dot();
+  if (options.normalize) dot.set_normalize(true);
+  return AddTo({a, b}, std::move(layer));
+}
+
 Value Custom(absl::Span<const Value> inputs, const CustomOptions& options) {
   job::Layer layer = NamedLayer(options.name);
   job::CustomLayer& custom = *layer.mutable_custom();

@@ -114,6 +114,12 @@ struct DotInteractionOptions {
 };
 Value DotInteraction(const Value& x, const DotInteractionOptions& options = {});
 
+struct DotOptions {
+  bool normalize = false;
+  std::string name = {};
+};
+Value Dot(const Value& a, const Value& b, const DotOptions& options = {});
+
 struct CustomOptions {
   std::string type = {};
   std::vector<int64_t> output_shape = {};

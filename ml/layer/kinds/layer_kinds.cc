@@ -13,6 +13,7 @@
 #include "ml/layer/embedding_bag.h"
 #include "ml/layer/flatten.h"
 #include "ml/layer/interaction/cross.h"
+#include "ml/layer/interaction/dot.h"
 #include "ml/layer/interaction/dot_interaction.h"
 #include "ml/layer/interaction/factorization_machine.h"
 #include "ml/layer/interaction/weighted_sum.h"
@@ -36,6 +37,7 @@ constexpr const LayerKind* kKinds[] = {
     &kCustomKind,
     &kDenseKind,
     &kDotInteractionKind,
+    &kDotKind,
     &kDropoutKind,
     &kEmbeddingBagKind,
     &kEmbeddingKind,

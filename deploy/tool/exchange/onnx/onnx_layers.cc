@@ -292,6 +292,32 @@ absl::StatusOr<OnnxValue> AddWeightedSum(const OnnxLayer& layer,
                     layer.output_shape, graph);
 }
 
+// x over the larger of its last axis's L2 norm and 1e-6 (kLargestScale of
+// ml/kernel/interaction/dot_products.h).
+OnnxValue AddNormalized(const OnnxValue& x, OnnxGraph& graph) {
+  const OnnxValue squares = AddSum(graph.Add("Mul", Values{x, x}), -1,
+                                   /*keeps=*/true, graph);
+  const OnnxValue least =
+      graph.Add("Max", Values{squares, graph.Number(1e-12f)});
+  return graph.Add("Div", Values{x, graph.Add("Sqrt", Values{least})});
+}
+
+// a [n, width] times the transpose of b [m, width]; an input of one axis is a
+// matrix of one row.
+absl::StatusOr<OnnxValue> AddDot(const OnnxLayer& layer, OnnxGraph& graph) {
+  const int64_t width = layer.shapes[0].back();
+  Values sides;
+  for (size_t i = 0; i < 2; ++i) {
+    const Shape& shape = layer.shapes[i];
+    const int64_t rows = shape.size() == 1 ? 1 : shape[0];
+    OnnxValue side = AddReshape(layer.inputs[i], {rows, width}, graph);
+    if (layer.spec.dot().normalize()) side = AddNormalized(side, graph);
+    sides.push_back(side);
+  }
+  sides[1] = AddTranspose(sides[1], {0, 2, 1}, graph);
+  return AddReshape(graph.Add("MatMul", sides), layer.output_shape, graph);
+}
+
 using AddFunction = absl::StatusOr<OnnxValue> (*)(const OnnxLayer& layer,
                                                   OnnxGraph& graph);
 
@@ -336,6 +362,8 @@ AddFunction FunctionFor(job::Layer::KindCase kind) {
       return AddDotInteraction;
     case job::Layer::kCross:
       return AddCross;
+    case job::Layer::kDot:
+      return AddDot;
     case job::Layer::kWeightedSum:
       return AddWeightedSum;
     case job::Layer::kCustom:
