@@ -50,6 +50,12 @@ class Best {
   Value best_;
 };
 
+// Returns words for the smallest change that counts; none if every one does.
+std::string ByMoreThan(double min_delta) {
+  if (min_delta == 0) return "";
+  return absl::StrFormat("by more than min_delta %.6g ", min_delta);
+}
+
 std::optional<std::string> StopBy(const job::EarlyStopping& policy,
                                   const std::vector<Value>& values) {
   Best best(policy.mode(), policy.min_delta());
@@ -61,9 +67,9 @@ std::optional<std::string> StopBy(const job::EarlyStopping& policy,
     } else if (i > 0 && waited >= policy.patience()) {
       return absl::StrFormat(
           "early stopping: %s was %.6g at step %d, and has not improved on its "
-          "best, %.6g at step %d, in %d evaluations",
+          "best, %.6g at step %d, %sin %d evaluations",
           policy.metric(), values[i].value, values[i].step, best.best().value,
-          best.best().step, waited);
+          best.best().step, ByMoreThan(policy.min_delta()), waited);
     }
   }
   return std::nullopt;

@@ -279,6 +279,63 @@ TEST_F(ServeTest, SaysWhatItServes) {
               HasSubstr("parasol_serve_model_version 2"));
 }
 
+TEST_F(ServeTest, SaysWhatItServesOverGrpc) {
+  Train("ckpt", 2);
+  Start();
+  AwaitLog("serving version 2");
+  namespace serving = tensorflow::serving;
+  const auto channel =
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", grpc_port_),
+                          grpc::InsecureChannelCredentials());
+  const auto predictions = serving::PredictionService::NewStub(channel);
+  const auto describe = [&](const serving::GetModelMetadataRequest& request,
+                            serving::GetModelMetadataResponse& response) {
+    grpc::ClientContext context;
+    return predictions->GetModelMetadata(&context, request, &response);
+  };
+  serving::GetModelMetadataRequest request;
+  request.mutable_model_spec()->set_name("ratings");
+  serving::GetModelMetadataResponse response;
+  EXPECT_THAT(describe(request, response).error_message(),
+              HasSubstr("metadata_field is empty"));
+  request.add_metadata_field("signature_def");
+  ASSERT_TRUE(describe(request, response).ok());
+  EXPECT_EQ(response.model_spec().version().value(), 2);
+  serving::SignatureDefMap signatures;
+  ASSERT_TRUE(response.metadata().at("signature_def").UnpackTo(&signatures));
+  const tensorflow::SignatureDef& signature =
+      signatures.signature_def().at("serving_default");
+  EXPECT_EQ(signature.inputs().at("user").dtype(), tensorflow::DT_STRING);
+  const tensorflow::TensorInfo& output = signature.outputs().at("outputs");
+  EXPECT_EQ(output.dtype(), tensorflow::DT_FLOAT);
+  ASSERT_EQ(output.tensor_shape().dim_size(), 2);
+  EXPECT_EQ(output.tensor_shape().dim(0).size(), -1);
+  EXPECT_EQ(output.tensor_shape().dim(1).size(), 1);
+  request.add_metadata_field("weights");
+  EXPECT_EQ(describe(request, response).error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+
+  const auto models = serving::ModelService::NewStub(channel);
+  const auto ask = [&](const serving::GetModelStatusRequest& of_model,
+                       serving::GetModelStatusResponse& answer) {
+    grpc::ClientContext context;
+    return models->GetModelStatus(&context, of_model, &answer);
+  };
+  serving::GetModelStatusRequest of_model;
+  of_model.mutable_model_spec()->set_name("ratings");
+  serving::GetModelStatusResponse status;
+  ASSERT_TRUE(ask(of_model, status).ok());
+  ASSERT_EQ(status.model_version_status_size(), 1);
+  EXPECT_EQ(status.model_version_status(0).version(), 2);
+  EXPECT_EQ(status.model_version_status(0).state(),
+            serving::ModelVersionStatus::AVAILABLE);
+  of_model.mutable_model_spec()->mutable_version()->set_value(3);
+  EXPECT_THAT(ask(of_model, status).error_message(),
+              HasSubstr("version 3 is not served"));
+  of_model.mutable_model_spec()->set_name("else");
+  EXPECT_EQ(ask(of_model, status).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
 TEST_F(ServeTest, NewCheckpointsComeWithoutAFailedRequest) {
   Train("ckpt", 20);
   Start();

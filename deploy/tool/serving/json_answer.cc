@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
@@ -28,31 +29,24 @@ std::string Text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json TensorJson(absl::string_view dtype, absl::string_view name,
-                absl::Span<const int64_t> axes, bool any_length) {
-  Json dims = Json::array({{{"size", "-1"}, {"name", ""}}});
-  for (const int64_t axis : axes) {
-    dims.push_back({{"size", absl::StrCat(axis)}, {"name", ""}});
+Json TensorJson(const tensorflow::TensorInfo& info) {
+  Json dims = Json::array();
+  for (const auto& dim : info.tensor_shape().dim()) {
+    dims.push_back({{"size", absl::StrCat(dim.size())}, {"name", ""}});
   }
-  if (any_length) dims.push_back({{"size", "-1"}, {"name", ""}});
-  return {{"dtype", std::string(dtype)},
+  return {{"dtype", tensorflow::DataType_Name(info.dtype())},
           {"tensor_shape", {{"dim", dims}, {"unknown_rank", false}}},
-          {"name", absl::StrCat(name, ":0")}};
+          {"name", info.name()}};
 }
 
-absl::string_view TypeOf(GivenColumn::Kind kind) {
-  switch (kind) {
-    case GivenColumn::Kind::kNumbers:
-      return "DT_FLOAT";
-    case GivenColumn::Kind::kPixels:
-      return "DT_UINT8";
-    case GivenColumn::Kind::kIds:
-      return "DT_INT64";
-    case GivenColumn::Kind::kTexts:
-    case GivenColumn::Kind::kSparse:
-      break;
-  }
-  return "DT_STRING";
+// Returns an object with each tensor under its name, in the names' order.
+Json TensorsJson(
+    const google::protobuf::Map<std::string, tensorflow::TensorInfo>& tensors) {
+  Json json = Json::object();
+  const std::map<std::string, tensorflow::TensorInfo> sorted(tensors.begin(),
+                                                             tensors.end());
+  for (const auto& [name, info] : sorted) json[name] = TensorJson(info);
+  return json;
 }
 
 // The elements of an output in those of all outputs of an example.
@@ -152,21 +146,13 @@ std::string StatusJson(absl::Span<const VersionState> versions) {
 }
 
 std::string MetadataJson(const ModelSignature& signature) {
-  Json inputs = Json::object();
-  for (const GivenColumn& column : signature.columns) {
-    inputs[column.name] = TensorJson(TypeOf(column.kind), column.name,
-                                     column.shape, !column.count().has_value());
-  }
   Json signatures = Json::object();
-  for (const auto& [name, of_signature] : signature.signatures) {
-    Json outputs = Json::object();
-    for (const SignatureOutput& output : of_signature) {
-      outputs[output.name] =
-          TensorJson("DT_FLOAT", output.name, {output.width}, false);
-    }
-    signatures[name] = {{"inputs", inputs},
-                        {"outputs", outputs},
-                        {"method_name", "tensorflow/serving/predict"}};
+  const tensorflow::serving::SignatureDefMap defs = SignatureDefsOf(signature);
+  for (const auto& [name, outputs] : signature.signatures) {
+    const tensorflow::SignatureDef& def = defs.signature_def().at(name);
+    signatures[name] = {{"inputs", TensorsJson(def.inputs())},
+                        {"outputs", TensorsJson(def.outputs())},
+                        {"method_name", def.method_name()}};
   }
   return Text({{"model_spec",
                 {{"name", signature.model},

@@ -1,26 +1,16 @@
 #ifndef PARASOL_DEPLOY_TOOL_SERVING_JSON_ANSWER_H_
 #define PARASOL_DEPLOY_TOOL_SERVING_JSON_ANSWER_H_
 
-#include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "deploy/tool/serving/model_signature.h"
 #include "deploy/tool/serving/version_state.h"
-#include "ml/input/format/given_examples.h"
 
 // The bodies of answers, as TensorFlow Serving's REST API has them.
 namespace parasol {
-
-// An output of a signature: its name, and the number of its elements for an
-// example.
-struct SignatureOutput {
-  std::string name = {};
-  int64_t width = 0;
-};
 
 // Returns {"predictions": …} (rows) or {"outputs": …} with `values` [examples,
 // elements of all `outputs`]. If there are several, each is an array of its own
@@ -36,16 +26,6 @@ std::string ErrorJson(absl::string_view message);
 
 // Returns the answer to GET /v1/models/NAME.
 std::string StatusJson(absl::Span<const VersionState> versions);
-
-// The inputs and outputs of a model.
-struct ModelSignature {
-  std::string model = {};
-  int64_t version = 0;
-  std::vector<GivenColumn> columns = {};
-  // The signatures' names and outputs.
-  std::vector<std::pair<std::string, std::vector<SignatureOutput>>> signatures =
-      {};
-};
 
 // Returns the answer to GET /v1/models/NAME/metadata.
 std::string MetadataJson(const ModelSignature& signature);

@@ -100,6 +100,7 @@ class Server final : public ModelServer {
                     versions_, clock, metrics_),
         rest_(prediction_, registry),
         service_(prediction_),
+        model_service_(prediction_),
         clock_(clock) {}
 
   absl::Status Listen() {
@@ -115,7 +116,7 @@ class Server final : public ModelServer {
       ASSIGN_OR_RETURN(
           grpc_, RpcServer::Start(
                      absl::StrCat(options_.http.host, ":", options_.grpc_port),
-                     {&service_}, kGrpcLimits));
+                     {&service_, &model_service_}, kGrpcLimits));
       absl::StrAppend(&listening, ", gRPC on ", options_.http.host, ":",
                       grpc_->port());
     }
@@ -193,6 +194,7 @@ class Server final : public ModelServer {
   Prediction prediction_;
   RestApi rest_;
   PredictionService service_;
+  ModelService model_service_;
   Clock& clock_;
 
   absl::Mutex mu_;

@@ -37,6 +37,22 @@ absl::StatusOr<std::shared_ptr<ServedModel>> Prediction::Find(
   return model;
 }
 
+absl::StatusOr<std::vector<VersionState>> Prediction::States(
+    absl::string_view name, std::optional<int64_t> version) const {
+  std::vector<VersionState> states = versions_.States();
+  if (version.has_value()) {
+    std::erase_if(states, [&version](const VersionState& state) {
+      return state.version != *version;
+    });
+  }
+  if (name == options_.name && !(version.has_value() && states.empty())) {
+    return states;
+  }
+  RETURN_IF_ERROR(Find(name, version).status());
+  return absl::NotFoundError(
+      absl::StrCat("version ", *version, " has just been replaced; ask again"));
+}
+
 absl::StatusOr<std::vector<float>> Prediction::Predict(
     ServedModel& model, absl::string_view signature,
     const RequestColumns& columns, absl::Time deadline) const {

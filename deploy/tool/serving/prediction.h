@@ -50,6 +50,11 @@ class Prediction {
   absl::StatusOr<std::shared_ptr<ServedModel>> Find(
       absl::string_view name, std::optional<int64_t> version) const;
 
+  // Returns the states of one version of the model `name`, or of all. Errors
+  // are those of Find(), if there is no such version.
+  absl::StatusOr<std::vector<VersionState>> States(
+      absl::string_view name, std::optional<int64_t> version) const;
+
   // Returns the outputs of the request's examples. Errors are those of
   // RequestColumns::ToBatch() and ServedModel::Predict().
   absl::StatusOr<std::vector<float>> Predict(ServedModel& model,

@@ -4,6 +4,7 @@
 
 #include "absl/time/time.h"
 #include "cluster/rpc/status.h"
+#include "deploy/tool/serving/model_description.h"
 #include "deploy/tool/serving/tensor_prediction.h"
 
 namespace parasol {
@@ -27,6 +28,20 @@ grpc::Status PredictionService::Predict(
       prediction_.Now() + LeftOf(context->raw_deadline());
   return parasol::Answer(PredictTensors(prediction_, *request, deadline),
                          response);
+}
+
+grpc::Status PredictionService::GetModelMetadata(
+    grpc::ServerContext* /*context*/,
+    const tensorflow::serving::GetModelMetadataRequest* request,
+    tensorflow::serving::GetModelMetadataResponse* response) {
+  return parasol::Answer(DescribeModel(prediction_, *request), response);
+}
+
+grpc::Status ModelService::GetModelStatus(
+    grpc::ServerContext* /*context*/,
+    const tensorflow::serving::GetModelStatusRequest* request,
+    tensorflow::serving::GetModelStatusResponse* response) {
+  return parasol::Answer(DescribeVersions(prediction_, *request), response);
 }
 
 }  // namespace parasol

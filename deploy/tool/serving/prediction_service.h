@@ -8,7 +8,7 @@
 
 namespace parasol {
 
-// TensorFlow Serving's gRPC service. Thread-safe.
+// TensorFlow Serving's gRPC service of predictions. Thread-safe.
 class PredictionService final
     : public tensorflow::serving::PredictionService::Service {
  public:
@@ -19,6 +19,27 @@ class PredictionService final
   grpc::Status Predict(grpc::ServerContext* context,
                        const tensorflow::serving::PredictRequest* request,
                        tensorflow::serving::PredictResponse* response) override;
+
+  grpc::Status GetModelMetadata(
+      grpc::ServerContext* context,
+      const tensorflow::serving::GetModelMetadataRequest* request,
+      tensorflow::serving::GetModelMetadataResponse* response) override;
+
+ private:
+  const Prediction& prediction_;
+};
+
+// TensorFlow Serving's gRPC service of versions' states. Thread-safe.
+class ModelService final : public tensorflow::serving::ModelService::Service {
+ public:
+  // `prediction` must outlive the service.
+  explicit ModelService(const Prediction& prediction)
+      : prediction_(prediction) {}
+
+  grpc::Status GetModelStatus(
+      grpc::ServerContext* context,
+      const tensorflow::serving::GetModelStatusRequest* request,
+      tensorflow::serving::GetModelStatusResponse* response) override;
 
  private:
   const Prediction& prediction_;

@@ -169,21 +169,11 @@ HttpResponse RestApi::Metadata(const Target& target) const {
 }
 
 HttpResponse RestApi::State(const Target& target) const {
-  std::vector<VersionState> states = prediction_.versions().States();
-  if (target.version.has_value()) {
-    std::erase_if(states, [&target](const VersionState& state) {
-      return state.version != *target.version;
-    });
-  }
-  if (target.model != prediction_.name() ||
-      (target.version.has_value() && states.empty())) {
-    const absl::Status found =
-        prediction_.Find(target.model, target.version).status();
-    return ErrorResponse(
-        found.ok() ? absl::NotFoundError("this version is not served") : found);
-  }
+  const absl::StatusOr<std::vector<VersionState>> states =
+      prediction_.States(target.model, target.version);
+  if (!states.ok()) return ErrorResponse(states.status());
   HttpResponse response;
-  response.body = StatusJson(states);
+  response.body = StatusJson(*states);
   return response;
 }
 

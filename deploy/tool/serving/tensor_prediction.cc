@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "deploy/tool/serving/model_spec.h"
 #include "deploy/tool/serving/request_columns.h"
 #include "deploy/tool/serving/tensor_request.h"
 
@@ -72,16 +72,8 @@ absl::StatusOr<tensorflow::serving::PredictResponse> Answer(
     const Prediction& prediction,
     const tensorflow::serving::PredictRequest& request, absl::Time deadline) {
   const auto& spec = request.model_spec();
-  if (!spec.version_label().empty()) {
-    return absl::InvalidArgumentError(
-        "model_spec.version_label is set, but versions have no labels; set "
-        "model_spec.version or nothing");
-  }
-  ASSIGN_OR_RETURN(
-      const std::shared_ptr<ServedModel> model,
-      prediction.Find(spec.name(), spec.has_version()
-                                       ? std::optional(spec.version().value())
-                                       : std::nullopt));
+  ASSIGN_OR_RETURN(const std::shared_ptr<ServedModel> model,
+                   FindModel(prediction, spec));
   ASSIGN_OR_RETURN(const std::vector<SignatureOutput> outputs,
                    model->OutputsOf(spec.signature_name()));
   RETURN_IF_ERROR(CheckFilter(request, outputs));
