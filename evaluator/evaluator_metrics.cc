@@ -15,9 +15,11 @@ namespace {
 // Returns true if the metric is a share, whose gauge's name ends with its unit.
 bool IsShare(absl::string_view result) {
   const absl::string_view metric = MetricOf(result);
-  if (metric == "auc" || metric == "pr_auc") return true;
+  if (metric == "auc" || metric == "pr_auc" || metric == "group_auc") {
+    return true;
+  }
   if (absl::EndsWith(metric, "accuracy")) return true;
-  for (const absl::string_view kind : {"precision", "recall", "f1"}) {
+  for (const absl::string_view kind : {"precision", "recall", "f1", "ndcg"}) {
     if (metric == kind ||
         absl::StartsWith(metric, absl::StrCat(kind, "_at_"))) {
       return true;

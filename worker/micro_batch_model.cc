@@ -67,6 +67,8 @@ void Slice(const Batch& from, int64_t first, int64_t count, Batch& to) {
   if (!from.weights.empty()) {
     Slice(from.weights, first, count, /*width=*/1, to.weights);
   }
+  // A job whose loss compares examples has no micro-batches.
+  to.columns.clear();
 }
 
 // A batch of which each part is staged by itself.

@@ -28,7 +28,7 @@ job::MetricMode ModeOf(absl::string_view result) {
       absl::EndsWith(metric, "_error")) {
     return job::MIN;
   }
-  for (const absl::string_view share : {"precision", "recall", "f1"}) {
+  for (const absl::string_view share : {"precision", "recall", "f1", "ndcg"}) {
     if (metric == share ||
         absl::StartsWith(metric, absl::StrCat(share, "_at_"))) {
       return job::MAX;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -11,6 +12,8 @@
 #include "base/did_you_mean.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
+#include "ml/loss/loss_kinds.h"
+#include "ml/metric/metric_spec.h"
 
 namespace parasol {
 namespace {
@@ -53,14 +56,30 @@ absl::Status ValidateDelimiter(const std::string& path,
 absl::Status ValidateOneLabel(const std::string& path, bool is_set,
                               const job::Model& model) {
   if (model.output().empty()) {
-    return is_set ? absl::OkStatus() : Missing(path);
+    return is_set || !ReadsLabels(model.loss()) ? absl::OkStatus()
+                                                : Missing(path);
   }
   if (!is_set) return absl::OkStatus();
   return Fault(path, "model.output says the columns of the labels; remove it");
 }
 
+// Returns the columns that the losses read beside labels, and for the examples
+// that are evaluated those of metrics.
+std::vector<ExampleColumn> ColumnsBesideLabels(absl::string_view dataset,
+                                               const job::Model& model) {
+  std::vector<ExampleColumn> columns = ColumnsOf(model.loss());
+  for (const job::Output& output : model.output()) {
+    for (ExampleColumn& column : ColumnsOf(output.loss())) {
+      columns.push_back(std::move(column));
+    }
+  }
+  if (dataset == "eval") AddMetricColumns(model, columns);
+  return columns;
+}
+
 Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
-                   const job::Model& model) {
+                   const job::Model& model,
+                   const std::vector<ExampleColumn>& beside_labels) {
   Faults faults;
   faults.Add(ValidateFiles(path, csv));
   faults.Add(
@@ -95,6 +114,9 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
     if (!label.empty()) check_column(of, label);
     if (!output.mask().empty()) check_column(of, output.mask());
   }
+  for (const ExampleColumn& column : beside_labels) {
+    check_column(": a loss or a metric", column.name);
+  }
   if (csv.has_weight_column()) {
     check_column(".weight_column", csv.weight_column());
   }
@@ -105,16 +127,24 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
   return faults;
 }
 
-// Formats without columns have no labels for several outputs.
+// Formats without columns have no labels for several outputs, and nothing
+// beside labels.
 absl::Status ValidateColumns(const std::string& path,
                              const job::Dataset& dataset,
-                             const job::Model& model) {
+                             const job::Model& model,
+                             const std::vector<ExampleColumn>& beside_labels) {
   const bool has_columns = dataset.has_csv() || dataset.has_tfrecord() ||
                            dataset.has_criteo() || dataset.has_ratings();
-  if (model.output().empty() || has_columns ||
-      dataset.kind_case() == job::Dataset::KIND_NOT_SET) {
+  if (has_columns || dataset.kind_case() == job::Dataset::KIND_NOT_SET) {
     return absl::OkStatus();
   }
+  if (!beside_labels.empty()) {
+    return Fault(path, absl::StrCat("a loss or a metric reads the column \"",
+                                    beside_labels.front().name,
+                                    "\", and this format has no columns: use "
+                                    "csv, tfrecord, criteo or ratings"));
+  }
+  if (model.output().empty()) return absl::OkStatus();
   return Fault(
       path, absl::StrCat("model.output \"", model.output(0).name(),
                          "\" has its labels in a column, and this format has "
@@ -123,8 +153,9 @@ absl::Status ValidateColumns(const std::string& path,
 
 Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
                       const job::Model& model) {
+  const std::vector<ExampleColumn> columns = ColumnsBesideLabels(path, model);
   Faults faults;
-  faults.Add(ValidateColumns(path, dataset, model));
+  faults.Add(ValidateColumns(path, dataset, model, columns));
   switch (dataset.kind_case()) {
     case job::Dataset::kIdx:
       faults.Add(RequirePath(absl::StrCat(path, ".idx.images"),
@@ -142,7 +173,8 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
                                 dataset.libsvm().first_index(), 0, 1));
       break;
     case job::Dataset::kCsv:
-      faults.Add(ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv(), model));
+      faults.Add(ValidateCsv(absl::StrCat(path, ".csv"), dataset.csv(), model,
+                             columns));
       break;
     case job::Dataset::kCriteo:
       faults.Add(
@@ -205,6 +237,25 @@ absl::Status ValidateBatchSize(const std::string& path,
   return RequireInRange(global, dataset.global_batch_size(), 1, kMaxInt);
 }
 
+// A loss that compares the examples of a batch has no parts of it.
+absl::Status ValidateMicroBatches(const std::string& path,
+                                  const job::Dataset& dataset,
+                                  const job::Model& model) {
+  if (!dataset.has_micro_batch_size()) return absl::OkStatus();
+  const auto check = [&path](const job::Loss& loss) -> absl::Status {
+    if (!ComparesExamples(loss)) return absl::OkStatus();
+    return Fault(
+        path,
+        "pairwise_logistic and in_batch_softmax compare all examples "
+        "of a batch, which micro-batches divide; remove it, and choose "
+        "a batch_size that fits");
+  };
+  for (const job::Output& output : model.output()) {
+    RETURN_IF_ERROR(check(output.loss()));
+  }
+  return check(model.loss());
+}
+
 absl::Status ValidateSplit(const std::string& path, const job::Split& split) {
   const double from = split.from();
   const double to = split.to();
@@ -229,6 +280,7 @@ Faults ValidateDataset(absl::string_view path, const job::Dataset& dataset,
                             kMaxPrefetchBatches));
   faults.Add(RequireInRange(field("decode_threads"), dataset.decode_threads(),
                             1, kMaxDecodeThreads));
+  faults.Add(ValidateMicroBatches(field("micro_batch_size"), dataset, model));
   faults.Add(ValidateImage(field("image"), dataset));
   if (dataset.has_split()) {
     faults.Add(ValidateSplit(field("split"), dataset.split()));

@@ -116,5 +116,46 @@ TEST(ValidateDatasetTest, LabelsOfNamedOutputsAreColumns) {
   }
 }
 
+TEST(ValidateDatasetTest, LossesThatCompareExamplesSayWhatTheyNeed) {
+  const auto validated = [](const std::string& loss, const std::string& text) {
+    job::Job job;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("model { loss {", loss,
+                     "} metric { ndcg { group: 'u' } } "
+                     "} train {",
+                     text, "}"),
+        &job));
+    FillDatasetDefaults(job);
+    return ValidateDataset("train", job.train(), job.model()).first();
+  };
+  const std::string pairs = "pairwise_logistic { group: 'g' }";
+  const std::string csv = "csv { file: 'a' label { column: 'y' } ";
+  EXPECT_OK(validated(pairs, csv + "}"));
+  // What metrics read is not train's.
+  EXPECT_OK(validated(pairs, csv + "column: ['g', 'y'] }"));
+  EXPECT_OK(validated("in_batch_softmax {}", "csv { file: 'a' }"));
+  EXPECT_OK(validated("in_batch_softmax {}", "tfrecord { file: 'a' }"));
+  const struct {
+    std::string loss;
+    std::string text;
+    std::string want;
+  } cases[] = {
+      {pairs, csv + "column: ['x', 'y'] }",
+       "train.csv: a loss or a metric: the column list has no \"g\""},
+      {pairs, "libsvm { file: 'a' }",
+       "train: a loss or a metric reads the column \"g\", and this format"},
+      {pairs, csv + "} micro_batch_size: 8",
+       "train.micro_batch_size: pairwise_logistic and in_batch_softmax "
+       "compare"},
+      {"mean_squared_error {}", "csv { file: 'a' }",
+       "train.csv.label.column: is not set"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.want);
+    EXPECT_THAT(std::string(validated(c.loss, c.text).message()),
+                StartsWith(c.want));
+  }
+}
+
 }  // namespace
 }  // namespace parasol

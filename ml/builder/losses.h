@@ -1,6 +1,8 @@
 #ifndef PARASOL_ML_BUILDER_LOSSES_H_
 #define PARASOL_ML_BUILDER_LOSSES_H_
 
+#include <string>
+
 #include "proto/job.pb.h"
 
 // Losses for ModelBuilder::SetLoss().
@@ -69,6 +71,31 @@ inline job::Loss BinaryFocalCrossentropy(double gamma = 2) {
   job::Loss loss;
   loss.mutable_binary_focal_crossentropy();
   if (gamma != 2) loss.mutable_binary_focal_crossentropy()->set_gamma(gamma);
+  return loss;
+}
+
+// BPR over the pairs of a batch; `group`: a column, or empty for none.
+inline job::Loss PairwiseLogistic(const std::string& group = "") {
+  job::Loss loss;
+  job::PairwiseLogistic& pairwise = *loss.mutable_pairwise_logistic();
+  if (!group.empty()) pairwise.set_group(group);
+  return loss;
+}
+
+// The loss of two towers; the columns may be empty for none.
+struct InBatchSoftmaxOptions {
+  double temperature = 1;
+  std::string candidate = {};
+  std::string candidate_probability = {};
+};
+inline job::Loss InBatchSoftmax(const InBatchSoftmaxOptions& options = {}) {
+  job::Loss loss;
+  job::InBatchSoftmax& softmax = *loss.mutable_in_batch_softmax();
+  if (options.temperature != 1) softmax.set_temperature(options.temperature);
+  if (!options.candidate.empty()) softmax.set_candidate(options.candidate);
+  if (!options.candidate_probability.empty()) {
+    softmax.set_candidate_probability(options.candidate_probability);
+  }
   return loss;
 }
 

@@ -88,6 +88,8 @@ absl::Status CheckLabels(const LossSpec& loss, int64_t examples,
       const absl::Status each = CheckProbabilities(loss, labels);
       return each.ok() ? CheckSums(loss, labels) : each;
     }
+    case LabelForm::Kind::kNone:
+      return absl::OkStatus();
     case LabelForm::Kind::kNumbers:
       break;
   }

@@ -19,6 +19,8 @@ int64_t ClassesOf(const LabelForm& label) {
       return label.classes;
     case LabelForm::Kind::kOneHot:
       return label.width;
+    case LabelForm::Kind::kNone:
+      return 0;
     case LabelForm::Kind::kNumbers:
       break;
   }

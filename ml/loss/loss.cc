@@ -13,11 +13,23 @@ absl::Status Loss::CheckLabels(int64_t examples,
   return parasol::CheckLabels(spec_, examples, labels);
 }
 
-absl::Status Loss::Compute(Device& device, const float* outputs,
-                           const float* labels, const float* weights,
-                           int64_t examples, float* losses,
+void Loss::Compare(const ComparedExamples& examples, Comparison& out) const {
+  if (kind_.compare != nullptr) kind_.compare(spec_.loss, examples, out);
+}
+
+int64_t Loss::ScratchElements(int64_t examples) const {
+  return kind_.scratch == nullptr ? 0 : kind_.scratch(examples, spec_.outputs);
+}
+
+absl::Status Loss::Compute(Device& device, const Inputs& inputs, float* losses,
                            float* gradient) const {
-  const LossBatch batch = {{outputs, examples, spec_.outputs}, labels, weights};
+  const LossBatch batch = {
+      .outputs = {inputs.outputs, inputs.examples, spec_.outputs},
+      .labels = inputs.labels,
+      .weights = inputs.weights,
+      .integers = inputs.integers,
+      .numbers = inputs.numbers,
+      .scratch = inputs.scratch};
   return kind_.compute(device, spec_.loss, batch, {losses, gradient});
 }
 

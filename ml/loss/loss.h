@@ -12,7 +12,8 @@
 namespace parasol {
 
 // The function that training minimises: a number for each example, computed
-// from the model's outputs for it and its labels. Immutable, thread-safe.
+// from the model's outputs for it and its labels, or from those of all examples
+// of its batch. Immutable, thread-safe.
 class Loss {
  public:
   // `spec` comes from ResolveLoss().
@@ -27,17 +28,34 @@ class Loss {
   absl::Status CheckLabels(int64_t examples,
                            absl::Span<const float> labels) const;
 
+  // Two functions for a loss that compares the examples of a batch, and that do
+  // nothing for others. Compare() makes what Compute() reads of them beside
+  // their labels.
+  void Compare(const ComparedExamples& examples, Comparison& out) const;
+  // Returns the number of elements of Inputs::scratch.
+  int64_t ScratchElements(int64_t examples) const;
+
+  // Inputs of a batch, in the device's memory.
+  struct Inputs {
+    const float* outputs = nullptr;  // [examples, outputs]
+    // [examples, label_width()], which CheckLabels() has accepted.
+    const float* labels = nullptr;
+    const float* weights = nullptr;  // [examples]; null: 1
+    int64_t examples = 0;
+    // What Compare() has made; null if that is nothing.
+    const int32_t* integers = nullptr;
+    const float* numbers = nullptr;
+    float* scratch = nullptr;  // [ScratchElements()], of any contents
+  };
+
   // Writes `losses` [examples], each times its weight, and unless it is null
   // `gradient` [examples, outputs], the gradient of the mean of `losses`. The
-  // mean divides by the number of examples, not by the sum of weights. Inputs
-  // are outputs [examples, outputs], labels [examples, label_width()] that
-  // CheckLabels() has accepted, and weights [examples] or null for 1. All
+  // mean divides by the number of examples, not by the sum of weights. All
   // arrays are in the device's memory. Enqueues on the compute stream and
   // returns; allocates nothing.
   //   Unavailable  the device was lost.
-  absl::Status Compute(Device& device, const float* outputs,
-                       const float* labels, const float* weights,
-                       int64_t examples, float* losses, float* gradient) const;
+  absl::Status Compute(Device& device, const Inputs& inputs, float* losses,
+                       float* gradient) const;
 
  private:
   const LossSpec spec_;

@@ -3,14 +3,36 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/input/feature/batch.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/kernel/loss/loss_batch.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
+
+// The examples of a batch, for a loss that compares them with each other.
+struct ComparedExamples {
+  int64_t size = 0;
+  absl::Span<const float> labels = {};  // [size, label width]
+  // 0 for an example that does not count; empty: all count.
+  absl::Span<const float> counts = {};  // [size]
+  // In the order of LossKind::columns.
+  absl::Span<const ExampleValues* const> columns = {};
+
+  bool Counts(int64_t i) const { return counts.empty() || counts[i] != 0; }
+};
+
+// What such a loss reads of them in LossKind::compute, in the order of
+// LossBatch.
+struct Comparison {
+  std::vector<int32_t> integers = {};
+  std::vector<float> numbers = {};
+};
 
 // One kind of loss: all that differs between job::Loss's kinds. A kind is a
 // constant of its own file (kMeanSquaredErrorKind in
@@ -36,6 +58,9 @@ struct LossKind {
   absl::Status (*check_outputs)(const std::string& path,
                                 int64_t outputs) = nullptr;
 
+  // Number of axes of the outputs of an example: 1, or 2 for [2, width].
+  int axes = 1;
+
   // Returns the form of an example's label for a model with `outputs` outputs.
   LabelForm (*label)(int64_t outputs) = nullptr;
 
@@ -43,6 +68,16 @@ struct LossKind {
   absl::Status (*compute)(Device& device, const job::Loss& loss,
                           const LossBatch& batch,
                           const LossResult& out) = nullptr;
+
+  // The next three are of losses that compare the examples of a batch with each
+  // other, and null for others. compare() writes what compute() reads.
+  void (*compare)(const job::Loss& loss, const ComparedExamples& examples,
+                  Comparison& out) = nullptr;
+  // Returns the columns that compare() reads. Null: none.
+  std::vector<ExampleColumn> (*columns)(const job::Loss& loss) = nullptr;
+  // Returns the number of elements of LossBatch::scratch, for so many examples
+  // with so many outputs each.
+  int64_t (*scratch)(int64_t examples, int64_t outputs) = nullptr;
 };
 
 }  // namespace parasol

@@ -5,8 +5,10 @@
 #include "ml/loss/categorical_crossentropy.h"
 #include "ml/loss/hinge.h"
 #include "ml/loss/huber.h"
+#include "ml/loss/in_batch_softmax.h"
 #include "ml/loss/mean_absolute_error.h"
 #include "ml/loss/mean_squared_error.h"
+#include "ml/loss/pairwise_logistic.h"
 #include "ml/loss/poisson.h"
 #include "ml/loss/sparse_categorical_crossentropy.h"
 
@@ -23,6 +25,8 @@ constexpr const LossKind* kKinds[] = {
     &kHingeKind,
     &kPoissonKind,
     &kBinaryFocalCrossentropyKind,
+    &kPairwiseLogisticKind,
+    &kInBatchSoftmaxKind,
 };
 
 }  // namespace
@@ -34,6 +38,19 @@ const LossKind* KindOf(const job::Loss& loss) {
     if (kind->field == loss.kind_case()) return kind;
   }
   return nullptr;
+}
+
+bool ReadsLabels(const job::Loss& loss) { return !loss.has_in_batch_softmax(); }
+
+bool ComparesExamples(const job::Loss& loss) {
+  const LossKind* const kind = KindOf(loss);
+  return kind != nullptr && kind->compare != nullptr;
+}
+
+std::vector<ExampleColumn> ColumnsOf(const job::Loss& loss) {
+  const LossKind* const kind = KindOf(loss);
+  if (kind == nullptr || kind->columns == nullptr) return {};
+  return kind->columns(loss);
 }
 
 void FillDefaults(job::Loss& loss) {

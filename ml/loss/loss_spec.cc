@@ -1,7 +1,11 @@
 #include "ml/loss/loss_spec.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/field_checks.h"
 #include "base/status_macros.h"
 #include "ml/loss/class_weights.h"
@@ -28,6 +32,32 @@ std::string NamesOfAll() {
 }  // namespace
 
 const std::string& LossSpec::name() const { return NameOf(loss.kind_case()); }
+
+std::vector<ExampleColumn> LossColumns(absl::Span<const OutputSpec> outputs) {
+  std::vector<ExampleColumn> columns;
+  for (const OutputSpec& output : outputs) {
+    for (const ExampleColumn& column : ColumnsOf(output.loss.loss)) {
+      if (std::find(columns.begin(), columns.end(), column) != columns.end()) {
+        continue;
+      }
+      columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
+absl::Status CheckOutputShape(const job::Loss& loss,
+                              absl::Span<const int64_t> shape) {
+  const LossKind* const kind = KindOf(loss);
+  const size_t axes = kind == nullptr ? 1 : kind->axes;
+  if (shape.size() == axes && (axes == 1 || shape[0] == 2)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "[", absl::StrJoin(shape, ", "), "], not ",
+      axes == 1 ? "one number per class"
+                : "[2, width], the vectors of a query and of its candidate"));
+}
 
 absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs) {
   const LossKind* const kind = KindOf(loss);

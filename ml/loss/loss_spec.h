@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "ml/input/feature/model_inputs.h"
 #include "proto/job.pb.h"
 
@@ -35,6 +38,16 @@ struct OutputSpec {
 
   bool is_named() const { return !name.empty(); }
 };
+
+// Returns the columns that the losses of `outputs` read beside labels, each
+// once: the first of Batch::columns.
+std::vector<ExampleColumn> LossColumns(absl::Span<const OutputSpec> outputs);
+
+// Checks the shape of an example's outputs: one axis, or [2, width] for
+// in_batch_softmax.
+//   InvalidArgument  it is another one: says which is wanted.
+absl::Status CheckOutputShape(const job::Loss& loss,
+                              absl::Span<const int64_t> shape);
 
 // Resolves `loss` for a model that has `outputs` outputs for one example.
 //   InvalidArgument  no kind is chosen, a field is not in its range, or the

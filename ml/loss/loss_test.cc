@@ -53,10 +53,13 @@ class LossTest : public DeviceTest {
     const Loss loss(*spec);
     float* const losses = Put(std::vector<float>(examples.size));
     float* const gradient = Put(std::vector<float>(outputs));
-    EXPECT_OK(
-        loss.Compute(device(), Put(examples.outputs), Put(examples.labels),
-                     examples.weights.empty() ? nullptr : Put(examples.weights),
-                     examples.size, losses, gradient));
+    EXPECT_OK(loss.Compute(
+        device(),
+        {.outputs = Put(examples.outputs),
+         .labels = Put(examples.labels),
+         .weights = examples.weights.empty() ? nullptr : Put(examples.weights),
+         .examples = examples.size},
+        losses, gradient));
     return {Get(losses, examples.size), Get(gradient, outputs)};
   }
 };

@@ -1,5 +1,6 @@
 #include "ml/metric/metric_spec.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -8,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/set_default.h"
 #include "base/status_macros.h"
-#include "ml/input/feature/model_inputs.h"
+#include "ml/loss/loss_kinds.h"
 
 namespace parasol {
 namespace {
@@ -17,6 +18,7 @@ using job::Metric;
 
 constexpr double kDefaultThreshold = .5;
 constexpr int64_t kDefaultK = 5;
+constexpr int64_t kDefaultRankingK = 10;
 
 template <typename... Setters>
 std::vector<Metric> MetricsOf(Setters... setters) {
@@ -26,7 +28,9 @@ std::vector<Metric> MetricsOf(Setters... setters) {
   return metrics;
 }
 
+// Scores of pairs have no metric that suits all kinds of labels.
 std::vector<Metric> DefaultMetrics(const LossSpec& loss) {
+  if (ComparesExamples(loss.loss)) return {};
   if (loss.label.kind != LabelForm::Kind::kNumbers) {
     return MetricsOf(&Metric::mutable_accuracy);
   }
@@ -56,7 +60,12 @@ bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
     case Metric::kMeanAbsoluteError:
     case Metric::kMeanPrediction:
     case Metric::kMeanLabel:
+    case Metric::kCalibration:
+    case Metric::kGroupAuc:
+    case Metric::kNdcg:
+    case Metric::kRecallAtK:
       return numbers;
+    case Metric::kCustom:
     case Metric::KIND_NOT_SET:
       break;
   }
@@ -64,8 +73,9 @@ bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
 }
 
 bool NeedsOneOutput(Metric::KindCase metric) {
-  return metric == Metric::kAuc || metric == Metric::kPrAuc ||
-         metric == Metric::kRSquared;
+  return metric == Metric::kGroupAuc || metric == Metric::kNdcg ||
+         metric == Metric::kRecallAtK || metric == Metric::kAuc ||
+         metric == Metric::kPrAuc || metric == Metric::kRSquared;
 }
 
 const std::string& KindName(const Metric& metric) {
@@ -84,6 +94,41 @@ const job::Threshold* ThresholdOf(const Metric& metric) {
     default:
       return nullptr;
   }
+}
+
+// Returns the message of a metric of groups; null for others.
+const job::Ranking* RankingOf(const Metric& metric) {
+  switch (metric.kind_case()) {
+    case Metric::kGroupAuc:
+      return &metric.group_auc();
+    case Metric::kNdcg:
+      return &metric.ndcg();
+    case Metric::kRecallAtK:
+      return &metric.recall_at_k();
+    default:
+      return nullptr;
+  }
+}
+
+absl::Status CheckRanking(const Metric& metric) {
+  const job::Ranking* const ranking = RankingOf(metric);
+  if (ranking == nullptr) return absl::OkStatus();
+  if (ranking->group().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(KindName(metric),
+                     ".group is not set: the column whose equal values are of "
+                     "examples that are ranked together"));
+  }
+  if (metric.has_group_auc() && ranking->has_k()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("group_auc.k is ", ranking->k(),
+                     ", but it ranks all examples of a group; remove it"));
+  }
+  if (!metric.has_group_auc() && ranking->k() < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        KindName(metric), ".k is ", ranking->k(), ", not at least 1"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CheckNumbers(const Metric& metric, const LossSpec& loss) {
@@ -117,6 +162,7 @@ absl::Status Check(const Metric& metric, const LossSpec& loss) {
         KindName(metric), " needs a model of one output, this one has ",
         loss.outputs));
   }
+  RETURN_IF_ERROR(CheckRanking(metric));
   return CheckNumbers(metric, loss);
 }
 
@@ -125,6 +171,10 @@ absl::Status Check(const Metric& metric, const LossSpec& loss) {
 std::string NameOf(const Metric& metric) {
   if (metric.has_top_k_accuracy()) {
     return absl::StrCat("top_", metric.top_k_accuracy().k(), "_accuracy");
+  }
+  if (metric.has_ndcg()) return absl::StrCat("ndcg_at_", metric.ndcg().k());
+  if (metric.has_recall_at_k()) {
+    return absl::StrCat("recall_at_", metric.recall_at_k().k());
   }
   const job::Threshold* const threshold = ThresholdOf(metric);
   if (threshold == nullptr || threshold->threshold() == kDefaultThreshold) {
@@ -149,9 +199,36 @@ void FillDefaults(Metric& metric) {
     case Metric::kTopKAccuracy:
       PARASOL_SET_DEFAULT(*metric.mutable_top_k_accuracy(), k, kDefaultK);
       break;
+    case Metric::kNdcg:
+      PARASOL_SET_DEFAULT(*metric.mutable_ndcg(), k, kDefaultRankingK);
+      break;
+    case Metric::kRecallAtK:
+      PARASOL_SET_DEFAULT(*metric.mutable_recall_at_k(), k, kDefaultRankingK);
+      break;
     default:
       break;
   }
+}
+
+ExampleColumn GroupColumnOf(const Metric& metric) {
+  const job::Ranking* const ranking = RankingOf(metric);
+  return {.name = ranking == nullptr ? "" : ranking->group(),
+          .kind = ExampleColumn::Kind::kKey};
+}
+
+void AddMetricColumns(const job::Model& model,
+                      std::vector<ExampleColumn>& columns) {
+  const auto add = [&columns](const auto& metrics) {
+    for (const Metric& metric : metrics) {
+      const ExampleColumn column = GroupColumnOf(metric);
+      if (column.name.empty()) continue;
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
+        columns.push_back(column);
+      }
+    }
+  };
+  add(model.metric());
+  for (const job::Output& output : model.output()) add(output.metric());
 }
 
 absl::StatusOr<std::vector<Metric>> ResolveMetrics(const job::Model& model,

@@ -7,17 +7,19 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "ml/input/feature/model_inputs.h"
 #include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
 
 // Returns the metric's name in job files, "root_mean_squared_error", with its
-// number where it has one that is not the default: "top_3_accuracy",
-// "precision_at_0.9".
+// number where it has one that is not the default, "precision_at_0.9"; k
+// always: "top_3_accuracy", "ndcg_at_10", "recall_at_10".
 std::string NameOf(const job::Metric& metric);
 
-// Sets the unset fields of a metric's message: threshold .5, k 5.
+// Sets the unset fields of a metric's message: threshold .5, k 5 of
+// top_k_accuracy and 10 of rankings.
 void FillDefaults(job::Metric& metric);
 
 // Returns the metrics that are evaluated for a model beside its loss:
@@ -26,6 +28,7 @@ void FillDefaults(job::Metric& metric);
 //   a class, or a probability for each  accuracy
 //   other probabilities                 accuracy, and for one output auc
 //   other numbers                       root_mean_squared_error
+//   what the loss pairwise_logistic or in_batch_softmax has   none
 // Defaults are filled in. Needs no device.
 //   InvalidArgument  a metric has no kind, is there twice (with the same
 //   number), has a
@@ -44,6 +47,14 @@ absl::StatusOr<std::vector<job::Metric>> ResolveMetrics(
 // output.
 absl::StatusOr<std::vector<std::vector<job::Metric>>> ResolveAllMetrics(
     const job::Model& model, absl::Span<const OutputSpec> outputs);
+
+// Returns the column of a metric of groups; one without a name for others.
+ExampleColumn GroupColumnOf(const job::Metric& metric);
+
+// Appends to `columns` those that the metrics of a job's model read beside
+// labels, unless they are there.
+void AddMetricColumns(const job::Model& model,
+                      std::vector<ExampleColumn>& columns);
 
 // Returns the name of an output's metric among the results: "ctr/auc", or "auc"
 // of an output without a name.

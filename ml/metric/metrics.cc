@@ -1,5 +1,6 @@
 #include "ml/metric/metrics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,6 +10,8 @@
 
 namespace parasol {
 namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // The visitor of a variant made of one function for each of its types.
 template <typename... Functions>
@@ -25,13 +28,18 @@ absl::StatusOr<Metrics> Metrics::Create(const job::Model& model,
   Metrics metrics;
   ASSIGN_OR_RETURN(std::vector<std::vector<job::Metric>> resolved,
                    ResolveAllMetrics(model, outputs));
+  std::vector<ExampleColumn> columns = LossColumns(outputs);
+  AddMetricColumns(model, columns);
   for (size_t i = 0; i < outputs.size(); ++i) {
     Part& part = metrics.parts_.emplace_back();
     part.output = outputs[i];
     metrics.width_ += outputs[i].loss.outputs;
     for (job::Metric& metric : resolved[i]) {
       Sums sums = SumsOf(metric, outputs[i].loss);
-      part.entries.push_back({std::move(metric), std::move(sums)});
+      const size_t group =
+          std::find(columns.begin(), columns.end(), GroupColumnOf(metric)) -
+          columns.begin();
+      part.entries.push_back({std::move(metric), std::move(sums), group});
     }
   }
   return metrics;
@@ -53,6 +61,17 @@ Metrics::Sums Metrics::SumsOf(const job::Metric& metric, const LossSpec& loss) {
       return BinaryCounts(metric.f1().threshold(), form);
     case job::Metric::kRSquared:
       return RSquared();
+    case job::Metric::kGroupAuc:
+    case job::Metric::kNdcg:
+    case job::Metric::kRecallAtK:
+      return RankedGroups();
+    case job::Metric::kCalibration: {
+      job::Metric prediction, label;
+      prediction.mutable_mean_prediction();
+      label.mutable_mean_label();
+      return Quotient{.prediction = {.score = ExampleScoreOf(prediction, loss)},
+                      .label = {.score = ExampleScoreOf(label, loss)}};
+    }
     default:
       break;
   }
@@ -74,32 +93,53 @@ void Metrics::Add(const Batch& batch, absl::Span<const float> outputs) {
     CHECK_EQ(labels.size(), static_cast<size_t>(batch.size * loss.label.width));
     for (int64_t j = 0; j < batch.size; ++j) {
       if (target != nullptr && target->weights[j] == 0) continue;
-      AddExample(outputs.subspan(j * width_ + first, loss.outputs),
-                 labels.subspan(j * loss.label.width, loss.label.width),
-                 batch.weights.empty() ? 1 : batch.weights[j], part);
+      AddExample(
+          {.batch = batch,
+           .number = j,
+           .outputs = outputs.subspan(j * width_ + first, loss.outputs),
+           .labels = labels.subspan(j * loss.label.width, loss.label.width),
+           .weight = batch.weights.empty() ? 1 : batch.weights[j]},
+          part);
     }
     first += loss.outputs;
   }
 }
 
-void Metrics::AddExample(absl::Span<const float> outputs,
-                         absl::Span<const float> labels, double weight,
-                         Part& part) {
+uint64_t Metrics::GroupOf(const Example& example, size_t column) {
+  CHECK_LT(column, example.batch.columns.size());
+  return example.batch.columns[column].keys[example.number];
+}
+
+void Metrics::AddExample(const Example& example, Part& part) {
+  const auto add = [&example](Mean& mean) {
+    mean.sum += example.weight * mean.score(example.outputs, example.labels);
+  };
   for (Entry& entry : part.entries) {
     std::visit(
         Overloaded{
-            [&](Mean& mean) {
-              mean.sum += weight * mean.score(outputs, labels);
+            add,
+            [&](Quotient& quotient) {
+              add(quotient.prediction);
+              add(quotient.label);
             },
-            [&](Auc& auc) { auc.Add(outputs[0], labels[0] > 0.5f, weight); },
-            [&](BinaryCounts& counts) { counts.Add(outputs, labels, weight); },
+            [&](Auc& auc) {
+              auc.Add(example.outputs[0], example.labels[0] > 0.5f,
+                      example.weight);
+            },
+            [&](BinaryCounts& counts) {
+              counts.Add(example.outputs, example.labels, example.weight);
+            },
             [&](RSquared& r) {
-              r.Add(PredictionOf(outputs[0], part.output.loss), labels[0],
-                    weight);
+              r.Add(PredictionOf(example.outputs[0], part.output.loss),
+                    example.labels[0], example.weight);
+            },
+            [&](RankedGroups& groups) {
+              groups.Add(GroupOf(example, entry.group), example.outputs[0],
+                         example.labels[0], example.weight);
             }},
         entry.sums);
   }
-  part.weight_sum += weight;
+  part.weight_sum += example.weight;
 }
 
 void Metrics::Merge(const Metrics& other) {
@@ -112,6 +152,11 @@ void Metrics::Merge(const Metrics& other) {
       const Sums& added = from.entries[j].sums;
       std::visit(
           Overloaded{[&](Mean& mean) { mean.sum += std::get<Mean>(added).sum; },
+                     [&](Quotient& quotient) {
+                       const Quotient& other = std::get<Quotient>(added);
+                       quotient.prediction.sum += other.prediction.sum;
+                       quotient.label.sum += other.label.sum;
+                     },
                      [&]<typename Other>(Other& sums) {
                        sums.Merge(std::get<Other>(added));
                      }},
@@ -146,10 +191,23 @@ double Metrics::ResultOf(const Part& part, const Entry& entry) {
       return std::get<BinaryCounts>(entry.sums).F1();
     case job::Metric::kRSquared:
       return std::get<RSquared>(entry.sums).Value();
+    case job::Metric::kGroupAuc:
+      return std::get<RankedGroups>(entry.sums).MeanAuc();
+    case job::Metric::kNdcg:
+      return std::get<RankedGroups>(entry.sums)
+          .MeanNdcg(entry.metric.ndcg().k());
+    case job::Metric::kRecallAtK:
+      return std::get<RankedGroups>(entry.sums)
+          .MeanRecall(entry.metric.recall_at_k().k());
+    case job::Metric::kCalibration: {
+      const Quotient& quotient = std::get<Quotient>(entry.sums);
+      if (quotient.label.sum == 0) return kNan;
+      return quotient.prediction.sum / quotient.label.sum;
+    }
     default:
       break;
   }
-  if (!(part.weight_sum > 0)) return std::numeric_limits<double>::quiet_NaN();
+  if (!(part.weight_sum > 0)) return kNan;
   const double mean = std::get<Mean>(entry.sums).sum / part.weight_sum;
   return entry.metric.has_root_mean_squared_error() ? std::sqrt(mean) : mean;
 }

@@ -78,6 +78,8 @@ TEST(MetricsTest, WithoutAnyTheLossDecides) {
       {"loss { binary_crossentropy {} }", 1, {"accuracy", "auc"}},
       {"loss { binary_crossentropy {} }", 2, {"accuracy"}},
       {"loss { mean_squared_error {} }", 1, {"root_mean_squared_error"}},
+      {"loss { pairwise_logistic {} }", 1, {}},
+      {"loss { in_batch_softmax { temperature: 1 } }", 4, {}},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.loss);
@@ -311,6 +313,71 @@ TEST(MetricsTest, NamedOutputsAreApart) {
       ResultNames(model, outputs),
       IsOkAndHolds(ElementsAre("loss", "a/loss", "a/accuracy", "a/auc",
                                "b/loss", "b/mean_label", "b/mean_prediction")));
+}
+
+// The examples of a user are ranked by the score; columns of losses come first.
+TEST(MetricsTest, GroupsAreThoseOfTheirColumn) {
+  Metrics metrics = Make(
+      "loss { pairwise_logistic { group: 'session' } } "
+      "metric { group_auc { group: 'user' } } metric { ndcg { group: 'user' } }"
+      "metric { recall_at_k { group: 'user' k: 1 } } "
+      "metric { recall_at_k { group: 'session' k: 2 } }",
+      1);
+  Metrics other = metrics;
+  Batch batch = MakeBatch(3, {1, 0, 1}, {1, 2, 1});
+  batch.columns = {{.keys = {5, 5, 6}}, {.keys = {1, 1, 2}}};
+  metrics.Add(batch, {1, 3, 0});
+  batch = MakeBatch(2, {0, 1}, {1, 1});
+  batch.columns = {{.keys = {6, 6}}, {.keys = {2, 1}}};
+  other.Add(batch, {-1, 4});
+  metrics.Merge(other);
+  // User 1: 4 (1), 3 (0, weight 2), 1 (1); user 2: 0 (1), -1 (0).
+  const double ndcg = (1 + 1 / std::log2(4.0)) / (1 + 1 / std::log2(3.0));
+  EXPECT_THAT(
+      metrics.Results(),
+      ElementsAre(Is("group_auc", (4 * .5 + 2 * 1) / 6),
+                  Is("ndcg_at_10", (ndcg + 1) / 2),
+                  Is("recall_at_1", (.5 + 1) / 2), Is("recall_at_2", 1)));
+}
+
+TEST(MetricsTest, CalibrationIsMeanPredictionOverMeanLabel) {
+  Metrics metrics =
+      Make("loss { binary_crossentropy {} } metric { calibration {} }", 1);
+  EXPECT_TRUE(std::isnan(metrics.Results()[0].second));
+  metrics.Add(MakeBatch(1, {0}), {5});
+  EXPECT_TRUE(std::isnan(metrics.Results()[0].second));
+  Metrics other =
+      Make("loss { binary_crossentropy {} } metric { calibration {} }", 1);
+  other.Add(MakeBatch(2, {1, 0}, {2, 1}), {0, 0});
+  EXPECT_THAT(other.Results(), ElementsAre(Is("calibration", 1.5 / 2)));
+  metrics.Merge(other);
+  EXPECT_THAT(
+      metrics.Results(),
+      ElementsAre(Is("calibration", (1.5 + 1 / (1 + std::exp(-5.0))) / 2)));
+}
+
+TEST(MetricsTest, AFaultOfARankingNamesItsField) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"ndcg {}", "metric[0]: ndcg.group is not set"},
+      {"ndcg { group: 'g' k: 0 }", "metric[0]: ndcg.k is 0, not at least 1"},
+      {"group_auc { group: 'g' k: 3 }", "metric[0]: group_auc.k is 3"},
+      {"recall_at_k { group: 'g' } } metric { recall_at_k { group: 'h' }",
+       "metric[1]: recall_at_10 appears twice"},
+  };
+  for (const auto& [metric, want] : cases) {
+    SCOPED_TRACE(want);
+    EXPECT_THAT(
+        Create("loss { mean_squared_error {} } metric { " + metric + " }", 1)
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(want)));
+  }
+  EXPECT_THAT(Create("loss { in_batch_softmax { temperature: 1 } } "
+                     "metric { recall_at_k { group: 'g' } }",
+                     4)
+                  .status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("recall_at_k can't be computed with the loss "
+                                 "in_batch_softmax")));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -45,6 +46,28 @@ absl::Status CheckTargets(const Graph& graph, const Batch& batch) {
     return absl::InvalidArgumentError(
         absl::StrCat("a batch of ", batch.size, " examples has ", weights,
                      " weights of output \"", graph.outputs[i].name, "\""));
+  }
+  return absl::OkStatus();
+}
+
+// Those that metrics read may come behind.
+absl::Status CheckColumns(const Graph& graph, const Batch& batch) {
+  const std::vector<ExampleColumn> columns = LossColumns(graph.outputs);
+  if (batch.columns.size() < columns.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch with ", batch.columns.size(),
+                     " columns beside labels, losses "
+                     "read ",
+                     columns.size()));
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const bool has_keys = columns[i].kind == ExampleColumn::Kind::kKey;
+    const size_t values = has_keys ? batch.columns[i].keys.size()
+                                   : batch.columns[i].numbers.size();
+    if (static_cast<int64_t>(values) == batch.size) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("a batch of ", batch.size, " examples has ", values,
+                     " values of column \"", columns[i].name, "\""));
   }
   return absl::OkStatus();
 }
@@ -113,6 +136,7 @@ absl::Status CheckIds(const GraphInput& input, int64_t examples,
 absl::Status CheckBatch(const Graph& graph, const Batch& batch) {
   RETURN_IF_ERROR(CheckSize(graph, batch));
   RETURN_IF_ERROR(CheckTargets(graph, batch));
+  RETURN_IF_ERROR(CheckColumns(graph, batch));
   size_t dense = 0;
   size_t ids = 0;
   for (const GraphInput& input : graph.inputs) {

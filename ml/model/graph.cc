@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/did_you_mean.h"
@@ -395,11 +394,12 @@ class Resolver {
           "train");
     }
     if (!spec_.output().empty()) return absl::OkStatus();
-    const Shape& shape = graph_.nodes.back().layer->output_shape();
-    if (shape.size() != 1) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          PathOf(spec_.layer_size() - 1), ": the last output is [",
-          absl::StrJoin(shape, ", "), "], not one number per class"));
+    const absl::Status shape = CheckOutputShape(
+        spec_.loss(), graph_.nodes.back().layer->output_shape());
+    if (!shape.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(PathOf(spec_.layer_size() - 1), ": the last output is ",
+                       shape.message()));
     }
     if (spec_.loss().kind_case() == job::Loss::KIND_NOT_SET) {
       return absl::InvalidArgumentError(
@@ -431,7 +431,7 @@ class Resolver {
     if (spec_.layer().empty()) return 0;
     if (!last_is_unknown_) {
       const Shape& shape = graph_.nodes.back().layer->output_shape();
-      return shape.size() == 1 ? shape[0] : 0;
+      return CheckOutputShape(spec_.loss(), shape).ok() ? ElementsOf(shape) : 0;
     }
     const job::Layer& last = spec_.layer(spec_.layer_size() - 1);
     return std::clamp<int64_t>(last.dense().units(), 0, kMaxGraphElements);

@@ -2,6 +2,7 @@
 
 #include "base/status_macros.h"
 #include "ml/loss/class_weights.h"
+#include "ml/metric/metric_spec.h"
 
 namespace parasol {
 
@@ -16,12 +17,15 @@ absl::StatusOr<ModelInputs> InputsOf(const job::Model& model,
                               .label = output.label(),
                               .mask = output.mask()});
   }
+  inputs.columns = LossColumns(graph.outputs);
+  AddMetricColumns(model, inputs.columns);
   return inputs;
 }
 
 absl::StatusOr<ModelInputs> TrainingInputsOf(const job::Model& model,
                                              const Graph& graph) {
   ASSIGN_OR_RETURN(ModelInputs inputs, InputsOf(model, graph));
+  inputs.columns = LossColumns(graph.outputs);
   if (!graph.has_named_outputs()) {
     inputs.class_weights = ClassWeightsOf(graph.outputs.front().loss.loss);
   }

@@ -9,12 +9,13 @@
 namespace parasol {
 
 // Returns what `model`, whose graph is `graph`, reads of an example: its
-// inputs, and the labels that its losses ask for. Errors are those of
-// ModelInputsOf().
+// inputs, the labels that its losses ask for, and the columns that losses and
+// metrics read beside them. Errors are those of ModelInputsOf().
 absl::StatusOr<ModelInputs> InputsOf(const job::Model& model,
                                      const Graph& graph);
 
-// Returns the same for training, with the weights of classes.
+// Returns the same for training, with the weights of classes and without the
+// columns of metrics.
 absl::StatusOr<ModelInputs> TrainingInputsOf(const job::Model& model,
                                              const Graph& graph);
 

@@ -10,11 +10,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/layer/layer.h"
+#include "ml/loss/loss_kinds.h"
 
 namespace parasol {
 namespace {
@@ -41,6 +41,7 @@ absl::Status CheckName(absl::string_view name) {
 }
 
 absl::Status CheckLabel(const job::Output& output) {
+  if (!ReadsLabels(output.loss())) return absl::OkStatus();
   if (output.label().column().empty()) {
     return absl::InvalidArgumentError(
         "label.column is not set: the column of the data sets that has the "
@@ -141,11 +142,11 @@ class OutputResolver {
           DidYouMean(name, layers)));
     }
     const GraphNode& node = *graph_.Producer(found->second);
-    const Shape& shape = node.layer->output_shape();
-    if (shape.size() != 1) {
+    const absl::Status shape =
+        CheckOutputShape(output.loss(), node.layer->output_shape());
+    if (!shape.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "the output of layer \"", node.name, "\" is [",
-          absl::StrJoin(shape, ", "), "], not one number per class"));
+          "the output of layer \"", node.name, "\" is ", shape.message()));
     }
     if (IsInput(graph_, found->second)) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -17,7 +17,7 @@ PassExecutor::PassExecutor(const Graph& graph, const Plan& plan,
       written_(device.shares_host_memory()
                    ? VariablesBehind(plan)
                    : PiecesBehind(plan, variables.layout())),
-      memory_(plan, regularizers_.size(), device),
+      memory_(plan, losses, regularizers_.size(), device),
       layer_passes_(plan, device),
       row_gradients_(device, graph.tables.size()),
       arguments_(plan, graph.tables.size(), device),
@@ -111,9 +111,15 @@ absl::Status PassExecutor::ComputeLosses() {
     float* const gradient = options_.training && output.gradient
                                 ? memory_.gradient(*output.gradient)
                                 : nullptr;
-    RETURN_IF_ERROR(losses_[i].Compute(
-        device_, memory_.output(output.step), batch_->labels(i),
-        batch_->weights(i), batch_->examples(), memory_.losses(i), gradient));
+    const Loss::Inputs inputs = {.outputs = memory_.output(output.step),
+                                 .labels = batch_->labels(i),
+                                 .weights = batch_->weights(i),
+                                 .examples = batch_->examples(),
+                                 .integers = batch_->integers(i),
+                                 .numbers = batch_->numbers(i),
+                                 .scratch = memory_.loss_scratch()};
+    RETURN_IF_ERROR(
+        losses_[i].Compute(device_, inputs, memory_.losses(i), gradient));
   }
   if (!regularizers_.empty()) {
     l2_terms_.clear();

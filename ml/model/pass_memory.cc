@@ -6,8 +6,10 @@
 #include "ml/model/grow.h"
 
 namespace parasol {
-PassMemory::PassMemory(const Plan& plan, size_t terms, Device& device)
+PassMemory::PassMemory(const Plan& plan, const std::vector<Loss>& losses,
+                       size_t terms, Device& device)
     : plan_(plan),
+      loss_functions_(losses),
       terms_(terms),
       device_(device),
       host_outputs_(plan.outputs.size()) {}
@@ -34,6 +36,12 @@ absl::Status PassMemory::ReserveOutputs(int64_t examples) {
   }
   ASSIGN_OR_RETURN(losses_, device_.NewArray<float>(
                                 terms_ + plan_.outputs.size() * examples));
+  int64_t scratch = 0;
+  for (const Loss& loss : loss_functions_) {
+    scratch = std::max(scratch, loss.ScratchElements(examples));
+  }
+  loss_scratch_ = Array<float>();
+  ASSIGN_OR_RETURN(loss_scratch_, device_.NewArray<float>(scratch));
   ASSIGN_OR_RETURN(fetched_, device_.NewEvent());
   output_capacity_ = examples;
   return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/device/device.h"
+#include "ml/loss/loss.h"
 #include "ml/model/arena.h"
 #include "ml/model/plan.h"
 
@@ -21,9 +22,10 @@ namespace parasol {
 // memory. Not thread-safe.
 class PassMemory {
  public:
-  // `plan` and `device` must outlive this object. `terms` is the number of
-  // terms that are added to a pass's loss.
-  PassMemory(const Plan& plan, size_t terms, Device& device);
+  // All but `terms`, the number of terms that are added to a pass's loss, must
+  // outlive this object.
+  PassMemory(const Plan& plan, const std::vector<Loss>& losses, size_t terms,
+             Device& device);
 
   // Makes room for a pass over `examples` examples, and for its backward pass
   // if `with_gradients`. Memory that has to grow loses its contents.
@@ -40,6 +42,8 @@ class PassMemory {
     return losses_.data() + terms_ + output * examples_;
   }
   float* terms() const { return losses_.data(); }
+  // Loss::Inputs::scratch, of one loss at a time.
+  float* loss_scratch() const { return loss_scratch_.data(); }
 
   // Copies to the host, of losses and terms or of the model's outputs, which
   // are enqueued behind the work that is on the compute stream now.
@@ -69,6 +73,7 @@ class PassMemory {
   }
 
   const Plan& plan_;
+  const std::vector<Loss>& loss_functions_;  // one per output
   const size_t terms_;
   Device& device_;
   int64_t examples_ = 0;
@@ -79,6 +84,7 @@ class PassMemory {
   ArenaLayout layout_;  // offsets of gradient buffers in gradients_
   Array<float> gradients_;
   Array<float> losses_;  // terms, then losses of each output
+  Array<float> loss_scratch_;
   std::unique_ptr<Device::Event> fetched_;
   // Empty on the CPU.
   Array<float> host_losses_;

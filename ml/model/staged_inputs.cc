@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "ml/loss/loss_kinds.h"
 #include "ml/model/arena.h"
 #include "ml/model/grow.h"
 
@@ -26,14 +27,10 @@ StagedInputs::StagedInputs(const Graph& graph, Device& device)
       device_(device),
       pack_(device),
       dense_(CountInputs(graph, LayerInput::Kind::kDense)),
-      compared_(graph.outputs.size()),
       ids_(CountInputs(graph, LayerInput::Kind::kIds)),
       tables_(graph.tables.size()) {
   for (size_t& dense : dense_) dense = pack_.Add();
-  for (Compared& compared : compared_) {
-    compared.labels = pack_.Add();
-    compared.weights = pack_.Add();
-  }
+  AddComparisons();
   for (Ids& ids : ids_) ids.offsets = pack_.Add();
   for (Ids& ids : ids_) ids.weights = pack_.Add();
   for (size_t i = 0; i < graph.tables.size(); ++i) {
@@ -46,6 +43,21 @@ StagedInputs::StagedInputs(const Graph& graph, Device& device)
     if (same == lookups_.end()) AddLookup(id_inputs);
   }
   for (Table& table : tables_) table.packed_numbers = pack_.Add();
+}
+
+void StagedInputs::AddComparisons() {
+  const std::vector<ExampleColumn> all = LossColumns(graph_.outputs);
+  for (const OutputSpec& output : graph_.outputs) {
+    Compared& compared = compared_.emplace_back(output.loss);
+    for (const ExampleColumn& column : ColumnsOf(output.loss.loss)) {
+      compared.columns.push_back(std::find(all.begin(), all.end(), column) -
+                                 all.begin());
+    }
+    compared.labels = pack_.Add();
+    compared.weights = pack_.Add();
+    compared.integers = pack_.Add();
+    compared.numbers = pack_.Add();
+  }
 }
 
 void StagedInputs::AddLookup(const std::vector<size_t>& id_inputs) {
@@ -164,7 +176,28 @@ void StagedInputs::PackBatch(const Batch& batch) {
   }
 }
 
+// The comparison stays until the next batch, for a device that reads it in
+// place.
+void StagedInputs::PackComparison(const Batch& batch, size_t output) {
+  Compared& compared = compared_[output];
+  ComparedExamples examples = {.size = batch.size, .labels = batch.labels};
+  if (graph_.has_named_outputs()) {
+    examples.labels = batch.targets[output].labels;
+    examples.counts = batch.targets[output].weights;
+  }
+  compared.values.clear();
+  for (const size_t column : compared.columns) {
+    compared.values.push_back(&batch.columns[column]);
+  }
+  examples.columns = compared.values;
+  compared.loss.Compare(examples, compared.comparison);
+  pack_.Set(compared.integers,
+            absl::MakeConstSpan(compared.comparison.integers));
+  pack_.Set(compared.numbers, absl::MakeConstSpan(compared.comparison.numbers));
+}
+
 void StagedInputs::PackLabels(const Batch& batch) {
+  for (size_t i = 0; i < compared_.size(); ++i) PackComparison(batch, i);
   if (!graph_.has_named_outputs()) {
     pack_.Set(compared_[0].labels, absl::MakeConstSpan(batch.labels));
     pack_.Set(compared_[0].weights, absl::MakeConstSpan(batch.weights));
@@ -245,6 +278,8 @@ void StagedInputs::ListArrays(std::vector<const void*>& arrays) const {
   for (const Compared& compared : compared_) {
     list(compared.labels);
     list(compared.weights);
+    list(compared.integers);
+    list(compared.numbers);
   }
   for (const Ids& ids : ids_) {
     list(ids.offsets);

@@ -11,6 +11,7 @@
 #include "ml/input/feature/batch.h"
 #include "ml/kernel/pass_argument.h"
 #include "ml/layer/layer.h"
+#include "ml/loss/loss.h"
 #include "ml/model/device_rows.h"
 #include "ml/model/distinct_ids.h"
 #include "ml/model/graph.h"
@@ -57,6 +58,14 @@ class StagedInputs : public StagedBatch {
   const float* weights(size_t output) const {
     return pack_.data<float>(compared_[output].weights);
   }
+  // What Loss::Compare() has made of the batch for an output's loss; null if
+  // that is nothing.
+  const int32_t* integers(size_t output) const {
+    return pack_.data<int32_t>(compared_[output].integers);
+  }
+  const float* numbers(size_t output) const {
+    return pack_.data<float>(compared_[output].numbers);
+  }
   // The distinct ids of a table, whose rows the pass reads.
   absl::Span<const uint64_t> ids(size_t table) const {
     return SourceOf(lookups_[tables_[table].lookup]).distinct.ids();
@@ -88,10 +97,20 @@ class StagedInputs : public StagedBatch {
     std::vector<std::vector<int32_t>> positions;  // one list per id input
     std::vector<Positions> inputs;
   };
-  // The labels of an output, and the weights of its losses.
+  // The labels of an output, the weights of its losses, and what its loss makes
+  // of the batch beside them.
   struct Compared {
+    explicit Compared(const LossSpec& spec) : loss(spec) {}
+
+    Loss loss;
+    // Batch::columns that the loss reads.
+    std::vector<size_t> columns;
+    std::vector<const ExampleValues*> values;  // those of the present batch
+    Comparison comparison;
     size_t labels = 0;
     size_t weights = 0;
+    size_t integers = 0;
+    size_t numbers = 0;
     std::vector<float> products;  // weights of a named output
   };
   struct Ids {
@@ -119,7 +138,9 @@ class StagedInputs : public StagedBatch {
   void LookUp(const Batch& batch, Lookup& lookup);
   absl::Status FindRows(size_t table, DeviceRows* tables);
   void PackBatch(const Batch& batch);
+  void AddComparisons();
   void PackLabels(const Batch& batch);
+  void PackComparison(const Batch& batch, size_t output);
   void PackPlaces(const Batch& batch, Lookup& lookup);
   void PackNothing(const Lookup& lookup);
   absl::Status ReserveRows();

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ml/input/feature/model_inputs.h"
+#include "ml/loss/loss_kinds.h"
+#include "ml/metric/metric_spec.h"
 
 namespace parasol {
 namespace {
@@ -63,14 +66,38 @@ void AddOutputLabels(const job::Model& model, std::vector<ColumnUse>& uses) {
   for (int i = 0; i < model.output_size(); ++i) {
     const job::Output& output = model.output(i);
     const std::string path = absl::StrCat("model.output[", i, "]");
-    uses.push_back({.path = path + ".label.column",
-                    .column = output.label().column(),
-                    .use = absl::StrCat("label of ", output.name()),
-                    .is_label = true});
+    if (ReadsLabels(output.loss())) {
+      uses.push_back({.path = path + ".label.column",
+                      .column = output.label().column(),
+                      .use = absl::StrCat("label of ", output.name()),
+                      .is_label = true});
+    }
     if (output.mask().empty()) continue;
     uses.push_back({.path = path + ".mask",
                     .column = output.mask(),
                     .use = absl::StrCat("mask of ", output.name())});
+  }
+}
+
+// What losses and, of examples that are evaluated, metrics read beside labels.
+void AddBesideLabels(const job::Model& model, const std::string& name,
+                     std::vector<ColumnUse>& uses) {
+  const auto add = [&uses](const std::string& path, const auto& columns) {
+    for (const ExampleColumn& column : columns) {
+      uses.push_back({.path = path, .column = column.name, .use = "loss"});
+    }
+  };
+  add("model.loss", ColumnsOf(model.loss()));
+  for (int i = 0; i < model.output_size(); ++i) {
+    add(absl::StrCat("model.output[", i, "].loss"),
+        ColumnsOf(model.output(i).loss()));
+  }
+  if (name == "train") return;
+  std::vector<ExampleColumn> groups;
+  AddMetricColumns(model, groups);
+  for (const ExampleColumn& column : groups) {
+    uses.push_back(
+        {.path = "model.metric", .column = column.name, .use = "group"});
   }
 }
 
@@ -99,10 +126,11 @@ std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
              columns, uses);
   }
   if (job.model().output().empty()) {
-    AddLabel(name, dataset, uses);
+    if (ReadsLabels(job.model().loss())) AddLabel(name, dataset, uses);
   } else {
     AddOutputLabels(job.model(), uses);
   }
+  AddBesideLabels(job.model(), name, uses);
   AddWeight(name, dataset, uses);
   return uses;
 }

@@ -298,7 +298,9 @@ absl::Status DataCheck::ReadExamples(const std::string& name,
   in_order.set_shuffle_buffer(0);
   in_order.clear_global_batch_size();
   in_order.set_batch_size(kBatch);
-  ASSIGN_OR_RETURN(const ModelInputs inputs, InputsOf(job_.model(), *graph_));
+  ASSIGN_OR_RETURN(ModelInputs inputs, InputsOf(job_.model(), *graph_));
+  // Training does not read what metrics do.
+  if (name == "train") inputs.columns = LossColumns(graph_->outputs);
   ASSIGN_OR_RETURN(
       const std::unique_ptr<InputPipeline> pipeline,
       InputPipeline::Open(in_order, inputs, {.data_dir = options_.data_dir}));

@@ -43,6 +43,15 @@ void AppendExamples(const Batch& from, Batch& to) {
     joined.weights.insert(joined.weights.end(), target.weights.begin(),
                           target.weights.end());
   }
+  to.columns.resize(from.columns.size());
+  for (size_t i = 0; i < from.columns.size(); ++i) {
+    const ExampleValues& values = from.columns[i];
+    ExampleValues& joined = to.columns[i];
+    joined.keys.insert(joined.keys.end(), values.keys.begin(),
+                       values.keys.end());
+    joined.numbers.insert(joined.numbers.end(), values.numbers.begin(),
+                          values.numbers.end());
+  }
   to.size += from.size;
 }
 
@@ -136,6 +145,7 @@ bool ModelRunner::ComputeJoined(absl::Span<Pending* const> requests) {
     }
     joined_.labels.clear();
     joined_.targets.clear();
+    joined_.columns.clear();
     joined_.size = 0;
     for (const Pending* request : requests) {
       AppendExamples(request->batch, joined_);

@@ -33,6 +33,13 @@ struct Target {
   float scale = 1;
 };
 
+// The values of a column that a loss or a metric reads beside labels, one for
+// each example: either keys or numbers.
+struct ExampleValues {
+  std::vector<uint64_t> keys = {};  // equal for equal values of the column
+  std::vector<float> numbers = {};
+};
+
 // Examples that go through a model together.
 struct Batch {
   int64_t size = 0;  // number of examples
@@ -45,6 +52,8 @@ struct Batch {
   // One for each of the model's named outputs.
   std::vector<Target> targets = {};
   std::vector<float> weights = {};  // [size]; empty: all 1
+  // One for each of ModelInputs::columns.
+  std::vector<ExampleValues> columns = {};
 };
 
 }  // namespace parasol

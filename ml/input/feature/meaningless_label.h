@@ -19,8 +19,9 @@ inline void AppendMeaninglessLabel(const LabelForm& form,
   if (form.kind == LabelForm::Kind::kOneHot) labels[start] = 1;
 }
 
-// Appends labels that mean nothing for all that a model compares with labels.
-// The example counts for each output.
+// Appends labels that mean nothing for all that a model compares with labels,
+// and the same value of each column that losses and metrics read. The example
+// counts for each output.
 inline void AppendMeaninglessLabels(const ModelInputs& inputs, Batch& batch) {
   if (inputs.targets.empty()) {
     AppendMeaninglessLabel(inputs.label, batch.labels);
@@ -28,6 +29,13 @@ inline void AppendMeaninglessLabels(const ModelInputs& inputs, Batch& batch) {
   for (size_t i = 0; i < inputs.targets.size(); ++i) {
     AppendMeaninglessLabel(inputs.targets[i].form, batch.targets[i].labels);
     batch.targets[i].weights.push_back(1);
+  }
+  for (size_t i = 0; i < inputs.columns.size(); ++i) {
+    if (inputs.columns[i].kind == ExampleColumn::Kind::kKey) {
+      batch.columns[i].keys.push_back(0);
+    } else {
+      batch.columns[i].numbers.push_back(1);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "ml/input/feature/fingerprint.h"
 
 namespace parasol {
 namespace {
@@ -113,6 +114,11 @@ void ClearBatch(const ModelInputs& inputs, Batch& batch) {
     target.scale = 1;
   }
   batch.weights.clear();
+  batch.columns.resize(inputs.columns.size());
+  for (ExampleValues& values : batch.columns) {
+    values.keys.clear();
+    values.numbers.clear();
+  }
   batch.size = 0;
 }
 
@@ -133,6 +139,13 @@ void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch) {
     batch.targets[i].weights.resize(size);
   }
   if (!batch.weights.empty()) batch.weights.resize(size);
+  for (size_t i = 0; i < inputs.columns.size(); ++i) {
+    if (inputs.columns[i].kind == ExampleColumn::Kind::kKey) {
+      batch.columns[i].keys.resize(size);
+    } else {
+      batch.columns[i].numbers.resize(size);
+    }
+  }
   batch.size = size;
 }
 
@@ -144,6 +157,13 @@ absl::Status CheckOneLabel(const ModelInputs& inputs,
         "\" reads the column \"", inputs.targets.front().label.column(),
         "\" for its labels, and ", format,
         " has no columns of labels: use csv, tfrecord, criteo or ratings"));
+  }
+  if (!inputs.columns.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a loss or a metric reads the column \"", inputs.columns.front().name,
+        "\", and ", format,
+        " has no columns but its features: use csv, tfrecord, criteo or "
+        "ratings"));
   }
   return CheckOneNumber(inputs.label, "model.loss", format);
 }
@@ -180,8 +200,23 @@ std::vector<std::string> TargetColumns(
   return columns;
 }
 
+void AppendKey(absl::string_view text, ExampleValues& values) {
+  values.keys.push_back(Fingerprint().AddPart(text).Get());
+}
+
+absl::Status AppendProbability(double number, ExampleValues& values) {
+  const auto probability = static_cast<float>(number);
+  if (!(probability > 0 && number <= 1)) {
+    return absl::DataLossError(
+        absl::StrCat("probability ", number, " is not above 0 and at most 1"));
+  }
+  values.numbers.push_back(probability);
+  return absl::OkStatus();
+}
+
 absl::Status AppendLabel(const LabelForm& form, double number,
                          std::vector<float>& labels) {
+  if (form.kind == LabelForm::Kind::kNone) return absl::OkStatus();
   if (form.kind == LabelForm::Kind::kNumbers) {
     if (!std::isfinite(static_cast<float>(number))) {
       return absl::DataLossError(

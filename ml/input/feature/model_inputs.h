@@ -21,6 +21,7 @@ struct LabelForm {
     // A probability for each class; for a class number one of them is 1.
     kOneHot,
     kNumbers,  // `width` numbers
+    kNone,     // no label, of width 0
   };
   Kind kind = Kind::kNumbers;
   int64_t width = 1;
@@ -42,6 +43,18 @@ struct TargetInput {
   std::vector<float> class_weights = {};
 };
 
+// A column that a loss or a metric reads beside labels.
+struct ExampleColumn {
+  enum class Kind {
+    kKey,          // any value, compared with those of other examples
+    kProbability,  // a number above 0, up to 1
+  };
+  std::string name = {};
+  Kind kind = Kind::kKey;
+
+  bool operator==(const ExampleColumn&) const = default;
+};
+
 // The parts of a data set that a model reads.
 struct ModelInputs {
   std::vector<job::ModelInput> inputs;
@@ -52,6 +65,14 @@ struct ModelInputs {
   std::vector<float> class_weights = {};
   // The model's named outputs; they replace label and class_weights.
   std::vector<TargetInput> targets = {};
+  // Those that losses and metrics read, each once.
+  std::vector<ExampleColumn> columns = {};
+
+  // Returns true if examples have the one label of a model without named
+  // outputs.
+  bool has_one_label() const {
+    return targets.empty() && label.kind != LabelForm::Kind::kNone;
+  }
 };
 
 // Returns what `model` reads of an example; its input_shape counts as the one
@@ -75,8 +96,8 @@ void TruncateBatch(const ModelInputs& inputs, int64_t size, Batch& batch);
 
 // Checks the label for the data set `format`, whose examples have one number as
 // their label and no columns of other labels.
-//   InvalidArgument  a loss asks for several numbers, or the model has named
-//                    outputs.
+//   InvalidArgument  a loss asks for several numbers, a loss or a metric reads
+//                    a column, or the model has named outputs.
 absl::Status CheckOneLabel(const ModelInputs& inputs, absl::string_view format);
 
 // Checks the labels for the data set `format`, whose columns have one number
@@ -87,6 +108,13 @@ absl::Status CheckLabelColumns(const ModelInputs& inputs,
 
 // Returns the columns of the targets' labels and masks, each once.
 std::vector<std::string> TargetColumns(const std::vector<TargetInput>& targets);
+
+// Appends the value of a key column: equal for equal texts.
+void AppendKey(absl::string_view text, ExampleValues& values);
+
+// Appends the value of a column of probabilities.
+//   DataLoss  `number` is not above 0 and at most 1.
+absl::Status AppendProbability(double number, ExampleValues& values);
 
 // Appends the label of an example whose label in the data set is `number`.
 //   DataLoss  `number` is not a class number of the model, not a probability

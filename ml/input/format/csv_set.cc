@@ -34,7 +34,7 @@ struct CsvLayout {
   size_t columns = 0;
   std::vector<int> slot_of_column;  // in the ColumnValues; -1: nobody reads it
   bool has_labels = false;          // false: labels and weights are not read
-  std::optional<size_t> label;      // nullopt: the targets have the labels
+  std::optional<size_t> label;      // nullopt: the targets have them, or none
   std::optional<size_t> weight;
 };
 
@@ -177,7 +177,7 @@ absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
   }
   layout.has_labels = !options.without_labels;
   if (!layout.has_labels) return layout;
-  if (options.inputs.targets.empty()) {
+  if (options.inputs.has_one_label()) {
     ASSIGN_OR_RETURN(layout.label,
                      ColumnOf(columns, csv.label().column(),
                               absl::StrCat(format, ".label.column")));
@@ -277,7 +277,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
     const job::CsvDataset& csv, absl::string_view format,
     const SetOptions& options) {
   if (!options.without_labels) {
-    if (options.inputs.targets.empty() && !csv.label().has_column()) {
+    if (options.inputs.has_one_label() && !csv.label().has_column()) {
       return absl::InvalidArgumentError(
           absl::StrCat(format, ".label.column is not set"));
     }
@@ -299,9 +299,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
   ASSIGN_OR_RETURN(ColumnFeatures features,
                    ColumnFeatures::Create(options.inputs.inputs, columns));
   std::vector<std::string> read = features.columns();
-  TargetReader targets(options.without_labels ? std::vector<TargetInput>()
-                                              : options.inputs.targets,
-                       read);
+  TargetReader targets;
+  if (!options.without_labels) targets = TargetReader(options.inputs, read);
   CsvReaders readers = {std::move(features), std::move(targets),
                         std::move(read)};
   ASSIGN_OR_RETURN(CsvLayout layout,

@@ -145,7 +145,14 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
   for (const std::string& column : TargetColumns(inputs.targets)) {
     given.ignored_.push_back(column);
   }
+  for (const ExampleColumn& column : inputs.columns) {
+    given.ignored_.push_back(column.name);
+  }
   RETURN_IF_ERROR(given.OpenColumns());
+  // One that an input reads, too, is not passed over.
+  for (const GivenColumn& column : given.columns_) {
+    std::erase(given.ignored_, column.name);
+  }
   return given;
 }
 

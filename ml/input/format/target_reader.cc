@@ -18,14 +18,19 @@ size_t PlaceOf(const std::string& column, std::vector<std::string>& columns) {
 
 }  // namespace
 
-TargetReader::TargetReader(const std::vector<TargetInput>& targets,
+TargetReader::TargetReader(const ModelInputs& inputs,
                            std::vector<std::string>& columns) {
-  for (const TargetInput& target : targets) {
+  for (const TargetInput& target : inputs.targets) {
     Entry& entry = entries_.emplace_back(
-        Entry{.spec = target,
-              .rule = LabelRule(target.label),
-              .label = PlaceOf(target.label.column(), columns)});
+        Entry{.spec = target, .rule = LabelRule(target.label)});
+    if (target.form.kind != LabelForm::Kind::kNone) {
+      entry.label = PlaceOf(target.label.column(), columns);
+    }
     if (!target.mask.empty()) entry.mask = PlaceOf(target.mask, columns);
+  }
+  for (const ExampleColumn& column : inputs.columns) {
+    columns_.push_back(
+        {.spec = column, .place = PlaceOf(column.name, columns)});
   }
 }
 
@@ -34,13 +39,16 @@ absl::Status TargetReader::Append(const ColumnValues& row, Batch& batch) const {
     RETURN_IF_ERROR(AppendOne(entries_[i], row, batch.targets[i]))
         << "output \"" << entries_[i].spec.output << "\"";
   }
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    RETURN_IF_ERROR(AppendValue(columns_[i], row, batch.columns[i]))
+        << "column \"" << columns_[i].spec.name << "\"";
+  }
   return absl::OkStatus();
 }
 
 absl::Status TargetReader::AppendOne(const Entry& entry,
                                      const ColumnValues& row, Target& target) {
-  const std::vector<FieldValue>& label = row[entry.label];
-  bool counts = !label.empty();
+  bool counts = !entry.label.has_value() || !row[*entry.label].empty();
   if (entry.mask.has_value()) {
     const std::vector<FieldValue>& values = row[*entry.mask];
     double mask = 0;
@@ -50,12 +58,30 @@ absl::Status TargetReader::AppendOne(const Entry& entry,
     }
     counts = counts && mask != 0;
   }
-  if (counts) {
-    RETURN_IF_ERROR(entry.rule.Append(entry.spec.form, label, target.labels));
+  if (counts && entry.label.has_value()) {
+    RETURN_IF_ERROR(
+        entry.rule.Append(entry.spec.form, row[*entry.label], target.labels));
   } else {
     AppendMeaninglessLabel(entry.spec.form, target.labels);
   }
   target.weights.push_back(counts ? 1.0f : 0.0f);
+  return absl::OkStatus();
+}
+
+absl::Status TargetReader::AppendValue(const Column& column,
+                                       const ColumnValues& row,
+                                       ExampleValues& values) {
+  const std::vector<FieldValue>& value = row[column.place];
+  if (column.spec.kind == ExampleColumn::Kind::kProbability) {
+    ASSIGN_OR_RETURN(const double number, OnlyNumber(value, "value"));
+    return AppendProbability(number, values);
+  }
+  if (value.size() != 1) {
+    return absl::DataLossError(
+        absl::StrCat("has ", value.size(), " values, not 1"));
+  }
+  char buffer[FieldValue::kMaxNumberBytes];
+  AppendKey(value.front().AsText(buffer), values);
   return absl::OkStatus();
 }
 

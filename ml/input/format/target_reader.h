@@ -14,33 +14,44 @@
 
 namespace parasol {
 
-// Makes the labels of a model's named outputs of an example's columns.
-// Thread-safe.
+// Makes of an example's columns the labels of a model's named outputs, and what
+// losses and metrics read beside labels. Thread-safe.
 class TargetReader {
  public:
   // Appends to `columns`, the names of the columns that the caller puts into a
-  // ColumnValues, those that the targets read beside them.
-  TargetReader(const std::vector<TargetInput>& targets,
-               std::vector<std::string>& columns);
+  // ColumnValues, those that are read beside them.
+  TargetReader(const ModelInputs& inputs, std::vector<std::string>& columns);
+  // Reads nothing.
+  TargetReader() = default;
 
   // Appends the example's label for each target, and whether it counts: it has
-  // a label, and a mask that is not 0.
-  //   DataLoss  a label or a mask can't be read: names the output. The batch
-  //             then has a part of the example.
+  // a label, if the loss reads one, and a mask that is not 0. Appends its value
+  // of each of ModelInputs::columns.
+  //   DataLoss  a label, a mask or a value can't be read: names the output or
+  //             the column. The batch then has a part of the example.
   absl::Status Append(const ColumnValues& row, Batch& batch) const;
 
  private:
   struct Entry {
     TargetInput spec;
     LabelRule rule;
-    size_t label = 0;  // a place in the ColumnValues
+    // Places in the ColumnValues.
+    std::optional<size_t> label = std::nullopt;
     std::optional<size_t> mask = std::nullopt;
+  };
+
+  struct Column {
+    ExampleColumn spec;
+    size_t place = 0;
   };
 
   static absl::Status AppendOne(const Entry& entry, const ColumnValues& row,
                                 Target& target);
+  static absl::Status AppendValue(const Column& column, const ColumnValues& row,
+                                  ExampleValues& values);
 
   std::vector<Entry> entries_;
+  std::vector<Column> columns_;
 };
 
 }  // namespace parasol

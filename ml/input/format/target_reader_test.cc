@@ -156,5 +156,139 @@ TEST(TargetReaderTest, GivenExamplesHaveNoLabels) {
   EXPECT_THAT(batch.targets[1].labels, ElementsAre(0));
 }
 
+constexpr char kTowers[] =
+    "input { name: 'x' dense { column { name: 'x' } } } "
+    "layer { name: 'towers' dense { units: 4 } } "
+    "output { name: 'towers' mask: 'bought' loss { in_batch_softmax { "
+    "  candidate: 'item' candidate_probability: 'share' } } } "
+    "output { name: 'score' label { column: 'bought' } "
+    "  loss { pairwise_logistic { group: 'user' } } } ";
+
+void ExpectColumns(const Batch& batch) {
+  ASSERT_EQ(batch.size, 3);
+  EXPECT_THAT(batch.targets[0].labels, IsEmpty());
+  EXPECT_THAT(batch.targets[0].weights, ElementsAre(1, 0, 1));
+  EXPECT_THAT(batch.targets[1].labels, ElementsAre(1, 0, 1));
+  ASSERT_EQ(batch.columns.size(), 3u);
+  const std::vector<uint64_t>& items = batch.columns[0].keys;
+  ASSERT_EQ(items.size(), 3u);
+  EXPECT_EQ(items[0], items[2]);
+  EXPECT_NE(items[0], items[1]);
+  EXPECT_THAT(batch.columns[1].numbers, ElementsAre(.5f, .25f, 1));
+  const std::vector<uint64_t>& users = batch.columns[2].keys;
+  ASSERT_EQ(users.size(), 3u);
+  EXPECT_EQ(users[0], users[1]);
+  EXPECT_NE(users[0], users[2]);
+}
+
+// What losses read beside labels; in_batch_softmax has no label.
+TEST(TargetReaderTest, ReadsColumnsBesideLabels) {
+  WriteTestFile("beside.csv",
+                "x,bought,item,share,user\n1,1,a,.5,7\n2,0,b,.25,7\n"
+                "3,1,a,1,8\n");
+  ASSERT_OK_AND_ASSIGN(const Batch of_csv,
+                       ReadAll("csv { file: 'beside.csv' }", kTowers));
+  ExpectColumns(of_csv);
+
+  const auto record = [](int64_t bought, const std::string& item, float share,
+                         int64_t user) {
+    return TfRecord(
+        ExampleOf(RealFeature("x", {1}) + IntegerFeature("bought", {bought}) +
+                  TextFeature("item", {item}) + RealFeature("share", {share}) +
+                  IntegerFeature("user", {user})));
+  };
+  WriteTestFile(
+      "beside.tfrecord",
+      record(1, "a", .5, 7) + record(0, "b", .25, 7) + record(1, "a", 1, 8));
+  ASSERT_OK_AND_ASSIGN(
+      const Batch of_tfrecord,
+      ReadAll("tfrecord { file: 'beside.tfrecord' }", kTowers));
+  ExpectColumns(of_tfrecord);
+}
+
+TEST(TargetReaderTest, AModelOfOneLossThatReadsNoLabelNeedsNone) {
+  constexpr char kModelOfOne[] =
+      "input { name: 'user' dense { column { name: 'user' } } } "
+      "layer { dense { units: 4 } } "
+      "loss { in_batch_softmax { candidate: 'item' } } ";
+  WriteTestFile("one.csv", "user,item\n1,a\n2,b\n");
+  ASSERT_OK_AND_ASSIGN(Batch batch,
+                       ReadAll("csv { file: 'one.csv' }", kModelOfOne));
+  EXPECT_THAT(batch.labels, IsEmpty());
+  EXPECT_EQ(batch.columns[0].keys.size(), 2u);
+  WriteTestFile("one.dat", "1::a::5::0\n2::b::3::0\n");
+  ASSERT_OK_AND_ASSIGN(batch,
+                       ReadAll("ratings { file: 'one.dat' }", kModelOfOne));
+  EXPECT_THAT(batch.labels, IsEmpty());
+  EXPECT_EQ(batch.columns[0].keys.size(), 2u);
+  WriteTestFile("one.tfrecord",
+                TfRecord(ExampleOf(RealFeature("user", {1}) +
+                                   TextFeature("item", {"a"}))));
+  ASSERT_OK_AND_ASSIGN(
+      batch, ReadAll("tfrecord { file: 'one.tfrecord' }", kModelOfOne));
+  EXPECT_THAT(batch.labels, IsEmpty());
+  EXPECT_EQ(batch.columns[0].keys.size(), 1u);
+}
+
+TEST(TargetReaderTest, AFaultBesideLabelsNamesTheColumn) {
+  const struct {
+    std::string row;
+    std::string want;
+  } cases[] = {
+      {"1,1,a,0,7", "column \"share\": probability 0 is not above 0"},
+      {"1,1,a,1.5,7", "column \"share\": probability 1.5 is not above 0"},
+      {"1,1,a,,7", "column \"share\": the value has 0 values, not 1"},
+      {"1,1,a,1,", "column \"user\": has 0 values, not 1"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.row);
+    WriteTestFile("bad.csv", "x,bought,item,share,user\n1,1,a,1,7\n" + c.row);
+    EXPECT_THAT(ReadAll("csv { file: 'bad.csv' }", kTowers).status(),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr(c.want)));
+    ASSERT_OK_AND_ASSIGN(
+        const Batch batch,
+        ReadAll("on_corrupt: SKIP csv { file: 'bad.csv' }", kTowers));
+    EXPECT_EQ(batch.size, 1);
+    EXPECT_EQ(batch.columns[0].keys.size(), 1u);
+    EXPECT_EQ(batch.columns[1].numbers.size(), 1u);
+  }
+  WriteTestFile("bad.csv", "x,bought,item,share\n1,1,a,1\n");
+  EXPECT_THAT(ReadAll("csv { file: 'bad.csv' }", kTowers).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no column \"user\"")));
+  WriteTestFile("bad.libsvm", "1 1:1\n");
+  EXPECT_THAT(
+      ReadAll("libsvm { file: 'bad.libsvm' }",
+              "input { name: 'features' dense { shape: 1 } } layer { dense { "
+              "units: 1 } } loss { pairwise_logistic { group: 'g' } } ")
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("reads the column \"g\", and libsvm has no columns")));
+}
+
+// A served example need not have them; one that an input reads is read.
+TEST(TargetReaderTest, WithoutLabelsColumnsBesideThemAreNotRead) {
+  ASSERT_OK_AND_ASSIGN(const ModelInputs inputs, InputsFromText(kTowers));
+  ASSERT_OK_AND_ASSIGN(
+      const GivenExamples given,
+      GivenExamples::Create(FromText<job::Dataset>("csv { file: 'x' }"),
+                            inputs));
+  EXPECT_THAT(given.ignored(), testing::IsSupersetOf({"item", "share"}));
+  Batch batch;
+  given.Clear(batch);
+  ASSERT_OK(given.Append({{FieldValue::Text("5")}}, batch));
+  EXPECT_EQ(batch.columns[0].keys.size(), 1u);
+  EXPECT_EQ(batch.columns[1].numbers.size(), 1u);
+
+  std::string text = kTowers;
+  text.replace(text.find("name: 'x'", 20), 9, "name: 'user'");
+  ASSERT_OK_AND_ASSIGN(const ModelInputs of_user, InputsFromText(text));
+  ASSERT_OK_AND_ASSIGN(
+      const GivenExamples users,
+      GivenExamples::Create(FromText<job::Dataset>("csv { file: 'x' }"),
+                            of_user));
+  EXPECT_THAT(users.ignored(), testing::Not(testing::Contains("user")));
+}
+
 }  // namespace
 }  // namespace parasol

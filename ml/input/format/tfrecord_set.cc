@@ -52,9 +52,8 @@ struct TfRecordSet final : public ExampleSet {
         starts(records.file_starts()),
         features(std::move(column_features)),
         columns(features.columns()),
-        targets(options.without_labels ? std::vector<TargetInput>()
-                                       : options.inputs.targets,
-                columns),
+        targets(options.without_labels ? TargetReader()
+                                       : TargetReader(options.inputs, columns)),
         inputs(options.inputs),
         without_labels(options.without_labels),
         is_weighted(spec.has_weight() && !options.without_labels) {
@@ -79,7 +78,7 @@ struct TfRecordSet final : public ExampleSet {
   const bool without_labels;
   const bool is_weighted;
   // True if the examples have the one label of a model without named outputs.
-  bool reads_label() const { return !without_labels && inputs.targets.empty(); }
+  bool reads_label() const { return !without_labels && inputs.has_one_label(); }
 
   // Slots of a ColumnValues for each feature: those of `columns`, label,
   // weight.
@@ -252,7 +251,8 @@ absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
     const job::TfRecordDataset& tfrecord, const SetOptions& options) {
   const std::vector<TargetInput>& targets = options.inputs.targets;
-  const bool reads_label = !options.without_labels && targets.empty();
+  const bool reads_label =
+      !options.without_labels && options.inputs.has_one_label();
   if (reads_label && !tfrecord.has_label()) {
     return absl::InvalidArgumentError("tfrecord.label is not set");
   }
@@ -267,6 +267,10 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
   if (!options.without_labels) {
     for (const std::string& column : TargetColumns(targets)) {
       RETURN_IF_ERROR(CheckColumn(columns.names, column, "model.output"));
+    }
+    for (const ExampleColumn& column : options.inputs.columns) {
+      RETURN_IF_ERROR(
+          CheckColumn(columns.names, column.name, "a loss or a metric"));
     }
   }
   if (targets.empty()) columns.labels_and_weights.push_back(tfrecord.label());

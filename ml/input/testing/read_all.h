@@ -36,7 +36,9 @@ inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
       model.layer().empty() ? 0 : model.layer().rbegin()->dense().units();
   LabelForm label = {.kind = LabelForm::Kind::kClass, .classes = outputs};
   if (model.has_loss()) label = KindOf(model.loss())->label(outputs);
-  label.width = std::max<int64_t>(label.width, 1);
+  if (label.kind != LabelForm::Kind::kNone) {
+    label.width = std::max<int64_t>(label.width, 1);
+  }
   ASSIGN_OR_RETURN(ModelInputs inputs, ModelInputsOf(model, label));
   for (const job::Output& output : model.output()) {
     int64_t units = 1;
@@ -47,6 +49,12 @@ inline absl::StatusOr<ModelInputs> InputsFromText(const std::string& text) {
                               .form = KindOf(output.loss())->label(units),
                               .label = output.label(),
                               .mask = output.mask()});
+    for (const ExampleColumn& column : ColumnsOf(output.loss())) {
+      inputs.columns.push_back(column);
+    }
+  }
+  for (const ExampleColumn& column : ColumnsOf(model.loss())) {
+    inputs.columns.push_back(column);
   }
   return inputs;
 }

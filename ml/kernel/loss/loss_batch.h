@@ -1,6 +1,8 @@
 #ifndef PARASOL_ML_KERNEL_LOSS_LOSS_BATCH_H_
 #define PARASOL_ML_KERNEL_LOSS_LOSS_BATCH_H_
 
+#include <cstdint>
+
 #include "ml/device/matrix.h"
 
 namespace parasol {
@@ -12,6 +14,11 @@ struct LossBatch {
   // The labels, [rows, columns] unless the loss says otherwise.
   const float* labels = nullptr;
   const float* weights = nullptr;  // [rows]; null: all 1
+  // What a loss that compares rows with each other reads beside labels; the
+  // loss says what it is.
+  const int32_t* integers = nullptr;
+  const float* numbers = nullptr;
+  float* scratch = nullptr;  // as much as the loss asks for, of any contents
 };
 
 // Arrays that a loss writes, in the device's memory. They overlap no input.
