@@ -35,13 +35,15 @@ __global__ void CandidateKernel(CandidateBatch batch, bool with_gradient,
     if (is_candidate(j)) largest = fmaxf(largest, logit(j));
   }
   largest = WarpMax(largest);
+  // Each lane reads and writes elements of its own alone.
   float sum = 0;
+  float mine = 0;
   for (int64_t j = threadIdx.x; j < batch.size; j += kWarpSize) {
     if (is_candidate(j)) sum += expf(logit(j) - largest);
+    if (j == row) mine = logit(j);
   }
-  // Before a lane overwrites it, which the exchange of sums tells apart.
-  const float mine = logit(row);
   sum = WarpSum(sum);
+  mine = WarpSum(mine);
   const float weight = batch.weights == nullptr ? 1.0f : batch.weights[row];
   if (threadIdx.x == 0) {
     losses[row] = weight * (logf(sum) - (mine - largest));
