@@ -42,7 +42,7 @@ class Loss {
     const float* labels = nullptr;
     const float* weights = nullptr;  // [examples]; null: 1
     int64_t examples = 0;
-    // What Compare() has made; null if that is nothing.
+    // Arrays that Compare() has made; null for an empty one.
     const int32_t* integers = nullptr;
     const float* numbers = nullptr;
     float* scratch = nullptr;  // [ScratchElements()], of any contents

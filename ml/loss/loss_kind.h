@@ -21,14 +21,14 @@ struct ComparedExamples {
   absl::Span<const float> labels = {};  // [size, label width]
   // 0 for an example that does not count; empty: all count.
   absl::Span<const float> counts = {};  // [size]
-  // In the order of LossKind::columns.
+  // Values of the columns that LossKind::columns lists, in its order.
   absl::Span<const ExampleValues* const> columns = {};
 
   bool Counts(int64_t i) const { return counts.empty() || counts[i] != 0; }
 };
 
-// What such a loss reads of them in LossKind::compute, in the order of
-// LossBatch.
+// Arrays that such a loss makes of them for LossKind::compute, which reads them
+// in LossBatch.
 struct Comparison {
   std::vector<int32_t> integers = {};
   std::vector<float> numbers = {};

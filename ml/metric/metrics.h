@@ -65,7 +65,7 @@ class Metrics {
   struct Entry {
     job::Metric metric;
     Sums sums;
-    size_t group = 0;  // of RankedGroups: index in Batch::columns
+    size_t group = 0;  // index in Batch::columns, for RankedGroups
   };
   // One example of a batch.
   struct Example {

@@ -58,8 +58,8 @@ class StagedInputs : public StagedBatch {
   const float* weights(size_t output) const {
     return pack_.data<float>(compared_[output].weights);
   }
-  // What Loss::Compare() has made of the batch for an output's loss; null if
-  // that is nothing.
+  // Arrays that Loss::Compare() has made of the batch for an output's loss;
+  // null for an empty one.
   const int32_t* integers(size_t output) const {
     return pack_.data<int32_t>(compared_[output].integers);
   }
@@ -105,7 +105,7 @@ class StagedInputs : public StagedBatch {
     Loss loss;
     // Batch::columns that the loss reads.
     std::vector<size_t> columns;
-    std::vector<const ExampleValues*> values;  // those of the present batch
+    std::vector<const ExampleValues*> values;  // columns of this batch
     Comparison comparison;
     size_t labels = 0;
     size_t weights = 0;

@@ -65,7 +65,7 @@ struct ModelInputs {
   std::vector<float> class_weights = {};
   // The model's named outputs; they replace label and class_weights.
   std::vector<TargetInput> targets = {};
-  // Those that losses and metrics read, each once.
+  // Columns that losses and metrics read, each once.
   std::vector<ExampleColumn> columns = {};
 
   // Returns true if examples have the one label of a model without named

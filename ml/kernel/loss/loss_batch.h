@@ -14,11 +14,11 @@ struct LossBatch {
   // The labels, [rows, columns] unless the loss says otherwise.
   const float* labels = nullptr;
   const float* weights = nullptr;  // [rows]; null: all 1
-  // What a loss that compares rows with each other reads beside labels; the
-  // loss says what it is.
+  // Arrays that a loss that compares rows with each other reads beside labels;
+  // the loss says what they are.
   const int32_t* integers = nullptr;
   const float* numbers = nullptr;
-  float* scratch = nullptr;  // as much as the loss asks for, of any contents
+  float* scratch = nullptr;  // memory of any contents, as the loss asks for
 };
 
 // Arrays that a loss writes, in the device's memory. They overlap no input.
