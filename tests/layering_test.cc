@@ -29,7 +29,8 @@ const std::map<std::string, int> kLayer = {
 constexpr int kRoleLayer = 3;
 
 // The floors inside `ml` and `ps`, in the same sense.
-const std::map<std::string, int> kFloor = {{"ml/compression", 0},
+const std::map<std::string, int> kFloor = {{"ml/custom", 0},
+                                           {"ml/compression", 0},
                                            {"ml/device", 0},
                                            {"ml/initializer", 0},
                                            {"ml/optimizer/rule", 0},

@@ -16,6 +16,7 @@
 #include "cluster/job/learning_rate_field.h"
 #include "cluster/job/training_end.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/loss/loss_spec.h"
 #include "ml/model/device_training.h"
 #include "ml/model/graph_inputs.h"
 #include "storage/checkpoint_reader.h"
@@ -99,6 +100,7 @@ absl::Status LocalTraining::Run() {
 
 absl::Status LocalTraining::Prepare() {
   const job::Job& job = options_.job;
+  RETURN_IF_ERROR(CheckLossCode(options_.graph.outputs));
   InputOptions input;
   input.data_dir = options_.data_dir;
   input.seed = job.seed();

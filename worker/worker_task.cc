@@ -20,6 +20,7 @@
 #include "ml/device/device.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/input_pipeline.h"
+#include "ml/loss/loss_spec.h"
 #include "ml/model/graph.h"
 #include "ml/model/graph_inputs.h"
 #include "ml/model/model.h"
@@ -276,6 +277,7 @@ absl::Status Task::Prepare(ChiefSession& session) {
   ASSIGN_OR_RETURN(
       device_, OpenDevice(options_.device, options_.threads, job_.worker()));
   ASSIGN_OR_RETURN(const Graph graph, ResolveGraph(job_.model()));
+  RETURN_IF_ERROR(CheckLossCode(graph.outputs));
   ASSIGN_OR_RETURN(model_, Model::Create(graph, *device_));
   model_ = ClipGradients(SplitBatches(std::move(model_), job_), job_);
   InputOptions input;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/random/random.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -59,6 +60,10 @@ absl::Status CheckSame(absl::string_view kind, const Was& was, const Is& is) {
 }
 
 std::string KindOf(const job::Optimizer& optimizer) {
+  if (optimizer.has_custom()) {
+    return absl::StrCat("optimizer custom \"",
+                        absl::CHexEscape(optimizer.custom().type()), "\"");
+  }
   const FieldDescriptor* const kind =
       job::Optimizer::descriptor()->FindFieldByNumber(optimizer.kind_case());
   return kind == nullptr ? "no optimizer"

@@ -39,6 +39,13 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
     case job::Dataset::kTfrecord:
       TakeReading(train.tfrecord(), *eval.mutable_tfrecord());
       break;
+    case job::Dataset::kCustom:
+      // Another source reads other parameters.
+      if (eval.custom().type().empty() ||
+          eval.custom().type() == train.custom().type()) {
+        TakeReading(train.custom(), *eval.mutable_custom());
+      }
+      break;
     case job::Dataset::kIdx:
     case job::Dataset::kCifar:
       if (eval.image().mean().empty() && !train.image().mean().empty()) {
@@ -50,7 +57,6 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
       break;
     case job::Dataset::kCriteo:
     case job::Dataset::kRatings:
-    case job::Dataset::kCustom:
     case job::Dataset::KIND_NOT_SET:
       break;
   }
@@ -62,7 +68,7 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
 // Returns true if a label is any number: −1 is no name for a class then.
 bool HasNumbersForLabels(const job::Loss& loss) {
   return loss.has_mean_squared_error() || loss.has_mean_absolute_error() ||
-         loss.has_huber() || loss.has_poisson();
+         loss.has_huber() || loss.has_poisson() || loss.has_custom();
 }
 
 void FillFormat(const job::Loss& loss, job::Dataset& dataset) {

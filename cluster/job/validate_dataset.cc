@@ -127,6 +127,13 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
   return faults;
 }
 
+// A source of the user's own may need no files.
+absl::Status ValidateCustom(const std::string& path,
+                            const job::CustomDataset& custom) {
+  if (custom.type().empty()) return Missing(absl::StrCat(path, ".type"));
+  return custom.file().empty() ? absl::OkStatus() : ValidateFiles(path, custom);
+}
+
 // Formats without columns have no labels for several outputs, and nothing
 // beside labels.
 absl::Status ValidateColumns(const std::string& path,
@@ -134,7 +141,8 @@ absl::Status ValidateColumns(const std::string& path,
                              const job::Model& model,
                              const std::vector<ExampleColumn>& beside_labels) {
   const bool has_columns = dataset.has_csv() || dataset.has_tfrecord() ||
-                           dataset.has_criteo() || dataset.has_ratings();
+                           dataset.has_criteo() || dataset.has_ratings() ||
+                           dataset.has_custom();
   if (has_columns || dataset.kind_case() == job::Dataset::KIND_NOT_SET) {
     return absl::OkStatus();
   }
@@ -191,10 +199,13 @@ Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,
                                   dataset.tfrecord().has_label(), model));
       break;
     case job::Dataset::kCustom:
+      faults.Add(
+          ValidateCustom(absl::StrCat(path, ".custom"), dataset.custom()));
+      break;
     case job::Dataset::KIND_NOT_SET:
       faults.Add(Fault(path,
                        "no format is chosen: idx, cifar, libsvm, csv, criteo, "
-                       "ratings or tfrecord"));
+                       "ratings, tfrecord or custom"));
   }
   return faults;
 }

@@ -16,6 +16,7 @@ namespace parasol {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // A table of width 1 whose rows begin at `value`.
 std::unique_ptr<RowTable> MakeTable(float value, double rate,
@@ -63,6 +64,18 @@ TEST(RowRules, RowsOfAnotherFormAreRefused) {
       StatusIs(absl::StatusCode::kInvalidArgument));
   PushOnes(*table, {7});
   EXPECT_THAT(Pull(*table, {7}), ElementsAre(0.5));
+}
+
+TEST(RowRules, AnOptimizerOfTheUsersOwnNeedsItsCode) {
+  job::Optimizer optimizer;
+  optimizer.mutable_custom()->set_type("elsewhere");
+  RowTable::Options options = {.name = "items", .width = 1};
+  options.initializer.mutable_zeros();
+  EXPECT_THAT(
+      RowTable::Create(std::move(options), *MakeOptimizer(optimizer)),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("table items: optimizer: this program has no custom "
+                         "optimizer \"elsewhere\"")));
 }
 
 }  // namespace

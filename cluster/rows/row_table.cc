@@ -64,6 +64,8 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
         absl::StrCat("table ", options.name, ": its width is ", options.width,
                      ", not 1 to ", kMaxWidth));
   }
+  RETURN_IF_ERROR(optimizer->CheckCode())
+      << "table " << options.name << ": optimizer";
   ASSIGN_OR_RETURN(RowInitializer initializer,
                    RowInitializer::Create(options.initializer, options.seed,
                                           options.name, options.width));

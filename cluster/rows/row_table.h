@@ -49,7 +49,8 @@ class RowTable {
     std::shared_ptr<WorkHelpers> helpers = nullptr;
   };
 
-  //   InvalidArgument  the width or the initializer is out of range.
+  //   InvalidArgument  the width or the initializer is out of range, or this
+  //                    program lacks the code of a custom optimizer.
   static absl::StatusOr<std::unique_ptr<RowTable>> Create(
       Options options, std::unique_ptr<const Optimizer> optimizer);
 

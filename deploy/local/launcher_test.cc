@@ -205,6 +205,7 @@ TEST_F(LauncherTest, BadFlagsAreNamed) {
       {"--set=end.stepps=7", "stepps"},
       {"--wrokers=2", "unknown flag --wrokers"},
       {"--worker_binary=/no/such/w", "--worker_binary"},
+      {"--ps_binary=/no/such/ps", "--ps_binary"},
       {"--bin_dir=/no/such/bin", "/no/such/bin/chief/chief"}};
   for (const Case& c : cases) {
     ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,

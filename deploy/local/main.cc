@@ -71,10 +71,12 @@ ABSL_FLAG(int32_t, base_port, 8888,
           "With --hosts: the first port that tasks take on each of them, two "
           "for each task.");
 ABSL_FLAG(std::string, worker_binary, "",
-          "A worker with layers of your own (docs/examples/custom_model); "
+          "A worker with code of your own (docs/examples/custom_model); "
           "empty: --bin_dir's.");
 ABSL_FLAG(std::string, evaluator_binary, "",
-          "An evaluator with layers of your own; empty: --bin_dir's.");
+          "An evaluator with code of your own; empty: --bin_dir's.");
+ABSL_FLAG(std::string, ps_binary, "",
+          "A ps with an optimizer of your own; empty: --bin_dir's.");
 
 namespace parasol {
 namespace {
@@ -294,6 +296,8 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   ASSIGN_OR_RETURN(
       job.evaluator_binary,
       FileOf("evaluator_binary", absl::GetFlag(FLAGS_evaluator_binary)));
+  ASSIGN_OR_RETURN(job.ps_binary,
+                   FileOf("ps_binary", absl::GetFlag(FLAGS_ps_binary)));
   job.checkpoint_dir = absl::GetFlag(FLAGS_checkpoint_dir);
   if (job.checkpoint_dir.empty()) {
     ASSIGN_OR_RETURN(job.checkpoint_dir, FreshCheckpointDir());

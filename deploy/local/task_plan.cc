@@ -50,6 +50,7 @@ std::string BinaryOf(const LocalJob& job, const std::string& role) {
   if (role == "evaluator" && !job.evaluator_binary.empty()) {
     return job.evaluator_binary;
   }
+  if (role == "ps" && !job.ps_binary.empty()) return job.ps_binary;
   return absl::StrCat(job.bin_dir, "/", role, "/", role);
 }
 

@@ -23,6 +23,7 @@ struct LocalJob {
   // bin_dir's are used.
   std::string worker_binary;
   std::string evaluator_binary;
+  std::string ps_binary;
   std::string device;
   // Number of CPU threads of each worker and of the evaluator.
   int threads = 1;

@@ -78,7 +78,7 @@ TEST(TaskPlanTest, PsTakeWhatAJobThatGoesOnWithNanPushes) {
                           "--nonfinite_gradients=apply"));
 }
 
-TEST(TaskPlanTest, WorkersAndEvaluatorMayBeTheUsersOwn) {
+TEST(TaskPlanTest, WorkersEvaluatorAndPsMayBeTheUsersOwn) {
   LocalJob job = TwoByTwo();
   job.worker_binary = "/mine/worker";
   job.evaluator_binary = "/mine/evaluator";
@@ -88,6 +88,8 @@ TEST(TaskPlanTest, WorkersAndEvaluatorMayBeTheUsersOwn) {
   EXPECT_EQ(plan.tasks[3].argv[0], "/mine/worker");
   EXPECT_EQ(plan.tasks[4].argv[0], "/mine/worker");
   EXPECT_EQ(plan.tasks[5].argv[0], "/mine/evaluator");
+  job.ps_binary = "/mine/ps";
+  EXPECT_EQ(Plan(job).tasks[2].argv[0], "/mine/ps");
 }
 
 TEST(TaskPlanTest, EvaluatorCanBeLeftOut) {

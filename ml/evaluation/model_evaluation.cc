@@ -71,6 +71,7 @@ class LossSums {
 absl::StatusOr<std::unique_ptr<ModelEvaluation>> ModelEvaluation::Open(
     const job::Model& model, const Graph& graph, const job::Dataset& dataset,
     const std::string& data_dir) {
+  RETURN_IF_ERROR(CheckLossCode(graph.outputs));
   ASSIGN_OR_RETURN(Metrics metrics, Metrics::Create(model, graph.outputs));
   ASSIGN_OR_RETURN(const ModelInputs inputs, InputsOf(model, graph));
   std::unique_ptr<ModelEvaluation> evaluation(

@@ -46,7 +46,8 @@ class ModelEvaluation {
 
   // Opens `dataset`, whose paths are relative to `data_dir`, for `model`, whose
   // graph is `graph`.
-  // Errors are those of InputPipeline::Open() and Metrics::Create().
+  // Errors are those of CheckLossCode(), InputPipeline::Open() and
+  // Metrics::Create().
   static absl::StatusOr<std::unique_ptr<ModelEvaluation>> Open(
       const job::Model& model, const Graph& graph, const job::Dataset& dataset,
       const std::string& data_dir);

@@ -14,6 +14,7 @@
 #include "ml/input/batch_order.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/input/format/csv_set.h"
+#include "ml/input/format/custom_source.h"
 #include "ml/input/format/example_set.h"
 #include "ml/input/format/image_set.h"
 #include "ml/input/format/libsvm_set.h"
@@ -187,12 +188,13 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenExamples(
     case job::Dataset::kTfrecord:
       return OpenTfRecordSet(dataset.tfrecord(), options);
     case job::Dataset::kCustom:
+      return OpenCustomSet(dataset.custom(), options);
     case job::Dataset::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
-      "dataset is not set: choose idx, cifar, libsvm, csv, criteo, ratings or "
-      "tfrecord");
+      "dataset is not set: choose idx, cifar, libsvm, csv, criteo, ratings, "
+      "tfrecord or custom");
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,24 +9,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/field_checks.h"
-#include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/custom/code_registry.h"
 #include "ml/initializer/initializer_fields.h"
 
 namespace parasol {
 namespace {
 
-std::map<std::string, CustomLayerFactory, std::less<>>& Registry() {
+CodeRegistry<CustomLayerFactory>& Registry() {
   static auto* const registry =
-      new std::map<std::string, CustomLayerFactory, std::less<>>;
+      new CodeRegistry<CustomLayerFactory>("layer", "worker and as evaluator");
   return *registry;
 }
 
 absl::Status NotRegistered(const std::string& type) {
-  return absl::FailedPreconditionError(absl::StrCat(
-      "this program has no custom layer \"", type,
-      "\": start the one that is linked with its code, as worker and as "
-      "evaluator (docs/examples/custom_model)"));
+  return absl::FailedPreconditionError(Registry().Lacks(type));
 }
 
 std::string ShapeText(absl::Span<const int64_t> shape) {
@@ -177,9 +173,7 @@ absl::Status CheckRanges(const std::string& path,
 
 CustomLayerRegistration::CustomLayerRegistration(absl::string_view type,
                                                  CustomLayerFactory factory) {
-  const bool is_first =
-      Registry().emplace(std::string(type), std::move(factory)).second;
-  CHECK(is_first) << "two custom layers are called " << type;
+  Registry().Add(type, std::move(factory));
 }
 
 absl::StatusOr<std::unique_ptr<const Layer>> MakeCustom(
@@ -188,10 +182,10 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeCustom(
   FillDefaults(filled);
   ASSIGN_OR_RETURN(std::unique_ptr<DeclaredLayer> layer,
                    DeclaredLayer::Make(filled));
-  const auto registered = Registry().find(spec.type());
-  if (registered != Registry().end()) {
+  const CustomLayerFactory* const factory = Registry().Find(spec.type());
+  if (factory != nullptr) {
     ASSIGN_OR_RETURN(std::unique_ptr<const Layer> code,
-                     registered->second(spec, inputs));
+                     (*factory)(spec, inputs));
     RETURN_IF_ERROR(layer->SetCode(std::move(code)));
   }
   return layer;

@@ -159,7 +159,7 @@ TEST(CustomLayerTest, ALayerWhoseCodeIsNotLinkedInIsNamed) {
 
 TEST(CustomLayerTest, TwoLayersOfOneTypeAreABug) {
   EXPECT_DEATH(CustomLayerRegistration("scale", nullptr),
-               "two custom layers are called scale");
+               "two are registered as custom layer \"scale\"");
 }
 
 }  // namespace

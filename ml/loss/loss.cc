@@ -1,5 +1,6 @@
 #include "ml/loss/loss.h"
 
+#include "absl/strings/str_cat.h"
 #include "ml/kernel/loss/loss_batch.h"
 #include "ml/loss/check_labels.h"
 #include "ml/loss/loss_kinds.h"
@@ -30,6 +31,14 @@ absl::Status Loss::Compute(Device& device, const Inputs& inputs, float* losses,
       .integers = inputs.integers,
       .numbers = inputs.numbers,
       .scratch = inputs.scratch};
+  if (spec_.custom != nullptr) {
+    if (!spec_.custom->RunsOn(device)) {
+      return absl::UnimplementedError(
+          absl::StrCat("the custom loss \"", spec_.loss.custom().type(),
+                       "\" does not run on ", device.name(), ": --device=cpu"));
+    }
+    return spec_.custom->Compute(device, batch, {losses, gradient});
+  }
   return kind_.compute(device, spec_.loss, batch, {losses, gradient});
 }
 

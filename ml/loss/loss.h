@@ -53,7 +53,11 @@ class Loss {
   // mean divides by the number of examples, not by the sum of weights. All
   // arrays are in the device's memory. Enqueues on the compute stream and
   // returns; allocates nothing.
-  //   Unavailable  the device was lost.
+  //   Unavailable         the device was lost.
+  //   FailedPrecondition  a gradient is asked for, and this program does not
+  //                       have the code of a custom loss. Without a gradient
+  //                       the losses are 0 then.
+  //   Unimplemented       a custom loss does not run on the device.
   absl::Status Compute(Device& device, const Inputs& inputs, float* losses,
                        float* gradient) const;
 

@@ -3,6 +3,7 @@
 #include "ml/loss/binary_crossentropy.h"
 #include "ml/loss/binary_focal_crossentropy.h"
 #include "ml/loss/categorical_crossentropy.h"
+#include "ml/loss/custom_loss.h"
 #include "ml/loss/hinge.h"
 #include "ml/loss/huber.h"
 #include "ml/loss/in_batch_softmax.h"
@@ -27,6 +28,7 @@ constexpr const LossKind* kKinds[] = {
     &kBinaryFocalCrossentropyKind,
     &kPairwiseLogisticKind,
     &kInBatchSoftmaxKind,
+    &kCustomLossKind,
 };
 
 }  // namespace

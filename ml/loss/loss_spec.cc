@@ -33,6 +33,21 @@ std::string NamesOfAll() {
 
 const std::string& LossSpec::name() const { return NameOf(loss.kind_case()); }
 
+absl::Status LossSpec::CheckCode() const {
+  return label_is_known() ? absl::OkStatus()
+                          : LacksCustomLoss(loss.custom().type());
+}
+
+absl::Status CheckLossCode(absl::Span<const OutputSpec> outputs) {
+  for (const OutputSpec& output : outputs) {
+    RETURN_IF_ERROR(output.loss.CheckCode())
+        << (output.is_named()
+                ? absl::StrCat("output \"", output.name, "\": loss")
+                : "model.loss");
+  }
+  return absl::OkStatus();
+}
+
 std::vector<ExampleColumn> LossColumns(absl::Span<const OutputSpec> outputs) {
   std::vector<ExampleColumn> columns;
   for (const OutputSpec& output : outputs) {
@@ -74,9 +89,16 @@ absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs) {
   if (kind->check_outputs != nullptr) {
     RETURN_IF_ERROR(kind->check_outputs(path, outputs));
   }
-  const LabelForm label = kind->label(outputs);
-  RETURN_IF_ERROR(CheckClassWeights(loss, label));
-  return LossSpec{.loss = loss, .outputs = outputs, .label = label};
+  LossSpec spec = {
+      .loss = loss, .outputs = outputs, .label = kind->label(outputs)};
+  if (loss.has_custom()) {
+    ASSIGN_OR_RETURN(spec.custom, MakeCustomLoss(path, loss.custom(), outputs));
+    if (spec.custom != nullptr) spec.label = spec.custom->label();
+  }
+  if (spec.label_is_known()) {
+    RETURN_IF_ERROR(CheckClassWeights(loss, spec.label));
+  }
+  return spec;
 }
 
 }  // namespace parasol

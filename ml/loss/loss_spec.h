@@ -2,6 +2,7 @@
 #define PARASOL_ML_LOSS_LOSS_SPEC_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/input/feature/model_inputs.h"
+#include "ml/loss/custom_loss.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -18,6 +20,9 @@ struct LossSpec {
   job::Loss loss = {};
   int64_t outputs = 0;   // the model's, for one example
   LabelForm label = {};  // an example's label
+  // The code of a custom loss; null: it is no such loss, or this program does
+  // not have its code.
+  std::shared_ptr<const CustomLoss> custom = nullptr;
 
   // Name of the loss's kind in a job file: "mean_squared_error".
   const std::string& name() const;
@@ -26,6 +31,16 @@ struct LossSpec {
     return loss.has_binary_crossentropy() &&
            !loss.binary_crossentropy().from_logits();
   }
+  // False if only the code of a custom loss, which this program does not have,
+  // knows the form of labels. `label` is then without meaning.
+  bool label_is_known() const {
+    return !loss.has_custom() || custom != nullptr;
+  }
+
+  // Checks that this program can compute the loss.
+  //   FailedPrecondition  it does not have the code: names the types that it
+  //                       has.
+  absl::Status CheckCode() const;
 };
 
 // One of a model's outputs: what training and metrics compare it with.
@@ -48,6 +63,9 @@ std::vector<ExampleColumn> LossColumns(absl::Span<const OutputSpec> outputs);
 //   InvalidArgument  it is another one: says which is wanted.
 absl::Status CheckOutputShape(const job::Loss& loss,
                               absl::Span<const int64_t> shape);
+
+// Calls LossSpec::CheckCode() for each output.
+absl::Status CheckLossCode(absl::Span<const OutputSpec> outputs);
 
 // Resolves `loss` for a model that has `outputs` outputs for one example.
 //   InvalidArgument  no kind is chosen, a field is not in its range, or the

@@ -10,6 +10,7 @@
 #include "base/set_default.h"
 #include "base/status_macros.h"
 #include "ml/loss/loss_kinds.h"
+#include "ml/metric/custom_metric.h"
 
 namespace parasol {
 namespace {
@@ -31,6 +32,8 @@ std::vector<Metric> MetricsOf(Setters... setters) {
 // Scores of pairs have no metric that suits all kinds of labels.
 std::vector<Metric> DefaultMetrics(const LossSpec& loss) {
   if (ComparesExamples(loss.loss)) return {};
+  // Every program must come to the same list, also one without the code.
+  if (loss.loss.has_custom()) return {};
   if (loss.label.kind != LabelForm::Kind::kNumbers) {
     return MetricsOf(&Metric::mutable_accuracy);
   }
@@ -153,7 +156,8 @@ absl::Status Check(const Metric& metric, const LossSpec& loss) {
   if (metric.kind_case() == Metric::KIND_NOT_SET) {
     return absl::InvalidArgumentError("no metric is chosen");
   }
-  if (!HasMeaning(metric.kind_case(), loss.label)) {
+  if (metric.has_custom()) return CheckCustomMetric(metric.custom(), loss);
+  if (loss.label_is_known() && !HasMeaning(metric.kind_case(), loss.label)) {
     return absl::InvalidArgumentError(absl::StrCat(
         KindName(metric), " can't be computed with the loss ", loss.name()));
   }
@@ -169,6 +173,7 @@ absl::Status Check(const Metric& metric, const LossSpec& loss) {
 }  // namespace
 
 std::string NameOf(const Metric& metric) {
+  if (metric.has_custom()) return metric.custom().type();
   if (metric.has_top_k_accuracy()) {
     return absl::StrCat("top_", metric.top_k_accuracy().k(), "_accuracy");
   }

@@ -15,7 +15,8 @@ namespace parasol {
 
 // Returns the metric's name in job files, "root_mean_squared_error", with its
 // number where it has one that is not the default, "precision_at_0.9"; k
-// always: "top_3_accuracy", "ndcg_at_10", "recall_at_10".
+// always: "top_3_accuracy", "ndcg_at_10", "recall_at_10". A custom metric's
+// name is its type.
 std::string NameOf(const job::Metric& metric);
 
 // Sets the unset fields of a metric's message: threshold .5, k 5 of
@@ -28,7 +29,7 @@ void FillDefaults(job::Metric& metric);
 //   a class, or a probability for each  accuracy
 //   other probabilities                 accuracy, and for one output auc
 //   other numbers                       root_mean_squared_error
-//   what the loss pairwise_logistic or in_batch_softmax has   none
+//   what the loss pairwise_logistic, in_batch_softmax or custom has  none
 // Defaults are filled in. Needs no device.
 //   InvalidArgument  a metric has no kind, is there twice (with the same
 //   number), has a

@@ -35,7 +35,7 @@ absl::StatusOr<Metrics> Metrics::Create(const job::Model& model,
     part.output = outputs[i];
     metrics.width_ += outputs[i].loss.outputs;
     for (job::Metric& metric : resolved[i]) {
-      Sums sums = SumsOf(metric, outputs[i].loss);
+      ASSIGN_OR_RETURN(Sums sums, SumsOf(metric, outputs[i].loss));
       const size_t group =
           std::find(columns.begin(), columns.end(), GroupColumnOf(metric)) -
           columns.begin();
@@ -45,7 +45,8 @@ absl::StatusOr<Metrics> Metrics::Create(const job::Model& model,
   return metrics;
 }
 
-Metrics::Sums Metrics::SumsOf(const job::Metric& metric, const LossSpec& loss) {
+absl::StatusOr<Metrics::Sums> Metrics::SumsOf(const job::Metric& metric,
+                                              const LossSpec& loss) {
   const auto form = loss.has_probabilities()
                         ? BinaryCounts::Outputs::kProbabilities
                         : BinaryCounts::Outputs::kLogits;
@@ -71,6 +72,11 @@ Metrics::Sums Metrics::SumsOf(const job::Metric& metric, const LossSpec& loss) {
       label.mutable_mean_label();
       return Quotient{.prediction = {.score = ExampleScoreOf(prediction, loss)},
                       .label = {.score = ExampleScoreOf(label, loss)}};
+    }
+    case job::Metric::kCustom: {
+      ASSIGN_OR_RETURN(std::unique_ptr<CustomMetric> made,
+                       MakeCustomMetric(metric.custom(), loss));
+      return CustomSums(std::move(made));
     }
     default:
       break;
@@ -128,6 +134,9 @@ void Metrics::AddExample(const Example& example, Part& part) {
             },
             [&](BinaryCounts& counts) {
               counts.Add(example.outputs, example.labels, example.weight);
+            },
+            [&](CustomSums& sums) {
+              sums.Add(example.outputs, example.labels, example.weight);
             },
             [&](RSquared& r) {
               r.Add(PredictionOf(example.outputs[0], part.output.loss),
@@ -204,6 +213,8 @@ double Metrics::ResultOf(const Part& part, const Entry& entry) {
       if (quotient.label.sum == 0) return kNan;
       return quotient.prediction.sum / quotient.label.sum;
     }
+    case job::Metric::kCustom:
+      return std::get<CustomSums>(entry.sums).Value();
     default:
       break;
   }

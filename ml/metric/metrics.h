@@ -12,6 +12,7 @@
 #include "ml/loss/loss_spec.h"
 #include "ml/metric/auc.h"
 #include "ml/metric/binary_counts.h"
+#include "ml/metric/custom_metric.h"
 #include "ml/metric/example_score.h"
 #include "ml/metric/metric_results.h"
 #include "ml/metric/r_squared.h"
@@ -29,7 +30,8 @@ namespace parasol {
 class Metrics {
  public:
   // Returns the metrics of `model`, whose outputs are `outputs` (Graph::outputs
-  // of ml/model). Errors are those of ResolveAllMetrics().
+  // of ml/model). Errors are those of ResolveAllMetrics() and
+  // MakeCustomMetric().
   static absl::StatusOr<Metrics> Create(const job::Model& model,
                                         absl::Span<const OutputSpec> outputs);
 
@@ -60,8 +62,8 @@ class Metrics {
     Mean label;
   };
   // The sums of a metric, by its kind.
-  using Sums =
-      std::variant<Mean, Quotient, Auc, BinaryCounts, RSquared, RankedGroups>;
+  using Sums = std::variant<Mean, Quotient, Auc, BinaryCounts, RSquared,
+                            RankedGroups, CustomSums>;
   struct Entry {
     job::Metric metric;
     Sums sums;
@@ -83,7 +85,8 @@ class Metrics {
     double weight_sum = 0;
   };
 
-  static Sums SumsOf(const job::Metric& metric, const LossSpec& loss);
+  static absl::StatusOr<Sums> SumsOf(const job::Metric& metric,
+                                     const LossSpec& loss);
   static uint64_t GroupOf(const Example& example, size_t column);
   static void AddExample(const Example& example, Part& part);
   static double ResultOf(const Part& part, const Entry& entry);

@@ -2,7 +2,6 @@
 
 #include "base/set_default.h"
 #include "base/status_macros.h"
-#include "ml/optimizer/decay_steps.h"
 #include "ml/optimizer/hyperparameter.h"
 
 namespace parasol {

@@ -5,6 +5,7 @@
 #include "ml/optimizer/adagrad.h"
 #include "ml/optimizer/adam.h"
 #include "ml/optimizer/adamax.h"
+#include "ml/optimizer/custom_optimizer.h"
 #include "ml/optimizer/ftrl.h"
 #include "ml/optimizer/lion.h"
 #include "ml/optimizer/nadam.h"
@@ -40,12 +41,13 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
     case job::Optimizer::kLion:
       return MakeLion(spec.lion(), schedule);
     case job::Optimizer::kCustom:
+      return MakeCustomOptimizer(spec.custom(), schedule);
     case job::Optimizer::KIND_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
       "none is chosen: sgd, adagrad, adam, lazy_adam, rmsprop, adadelta, "
-      "adamax, nadam, ftrl, adamw or lion");
+      "adamax, nadam, ftrl, adamw, lion or custom");
 }
 
 void FillDefaults(job::Optimizer& spec) {
@@ -73,6 +75,7 @@ void FillDefaults(job::Optimizer& spec) {
     case job::Optimizer::kLion:
       return FillDefaults(*spec.mutable_lion());
     case job::Optimizer::kCustom:
+      return FillDefaults(*spec.mutable_custom());
     case job::Optimizer::KIND_NOT_SET:
       break;
   }

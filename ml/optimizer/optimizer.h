@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ml/optimizer/rule/update_rule.h"
@@ -71,8 +72,14 @@ class Optimizer {
   // elements have had (0 at the first one): the learning rate may depend on it.
   virtual void Apply(int64_t iterations, const UpdateSpan& update) const = 0;
 
+  // Checks that this program has the optimizer's code: what has variables calls
+  // it before it makes any. Without the code only the slots are known.
+  //   InvalidArgument  it does not: names the optimizers that it has.
+  virtual absl::Status CheckCode() const { return absl::OkStatus(); }
+
   // Returns the rule that Apply() applies at this number of iterations, for
-  // elements that do not lie in the host's memory.
+  // elements that do not lie in the host's memory. A custom
+  // optimizer has none.
   virtual UpdateRule RuleAt(int64_t iterations) const = 0;
 
   // Returns the rule that Apply() applies next, to the new values and the last

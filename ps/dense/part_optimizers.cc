@@ -17,6 +17,9 @@ absl::StatusOr<PartOptimizers> PartOptimizers::Create(
                    MakeVariableOptimizer(of_job));
   PartOptimizers optimizers(std::move(optimizer));
   for (const wire::PartSpec& part : layout.parts()) {
+    if (!part.has_optimizer()) {
+      RETURN_IF_ERROR(optimizers.of_job_->CheckCode()) << "optimizer";
+    }
     if (!part.has_optimizer() && !part.has_learning_rate_multiplier()) continue;
     ASSIGN_OR_RETURN(
         optimizers.own_[part.id()],

@@ -10,8 +10,22 @@
 
 namespace parasol {
 
+namespace {
+
+// Returns true if an optimizer has code for the host alone.
+bool HasCustomOptimizer(const job::Job& job) {
+  const auto& tables = job.model().sparse_table();
+  return job.optimizer().has_custom() ||
+         std::any_of(tables.begin(), tables.end(),
+                     [](const job::SparseTable& table) {
+                       return table.optimizer().has_custom();
+                     });
+}
+
+}  // namespace
+
 bool CanUpdateOnDevice(const job::Job& job) {
-  if (HasMicroBatches(job)) return false;
+  if (HasMicroBatches(job) || HasCustomOptimizer(job)) return false;
   if (!job.optimizer().has_global_clipnorm()) return true;
   const auto& tables = job.model().sparse_table();
   const auto& layers = job.model().layer();

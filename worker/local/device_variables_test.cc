@@ -236,6 +236,14 @@ TEST(CanUpdateOnDeviceTest, UnlessTheCommonNormIncludesTables) {
   EXPECT_FALSE(CanUpdateOnDevice(JobWithTable("", global)));
 }
 
+TEST(CanUpdateOnDeviceTest, UnlessAnOptimizerIsTheUsersOwn) {
+  const std::string custom = "optimizer { custom { type: \"yogi\" } }";
+  const std::string sgd = "optimizer { sgd {} }";
+  EXPECT_TRUE(CanUpdateOnDevice(JobWithTable(sgd, sgd)));
+  EXPECT_FALSE(CanUpdateOnDevice(JobWithTable(sgd, custom)));
+  EXPECT_FALSE(CanUpdateOnDevice(JobWithTable(custom, sgd)));
+}
+
 // Notes how many bytes each copy has.
 class CountingDevice : public LazyCopyDevice {
  public:

@@ -22,6 +22,7 @@ absl::Status LocalVariables::MakeOptimizers(const job::Job& job) {
     if (optimizer != nullptr) continue;
     ASSIGN_OR_RETURN(optimizer,
                      MakeVariableOptimizer(job.optimizer(), multiplier));
+    RETURN_IF_ERROR(optimizer->CheckCode()) << "optimizer";
   }
   ASSIGN_OR_RETURN(of_others_, MakeOptimizer(PlainSubtraction()));
   return absl::OkStatus();

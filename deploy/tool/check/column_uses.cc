@@ -148,6 +148,7 @@ std::vector<FileUse> FileUses(const std::string& name,
   AddFiles(name + ".criteo", dataset.criteo(), uses);
   AddFiles(name + ".ratings", dataset.ratings(), uses);
   AddFiles(name + ".tfrecord", dataset.tfrecord(), uses);
+  AddFiles(name + ".custom", dataset.custom(), uses);
   return uses;
 }
 

@@ -135,6 +135,7 @@ absl::StatusOr<GivenExamples> GivenExamples::Create(const job::Dataset& dataset,
                         dataset.tfrecord().weight()};
       break;
     case job::Dataset::kCustom:
+      break;
     case job::Dataset::KIND_NOT_SET:
       return absl::InvalidArgumentError("the data set has no format");
   }

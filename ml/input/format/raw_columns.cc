@@ -1,6 +1,7 @@
 #include "ml/input/format/raw_columns.h"
 
 #include "ml/input/format/csv_set.h"
+#include "ml/input/format/custom_source.h"
 #include "ml/input/format/tfrecord_set.h"
 
 namespace parasol {
@@ -16,6 +17,8 @@ absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
       return OpenCsvColumns(CsvOf(dataset.ratings()), "ratings", data_dir);
     case job::Dataset::kTfrecord:
       return OpenTfRecordColumns(dataset.tfrecord(), data_dir);
+    case job::Dataset::kCustom:
+      return OpenCustomColumns(dataset.custom(), data_dir);
     default:
       return nullptr;
   }

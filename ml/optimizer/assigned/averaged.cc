@@ -37,6 +37,7 @@ class Averaged final : public Optimizer {
     return AverageRule{.decay = static_cast<float>(decay),
                        .one_minus_decay = static_cast<float>(1 - decay)};
   }
+  absl::Status CheckCode() const override { return optimizer_->CheckCode(); }
   OtherRows other_rows() const override { return optimizer_->other_rows(); }
 
   void Apply(int64_t iterations, const UpdateSpan& update) const override {

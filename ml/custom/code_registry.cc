@@ -1,0 +1,22 @@
+#include "ml/custom/code_registry.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/did_you_mean.h"
+
+namespace parasol {
+
+std::string LacksCode(absl::string_view part, absl::string_view type,
+                      absl::string_view roles,
+                      const std::vector<std::string>& registered) {
+  const std::string has =
+      registered.empty() ? "none" : absl::StrJoin(registered, ", ");
+  return absl::StrCat("this program has no custom ", part, " \"",
+                      absl::CHexEscape(type), "\" (it has: ", has, ")",
+                      DidYouMean(type, registered),
+                      "; start the one that is linked with its code, as ",
+                      roles, " (docs/examples/custom_model)");
+}
+
+}  // namespace parasol

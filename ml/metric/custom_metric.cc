@@ -1,0 +1,70 @@
+#include "ml/metric/custom_metric.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+#include "base/status_macros.h"
+#include "ml/custom/code_registry.h"
+
+namespace parasol {
+namespace {
+
+constexpr size_t kMaxTypeBytes = 100;
+
+CodeRegistry<CustomMetricFactory>& Registry() {
+  static auto* const registry = new CodeRegistry<CustomMetricFactory>(
+      "metric", "worker and as evaluator");
+  return *registry;
+}
+
+// Results are named so in logs, files and the policies of a job.
+bool IsType(absl::string_view type) {
+  return !type.empty() && type.size() <= kMaxTypeBytes &&
+         std::all_of(type.begin(), type.end(),
+                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
+}  // namespace
+
+CustomMetricRegistration::CustomMetricRegistration(
+    absl::string_view type, CustomMetricFactory factory) {
+  CHECK(IsType(type)) << "a custom metric is called \"" << type << "\"";
+  Registry().Add(type, std::move(factory));
+}
+
+absl::StatusOr<std::unique_ptr<CustomMetric>> MakeCustomMetric(
+    const job::Custom& spec, const LossSpec& loss) {
+  const CustomMetricFactory* const factory = Registry().Find(spec.type());
+  if (factory == nullptr) {
+    return absl::FailedPreconditionError(Registry().Lacks(spec.type()));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<CustomMetric> metric, (*factory)(spec, loss),
+                   _ << "custom \"" << spec.type() << "\"");
+  CHECK(metric != nullptr) << "custom metric " << spec.type();
+  return metric;
+}
+
+absl::Status CheckCustomMetric(const job::Custom& spec, const LossSpec& loss) {
+  if (!IsType(spec.type())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "custom.type is \"", absl::CHexEscape(spec.type()), "\", not 1 to ",
+        kMaxTypeBytes, " letters, digits and '_', the name of the result"));
+  }
+  if (spec.type() == "loss" ||
+      job::Metric::descriptor()->FindFieldByName(spec.type()) != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("custom.type is \"", spec.type(),
+                     "\", as another result is called; register it under "
+                     "another name"));
+  }
+  if (Registry().Find(spec.type()) == nullptr || !loss.label_is_known()) {
+    return absl::OkStatus();
+  }
+  return MakeCustomMetric(spec, loss).status();
+}
+
+}  // namespace parasol
