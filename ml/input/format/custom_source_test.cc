@@ -204,6 +204,20 @@ TEST(CustomSourceTest, NamedOutputsHaveTheirLabelsInItsColumns) {
   EXPECT_EQ(batch.targets[0].labels[1], 2);
 }
 
+TEST(CustomSourceTest, LossesThatCompareExamplesReadItsColumns) {
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      ReadAll(Custom(""),
+              "input { name: 'x' dense { column { name: 'x' } } } "
+              "layer { dense { units: 1 } } "
+              "loss { pairwise_logistic { group: 'weight' } }"));
+  EXPECT_EQ(batch.labels[5], 5);
+  ASSERT_THAT(batch.columns, SizeIs(1));
+  ASSERT_THAT(batch.columns[0].keys, SizeIs(kExamples));
+  EXPECT_EQ(batch.columns[0].keys[0], batch.columns[0].keys[2]);
+  EXPECT_NE(batch.columns[0].keys[0], batch.columns[0].keys[1]);
+}
+
 TEST(CustomSourceTest, ItsColumnsAreThereForToolsAndForServing) {
   ASSERT_OK_AND_ASSIGN(
       const auto columns,
