@@ -63,9 +63,12 @@ TEST(WithRateTimesTest, MultipliesTheRateOfEveryOptimizer) {
   for (int i = 0; i < kinds.field_count(); ++i) {
     const std::string kind = kinds.field(i)->name();
     SCOPED_TRACE(kind);
-    const auto one = Parse<job::Optimizer>(kind + " { learning_rate: .5 }");
+    const std::string more = kind == "custom" ? " type: 'own'" : "";
+    const auto one =
+        Parse<job::Optimizer>(kind + " { learning_rate: .5" + more + " }");
     EXPECT_EQ(WithRateTimes(1, one).DebugString(), one.DebugString());
-    const auto times = Parse<job::Optimizer>(kind + " { learning_rate: 1.5 }");
+    const auto times =
+        Parse<job::Optimizer>(kind + " { learning_rate: 1.5" + more + " }");
     job::Optimizer filled = times;
     FillDefaults(filled);
     EXPECT_EQ(WithRateTimes(3, one).DebugString(), filled.DebugString());
