@@ -74,8 +74,8 @@ TEST(EvaluationDecisionsTest, TheReasonNamesTheMetricTheBestAndItsStep) {
   EXPECT_THAT(decisions.stop.value_or(""),
               HasSubstr("auc was 0.6 at step 30, and has not improved on its "
                         "best, 0.75 at step 20, in 1 evaluations"));
-  decisions = DecideByEvaluations(Stopping("patience: 1 min_delta: .2"),
-                                  Auc({.5, .6}));
+  decisions =
+      DecideByEvaluations(Stopping("patience: 1 min_delta: .2"), Auc({.5, .6}));
   ASSERT_TRUE(decisions.stop);
   EXPECT_THAT(*decisions.stop,
               HasSubstr("0.5 at step 10, by more than min_delta 0.2 in 1 "));
