@@ -15,7 +15,6 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/descriptor.h"
 #include "gtest/gtest.h"
-#include "ml/optimizer/custom_optimizer.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
@@ -39,44 +38,11 @@ constexpr size_t kElements = 100;
 constexpr size_t kWidth = 3;
 constexpr char kRun[] = "run";
 
-// Momentum, of a user's own: a slot that begins with 1, rows that go on.
-class OwnMomentum : public CustomUpdate {
- public:
-  std::vector<Slot> slots() const override {
-    return {{.name = "m", .initial_value = 1}};
-  }
-  Optimizer::OtherRows other_rows() const override {
-    return Optimizer::OtherRows::kAll;
-  }
-  void Apply(const Step& step, const Elements& elements) const override {
-    const auto rate = static_cast<float>(step.learning_rate);
-    for (size_t i = 0; i < elements.count; ++i) {
-      float& m = elements.slots[0][i];
-      m = .5f * m + elements.gradient[i];
-      elements.value[i] -= rate * m;
-    }
-  }
-};
-
-const CustomOptimizerRegistration kRegistration(
-    "own", [](const job::CustomOptimizer&) {
-      return std::make_unique<OwnMomentum>();
-    });
-
-void FillCustom(job::CustomOptimizer& custom) {
-  custom.set_type("own");
-  job::CustomSlot& slot = *custom.add_slot();
-  slot.set_name("m");
-  slot.set_initial_value(1);
-}
-
 wire::LoadRequest MakeOrder(const FieldDescriptor* kind) {
   wire::LoadRequest order;
   order.set_run_id(kRun);
   order.set_num_shards(1);
-  job::Optimizer& optimizer = *order.mutable_optimizer();
-  optimizer.GetReflection()->MutableMessage(&optimizer, kind);
-  if (optimizer.has_custom()) FillCustom(*optimizer.mutable_custom());
+  *order.mutable_optimizer() = OptimizerOfKind(kind);
   *order.add_part() = MakePart(0, "w", kElements, 0, kElements);
   order.mutable_part(0)->mutable_initializer()->mutable_random_uniform();
   wire::TableSpec& table = *order.add_table();

@@ -6,10 +6,34 @@
 #include <utility>
 
 #include "base/log.h"
-#include "proto/job.pb.h"
+#include "ml/optimizer/custom_optimizer.h"
 
 namespace parasol {
 namespace {
+
+// Momentum, of a user's own: a slot that begins with 1, rows that go on.
+class OwnMomentum : public CustomUpdate {
+ public:
+  std::vector<Slot> slots() const override {
+    return {{.name = "m", .initial_value = 1}};
+  }
+  Optimizer::OtherRows other_rows() const override {
+    return Optimizer::OtherRows::kAll;
+  }
+  void Apply(const Step& step, const Elements& elements) const override {
+    const auto rate = static_cast<float>(step.learning_rate);
+    for (size_t i = 0; i < elements.count; ++i) {
+      float& m = elements.slots[0][i];
+      m = .5f * m + elements.gradient[i];
+      elements.value[i] -= rate * m;
+    }
+  }
+};
+
+const CustomOptimizerRegistration kRegistration(
+    "own", [](const job::CustomOptimizer&) {
+      return std::make_unique<OwnMomentum>();
+    });
 
 class AddingOptimizer : public Optimizer {
  public:
@@ -150,6 +174,17 @@ std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers() {
   std::vector<const google::protobuf::FieldDescriptor*> all;
   for (int i = 0; i < kinds.field_count(); ++i) all.push_back(kinds.field(i));
   return all;
+}
+
+job::Optimizer OptimizerOfKind(const google::protobuf::FieldDescriptor* kind) {
+  job::Optimizer optimizer;
+  optimizer.GetReflection()->MutableMessage(&optimizer, kind);
+  if (!optimizer.has_custom()) return optimizer;
+  optimizer.mutable_custom()->set_type("own");
+  job::CustomSlot& slot = *optimizer.mutable_custom()->add_slot();
+  slot.set_name("m");
+  slot.set_initial_value(1);
+  return optimizer;
 }
 
 }  // namespace parasol

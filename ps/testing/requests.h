@@ -14,6 +14,7 @@
 #include "cluster/rpc/payload.h"
 #include "google/protobuf/descriptor.h"
 #include "ml/optimizer/optimizer.h"
+#include "proto/job.pb.h"
 #include "proto/parameter.pb.h"
 #include "ps/operation/operation.h"
 
@@ -70,6 +71,10 @@ std::unique_ptr<const Optimizer> MakeAddingOptimizer();
 // Returns the members of job::Optimizer's choice, one for each optimizer there
 // is.
 std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers();
+
+// Returns the optimizer that is one of AllOptimizers(). The custom one has a
+// type and a slot, and is registered in this program.
+job::Optimizer OptimizerOfKind(const google::protobuf::FieldDescriptor* kind);
 
 }  // namespace parasol
 

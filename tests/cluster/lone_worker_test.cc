@@ -40,8 +40,7 @@ constexpr char kRun[] = "run";
 job::Job MakeJob(const FieldDescriptor* optimizer) {
   job::Job job;
   job.set_seed(5);
-  job::Optimizer& of_job = *job.mutable_optimizer();
-  of_job.GetReflection()->MutableMessage(&of_job, optimizer);
+  *job.mutable_optimizer() = OptimizerOfKind(optimizer);
   for (const std::string name : {"users", "items"}) {
     job::SparseTable& table = *job.mutable_model()->add_sparse_table();
     table.set_name(name);
