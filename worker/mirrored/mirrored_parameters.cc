@@ -237,6 +237,7 @@ void MirroredParameters::Run() {
     if (IsPermanent(why)) state_.End(why);
     NoteEnd(group, why);
   }
+  MakeLeftStep();
   state_.End(absl::CancelledError("the worker is stopping"));
   if (options_.tables != nullptr) options_.tables->Stop();
   absl::MutexLock lock(&mu_);

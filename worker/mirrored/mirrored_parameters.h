@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -137,7 +138,10 @@ class MirroredParameters : public ParameterClient {
                         Collective& collective);
   // Returns when ps have made the step of their tables, and all ranks know it:
   // the variables' may be made.
-  absl::Status AwaitTables(Collective& collective);
+  absl::Status AwaitTables(const Group& group, Collective& collective);
+  // Makes the step that ps have made of their tables, with the sums that are
+  // here, if this worker leaves before its group has made it.
+  void MakeLeftStep();
   // Ends the worker if its pushes to ps have failed; returns `pushed`.
   absl::Status EndIfNotDone(Collective& collective, const absl::Status& pushed);
   // Returns the error with which the group or this worker has ended.
@@ -196,6 +200,13 @@ class MirroredParameters : public ParameterClient {
   std::vector<std::vector<float>> sums_;
   std::vector<std::vector<std::string>> rows_;
   std::vector<std::unique_ptr<RowAccumulator>> row_sums_;
+  // The last step whose tables ps have made in step, and the group that made
+  // it.
+  struct TablesMade {
+    int64_t step = 0;
+    int64_t group = 0;
+  };
+  std::optional<TablesMade> tables_made_;
   std::vector<std::string> nothing_;  // answers to AskWhoIsThere()
   int invalid_ends_ = 0;              // the last ends with InvalidArgument, ...
   int64_t invalid_step_ = 0;          // ... all at this step

@@ -50,12 +50,13 @@ absl::Status MirroredParameters::MakeSteps(const Group& group,
 absl::Status MirroredParameters::MakeStep(const Group& group,
                                           Collective& collective) {
   const int64_t step = state_.version().step;
+  tables_made_.reset();
   AskWhoIsThere(group, step, collective);
   RETURN_IF_ERROR(SumPacks(group, step, collective));
   RETURN_IF_ERROR(GatherRows(group, step, collective));
   RETURN_IF_ERROR(SendRows(group, step, collective));
   RETURN_IF_ERROR(collective.Await());
-  RETURN_IF_ERROR(AwaitTables(collective));
+  RETURN_IF_ERROR(AwaitTables(group, collective));
   absl::Status made = CheckFinite(step);
   if (made.ok()) {
     made = state_.MakeStep(group.version, [this](LocalParameters& parameters) {
@@ -67,6 +68,18 @@ absl::Status MirroredParameters::MakeStep(const Group& group,
   absl::MutexLock lock(&mu_);
   last_end_ = absl::OkStatus();
   return made;
+}
+
+// A peer that was told to stop, too, may be gone before this worker knows that
+// it has its answers. Without the step no checkpoint would have tables and
+// variables of the same step.
+void MirroredParameters::MakeLeftStep() {
+  if (!tables_made_ || state_.version().step != tables_made_->step) return;
+  if (!CheckFinite(tables_made_->step).ok()) return;
+  const absl::Status made = state_.MakeStep(
+      tables_made_->group,
+      [this](LocalParameters& parameters) { return Apply(parameters); });
+  if (!made.ok()) state_.End(made);
 }
 
 Collective::Done MirroredParameters::CountPending(const Group& group) {
@@ -152,13 +165,16 @@ absl::Status MirroredParameters::SendRows(const Group& group, int64_t step,
   }));
 }
 
-absl::Status MirroredParameters::AwaitTables(Collective& collective) {
+absl::Status MirroredParameters::AwaitTables(const Group& group,
+                                             Collective& collective) {
   TablePushes* const tables = options_.tables;
   if (tables == nullptr) return absl::OkStatus();
   // Once they were sent a step may still end within the finish limit.
   RETURN_IF_ERROR(EndIfNotDone(
       collective, tables->AwaitAnswers([&] { return collective.status(); })));
   if (!tables->in_step()) return absl::OkStatus();
+  tables_made_ =
+      TablesMade{.step = state_.version().step, .group = group.version};
   // All have their answers: nobody waits for them in a step that others have
   // made.
   std::vector<std::string> nothing;
