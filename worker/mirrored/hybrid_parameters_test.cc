@@ -101,6 +101,11 @@ class Worker {
   }
   // Makes the gradient of v2 infinite in a step. Before Start().
   void OverflowAt(int64_t step) { overflows_at_ = step; }
+  // Tells the worker to stop as soon as it finds that its group has ended.
+  // Before Start().
+  void StopWhenItsGroupEnds() {
+    endpoint_.hooks().await_ended = [this] { parameters_->Stop(); };
+  }
   void Claim() {
     MirroredParameters& variables = parameters_->variables();
     variables.Hear(assignments_.Claim(variables.broken()));
@@ -373,6 +378,32 @@ TEST_F(HybridParametersTest, AWorkerThatIsToldToStopFinishesItsStep) {
     assignments_.Assign({{0, {0, 1, 2}}});
     workers_[0]->AwaitEnd();
     ExpectUndisturbed(*workers_[0]);
+  }
+}
+
+// A checkpoint has the tables and the variables of one step: the last one that
+// the ps has made.
+TEST_F(HybridParametersTest,
+       AWorkerThatStopsAsItsGroupEndsIsNotBehindTheTables) {
+  bool was_cut = true;
+  for (int cut_at = 1; was_cut; ++cut_at) {
+    SCOPED_TRACE(cut_at);
+    Begin({{0, {0, 2}}, {1, {1}}});
+    Worker& stopped = Add(0, cut_at);
+    stopped.StopWhenItsGroupEnds();
+    Add(1);
+    Initialize(stopped.state());
+    Initialize(workers_[1]->state());
+    StartAll();
+    stopped.AwaitEnd();
+    was_cut = stopped.begun() >= cut_at;
+    EXPECT_EQ(stopped.state().version().step, tables_->step());
+    if (tables_->step() == kSteps) {
+      EXPECT_EQ(ValuesOf(stopped.state()), values_);
+    }
+    assignments_.Assign({{1, {0, 1, 2}}});
+    AwaitEnd({1});
+    EXPECT_EQ(ValuesOf(workers_[1]->state()), values_);
   }
 }
 
