@@ -145,10 +145,9 @@ absl::StatusOr<std::optional<durable::CheckpointManifest>> FindCheckpoint(
 absl::Status CheckResumable(const durable::CheckpointManifest& checkpoint,
                             const job::Job& job,
                             const CheckpointContents& contents) {
-  const job::Optimizer& was = checkpoint.job().optimizer();
-  if (was.kind_case() != job.optimizer().kind_case()) {
-    return Differs(KindOf(was), KindOf(job.optimizer()));
-  }
+  const std::string was = KindOf(checkpoint.job().optimizer());
+  const std::string is = KindOf(job.optimizer());
+  if (was != is) return Differs(was, is);
   RETURN_IF_ERROR(
       CheckSame("variables", checkpoint.variable(), contents.variables));
   return CheckSame("sparse tables", checkpoint.table(), contents.tables);

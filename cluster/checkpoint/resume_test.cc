@@ -84,6 +84,21 @@ TEST(Resume, AnotherModelIsRefusedByItsFirstDifference) {
                        HasSubstr("slots m, v, vhat")));
 }
 
+// Their slots have the same names, and another meaning.
+TEST(Resume, AnotherCustomOptimizerIsRefused) {
+  durable::CheckpointManifest checkpoint = AdamCheckpoint();
+  job::Job job = AdamJob();
+  checkpoint.mutable_job()->mutable_optimizer()->mutable_custom()->set_type(
+      "yogi");
+  job.mutable_optimizer()->mutable_custom()->set_type("yogi");
+  EXPECT_OK(CheckResumable(checkpoint, job, {AdamVariables(), {}}));
+  job.mutable_optimizer()->mutable_custom()->set_type("adabelief");
+  EXPECT_THAT(CheckResumable(checkpoint, job, {AdamVariables(), {}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("custom \"yogi\""),
+                             HasSubstr("custom \"adabelief\""))));
+}
+
 TEST(Resume, ACheckpointWithoutAnOptimizerIsRefused) {
   durable::CheckpointManifest checkpoint = AdamCheckpoint();
   checkpoint.clear_job();

@@ -68,7 +68,8 @@ void TakeReadingFromTrain(const job::Dataset& train, job::Dataset& eval) {
 // Returns true if a label is any number: −1 is no name for a class then.
 bool HasNumbersForLabels(const job::Loss& loss) {
   return loss.has_mean_squared_error() || loss.has_mean_absolute_error() ||
-         loss.has_huber() || loss.has_poisson() || loss.has_custom();
+         loss.has_huber() || loss.has_poisson() ||
+         loss.has_pairwise_logistic() || loss.has_custom();
 }
 
 void FillFormat(const job::Loss& loss, job::Dataset& dataset) {

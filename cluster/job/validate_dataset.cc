@@ -147,16 +147,18 @@ absl::Status ValidateColumns(const std::string& path,
     return absl::OkStatus();
   }
   if (!beside_labels.empty()) {
-    return Fault(path, absl::StrCat("a loss or a metric reads the column \"",
-                                    beside_labels.front().name,
-                                    "\", and this format has no columns: use "
-                                    "csv, tfrecord, criteo or ratings"));
+    return Fault(path,
+                 absl::StrCat("a loss or a metric reads the column \"",
+                              beside_labels.front().name,
+                              "\", and this format has no columns: use "
+                              "csv, tfrecord, criteo, ratings or custom"));
   }
   if (model.output().empty()) return absl::OkStatus();
   return Fault(
-      path, absl::StrCat("model.output \"", model.output(0).name(),
-                         "\" has its labels in a column, and this format has "
-                         "no columns: use csv, tfrecord, criteo or ratings"));
+      path,
+      absl::StrCat("model.output \"", model.output(0).name(),
+                   "\" has its labels in a column, and this format has "
+                   "no columns: use csv, tfrecord, criteo, ratings or custom"));
 }
 
 Faults ValidateFormat(const std::string& path, const job::Dataset& dataset,

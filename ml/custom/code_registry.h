@@ -1,6 +1,7 @@
 #ifndef PARASOL_ML_CUSTOM_CODE_REGISTRY_H_
 #define PARASOL_ML_CUSTOM_CODE_REGISTRY_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>
@@ -17,6 +18,11 @@ namespace parasol {
 std::string LacksCode(absl::string_view part, absl::string_view type,
                       absl::string_view roles,
                       const std::vector<std::string>& registered);
+
+// Returns true if `name` is 1 to kMaxCodeNameBytes letters, digits and '_', so
+// that it can be a part of names in files, metrics and policies.
+bool IsCodeName(absl::string_view name);
+inline constexpr size_t kMaxCodeNameBytes = 100;
 
 // The functions that make one kind of part which users write (layers, losses,
 // metrics, optimizers, data sources), by the type under which each is

@@ -1,5 +1,6 @@
 #include "ml/loss/custom_loss.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/field_checks.h"
@@ -22,7 +23,8 @@ CodeRegistry<CustomLossFactory>& Registry() {
 absl::Status ExampleLoss::Compute(Device& /*device*/, const LossBatch& batch,
                                   const LossResult& out) const {
   const int64_t outputs = batch.outputs.columns;
-  const int64_t width = label().width;
+  const int64_t width =
+      label().kind == LabelForm::Kind::kNone ? 0 : label().width;
   const auto examples = static_cast<double>(batch.outputs.rows);
   for (int64_t i = 0; i < batch.outputs.rows; ++i) {
     const double weight = batch.weights == nullptr ? 1 : batch.weights[i];
@@ -30,6 +32,13 @@ absl::Status ExampleLoss::Compute(Device& /*device*/, const LossBatch& batch,
         out.gradient == nullptr
             ? absl::Span<float>()
             : absl::MakeSpan(out.gradient + i * outputs, outputs);
+    // An example that does not count may have a label that means nothing, for
+    // which the loss may be no number.
+    if (weight == 0) {
+      out.losses[i] = 0;
+      std::fill(gradient.begin(), gradient.end(), 0.0f);
+      continue;
+    }
     const double loss =
         Of(absl::MakeConstSpan(batch.outputs.data + i * outputs, outputs),
            absl::MakeConstSpan(batch.labels + i * width, width), gradient);
@@ -55,6 +64,7 @@ absl::StatusOr<std::shared_ptr<const CustomLoss>> MakeCustomLoss(
   if (!loss.ok()) {
     return Fault(path, loss.status().message());
   }
+  CHECK(*loss != nullptr) << "custom loss " << spec.type();
   const LabelForm label = (*loss)->label();
   CHECK(label.kind == LabelForm::Kind::kNone || label.width >= 1)
       << "label of the custom loss " << spec.type();

@@ -94,6 +94,7 @@ absl::StatusOr<LossSpec> ResolveLoss(const job::Loss& loss, int64_t outputs) {
   if (loss.has_custom()) {
     ASSIGN_OR_RETURN(spec.custom, MakeCustomLoss(path, loss.custom(), outputs));
     if (spec.custom != nullptr) spec.label = spec.custom->label();
+    if (spec.label.kind == LabelForm::Kind::kNone) spec.label.width = 0;
   }
   if (spec.label_is_known()) {
     RETURN_IF_ERROR(CheckClassWeights(loss, spec.label));

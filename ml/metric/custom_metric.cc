@@ -13,26 +13,17 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxTypeBytes = 100;
-
 CodeRegistry<CustomMetricFactory>& Registry() {
   static auto* const registry = new CodeRegistry<CustomMetricFactory>(
       "metric", "worker and as evaluator");
   return *registry;
 }
 
-// Results are named so in logs, files and the policies of a job.
-bool IsType(absl::string_view type) {
-  return !type.empty() && type.size() <= kMaxTypeBytes &&
-         std::all_of(type.begin(), type.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
-}
-
 }  // namespace
 
 CustomMetricRegistration::CustomMetricRegistration(
     absl::string_view type, CustomMetricFactory factory) {
-  CHECK(IsType(type)) << "a custom metric is called \"" << type << "\"";
+  CHECK(IsCodeName(type)) << "a custom metric is called \"" << type << "\"";
   Registry().Add(type, std::move(factory));
 }
 
@@ -49,10 +40,11 @@ absl::StatusOr<std::unique_ptr<CustomMetric>> MakeCustomMetric(
 }
 
 absl::Status CheckCustomMetric(const job::Custom& spec, const LossSpec& loss) {
-  if (!IsType(spec.type())) {
+  // Results are named so in logs, files and the policies of a job.
+  if (!IsCodeName(spec.type())) {
     return absl::InvalidArgumentError(absl::StrCat(
         "custom.type is \"", absl::CHexEscape(spec.type()), "\", not 1 to ",
-        kMaxTypeBytes, " letters, digits and '_', the name of the result"));
+        kMaxCodeNameBytes, " letters, digits and '_', the name of the result"));
   }
   if (spec.type() == "loss" ||
       job::Metric::descriptor()->FindFieldByName(spec.type()) != nullptr) {

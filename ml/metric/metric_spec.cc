@@ -45,6 +45,7 @@ std::vector<Metric> DefaultMetrics(const LossSpec& loss) {
 }
 
 bool HasMeaning(Metric::KindCase metric, const LabelForm& label) {
+  if (label.kind == LabelForm::Kind::kNone) return false;
   const bool numbers = label.kind == LabelForm::Kind::kNumbers;
   switch (metric) {
     case Metric::kAccuracy:
@@ -253,7 +254,9 @@ absl::StatusOr<std::vector<Metric>> ResolveMetrics(
     RETURN_IF_ERROR(Check(metric, loss)) << "metric[" << i << "]";
     if (!names.insert(NameOf(metric)).second) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "metric[", i, "]: ", NameOf(metric), " appears twice; remove one"));
+          "metric[", i, "]: ", NameOf(metric),
+          " appears twice; remove one (results differ by kind and number, not "
+          "by group)"));
     }
     metrics.push_back(std::move(metric));
   }

@@ -380,5 +380,18 @@ TEST(MetricsTest, AFaultOfARankingNamesItsField) {
                                  "in_batch_softmax")));
 }
 
+TEST(MetricsTest, ALossWithoutLabelsHasNoMetricThatReadsThem) {
+  for (const std::string metric :
+       {"accuracy", "top_k_accuracy", "auc", "log_loss", "mean_prediction"}) {
+    EXPECT_THAT(
+        Create("loss { in_batch_softmax { temperature: 1 } } metric { " +
+                   metric + " {} }",
+               4)
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr(metric + " can't be computed with the loss")));
+  }
+}
+
 }  // namespace
 }  // namespace parasol

@@ -48,9 +48,11 @@ double DiscountOf(int64_t first, int64_t last, int64_t k) {
   return sum;
 }
 
+// Returns the gain over 2^scale: of large labels it would be infinite.
 template <typename Example>
-double GainOf(const Example& example) {
-  return example.weight * (std::exp2(double{example.label}) - 1);
+double GainOf(const Example& example, double scale) {
+  return example.weight *
+         (std::exp2(double{example.label} - scale) - std::exp2(-scale));
 }
 
 }  // namespace
@@ -117,11 +119,15 @@ double RankedGroups::MeanNdcg(int64_t k) const {
   ForEachGroup([&](auto begin, auto end) {
     gains.clear();
     double gain = 0;
+    double scale = 0;
+    for (auto i = begin; i != end; ++i) {
+      scale = std::max(scale, double{i->label});
+    }
     ForEachTie(begin, end, [&](auto first, auto last, int64_t place) {
       const auto size = int64_t{last - first};
       double here = 0;
       for (; first != last; ++first) {
-        gains.push_back(GainOf(*first));
+        gains.push_back(GainOf(*first, scale));
         here += gains.back();
       }
       gain +=

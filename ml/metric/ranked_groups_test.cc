@@ -83,6 +83,15 @@ TEST(RankedGroupsTest, WeightsAreFactorsOfGainsAndShares) {
   EXPECT_NEAR(groups.MeanRecall(2), .5 / 2.5, 1e-15);
 }
 
+TEST(RankedGroupsTest, LabelsMayBeLarge) {
+  const double place2 = 1 / std::log2(3.0);
+  // The gain of the label 3000 is all that counts; it is in the second place.
+  EXPECT_NEAR(Of({{7, 3, 1500, 1}, {7, 2, 3000, 1}}).MeanNdcg(2), place2,
+              1e-15);
+  EXPECT_NEAR(Of({{7, 3, 1500, 1}, {7, 2, 1501, 1}}).MeanNdcg(2),
+              (1 + 2 * place2) / (2 + place2), 1e-15);
+}
+
 TEST(RankedGroupsTest, TheOrderOfExamplesChangesNoBit) {
   std::mt19937 random(3);
   std::vector<Example> examples;

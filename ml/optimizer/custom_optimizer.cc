@@ -20,7 +20,6 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxNameBytes = 100;
 // Name of the slot that averages have (ml/optimizer/assigned/averaged.h).
 constexpr absl::string_view kTakenName = "average";
 
@@ -127,12 +126,6 @@ class CustomOptimizer final : public Optimizer {
   std::vector<float> initial_values_;
 };
 
-bool IsName(absl::string_view name) {
-  return !name.empty() && name.size() <= kMaxNameBytes &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
-}
-
 absl::Status CheckSlots(const job::CustomOptimizer& spec) {
   if (spec.slot_size() > kMaxCustomSlots) {
     return absl::InvalidArgumentError(
@@ -142,10 +135,10 @@ absl::Status CheckSlots(const job::CustomOptimizer& spec) {
   for (int i = 0; i < spec.slot_size(); ++i) {
     const std::string& name = spec.slot(i).name();
     const std::string path = absl::StrCat("custom.slot[", i, "]");
-    if (!IsName(name) || name == kTakenName) {
+    if (!IsCodeName(name) || name == kTakenName) {
       return absl::InvalidArgumentError(absl::StrCat(
           path, ".name is \"", absl::CHexEscape(name), "\"; it must be 1 to ",
-          kMaxNameBytes, " letters, digits and '_', and not ", kTakenName));
+          kMaxCodeNameBytes, " letters, digits and '_', and not ", kTakenName));
     }
     for (int j = 0; j < i; ++j) {
       if (spec.slot(j).name() != name) continue;
@@ -214,6 +207,7 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeCustomOptimizer(
   if (factory != nullptr) {
     ASSIGN_OR_RETURN(update, (*factory)(spec),
                      _ << "custom \"" << spec.type() << "\"");
+    CHECK(update != nullptr) << "custom optimizer " << spec.type();
     RETURN_IF_ERROR(CheckDeclared(spec, *update));
   }
   return std::make_unique<CustomOptimizer>(spec, std::move(learning_rate),

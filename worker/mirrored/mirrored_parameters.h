@@ -140,7 +140,8 @@ class MirroredParameters : public ParameterClient {
   // the variables' may be made.
   absl::Status AwaitTables(const Group& group, Collective& collective);
   // Makes the step that ps have made of their tables, with the sums that are
-  // here, if this worker leaves before its group has made it.
+  // here, if this worker leaves before its group has made it and no later group
+  // has begun it again.
   void MakeLeftStep();
   // Ends the worker if its pushes to ps have failed; returns `pushed`.
   absl::Status EndIfNotDone(Collective& collective, const absl::Status& pushed);

@@ -174,6 +174,19 @@ TEST_F(CheckJobAndDataTest, CorruptRecordsAreAFaultOfTheData) {
                              HasSubstr("\"old\" is not a finite")));
 }
 
+// What its labels are is in code that this program does not have.
+TEST_F(CheckJobAndDataTest,
+       ACustomLossIsNamedRatherThanTheLabelsThatItMayWant) {
+  const JobReport report =
+      Check({{"units: 1", "units: 3"},
+             {"binary_crossentropy {}", "custom { type: \"mine\" }"}});
+  ASSERT_THAT(report.faults, SizeIs(2));
+  EXPECT_THAT(report.faults[0],
+              HasSubstr("train: model.loss: this program has no custom loss "
+                        "\"mine\""));
+  EXPECT_THAT(report.faults[1], HasSubstr("eval: model.loss: this program"));
+}
+
 TEST_F(CheckJobAndDataTest, MeansAreFilledInWithoutTouchingTheRest) {
   const JobReport report = Check();
   ASSERT_THAT(report.normalizations, SizeIs(2));

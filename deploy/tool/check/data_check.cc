@@ -298,6 +298,8 @@ absl::Status DataCheck::ReadExamples(const std::string& name,
   in_order.set_shuffle_buffer(0);
   in_order.clear_global_batch_size();
   in_order.set_batch_size(kBatch);
+  // Without a loss's code its labels are not known.
+  RETURN_IF_ERROR(CheckLossCode(graph_->outputs));
   ASSIGN_OR_RETURN(ModelInputs inputs, InputsOf(job_.model(), *graph_));
   // Training does not read what metrics do.
   if (name == "train") inputs.columns = LossColumns(graph_->outputs);

@@ -156,14 +156,15 @@ absl::Status CheckOneLabel(const ModelInputs& inputs,
         "model.output \"", inputs.targets.front().output,
         "\" reads the column \"", inputs.targets.front().label.column(),
         "\" for its labels, and ", format,
-        " has no columns of labels: use csv, tfrecord, criteo or ratings"));
+        " has no columns of labels: use csv, tfrecord, criteo, ratings or "
+        "custom"));
   }
   if (!inputs.columns.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a loss or a metric reads the column \"", inputs.columns.front().name,
         "\", and ", format,
-        " has no columns but its features: use csv, tfrecord, criteo or "
-        "ratings"));
+        " has no columns but its features: use csv, tfrecord, criteo, "
+        "ratings or custom"));
   }
   return CheckOneNumber(inputs.label, "model.loss", format);
 }

@@ -12,7 +12,7 @@
 #include "base/status_macros.h"
 #include "ml/custom/code_registry.h"
 #include "ml/input/feature/column_features.h"
-#include "ml/input/feature/meaningless_label.h"
+#include "ml/input/format/column_examples.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
@@ -59,6 +59,7 @@ absl::StatusOr<Source> Open(const job::CustomDataset& custom,
   ASSIGN_OR_RETURN(std::unique_ptr<const ExampleSource> source,
                    (*factory)(custom, options),
                    _ << "custom \"" << custom.type() << "\"");
+  CHECK(source != nullptr) << "custom data source " << custom.type();
   RETURN_IF_ERROR(CheckStarts(custom.type(), source->file_starts()));
   return Source(std::move(source));
 }
@@ -74,25 +75,21 @@ absl::Status CheckColumn(const std::vector<std::string>& columns,
 }
 
 struct CustomSet final : public ExampleSet {
-  CustomSet(Source opened, ColumnFeatures column_features,
-            const SetOptions& options)
-      : source(std::move(opened)),
-        features(std::move(column_features)),
-        columns(features.columns()),
-        targets(options.without_labels ? TargetReader()
-                                       : TargetReader(options.inputs, columns)),
-        inputs(options.inputs),
-        without_labels(options.without_labels) {
+  CustomSet(Source opened, const std::string& type_of_source,
+            ColumnFeatures column_features, const SetOptions& options)
+      : type(type_of_source),
+        source(std::move(opened)),
+        examples(std::move(column_features), options,
+                 /*has_weights=*/!source->weight().empty()) {
     absl::flat_hash_map<std::string, size_t> places;
     for (size_t i = 0; i < source->columns().size(); ++i) {
       places.emplace(source->columns()[i], i);
     }
-    for (const std::string& column : columns) {
+    for (const std::string& column : examples.columns()) {
       column_places.push_back(places.at(column));
     }
-    if (reads_label()) label_place = places.at(source->label());
-    is_weighted = !source->weight().empty() && !without_labels;
-    if (is_weighted) weight_place = places.at(source->weight());
+    if (examples.reads_label()) label_place = places.at(source->label());
+    if (examples.reads_weight()) weight_place = places.at(source->weight());
   }
 
   const std::vector<int64_t>& file_starts() const override {
@@ -100,18 +97,11 @@ struct CustomSet final : public ExampleSet {
   }
   std::unique_ptr<ExampleDecoder> NewDecoder() const override;
 
-  // True if the examples have the one label of a model without named outputs.
-  bool reads_label() const { return !without_labels && inputs.has_one_label(); }
-
+  const std::string type;
   const Source source;
-  const ColumnFeatures features;
-  std::vector<std::string> columns;  // those of features and targets
-  const TargetReader targets;
-  const ModelInputs inputs;
-  const LabelRule label_rule = LabelRule(job::CsvLabel());
-  const bool without_labels;
-  bool is_weighted = false;
-  // Places among the source's columns: those of `columns`, label, weight.
+  const ColumnExamples examples;
+  // Places among the source's columns: those of the examples' columns, label,
+  // weight.
   std::vector<size_t> column_places;
   size_t label_place = 0;
   size_t weight_place = 0;
@@ -123,7 +113,7 @@ class CustomDecoder final : public ExampleDecoder {
       : set_(set),
         reader_(set.source->NewReader()),
         all_(set.source->columns().size()),
-        row_(set.columns.size()) {}
+        row_(set.examples.columns().size()) {}
 
   absl::Status Append(int64_t example, uint64_t /*random*/,
                       Batch& batch) override {
@@ -131,7 +121,8 @@ class CustomDecoder final : public ExampleDecoder {
     RETURN_IF_ERROR(reader_->Read(example, all_));
     CHECK_EQ(all_.size(), set_.source->columns().size())
         << "a data source has changed the number of columns";
-    RETURN_IF_ERROR(AppendRead(batch)) << "example " << example;
+    RETURN_IF_ERROR(AppendRead(batch))
+        << "custom \"" << set_.type << "\", example " << example;
     return absl::OkStatus();
   }
 
@@ -148,20 +139,8 @@ absl::Status CustomDecoder::AppendRead(Batch& batch) {
   for (size_t i = 0; i < row_.size(); ++i) {
     row_[i] = all_[set_.column_places[i]];
   }
-  RETURN_IF_ERROR(set_.features.Append(row_, batch));
-  if (set_.without_labels) {
-    AppendMeaninglessLabels(set_.inputs, batch);
-    return absl::OkStatus();
-  }
-  RETURN_IF_ERROR(set_.targets.Append(row_, batch));
-  if (set_.reads_label()) {
-    RETURN_IF_ERROR(set_.label_rule.Append(
-        set_.inputs.label, all_[set_.label_place], batch.labels));
-  }
-  if (!set_.is_weighted) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const double weight,
-                   OnlyNumber(all_[set_.weight_place], "weight"));
-  return AppendWeight(weight, batch.weights);
+  return set_.examples.Append(row_, all_[set_.label_place],
+                              all_[set_.weight_place], batch);
 }
 
 std::unique_ptr<ExampleDecoder> CustomSet::NewDecoder() const {
@@ -234,7 +213,8 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCustomSet(
                    ColumnsOf(*source, custom.type(), options));
   ASSIGN_OR_RETURN(ColumnFeatures features,
                    ColumnFeatures::Create(options.inputs.inputs, columns));
-  return std::make_shared<CustomSet>(source, std::move(features), options);
+  return std::make_shared<CustomSet>(source, custom.type(), std::move(features),
+                                     options);
 }
 
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenCustomColumns(

@@ -16,8 +16,8 @@
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/column_features.h"
-#include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/value.h"
+#include "ml/input/format/column_examples.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
@@ -50,19 +50,15 @@ struct TfRecordSet final : public ExampleSet {
               const SetOptions& options, const job::TfRecordDataset& spec)
       : records(std::move(read)),
         starts(records.file_starts()),
-        features(std::move(column_features)),
-        columns(features.columns()),
-        targets(options.without_labels ? TargetReader()
-                                       : TargetReader(options.inputs, columns)),
-        inputs(options.inputs),
-        without_labels(options.without_labels),
-        is_weighted(spec.has_weight() && !options.without_labels) {
-    for (size_t i = 0; i < columns.size(); ++i) {
-      slots[columns[i]].push_back(i);
+        examples(std::move(column_features), options, spec.has_weight()),
+        label_slot(examples.columns().size()) {
+    for (size_t i = 0; i < label_slot; ++i) {
+      slots[examples.columns()[i]].push_back(i);
     }
-    label_slot = columns.size();
-    if (reads_label()) slots[spec.label()].push_back(label_slot);
-    if (is_weighted) slots[spec.weight()].push_back(label_slot + 1);
+    if (examples.reads_label()) slots[spec.label()].push_back(label_slot);
+    if (examples.reads_weight()) {
+      slots[spec.weight()].push_back(label_slot + 1);
+    }
   }
 
   const std::vector<int64_t>& file_starts() const override { return starts; }
@@ -70,20 +66,11 @@ struct TfRecordSet final : public ExampleSet {
 
   const Records records;
   const std::vector<int64_t> starts;
-  const ColumnFeatures features;
-  std::vector<std::string> columns;  // those of features and targets
-  const TargetReader targets;
-  const ModelInputs inputs;
-  const LabelRule label_rule = LabelRule(job::CsvLabel());
-  const bool without_labels;
-  const bool is_weighted;
-  // True if the examples have the one label of a model without named outputs.
-  bool reads_label() const { return !without_labels && inputs.has_one_label(); }
-
-  // Slots of a ColumnValues for each feature: those of `columns`, label,
-  // weight.
+  const ColumnExamples examples;
+  // Slots of a ColumnValues for each feature: those of the examples' columns,
+  // label, weight.
+  const size_t label_slot;
   absl::flat_hash_map<std::string, std::vector<size_t>> slots;
-  size_t label_slot;
 };
 
 class TfRecordDecoder final : public ExampleDecoder {
@@ -115,20 +102,8 @@ class TfRecordDecoder final : public ExampleDecoder {
                          }
                          return absl::OkStatus();
                        }));
-    RETURN_IF_ERROR(set_.features.Append(row_, batch));
-    if (set_.without_labels) {
-      AppendMeaninglessLabels(set_.inputs, batch);
-      return absl::OkStatus();
-    }
-    RETURN_IF_ERROR(set_.targets.Append(row_, batch));
-    if (set_.reads_label()) {
-      RETURN_IF_ERROR(set_.label_rule.Append(
-          set_.inputs.label, row_[set_.label_slot], batch.labels));
-    }
-    if (!set_.is_weighted) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const double weight,
-                     OnlyNumber(row_[set_.label_slot + 1], "weight"));
-    return AppendWeight(weight, batch.weights);
+    return set_.examples.Append(row_, row_[set_.label_slot],
+                                row_[set_.label_slot + 1], batch);
   }
 
   const TfRecordSet& set_;

@@ -12,7 +12,8 @@ namespace parasol::cpu {
 namespace {
 
 // Makes logits of row `row` of the products, in place; -∞ for no candidates.
-// Returns the largest, which is NaN if one of them is.
+// Returns the largest number among them; of a row with NaN any value will do,
+// as the sum of its exponentials is NaN.
 PARASOL_MULTIVERSION float MakeLogits(const CandidateBatch& batch, int64_t row,
                                       float* products) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -34,8 +35,7 @@ PARASOL_MULTIVERSION float MakeLogits(const CandidateBatch& batch, int64_t row,
   }
   float largest = products[row];
   for (int64_t j = 0; j < batch.size; ++j) {
-    // A comparison with NaN is false.
-    if (!(products[j] <= largest)) largest = products[j];
+    if (products[j] > largest) largest = products[j];
   }
   return largest;
 }
