@@ -392,14 +392,14 @@ TEST_F(HybridParametersTest,
     Worker& stopped = Add(0, cut_at);
     stopped.StopWhenItsGroupEnds();
     Add(1);
-    Initialize(stopped.state());
-    Initialize(workers_[1]->state());
+    for (auto& [index, worker] : workers_) Initialize(worker->state());
     StartAll();
     stopped.AwaitEnd();
     was_cut = stopped.begun() >= cut_at;
     EXPECT_EQ(stopped.state().version().step, tables_->step());
-    if (tables_->step() == kSteps)
+    if (tables_->step() == kSteps) {
       EXPECT_EQ(ValuesOf(stopped.state()), values_);
+    }
     assignments_.Assign({{1, {0, 1, 2}}});
     AwaitEnd({1});
     EXPECT_EQ(ValuesOf(workers_[1]->state()), values_);

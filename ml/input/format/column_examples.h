@@ -42,7 +42,7 @@ class ColumnExamples {
 
  private:
   const ColumnFeatures features_;
-  std::vector<std::string> columns_;  // what features_ and targets_ read
+  std::vector<std::string> columns_;  // names that features_ and targets_ read
   const TargetReader targets_;
   const ModelInputs inputs_;
   const LabelRule label_rule_ = LabelRule(job::CsvLabel());
