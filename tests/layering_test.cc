@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/source_tree.h"
@@ -17,6 +19,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::Ge;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -215,6 +218,48 @@ TEST(LayeringTest, StorageAndMlDoNotKnowEachOther) {
                         "^(ml|cluster|ps|worker|chief|evaluator|"
                         "deploy)/"),
               IsEmpty());
+}
+
+// Returns the classes and enumerations of `file` that other files can name,
+// with their namespaces: "parasol::zoo::Task".
+std::vector<std::string> TypesOf(const SourceFile& file) {
+  static const std::regex space("^namespace ?([A-Za-z_:]*) ?\\{");
+  static const std::regex type(
+      "^(?:struct|class|enum class) (?:ABSL_[A-Z_]+ |alignas\\(.*\\) )?"
+      "([A-Z][A-Za-z0-9]*)(?: final)?(?: :.*)?(?: \\{.*)?$");
+  std::vector<std::string> spaces;
+  std::vector<std::string> types;
+  for (const std::string& line : file.lines) {
+    std::smatch match;
+    if (std::regex_search(line, match, space)) {
+      spaces.push_back(match[1]);
+    } else if (absl::StartsWith(line, "}  // namespace") && !spaces.empty()) {
+      spaces.pop_back();
+    } else if (!absl::c_linear_search(spaces, "") &&
+               std::regex_match(line, match, type)) {
+      types.push_back(
+          absl::StrCat(absl::StrJoin(spaces, "::"), "::", match[1].str()));
+    }
+  }
+  return types;
+}
+
+// A program that links two classes of one name takes functions of one for the
+// other's, as std::vector's: no compiler or linker says so.
+TEST(LayeringTest, NoTwoFilesDefineATypeOfOneName) {
+  std::map<std::string, std::string> first;
+  std::vector<std::string> twice;
+  for (const SourceFile& file : Tree()) {
+    for (const std::string& type : TypesOf(file)) {
+      const auto [other, is_new] = first.emplace(type, file.path);
+      if (!is_new && other->second != file.path) {
+        twice.push_back(
+            absl::StrCat(type, ": ", other->second, ", ", file.path));
+      }
+    }
+  }
+  EXPECT_THAT(first.size(), Ge(700));
+  EXPECT_THAT(twice, IsEmpty());
 }
 
 // tests/sanitize thread_safety checks what a mutex guards; the standard

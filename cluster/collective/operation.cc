@@ -21,7 +21,7 @@ void OperationMaker::MakeRun(Operation& operation) {
 }
 
 void OperationMaker::RunSum(Operation& operation) {
-  std::shared_ptr<const Plan> plan = PlanOf(operation.spec);
+  std::shared_ptr<const CollectivePlan> plan = PlanOf(operation.spec);
   operation.scratch = TakeScratch(plan->scratch_bytes);
   std::vector<std::byte*> buffers;
   for (const Contribution& each : operation.memory.contributions) {
@@ -48,7 +48,7 @@ void OperationMaker::RunGather(Operation& operation) {
     buffers.push_back(reinterpret_cast<std::byte*>(gathered[rank].data()));
   }
   operation.run = std::make_unique<PlanRun>(
-      std::make_shared<const Plan>(
+      std::make_shared<const CollectivePlan>(
           AllGatherPlan(operation.sizes, rank_, operation.spec.chunk_bytes)),
       std::move(buffers));
 }
@@ -57,7 +57,7 @@ void OperationMaker::RunBroadcast(Operation& operation) {
   const OperationSpec& spec = operation.spec;
   const size_t bytes = spec.size == OperationSpec::kUnknownSize ? 0 : spec.size;
   operation.run = std::make_unique<PlanRun>(
-      std::make_shared<const Plan>(BroadcastPlan(
+      std::make_shared<const CollectivePlan>(BroadcastPlan(
           static_cast<int>(spec.source), operation.memory.receivers, bytes,
           rank_, spec.chunk_bytes)),
       std::vector<std::byte*>{operation.memory.bytes.data()});
@@ -83,14 +83,16 @@ std::vector<std::byte> OperationMaker::TakeScratch(size_t bytes) {
   return scratch;
 }
 
-std::shared_ptr<const Plan> OperationMaker::PlanOf(const OperationSpec& spec) {
+std::shared_ptr<const CollectivePlan> OperationMaker::PlanOf(
+    const OperationSpec& spec) {
   if (plans_.size() == kMaxPlans) plans_.clear();
-  std::shared_ptr<const Plan>& plan = plans_[spec.Encode()];
-  if (plan == nullptr) plan = std::make_shared<const Plan>(MakeSumPlan(spec));
+  std::shared_ptr<const CollectivePlan>& plan = plans_[spec.Encode()];
+  if (plan == nullptr)
+    plan = std::make_shared<const CollectivePlan>(MakeSumPlan(spec));
   return plan;
 }
 
-Plan OperationMaker::MakeSumPlan(const OperationSpec& spec) const {
+CollectivePlan OperationMaker::MakeSumPlan(const OperationSpec& spec) const {
   const Reduction reduction = {
       .layout = layout_, .count = spec.size, .chunk_bytes = spec.chunk_bytes};
   if (spec.kind == OperationKind::kReduceScatter) {

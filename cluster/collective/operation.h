@@ -63,8 +63,8 @@ class OperationMaker {
   static constexpr size_t kMaxPlans = 256;
   static constexpr size_t kMaxSpare = 4;
 
-  std::shared_ptr<const Plan> PlanOf(const OperationSpec& spec);
-  Plan MakeSumPlan(const OperationSpec& spec) const;
+  std::shared_ptr<const CollectivePlan> PlanOf(const OperationSpec& spec);
+  CollectivePlan MakeSumPlan(const OperationSpec& spec) const;
   std::vector<std::byte> TakeScratch(size_t bytes);
   void RunSum(Operation& operation);
   void RunGather(Operation& operation);
@@ -73,7 +73,7 @@ class OperationMaker {
   const ReplicaLayout layout_;
   const int rank_;
   // Plans of sums, by what OperationSpec::Encode() gives.
-  std::map<std::string, std::shared_ptr<const Plan>> plans_;
+  std::map<std::string, std::shared_ptr<const CollectivePlan>> plans_;
   std::vector<std::vector<std::byte>> spare_;
 };
 

@@ -72,7 +72,7 @@ Settings SettingsFromFlags() {
 }
 
 absl::Status WriteJson(const std::string& path,
-                       const std::vector<Comparison>& comparisons) {
+                       const std::vector<EntrantComparison>& comparisons) {
   std::ofstream file(path);
   file << ToJson(comparisons);
   file.close();
@@ -83,14 +83,14 @@ absl::Status WriteJson(const std::string& path,
 absl::Status Run() {
   const std::vector<std::string> chosen = absl::GetFlag(FLAGS_workload);
   const Settings settings = SettingsFromFlags();
-  std::vector<Comparison> comparisons;
+  std::vector<EntrantComparison> comparisons;
   std::fputs(TableHeader().c_str(), stdout);
   for (const Workload& workload : AllWorkloads()) {
     if (!chosen.empty() &&
         std::count(chosen.begin(), chosen.end(), workload.name) == 0) {
       continue;
     }
-    workload.run(settings, [&](Comparison comparison) {
+    workload.run(settings, [&](EntrantComparison comparison) {
       std::fputs(ToTable(comparison).c_str(), stdout);
       std::fflush(stdout);
       comparisons.push_back(std::move(comparison));

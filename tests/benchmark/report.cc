@@ -10,7 +10,7 @@ namespace {
 // Share of the cores that other programs may take without a mark.
 constexpr double kMaxForeign = .1;
 
-FigureOf FiguresOf(const Comparison& comparison) {
+FigureOf FiguresOf(const EntrantComparison& comparison) {
   return [&comparison](const std::string& contender) -> std::optional<double> {
     for (const Measurement& other : comparison.measurements) {
       if (other.contender == contender) return other.figure;
@@ -19,7 +19,8 @@ FigureOf FiguresOf(const Comparison& comparison) {
   };
 }
 
-std::string Ratio(const Comparison& comparison, const Measurement& measurement,
+std::string Ratio(const EntrantComparison& comparison,
+                  const Measurement& measurement,
                   const std::string& contender) {
   const std::optional<double> other = FiguresOf(comparison)(contender);
   if (!other.has_value() || *other == 0) return "";
@@ -46,7 +47,7 @@ std::string Memory(const Measurement& measurement) {
                          measurement.after->peak >> 20);
 }
 
-std::string Verdict(const Comparison& comparison,
+std::string Verdict(const EntrantComparison& comparison,
                     const Measurement& measurement) {
   const std::optional<bool> met =
       IsMet(measurement.target, measurement.figure, FiguresOf(comparison));
@@ -55,7 +56,8 @@ std::string Verdict(const Comparison& comparison,
                       Describe(measurement.target, comparison.unit.scale));
 }
 
-nlohmann::json ToJson(const Comparison& comparison, const Measurement& m) {
+nlohmann::json ToJson(const EntrantComparison& comparison,
+                      const Measurement& m) {
   nlohmann::json json = {{"contender", m.contender},
                          {"figure", m.figure},
                          {"p50_seconds", absl::ToDoubleSeconds(m.p50)},
@@ -91,7 +93,7 @@ std::string TableHeader() {
                          "others", "server MiB (peak)", "must reach");
 }
 
-std::string ToTable(const Comparison& comparison) {
+std::string ToTable(const EntrantComparison& comparison) {
   std::string table;
   for (const Measurement& m : comparison.measurements) {
     absl::StrAppendFormat(
@@ -106,9 +108,9 @@ std::string ToTable(const Comparison& comparison) {
   return table;
 }
 
-std::string ToJson(const std::vector<Comparison>& comparisons) {
+std::string ToJson(const std::vector<EntrantComparison>& comparisons) {
   nlohmann::json json;
-  for (const Comparison& comparison : comparisons) {
+  for (const EntrantComparison& comparison : comparisons) {
     nlohmann::json& entry = json["comparisons"].emplace_back();
     entry["workload"] = comparison.workload;
     entry["unit"] = comparison.unit.name;

@@ -15,7 +15,7 @@ struct Unit {
 };
 
 // The measurements of entrants that did the same work.
-struct Comparison {
+struct EntrantComparison {
   std::string workload;
   Unit unit;
   std::vector<Measurement> measurements = {};
@@ -25,12 +25,12 @@ struct Comparison {
 // that of raw TCP and of plain gRPC, the CPU seconds of both processes for one
 // of the unit (a GB, a thousand requests, …), the share of all cores that other
 // programs took ("!" above 10 %), and the target with "met" or "NOT MET".
-std::string ToTable(const Comparison& comparison);
+std::string ToTable(const EntrantComparison& comparison);
 std::string TableHeader();
 
 // Returns the same numbers as JSON for programs, in seconds and bytes, with the
 // ratios to all other entrants of a comparison.
-std::string ToJson(const std::vector<Comparison>& comparisons);
+std::string ToJson(const std::vector<EntrantComparison>& comparisons);
 
 }  // namespace parasol
 

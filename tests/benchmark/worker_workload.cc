@@ -68,7 +68,8 @@ std::vector<Measurement> MeasureWorkers(const std::string& contender,
 
 void RunWorkers(const Settings& settings, const TakeComparison& take) {
   const Contents contents = {.variables = 32, .elements = 1 << 18};
-  Comparison comparison = {.workload = "workers 1 MiB", .unit = {"GB/s", 1e-9}};
+  EntrantComparison comparison = {.workload = "workers 1 MiB",
+                                  .unit = {"GB/s", 1e-9}};
   for (const auto& [contender, kind] :
        {std::pair<std::string, std::string>{"raw TCP", "tcp"},
         {"Parasol", "parasol"}}) {
@@ -81,7 +82,7 @@ void RunWorkers(const Settings& settings, const TakeComparison& take) {
   for (Measurement& m : comparison.measurements) {
     if (m.contender == NameOf("Parasol", 2) ||
         m.contender == NameOf("Parasol", 4)) {
-      m.target = Target::All({{kNotFallen, NameOf("Parasol", 1)}});
+      m.target = Goal::All({{kNotFallen, NameOf("Parasol", 1)}});
     }
   }
   take(std::move(comparison));

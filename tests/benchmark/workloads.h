@@ -12,7 +12,7 @@
 
 namespace parasol {
 
-using TakeComparison = std::function<void(Comparison)>;
+using TakeComparison = std::function<void(EntrantComparison)>;
 
 // A workload that the command line can name. Each one starts the servers that
 // it needs, gives its comparisons to `take` as they are done, and ends its

@@ -57,7 +57,7 @@ class ChainPlanner {
     });
   }
 
-  Plan Make() {
+  CollectivePlan Make() {
     const size_t bytes = reduction_.count * sizeof(float);
     plan_.scratch_bytes = own_runs_ * reduction_.chunk_bytes +
                           (own_runs_ > 1 ? own_runs_ * bytes : 0);
@@ -144,12 +144,12 @@ class ChainPlanner {
   size_t own_runs_ = 0;
   // The steps of the chunk before that used what a run receives to.
   std::vector<int> last_use_ = std::vector<int>(runs_.size(), -1);
-  Plan plan_;
+  CollectivePlan plan_;
 };
 
 }  // namespace
 
-Plan ChainPlan(const Reduction& reduction, int rank) {
+CollectivePlan ChainPlan(const Reduction& reduction, int rank) {
   return ChainPlanner(reduction, rank).Make();
 }
 

@@ -9,7 +9,7 @@
 namespace parasol {
 
 // Returns the rank's plan of ReductionAlgorithm::kChain.
-Plan ChainPlan(const Reduction& reduction, int rank);
+CollectivePlan ChainPlan(const Reduction& reduction, int rank);
 
 // Returns how often the busiest rank sends or receives the whole pack in it.
 size_t ChainTraffic(const ReplicaLayout& layout);

@@ -5,10 +5,10 @@
 
 namespace parasol {
 
-Plan AllGatherPlan(const std::vector<size_t>& sizes, int rank,
-                   size_t chunk_bytes) {
+CollectivePlan AllGatherPlan(const std::vector<size_t>& sizes, int rank,
+                             size_t chunk_bytes) {
   const int ranks = static_cast<int>(sizes.size());
-  Plan plan;
+  CollectivePlan plan;
   const auto for_chunks = [&](int owner, const auto& call) {
     for (size_t first = 0; first < sizes[owner]; first += chunk_bytes) {
       call(first / chunk_bytes,
@@ -29,12 +29,12 @@ Plan AllGatherPlan(const std::vector<size_t>& sizes, int rank,
   return plan;
 }
 
-Plan BroadcastPlan(int source, const std::vector<int>& receivers, size_t bytes,
-                   int rank, size_t chunk_bytes) {
+CollectivePlan BroadcastPlan(int source, const std::vector<int>& receivers,
+                             size_t bytes, int rank, size_t chunk_bytes) {
   std::vector<int> way = {source};
   way.insert(way.end(), receivers.begin(), receivers.end());
   const size_t place = std::find(way.begin(), way.end(), rank) - way.begin();
-  Plan plan;
+  CollectivePlan plan;
   if (place == way.size()) return plan;
   const bool in_one_step = bytes <= chunk_bytes;
   for (size_t first = 0; first < bytes; first += chunk_bytes) {

@@ -24,7 +24,7 @@ class OwnerPlanner {
         own_(static_cast<int>(reduction.layout[rank].size())),
         result_(result) {}
 
-  Plan Make() {
+  CollectivePlan Make() {
     size_t longest = 0;
     for (int owner = 0; owner < ranks_; ++owner) {
       longest = std::max(longest, ChunksOf(owner));
@@ -103,12 +103,13 @@ class OwnerPlanner {
   const int ranks_;
   const int own_;
   const OwnerResult result_;
-  Plan plan_;
+  CollectivePlan plan_;
 };
 
 }  // namespace
 
-Plan OwnerSlicesPlan(const Reduction& reduction, int rank, OwnerResult result) {
+CollectivePlan OwnerSlicesPlan(const Reduction& reduction, int rank,
+                               OwnerResult result) {
   return OwnerPlanner(reduction, rank, result).Make();
 }
 

@@ -21,7 +21,8 @@ enum class OwnerResult { kAllSlices, kOwnSlice };
 
 // Returns the rank's plan of ReductionAlgorithm::kOwnerSlices. With kOwnSlice
 // the sums' buffer begins with the rank's slice, and sums go nowhere else.
-Plan OwnerSlicesPlan(const Reduction& reduction, int rank, OwnerResult result);
+CollectivePlan OwnerSlicesPlan(const Reduction& reduction, int rank,
+                               OwnerResult result);
 
 }  // namespace parasol
 

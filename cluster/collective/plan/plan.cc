@@ -4,9 +4,9 @@
 
 namespace parasol {
 
-int Plan::Receive(int peer, uint64_t piece, const Region& region,
-                  absl::Span<const int> after) {
-  const int step = Add({.kind = PlanStep::Kind::kReceive,
+int CollectivePlan::Receive(int peer, uint64_t piece, const Region& region,
+                            absl::Span<const int> after) {
+  const int step = Add({.kind = CollectiveStep::Kind::kReceive,
                         .region = region,
                         .peer = peer,
                         .piece = piece},
@@ -15,30 +15,30 @@ int Plan::Receive(int peer, uint64_t piece, const Region& region,
   return step;
 }
 
-int Plan::Send(int peer, uint64_t piece, const Region& region,
-               absl::Span<const int> after) {
-  return Add({.kind = PlanStep::Kind::kSend,
+int CollectivePlan::Send(int peer, uint64_t piece, const Region& region,
+                         absl::Span<const int> after) {
+  return Add({.kind = CollectiveStep::Kind::kSend,
               .region = region,
               .peer = peer,
               .piece = piece},
              after);
 }
 
-int Plan::Sum(const Region& region, std::vector<Region> addends,
-              absl::Span<const int> after) {
-  return Add({.kind = PlanStep::Kind::kSum,
+int CollectivePlan::Sum(const Region& region, std::vector<Region> addends,
+                        absl::Span<const int> after) {
+  return Add({.kind = CollectiveStep::Kind::kSum,
               .region = region,
               .addends = std::move(addends)},
              after);
 }
 
-std::optional<int> Plan::FindReceive(int peer, uint64_t piece) const {
+std::optional<int> CollectivePlan::FindReceive(int peer, uint64_t piece) const {
   const auto it = receives_.find({peer, piece});
   if (it == receives_.end()) return std::nullopt;
   return it->second;
 }
 
-int Plan::Add(PlanStep step, absl::Span<const int> after) {
+int CollectivePlan::Add(CollectiveStep step, absl::Span<const int> after) {
   if (step.region.bytes == 0) return -1;
   const int number = static_cast<int>(steps_.size());
   for (const int earlier : after) {

@@ -20,7 +20,7 @@ struct Region {
 };
 
 // One thing that a rank does in an operation.
-struct PlanStep {
+struct CollectiveStep {
   enum class Kind { kReceive, kSend, kSum };
 
   Kind kind = Kind::kSum;
@@ -41,7 +41,7 @@ struct PlanStep {
 // The doings of one rank in one operation: steps, each after those that it
 // waits for. Depends on the ranks' layout and the size alone. Messages from one
 // rank to another arrive in the order in which they are sent.
-class Plan {
+class CollectivePlan {
  public:
   // Each returns the number of a new step, which begins after the steps
   // `after`. A step of no bytes does not exist: -1, which may be waited for.
@@ -52,7 +52,7 @@ class Plan {
   int Sum(const Region& region, std::vector<Region> addends,
           absl::Span<const int> after = {});
 
-  const std::vector<PlanStep>& steps() const { return steps_; }
+  const std::vector<CollectiveStep>& steps() const { return steps_; }
   // Returns the step that receives that message, or nullopt.
   std::optional<int> FindReceive(int peer, uint64_t piece) const;
 
@@ -60,9 +60,9 @@ class Plan {
   size_t scratch_bytes = 0;
 
  private:
-  int Add(PlanStep step, absl::Span<const int> after);
+  int Add(CollectiveStep step, absl::Span<const int> after);
 
-  std::vector<PlanStep> steps_;
+  std::vector<CollectiveStep> steps_;
   absl::flat_hash_map<std::pair<int, uint64_t>, int> receives_;
 };
 

@@ -16,13 +16,13 @@ using Addends = absl::InlinedVector<const float*, 16>;
 
 }  // namespace
 
-PlanRun::PlanRun(std::shared_ptr<const Plan> plan,
+PlanRun::PlanRun(std::shared_ptr<const CollectivePlan> plan,
                  std::vector<std::byte*> buffers)
     : plan_(std::move(plan)),
       buffers_(std::move(buffers)),
       is_done_(plan_->steps().size()),
       open_(plan_->steps().size()) {
-  for (const PlanStep& step : plan_->steps()) {
+  for (const CollectiveStep& step : plan_->steps()) {
     waits_for_.push_back(step.waits_for);
   }
 }
@@ -63,10 +63,10 @@ void PlanRun::Complete(int step, std::vector<Send>& sends) {
 }
 
 bool PlanRun::BeginStep(int step, std::vector<Send>& sends) {
-  const PlanStep& begun = plan_->steps()[step];
-  if (begun.kind == PlanStep::Kind::kReceive) return false;
+  const CollectiveStep& begun = plan_->steps()[step];
+  if (begun.kind == CollectiveStep::Kind::kReceive) return false;
   std::byte* const memory = At(begun.region);
-  if (begun.kind == PlanStep::Kind::kSend) {
+  if (begun.kind == CollectiveStep::Kind::kSend) {
     sends.push_back(
         {step, begun.peer, begun.piece, {memory, begun.region.bytes}});
     return false;

@@ -25,7 +25,8 @@ class PlanRun {
   };
 
   // `buffers`: the memory of the plan's buffers.
-  PlanRun(std::shared_ptr<const Plan> plan, std::vector<std::byte*> buffers);
+  PlanRun(std::shared_ptr<const CollectivePlan> plan,
+          std::vector<std::byte*> buffers);
 
   // Begins all that waits for nothing. Appends to `sends`.
   void Begin(std::vector<Send>& sends);
@@ -49,7 +50,7 @@ class PlanRun {
     return buffers_[region.buffer] + region.first;
   }
 
-  const std::shared_ptr<const Plan> plan_;
+  const std::shared_ptr<const CollectivePlan> plan_;
   const std::vector<std::byte*> buffers_;
   std::vector<int> waits_for_;
   std::vector<bool> is_done_;

@@ -39,9 +39,10 @@ class Network {
  public:
   explicit Network(int seed) : random_(seed) {}
 
-  void AddRank(Plan plan, std::vector<std::byte*> buffers) {
+  void AddRank(CollectivePlan plan, std::vector<std::byte*> buffers) {
     runs_.push_back(std::make_unique<PlanRun>(
-        std::make_shared<const Plan>(std::move(plan)), std::move(buffers)));
+        std::make_shared<const CollectivePlan>(std::move(plan)),
+        std::move(buffers)));
   }
 
   // Returns the bytes that each rank has sent and received.
@@ -142,7 +143,7 @@ struct RankMemory {
   }
   // Returns the plan's buffers; the sums' are those of a contribution if
   // `in_place` is one's index.
-  std::vector<std::byte*> Buffers(const Plan& plan, size_t sums,
+  std::vector<std::byte*> Buffers(const CollectivePlan& plan, size_t sums,
                                   size_t in_place) {
     std::vector<std::byte*> buffers;
     for (auto& each : contributions) buffers.push_back(BytesOf(each));
@@ -175,7 +176,7 @@ std::vector<size_t> ExpectSerialSum(const Reduction& reduction,
   for (size_t rank = 0; rank < layout.size(); ++rank) {
     memory.push_back(
         std::make_unique<RankMemory>(layout, rank, reduction.count));
-    Plan plan = AllReducePlan(reduction, algorithm, rank);
+    CollectivePlan plan = AllReducePlan(reduction, algorithm, rank);
     const auto buffers = memory[rank]->Buffers(plan, reduction.count, in_place);
     network.AddRank(std::move(plan), buffers);
   }
@@ -266,7 +267,7 @@ TEST(ReductionPlansTest, ReduceScatterGivesTheSliceOfTheSerialSum) {
       std::vector<std::unique_ptr<RankMemory>> memory;
       for (size_t rank = 0; rank < layout.size(); ++rank) {
         memory.push_back(std::make_unique<RankMemory>(layout, rank, count));
-        Plan plan = ReduceScatterPlan(reduction, rank);
+        CollectivePlan plan = ReduceScatterPlan(reduction, rank);
         const auto buffers = memory[rank]->Buffers(
             plan, SliceOf(count, layout.size(), rank).count, kNotInPlace);
         network.AddRank(std::move(plan), buffers);
@@ -333,9 +334,9 @@ TEST(CopyPlansTest, BroadcastReachesItsReceiversAlone) {
 TEST(PlanRunTest, WhatIsNotDueIsRefused) {
   const Reduction reduction = {{{0}, {1}}, 1000, kChunk};
   RankMemory memory(reduction.layout, 0, reduction.count);
-  Plan plan = AllReducePlan(reduction, ReductionAlgorithm::kChain, 0);
+  CollectivePlan plan = AllReducePlan(reduction, ReductionAlgorithm::kChain, 0);
   const auto buffers = memory.Buffers(plan, reduction.count, kNotInPlace);
-  PlanRun run(std::make_shared<const Plan>(std::move(plan)), buffers);
+  PlanRun run(std::make_shared<const CollectivePlan>(std::move(plan)), buffers);
   std::vector<PlanRun::Send> sends;
   run.Begin(sends);
   const uint64_t sums = uint64_t{2} << 32;

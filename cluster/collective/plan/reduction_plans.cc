@@ -41,7 +41,7 @@ class OneRoundPlanner {
     }
   }
 
-  Plan Take() { return std::move(plan_); }
+  CollectivePlan Take() { return std::move(plan_); }
 
  private:
   void MakeChunk(size_t first, size_t bytes, uint64_t chunk) {
@@ -76,7 +76,7 @@ class OneRoundPlanner {
   const int rank_;
   const int ranks_;
   const int own_;
-  Plan plan_;
+  CollectivePlan plan_;
 };
 
 }  // namespace
@@ -117,8 +117,8 @@ ReductionAlgorithm ChooseReduction(const Reduction& reduction) {
                         : ReductionAlgorithm::kChain;
 }
 
-Plan AllReducePlan(const Reduction& reduction, ReductionAlgorithm algorithm,
-                   int rank) {
+CollectivePlan AllReducePlan(const Reduction& reduction,
+                             ReductionAlgorithm algorithm, int rank) {
   switch (algorithm) {
     case ReductionAlgorithm::kOwnerSlices:
       return OwnerSlicesPlan(reduction, rank, OwnerResult::kAllSlices);
@@ -130,7 +130,7 @@ Plan AllReducePlan(const Reduction& reduction, ReductionAlgorithm algorithm,
   return OneRoundPlanner(reduction, rank).Take();
 }
 
-Plan ReduceScatterPlan(const Reduction& reduction, int rank) {
+CollectivePlan ReduceScatterPlan(const Reduction& reduction, int rank) {
   return OwnerSlicesPlan(reduction, rank, OwnerResult::kOwnSlice);
 }
 

@@ -46,11 +46,11 @@ ReductionAlgorithm ChooseReduction(const Reduction& reduction);
 // contribution.
 
 // Returns what `rank` does so that all ranks have the sums.
-Plan AllReducePlan(const Reduction& reduction, ReductionAlgorithm algorithm,
-                   int rank);
+CollectivePlan AllReducePlan(const Reduction& reduction,
+                             ReductionAlgorithm algorithm, int rank);
 
 // Returns what `rank` does so that it has the sums of its slice.
-Plan ReduceScatterPlan(const Reduction& reduction, int rank);
+CollectivePlan ReduceScatterPlan(const Reduction& reduction, int rank);
 
 }  // namespace parasol
 
