@@ -30,8 +30,9 @@ absl::StatusOr<Batch> Read(const std::string& request,
   const RequestLimits limits = {
       .max_examples = 4, .max_values = 100, .max_text_bytes = 1000};
   RequestColumns columns(form, limits);
-  RETURN_IF_ERROR(ReadTensors(
-      FromText<tensorflow::serving::PredictRequest>(request), limits, columns));
+  // Texts are borrowed from it until ToBatch() has returned.
+  const auto tensors = FromText<tensorflow::serving::PredictRequest>(request);
+  RETURN_IF_ERROR(ReadTensors(tensors, limits, columns));
   Batch batch;
   RETURN_IF_ERROR(columns.ToBatch(batch));
   return batch;
