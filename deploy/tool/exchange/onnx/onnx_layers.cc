@@ -231,7 +231,8 @@ absl::StatusOr<OnnxValue> AddEmbeddingBag(const OnnxLayer& layer,
     const OnnxValue mean = graph.Add("Div", Values{y, divisor});
     y = graph.Add("Where", Values{is_zero, graph.Number(0), mean});
   }
-  return AddIf(spec.use_bias(), y, "Add", layer.variables.back(), graph);
+  if (!spec.use_bias()) return y;  // no variables at all
+  return graph.Add("Add", Values{y, layer.variables.back()});
 }
 
 // ½ · Σ over the width of ((Σ over fields x)² - Σ over fields x²).
