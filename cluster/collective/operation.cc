@@ -87,8 +87,9 @@ std::shared_ptr<const CollectivePlan> OperationMaker::PlanOf(
     const OperationSpec& spec) {
   if (plans_.size() == kMaxPlans) plans_.clear();
   std::shared_ptr<const CollectivePlan>& plan = plans_[spec.Encode()];
-  if (plan == nullptr)
+  if (plan == nullptr) {
     plan = std::make_shared<const CollectivePlan>(MakeSumPlan(spec));
+  }
   return plan;
 }
 

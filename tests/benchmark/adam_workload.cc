@@ -96,7 +96,8 @@ class AdamLane : public ArrayLane {
 };
 
 template <typename KernelLane>
-Entrant EnterKernel(const std::string& name, size_t count, Goal target = {}) {
+Entrant EnterKernel(const std::string& name, size_t count,
+                    FigureTarget target = {}) {
   Entrant entrant = {.contender = {.name = name}, .target = std::move(target)};
   entrant.lanes.push_back(std::make_unique<KernelLane>(count));
   return entrant;
@@ -111,7 +112,7 @@ void RunAdam(const Settings& settings, const TakeComparison& take) {
   });
   lineup.Add("Parasol", [&] {
     return EnterKernel<AdamLane>("Parasol", settings.adam_elements,
-                                 Goal::All({{.7, "triad"}}));
+                                 FigureTarget::All({{.7, "triad"}}));
   });
   take({.workload = "Adam alone",
         .unit = {"GB/s", 1e-9},

@@ -26,14 +26,14 @@ Contents VariablesOf(size_t bytes) {
 // 1000 variables of 4 KiB.
 Contents SmallVariables() { return {.variables = 1000, .elements = 1024}; }
 
-Goal DenseTarget(Direction direction) {
+FigureTarget DenseTarget(Direction direction) {
   switch (direction) {
     case Direction::kPush:
-      return Goal::All({{.65, "raw TCP"}, {2.2, "plain gRPC"}});
+      return FigureTarget::All({{.65, "raw TCP"}, {2.2, "plain gRPC"}});
     case Direction::kPull:
-      return Goal::All({{.55, "raw TCP"}, {2.4, "plain gRPC"}});
+      return FigureTarget::All({{.55, "raw TCP"}, {2.4, "plain gRPC"}});
     case Direction::kPushPull:
-      return Goal::All({{.65, "raw TCP"}, {2.5, "plain gRPC"}});
+      return FigureTarget::All({{.65, "raw TCP"}, {2.5, "plain gRPC"}});
   }
   return {};
 }
@@ -42,7 +42,7 @@ Goal DenseTarget(Direction direction) {
 std::vector<Measurement> CompareAll(const Settings& settings,
                                     const Contents& contents,
                                     const MakeLane& make_lane,
-                                    const Goal& target) {
+                                    const FigureTarget& target) {
   const size_t bytes = contents.variable_bytes();
   Lineup lineup(settings);
   lineup.Add("memcpy", [&] {
@@ -76,7 +76,7 @@ std::vector<Measurement> CompareAll(const Settings& settings,
     ParameterClient::Options options = settings.client;
     options.shared_memory = true;
     return Enter(MakeParasolContender(kSharedMemory, contents, options), bytes,
-                 make_lane, Goal::All({{1.3, "raw TCP"}}));
+                 make_lane, FigureTarget::All({{1.3, "raw TCP"}}));
   });
   return lineup.Measure();
 }
@@ -126,7 +126,7 @@ void RunSmall(const Settings& settings, const TakeComparison& take) {
           .unit = {"k req/s", 1e-3 / bytes},
           .measurements = CompareAll(
               settings, contents, VariableLanes(contents, direction),
-              Goal::Any({{110e3 * bytes}, {1, "raw TCP, 1 stream"}}))});
+              FigureTarget::Any({{110e3 * bytes}, {1, "raw TCP, 1 stream"}}))});
   }
 }
 
@@ -139,7 +139,8 @@ void RunSteps(const Settings& settings, const TakeComparison& take) {
   };
   // One step at a time.
   const size_t bytes = contents.variables * contents.variable_bytes();
-  const auto enter = [&](Contender contender, StepAs as, Goal target = {}) {
+  const auto enter = [&](Contender contender, StepAs as,
+                         FigureTarget target = {}) {
     Entrant entrant = Enter(std::move(contender), bytes, step(as), target);
     entrant.window = 1;
     return entrant;
@@ -154,9 +155,10 @@ void RunSteps(const Settings& settings, const TakeComparison& take) {
         StepAs::kExchangePerVariable);
   });
   lineup.Add("Parasol", [&] {
-    return enter(MakeParasolContender("Parasol", contents, settings.client),
-                 StepAs::kOneExchange,
-                 Goal::All({{10, "Parasol, one by one"}, {10, "plain gRPC"}}));
+    return enter(
+        MakeParasolContender("Parasol", contents, settings.client),
+        StepAs::kOneExchange,
+        FigureTarget::All({{10, "Parasol, one by one"}, {10, "plain gRPC"}}));
   });
   take({.workload = "1000 x 4 KiB",
         .unit = {"steps/s", 1},

@@ -17,7 +17,7 @@ size_t WindowOf(size_t bytes, size_t sessions) {
 }
 
 Entrant Enter(Contender contender, size_t exchange_bytes,
-              const MakeLane& make_lane, Goal target) {
+              const MakeLane& make_lane, FigureTarget target) {
   const size_t sessions = contender.sessions.size();
   Entrant entrant = {.contender = std::move(contender),
                      .window = WindowOf(exchange_bytes, sessions),

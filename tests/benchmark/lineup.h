@@ -36,7 +36,7 @@ size_t WindowOf(size_t bytes, size_t sessions);
 using MakeLane =
     std::function<std::unique_ptr<WorkQueue>(Session&, const Share&)>;
 Entrant Enter(Contender contender, size_t exchange_bytes,
-              const MakeLane& make_lane, Goal target = {});
+              const MakeLane& make_lane, FigureTarget target = {});
 
 // The entrants of a comparison.
 class Lineup {

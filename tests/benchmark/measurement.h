@@ -24,7 +24,7 @@ struct Entrant {
   Contender contender;
   std::vector<std::unique_ptr<WorkQueue>> lanes = {};
   size_t window = 1;  // pieces in flight in each lane
-  Goal target = {};
+  FigureTarget target = {};
 };
 
 // The results of one entrant.
@@ -44,7 +44,7 @@ struct Measurement {
   // Memory of the server, before the first piece and at the end.
   std::optional<MemoryUse> before = std::nullopt;
   std::optional<MemoryUse> after = std::nullopt;
-  Goal target = {};
+  FigureTarget target = {};
 };
 
 // Returns the amount of work that `lanes` do per second, with `window` pieces

@@ -19,7 +19,7 @@ struct SparseWorkload {
   std::string name;
   Contents contents;
   Direction direction;
-  Goal target;
+  FigureTarget target;
 };
 
 // What must be reached is given in rows per second on a machine that is quiet,
@@ -29,13 +29,13 @@ std::vector<SparseWorkload> SparseWorkloads() {
   const Contents narrow_adagrad = {.row_width = 16, .optimizer = kAdagrad};
   const Contents wide = {.row_width = 64};
   return {{"sparse push", narrow, Direction::kPush,
-           Goal::Any({{15e6}, {.42, "raw TCP"}})},
+           FigureTarget::Any({{15e6}, {.42, "raw TCP"}})},
           {"Adagrad push", narrow_adagrad, Direction::kPush,
-           Goal::Any({{10e6}, {.42, "raw TCP"}})},
+           FigureTarget::Any({{10e6}, {.42, "raw TCP"}})},
           {"sparse pull", narrow, Direction::kPull,
-           Goal::Any({{15e6}, {.52, "raw TCP"}})},
+           FigureTarget::Any({{15e6}, {.52, "raw TCP"}})},
           {"push+pull x 64", wide, Direction::kPushPull,
-           Goal::Any({{4.5e6}, {.66, "raw TCP"}})}};
+           FigureTarget::Any({{4.5e6}, {.66, "raw TCP"}})}};
 }
 
 size_t RequestBytes(const Contents& contents) {
@@ -121,7 +121,7 @@ void RunGrowth(const Settings& settings, const TakeComparison& take) {
           return MakeParasolContender("Parasol", contents, settings.client);
         },
         contents, settings));
-    comparison.measurements.back().target = Goal::AtMost(.05);
+    comparison.measurements.back().target = FigureTarget::AtMost(.05);
   }
   take(std::move(comparison));
 }

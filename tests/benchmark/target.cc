@@ -5,23 +5,24 @@
 
 namespace parasol {
 
-std::optional<bool> IsMet(const Goal& target, double figure,
+std::optional<bool> IsMet(const FigureTarget& target, double figure,
                           const FigureOf& figure_of) {
-  if (target.kind == Goal::Kind::kNone) return std::nullopt;
+  if (target.kind == FigureTarget::Kind::kNone) return std::nullopt;
   size_t reached = 0;
   for (const Bound& bound : target.bounds) {
     const std::optional<double> other =
         bound.contender.empty() ? 1 : figure_of(bound.contender);
     if (!other.has_value()) return std::nullopt;
     const double limit = bound.factor * *other;
-    reached +=
-        target.kind == Goal::Kind::kAtMost ? figure <= limit : figure >= limit;
+    reached += target.kind == FigureTarget::Kind::kAtMost ? figure <= limit
+                                                          : figure >= limit;
   }
-  return target.kind == Goal::Kind::kAny ? reached > 0
-                                         : reached == target.bounds.size();
+  return target.kind == FigureTarget::Kind::kAny
+             ? reached > 0
+             : reached == target.bounds.size();
 }
 
-std::string Describe(const Goal& target, double scale) {
+std::string Describe(const FigureTarget& target, double scale) {
   const auto describe = [scale](std::string* out, const Bound& bound) {
     if (bound.contender.empty()) {
       absl::StrAppend(out, bound.factor * scale);
@@ -30,9 +31,9 @@ std::string Describe(const Goal& target, double scale) {
     }
   };
   return absl::StrCat(
-      target.kind == Goal::Kind::kAtMost ? "at most " : "",
+      target.kind == FigureTarget::Kind::kAtMost ? "at most " : "",
       absl::StrJoin(target.bounds,
-                    target.kind == Goal::Kind::kAny ? " or " : " and ",
+                    target.kind == FigureTarget::Kind::kAny ? " or " : " and ",
                     describe));
 }
 

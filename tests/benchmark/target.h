@@ -15,21 +15,23 @@ struct Bound {
   std::string contender = {};
 };
 
-// The goal for a contender's figure.
-struct Goal {
+// Bounds that a contender's figure must reach.
+struct FigureTarget {
   enum class Kind { kNone, kAll, kAny, kAtMost };
   Kind kind = Kind::kNone;
   std::vector<Bound> bounds = {};
 
-  static Goal All(std::vector<Bound> bounds) {
+  static FigureTarget All(std::vector<Bound> bounds) {
     return {Kind::kAll, std::move(bounds)};
   }
   // Reaching one of `bounds` is enough.
-  static Goal Any(std::vector<Bound> bounds) {
+  static FigureTarget Any(std::vector<Bound> bounds) {
     return {Kind::kAny, std::move(bounds)};
   }
   // The figure must be at most `figure`: less is better.
-  static Goal AtMost(double figure) { return {Kind::kAtMost, {{figure}}}; }
+  static FigureTarget AtMost(double figure) {
+    return {Kind::kAtMost, {{figure}}};
+  }
 };
 
 // Returns the figure that a contender reached, if it took part.
@@ -38,12 +40,12 @@ using FigureOf =
 
 // Returns true if `figure` meets `target`; nullopt if there is no target, or a
 // contender that the target names did not take part.
-std::optional<bool> IsMet(const Goal& target, double figure,
+std::optional<bool> IsMet(const FigureTarget& target, double figure,
                           const FigureOf& figure_of);
 
 // Returns a text like "0.65 x raw TCP and 2.2 x plain gRPC". A figure without a
 // contender is shown times `scale`.
-std::string Describe(const Goal& target, double scale);
+std::string Describe(const FigureTarget& target, double scale);
 
 }  // namespace parasol
 

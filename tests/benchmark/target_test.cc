@@ -20,7 +20,7 @@ FigureOf Figures(std::map<std::string, double> figures) {
 }
 
 TEST(TargetTest, AllNeedsEveryBound) {
-  const Goal target = Goal::All({{.5, "tcp"}, {2, "plain"}});
+  const FigureTarget target = FigureTarget::All({{.5, "tcp"}, {2, "plain"}});
   EXPECT_THAT(IsMet(target, 6, Figures({{"tcp", 10}, {"plain", 3}})),
               Optional(true));
   EXPECT_THAT(IsMet(target, 6, Figures({{"tcp", 13}, {"plain", 3}})),
@@ -30,28 +30,31 @@ TEST(TargetTest, AllNeedsEveryBound) {
 }
 
 TEST(TargetTest, AnyNeedsOneBound) {
-  const Goal target = Goal::Any({{100}, {1, "tcp"}});
+  const FigureTarget target = FigureTarget::Any({{100}, {1, "tcp"}});
   EXPECT_THAT(IsMet(target, 100, Figures({{"tcp", 200}})), Optional(true));
   EXPECT_THAT(IsMet(target, 90, Figures({{"tcp", 90}})), Optional(true));
   EXPECT_THAT(IsMet(target, 90, Figures({{"tcp", 91}})), Optional(false));
 }
 
 TEST(TargetTest, AtMostWantsLess) {
-  EXPECT_THAT(IsMet(Goal::AtMost(50), 50, Figures({})), Optional(true));
-  EXPECT_THAT(IsMet(Goal::AtMost(50), 51, Figures({})), Optional(false));
+  EXPECT_THAT(IsMet(FigureTarget::AtMost(50), 50, Figures({})), Optional(true));
+  EXPECT_THAT(IsMet(FigureTarget::AtMost(50), 51, Figures({})),
+              Optional(false));
 }
 
 TEST(TargetTest, WithoutTheOtherContenderNothingIsKnown) {
-  EXPECT_THAT(IsMet(Goal::All({{1, "tcp"}}), 5, Figures({})), Eq(std::nullopt));
-  EXPECT_THAT(IsMet(Goal(), 5, Figures({})), Eq(std::nullopt));
+  EXPECT_THAT(IsMet(FigureTarget::All({{1, "tcp"}}), 5, Figures({})),
+              Eq(std::nullopt));
+  EXPECT_THAT(IsMet(FigureTarget(), 5, Figures({})), Eq(std::nullopt));
 }
 
 TEST(TargetTest, IsDescribedInTheReportsUnit) {
-  EXPECT_EQ(Describe(Goal::All({{.65, "raw TCP"}, {2.2, "plain gRPC"}}), 1),
-            "0.65 x raw TCP and 2.2 x plain gRPC");
-  EXPECT_EQ(Describe(Goal::Any({{15e6}, {.42, "raw TCP"}}), 1e-6),
+  EXPECT_EQ(
+      Describe(FigureTarget::All({{.65, "raw TCP"}, {2.2, "plain gRPC"}}), 1),
+      "0.65 x raw TCP and 2.2 x plain gRPC");
+  EXPECT_EQ(Describe(FigureTarget::Any({{15e6}, {.42, "raw TCP"}}), 1e-6),
             "15 or 0.42 x raw TCP");
-  EXPECT_EQ(Describe(Goal::AtMost(.05), 1e3), "at most 50");
+  EXPECT_EQ(Describe(FigureTarget::AtMost(.05), 1e3), "at most 50");
 }
 
 }  // namespace

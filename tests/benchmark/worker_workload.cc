@@ -82,7 +82,7 @@ void RunWorkers(const Settings& settings, const TakeComparison& take) {
   for (Measurement& m : comparison.measurements) {
     if (m.contender == NameOf("Parasol", 2) ||
         m.contender == NameOf("Parasol", 4)) {
-      m.target = Goal::All({{kNotFallen, NameOf("Parasol", 1)}});
+      m.target = FigureTarget::All({{kNotFallen, NameOf("Parasol", 1)}});
     }
   }
   take(std::move(comparison));

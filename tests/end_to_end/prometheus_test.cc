@@ -85,8 +85,18 @@ class PrometheusTest : public testing::Test {
     options.overrides = {"end.steps=1000000", "checkpoint.every_steps=200"};
     ASSERT_OK_AND_ASSIGN(cluster_, LaunchedCluster::Start(options));
     ASSERT_OK(cluster_->AwaitStep(300));
-    ASSERT_OK_AND_ASSIGN(const wire::JobStatus status, cluster_->Status());
-    for (const wire::TaskStatus& task : status.task()) {
+    // The evaluator may come later than the workers' first steps.
+    ASSERT_OK(WaitUntil("chief, ps, worker and evaluator", [&] {
+      FindTargets();
+      return targets_.size() == 4;
+    }));
+  }
+
+  // Adds the roles that the chief knows, with their metrics' addresses.
+  void FindTargets() {
+    const absl::StatusOr<wire::JobStatus> status = cluster_->Status();
+    if (!status.ok()) return;
+    for (const wire::TaskStatus& task : status->task()) {
       if (task.metrics_address().empty()) continue;
       targets_[task.task().role()] = task.metrics_address();
     }

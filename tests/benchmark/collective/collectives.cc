@@ -243,14 +243,14 @@ double BestOf(const Medians& medians,
 // Gloo (5, met)".
 std::string Judge(const Medians& medians, const std::string& contender,
                   size_t bytes) {
-  struct Goal {
+  struct FigureTarget {
     std::vector<std::string> of;
     std::string name;
     std::vector<std::string> peers;
     double factor;
     size_t least, most;
   };
-  const Goal goals[] = {
+  const FigureTarget goals[] = {
       {{kShared, kCopied},
        "Gloo",
        {kGlooRing, kGlooHalving},
@@ -260,7 +260,7 @@ std::string Judge(const Medians& medians, const std::string& contender,
       {{kShared, kCopied}, "Open MPI", {kMpi}, 1, 0, SIZE_MAX},
       {{kSockets}, "TCP ring", {kRing}, .9, 0, SIZE_MAX}};
   std::string judged;
-  for (const Goal& goal : goals) {
+  for (const FigureTarget& goal : goals) {
     const double peer = BestOf(medians, goal.peers, bytes);
     if (peer == 0 || std::count(goal.of.begin(), goal.of.end(), contender) == 0)
       continue;
