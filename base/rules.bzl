@@ -5,6 +5,7 @@ stem, and a test has GoogleTest's main() and is small. `absl` lists components o
 Abseil by name: "status" is `@system//:absl_status`.
 """
 
+load(":joined.bzl", "joined_sources")
 load(":precompiled.bzl", "precompiled_copts", "precompiled_deps")
 
 # The vectoriser of -O2 leaves loops of unknown length alone.
@@ -70,21 +71,32 @@ def parasol_library(name, stems = None, srcs = None, hdrs = None, deps = [], abs
         **_compiled(kwargs, deps, absl)
     )
 
-def parasol_room(name, apart = [], deps = [], absl = [], **kwargs):
-    """A cc_library of a whole folder, whose files are never used one without the others.
+def _stems(stems, apart, pattern, exclude):
+    """Returns the stems, or those of the folder's files of a pattern."""
+    if stems != None:
+        return stems
+    found = native.glob([pattern], exclude = exclude)
+    return [path[:path.rindex(".")] for path in found if path[:path.rindex(".")] not in apart]
+
+def parasol_room(name, stems = None, apart = [], joined = True, deps = [], absl = [], **kwargs):
+    """A cc_library of a whole folder, or of several of its files.
 
     Args:
       name: of the target.
+      stems: of its files; default: of all files of the folder but tests,
+        benchmarks and mains.
       apart: stems of files that are targets of their own.
+      joined: whether its sources are compiled as one (joined.bzl).
       deps: as of cc_library.
       absl: components of Abseil.
       **kwargs: as of cc_library.
     """
-    exclude = _NOT_OF_A_ROOM + [stem + ".*" for stem in apart]
+    srcs = _stems(stems, apart, "*.cc", _NOT_OF_A_ROOM)
+    srcs = _files(srcs, ".cc")
     native.cc_library(
         name = name,
-        srcs = native.glob(["*.cc"], exclude = exclude),
-        hdrs = native.glob(["*.h"], exclude = exclude),
+        srcs = joined_sources(name, srcs, testonly = kwargs.get("testonly", False)) if joined else srcs,
+        hdrs = _files(_stems(stems, apart, "*.h", _NOT_OF_A_ROOM), ".h"),
         **_compiled(kwargs, deps, absl)
     )
 
@@ -116,4 +128,24 @@ def parasol_test(name, srcs = None, size = "small", main = "@system//:gtest_main
         srcs = srcs or [name + ".cc"],
         size = size,
         **_compiled(kwargs, deps + ([main] if main else []), absl, _COMMON_OF_TESTS)
+    )
+
+def parasol_tests(name, stems = None, apart = [], size = "small", deps = [], absl = [], **kwargs):
+    """A cc_test of all tests of a folder, or of several: one program.
+
+    Args:
+      name: of the target.
+      stems: of the tests' sources; default: of all `*_test.cc` of the folder.
+      apart: stems of tests that are targets of their own.
+      size: as of cc_test.
+      deps: as of cc_test.
+      absl: components of Abseil.
+      **kwargs: as of cc_test.
+    """
+    srcs = _files(_stems(stems, apart, "*_test.cc", []), ".cc")
+    native.cc_test(
+        name = name,
+        srcs = joined_sources(name, srcs, suffix = "_test.cc", own_namespaces = True, testonly = True),
+        size = size,
+        **_compiled(kwargs, deps + ["@system//:gtest_main"], absl, _COMMON_OF_TESTS)
     )

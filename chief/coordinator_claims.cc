@@ -10,7 +10,7 @@ namespace parasol {
 namespace {
 
 // Number of names in one answer.
-constexpr size_t kMaxNamed = 16;
+constexpr size_t kMaxNamedInAnswer = 16;
 // Largest number of steps that a claim is granted.
 constexpr int64_t kMaxWant = 1024;
 // Time for which a live worker whose steps were taken back is granted none.
@@ -190,7 +190,7 @@ std::vector<std::string> Coordinator::AwaitedTasks() const {
   for (const auto& [worker, since] : set_aside_) awaited.push_back(worker);
   std::sort(awaited.begin(), awaited.end());
   for (const auto& [id, member] : membership_.members()) {
-    if (names.size() == kMaxNamed) break;
+    if (names.size() == kMaxNamedInAnswer) break;
     if (id.role == "worker" &&
         std::binary_search(awaited.begin(), awaited.end(),
                            member.incarnation)) {

@@ -11,9 +11,9 @@ namespace parasol {
 namespace {
 
 // A chief's assignments of replicas have the versions
-// (chief_epoch << kChiefShift) and following. Workers follow larger versions
+// (chief_epoch << kVersionShift) and following. Workers follow larger versions
 // alone, and a chief may come back on a machine whose clock is behind.
-constexpr int kChiefShift = 32;
+constexpr int kVersionShift = 32;
 
 // Returns the largest total that an earlier chief, whose job had another end,
 // can have let the run reach; 0 if the end is the same.
@@ -77,7 +77,7 @@ std::unique_ptr<StepPlan> PlanOf(const CoordinatorOptions& options,
   if (strategy.has_synchronous()) {
     return std::make_unique<ReplicaPlan>(
         strategy.synchronous().total_replicas(),
-        options.chief_epoch << kChiefShift,
+        options.chief_epoch << kVersionShift,
         resumed ? std::optional<int64_t>(resumed->global_step()) : std::nullopt,
         EarlierEnd(options), options.is_mirrored);
   }

@@ -12,7 +12,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kFailureLogInterval = absl::Seconds(10);
 
 // A checkpoint that was made again has the step of another one, but is not
 // evaluated in the same time.
@@ -61,7 +61,7 @@ void EvaluationWatch::Look() {
           ? ReadEvaluations(options_.checkpoint_directory, options_.run_id)
           : size.status();
   if (!evaluations.ok()) {
-    LOG_EVERY(WARNING, kLogInterval)
+    LOG_EVERY(WARNING, kFailureLogInterval)
         << "evaluations can't be read, so nothing goes by them: "
         << evaluations.status().message();
     return;

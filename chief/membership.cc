@@ -11,10 +11,10 @@ namespace parasol {
 
 namespace {
 
-// A chief gives the place epochs (chief_epoch << kChiefShift) + 1 and
+// A chief gives the place epochs (chief_epoch << kEpochShift) + 1 and
 // following, fewer than kMaxProcesses in its life. A process may not bring a
 // larger one: the epochs of the processes after it would be another chief's.
-constexpr int kChiefShift = 32;
+constexpr int kEpochShift = 32;
 constexpr int64_t kMaxProcesses = int64_t{1} << 31;
 
 absl::Status Replaced(const TaskId& id) {
@@ -90,30 +90,30 @@ absl::StatusOr<int64_t> Membership::EpochOf(const wire::Task& task,
   const int64_t epoch = arrival.epoch;
   // Epochs that this chief has given go on from the largest that was brought.
   const bool is_absurd = epoch > member.epoch &&
-                         epoch % (int64_t{1} << kChiefShift) > kMaxProcesses;
+                         epoch % (int64_t{1} << kEpochShift) > kMaxProcesses;
   if (epoch < 0 || is_absurd) {
     return absl::InvalidArgumentError(
         absl::StrCat(id.ToString(), " registers with the place epoch ", epoch,
                      ", which no chief gives; start this process again"));
   }
-  if (epoch >> kChiefShift > chief_epoch_) {
+  if (epoch >> kEpochShift > chief_epoch_) {
     return absl::UnavailableError(absl::StrCat(
-        id.ToString(), " has registered with chief ", epoch >> kChiefShift,
+        id.ToString(), " has registered with chief ", epoch >> kEpochShift,
         ": this one, chief ", chief_epoch_, ", has been replaced"));
   }
   if (member.incarnation == task.incarnation()) {
     return std::max(member.epoch, epoch);
   }
   if (epoch == 0) {
-    return std::max(member.epoch, chief_epoch_ << kChiefShift) + 1;
+    return std::max(member.epoch, chief_epoch_ << kEpochShift) + 1;
   }
   // The newest process itself, with a chief that has restarted.
   const bool is_newest = epoch == member.epoch && member.incarnation == 0;
   if (epoch > member.epoch || is_newest) return epoch;
   // The holder is new to every chief, but no newer process than this one, which
   // an earlier chief knew.
-  const bool holder_is_new = member.epoch >> kChiefShift == chief_epoch_ &&
-                             epoch >> kChiefShift < chief_epoch_;
+  const bool holder_is_new = member.epoch >> kEpochShift == chief_epoch_ &&
+                             epoch >> kEpochShift < chief_epoch_;
   if (holder_is_new && IsBefore(member.joined_at, arrival.joined_at)) {
     return member.epoch + 1;
   }

@@ -20,7 +20,7 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kCancelInterval = absl::Milliseconds(100);
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kWaitLogInterval = absl::Seconds(10);
 
 // Runs `work(i)` for each i < count, on as many threads; returns when all are
 // done. Shards are few.
@@ -243,7 +243,7 @@ absl::Status OrderExecutor::SnapshotShards(
   const std::jthread log([&] {
     absl::MutexLock lock(&mu);
     while (!Clock::Real().AwaitWithTimeout(mu, absl::Condition(&all_finished),
-                                           kLogInterval)) {
+                                           kWaitLogInterval)) {
       LOG(INFO) << "checkpoint: waiting for "
                 << NamesOf([&](size_t i) { return !finished[i]; });
     }

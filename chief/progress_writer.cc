@@ -7,7 +7,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kLogInterval = absl::Minutes(1);
+constexpr absl::Duration kDropLogInterval = absl::Minutes(1);
 
 TrainingSample SampleOf(const wire::JobStatus& status) {
   TrainingSample sample = {
@@ -73,7 +73,7 @@ void ProgressWriter::OpenJournal() {
   if (journal.ok()) {
     journal_ = *std::move(journal);
   } else {
-    LOG_EVERY(WARNING, kLogInterval)
+    LOG_EVERY(WARNING, kDropLogInterval)
         << "training.jsonl: " << journal.status().message();
   }
 }
@@ -83,7 +83,7 @@ void ProgressWriter::Write(const ProgressRecord& record, absl::Time now) {
   if (journal_ == nullptr) return;
   const absl::Status added = journal_->Add(record, now);
   if (added.ok()) return;
-  LOG_EVERY(WARNING, kLogInterval)
+  LOG_EVERY(WARNING, kDropLogInterval)
       << "step " << record.global_step
       << " is not in training.jsonl or in the event file: " << added.message();
 }

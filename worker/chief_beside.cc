@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
+constexpr absl::Duration kChiefPollInterval = absl::Milliseconds(50);
 
 // Path of the chief binary as an image installs it (all binaries in one folder)
 // or as Bazel builds it (one folder per role).
@@ -71,7 +71,7 @@ absl::Status ChiefBeside::Wait(absl::Duration limit) {
           absl::StrCat("the chief beside this worker still runs after ",
                        absl::FormatDuration(limit)));
     }
-    clock.AwaitWithTimeout(mu_, absl::Condition(&never), kPollInterval);
+    clock.AwaitWithTimeout(mu_, absl::Condition(&never), kChiefPollInterval);
   }
   return AsStatus(*process_->Poll());
 }

@@ -10,8 +10,8 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kPollInterval = absl::Milliseconds(200);
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kPlacementPollInterval = absl::Milliseconds(200);
+constexpr absl::Duration kPlacementLogInterval = absl::Seconds(10);
 // Some heartbeats: a chief that has restarted may be heard after its shards.
 constexpr absl::Duration kRefusalWait = absl::Seconds(15);
 
@@ -28,7 +28,8 @@ absl::StatusOr<wire::GetPlacementResponse> AwaitPlacement(
         const bool may_pass = absl::IsUnavailable(placement.status()) ||
                               absl::IsDeadlineExceeded(placement.status());
         if (may_pass) {
-          LOG_EVERY(INFO, kLogInterval) << placement.status().message();
+          LOG_EVERY(INFO, kPlacementLogInterval)
+              << placement.status().message();
         }
         return !may_pass;
       },
@@ -86,7 +87,7 @@ void PlacementFollower::Follow() {
   do {
     absl::MutexLock lock(&mu_);
     if (clock_.AwaitWithTimeout(mu_, absl::Condition(&stopped_),
-                                kPollInterval)) {
+                                kPlacementPollInterval)) {
       return;
     }
   } while (Look(session_.state()));

@@ -12,7 +12,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kAssignmentLogInterval = absl::Seconds(10);
 
 class Asker : public ChiefReplicaSource, private ClaimLoop {
  public:
@@ -117,7 +117,7 @@ class Asker : public ChiefReplicaSource, private ClaimLoop {
                           response.awaited_task().end());
     Note(response.global_step());
     if (share_.replicas.empty() && response.phase() == wire::TRAINING) {
-      LOG_EVERY(INFO, kLogInterval)
+      LOG_EVERY(INFO, kAssignmentLogInterval)
           << "synchronous: other workers compute all replicas; waiting for one "
              "of them to leave";
     }

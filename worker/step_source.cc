@@ -14,7 +14,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kGrantLogInterval = absl::Seconds(10);
 // Number of batches that a loop is told in advance: more than readers decode
 // ahead, but for those with a very large `prefetch_batches`.
 constexpr size_t kMaxUpcoming = 32;
@@ -94,7 +94,7 @@ class Claimer : public ChiefStepSource, private ClaimLoop {
     const bool is_awaited = steps_.Take(response);
     asked_in_vain_ = steps_.held() == 0 && !is_awaited;
     if (MayWait() && !response.awaited_task().empty()) {
-      LOG_EVERY(INFO, kLogInterval)
+      LOG_EVERY(INFO, kGrantLogInterval)
           << "waiting for the steps of "
           << absl::StrJoin(response.awaited_task(), ", ");
     }

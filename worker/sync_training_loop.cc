@@ -13,11 +13,9 @@
 namespace parasol {
 namespace {
 
-// 256 KiB: above it a message's fixed cost no longer matters.
-constexpr size_t kPackElements = 65536;
 // How often a wait for a step looks for a new share. An answer ends it at once.
 constexpr absl::Duration kWatchInterval = absl::Milliseconds(50);
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kStepLogInterval = absl::Seconds(10);
 
 void Scale(float weight, std::vector<float>& gradient) {
   if (weight == 1) return;
@@ -199,7 +197,7 @@ absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
   RETURN_IF_ERROR(AwaitPull(*rows, step));
   record_.Charge(metrics_.wait_pull_seconds, start);
   if (rows->outcome().max_updates > step) {
-    LOG_EVERY(INFO, kLogInterval)
+    LOG_EVERY(INFO, kStepLogInterval)
         << "step " << step << ", replica " << staged.replica
         << ": some rows are of step " << rows->outcome().max_updates
         << " already: their tables will drop this gradient";
@@ -226,7 +224,7 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
     Scale(staged.weight, copy);
     pack.gradients.push_back({variable, copy});
     pack_elements += gradient.size();
-    if (pack_elements < kPackElements) return;
+    if (pack_elements < ParameterClient::kPackElements) return;
     Push(step, replica, std::exchange(pack, {}));
     pack_elements = 0;
   };
@@ -323,7 +321,7 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
   const absl::Duration waited = now - start;
   const bool is_late = now - std::max(start, parameters_.last_loading()) >=
                        options_.step_timeout;
-  if (waited < kLogInterval && !is_late) return absl::OkStatus();
+  if (waited < kStepLogInterval && !is_late) return absl::OkStatus();
   // A pull waits for ps alone.
   const bool is_for_workers = has_pushed && !share.awaited.empty();
   const std::vector<std::string> names =
@@ -337,7 +335,7 @@ absl::Status SyncTrainingLoop::CheckWait(int64_t step, absl::Time start,
         "step ", step, " was not complete in ",
         absl::FormatDuration(options_.step_timeout), ": waited for ", what));
   }
-  LOG_EVERY(INFO, kLogInterval)
+  LOG_EVERY(INFO, kStepLogInterval)
       << "waiting for step " << step << " to be complete: for " << what;
   return absl::OkStatus();
 }

@@ -8,12 +8,7 @@
 #include "worker/pass_seed.h"
 
 namespace parasol {
-namespace {
-
-// 256 KiB: above it a message's fixed cost no longer matters.
-constexpr size_t kPackElements = 65536;
-
-}  // namespace
+namespace {}  // namespace
 
 TrainingLoop::TrainingLoop(const Options& options, Model& model,
                            InputPipeline& input, ParameterClient& parameters,
@@ -219,7 +214,7 @@ absl::Status TrainingLoop::Compute(StagedBatch& batch) {
                                 absl::Span<const float> gradient) {
     pack.gradients.push_back({variable, gradient});
     pack_elements += gradient.size();
-    if (pack_elements >= kPackElements) send_pack();
+    if (pack_elements >= ParameterClient::kPackElements) send_pack();
   };
   const auto add_rows = [&](size_t table, absl::Span<const uint64_t> ids,
                             absl::Span<const float> gradients) {

@@ -30,6 +30,11 @@ namespace parasol {
 // that was started after it. Thread-safe.
 class ParameterClient {
  public:
+  // Number of elements of gradients from which on one push is worth it while
+  // the backward pass goes on. 256 KiB: above it a message's fixed cost no
+  // longer matters.
+  static constexpr size_t kPackElements = 65536;
+
   struct Options {
     uint64_t worker_incarnation = 0;
     // Number of streams to one ps, each on its own connection.

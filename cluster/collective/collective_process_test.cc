@@ -83,7 +83,7 @@ void RunRank(int rank, bool shared_memory, const Lines& test) {
   SocketEndpoint::Options options;
   options.shared_memory = shared_memory;
   // On a machine that is busy with other tests a rank may not run for seconds.
-  options.protocol.silence = absl::Seconds(10);
+  options.protocol.silence = absl::Seconds(5);
   auto endpoint = SocketEndpoint::Start("127.0.0.1", 0, options);
   CHECK(endpoint.ok()) << endpoint.status();
   test.Write(absl::StrCat("127.0.0.1:", (*endpoint)->port()));

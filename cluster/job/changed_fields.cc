@@ -19,7 +19,7 @@ using ::google::protobuf::util::MessageDifferencer;
 constexpr size_t kMaxValueBytes = 80;
 
 // The difference of two messages, field by field.
-class Comparison {
+class FieldComparison {
  public:
   // `path` is the message's own, with a '.' behind it.
   void Compare(const Message& was, const Message& is, const std::string& path) {
@@ -116,7 +116,7 @@ class Comparison {
 
 std::vector<std::string> ChangedFields(const job::Job& was,
                                        const job::Job& is) {
-  Comparison comparison;
+  FieldComparison comparison;
   comparison.Compare(was, is, "");
   return comparison.Take();
 }

@@ -22,7 +22,7 @@ constexpr int64_t kMaxShuffleBuffer = int64_t{1} << 32;
 constexpr int64_t kMaxPrefetchBatches = 1024;
 constexpr int64_t kMaxDecodeThreads = 256;
 constexpr int64_t kMaxPatterns = 65536;
-constexpr int64_t kMaxColumns = 65536;
+constexpr int64_t kMaxFileColumns = 65536;
 constexpr int64_t kMaxSkippedLines = 1 << 20;
 constexpr int64_t kMaxCropPadding = 1024;
 constexpr size_t kMaxDelimiterBytes = 16;
@@ -87,7 +87,7 @@ Faults ValidateCsv(const std::string& path, const job::CsvDataset& csv,
   faults.Add(RequireInRange(absl::StrCat(path, ".skip_lines"), csv.skip_lines(),
                             0, kMaxSkippedLines));
   faults.Add(RequireInRange(absl::StrCat(path, ".column"), csv.column_size(), 0,
-                            kMaxColumns));
+                            kMaxFileColumns));
   const std::vector<std::string> columns(csv.column().begin(),
                                          csv.column().end());
   std::set<std::string> distinct;

@@ -13,7 +13,7 @@ namespace parasol {
 namespace {
 
 constexpr int64_t kMaxInputs = 1024;
-constexpr int64_t kMaxColumns = 65536;
+constexpr int64_t kMaxInputColumns = 65536;
 constexpr int64_t kMaxElements = kMaxInt;
 // Twice as many columns still have 64-bit ids.
 constexpr int64_t kMaxIds = int64_t{1} << 46;
@@ -40,7 +40,7 @@ absl::Status ValidateShape(const std::string& path,
 Faults ValidateDense(const std::string& path, const job::DenseInput& dense) {
   Faults faults;
   faults.Add(RequireInRange(absl::StrCat(path, ".column"), dense.column_size(),
-                            0, kMaxColumns));
+                            0, kMaxInputColumns));
   faults.Add(ValidateShape(path, dense));
   for (int i = 0; i < dense.column_size(); ++i) {
     const std::string column = absl::StrCat(path, ".column[", i, "]");
@@ -116,7 +116,7 @@ absl::Status ValidateIdColumn(const std::string& path,
 Faults ValidateIds(const std::string& path, const job::IdInput& ids) {
   Faults faults;
   faults.Add(RequireInRange(absl::StrCat(path, ".column"), ids.column_size(), 0,
-                            kMaxColumns));
+                            kMaxInputColumns));
   for (int i = 0; i < ids.column_size(); ++i) {
     faults.Add(ValidateIdColumn(absl::StrCat(path, ".column[", i, "]"),
                                 ids.column(i)));

@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-constexpr int kLastPort = 65535;
+constexpr int kHighestPort = 65535;
 
 // The hosts' names, each as often as it has slots.
 std::vector<std::string> Turns(const std::vector<Host>& hosts) {
@@ -43,11 +43,11 @@ absl::StatusOr<std::vector<std::string>> AddressesOnHosts(const LocalJob& job) {
   std::vector<std::string> metrics;
   for (size_t i = 0; i < roles.size(); ++i) {
     int& port = next_port.try_emplace(hosts[i], job.base_port).first->second;
-    if (port + 1 > kLastPort) {
+    if (port + 1 > kHighestPort) {
       return absl::InvalidArgumentError(
           absl::StrCat("--base_port=", job.base_port, ": ", hosts[i],
                        " has more tasks than there are pairs of ports up to ",
-                       kLastPort, "; give a smaller port, or more hosts"));
+                       kHighestPort, "; give a smaller port, or more hosts"));
     }
     if (roles[i] != "evaluator") {
       addresses.push_back(absl::StrCat(hosts[i], ":", port));

@@ -33,7 +33,7 @@ ABSL_FLAG(bool, data, true, "Look at the data, too; --nodata: the job alone.");
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kCheckUsage[] =
     "Checks a job file, and its data: reports all faults at once, each as one "
     "line with its place and what may be meant; then the columns of the data, "
     "the first examples as the model sees them, the balance of the labels, the "
@@ -130,7 +130,7 @@ absl::StatusOr<int> RunCheck(const std::vector<std::string>& arguments) {
 Command CheckCommand() {
   return {.name = "check",
           .summary = "reports all faults of a job and its data",
-          .usage = kUsage,
+          .usage = kCheckUsage,
           .flags = {"data_dir", "data", "set", "json", "adapt", "output",
                     "examples", "ps", "workers"},
           .run = [](const std::vector<std::string>& arguments) {

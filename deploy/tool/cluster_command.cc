@@ -44,7 +44,7 @@ extern char** environ;
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kClusterUsage[] =
     "Prints TF_CONFIG for the process that it runs in, from the variables of "
     "Slurm or Open MPI or from a list of hosts. Roles are given out as "
     "TensorFlow's SlurmClusterResolver does: process 0 is the chief if there "
@@ -184,7 +184,7 @@ absl::Status RunCluster(const std::vector<std::string>& arguments) {
 Command ClusterCommand() {
   return {.name = "cluster",
           .summary = "prints TF_CONFIG from Slurm, Open MPI or a list of hosts",
-          .usage = kUsage,
+          .usage = kClusterUsage,
           .flags = {"from", "hosts", "hostfile", "task", "ps", "workers",
                     "chief", "evaluator", "base_port", "strategy", "print"},
           .run = [](const std::vector<std::string>& arguments) {

@@ -18,7 +18,7 @@ ABSL_FLAG(double, tolerance, 0,
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kDiffUsage[] =
     "Compares two checkpoints: of each variable, slot and sparse table that "
     "differs the largest difference, and the rows that differ or are only in "
     "one. Steps, runs and jobs may differ.\n"
@@ -69,7 +69,7 @@ int Run(const std::vector<std::string>& arguments) {
 Command DiffCommand() {
   return {.name = "diff",
           .summary = "compares two checkpoints",
-          .usage = kUsage,
+          .usage = kDiffUsage,
           .flags = {"json", "tolerance"},
           .run = Run};
 }

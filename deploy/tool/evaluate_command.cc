@@ -16,7 +16,7 @@
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kEvaluateUsage[] =
     "Measures the loss and the job's metrics of a checkpoint over the job's "
     "eval data set, as the evaluator of a cluster does.\n"
     "\n"
@@ -54,7 +54,7 @@ absl::Status RunEvaluate(const std::vector<std::string>& arguments) {
 Command EvaluateCommand() {
   return {.name = "evaluate",
           .summary = "measures a checkpoint on the job's eval data",
-          .usage = kUsage,
+          .usage = kEvaluateUsage,
           .flags = {"data_dir", "device", "threads", "set", "json"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunEvaluate(arguments));

@@ -25,7 +25,7 @@ ABSL_FLAG(bool, averages, true,
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kExportUsage[] =
     "Writes a checkpoint's variables, slots and sparse tables to files of "
     "other programs.\n"
     "\n"
@@ -82,7 +82,7 @@ absl::Status RunExport(const std::vector<std::string>& arguments) {
 Command ExportCommand() {
   return {.name = "export",
           .summary = "writes a checkpoint to files of other programs",
-          .usage = kUsage,
+          .usage = kExportUsage,
           .flags = {"averages", "format", "output", "slots"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunExport(arguments));

@@ -32,7 +32,7 @@ ABSL_FLAG(bool, allow_surplus, false,
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kImportUsage[] =
     "Makes a checkpoint of tensors in files of other programs. A cluster, or a "
     "worker alone, goes on from it.\n"
     "\n"
@@ -98,7 +98,7 @@ absl::Status RunImport(const std::vector<std::string>& arguments) {
 Command ImportCommand() {
   return {.name = "import",
           .summary = "makes a checkpoint of tensors of other programs",
-          .usage = kUsage,
+          .usage = kImportUsage,
           .flags = {"format", "job", "set", "checkpoint_dir", "step",
                     "allow_surplus"},
           .run = [](const std::vector<std::string>& arguments) {

@@ -12,7 +12,7 @@
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kInspectUsage[] =
     "Shows what is in a checkpoint: its step, job and run, each variable and "
     "sparse table with what its values are like, the optimizer's slots, and "
     "the files. Reads all of it and verifies every checksum.\n"
@@ -43,7 +43,7 @@ absl::Status RunInspect(const std::vector<std::string>& arguments) {
 Command InspectCommand() {
   return {.name = "inspect",
           .summary = "shows what is in a checkpoint",
-          .usage = kUsage,
+          .usage = kInspectUsage,
           .flags = {"json"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunInspect(arguments));

@@ -25,7 +25,7 @@ ABSL_FLAG(std::string, shard, "0/1",
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kPredictUsage[] =
     "Writes what a checkpoint's model gives for each example of the job's eval "
     "data set, in the order of the data: the outputs of the last layer, before "
     "any sigmoid or softmax of the loss, or those of --layer. The data need no "
@@ -80,7 +80,7 @@ absl::Status RunPredict(const std::vector<std::string>& arguments) {
 Command PredictCommand() {
   return {.name = "predict",
           .summary = "writes a model's outputs for each example",
-          .usage = kUsage,
+          .usage = kPredictUsage,
           .flags = {"data_dir", "device", "threads", "set", "output", "layer",
                     "shard"},
           .run = [](const std::vector<std::string>& arguments) {

@@ -54,7 +54,7 @@ ABSL_FLAG(absl::Duration, poll_interval, absl::Seconds(1),
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kServeUsage[] =
     "Answers requests for predictions over HTTP and gRPC, as TensorFlow "
     "Serving does, with the newest checkpoint of a directory. A newer "
     "checkpoint is loaded while the old one goes on answering; one that is "
@@ -159,7 +159,7 @@ absl::Status RunServe(const std::vector<std::string>& arguments) {
 Command ServeCommand() {
   return {.name = "serve",
           .summary = "answers requests for predictions (HTTP, gRPC)",
-          .usage = kUsage,
+          .usage = kServeUsage,
           .flags = {"port", "grpc_port", "host", "name", "version",
                     "max_batch_size", "batch_timeout_us", "max_queued",
                     "max_examples", "max_body_bytes", "request_timeout",

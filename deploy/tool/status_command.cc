@@ -35,7 +35,7 @@ ABSL_FLAG(absl::Duration, timeout, absl::Seconds(5),
 namespace parasol {
 namespace {
 
-constexpr char kUsage[] =
+constexpr char kStatusUsage[] =
     "Shows what the chief of a cluster says of its job: the phase, the step, "
     "the rate, what is waited for, every task with its state and addresses, "
     "the last checkpoint, and the last evaluation where the checkpoint "
@@ -150,7 +150,7 @@ absl::StatusOr<int> RunStatus(const std::vector<std::string>& arguments) {
 Command StatusCommand() {
   return {.name = "status",
           .summary = "shows what a cluster's chief says of its job",
-          .usage = kUsage,
+          .usage = kStatusUsage,
           .flags = {"json", "watch", "interval", "timeout"},
           .run = [](const std::vector<std::string>& arguments) {
             const absl::StatusOr<int> code = RunStatus(arguments);

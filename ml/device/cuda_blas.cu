@@ -67,7 +67,7 @@ absl::StatusOr<size_t> WorkspaceBytes() {
   return size_t{major >= 9 ? 32u : 4u} << 20;
 }
 
-struct Rounded {
+struct RoundedCopy {
   const float* from;
   __nv_bfloat16* to;
   __device__ void operator()(int64_t i) const {
@@ -145,9 +145,9 @@ class LoadedBlas : public CudaBlas {
     if (precision_ != Precision::kBfloat16) return Factor{m.data, CUDA_R_32F};
     ASSIGN_OR_RETURN(void* const memory,
                      rounded.Reserve(m.size() * sizeof(__nv_bfloat16)));
-    RETURN_IF_ERROR(
-        cuda::ForEach(stream_, "rounding to bfloat16", m.size(),
-                      Rounded{m.data, static_cast<__nv_bfloat16*>(memory)}));
+    RETURN_IF_ERROR(cuda::ForEach(
+        stream_, "rounding to bfloat16", m.size(),
+        RoundedCopy{m.data, static_cast<__nv_bfloat16*>(memory)}));
     return Factor{memory, CUDA_R_16BF};
   }
 

@@ -7,7 +7,7 @@
 namespace parasol::cuda {
 namespace {
 
-struct Normalize {
+struct NormalizeRow {
   MatrixView x;
   const float* gamma;
   const float* beta;
@@ -99,7 +99,7 @@ absl::Status LayerNormalization(Device& device, MatrixView x,
                                 float epsilon, RowMoments moments,
                                 MutableMatrixView y) {
   return ForEachRow(device, "layer normalization", x.rows,
-                    Normalize{x, gamma, beta, epsilon, moments, y.data});
+                    NormalizeRow{x, gamma, beta, epsilon, moments, y.data});
 }
 
 absl::Status LayerNormalizationVariableGradients(Device& device, MatrixView x,

@@ -89,7 +89,7 @@ TEST_P(CustomLossTest, WithoutItsCodeItGivesNoGradientButPredictionsCanBeMade) {
   EXPECT_FALSE(spec.label_is_known());
   const auto lacks = StatusIs(absl::StatusCode::kFailedPrecondition,
                               AllOf(HasSubstr("no custom loss \"elsewhere\""),
-                                    HasSubstr("(it has: cubic)")));
+                                    HasSubstr("(it has: cubic")));
   EXPECT_THAT(spec.CheckCode(), lacks);
   EXPECT_THAT(CheckLossCode(std::vector<OutputSpec>{{.loss = spec}}), lacks);
   const Loss loss(spec);

@@ -11,17 +11,17 @@
 namespace parasol {
 namespace {
 
-using Spec = job::CosineDecay;
+void FillDefaults(job::CosineDecay& spec) {
+  PARASOL_SET_DEFAULT(spec, alpha, 0.0);
+}
 
-void FillDefaults(Spec& spec) { PARASOL_SET_DEFAULT(spec, alpha, 0.0); }
-
-absl::Status CheckRanges(const Spec& spec) {
+absl::Status CheckRanges(const job::CosineDecay& spec) {
   RETURN_IF_ERROR(
       CheckDecaySteps("cosine_decay.decay_steps", spec.decay_steps()));
   return CheckUpToOne("cosine_decay.alpha", spec.alpha());
 }
 
-double RateAt(double initial, const Spec& spec, double step) {
+double RateAt(double initial, const job::CosineDecay& spec, double step) {
   const double progress =
       std::min(step / static_cast<double>(spec.decay_steps()), 1.0);
   const double fraction = (1 + std::cos(std::numbers::pi * progress)) / 2;

@@ -9,17 +9,17 @@
 namespace parasol {
 namespace {
 
-using Spec = job::ExponentialDecay;
+void FillDefaults(job::ExponentialDecay& spec) {
+  PARASOL_SET_DEFAULT(spec, staircase, false);
+}
 
-void FillDefaults(Spec& spec) { PARASOL_SET_DEFAULT(spec, staircase, false); }
-
-absl::Status CheckRanges(const Spec& spec) {
+absl::Status CheckRanges(const job::ExponentialDecay& spec) {
   RETURN_IF_ERROR(
       CheckDecaySteps("exponential_decay.decay_steps", spec.decay_steps()));
   return CheckPositive("exponential_decay.decay_rate", spec.decay_rate());
 }
 
-double RateAt(double initial, const Spec& spec, double step) {
+double RateAt(double initial, const job::ExponentialDecay& spec, double step) {
   return initial *
          std::pow(spec.decay_rate(),
                   Progress(step, spec.decay_steps(), spec.staircase()));

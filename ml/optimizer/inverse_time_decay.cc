@@ -7,17 +7,17 @@
 namespace parasol {
 namespace {
 
-using Spec = job::InverseTimeDecay;
+void FillDefaults(job::InverseTimeDecay& spec) {
+  PARASOL_SET_DEFAULT(spec, staircase, false);
+}
 
-void FillDefaults(Spec& spec) { PARASOL_SET_DEFAULT(spec, staircase, false); }
-
-absl::Status CheckRanges(const Spec& spec) {
+absl::Status CheckRanges(const job::InverseTimeDecay& spec) {
   RETURN_IF_ERROR(
       CheckDecaySteps("inverse_time_decay.decay_steps", spec.decay_steps()));
   return CheckPositive("inverse_time_decay.decay_rate", spec.decay_rate());
 }
 
-double RateAt(double initial, const Spec& spec, double step) {
+double RateAt(double initial, const job::InverseTimeDecay& spec, double step) {
   return initial / (1 + spec.decay_rate() * Progress(step, spec.decay_steps(),
                                                      spec.staircase()));
 }

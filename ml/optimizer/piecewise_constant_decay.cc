@@ -9,9 +9,7 @@
 namespace parasol {
 namespace {
 
-using Spec = job::PiecewiseConstantDecay;
-
-absl::Status CheckRanges(const Spec& spec) {
+absl::Status CheckRanges(const job::PiecewiseConstantDecay& spec) {
   if (spec.boundary_size() != spec.value_size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "piecewise_constant_decay.value is a list of ", spec.value_size(),
@@ -33,7 +31,8 @@ absl::Status CheckRanges(const Spec& spec) {
   return absl::OkStatus();
 }
 
-double RateAt(double initial, const Spec& spec, int64_t step) {
+double RateAt(double initial, const job::PiecewiseConstantDecay& spec,
+              int64_t step) {
   const auto& boundaries = spec.boundary();
   const auto passed =
       std::lower_bound(boundaries.begin(), boundaries.end(), step) -

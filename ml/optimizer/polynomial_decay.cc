@@ -10,15 +10,13 @@
 namespace parasol {
 namespace {
 
-using Spec = job::PolynomialDecay;
-
-void FillDefaults(Spec& spec) {
+void FillDefaults(job::PolynomialDecay& spec) {
   PARASOL_SET_DEFAULT(spec, end_learning_rate, 0.0001);
   PARASOL_SET_DEFAULT(spec, power, 1.0);
   PARASOL_SET_DEFAULT(spec, cycle, false);
 }
 
-absl::Status CheckRanges(const Spec& spec) {
+absl::Status CheckRanges(const job::PolynomialDecay& spec) {
   RETURN_IF_ERROR(
       CheckDecaySteps("polynomial_decay.decay_steps", spec.decay_steps()));
   RETURN_IF_ERROR(CheckNotNegative("polynomial_decay.end_learning_rate",
@@ -26,7 +24,7 @@ absl::Status CheckRanges(const Spec& spec) {
   return CheckNotNegative("polynomial_decay.power", spec.power());
 }
 
-double RateAt(double initial, const Spec& spec, double step) {
+double RateAt(double initial, const job::PolynomialDecay& spec, double step) {
   const double end = spec.end_learning_rate();
   double progress = step / static_cast<double>(spec.decay_steps());
   if (!spec.cycle()) {

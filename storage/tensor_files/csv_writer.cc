@@ -107,7 +107,7 @@ class CsvWriter : public TensorWriter {
   std::string text_;  // kept for its memory
 };
 
-absl::Status CheckNames(const std::vector<TensorPart>& parts) {
+absl::Status CheckCsvNames(const std::vector<TensorPart>& parts) {
   for (const TensorPart& part : parts) {
     if (part.tensor.name.find_first_of("\",\r\n") == std::string::npos) {
       continue;
@@ -124,7 +124,7 @@ absl::Status CheckNames(const std::vector<TensorPart>& parts) {
 
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewCsvWriter(
     const std::string& path, std::vector<TensorPart> parts) {
-  RETURN_IF_ERROR(CheckNames(parts));
+  RETURN_IF_ERROR(CheckCsvNames(parts));
   if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": exists; remove it or name another directory"));

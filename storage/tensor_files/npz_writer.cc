@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMaxNameBytes = 60'000;  // a ZIP archive has 16 bits for it
 
-absl::Status CheckNames(const std::vector<TensorPart>& parts) {
+absl::Status CheckNpzNames(const std::vector<TensorPart>& parts) {
   std::set<std::string> names;
   for (const TensorPart& part : parts) {
     const std::string name = part.AsTensor().name;
@@ -55,7 +55,7 @@ class NpzWriter : public TensorWriter {
 absl::StatusOr<std::unique_ptr<TensorWriter>> NewNpzWriter(
     const std::string& path, std::vector<TensorPart> parts,
     ZipWriter::Options options) {
-  RETURN_IF_ERROR(CheckNames(parts));
+  RETURN_IF_ERROR(CheckNpzNames(parts));
   ASSIGN_OR_RETURN(ZipWriter archive, ZipWriter::Create(path, options));
   return std::make_unique<NpzWriter>(std::move(parts), std::move(archive));
 }

@@ -13,7 +13,7 @@
 namespace parasol {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // Tensors begin at a multiple of this, so that a reader may map the file.
 constexpr size_t kAlignment = 8;
@@ -26,7 +26,8 @@ std::string TypeName(ElementType type) {
 }
 
 absl::StatusOr<std::string> HeaderOf(const std::vector<TensorPart>& parts) {
-  Json header = {{"__metadata__", {{"format", "pt"}, {"writer", "parasol"}}}};
+  OrderedJson header = {
+      {"__metadata__", {{"format", "pt"}, {"writer", "parasol"}}}};
   uint64_t end = 0;
   for (const TensorPart& part : parts) {
     const TensorInfo tensor = part.AsTensor();
@@ -41,7 +42,7 @@ absl::StatusOr<std::string> HeaderOf(const std::vector<TensorPart>& parts) {
     end += bytes;
   }
   std::string text =
-      header.dump(-1, ' ', false, Json::error_handler_t::replace);
+      header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   return text;
 }

@@ -18,7 +18,7 @@
 namespace parasol {
 namespace {
 
-constexpr int kMaxMessageBytes = 64 << 20;
+constexpr int kPlainMessageBytes = 64 << 20;
 
 class PlainServer : public benchmark::PlainService::Service {
  public:
@@ -51,7 +51,7 @@ class PlainSession : public Session {
  public:
   explicit PlainSession(int port) {
     grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
+    arguments.SetMaxReceiveMessageSize(kPlainMessageBytes);
     stub_ = benchmark::PlainService::NewStub(grpc::CreateCustomChannel(
         absl::StrCat(ServerHost(), ":", port),
         grpc::InsecureChannelCredentials(), arguments));
@@ -127,7 +127,7 @@ void ServePlain(const Contents& contents) {
   PlainServer service(contents);
   int port = 0;
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+  builder.SetMaxReceiveMessageSize(kPlainMessageBytes);
   builder.AddListeningPort(absl::StrCat(ServerHost(), ":0"),
                            grpc::InsecureServerCredentials(), &port);
   builder.RegisterService(&service);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -40,13 +41,29 @@ std::string ReadFile(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// /proc/<pid>/stat is "pid (name) state ppid …".
-pid_t ParentOf(const fs::path& process) {
+// Returns what follows the name in a process's or thread's "stat", which is
+// "pid (name) state ppid …". Empty if it is gone.
+std::vector<std::string> StatOf(const fs::path& process) {
   const std::string stat = ReadFile(process / "stat");
   const size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  const std::vector<std::string> fields =
-      absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
+  if (name_end == std::string::npos) return {};
+  return absl::StrSplit(stat.substr(name_end + 1), ' ', absl::SkipEmpty());
+}
+
+// Returns whether no thread of a process runs any more. One that SIGSTOP finds
+// in a system call, a rename for example, ends that first.
+bool HasStopped(pid_t pid) {
+  std::error_code gone;
+  for (const auto& thread :
+       fs::directory_iterator(absl::StrCat("/proc/", pid, "/task"), gone)) {
+    const std::vector<std::string> fields = StatOf(thread.path());
+    if (!fields.empty() && fields[0] != "T") return false;
+  }
+  return true;
+}
+
+pid_t ParentOf(const fs::path& process) {
+  const std::vector<std::string> fields = StatOf(process);
   int parent = 0;
   if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &parent)) return 0;
   // A child that has ended and was not waited for is no task any more.
@@ -207,7 +224,9 @@ absl::Status LaunchedCluster::Signal(const std::string& task, int signal) {
   if (found == tasks.end() || kill(found->second, signal) != 0) {
     return absl::NotFoundError(absl::StrCat(task, " is not running"));
   }
-  return absl::OkStatus();
+  if (signal != SIGSTOP) return absl::OkStatus();
+  return WaitUntil(absl::StrCat("a stop of ", task),
+                   [&] { return HasStopped(found->second); });
 }
 
 absl::StatusOr<wire::JobStatus> LaunchedCluster::Status() const {

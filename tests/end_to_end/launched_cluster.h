@@ -58,7 +58,8 @@ class LaunchedCluster {
 
   // Returns the launcher's children: process ids by task name, like "ps/0".
   std::map<std::string, pid_t> Tasks() const;
-  // Sends `signal` (SIGKILL, SIGSTOP, …) to a task, which must exist.
+  // Sends `signal` (SIGKILL, SIGSTOP, …) to a task, which must exist. After
+  // SIGSTOP it returns when all threads of the task stand still.
   absl::Status Signal(const std::string& task, int signal);
   // Sends `signal` to the launcher.
   void SignalLauncher(int signal) { launcher_->Signal(signal); }

@@ -11,7 +11,7 @@ namespace {
 constexpr absl::Duration kReportInterval = absl::Milliseconds(300);
 constexpr absl::Duration kFinishingInterval = absl::Seconds(1);
 constexpr int64_t kClaimWaitSeconds = 1;
-constexpr absl::Duration kCallDeadline = absl::Seconds(5);
+constexpr absl::Duration kClaimDeadline = absl::Seconds(5);
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void ClaimCaller::Look() {
 void ClaimCaller::Claim() {
   claiming_ = true;
   world_.Call<ChiefProcess, wire::ClaimStepsResponse>(
-      worker_, {"chief", 0}, kCallDeadline,
+      worker_, {"chief", 0}, kClaimDeadline,
       [request = NextRequest()](
           ChiefProcess& chief,
           const World::Done<wire::ClaimStepsResponse>& done) {

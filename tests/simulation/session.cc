@@ -16,7 +16,7 @@ const TaskId& Chief() {
 
 // As in cluster/client/chief_session.cc, but that a task that waits looks less
 // often: a schedule has fewer events.
-constexpr absl::Duration kCallDeadline = absl::Seconds(5);
+constexpr absl::Duration kSessionDeadline = absl::Seconds(5);
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(300);
 constexpr absl::Duration kHeartbeatInterval = absl::Seconds(1);
 constexpr absl::Duration kWaitingInterval = absl::Milliseconds(300);
@@ -40,7 +40,7 @@ void Session::Register() {
   request.set_place_epoch(place_epoch_);
   request.set_join_unix_micros(absl::ToUnixMicros(joined_at_));
   world_.Call<ChiefProcess, Registration>(
-      task_, Chief(), kCallDeadline,
+      task_, Chief(), kSessionDeadline,
       [request = std::move(request)](ChiefProcess& chief,
                                      const World::Done<Registration>& done) {
         chief.Register(request, done);
@@ -65,7 +65,7 @@ void Session::Heartbeat() {
   *request.mutable_task() = task_.task();
   callbacks_.report(request);
   world_.Call<ChiefProcess, wire::HeartbeatResponse>(
-      task_, Chief(), kCallDeadline,
+      task_, Chief(), kSessionDeadline,
       [request = std::move(request)](
           ChiefProcess& chief,
           const World::Done<wire::HeartbeatResponse>& done) {
@@ -128,7 +128,7 @@ void Session::Leave(int64_t completed_steps, std::function<void()> done) {
   *request.mutable_task() = task_.task();
   request.set_completed_steps(completed_steps);
   world_.Call<ChiefProcess, wire::LeaveResponse>(
-      task_, Chief(), kCallDeadline,
+      task_, Chief(), kSessionDeadline,
       [request = std::move(request)](
           ChiefProcess& chief, const World::Done<wire::LeaveResponse>& done) {
         chief.Leave(request, done);
@@ -143,7 +143,7 @@ void Session::ReportFailure(const absl::Status& failure) {
   *request.mutable_task() = task_.task();
   request.set_message(std::string(failure.message()));
   world_.Call<ChiefProcess, wire::ReportFailureResponse>(
-      task_, Chief(), kCallDeadline,
+      task_, Chief(), kSessionDeadline,
       [request = std::move(request)](
           ChiefProcess& chief,
           const World::Done<wire::ReportFailureResponse>& done) {

@@ -7,7 +7,7 @@
 namespace parasol::simulation {
 namespace {
 
-constexpr absl::Duration kCallDeadline = absl::Seconds(5);
+constexpr absl::Duration kWorkerDeadline = absl::Seconds(5);
 constexpr absl::Duration kOperationDeadline = absl::Seconds(10);
 constexpr absl::Duration kResendInterval = absl::Milliseconds(200);
 constexpr absl::Duration kShardTimeout = absl::Minutes(5);
@@ -76,7 +76,7 @@ void WorkerProcess::OnState(const wire::HeartbeatResponse& state) {
 void WorkerProcess::AskForPlacement() {
   if (std::exchange(is_asking_, true)) return;
   world().Call<ChiefProcess, wire::GetPlacementResponse>(
-      *this, {"chief", 0}, kCallDeadline,
+      *this, {"chief", 0}, kWorkerDeadline,
       [](ChiefProcess& chief,
          const World::Done<wire::GetPlacementResponse>& done) {
         chief.GetPlacement(done);

@@ -78,31 +78,33 @@ def _cuda_objects_impl(ctx):
     context = cc_common.merge_cc_infos(
         cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
     ).compilation_context
-    objects = []
-    for source in ctx.files.srcs:
-        compiled = ctx.actions.declare_file(source.basename[:-len(".cu")] + ".pic.o")
-        arguments = ctx.actions.args()
-        arguments.add_all(["-std=c++20", "-O3", "-Werror=all-warnings"])
-        arguments.add_all(_ARCHITECTURES)
-        arguments.add_all(ctx.attr.copts)
-        arguments.add_all(_HOST_COMPILER, format_each = "--compiler-options=%s")
-        arguments.add_all(context.defines, format_each = "-D%s")
-        arguments.add_all(context.quote_includes, format_each = "-I%s")
-        arguments.add_all(context.includes, format_each = "-I%s")
-        arguments.add_all(context.system_includes, before_each = "-isystem")
-        arguments.add("-c", source)
-        arguments.add("-o", compiled)
-        ctx.actions.run(
-            executable = CUDA_HOME + "/bin/nvcc",
-            arguments = [arguments],
-            inputs = depset([source] + ctx.files.hdrs, transitive = [context.headers]),
-            outputs = [compiled],
-            use_default_shell_env = True,
-            mnemonic = "CudaCompile",
-            progress_message = "Compiling " + source.short_path,
-        )
-        objects.append(compiled)
-    return [DefaultInfo(files = depset(objects))]
+    source = ctx.files.srcs[0]
+    if len(ctx.files.srcs) > 1:
+        # Four compilers parse the headers of each source: as one they do so once.
+        source = ctx.actions.declare_file(ctx.label.name + ".cu")
+        ctx.actions.write(source, "".join(["#include \"%s\"\n" % f.path for f in ctx.files.srcs]))
+    compiled = ctx.actions.declare_file(ctx.label.name + ".pic.o")
+    arguments = ctx.actions.args()
+    arguments.add_all(["-std=c++20", "-O3", "-Werror=all-warnings"])
+    arguments.add_all(_ARCHITECTURES)
+    arguments.add_all(ctx.attr.copts)
+    arguments.add_all(_HOST_COMPILER, format_each = "--compiler-options=%s")
+    arguments.add_all(context.defines, format_each = "-D%s")
+    arguments.add_all(context.quote_includes, format_each = "-I%s")
+    arguments.add_all(context.includes, format_each = "-I%s")
+    arguments.add_all(context.system_includes, before_each = "-isystem")
+    arguments.add("-c", source)
+    arguments.add("-o", compiled)
+    ctx.actions.run(
+        executable = CUDA_HOME + "/bin/nvcc",
+        arguments = [arguments],
+        inputs = depset([source] + ctx.files.srcs + ctx.files.hdrs, transitive = [context.headers]),
+        outputs = [compiled],
+        use_default_shell_env = True,
+        mnemonic = "CudaCompile",
+        progress_message = "Compiling {}.cu".format(ctx.label.name),
+    )
+    return [DefaultInfo(files = depset([compiled]))]
 
 _cuda_objects = rule(
     implementation = _cuda_objects_impl,
@@ -133,6 +135,8 @@ def _objects_on_host(name, srcs, hdrs, deps, copts):
 
 def cuda_objects(name, srcs, hdrs = [], deps = [], copts = [], rounds_each_operation = False):
     """Object files for the `srcs` of a cc_library: `if_cuda([":<name>"])`.
+
+    nvcc compiles all `srcs` as one: their names in unnamed namespaces must differ.
 
     The library needs CUDA_RUNTIME and `linkstatic`: a shared library of its
     own would bring a second CUDA runtime, which knows none of the first's

@@ -5,11 +5,10 @@
 
 #include "base/status_macros.h"
 #include "cluster/job/strategy.h"
+#include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
 namespace {
-
-constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 MirroredParameters::Options WithTables(MirroredParameters::Options options,
                                        TablePushes& pushes) {

@@ -7,14 +7,11 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
 namespace {
 
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
-// How often a wait looks for the end of the group. Whoever ends it on this
-// worker wakes the wait at once.
-constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 // Number of groups that end with InvalidArgument in a row until a worker ends.
 // A rank that was confused by a loss is not so again.
 constexpr int kInvalidEnds = 5;

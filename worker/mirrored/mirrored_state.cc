@@ -9,12 +9,10 @@
 #include "base/status_macros.h"
 #include "cluster/job/strategy.h"
 #include "storage/shard_writer.h"
+#include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
 namespace {
-
-// How often a wait for a step looks whether it is wanted no more.
-constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
 
 absl::Status NotThere() {
   return absl::FailedPreconditionError("this worker has no variables yet");

@@ -14,16 +14,9 @@
 #include "worker/mirrored/encoded_rows.h"
 #include "worker/mirrored/mirrored_parameters.h"
 #include "worker/mirrored/state_transfer.h"
+#include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
-namespace {
-
-// How often a wait looks for the end of the group. Whoever ends it on this
-// worker wakes the wait at once.
-constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
-
-}  // namespace
-
 absl::Status MirroredParameters::MakeSteps(const Group& group,
                                            Collective& collective) {
   const absl::Status agreed = AgreeOnState(

@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "cluster/rows/row_snapshot.h"
 #include "worker/local/local_parameters.h"
+#include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
 namespace {
@@ -29,8 +30,7 @@ constexpr int64_t kRowsAtOnce = 16384;
 // Those that only watch would be far ahead otherwise.
 constexpr int64_t kElementsAtOnce = 1 << 20;
 constexpr int kPiecesAhead = 16;
-constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
+constexpr absl::Duration kTransferPollInterval = absl::Milliseconds(50);
 
 template <typename T>
 absl::Span<std::byte> BytesOf(absl::Span<T> values) {
@@ -361,7 +361,7 @@ absl::Status AgreeOnState(Collective& collective, MirroredState& state,
     if (!may_go_on()) return absl::CancelledError("waits for no variables");
     LOG_EVERY(INFO, kLogInterval)
         << "no worker has the variables: waiting for worker/0 to load them";
-    Wait(kPollInterval, clock);
+    Wait(kTransferPollInterval, clock);
   }
 }
 

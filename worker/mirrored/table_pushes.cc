@@ -6,17 +6,9 @@
 #include "absl/time/time.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "worker/mirrored/wait_intervals.h"
 
 namespace parasol {
-namespace {
-
-// How often a wait looks whether it is wanted no more. What it waits for ends
-// it at once.
-constexpr absl::Duration kPollInterval = absl::Milliseconds(100);
-constexpr absl::Duration kLogInterval = absl::Seconds(10);
-
-}  // namespace
-
 TablePushes::TablePushes(ParameterClient& client, size_t tables, bool in_step,
                          Clock& clock)
     : client_(client), num_tables_(tables), in_step_(in_step), clock_(clock) {}

@@ -25,7 +25,7 @@ namespace parasol {
 namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
-constexpr size_t kMaxShownBytes = 100;
+constexpr size_t kMaxRefusalBytes = 100;
 
 absl::string_view ReasonOf(int status) {
   switch (status) {
@@ -161,7 +161,7 @@ absl::Status CivetServer::Listen() {
                             const char* message) {
     mg_disable_connection_keep_alive(connection);
     const std::string bytes = BytesOf(
-        Refusal(status, absl::string_view(message).substr(0, kMaxShownBytes)),
+        Refusal(status, absl::string_view(message).substr(0, kMaxRefusalBytes)),
         /*closes=*/true, /*has_body=*/true);
     mg_write(connection, bytes.data(), bytes.size());
     return 0;

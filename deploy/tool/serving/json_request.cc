@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "deploy/tool/serving/nested_value.h"
 #include "nlohmann/json.hpp"
@@ -15,7 +16,8 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxShownBytes = 60;
+// Length of the parser's reason in an answer.
+constexpr size_t kMaxReasonBytes = 120;
 constexpr absl::string_view kBinaryKey = "b64";
 
 // Takes the parser's events. Each returns false to stop the parser, with the
@@ -181,7 +183,7 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
     const absl::string_view what = error.what();
     const size_t begin = std::min(what.find("syntax error"), what.size());
     return Fail(absl::StrCat("not JSON at byte ", position, ": ",
-                             what.substr(begin, 2 * kMaxShownBytes)));
+                             what.substr(begin, kMaxReasonBytes)));
   }
 
  private:
@@ -206,8 +208,7 @@ class RequestReader : public nlohmann::json_sax<nlohmann::json> {
   };
 
   static std::string Shown(absl::string_view text) {
-    return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxShownBytes)),
-                        "\"");
+    return absl::StrCat("\"", ShownText(text), "\"");
   }
 
   bool To(Place place) {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "deploy/tool/serving/model_signature.h"
 #include "deploy/tool/serving/model_spec.h"
@@ -20,8 +20,6 @@ namespace {
 namespace serving = tensorflow::serving;
 
 constexpr char kSignatures[] = "signature_def";
-constexpr size_t kMaxShownBytes = 60;
-
 absl::Status CheckFields(const serving::GetModelMetadataRequest& request) {
   if (request.metadata_field().empty()) {
     return absl::InvalidArgumentError(
@@ -30,8 +28,7 @@ absl::Status CheckFields(const serving::GetModelMetadataRequest& request) {
   for (const std::string& field : request.metadata_field()) {
     if (field == kSignatures) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no metadata_field \"",
-                     absl::CHexEscape(field.substr(0, kMaxShownBytes)),
+        absl::StrCat("there is no metadata_field \"", ShownText(field),
                      "\", but \"signature_def\" alone"));
   }
   return absl::OkStatus();

@@ -2,14 +2,12 @@
 
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
-
-constexpr size_t kMaxShownBytes = 60;
 
 bool IsOfClient(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
@@ -21,9 +19,9 @@ bool IsOfClient(const absl::Status& status) {
 absl::StatusOr<std::shared_ptr<ServedModel>> Prediction::Find(
     absl::string_view name, std::optional<int64_t> version) const {
   if (name != options_.name) {
-    return absl::NotFoundError(absl::StrCat(
-        "no model \"", absl::CHexEscape(name.substr(0, kMaxShownBytes)),
-        "\" is served here; the model is ", options_.name));
+    return absl::NotFoundError(absl::StrCat("no model \"", ShownText(name),
+                                            "\" is served here; the model is ",
+                                            options_.name));
   }
   std::shared_ptr<ServedModel> model = versions_.Current();
   if (model == nullptr) {

@@ -4,20 +4,18 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxShownBytes = 60;
 constexpr size_t kMaxShownColumns = 20;
 
 std::string Quoted(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxShownBytes)),
-                      "\"");
+  return absl::StrCat("\"", ShownText(text), "\"");
 }
 
 std::string NamesOf(const std::vector<GivenColumn>& columns) {

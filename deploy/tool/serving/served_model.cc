@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/job_file.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
@@ -15,8 +15,6 @@
 
 namespace parasol {
 namespace {
-
-constexpr size_t kMaxShownBytes = 60;
 
 void Sigmoid(absl::Span<float> values) {
   for (float& value : values) {
@@ -112,8 +110,7 @@ absl::StatusOr<std::vector<SignatureOutput>> ServedModel::OutputsOf(
     return Outputs(kProbabilityOutput);
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the model has no signature \"",
-      absl::CHexEscape(signature.substr(0, kMaxShownBytes)), "\"; it has ",
+      "the model has no signature \"", ShownText(signature), "\"; it has ",
       kDefaultSignature,
       HasLink(links_) ? absl::StrCat(", ", kProbabilitySignature) : ""));
 }

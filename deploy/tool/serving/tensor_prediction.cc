@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "deploy/tool/serving/model_spec.h"
 #include "deploy/tool/serving/request_columns.h"
@@ -16,8 +16,6 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxShownBytes = 60;
-
 absl::Status CheckFilter(const tensorflow::serving::PredictRequest& request,
                          const std::vector<SignatureOutput>& outputs) {
   std::vector<std::string> names;
@@ -25,8 +23,7 @@ absl::Status CheckFilter(const tensorflow::serving::PredictRequest& request,
   for (const std::string& name : request.output_filter()) {
     if (std::find(names.begin(), names.end(), name) != names.end()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("the signature has no output \"",
-                     absl::CHexEscape(name.substr(0, kMaxShownBytes)),
+        absl::StrCat("the signature has no output \"", ShownText(name),
                      "\", but ", absl::StrJoin(names, ", ")));
   }
   return absl::OkStatus();

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -16,7 +16,6 @@ namespace {
 
 using tensorflow::TensorProto;
 
-constexpr size_t kMaxShownBytes = 60;
 constexpr int kMaxRank = 8;
 
 // One tensor on its way into a column.
@@ -61,9 +60,8 @@ class TensorReader {
 
  private:
   absl::Status Fault(absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "input ", absl::CHexEscape(name_.substr(0, kMaxShownBytes)), " ",
-        what));
+    return absl::InvalidArgumentError(
+        absl::StrCat("input ", ShownText(name_), " ", what));
   }
 
   absl::Status ReadShape(const RequestLimits& limits) {

@@ -3,14 +3,12 @@
 #include <cmath>
 #include <optional>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
-
-constexpr size_t kMaxShownBytes = 40;
 
 absl::Status Fault(const std::string& column, absl::string_view what) {
   return absl::DataLossError(absl::StrCat("column ", column, ": ", what));
@@ -18,11 +16,8 @@ absl::Status Fault(const std::string& column, absl::string_view what) {
 
 absl::Status NotANumber(const std::string& column, const FieldValue& value) {
   char buffer[FieldValue::kMaxNumberBytes];
-  return Fault(column,
-               absl::StrCat("\"",
-                            absl::CHexEscape(
-                                value.AsText(buffer).substr(0, kMaxShownBytes)),
-                            "\" is not a finite float32"));
+  return Fault(column, absl::StrCat("\"", ShownText(value.AsText(buffer), 40),
+                                    "\" is not a finite float32"));
 }
 
 }  // namespace

@@ -5,15 +5,13 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 
 namespace parasol {
 namespace {
-
-constexpr size_t kMaxShownBytes = 40;
 
 // Stands for the value of a missing one; no text in UTF-8 holds it.
 constexpr absl::string_view kMissingPart = "\xff";
@@ -26,8 +24,8 @@ absl::Status Fault(const job::IdColumn& column, absl::string_view what) {
 absl::Status Refused(const job::IdColumn& column, const FieldValue& value,
                      absl::string_view what) {
   char buffer[FieldValue::kMaxNumberBytes];
-  const absl::string_view text = value.AsText(buffer).substr(0, kMaxShownBytes);
-  return Fault(column, absl::StrCat("\"", absl::CHexEscape(text), "\" ", what));
+  return Fault(column, absl::StrCat("\"", ShownText(value.AsText(buffer), 40),
+                                    "\" ", what));
 }
 
 uint64_t OutOfVocabulary(const job::Vocabulary& vocabulary) {

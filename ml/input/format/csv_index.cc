@@ -4,9 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/whole_file.h"
@@ -14,14 +14,11 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kMaxColumns = 65536;
-constexpr size_t kMaxShownBytes = 40;
-
+constexpr size_t kMaxCsvColumns = 65536;
 }  // namespace
 
 std::string QuotedValue(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxShownBytes)),
-                      "\"");
+  return absl::StrCat("\"", ShownText(text, 40), "\"");
 }
 
 std::string CsvDelimiter(const job::CsvDataset& csv) {
@@ -74,11 +71,11 @@ absl::Status CsvIndexer::TakeHeader(const std::string& path,
                                     absl::string_view header) {
   CsvFields fields(delimiter_);
   const std::vector<absl::string_view>* names =
-      fields.Split(header, kMaxColumns);
-  if (names == nullptr || names->size() > kMaxColumns) {
+      fields.Split(header, kMaxCsvColumns);
+  if (names == nullptr || names->size() > kMaxCsvColumns) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": the header ", QuotedValue(header),
-        " is not a list of at most ", kMaxColumns, " columns between ",
+        " is not a list of at most ", kMaxCsvColumns, " columns between ",
         QuotedValue(delimiter_), "; is csv.delimiter right?"));
   }
   std::vector<std::string> columns(names->begin(), names->end());

@@ -19,7 +19,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kColumn = "image";
+constexpr absl::string_view kImageColumn = "image";
 constexpr ImageShape kCifarShape = {.height = 32, .width = 32, .channels = 3};
 constexpr int64_t kCifarRecordBytes = 1 + 3 * 32 * 32;
 constexpr int kCifarClasses = 10;
@@ -138,10 +138,10 @@ absl::Status CheckInputs(const SetOptions& options, const ImageShape& image) {
   }
   const std::vector<int64_t> has = {image.height, image.width, image.channels};
   for (const job::ModelInput& input : inputs.inputs) {
-    if (input.has_ids() || !ReadsWhole(input, kColumn)) {
+    if (input.has_ids() || !ReadsWhole(input, kImageColumn)) {
       return absl::InvalidArgumentError(absl::StrCat(
           "model input ", input.name(), " must be dense and read the column \"",
-          kColumn, "\", the only one of images"));
+          kImageColumn, "\", the only one of images"));
     }
     const std::vector<int64_t> wants(input.dense().shape().begin(),
                                      input.dense().shape().end());

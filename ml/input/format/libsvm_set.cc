@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/feature/number.h"
@@ -21,9 +21,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kColumn = "features";
-constexpr size_t kMaxShownBytes = 40;
-
+constexpr absl::string_view kFeaturesColumn = "features";
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 struct LibsvmSet final : public ExampleSet {
@@ -164,9 +162,8 @@ class LineReader {
   }
 
   absl::Status Refused(absl::string_view part, absl::string_view what) const {
-    return absl::DataLossError(absl::StrCat(
-        part, " \"", absl::CHexEscape(at_.substr(0, kMaxShownBytes)), "\" ",
-        what));
+    return absl::DataLossError(
+        absl::StrCat(part, " \"", ShownText(at_, 40), "\" ", what));
   }
 
   const LibsvmRules& rules_;
@@ -214,7 +211,7 @@ absl::Status AppendLibsvmFeatures(const LibsvmRules& rules,
 
 absl::Status CheckLibsvmInputs(const ModelInputs& inputs) {
   for (const job::ModelInput& input : inputs.inputs) {
-    if (!ReadsWhole(input, kColumn)) {
+    if (!ReadsWhole(input, kFeaturesColumn)) {
       return absl::InvalidArgumentError(
           absl::StrCat("model input ", input.name(),
                        " names columns; libsvm has one, features, which is "

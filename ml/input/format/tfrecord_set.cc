@@ -31,7 +31,7 @@ constexpr size_t kLengthBytes = 8;
 constexpr size_t kCrcBytes = 4;
 constexpr size_t kHeaderBytes = kLengthBytes + kCrcBytes;
 constexpr int64_t kRecordsLookedAt = 1000;
-constexpr size_t kMaxColumns = 65536;
+constexpr size_t kMaxTfRecordColumns = 65536;
 
 uint64_t LittleEndian(absl::string_view bytes) {
   uint64_t number = 0;
@@ -140,7 +140,7 @@ std::vector<std::string> ColumnsOf(const Records& records) {
     const auto bytes = TfRecordBytes(records, i);
     if (!bytes.ok()) continue;
     ForEachFeature(*bytes, [&names](absl::string_view name, absl::string_view) {
-      if (names.size() < kMaxColumns) names.emplace(name);
+      if (names.size() < kMaxTfRecordColumns) names.emplace(name);
       return absl::OkStatus();
     }).IgnoreError();
   }

@@ -46,7 +46,7 @@ struct Padded {
   }
 };
 
-struct GradientOf {
+struct PaddedGradientOf {
   Axes axes;
   const float* dy;
   float* dx;
@@ -66,7 +66,7 @@ absl::Status Pad(Device& device, const PadShape& shape, const float* x,
 absl::Status PadGradient(Device& device, const PadShape& shape, const float* dy,
                          float* dx) {
   return ForEach(device, "gradient of padding", shape.y_size(),
-                 GradientOf{Axes(shape), dy, dx});
+                 PaddedGradientOf{Axes(shape), dy, dx});
 }
 
 }  // namespace parasol::cuda

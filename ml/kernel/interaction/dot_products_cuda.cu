@@ -32,7 +32,7 @@ struct InverseNormOf {
 };
 
 // The product number `product` = (example, i, j).
-struct ProductOf {
+struct PairProductOf {
   RowPairs shape;
   ScaledRows a;
   ScaledRows b;
@@ -95,7 +95,7 @@ absl::Status DotProducts(Device& device, const RowPairs& shape,
                          const ScaledRows& a, const ScaledRows& b, float* y) {
   return ForEachRow(device, "dot products",
                     shape.examples * shape.a_rows * shape.b_rows,
-                    ProductOf{shape, a, b, y});
+                    PairProductOf{shape, a, b, y});
 }
 
 absl::Status DotProductGradients(Device& device, const RowPairs& shape,

@@ -45,7 +45,7 @@ struct WeightGradientOf {
 };
 
 // The gradient of one element x[n, k], i = (example, n, k).
-struct RowGradientOf {
+struct WeightedRowGradientOf {
   WeightedRows shape;
   const float* w;
   const float* dy;
@@ -74,7 +74,7 @@ absl::Status WeightedSumGradients(Device& device, const WeightedRows& shape,
   }
   if (dx == nullptr) return absl::OkStatus();
   return ForEach(device, "gradient of weighted rows", rows * shape.width,
-                 RowGradientOf{shape, w, dy, dx});
+                 WeightedRowGradientOf{shape, w, dy, dx});
 }
 
 }  // namespace parasol::cuda
