@@ -1,7 +1,7 @@
 // Models that leave as ONNX files. With onnxruntime their outputs are those of
 // `parasol predict`:
 //
-//   bazel test //deploy/tool:onnx_export_test
+//   bazel test //deploy/tool:tests --test_filter='OnnxExport*'
 //     --test_env=PARASOL_PYTHON=/path/to/python
 //
 // Without the variable it is python3; that test is skipped if it lacks

@@ -1,6 +1,6 @@
 // The real libraries read what is written here, where a Python has them:
 //
-//   bazel test //storage/tensor_files:real_libraries_test
+//   bazel test //storage/tensor_files:tests --test_filter='RealLibraries*'
 //     --test_env=PARASOL_PYTHON=/path/to/python
 //
 // Without the variable it is python3; a library that it lacks is skipped.

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 namespace fs = std::filesystem;
 
 constexpr int64_t kSteps = 200;
-constexpr absl::Duration kSlow = absl::Milliseconds(4);
+constexpr absl::Duration kSlow = absl::Milliseconds(1);
 
 job::Job SynchronousJob(const Replicas& replicas) {
   job::Job job = QuadrantsJob(kSteps);

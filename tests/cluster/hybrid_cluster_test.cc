@@ -25,7 +25,7 @@ using ::testing::Ge;
 
 constexpr int64_t kSteps = 150;
 constexpr int kPs = 2;
-constexpr absl::Duration kSlow = absl::Milliseconds(3);
+constexpr absl::Duration kSlow = absl::Milliseconds(1);
 
 job::Job HybridJob(int64_t steps) {
   job::Job job = RatingsJob(steps);

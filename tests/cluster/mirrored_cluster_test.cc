@@ -25,7 +25,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSteps = 150;
 constexpr int kWorkers = 3;
-constexpr absl::Duration kSlow = absl::Milliseconds(3);
+constexpr absl::Duration kSlow = absl::Milliseconds(1);
 
 class MirroredClusterTest : public ClusterRunsTest {
  protected:
