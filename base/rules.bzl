@@ -130,7 +130,7 @@ def parasol_test(name, srcs = None, size = "small", main = "@system//:gtest_main
         **_compiled(kwargs, deps + ([main] if main else []), absl, _COMMON_OF_TESTS)
     )
 
-def parasol_tests(name, stems = None, apart = [], size = "small", deps = [], absl = [], **kwargs):
+def parasol_tests(name, stems = None, apart = [], size = "medium", deps = [], absl = [], **kwargs):
     """A cc_test of all tests of a folder, or of several: one program.
 
     Args:

@@ -152,7 +152,7 @@ TEST(MirroredWorkersTest, CtrlCWritesACheckpointAndLeavesNothingRunning) {
   EXPECT_GE(steps->back(), 350);
 }
 
-class ByHandTest : public testing::Test {
+class MirroredByHandTest : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(ports_, FreeLoopbackPorts(3));
@@ -192,7 +192,7 @@ class ByHandTest : public testing::Test {
 };
 
 // As the multi-worker lab does it: no chief, no ps, no --strategy.
-TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
+TEST_F(MirroredByHandTest, WorkersOfTfConfigTrainTogether) {
   ASSERT_OK_AND_ASSIGN(auto first, Subprocess::Start(Worker(0, JobFlags())));
   const std::string line = "waiting for worker/1, since 1";
   ASSERT_OK(WaitUntil("worker/0 waits for worker/1", [&] {
@@ -214,7 +214,7 @@ TEST_F(ByHandTest, WorkersOfTfConfigTrainTogether) {
   EXPECT_EQ(log.find(line, said + 1), std::string::npos) << log;
 }
 
-TEST_F(ByHandTest, ARefusalIsOneLineAndExitCodeTwo) {
+TEST_F(MirroredByHandTest, ARefusalIsOneLineAndExitCodeTwo) {
   std::vector<std::string> nccl = JobFlags();
   nccl.push_back("--set=strategy.multi_worker_mirrored={communication: NCCL}");
   ASSERT_OK_AND_ASSIGN(auto worker, Subprocess::Start(Worker(0, nccl)));

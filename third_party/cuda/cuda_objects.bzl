@@ -74,15 +74,22 @@ def if_cuda(values):
         "//conditions:default": [],
     })
 
+# One source of all: four compilers of nvcc parse the headers of each source.
+def _joined_cuda_source_impl(ctx):
+    source = ctx.actions.declare_file(ctx.label.name + ".cu")
+    ctx.actions.write(source, "".join(["#include \"%s\"\n" % f.path for f in ctx.files.srcs]))
+    return [DefaultInfo(files = depset([source]))]
+
+_joined_cuda_source = rule(
+    implementation = _joined_cuda_source_impl,
+    attrs = {"srcs": attr.label_list(allow_files = [".cu"])},
+)
+
 def _cuda_objects_impl(ctx):
     context = cc_common.merge_cc_infos(
         cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
     ).compilation_context
-    source = ctx.files.srcs[0]
-    if len(ctx.files.srcs) > 1:
-        # Four compilers parse the headers of each source: as one they do so once.
-        source = ctx.actions.declare_file(ctx.label.name + ".cu")
-        ctx.actions.write(source, "".join(["#include \"%s\"\n" % f.path for f in ctx.files.srcs]))
+    source = ctx.file.source
     compiled = ctx.actions.declare_file(ctx.label.name + ".pic.o")
     arguments = ctx.actions.args()
     arguments.add_all(["-std=c++20", "-O3", "-Werror=all-warnings"])
@@ -98,7 +105,7 @@ def _cuda_objects_impl(ctx):
     ctx.actions.run(
         executable = CUDA_HOME + "/bin/nvcc",
         arguments = [arguments],
-        inputs = depset([source] + ctx.files.srcs + ctx.files.hdrs, transitive = [context.headers]),
+        inputs = depset([source] + ctx.files.hdrs, transitive = [context.headers]),
         outputs = [compiled],
         use_default_shell_env = True,
         mnemonic = "CudaCompile",
@@ -109,18 +116,19 @@ def _cuda_objects_impl(ctx):
 _cuda_objects = rule(
     implementation = _cuda_objects_impl,
     attrs = {
-        "srcs": attr.label_list(allow_files = [".cu"]),
+        "source": attr.label(mandatory = True, allow_single_file = [".cu"]),
         "copts": attr.string_list(),
-        "hdrs": attr.label_list(allow_files = [".h"]),
+        "hdrs": attr.label_list(allow_files = [".h", ".cu"]),
         "deps": attr.label_list(providers = [CcInfo]),
     },
 )
 
-def _objects_on_host(name, srcs, hdrs, deps, copts):
-    """Object files of `srcs` that are compiled as C++, in the filegroup `name`."""
+def _objects_on_host(name, source, hdrs, deps, copts):
+    """Object files of a source that is compiled as C++, in the filegroup `name`."""
     native.cc_library(
         name = name + "_library",
-        srcs = srcs + hdrs,
+        srcs = [source],
+        textual_hdrs = hdrs,
         copts = ON_HOST_COPTS + copts,
         linkstatic = True,
         tags = ["manual"],
@@ -136,7 +144,7 @@ def _objects_on_host(name, srcs, hdrs, deps, copts):
 def cuda_objects(name, srcs, hdrs = [], deps = [], copts = [], rounds_each_operation = False):
     """Object files for the `srcs` of a cc_library: `if_cuda([":<name>"])`.
 
-    nvcc compiles all `srcs` as one: their names in unnamed namespaces must differ.
+    All `srcs` are compiled as one: their names in unnamed namespaces must differ.
 
     The library needs CUDA_RUNTIME and `linkstatic`: a shared library of its
     own would bring a second CUDA runtime, which knows none of the first's
@@ -152,12 +160,14 @@ def cuda_objects(name, srcs, hdrs = [], deps = [], copts = [], rounds_each_opera
     """
     host_copts = ["-ffp-contract=off"] if rounds_each_operation else []
     nvcc_copts = ["-fmad=false"] if rounds_each_operation else []
-    _objects_on_host(name + "_on_host", srcs, hdrs, deps, copts + host_copts)
+    source = name + "_joined"
+    _joined_cuda_source(name = source, srcs = srcs, tags = ["manual"])
+    _objects_on_host(name + "_on_host", source, srcs + hdrs, deps, copts + host_copts)
     if HAVE_CUDA:
         _cuda_objects(
             name = name + "_nvcc",
-            srcs = srcs,
-            hdrs = hdrs,
+            source = source,
+            hdrs = srcs + hdrs,
             copts = nvcc_copts + copts,
             tags = ["manual"],
             deps = deps,
