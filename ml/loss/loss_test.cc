@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -71,7 +72,7 @@ class LossTest : public DeviceTest {
     std::ifstream file("ml/loss/testdata/" + name);
     int cases = 0;
     for (std::string line; std::getline(file, line); ++cases) {
-      SCOPED_TRACE(line);
+      SCOPED_TRACE(absl::StrCat(name, ":", cases + 1));
       Compare(json::parse(line));
     }
     return cases;
