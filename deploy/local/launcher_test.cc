@@ -45,6 +45,26 @@ TEST_F(LauncherTest, JobThatEndsSucceedsWithItsLastCheckpointAndEvaluation) {
   EXPECT_EQ(result["metrics"].size(), 6u);
 }
 
+// `script` gives the launcher a terminal, on which its progress is one line.
+TEST_F(LauncherTest, OnATerminalTheSummaryBeginsInTheFirstColumn) {
+  SetRole("chief",
+          "while ! grep -q starting $HERE/terminal; do sleep 0.02; done\n"
+          "touch $HERE/go");
+  SubprocessOptions options = Launch();
+  std::string command;
+  for (const std::string& word : options.argv) {
+    absl::StrAppend(&command, " '", word, "'");
+  }
+  options.argv = {"/usr/bin/script", "--quiet", "--return",         "--flush",
+                  "--command",       command,   here_ + "/terminal"};
+  if (!fs::exists(options.argv[0])) GTEST_SKIP() << "no " << options.argv[0];
+  ASSERT_OK_AND_ASSIGN(const CompletedProcess launcher,
+                       RunSubprocess(options, kLimit));
+  EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_output;
+  EXPECT_THAT(launcher.standard_output,
+              HasSubstr("starting\r\x1b[KJob succeeded"));
+}
+
 TEST_F(LauncherTest, TasksGetTheirPlaceAndFlags) {
   SetRole("ps", "echo $TF_CONFIG; exit 0");
   SetRole("worker", "echo \"$@\"; exit 0");

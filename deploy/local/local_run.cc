@@ -109,6 +109,7 @@ RunResult LocalRun::Run() {
     return result;
   }
   Supervise(result);
+  display_.End();
   AddOutcome(result);
   return result;
 }

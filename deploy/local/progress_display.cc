@@ -45,6 +45,8 @@ void ProgressDisplay::ShowProgress(const std::string& line, absl::Time now) {
 
 void ProgressDisplay::Tell(const std::string& line) { Write(TellText(line)); }
 
+void ProgressDisplay::End() { Write(EndText()); }
+
 std::string ProgressDisplay::ProgressText(const std::string& line,
                                           absl::Time now) {
   if (now < next_) return "";
@@ -55,9 +57,13 @@ std::string ProgressDisplay::ProgressText(const std::string& line,
 }
 
 std::string ProgressDisplay::TellText(const std::string& line) {
+  return absl::StrCat(EndText(), line, "\n");
+}
+
+std::string ProgressDisplay::EndText() {
   const char* const erase = on_progress_line_ ? kEraseLine : "";
   on_progress_line_ = false;
-  return absl::StrCat(erase, line, "\n");
+  return erase;
 }
 
 }  // namespace parasol

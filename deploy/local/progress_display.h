@@ -19,11 +19,14 @@ class ProgressDisplay {
 
   void ShowProgress(const std::string& line, absl::Time now);
   void Tell(const std::string& line);
+  // Takes the progress line away, so that others may write to stderr.
+  void End();
 
-  // Return the text that ShowProgress() and Tell() write; "" if it is too early
-  // for the next progress line.
+  // Return the text that ShowProgress(), Tell() and End() write; "" if it is
+  // too early for the next progress line, or if there is none to take away.
   std::string ProgressText(const std::string& line, absl::Time now);
   std::string TellText(const std::string& line);
+  std::string EndText();
 
  private:
   int columns_;

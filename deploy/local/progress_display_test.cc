@@ -29,6 +29,18 @@ TEST(ProgressDisplayTest, MessageReplacesTheProgressLine) {
   EXPECT_EQ(display.TellText("ps/0 died"), "\r\x1b[Kps/0 died\n");
 }
 
+// What is written to stderr next begins in the first column.
+TEST(ProgressDisplayTest, AtTheEndTheProgressLineIsTakenAway) {
+  ProgressDisplay display(/*columns=*/80);
+  EXPECT_EQ(display.EndText(), "");
+  display.ProgressText("step 9 of 9", kStart);
+  EXPECT_EQ(display.EndText(), "\r\x1b[K");
+  EXPECT_EQ(display.EndText(), "");
+  ProgressDisplay file(/*columns=*/0);
+  file.ProgressText("step 9 of 9", kStart);
+  EXPECT_EQ(file.EndText(), "");
+}
+
 TEST(ProgressDisplayTest, FileGetsALineEveryFiveSeconds) {
   ProgressDisplay display(/*columns=*/0);
   EXPECT_EQ(display.ProgressText("step 1", kStart), "step 1\n");

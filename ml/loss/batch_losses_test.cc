@@ -1,10 +1,13 @@
-// The losses that compare the examples of a batch with each other: with plain
-// loops in float64, and gradients with differences of these.
+// The losses that compare the examples of a batch with each other: with those
+// of PyTorch and TensorFlow Recommenders, with plain loops in float64, and
+// gradients with differences of these.
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -17,10 +20,12 @@
 #include "ml/kernel/testing/reference.h"
 #include "ml/loss/loss.h"
 #include "ml/loss/loss_kinds.h"
+#include "nlohmann/json.hpp"
 
 namespace parasol {
 namespace {
 
+using ::nlohmann::json;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -225,6 +230,36 @@ TEST_P(BatchLossesTest, InBatchSoftmaxIsTheReference) {
           all, InBatchSoftmax(2));
     }
   }
+}
+
+// Sums of up to 40 float32, and products of them.
+TEST_P(BatchLossesTest, AreThoseOfPyTorchAndTensorFlowRecommenders) {
+  std::ifstream file("ml/loss/testdata/batch_cases.jsonl");
+  int cases = 0;
+  for (std::string line; std::getline(file, line); ++cases) {
+    SCOPED_TRACE(line.substr(0, 80));
+    const json golden = json::parse(line);
+    Examples examples;
+    examples.size = std::ssize(golden["outputs"]);
+    for (const json& row : golden["outputs"]) {
+      for (const json& value : row) examples.outputs.push_back(value);
+    }
+    golden["labels"].get_to(examples.labels);
+    golden["weights"].get_to(examples.weights);
+    golden["keys"].get_to(examples.keys);
+    golden["probabilities"].get_to(examples.probabilities);
+    const Result result = Compute(golden["loss"], examples);
+    for (int64_t i = 0; i < examples.size; ++i) {
+      const double want = golden["losses"][i];
+      EXPECT_NEAR(result.losses[i], want, 2e-6 * (1 + want)) << i;
+    }
+    const auto width = std::ssize(golden["outputs"][0]);
+    for (int64_t i = 0; i < examples.size * width; ++i) {
+      const double want = golden["gradient"][i / width][i % width];
+      EXPECT_NEAR(result.gradient[i], want, 2e-6 * (1 + std::abs(want))) << i;
+    }
+  }
+  EXPECT_EQ(cases, 52);
 }
 
 // log(1 + e^-1) and log(1 + e^2), and nothing of the lowest.

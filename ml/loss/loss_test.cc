@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
+#include "ml/loss/loss_kinds.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -48,7 +50,9 @@ class LossTest : public DeviceTest {
 
   Result Compute(const std::string& textproto, const Examples& examples) {
     const size_t outputs = examples.outputs.size();
-    const auto spec = ResolveLoss(Parse(textproto), outputs / examples.size);
+    job::Loss job_loss = Parse(textproto);
+    FillDefaults(job_loss);
+    const auto spec = ResolveLoss(job_loss, outputs / examples.size);
     EXPECT_OK(spec.status());
     const Loss loss(*spec);
     float* const losses = Put(std::vector<float>(examples.size));
@@ -61,6 +65,41 @@ class LossTest : public DeviceTest {
          .examples = examples.size},
         losses, gradient));
     return {Get(losses, examples.size), Get(gradient, outputs)};
+  }
+
+  // Compares with each case of a file in testdata; returns their number.
+  int CompareAll(const std::string& name) {
+    std::ifstream file("ml/loss/testdata/" + name);
+    int cases = 0;
+    for (std::string line; std::getline(file, line); ++cases) {
+      SCOPED_TRACE(absl::StrCat(name, ":", cases + 1));
+      Compare(json::parse(line));
+    }
+    return cases;
+  }
+
+ private:
+  void Compare(const json& golden) {
+    Examples examples;
+    examples.size = golden["outputs"].size();
+    for (const json& row : golden["outputs"]) {
+      for (const json& value : row) examples.outputs.push_back(value);
+    }
+    for (const json& row : golden["labels"]) {
+      for (const json& value : row) examples.labels.push_back(value);
+    }
+    examples.weights = golden["weights"].get<std::vector<float>>();
+
+    const Result result = Compute(golden["loss"], examples);
+    for (size_t i = 0; i < result.losses.size(); ++i) {
+      const double want = golden["losses"][i];
+      EXPECT_NEAR(result.losses[i], want, 1e-6 * (1 + std::fabs(want)));
+    }
+    const size_t outputs = golden["outputs"][0].size();
+    for (size_t i = 0; i < result.gradient.size(); ++i) {
+      const double want = golden["gradient"][i / outputs][i % outputs];
+      EXPECT_NEAR(result.gradient[i], want, 1e-6 * (1 + std::fabs(want)));
+    }
   }
 };
 
@@ -94,33 +133,12 @@ TEST_P(LossTest, MeansAreThoseOfKeras) {
 
 // float32's outputs, labels and weights; a sum of few products of them.
 TEST_P(LossTest, LossesAndGradientsAreThoseOfPyTorch) {
-  std::ifstream file("ml/loss/testdata/pytorch_cases.jsonl");
-  int cases = 0;
-  for (std::string line; std::getline(file, line); ++cases) {
-    SCOPED_TRACE(line);
-    const json golden = json::parse(line);
-    Examples examples;
-    examples.size = golden["outputs"].size();
-    for (const json& row : golden["outputs"]) {
-      for (const json& value : row) examples.outputs.push_back(value);
-    }
-    for (const json& row : golden["labels"]) {
-      for (const json& value : row) examples.labels.push_back(value);
-    }
-    examples.weights = golden["weights"].get<std::vector<float>>();
+  EXPECT_EQ(CompareAll("pytorch_cases.jsonl"), 27);
+}
 
-    const Result result = Compute(golden["loss"], examples);
-    for (size_t i = 0; i < result.losses.size(); ++i) {
-      const double want = golden["losses"][i];
-      EXPECT_NEAR(result.losses[i], want, 1e-6 * (1 + want));
-    }
-    const size_t outputs = golden["outputs"][0].size();
-    for (size_t i = 0; i < result.gradient.size(); ++i) {
-      const double want = golden["gradient"][i / outputs][i % outputs];
-      EXPECT_NEAR(result.gradient[i], want, 1e-6 * (1 + std::fabs(want)));
-    }
-  }
-  EXPECT_EQ(cases, 27);
+TEST_P(LossTest, LossesAndGradientsAreThoseOfKeras) {
+  EXPECT_EQ(CompareAll("keras_cases.jsonl"), 66);
+  EXPECT_EQ(CompareAll("tensorflow_cases.jsonl"), 5);
 }
 
 TEST_P(LossTest, OfLogitsOfAThousandNothingOverflows) {

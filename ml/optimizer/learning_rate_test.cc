@@ -1,7 +1,9 @@
 #include "ml/optimizer/learning_rate.h"
 
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -64,6 +67,23 @@ TEST(LearningRateTest, WarmsUpLinearlyToAConstantRate) {
               {.1, .125, .15, .2, .2});
   // A start above the rate cools down.
   ExpectRates(.2, "warmup { steps: 2 start: .4 }", {0, 1, 2}, {.4, .3, .2});
+}
+
+TEST(LearningRateTest, RatesWithAWarmUpAreThoseOfPyTorchAndKeras) {
+  std::ifstream file("ml/optimizer/testdata/schedule_cases.jsonl");
+  int cases = 0;
+  for (std::string line; std::getline(file, line); ++cases) {
+    const auto golden = nlohmann::json::parse(line);
+    const std::string text = golden["schedule"];
+    SCOPED_TRACE(text);
+    ASSERT_OK_AND_ASSIGN(const LearningRate rate,
+                         LearningRate::Create(golden["rate"], Schedule(text)));
+    const auto want = golden["rates"].get<std::vector<double>>();
+    for (size_t step = 0; step < want.size(); ++step) {
+      EXPECT_NEAR(rate.At(step), want[step], 1e-14) << step;
+    }
+  }
+  EXPECT_EQ(cases, 24);
 }
 
 // The schedule does not wait for the warm-up's end.

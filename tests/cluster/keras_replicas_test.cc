@@ -1,20 +1,25 @@
 // Synchronous jobs end with the weights of Keras's `fit` of the same digits,
 // whatever the number of replicas: see testdata/make_keras_replicas.py, and for
 // weights computed from Keras's rules in float64 make_optimizer_references.py.
+// make_keras_fits.py has those with class weights, accumulated gradients,
+// moving averages, a warm-up and AdamW.
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "storage/checkpoint_reader.h"
 #include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/test_cluster.h"
 
@@ -54,8 +59,11 @@ job::Job JobOf(const json& golden, int replicas) {
   job->mutable_train()->set_batch_size(golden["global_batch"].get<int>() /
                                        replicas);
   job->mutable_end()->set_epochs(golden["epochs"]);
-  const std::string optimizer = golden["optimizer"];
-  if (golden.contains("kernel_l2")) {
+  const std::string optimizer = golden.value("optimizer", "");
+  if (golden.contains("job")) {
+    EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(
+        golden["job"].get<std::string>(), &*job));
+  } else if (golden.contains("kernel_l2")) {
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
         optimizer, job->mutable_optimizer()));
     job->mutable_model()->mutable_layer(1)->mutable_dense()->set_kernel_l2(
@@ -88,7 +96,25 @@ double LargestDifference(const std::vector<float>& values, const json& want,
 // Adam divides by the root of small second moments, which enlarges roundings:
 // Keras's run is up to 4.8e-7 off the same run in float64.
 double ToleranceOf(const json& golden) {
-  return golden["optimizer"].get<std::string>().find("adam") == 0 ? 5e-7 : 1e-7;
+  const std::string optimizer =
+      golden.value("optimizer", golden["name"].get<std::string>());
+  return optimizer.starts_with("adam") ? 5e-7 : 1e-7;
+}
+
+// Returns the moving averages of a variable's values: its last slot.
+std::vector<float> AveragesOf(const CheckpointReader& checkpoint,
+                              const std::string& name) {
+  for (const auto& variable : checkpoint.manifest().variable()) {
+    if (variable.name() != name) continue;
+    int64_t elements = 1;
+    for (const int64_t size : variable.shape()) elements *= size;
+    std::vector<float> averages(elements);
+    EXPECT_OK(checkpoint.ReadElements(name, variable.slot_size(), 0,
+                                      absl::MakeSpan(averages)));
+    return averages;
+  }
+  ADD_FAILURE() << "no variable " << name;
+  return {};
 }
 
 class KerasReplicasTest : public ClusterRunsTest {
@@ -132,6 +158,13 @@ class KerasReplicasTest : public ClusterRunsTest {
     EXPECT_LT(LargestDifference(variables["logits/bias"], golden["bias"],
                                 /*stride=*/1),
               tolerance);
+    if (!golden.contains("kernel_average")) return;
+    EXPECT_LT(LargestDifference(AveragesOf(*checkpoint, "logits/kernel"),
+                                golden["kernel_average"], golden["stride"]),
+              tolerance);
+    EXPECT_LT(LargestDifference(AveragesOf(*checkpoint, "logits/bias"),
+                                golden["bias_average"], /*stride=*/1),
+              tolerance);
   }
 };
 
@@ -141,6 +174,10 @@ TEST_F(KerasReplicasTest, OneTwoOrFourReplicasEndWithTheWeightsOfKeras) {
 
 TEST_F(KerasReplicasTest, EachOptimizerAndL2EndWithTheWeightsOfTheirRules) {
   EXPECT_EQ(RunCases("optimizer_references.jsonl"), 8);
+}
+
+TEST_F(KerasReplicasTest, WeightsAndAveragesOfTunedJobsAreThoseOfKeras) {
+  EXPECT_EQ(RunCases("keras_fits.jsonl"), 5);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+// Layers beside those of PyTorch, Keras and TensorFlow Recommenders.
+
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -20,8 +22,8 @@ namespace {
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
 
-// A case's layer in testdata/pytorch_cases.jsonl, which
-// testdata/make_pytorch_cases.py describes.
+// A case's layer in a file of testdata, which testdata/make_pytorch_cases.py
+// describes.
 std::vector<LayerInput> InputsOf(const Json& c) {
   std::vector<LayerInput> inputs;
   for (const Json& input : c["inputs"]) {
@@ -50,7 +52,7 @@ LayerValues ValuesOf(const Json& c) {
   return values;
 }
 
-// PyTorch's are float64; sums here are of at most some dozens of float32.
+// The cases are float64; sums here are of at most some dozens of float32.
 void ExpectNear(absl::Span<const float> got, const Numbers& want,
                 const std::string& what) {
   constexpr double kTolerance = 5e-6;
@@ -61,8 +63,21 @@ void ExpectNear(absl::Span<const float> got, const Numbers& want,
   }
 }
 
-class PyTorchTest : public LayerTest {
+class LayerReferenceTest : public LayerTest {
  protected:
+  // Compares with each case of a file in testdata; returns their number.
+  int CompareAll(const std::string& file) {
+    std::ifstream lines("ml/layer/kinds/testdata/" + file);
+    int cases = 0;
+    for (std::string line; std::getline(lines, line); ++cases) {
+      const Json c = Json::parse(line);
+      SCOPED_TRACE(c["name"].get<std::string>());
+      ExpectAgreement(c);
+    }
+    return cases;
+  }
+
+ private:
   void ExpectAgreement(const Json& c) {
     job::Layer spec;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
@@ -89,18 +104,16 @@ class PyTorchTest : public LayerTest {
   }
 };
 
-TEST_P(PyTorchTest, LayersAndTheirGradientsAreThoseOfPyTorch) {
-  std::ifstream lines("ml/layer/kinds/testdata/pytorch_cases.jsonl");
-  int cases = 0;
-  for (std::string line; std::getline(lines, line); ++cases) {
-    const Json c = Json::parse(line);
-    SCOPED_TRACE(c["name"].get<std::string>());
-    ExpectAgreement(c);
-  }
-  EXPECT_GT(cases, 40);
+TEST_P(LayerReferenceTest, LayersAndTheirGradientsAreThoseOfPyTorch) {
+  EXPECT_EQ(CompareAll("pytorch_cases.jsonl"), 44);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, PyTorchTest, DevicesUnderTest(), DeviceName);
+TEST_P(LayerReferenceTest, LayersAndTheirGradientsAreThoseOfKeras) {
+  EXPECT_EQ(CompareAll("keras_cases.jsonl"), 51);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, LayerReferenceTest, DevicesUnderTest(),
+                         DeviceName);
 
 }  // namespace
 }  // namespace parasol
