@@ -17,8 +17,8 @@ namespace parasol {
 namespace {
 
 CodeRegistry<CustomLayerFactory>& Registry() {
-  static auto* const registry =
-      new CodeRegistry<CustomLayerFactory>("layer", "worker and as evaluator");
+  static auto* const registry = new CodeRegistry<CustomLayerFactory>(
+      "layer", "worker, evaluator and parasol");
   return *registry;
 }
 

@@ -14,8 +14,8 @@
 
 // Layers that users write (docs/examples/custom_model). The job file declares a
 // custom layer's output and variables, so that chief and launcher need none of
-// the user's code. The programs that compute, worker and evaluator, are linked
-// with it.
+// the user's code. The programs that compute, worker, evaluator and the tool
+// `parasol`, are linked with it.
 namespace parasol {
 
 // A function that makes the layer for these inputs. Its output shape and the

@@ -13,8 +13,8 @@ namespace parasol {
 namespace {
 
 CodeRegistry<CustomLossFactory>& Registry() {
-  static auto* const registry =
-      new CodeRegistry<CustomLossFactory>("loss", "worker and as evaluator");
+  static auto* const registry = new CodeRegistry<CustomLossFactory>(
+      "loss", "worker, evaluator and parasol");
   return *registry;
 }
 

@@ -17,8 +17,8 @@
 #include "proto/job.pb.h"
 
 // Losses that users write (docs/examples/custom_model). Chief, ps and launcher
-// need none of the code: only the programs that compute, worker and evaluator,
-// are linked with it.
+// need none of the code: only the programs that compute, worker, evaluator and
+// the tool `parasol`, are linked with it.
 namespace parasol {
 
 // A loss of a user's own, for models with a given number of outputs. Immutable,

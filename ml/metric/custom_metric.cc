@@ -15,7 +15,7 @@ namespace {
 
 CodeRegistry<CustomMetricFactory>& Registry() {
   static auto* const registry = new CodeRegistry<CustomMetricFactory>(
-      "metric", "worker and as evaluator");
+      "metric", "worker, evaluator and parasol");
   return *registry;
 }
 

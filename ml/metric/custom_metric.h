@@ -14,8 +14,8 @@
 
 // Metrics that users write (docs/examples/custom_model). A metric's name among
 // the results is its type. The chief, which knows the name, needs none of the
-// code: only the programs that evaluate, worker and evaluator, are linked with
-// it.
+// code: only the programs that evaluate, worker, evaluator and the tool
+// `parasol`, are linked with it.
 namespace parasol {
 
 // The sums of one metric of a user's own over the examples that were added.

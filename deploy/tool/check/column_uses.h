@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ml/input/format/raw_columns.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -21,11 +22,11 @@ struct ColumnUse {
 };
 
 // Returns all places that name a column of `dataset`, which is the job's `name`
-// ("train"). An input that names none counts with its own name if the data set
-// has such a column: `columns` are all that it has.
+// ("train") and has `columns`. An input that names none counts with its own
+// name if there is such a column.
 std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
                                   const job::Dataset& dataset,
-                                  const std::vector<std::string>& columns);
+                                  const RawColumns& columns);
 
 // A place in a job that names files.
 struct FileUse {

@@ -157,7 +157,7 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   bool is_good = true;
   if (*columns != nullptr) {
     const std::vector<ColumnUse> uses =
-        ColumnUses(job_, name, dataset, (*columns)->names());
+        ColumnUses(job_, name, dataset, **columns);
     is_good = HasNames(uses, name, (*columns)->names());
     ReadColumns(uses, name, dataset, **columns, report);
     columns->reset();  // its memory, before the examples take theirs

@@ -24,6 +24,8 @@ using ::nlohmann::json;
 using ::testing::AllOf;
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 namespace fs = std::filesystem;
 
 constexpr absl::Duration kLimit = absl::Minutes(2);
@@ -74,6 +76,15 @@ class CustomPartsTest : public testing::Test {
     return RunSubprocess(options, kLimit);
   }
 
+  static absl::StatusOr<CompletedProcess> Tool(
+      const std::string& program, const std::vector<std::string>& arguments) {
+    SubprocessOptions options;
+    options.argv = {program};
+    options.argv.insert(options.argv.end(), arguments.begin(), arguments.end());
+    options.argv.push_back("--data_dir=" + Vectors());
+    return RunSubprocess(options, kLimit);
+  }
+
   static json LastEvaluation(const std::string& checkpoints) {
     std::ifstream lines(checkpoints + "/evaluations.jsonl");
     std::string last = "{}";
@@ -110,6 +121,81 @@ TEST_F(CustomPartsTest, TrainsAloneAndGoesOnFromACheckpointWithTheSameBits) {
   EXPECT_EQ(got["global_step"], 600);
   EXPECT_EQ(got["loss"], want["loss"]);
   EXPECT_EQ(got["coverage"], want["coverage"]);
+}
+
+// What `parasol` with the code finds in data, and makes of a checkpoint.
+TEST_F(CustomPartsTest, TheToolWithTheCodeChecksEvaluatesAndPredicts) {
+  const std::string checkpoints = Directory("");
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess worker,
+      Run(Own("worker"), checkpoints, {kCpu, "--set=end.steps=50"}));
+  ASSERT_EQ(worker.end.code(), 0) << worker.standard_error;
+
+  ASSERT_OK_AND_ASSIGN(
+      CompletedProcess tool,
+      Tool(Own("parasol"), {"check", Own("quantile.textproto"), "--json"}));
+  EXPECT_EQ(tool.end.code(), 0) << tool.standard_error;
+  const json found = json::parse(tool.standard_output, nullptr, false);
+  EXPECT_THAT(found["faults"], IsEmpty()) << found;
+  ASSERT_THAT(found["data_sets"], SizeIs(2)) << found;
+  EXPECT_EQ(found["data_sets"][0]["examples"], 10000);
+  // The source itself says which column is the label.
+  const json& columns = found["data_sets"][0]["columns"];
+  ASSERT_THAT(columns, SizeIs(2)) << found;
+  EXPECT_EQ(columns[0]["use"], "input vector");
+  EXPECT_EQ(columns[1]["use"], "label");
+
+  ASSERT_OK_AND_ASSIGN(
+      tool, Tool(Own("parasol"), {"evaluate", checkpoints, kCpu, "--json"}));
+  EXPECT_EQ(tool.end.code(), 0) << tool.standard_error;
+  const json got = json::parse(tool.standard_output, nullptr, false);
+  const json want = LastEvaluation(checkpoints);
+  for (const char* name : {"loss", "coverage", "mean_absolute_error"}) {
+    EXPECT_EQ(got[name], want[name]) << name;
+  }
+
+  const std::string outputs = checkpoints + "/outputs.csv";
+  ASSERT_OK_AND_ASSIGN(tool, Tool(Own("parasol"), {"predict", checkpoints, kCpu,
+                                                   "--output=" + outputs}));
+  EXPECT_EQ(tool.end.code(), 0) << tool.standard_error;
+  std::ifstream lines(outputs);
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) ++count;
+  EXPECT_EQ(count, 5000);
+}
+
+TEST_F(CustomPartsTest, TheToolNamesWhatItLacksOrIsWrong) {
+  struct Case {
+    std::string program;
+    std::string flag;
+    std::string message;
+  };
+  const std::string plain = Built("deploy/parasol");
+  const std::string own = Own("parasol");
+  const Case cases[] = {
+      {plain, "--set=name=a", "no custom data source \"fvecs\" (it has: none)"},
+      {plain, "--set=name=a", "as worker, evaluator and parasol"},
+      {own, "--set=train.custom.type=fvec",
+       "quantile.textproto:17:1: train: this program has no custom data "
+       "source \"fvec\" (it has: fvecs)"},
+      {own, "--set=model.loss.custom.parameter[0].value=1.5",
+       "parameter quantile is \"1.5\", not a number from 0 to 1"},
+      {own,
+       "--set=model.metric[0].custom={type: \"coverage\" parameter { name: "
+       "\"a\" }}",
+       "parameter \"a\" is not known"},
+      {own, "--set=model.input[0].dense.column[0].name=vectr",
+       "the train data have no column \"vectr\", but vector, label; did you "
+       "mean \"vector\"?"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.flag);
+    ASSERT_OK_AND_ASSIGN(
+        const CompletedProcess tool,
+        Tool(c.program, {"check", Own("quantile.textproto"), c.flag}));
+    EXPECT_EQ(tool.end.code(), 2);
+    EXPECT_THAT(tool.standard_error, HasSubstr(c.message));
+  }
 }
 
 // Replicas in step have the optimizer's slots once, and sum the gradients.

@@ -24,7 +24,7 @@ using Source = std::shared_ptr<const ExampleSource>;
 
 CodeRegistry<ExampleSourceFactory>& Registry() {
   static auto* const registry = new CodeRegistry<ExampleSourceFactory>(
-      "data source", "worker and as evaluator");
+      "data source", "worker, evaluator and parasol");
   return *registry;
 }
 
@@ -150,7 +150,7 @@ std::unique_ptr<ExampleDecoder> CustomSet::NewDecoder() const {
 class CustomColumns final : public RawColumns {
  public:
   explicit CustomColumns(Source source)
-      : RawColumns(source->columns()),
+      : RawColumns(source->columns(), source->label(), source->weight()),
         source_(std::move(source)),
         reader_(source_->NewReader()) {}
 

@@ -16,7 +16,8 @@
 #include "proto/job.pb.h"
 
 // Data sources that users write (docs/examples/custom_model): another format of
-// files, or data from elsewhere. Worker and evaluator are linked with the code.
+// files, or data from elsewhere. Worker, evaluator and the tool `parasol` are
+// linked with the code.
 namespace parasol {
 
 // The examples of a data set, numbered from 0, each with values of named

@@ -224,6 +224,8 @@ TEST(CustomSourceTest, ItsColumnsAreThereForToolsAndForServing) {
       RawColumns::Open(FromText<job::Dataset>(Custom("")), testing::TempDir()));
   EXPECT_THAT(columns->names(), ElementsAre("number", "name", "x", "weight"));
   EXPECT_EQ(columns->size(), kExamples);
+  EXPECT_EQ(columns->label(), "number");
+  EXPECT_EQ(columns->weight(), "weight");
   ColumnValues row;
   ASSERT_OK(columns->Read(3, row));
   ASSERT_OK(columns->Read(4, row));

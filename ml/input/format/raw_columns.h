@@ -30,6 +30,12 @@ class RawColumns {
   // of its first 1,000 records.
   const std::vector<std::string>& names() const { return names_; }
 
+  // Columns that the data themselves say have labels and weights, as a data
+  // source of a user's own does; empty if the job says which, or there are
+  // none.
+  const std::string& label() const { return label_; }
+  const std::string& weight() const { return weight_; }
+
   // Number of records, corrupt ones included.
   virtual int64_t size() const = 0;
 
@@ -39,11 +45,16 @@ class RawColumns {
   virtual absl::Status Read(int64_t record, ColumnValues& row) = 0;
 
  protected:
-  explicit RawColumns(std::vector<std::string> names)
-      : names_(std::move(names)) {}
+  explicit RawColumns(std::vector<std::string> names, std::string label = "",
+                      std::string weight = "")
+      : names_(std::move(names)),
+        label_(std::move(label)),
+        weight_(std::move(weight)) {}
 
  private:
   const std::vector<std::string> names_;
+  const std::string label_;
+  const std::string weight_;
 };
 
 }  // namespace parasol
