@@ -1,5 +1,6 @@
 #include "evaluator/checkpoint_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,7 +12,7 @@ namespace parasol {
 
 absl::StatusOr<std::unique_ptr<CheckpointModel>> CheckpointModel::Create(
     const job::Job& job, const Graph& graph, const Options& options) {
-  std::unique_ptr<CheckpointModel> created(new CheckpointModel);
+  std::unique_ptr<CheckpointModel> created(new CheckpointModel(options));
   ASSIGN_OR_RETURN(created->device_,
                    Device::Open(options.device, {.threads = options.threads}));
   ASSIGN_OR_RETURN(created->model_, Model::Create(graph, *created->device_));
@@ -37,29 +38,36 @@ absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
     RETURN_IF_ERROR(read);
     RETURN_IF_ERROR(model_->Upload(i));
   }
+  size_t free_bytes = options_.table_memory;
   for (CheckpointRows& table : tables_) {
-    const absl::Status read = table.Load(*checkpoint);
+    const absl::Status read = table.Load(
+        *checkpoint,
+        {.memory_bytes = free_bytes, .directory = options_.table_dir});
     if (absl::IsNotFound(read)) {
       return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
     }
     RETURN_IF_ERROR(read) << directory;
+    if (options_.table_memory != SIZE_MAX && !table.is_in_file()) {
+      free_bytes -= std::min(free_bytes, table.memory_bytes());
+    }
   }
   RETURN_IF_ERROR(checkpoint->Verify());
   return checkpoint->manifest();
 }
 
-void CheckpointModel::ReadRows(
-    absl::Span<const StagedBatch::Rows> tables) const {
+absl::Status CheckpointModel::ReadRows(
+    absl::Span<const StagedBatch::Rows> tables) {
   for (const StagedBatch::Rows& rows : tables) {
-    tables_[rows.table].Read(rows.ids, rows.values);
+    RETURN_IF_ERROR(tables_[rows.table].Read(rows.ids, rows.values));
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<absl::Span<const float>> CheckpointModel::Outputs(
     const Batch& batch) {
   if (staged_ == nullptr) staged_ = model_->NewStagedBatch();
   RETURN_IF_ERROR(model_->Stage(batch, *staged_));
-  ReadRows(staged_->rows());
+  RETURN_IF_ERROR(ReadRows(staged_->rows()));
   ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model_->Evaluate(*staged_));
   return evaluated.outputs;
 }

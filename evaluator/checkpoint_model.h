@@ -1,6 +1,8 @@
 #ifndef PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
 #define PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,14 +21,19 @@
 namespace parasol {
 
 // A job's model on one device with a checkpoint's values, whose sparse tables
-// are in memory. A row that the checkpoint lacks has its initial values. Not
-// thread-safe.
+// are in memory, or in files as far as they don't fit there. A row that the
+// checkpoint lacks has its initial values. Not thread-safe.
 class CheckpointModel {
  public:
   struct Options {
     // The arguments of Device::Open().
     std::string device = "auto";
     int threads = 1;
+    // Bytes that the rows of all tables may have in memory together. A table
+    // that does not fit beside those before it is kept in a file, as a whole.
+    size_t table_memory = SIZE_MAX;
+    // The directory of these files.
+    std::string table_dir = {};
   };
 
   // Creates the model of `job`, whose graph is `graph`, without values. Errors
@@ -35,28 +42,30 @@ class CheckpointModel {
       const job::Job& job, const Graph& graph, const Options& options);
 
   // Loads the values of the checkpoint in `directory` into the model, and reads
-  // its sparse tables into memory.
+  // its sparse tables.
   //   NotFound   the checkpoint does not exist, or no longer.
   //   DataLoss   it is damaged, or lacks values of this model.
-  //   any other  as for CheckpointReader::Open().
+  //   any other  as for CheckpointReader::Open() and RowFileWriter.
   absl::StatusOr<durable::CheckpointManifest> Load(
       const std::string& directory);
 
-  // Writes the values of the rows that a staged batch reads.
-  void ReadRows(absl::Span<const StagedBatch::Rows> tables) const;
+  // Writes the values of the rows that a staged batch reads. Errors are those
+  // of CheckpointRows::Read().
+  absl::Status ReadRows(absl::Span<const StagedBatch::Rows> tables);
 
   // Runs the forward pass of `batch`, whose labels the model's loss must
   // accept, with the values of the last Load(). Returns the outputs
   // [batch.size, outputs of the last layer], valid until the next call. Errors
-  // are those of Model::Stage() and Model::Evaluate().
+  // are those of Model::Stage(), ReadRows() and Model::Evaluate().
   absl::StatusOr<absl::Span<const float>> Outputs(const Batch& batch);
 
   Model& model() { return *model_; }
   const Device& device() const { return *device_; }
 
  private:
-  CheckpointModel() = default;
+  explicit CheckpointModel(const Options& options) : options_(options) {}
 
+  const Options options_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<StagedBatch> staged_;  // null before the first Outputs()

@@ -31,8 +31,7 @@ absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(
   return evaluation_->Run(
       checkpoint_->model(),
       [this](absl::Span<const StagedBatch::Rows> tables) {
-        checkpoint_->ReadRows(tables);
-        return absl::OkStatus();
+        return checkpoint_->ReadRows(tables);
       },
       cancelled, visit);
 }

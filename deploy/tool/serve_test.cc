@@ -1,10 +1,6 @@
 // `parasol serve` as users start it, with real requests.
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -20,7 +16,7 @@
 #include "base/subprocess.h"
 #include "deploy/tool/testing/http_client.h"
 #include "deploy/tool/testing/run_tool.h"
-#include "deploy/tool/testing/trained_job_fixture.h"
+#include "deploy/tool/testing/serve_fixture.h"
 #include "gmock/gmock.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/create_channel.h"
@@ -38,64 +34,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr char kPredict[] = "/v1/models/ratings:predict";
-constexpr int kPollMillis = 60000;
-
-class ServeTest : public TrainedJobFixture {
+class ServeTest : public ServeFixture {
  protected:
-  void Start(const std::vector<std::string>& more = {}) {
-    SubprocessOptions options;
-    options.argv = {absl::StrCat(getenv("TEST_SRCDIR"), "/",
-                                 getenv("TEST_WORKSPACE"), "/deploy/parasol"),
-                    "serve",
-                    Path("ckpt"),
-                    "--port=0",
-                    "--grpc_port=0",
-                    "--host=127.0.0.1",
-                    "--name=ratings",
-                    "--device=cpu",
-                    "--poll_interval=20ms"};
-    options.argv.insert(options.argv.end(), more.begin(), more.end());
-    options.standard_error = OutputTo::Pipe();
-    ASSERT_OK_AND_ASSIGN(server_, Subprocess::Start(options));
-    AwaitLog("model ratings: ");
-    port_ = NumberBehind("HTTP on 127.0.0.1:");
-    grpc_port_ = NumberBehind("gRPC on 127.0.0.1:");
-  }
-
-  // Reads the server's log until it has `words`.
-  void AwaitLog(const std::string& words) {
-    while (!absl::StrContains(log_, words)) {
-      pollfd ready = {
-          .fd = server_->error_pipe(), .events = POLLIN, .revents = 0};
-      char bytes[4096];
-      ssize_t n = 0;
-      if (poll(&ready, 1, kPollMillis) == 1) {
-        n = read(server_->error_pipe(), bytes, sizeof(bytes));
-      }
-      ASSERT_GT(n, 0) << "no \"" << words << "\" in " << log_;
-      log_.append(bytes, n);
-    }
-    // The whole line.
-    while (!absl::StrContains(log_.substr(log_.find(words)), '\n')) {
-      char byte;
-      ASSERT_EQ(read(server_->error_pipe(), &byte, 1), 1);
-      log_ += byte;
-    }
-  }
-
-  int NumberBehind(const std::string& words) const {
-    return std::atoi(log_.c_str() + log_.find(words) + words.size());
-  }
-
-  int64_t VersionOf(const HttpAnswer& answer) {
-    const std::string header = "x-parasol-model-version: ";
-    const size_t at = answer.header.find(header);
-    return at == std::string::npos
-               ? -1
-               : std::atoll(answer.header.c_str() + at + header.size());
-  }
-
   // What `parasol predict` says of the first examples.
   std::vector<float> Predicted() {
     const CompletedProcess run =
@@ -108,14 +48,6 @@ class ServeTest : public TrainedJobFixture {
     return outputs;
   }
 
-  // Ends the server as Kubernetes does, and returns its exit code.
-  int Terminate() {
-    server_->Terminate();
-    const auto end = server_->Wait(absl::Seconds(60));
-    EXPECT_OK(end);
-    return end.ok() ? end->code() : -1;
-  }
-
   grpc::Status CallPredict(const PredictRequest& request,
                            PredictResponse& response) {
     const auto stub = tensorflow::serving::PredictionService::NewStub(
@@ -124,22 +56,7 @@ class ServeTest : public TrainedJobFixture {
     grpc::ClientContext context;
     return stub->Predict(&context, request, &response);
   }
-
-  std::unique_ptr<Subprocess> server_;
-  std::string log_;
-  int port_ = 0;
-  int grpc_port_ = 0;
 };
-
-// The body that asks for the first `count` examples, or an example that was
-// never trained.
-std::string RowsOf(int count) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (int i = 0; i < count; ++i) {
-    rows.push_back({{"user", i % 17}, {"item", absl::StrCat(i % 5)}});
-  }
-  return nlohmann::json({{"instances", rows}}).dump();
-}
 
 PredictRequest TensorsOf(int count) {
   PredictRequest request;
@@ -334,50 +251,6 @@ TEST_F(ServeTest, SaysWhatItServesOverGrpc) {
               HasSubstr("version 3 is not served"));
   of_model.mutable_model_spec()->set_name("else");
   EXPECT_EQ(ask(of_model, status).error_code(), grpc::StatusCode::NOT_FOUND);
-}
-
-TEST_F(ServeTest, NewCheckpointsComeWithoutAFailedRequest) {
-  Train("ckpt", 20);
-  Start();
-  AwaitLog("serving version 20");
-  std::atomic<bool> is_over = false;
-  std::atomic<int> failed = 0;
-  std::atomic<int64_t> newest = 0;
-  std::vector<std::thread> users;
-  for (int i = 0; i < 3; ++i) {
-    users.emplace_back([&] {
-      HttpClient client(port_);
-      while (!is_over) {
-        const HttpAnswer answer = client.Post(kPredict, RowsOf(5));
-        if (answer.status != 200) ++failed;
-        newest = VersionOf(answer);
-      }
-    });
-  }
-  Train("ckpt", 40);
-  AwaitLog("serving version 40 in place of 20");
-  // A newer checkpoint that is damaged.
-  const std::filesystem::path ckpt = Path("ckpt");
-  std::filesystem::copy(ckpt / "ckpt-000000000040", ckpt / "making",
-                        std::filesystem::copy_options::recursive);
-  for (const auto& file :
-       std::filesystem::directory_iterator(ckpt / "making")) {
-    if (file.path().filename() == "MANIFEST") continue;
-    std::filesystem::resize_file(file.path(), file.file_size() / 2);
-  }
-  std::filesystem::rename(ckpt / "making", ckpt / "ckpt-000000000060");
-  AwaitLog("version 60 can't be served");
-  is_over = true;
-  for (std::thread& user : users) user.join();
-  EXPECT_EQ(failed, 0);
-  EXPECT_EQ(newest, 40);
-  HttpClient client(port_);
-  EXPECT_EQ(VersionOf(client.Post(kPredict, RowsOf(1))), 40);
-  EXPECT_THAT(client.Get("/v1/models/ratings").body,
-              AllOf(HasSubstr("AVAILABLE"), HasSubstr("DATA_LOSS")));
-  EXPECT_THAT(client.Get("/metrics").body,
-              HasSubstr("parasol_serve_refused_loads_total 1"));
-  EXPECT_EQ(Terminate(), 0);
 }
 
 TEST_F(ServeTest, ThePinnedVersionStays) {
