@@ -18,7 +18,7 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kBlockBytes = 4096;
+constexpr size_t kBlockBytes = 2048;
 constexpr size_t kCrcBytes = sizeof(uint32_t);
 constexpr size_t kWriteBytes = 1 << 20;
 

@@ -26,7 +26,7 @@ struct HashedRow {
 //   record := hash float32{width}             uint64, in the machine's order
 //   crc    := uint32                          crc32c of the records
 //
-// A block has as many rows as fit in 4 KiB, or one.
+// A block has as many rows as fit in 2 KiB, or one.
 struct RowBlockFormat {
   explicit RowBlockFormat(size_t width);
 

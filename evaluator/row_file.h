@@ -17,7 +17,7 @@ namespace parasol {
 
 // The values of a sparse table's rows on disk, in a file that has no name: it
 // is gone as soon as this object or the process is. Holds 8 bytes in memory for
-// each 4 KiB of rows. What is read often stays in the system's page cache.
+// each 2 KiB of rows. What is read often stays in the system's page cache.
 //
 // The file is read, not mapped: an error of the disk is a status and no signal,
 // and its pages do not count as the process's memory. Not thread-safe.

@@ -84,7 +84,7 @@ std::vector<int> OpenFilesOf(const std::string& directory) {
 
 TEST(RowFileTest, RowsOfAllRunsAreFoundAndThoseOfLaterRunsCount) {
   std::mt19937_64 random(1);
-  // Widths with many rows in a block, with one, and with a row beyond 4 KiB.
+  // Widths with many rows in a block, with one, and with a row beyond a block.
   for (const size_t width : {1, 7, 16, 600, 5000}) {
     SCOPED_TRACE(width);
     const std::string directory = EmptyDirectory();
