@@ -175,11 +175,12 @@ absl::Status ResumeFrom(const std::vector<VariableSpec>& variables,
 }  // namespace
 
 absl::Status ChiefTaskOptions::UseJobFile(
-    const std::string& path, const std::vector<std::string>& overrides) {
+    const std::string& path, const std::vector<std::string>& overrides,
+    const std::string& data_dir) {
   if (path.empty()) {
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
-  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides, data_dir));
   job = std::move(loaded.job);
   variables = std::move(loaded.graph.variables);
   return absl::OkStatus();

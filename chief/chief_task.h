@@ -27,9 +27,11 @@
 namespace parasol {
 
 struct ChiefTaskOptions {
-  // Loads the job; the errors are those of cluster/job/job_file.h.
+  // Loads the job; `data_dir` is where its data are, for patterns of columns.
+  // The errors are those of cluster/job/job_file.h.
   absl::Status UseJobFile(const std::string& path,
-                          const std::vector<std::string>& overrides);
+                          const std::vector<std::string>& overrides,
+                          const std::string& data_dir = "");
   // Takes the addresses below from the cluster spec, and gives the job, which
   // must be there, the strategy by which this cluster trains it.
   //   InvalidArgument  there is no cluster, or its chief is another task, or
