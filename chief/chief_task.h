@@ -128,8 +128,8 @@ class ChiefTask {
       const Coordinator::Options& coordinator, CheckpointStore store);
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
-  // Makes one attempt to find it; fills in what is known of the run, and
-  // dropped_. Returns the store.
+  // Makes one attempt to find it; fills in what is known of the run.
+  // Returns the store.
   absl::StatusOr<CheckpointStore> TryResume(Coordinator::Options& coordinator);
 
   const ChiefTaskOptions options_;
@@ -137,8 +137,6 @@ class ChiefTask {
   MetricsRegistry& metrics_;
   ChiefGate gate_;
   ChiefService service_;
-  // Evaluations of steps that the run has gone back behind.
-  std::vector<Evaluation> dropped_;
   std::unique_ptr<ChiefServer> server_;
   // Destroyed before the server, whose status it writes down.
   std::unique_ptr<ProgressWriter> progress_;

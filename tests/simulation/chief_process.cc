@@ -72,11 +72,8 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
     world().Trace(this, "resumes at step ", step);
     break;
   }
-  options.evaluations = world().disk().Evaluations(options.run_id);
-  const int64_t step = options.resumed ? options.resumed->global_step() : 0;
-  for (const Evaluation& late : DropLaterThan(step, options.evaluations)) {
-    dropped_.insert(late.took);
-  }
+  options.evaluations = world().disk().Evaluations(
+      options.run_id, RunHistory(options.resumed, options.chief_epoch));
   return options;
 }
 
@@ -96,11 +93,8 @@ void ChiefProcess::Tick() {
 
 // As EvaluationWatch does.
 void ChiefProcess::LookAtEvaluations() {
-  std::vector<Evaluation> evaluations =
-      world().disk().Evaluations(options_.run_id);
-  std::erase_if(evaluations, [this](const Evaluation& evaluation) {
-    return dropped_.contains(evaluation.took);
-  });
+  const std::vector<Evaluation> evaluations = world().disk().Evaluations(
+      options_.run_id, RunHistory(options_.resumed, options_.chief_epoch));
   if (evaluations.size() == evaluations_) return;
   evaluations_ = evaluations.size();
   for (const std::string& line : coordinator_->Evaluated(evaluations, now())) {

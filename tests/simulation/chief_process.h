@@ -107,8 +107,6 @@ class ChiefProcess : public Process {
   const JobChoice job_;
   Coordinator::Options options_;
   std::unique_ptr<Coordinator> coordinator_;
-  // The evaluations that count for nothing, by the time of each.
-  std::set<absl::Duration> dropped_;
   // Number of those that the coordinator has heard of.
   size_t evaluations_ = 0;
   std::vector<WaitingClaim> claims_;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/checkpoint/run_history.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "proto/checkpoint.pb.h"
 #include "tests/simulation/random.h"
@@ -51,7 +52,8 @@ class Disk {
   void Append(Evaluation evaluation) {
     evaluations_.push_back(std::move(evaluation));
   }
-  std::vector<Evaluation> Evaluations(const std::string& run_id) const;
+  std::vector<Evaluation> Evaluations(const std::string& run_id,
+                                      const RunHistory& history) const;
 
   // The number of the chief that has taken the directory last.
   int owner() const { return owner_; }
