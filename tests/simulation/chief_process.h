@@ -74,6 +74,8 @@ class ChiefProcess : public Process {
 
   // Returns the state with which it starts, from the manifests.
   absl::StatusOr<Coordinator::Options> Resume();
+  // Returns the history whose evaluations count; nullopt: all do.
+  std::optional<RunHistory> HistoryOf(const Coordinator::Options& options);
   absl::Time now() const { return world().Now(*this); }
   // Looks now and then whether the directory is still this chief's.
   void Renew();

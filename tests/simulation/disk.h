@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,8 +53,10 @@ class Disk {
   void Append(Evaluation evaluation) {
     evaluations_.push_back(std::move(evaluation));
   }
-  std::vector<Evaluation> Evaluations(const std::string& run_id,
-                                      const RunHistory& history) const;
+  // Returns those that the history has; all of the run's without one.
+  std::vector<Evaluation> Evaluations(
+      const std::string& run_id,
+      const std::optional<RunHistory>& history) const;
 
   // The number of the chief that has taken the directory last.
   int owner() const { return owner_; }
