@@ -17,6 +17,9 @@
 ABSL_FLAG(std::string, job, "", "Job file. Required.");
 ABSL_FLAG(parasol::RepeatedFlag, set, {},
           "path=value: changes a setting of the job; repeatable.");
+ABSL_FLAG(std::string, data_dir, "",
+          "Directory of the data, as workers have it; read only for the names "
+          "of columns, if the job has patterns of them that it does not list.");
 ABSL_FLAG(std::string, checkpoint_dir, "", "Overrides the job's directory.");
 ABSL_FLAG(std::string, metrics_address, "0.0.0.0:0",
           "host:port of /metrics; port 0: chosen by the system, and logged.");
@@ -41,8 +44,8 @@ namespace {
 void ExitIfJobIsFaulty() {
   const std::string path = absl::GetFlag(FLAGS_job);
   if (!absl::GetFlag(FLAGS_check_config) || path.empty()) return;
-  const absl::StatusOr<CheckedJob> job =
-      CheckedJob::Read(path, absl::GetFlag(FLAGS_set).values);
+  const absl::StatusOr<CheckedJob> job = CheckedJob::Read(
+      path, absl::GetFlag(FLAGS_set).values, absl::GetFlag(FLAGS_data_dir));
   if (!job.ok()) std::exit(ExitWith(job.status()));
   int exit_code = 0;
   for (const JobFault& fault : job->faults()) {
@@ -55,7 +58,8 @@ absl::Status Run(const TaskConfig& config, TerminationSignal& signal) {
   NameTaskInLog("chief");
   ChiefTaskOptions options;
   RETURN_IF_ERROR(options.UseJobFile(absl::GetFlag(FLAGS_job),
-                                     absl::GetFlag(FLAGS_set).values));
+                                     absl::GetFlag(FLAGS_set).values,
+                                     absl::GetFlag(FLAGS_data_dir)));
   options.state_address = absl::GetFlag(FLAGS_state_address);
   RETURN_IF_ERROR(options.UseCluster(config));
   options.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);

@@ -16,6 +16,7 @@
 #include "cluster/checkpoint/disk_patience.h"
 #include "cluster/checkpoint/evaluation_decisions.h"
 #include "cluster/checkpoint/resume.h"
+#include "cluster/checkpoint/run_history.h"
 #include "cluster/checkpoint/warm_start.h"
 #include "cluster/client/ps_client.h"
 #include "cluster/job/defaults.h"
@@ -175,11 +176,12 @@ absl::Status ResumeFrom(const std::vector<VariableSpec>& variables,
 }  // namespace
 
 absl::Status ChiefTaskOptions::UseJobFile(
-    const std::string& path, const std::vector<std::string>& overrides) {
+    const std::string& path, const std::vector<std::string>& overrides,
+    const std::string& data_dir) {
   if (path.empty()) {
     return absl::InvalidArgumentError("no job: set --job=FILE");
   }
-  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(path, overrides, data_dir));
   job = std::move(loaded.job);
   variables = std::move(loaded.graph.variables);
   return absl::OkStatus();
@@ -309,7 +311,7 @@ absl::Status ChiefTask::Open() {
   EvaluationWatch::Options watch = {
       .checkpoint_directory = executor->store().directory(),
       .run_id = coordinator.run_id,
-      .dropped = std::move(dropped_),
+      .history = RunHistory(coordinator.resumed, coordinator.chief_epoch),
       .on_change = [this](const std::vector<Evaluation>& evaluations) {
         server_->Evaluated(evaluations);
       }};
@@ -372,11 +374,12 @@ absl::StatusOr<CheckpointStore> ChiefTask::TryResume(
       options_.variables, verification, [this] { return ownership_->Check(); },
       clock_.Now(), *store, coordinator));
   if (!HasEvaluationDecisions(coordinator.job)) return store;
+  const RunHistory history(coordinator.resumed, ownership_->chief_epoch());
   ASSIGN_OR_RETURN(coordinator.evaluations,
-                   ReadEvaluations(directory, coordinator.run_id));
-  dropped_ = DropLaterThan(
-      coordinator.resumed ? coordinator.resumed->global_step() : 0,
-      coordinator.evaluations);
+                   ReadEvaluations(directory, coordinator.run_id,
+                                   [&history](const Evaluation& evaluation) {
+                                     return history.Has(evaluation);
+                                   }));
   return store;
 }
 

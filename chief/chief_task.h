@@ -27,9 +27,11 @@
 namespace parasol {
 
 struct ChiefTaskOptions {
-  // Loads the job; the errors are those of cluster/job/job_file.h.
+  // Loads the job; `data_dir` is where its data are, for patterns of columns.
+  // The errors are those of cluster/job/job_file.h.
   absl::Status UseJobFile(const std::string& path,
-                          const std::vector<std::string>& overrides);
+                          const std::vector<std::string>& overrides,
+                          const std::string& data_dir = "");
   // Takes the addresses below from the cluster spec, and gives the job, which
   // must be there, the strategy by which this cluster trains it.
   //   InvalidArgument  there is no cluster, or its chief is another task, or
@@ -126,8 +128,8 @@ class ChiefTask {
       const Coordinator::Options& coordinator, CheckpointStore store);
   // Finds the checkpoint to resume from, and starts the server.
   absl::Status Open();
-  // Makes one attempt to find it; fills in what is known of the run, and
-  // dropped_. Returns the store.
+  // Makes one attempt to find it; fills in what is known of the run.
+  // Returns the store.
   absl::StatusOr<CheckpointStore> TryResume(Coordinator::Options& coordinator);
 
   const ChiefTaskOptions options_;
@@ -135,8 +137,6 @@ class ChiefTask {
   MetricsRegistry& metrics_;
   ChiefGate gate_;
   ChiefService service_;
-  // Evaluations of steps that the run has gone back behind.
-  std::vector<Evaluation> dropped_;
   std::unique_ptr<ChiefServer> server_;
   // Destroyed before the server, whose status it writes down.
   std::unique_ptr<ProgressWriter> progress_;

@@ -191,6 +191,15 @@ TEST_F(CoordinatorEvaluationsTest, ThePsAreGivenTheReducedRate) {
   EXPECT_EQ(NextCheckpoint().manifest.reduced_learning_rate(), .05);
 }
 
+TEST_F(CoordinatorEvaluationsTest, ACheckpointSaysFromWhichItDescends) {
+  options_.chief_epoch = 7;
+  StartTraining();
+  TrainTo(10);
+  const durable::CheckpointManifest written = NextCheckpoint().manifest;
+  EXPECT_EQ(written.chief_epoch(), 7);
+  EXPECT_EQ(written.earlier_owner_size(), 0);
+}
+
 TEST_F(CoordinatorEvaluationsTest, ARateThatCannotBeGivenIsInNobodysWay) {
   ReduceRate();
   StartTraining();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "chief/checkpoint_failure.h"
 #include "chief/coordinator.h"
+#include "cluster/checkpoint/run_history.h"
 
 namespace parasol {
 
@@ -133,6 +134,7 @@ Coordinator::CheckpointOrder Coordinator::OrderCheckpoint(absl::Time now) {
   order.may_await = may_await_workers_ || !is_training;
   leaving_.Ordered();
   manifest.set_run_id(options_.run_id);
+  RunHistory(options_.resumed, options_.chief_epoch).AddTo(manifest);
   *manifest.mutable_job() = options_.job;
   options_.contents.AddTo(manifest);
   const std::vector<durable::WorkerProgress> progress = plan_->Progress();

@@ -1,7 +1,5 @@
 #include "chief/evaluation_watch.h"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -13,15 +11,6 @@ namespace parasol {
 namespace {
 
 constexpr absl::Duration kFailureLogInterval = absl::Seconds(10);
-
-// A checkpoint that was made again has the step of another one, but is not
-// evaluated in the same time.
-bool IsSame(const Evaluation& a, const Evaluation& b) {
-  const bool have_same_loss =
-      a.loss == b.loss || (std::isnan(a.loss) && std::isnan(b.loss));
-  return a.global_step == b.global_step && a.took == b.took && have_same_loss &&
-         a.checkpoint == b.checkpoint;
-}
 
 }  // namespace
 
@@ -58,7 +47,10 @@ void EvaluationWatch::Look() {
   if (size.ok() && size_ == *size) return;
   absl::StatusOr<std::vector<Evaluation>> evaluations =
       size.ok()
-          ? ReadEvaluations(options_.checkpoint_directory, options_.run_id)
+          ? ReadEvaluations(options_.checkpoint_directory, options_.run_id,
+                            [this](const Evaluation& evaluation) {
+                              return options_.history.Has(evaluation);
+                            })
           : size.status();
   if (!evaluations.ok()) {
     LOG_EVERY(WARNING, kFailureLogInterval)
@@ -67,11 +59,6 @@ void EvaluationWatch::Look() {
     return;
   }
   size_ = *size;
-  std::erase_if(*evaluations, [this](const Evaluation& evaluation) {
-    return std::any_of(
-        options_.dropped.begin(), options_.dropped.end(),
-        [&](const Evaluation& dropped) { return IsSame(dropped, evaluation); });
-  });
   options_.on_change(*evaluations);
 }
 

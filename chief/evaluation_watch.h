@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/checkpoint/run_history.h"
 
 namespace parasol {
 
@@ -27,9 +28,8 @@ class EvaluationWatch {
   struct Options {
     std::string checkpoint_directory;
     std::string run_id;
-    // Evaluations of checkpoints that the run has gone back behind: they count
-    // for nothing.
-    std::vector<Evaluation> dropped;
+    // History of the run: evaluations of other checkpoints count for nothing.
+    RunHistory history;
     // Called by one thread at a time with all evaluations that there are, in
     // ascending order of their steps, whenever the file has changed.
     std::function<void(const std::vector<Evaluation>&)> on_change;

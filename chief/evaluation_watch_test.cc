@@ -1,7 +1,7 @@
 #include "chief/evaluation_watch.h"
 
-#include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +15,17 @@
 namespace parasol {
 namespace {
 
-Evaluation At(int64_t step, double loss = 1) {
-  return {.global_step = step, .loss = loss, .run_id = "run"};
+// An evaluation of a checkpoint that chief 2 has written.
+Evaluation At(int64_t step, int64_t chief_epoch = 2) {
+  return {.global_step = step, .run_id = "run", .chief_epoch = chief_epoch};
+}
+
+// The checkpoint of a step that chief 1 has written.
+durable::CheckpointManifest First(int64_t step) {
+  durable::CheckpointManifest manifest;
+  manifest.set_global_step(step);
+  manifest.set_chief_epoch(1);
+  return manifest;
 }
 
 // Takes what a watch says.
@@ -56,10 +65,13 @@ class EvaluationWatchTest : public testing::Test {
     std::filesystem::create_directories(directory_);
   }
 
-  EvaluationWatch::Options Watching(std::vector<Evaluation> dropped = {}) {
+  // Returns what chief 2 watches, which goes on from `resumed`.
+  EvaluationWatch::Options Watching(
+      const std::optional<durable::CheckpointManifest>& resumed =
+          std::nullopt) {
     return {.checkpoint_directory = directory_,
             .run_id = "run",
-            .dropped = std::move(dropped),
+            .history = RunHistory(resumed, 2),
             .on_change = [this](const std::vector<Evaluation>& evaluations) {
               heard_.Take(evaluations);
             }};
@@ -77,22 +89,20 @@ TEST_F(EvaluationWatchTest, TellsAllEvaluationsWhenOneIsAdded) {
   heard_.Await({10, 20});
 }
 
-TEST_F(EvaluationWatchTest, EvaluationsThatWereDroppedDoNotCountUntilAnew) {
-  ASSERT_OK(AppendEvaluation(directory_, At(10)));
-  ASSERT_OK(AppendEvaluation(directory_, At(20)));
-  std::vector<Evaluation> all = *ReadEvaluations(directory_, "run");
-  EvaluationWatch watch(Watching(DropLaterThan(10, all)), Clock::Real());
+// The evaluator was still at work on the checkpoint of step 20 when the run
+// went back behind it.
+TEST_F(EvaluationWatchTest, EvaluationsOfAbandonedCheckpointsNeverCount) {
+  ASSERT_OK(AppendEvaluation(directory_, At(10, 1)));
+  ASSERT_OK(AppendEvaluation(directory_, At(15, 1)));
+  EvaluationWatch watch(Watching(First(10)), Clock::Real());
   heard_.Await({10});
-  ASSERT_OK(AppendEvaluation(directory_, At(20, .5)));
+  ASSERT_OK(AppendEvaluation(directory_, At(20, 2)));
   heard_.Await({10, 20});
-}
-
-TEST_F(EvaluationWatchTest, ADroppedOneMayHaveALossThatIsNoNumber) {
-  ASSERT_OK(AppendEvaluation(directory_, At(10)));
-  ASSERT_OK(AppendEvaluation(directory_, At(20, std::nan(""))));
-  std::vector<Evaluation> all = *ReadEvaluations(directory_, "run");
-  EvaluationWatch watch(Watching(DropLaterThan(10, all)), Clock::Real());
-  heard_.Await({10});
+  // It comes last, and has the step of one that counts.
+  ASSERT_OK(AppendEvaluation(directory_, At(20, 1)));
+  ASSERT_OK(AppendEvaluation(directory_, At(25, 1)));
+  ASSERT_OK(AppendEvaluation(directory_, At(30, 2)));
+  heard_.Await({10, 20, 30});
 }
 
 }  // namespace

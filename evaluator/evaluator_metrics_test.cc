@@ -52,6 +52,48 @@ TEST(EvaluatorMetricsTest, AMetricWithANumberHasANameThatPrometheusAllows) {
                     HasSubstr("\nparasol_evaluator_r_squared 0.125\n")));
 }
 
+TEST(EvaluatorMetricsTest, NamesThatWouldBeEqualHaveNumbers) {
+  MetricsRegistry registry;
+  EvaluatorMetrics metrics(registry);
+  for (const double value : {1.0, 2.0}) {
+    metrics.SetResults({{"a/b_share", value},
+                        {"a_b/share", value + .25},
+                        {"a/b.share", value + .5},
+                        {"quantile(share=0.9)", value},
+                        {"quantile(share=0-9)", value + .25}});
+  }
+  EXPECT_THAT(
+      registry.Text(),
+      AllOf(HasSubstr("\nparasol_evaluator_a_b_share 2\n"),
+            HasSubstr("\nparasol_evaluator_a_b_share_2 2.25\n"),
+            HasSubstr("\nparasol_evaluator_a_b_share_3 2.5\n"),
+            HasSubstr("\nparasol_evaluator_quantile_share_0_9 2\n"),
+            HasSubstr("\nparasol_evaluator_quantile_share_0_9_2 2.25\n"),
+            HasSubstr("The job's metric a_b/share of"),
+            HasSubstr("The job's metric a/b.share of")));
+}
+
+// A gauge of a counter's name would end the process.
+TEST(EvaluatorMetricsTest, AResultNeverHasTheNameOfAnotherMetric) {
+  MetricsRegistry registry;
+  EvaluatorMetrics metrics(registry);
+  metrics.loss.Set(7);
+  metrics.SetResults({{"evaluations_total", 1},
+                      {"loss", 2},
+                      {"evaluation_duration_seconds", 3},
+                      {"evaluation_duration_seconds_count", 4}});
+  EXPECT_THAT(
+      registry.Text(),
+      AllOf(
+          HasSubstr("\nparasol_evaluator_evaluations_total 0\n"),
+          HasSubstr("\nparasol_evaluator_evaluations_total_2 1\n"),
+          HasSubstr("\nparasol_evaluator_loss 7\n"),
+          HasSubstr("\nparasol_evaluator_loss_2 2\n"),
+          HasSubstr("\nparasol_evaluator_evaluation_duration_seconds_2 3\n"),
+          HasSubstr(
+              "\nparasol_evaluator_evaluation_duration_seconds_count_2 4\n")));
+}
+
 TEST(EvaluatorMetricsTest, TheLastResultCounts) {
   MetricsRegistry registry;
   EvaluatorMetrics metrics(registry);

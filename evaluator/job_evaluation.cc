@@ -183,6 +183,12 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
     RETURN_IF_ERROR(manifest.status());
     ASSIGN_OR_RETURN(const Evaluation evaluation,
                      Evaluate(model, *manifest, start));
+    // A checkpoint that its run has gone back behind may come late.
+    if (!history_ || manifest->run_id() != run_id_ ||
+        manifest->chief_epoch() >= history_->chief_epoch()) {
+      history_.emplace(*manifest);
+      run_id_ = manifest->run_id();
+    }
     Publish(evaluation);
     // It may have been replaced after it was listed.
     follower_.Evaluated(AsListed(*manifest));
@@ -204,6 +210,7 @@ absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
   evaluation.checkpoint = store_.PathOf(manifest.global_step());
   evaluation.final = manifest.final();
   evaluation.run_id = manifest.run_id();
+  evaluation.chief_epoch = manifest.chief_epoch();
   return evaluation;
 }
 
@@ -226,15 +233,18 @@ void JobEvaluation::Publish(const Evaluation& evaluation) {
         events_->Add(evaluation.global_step, scalars, clock_.Now());
     if (!added.ok()) LOG(ERROR) << "event file: " << added.message();
   }
-  const absl::Status named = NameBest(evaluation.run_id);
+  const absl::Status named = NameBest();
   if (!named.ok()) LOG(ERROR) << "BEST: " << named.message();
 }
 
-absl::Status JobEvaluation::NameBest(const std::string& run_id) const {
+absl::Status JobEvaluation::NameBest() const {
   const job::Job& job = session_->registration().job();
   if (!job.checkpoint().has_keep_best()) return absl::OkStatus();
   ASSIGN_OR_RETURN(const std::vector<Evaluation> evaluations,
-                   ReadEvaluations(store_.directory(), run_id));
+                   ReadEvaluations(store_.directory(), run_id_,
+                                   [this](const Evaluation& evaluation) {
+                                     return history_->Has(evaluation);
+                                   }));
   return UpdateBest(store_, job, evaluations);
 }
 

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/checkpoint/run_history.h"
 #include "cluster/client/chief_session.h"
 #include "evaluator/checkpoint_follower.h"
 #include "evaluator/evaluated_model.h"
@@ -84,8 +85,8 @@ class JobEvaluation {
       EvaluatedModel& model, const durable::CheckpointManifest& manifest,
       absl::Time start);
   void Publish(const Evaluation& evaluation);
-  // Brings the file BEST up to date.
-  absl::Status NameBest(const std::string& run_id) const;
+  // Brings the file BEST up to date by the evaluations of history_.
+  absl::Status NameBest() const;
   void ReportDamaged(const ListedCheckpoint& checkpoint,
                      const absl::Status& damage);
   bool IsLastEvaluated(const absl::Status& end) const;
@@ -101,6 +102,10 @@ class JobEvaluation {
   CheckpointFollower follower_;
   Listing listing_;  // newest listing that could be read
   std::optional<ListedCheckpoint> newest_at_start_;
+  // The history of the newest owner's checkpoints that were evaluated, and the
+  // run.
+  std::optional<RunHistory> history_;
+  std::string run_id_;
   absl::Time next_awaited_log_ = absl::InfinitePast();
   JobWatch watch_;
 };

@@ -144,6 +144,31 @@ TEST_F(LocalDecisionsTest, EvaluationsOfAnotherRunDoNotCount) {
   EXPECT_EQ(Steps().back(), 30);
 }
 
+// The second process goes back behind the checkpoint of step 20, and has none
+// of that step itself; the third one goes on from it.
+TEST_F(LocalDecisionsTest, EvaluationsOfAnAbandonedCheckpointDoNotCount) {
+  job::Job job = JobWith(kStopping);
+  job.mutable_end()->set_steps(20);
+  ASSERT_OK(Train(job));
+  for (const auto& file : fs::directory_iterator(store_.PathOf(20))) {
+    if (file.path().extension() == ".sst") fs::resize_file(file.path(), 10);
+  }
+  job.mutable_checkpoint()->set_every_steps(1000);
+  job.mutable_end()->set_steps(25);
+  ASSERT_OK(Train(job));
+  ASSERT_EQ(Steps().back(), 25);
+  EXPECT_EQ(store_.ReadManifest(25)->earlier_owner_size(), 1);
+  EXPECT_EQ(store_.ReadManifest(25)->earlier_owner(0).last_step(), 10);
+  EXPECT_THAT(EvaluatedSteps(), ElementsAre(10, 20, 25));
+  // With that of step 20 the job would end at 25: two evaluations without an
+  // improvement.
+  job.mutable_checkpoint()->set_every_steps(10);
+  job.mutable_end()->set_steps(200);
+  ASSERT_OK(Train(job));
+  ASSERT_EQ(Steps().back(), 30);
+  EXPECT_TRUE(store_.ReadManifest(30)->final());
+}
+
 TEST_F(LocalDecisionsTest, TheBestCheckpointIsKeptAndNamed) {
   // The first one has the largest loss.
   ASSERT_OK(

@@ -351,6 +351,7 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
   durable::CheckpointManifest manifest;
   manifest.set_global_step(step_);
   manifest.set_run_id(run_.run_id);
+  History().AddTo(manifest);
   *manifest.mutable_job() = options_.job;
   parameters_->contents().AddTo(manifest);
   manifest.set_final(final);

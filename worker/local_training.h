@@ -19,6 +19,7 @@
 #include "cluster/checkpoint/evaluation_log.h"
 #include "cluster/checkpoint/resume.h"
 #include "cluster/checkpoint/run_decisions.h"
+#include "cluster/checkpoint/run_history.h"
 #include "cluster/job/strategy.h"
 #include "cluster/progress/training_journal.h"
 #include "cluster/progress/training_progress.h"
@@ -109,6 +110,8 @@ class LocalTraining {
   absl::Status WriteNeededCheckpoint(bool final);
   // Returns true if the checkpoint that is written next is to be evaluated.
   bool IsEvaluationDue() const;
+  // Returns the history of the checkpoints that this process writes.
+  RunHistory History() const;
   // Writes the checkpoint that is due, if one is, and evaluates it.
   absl::Status WriteAndEvaluateWhatIsDue();
   // Evaluates the values as they are, and goes by the result. Does nothing if

@@ -20,12 +20,19 @@ namespace parasol {
 
 absl::Status LocalTraining::ReadDecisions() {
   if (HasEvaluationDecisions(options_.job)) {
+    const RunHistory history = History();
     ASSIGN_OR_RETURN(evaluations_,
-                     ReadEvaluations(store_->directory(), run_.run_id));
-    DropLaterThan(step_, evaluations_);
+                     ReadEvaluations(store_->directory(), run_.run_id,
+                                     [&history](const Evaluation& evaluation) {
+                                       return history.Has(evaluation);
+                                     }));
   }
   decisions_.emplace(options_.job, run_.checkpoint, evaluations_);
   return UseReducedRate();
+}
+
+RunHistory LocalTraining::History() const {
+  return RunHistory(run_.checkpoint, ownership_->chief_epoch());
 }
 
 bool LocalTraining::IsEvaluationDue() const {
@@ -157,7 +164,8 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
                     .examples = result.examples,
                     .took = clock_.Now() - start,
                     .checkpoint = store_->PathOf(step_),
-                    .run_id = run_.run_id};
+                    .run_id = run_.run_id,
+                    .chief_epoch = ownership_->chief_epoch()};
 }
 
 }  // namespace parasol

@@ -68,8 +68,9 @@ absl::StatusOr<LoadedJob> LoadJob(const RunWorkerOptions& options) {
     return absl::InvalidArgumentError(
         "TF_CONFIG is not set: a lone worker needs --job=FILE");
   }
-  ASSIGN_OR_RETURN(LoadedJob loaded,
-                   LoadJobFile(options.job_file, options.overrides));
+  ASSIGN_OR_RETURN(
+      LoadedJob loaded,
+      LoadJobFile(options.job_file, options.overrides, options.data_dir));
   job::Job& job = loaded.job;
   if (!options.checkpoint_directory.empty()) {
     job.mutable_checkpoint()->set_directory(options.checkpoint_directory);
@@ -128,6 +129,9 @@ absl::StatusOr<std::unique_ptr<ChiefBeside>> StartChief(
   chief.arguments = {
       absl::StrCat("--job=", options.job_file),
       absl::StrCat("--checkpoint_dir=", options.checkpoint_directory)};
+  if (!options.data_dir.empty()) {
+    chief.arguments.push_back(absl::StrCat("--data_dir=", options.data_dir));
+  }
   if (options.checkpoint_timeout > absl::ZeroDuration()) {
     chief.arguments.push_back(
         absl::StrCat("--checkpoint_timeout=",

@@ -22,8 +22,9 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMaxFileBytes = size_t{64} << 20;
 
 // Every other key is a metric.
-constexpr const char* kKeys[] = {"global_step", "loss",  "examples", "seconds",
-                                 "checkpoint",  "final", "run_id"};
+constexpr const char* kKeys[] = {"global_step", "loss",       "examples",
+                                 "seconds",     "checkpoint", "final",
+                                 "run_id",      "chief_epoch"};
 
 std::string PathIn(const std::string& checkpoint_directory) {
   return absl::StrCat(checkpoint_directory, "/evaluations.jsonl");
@@ -58,6 +59,8 @@ std::optional<Evaluation> ParseLine(absl::string_view line,
   if (checkpoint.is_string())
     evaluation.checkpoint = checkpoint.get<std::string>();
   evaluation.final = json.value("final", Json()) == true;
+  const Json epoch = json.value("chief_epoch", Json());
+  if (epoch.is_number_integer()) evaluation.chief_epoch = epoch.get<int64_t>();
   for (const auto& [key, value] : json.items()) {
     const bool is_metric =
         std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys);
@@ -77,16 +80,13 @@ std::optional<double> ValueOf(const Evaluation& evaluation,
   return std::nullopt;
 }
 
-std::vector<Evaluation> DropLaterThan(int64_t newest_step,
-                                      std::vector<Evaluation>& evaluations) {
+void DropLaterThan(int64_t newest_step, std::vector<Evaluation>& evaluations) {
   const auto later =
       std::partition_point(evaluations.begin(), evaluations.end(),
                            [newest_step](const Evaluation& evaluation) {
                              return evaluation.global_step <= newest_step;
                            });
-  std::vector<Evaluation> dropped(later, evaluations.end());
   evaluations.erase(later, evaluations.end());
-  return dropped;
 }
 
 std::string ToJsonLine(const Evaluation& evaluation) {
@@ -99,6 +99,9 @@ std::string ToJsonLine(const Evaluation& evaluation) {
   line["checkpoint"] = evaluation.checkpoint;
   line["final"] = evaluation.final;
   if (!evaluation.run_id.empty()) line["run_id"] = evaluation.run_id;
+  if (evaluation.chief_epoch != 0) {
+    line["chief_epoch"] = evaluation.chief_epoch;
+  }
   // A path that is no UTF-8 must not throw.
   return line.dump(/*indent=*/-1, /*indent_char=*/' ', /*ensure_ascii=*/false,
                    Json::error_handler_t::replace);
@@ -118,7 +121,8 @@ absl::Status AppendEvaluation(const std::string& checkpoint_directory,
 }
 
 absl::StatusOr<std::vector<Evaluation>> ReadEvaluations(
-    const std::string& checkpoint_directory, const std::string& run_id) {
+    const std::string& checkpoint_directory, const std::string& run_id,
+    absl::FunctionRef<bool(const Evaluation&)> counts) {
   const std::string path = PathIn(checkpoint_directory);
   const absl::StatusOr<std::string> bytes = ReadFile(path, kMaxFileBytes);
   if (absl::IsNotFound(bytes.status())) return std::vector<Evaluation>();
@@ -132,9 +136,9 @@ absl::StatusOr<std::vector<Evaluation>> ReadEvaluations(
   lines = lines.substr(0, lines.rfind('\n') + 1);
   std::map<int64_t, Evaluation> by_step;
   for (const absl::string_view line : absl::StrSplit(lines, '\n')) {
-    if (auto evaluation = ParseLine(line, run_id)) {
-      by_step.insert_or_assign(evaluation->global_step, *evaluation);
-    }
+    const auto evaluation = ParseLine(line, run_id);
+    if (!evaluation || !counts(*evaluation)) continue;
+    by_step.insert_or_assign(evaluation->global_step, *evaluation);
   }
   std::vector<Evaluation> evaluations;
   for (auto& [step, evaluation] : by_step) {

@@ -110,6 +110,30 @@ TEST(EvaluationLogTest, OnlyEvaluationsOfTheRunAreReadBack) {
   EXPECT_EQ(ValueOf(evaluations[1], "auc"), std::nullopt);
 }
 
+TEST(EvaluationLogTest, TheOwnerOfTheCheckpointTellsLinesOfOneStepApart) {
+  const std::string directory = ::testing::TempDir() + "/evaluations_of_owner";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  for (const int64_t epoch : {7, 8, 0}) {
+    Evaluation evaluation = At(20);
+    evaluation.run_id = "a";
+    evaluation.chief_epoch = epoch;
+    EXPECT_EQ(ToJsonLine(evaluation).find("chief_epoch") == std::string::npos,
+              epoch == 0);
+    ASSERT_OK(AppendEvaluation(directory, evaluation));
+  }
+  for (const int64_t epoch : {7, 8, 0}) {
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Evaluation> evaluations,
+        ReadEvaluations(directory, "a", [epoch](const Evaluation& evaluation) {
+          return evaluation.chief_epoch == epoch;
+        }));
+    ASSERT_THAT(evaluations, SizeIs(1));
+    EXPECT_EQ(evaluations[0].chief_epoch, epoch);
+    EXPECT_THAT(evaluations[0].metrics, SizeIs(1));
+  }
+}
+
 TEST(EvaluationLogTest, ALineThatWasCutOffTakesNoOtherWithIt) {
   const std::string directory = ::testing::TempDir() + "/cut_off";
   std::filesystem::remove_all(directory);

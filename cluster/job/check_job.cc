@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/faults.h"
 #include "base/status_macros.h"
@@ -13,9 +14,18 @@
 #include "cluster/job/validate.h"
 
 namespace parasol {
+namespace {
+
+// "model.input[0]" of an error that begins with the path of a field in it.
+std::string InputOf(absl::string_view message) {
+  return std::string(message.substr(0, message.find(']') + 1));
+}
+
+}  // namespace
 
 absl::StatusOr<CheckedJob> CheckedJob::Read(
-    const std::string& path, absl::Span<const std::string> overrides) {
+    const std::string& path, absl::Span<const std::string> overrides,
+    const std::string& data_dir) {
   CheckedJob checked;
   checked.path_ = path;
   ASSIGN_OR_RETURN(checked.text_, ReadJobFile(path));
@@ -35,16 +45,32 @@ absl::StatusOr<CheckedJob> CheckedJob::Read(
       checked.found_.push_back({std::nullopt, std::string(status.message())});
     }
   }
+  Faults of_patterns;
+  checked.patterns_ =
+      ColumnPatterns::Resolve(data_dir, *checked.job_, of_patterns);
+  for (const absl::Status& fault : of_patterns.all()) {
+    checked.AddFileFault(fault.message());
+    checked.faulty_inputs_.push_back(InputOf(fault.message()));
+  }
   FillDefaults(*checked.job_);
   Faults faults;
   checked.graph_ = Validate(*checked.job_, faults);
   for (const absl::Status& fault : faults.all()) {
     checked.AddFault(fault.message());
   }
+  // An input lacks columns.
+  if (!of_patterns.empty()) checked.graph_.reset();
   return checked;
 }
 
 void CheckedJob::AddFault(absl::string_view message) {
+  for (const std::string& input : faulty_inputs_) {
+    if (absl::StartsWith(message, input)) return;
+  }
+  AddFileFault(patterns_.InFile(message));
+}
+
+void CheckedJob::AddFileFault(absl::string_view message) {
   if (parsed_.IsAtFault(message)) return;
   const std::optional<TextPlace> place = parsed_.PlaceOf(message);
   const bool is_known =

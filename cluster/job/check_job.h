@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "cluster/job/column_patterns.h"
 #include "cluster/job/job_text.h"
 #include "ml/model/graph.h"
 #include "proto/job.pb.h"
@@ -29,15 +30,18 @@ struct JobFault {
 // A job file with all that is wrong with it.
 class CheckedJob {
  public:
-  // Reads the file at `path`, applies `overrides` ("end.epochs=1"), fills in
-  // the defaults and checks all of it, as LoadJobFile() does, but goes on
-  // behind a fault. Data are not opened.
+  // Reads the file at `path`, applies `overrides` ("end.epochs=1"), resolves
+  // patterns of columns by the data in `data_dir`, fills in the defaults and
+  // checks all of it, as LoadJobFile() does, but goes on behind a fault. Data
+  // are opened for such patterns alone.
   //   NotFound, InvalidArgument  the file can't be read.
   static absl::StatusOr<CheckedJob> Read(
-      const std::string& path, absl::Span<const std::string> overrides);
+      const std::string& path, absl::Span<const std::string> overrides,
+      const std::string& data_dir = "");
 
   // Adds a fault that was found elsewhere, "<field path>: …", unless it is a
-  // consequence of one of the text.
+  // consequence of one of the text. The path is one of job(); a column that a
+  // pattern stands for is shown as the pattern.
   void AddFault(absl::string_view message);
 
   // Returns the faults in the order of the file; those without a place come
@@ -46,10 +50,13 @@ class CheckedJob {
 
   // Returns the offset in text() of the closing brace of the message that
   // `path` ("model.input[0].dense.column[2]") names; nullopt if the file has
-  // none.
+  // none. The path is one of the file, not of job(): patterns().InFile().
   std::optional<size_t> CloseOf(absl::string_view path) const {
     return parsed_.CloseOf(path);
   }
+
+  // The patterns of columns in the file.
+  const ColumnPatterns& patterns() const { return patterns_; }
 
   // The file's text as it is.
   const std::string& text() const { return text_; }
@@ -66,10 +73,17 @@ class CheckedJob {
     std::string message;
   };
 
+  // Adds a fault with a path of the file.
+  void AddFileFault(absl::string_view message);
+
   std::string path_;
   std::string text_;
   JobText parsed_;
   std::optional<job::Job> job_;
+  ColumnPatterns patterns_;
+  // Paths of the inputs with patterns at fault: other faults there are
+  // consequences.
+  std::vector<std::string> faulty_inputs_;
   std::optional<Graph> graph_;
   std::vector<Found> found_;
 };

@@ -12,10 +12,10 @@
 namespace parasol {
 namespace {
 
-constexpr char kField[] = "learning_rate_by_global_batch";
+constexpr char kRateByBatchField[] = "learning_rate_by_global_batch";
 
-absl::Status Fault(const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(kField, what));
+absl::Status RateFault(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(kRateByBatchField, what));
 }
 
 std::optional<double> RateOf(int64_t global_batch,
@@ -36,27 +36,27 @@ absl::Status CheckGlobalBatchRates(const job::Optimizer& optimizer) {
   const job::LearningRateByGlobalBatch& rates =
       optimizer.learning_rate_by_global_batch();
   if (rates.batch().empty() || rates.batch_size() != rates.rate_size()) {
-    return Fault(absl::StrCat(": ", rates.batch_size(), " batches and ",
-                              rates.rate_size(),
-                              " rates; give each batch its rate"));
+    return RateFault(absl::StrCat(": ", rates.batch_size(), " batches and ",
+                                  rates.rate_size(),
+                                  " rates; give each batch its rate"));
   }
   if (rates.linear() && rates.batch_size() > 1) {
-    return Fault(absl::StrCat(".linear: ", rates.batch_size(),
-                              " batches; a linear rate needs one"));
+    return RateFault(absl::StrCat(".linear: ", rates.batch_size(),
+                                  " batches; a linear rate needs one"));
   }
   for (int i = 0; i < rates.batch_size(); ++i) {
     if (rates.batch(i) < 1) {
-      return Fault(
+      return RateFault(
           absl::StrCat(".batch: ", rates.batch(i), " examples; use 1 or more"));
     }
     if (!std::isfinite(rates.rate(i)) || rates.rate(i) < 0) {
-      return Fault(absl::StrCat(".rate: ", rates.rate(i),
-                                "; use a number of at least 0"));
+      return RateFault(absl::StrCat(".rate: ", rates.rate(i),
+                                    "; use a number of at least 0"));
     }
     const auto before = rates.batch().begin() + i;
     if (std::find(rates.batch().begin(), before, rates.batch(i)) != before) {
-      return Fault(absl::StrCat(".batch: ", rates.batch(i),
-                                " is there twice; remove one"));
+      return RateFault(absl::StrCat(".batch: ", rates.batch(i),
+                                    " is there twice; remove one"));
     }
   }
   return absl::OkStatus();
@@ -70,7 +70,7 @@ absl::Status SetRateOfGlobalBatch(int64_t batch, int replicas,
       optimizer.learning_rate_by_global_batch();
   const std::optional<double> rate = RateOf(batch * replicas, rates);
   if (!rate.has_value()) {
-    return Fault(absl::StrCat(
+    return RateFault(absl::StrCat(
         ": no rate for a global batch of ", batch * replicas, " examples (",
         replicas, replicas == 1 ? " replica" : " replicas", " of ", batch,
         "), only for ", absl::StrJoin(rates.batch(), ", "),

@@ -9,7 +9,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/faults.h"
 #include "base/status_macros.h"
+#include "cluster/job/column_patterns.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/first_parse_error.h"
 #include "cluster/job/override.h"
@@ -80,10 +82,14 @@ absl::StatusOr<LoadedJob> LoadJob(job::Job job,
 }
 
 absl::StatusOr<LoadedJob> LoadJobFile(const std::string& path,
-                                      absl::Span<const std::string> overrides) {
+                                      absl::Span<const std::string> overrides,
+                                      const std::string& data_dir) {
   ASSIGN_OR_RETURN(const std::string text, ReadJobFile(path));
   ASSIGN_OR_RETURN(job::Job job, ParseJob(text, path));
   RETURN_IF_ERROR(ApplyOverrides(job, overrides));
+  Faults faults;
+  ColumnPatterns::Resolve(data_dir, job, faults);
+  RETURN_IF_ERROR(faults.first()) << path;
   ASSIGN_OR_RETURN(LoadedJob loaded, Complete(std::move(job)), _ << path);
   return loaded;
 }

@@ -36,17 +36,20 @@ struct LoadedJob {
 };
 
 // Applies `overrides` ("end.epochs=1") to a job in order, fills in the defaults
-// and validates. Errors are those of ApplyOverride() and Validate().
+// and validates. The job's columns are names, as a checkpoint has them: nothing
+// is taken for a pattern. Errors are those of ApplyOverride() and Validate().
 absl::StatusOr<LoadedJob> LoadJob(job::Job job,
                                   absl::Span<const std::string> overrides);
 
 // Reads the file at `path`, applies `overrides` ("end.epochs=1") in order,
+// resolves patterns of columns by the data in `data_dir` (column_patterns.h),
 // fills in the defaults and validates.
 //   NotFound         there is no such file; the message names the path.
 //   InvalidArgument  the path can't be read as a file; or as for ParseJob(),
-//                    ApplyOverride() and Validate().
+//                    ApplyOverride(), ColumnPatterns::Resolve() and Validate().
 absl::StatusOr<LoadedJob> LoadJobFile(const std::string& path,
-                                      absl::Span<const std::string> overrides);
+                                      absl::Span<const std::string> overrides,
+                                      const std::string& data_dir = "");
 
 }  // namespace parasol
 

@@ -60,8 +60,8 @@ absl::Status CheckFlag(absl::string_view flag, absl::string_view path,
                    " names the devices; leave the flag out, or the strategy"));
 }
 
-absl::Status CheckClipping(const job::Optimizer& optimizer,
-                           absl::string_view path) {
+absl::Status CheckStrategyClipping(const job::Optimizer& optimizer,
+                                   absl::string_view path) {
   if (!optimizer.has_clipvalue() && !optimizer.has_clipnorm() &&
       !optimizer.has_global_clipnorm()) {
     return absl::OkStatus();
@@ -72,11 +72,11 @@ absl::Status CheckClipping(const job::Optimizer& optimizer,
 }
 
 absl::Status CheckReplicas(const job::Job& job) {
-  RETURN_IF_ERROR(CheckClipping(job.optimizer(), "optimizer"));
+  RETURN_IF_ERROR(CheckStrategyClipping(job.optimizer(), "optimizer"));
   for (int i = 0; i < job.model().sparse_table_size(); ++i) {
-    RETURN_IF_ERROR(
-        CheckClipping(job.model().sparse_table(i).optimizer(),
-                      absl::StrCat("model.sparse_table[", i, "].optimizer")));
+    RETURN_IF_ERROR(CheckStrategyClipping(
+        job.model().sparse_table(i).optimizer(),
+        absl::StrCat("model.sparse_table[", i, "].optimizer")));
   }
   return absl::OkStatus();
 }

@@ -14,8 +14,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Every other key is a metric.
-constexpr const char* kKeys[] = {"global_step", "loss",  "examples", "seconds",
-                                 "checkpoint",  "final", "run_id"};
+constexpr const char* kKeys[] = {"global_step", "loss",       "examples",
+                                 "seconds",     "checkpoint", "final",
+                                 "run_id",      "chief_epoch"};
 
 // JSON has no NaN: what is not finite is null.
 double NumberOf(const Json& json) {

@@ -15,6 +15,14 @@ TEST(EvaluationLineTest, LastCompleteLineCounts) {
   EXPECT_EQ(last, (EvaluationLine{200, {{"accuracy", 0.75}}, 0.5}));
 }
 
+TEST(EvaluationLineTest, WhatSaysWhichCheckpointItIsIsNoMetric) {
+  const auto last = LastEvaluationLine(
+      "{\"global_step\":100,\"loss\":1.5,\"examples\":9,\"seconds\":0.5,"
+      "\"checkpoint\":\"/c\",\"final\":true,\"run_id\":\"a\","
+      "\"chief_epoch\":7}\n");
+  EXPECT_EQ(last, (EvaluationLine{100, {}, 1.5}));
+}
+
 TEST(EvaluationLineTest, LinesThatAreNoneAreSkipped) {
   const auto last = LastEvaluationLine(
       "{\"global_step\":100,\"accuracy\":0.5,\"loss\":1.5}\n"

@@ -277,7 +277,8 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   job.checkpoint_timeout =
       absl::FormatDuration(absl::GetFlag(FLAGS_checkpoint_timeout));
   // A mistake in the job is told before anything starts.
-  ASSIGN_OR_RETURN(LoadedJob loaded, LoadJobFile(job.job_file, job.overrides));
+  ASSIGN_OR_RETURN(LoadedJob loaded,
+                   LoadJobFile(job.job_file, job.overrides, job.data_dir));
   RETURN_IF_ERROR(ChooseStrategyOf(loaded.job, job));
   RETURN_IF_ERROR(FillClusterDefaults(loaded.job, job.num_workers));
   job.batch_size = loaded.job.train().batch_size() * ReplicasOf(loaded.job);

@@ -32,6 +32,7 @@ std::vector<std::string> ChiefFlags(const LocalJob& job) {
 // The flags of one role beside --metrics_address and ChiefFlags().
 std::vector<std::string> RoleFlags(const LocalJob& job,
                                    const std::string& role) {
+  if (role == "chief") return {absl::StrCat("--data_dir=", job.data_dir)};
   if (role == "worker" || role == "evaluator") {
     std::vector<std::string> flags = {absl::StrCat("--data_dir=", job.data_dir),
                                       absl::StrCat("--device=", job.device),

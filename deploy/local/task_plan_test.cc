@@ -52,11 +52,11 @@ TEST(TaskPlanTest, EveryTaskKnowsTheClusterAndItsPlace) {
 
 TEST(TaskPlanTest, EachRoleGetsItsFlags) {
   const LocalPlan plan = Plan(TwoByTwo());
-  EXPECT_THAT(
-      plan.tasks[0].argv,
-      ElementsAre("/bin/chief/chief", "--metrics_address=127.0.0.1:6",
-                  "--job=/jobs/mnist.textproto", "--checkpoint_dir=/ckpt",
-                  "--set=end.steps=7", "--set=seed=1"));
+  EXPECT_THAT(plan.tasks[0].argv,
+              ElementsAre("/bin/chief/chief", "--metrics_address=127.0.0.1:6",
+                          "--data_dir=/data", "--job=/jobs/mnist.textproto",
+                          "--checkpoint_dir=/ckpt", "--set=end.steps=7",
+                          "--set=seed=1"));
   EXPECT_THAT(plan.tasks[1].argv,
               ElementsAre("/bin/ps/ps", "--metrics_address=127.0.0.1:7"));
   EXPECT_THAT(

@@ -87,7 +87,7 @@ absl::Status WriteAdapted(const CheckedJob& job, const JobReport& report) {
   RETURN_IF_ERROR(file.Append(text));
   RETURN_IF_ERROR(file.Commit());
   for (const std::string& field : left_out) {
-    fprintf(stderr, "%s: not in the job file, so not filled in\n",
+    fprintf(stderr, "%s: not by itself in the job file, so not filled in\n",
             field.c_str());
   }
   return absl::OkStatus();
@@ -107,7 +107,8 @@ absl::StatusOr<int> RunCheck(const std::vector<std::string>& arguments) {
   }
   ASSIGN_OR_RETURN(
       CheckedJob job,
-      CheckedJob::Read(arguments[0], absl::GetFlag(FLAGS_set).values));
+      CheckedJob::Read(arguments[0], absl::GetFlag(FLAGS_set).values,
+                       absl::GetFlag(FLAGS_data_dir)));
   const JobReport report = CheckJobAndData(job, options);
   const bool is_good = report.faults.empty();
   if (is_good && absl::GetFlag(FLAGS_adapt)) {

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
+#include "deploy/tool/data_dir_flag.h"
 #include "deploy/tool/exchange/import.h"
 #include "deploy/tool/format_flag.h"
 #include "deploy/tool/job_flags.h"
@@ -81,7 +82,8 @@ absl::Status RunImport(const std::vector<std::string>& arguments) {
                                    ? absl::StrCat(path, ".job.textproto")
                                    : absl::GetFlag(FLAGS_job);
   ASSIGN_OR_RETURN(LoadedJob job,
-                   LoadJobFile(job_file, absl::GetFlag(FLAGS_set).values));
+                   LoadJobFile(job_file, absl::GetFlag(FLAGS_set).values,
+                               absl::GetFlag(FLAGS_data_dir)));
   RETURN_IF_ERROR(SetReplicas(1, job.job));
   ASSIGN_OR_RETURN(const Imported imported,
                    Import(path, job, options, Clock::Real()));
@@ -99,8 +101,8 @@ Command ImportCommand() {
   return {.name = "import",
           .summary = "makes a checkpoint of tensors of other programs",
           .usage = kImportUsage,
-          .flags = {"format", "job", "set", "checkpoint_dir", "step",
-                    "allow_surplus"},
+          .flags = {"format", "job", "set", "data_dir", "checkpoint_dir",
+                    "step", "allow_surplus"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunImport(arguments));
           }};

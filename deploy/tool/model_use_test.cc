@@ -199,6 +199,58 @@ TEST_F(ModelUseTest, NamedOutputsAreColumnsWithNames) {
             std::string::npos);
 }
 
+// The file lacks the labels that the job lists, and a part of the model does
+// not have the outputs that say which these are.
+TEST_F(ModelUseTest, ALayerOfUnlabelledDataIsWritten) {
+  WriteJobOfNamedOutputs();
+  std::ifstream file(Path("job.textproto"));
+  std::string job(std::istreambuf_iterator<char>(file), {});
+  const std::string eval = "eval { csv { file: \"ratings.csv\"";
+  ASSERT_NE(job.find(eval), std::string::npos);
+  job.replace(job.find(eval), eval.size(),
+              "eval { csv { file: \"listed.csv\" column: [\"user\", \"item\", "
+              "\"rating\", \"kind\", \"likes\"]");
+  std::ofstream(Path("job.textproto")) << job;
+  std::ofstream(Path("listed.csv")) << "3,4,7,a,yes\n1,2,5,b,no\n";
+  Train("ckpt", 5);
+  const std::string labelled = Predicted("a.csv", {"--layer=experts"});
+  EXPECT_EQ(std::count(labelled.begin(), labelled.end(), '\n'), 2);
+  std::ofstream(Path("listed.csv")) << "3,4\n1,2\n";
+  EXPECT_EQ(Predicted("b.csv", {"--layer=experts"}), labelled);
+  EXPECT_FALSE(Predicted("c.csv").empty());
+  std::ofstream(Path("listed.csv")) << "3\n1\n";
+  const CompletedProcess run = Predict("d.csv", {"--layer=experts"});
+  EXPECT_NE(run.end.code(), 0);
+  EXPECT_THAT(run.standard_error, HasSubstr("1 values, not 5"));
+}
+
+// Checkpoints have names: later data may have columns that a pattern would
+// match, too, and another order.
+TEST_F(ModelUseTest, PatternsOfColumnsAreResolvedOnce) {
+  WriteJobOfPatterns();
+  const CompletedProcess check =
+      RunTool({"check", Path("job.textproto"), "--data_dir=" + Path(""),
+               "--set=end.steps=5"});
+  ASSERT_EQ(check.end.code(), 0) << check.standard_error;
+  EXPECT_THAT(check.standard_output,
+              AllOf(HasSubstr("pattern x*, model.input[0].dense.column[0]: 2 "
+                              "columns: x2, x1\n"),
+                    HasSubstr("pattern c?, model.input[1].ids.column[0]: 2 "
+                              "columns: c1, c2\n"),
+                    HasSubstr("column xy (label)")));
+  Train("ckpt", 20);
+  std::ofstream(Path("new.csv"))
+      << "c3,x1,c2,c1,x2,x3\nq,0,b0,a0,0,9\nr,1,b1,a1,1,9\n";
+  std::ofstream(Path("old.csv"))
+      << "x2,c1,xy,x1,other,c2\n0,a0,0,0,0,b0\n1,a1,0,1,0,b1\n";
+  const std::string old =
+      Predicted("a.csv", {"--set=eval.csv.file[0]=old.csv"});
+  EXPECT_EQ(std::count(old.begin(), old.end(), '\n'), 2);
+  EXPECT_EQ(Predicted("b.csv", {"--set=eval.csv.file[0]=new.csv"}), old);
+  // A restart reads the job file again.
+  Train("ckpt", 25);
+}
+
 TEST_F(ModelUseTest, CheckSaysTheLabelsOfEachOutput) {
   WriteJobOfNamedOutputs();
   const CompletedProcess run =

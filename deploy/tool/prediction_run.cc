@@ -20,6 +20,17 @@ namespace {
 
 constexpr int kMaxShards = 1 << 20;
 
+// Columns of labels and masks of a model's named outputs.
+std::vector<std::string> LabelColumnsOf(const job::Model& model) {
+  std::vector<std::string> columns;
+  for (const job::Output& output : model.output()) {
+    for (const std::string& column : {output.label().column(), output.mask()}) {
+      if (!column.empty()) columns.push_back(column);
+    }
+  }
+  return columns;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
@@ -33,7 +44,9 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
         checkpoint,
         ": its job has no eval data set; say which with --set=eval…"));
   }
+  std::vector<std::string> label_columns;
   if (!options.layer.empty()) {
+    label_columns = LabelColumnsOf(job.model());
     ASSIGN_OR_RETURN(*job.mutable_model(),
                      ModelUpTo(job.model(), options.layer));
     ASSIGN_OR_RETURN(loaded.graph, ResolveGraph(job.model()),
@@ -45,20 +58,22 @@ absl::StatusOr<std::unique_ptr<PredictionRun>> PredictionRun::Open(
     if (!output.is_named()) continue;
     run->outputs_.push_back({output.name, output.loss.outputs});
   }
-  RETURN_IF_ERROR(run->OpenExamples(job, loaded.graph, options));
+  RETURN_IF_ERROR(run->OpenExamples(job, loaded.graph, label_columns, options));
   ASSIGN_OR_RETURN(run->model_,
                    CheckpointModel::Create(job, loaded.graph, options.compute));
   RETURN_IF_ERROR(run->model_->Load(checkpoint).status());
   return run;
 }
 
-absl::Status PredictionRun::OpenExamples(const job::Job& job,
-                                         const Graph& graph,
-                                         const Options& options) {
+absl::Status PredictionRun::OpenExamples(
+    const job::Job& job, const Graph& graph,
+    const std::vector<std::string>& label_columns, const Options& options) {
   ASSIGN_OR_RETURN(const ModelInputs inputs, InputsOf(job.model(), graph));
   job::Dataset in_order = job.eval();
   in_order.set_shuffle_buffer(0);
-  InputOptions input = {.data_dir = options.data_dir, .without_labels = true};
+  InputOptions input = {.data_dir = options.data_dir,
+                        .without_labels = true,
+                        .label_columns = label_columns};
   ASSIGN_OR_RETURN(examples_, InputPipeline::Open(in_order, inputs, input));
   const int64_t all =
       BatchesOf(examples_->total_examples(), in_order.batch_size());

@@ -56,6 +56,7 @@ class PredictionRun {
  private:
   PredictionRun() = default;
   absl::Status OpenExamples(const job::Job& job, const Graph& graph,
+                            const std::vector<std::string>& label_columns,
                             const Options& options);
 
   int64_t width_ = 0;

@@ -208,7 +208,8 @@ absl::StatusOr<std::unique_ptr<InputPipeline>> InputPipeline::Open(
       OpenExamples(dataset, {.data_dir = options.data_dir,
                              .inputs = inputs,
                              .skip_corrupt = SkipsCorrupt(dataset),
-                             .without_labels = options.without_labels}));
+                             .without_labels = options.without_labels,
+                             .label_columns = options.label_columns}));
   Selection selection(examples->file_starts(),
                       dataset.has_split() ? &dataset.split() : nullptr);
   return Pipeline::Open(

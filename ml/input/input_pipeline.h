@@ -42,6 +42,10 @@ struct InputOptions {
   // True if labels and weights are not read, and need not be there: examples
   // then have labels that mean nothing. Open() alone reads this.
   bool without_labels = false;
+  // Columns of labels and masks of outputs that a part of a job's model lacks.
+  // Only with `without_labels`: like those of its own outputs they need not be
+  // there. Open() alone reads this.
+  std::vector<std::string> label_columns = {};
 };
 
 // Reads, shuffles and batches a dataset for one model, decoding ahead on

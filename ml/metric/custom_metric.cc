@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -12,6 +13,11 @@
 
 namespace parasol {
 namespace {
+
+// Keys in a line of evaluations.jsonl that are no metrics.
+constexpr const char* kOtherKeys[] = {"loss",    "global_step", "examples",
+                                      "seconds", "checkpoint",  "final",
+                                      "run_id",  "chief_epoch"};
 
 CodeRegistry<CustomMetricFactory>& Registry() {
   static auto* const registry = new CodeRegistry<CustomMetricFactory>(
@@ -46,12 +52,13 @@ absl::Status CheckCustomMetric(const job::Custom& spec, const LossSpec& loss) {
         "custom.type is \"", absl::CHexEscape(spec.type()), "\", not 1 to ",
         kMaxCodeNameBytes, " letters, digits and '_', the name of the result"));
   }
-  if (spec.type() == "loss" ||
+  if (std::find(std::begin(kOtherKeys), std::end(kOtherKeys), spec.type()) !=
+          std::end(kOtherKeys) ||
       job::Metric::descriptor()->FindFieldByName(spec.type()) != nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("custom.type is \"", spec.type(),
-                     "\", as another result is called; register it under "
-                     "another name"));
+                     "\", as another result or field of evaluations.jsonl is "
+                     "called; register it under another name"));
   }
   if (Registry().Find(spec.type()) == nullptr || !loss.label_is_known()) {
     return absl::OkStatus();

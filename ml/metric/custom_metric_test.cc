@@ -25,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::SizeIs;
 
 // The largest weighted error.
 class Largest : public CustomMetric {
@@ -132,6 +133,39 @@ TEST(CustomMetricTest, TheChiefKnowsItsNameWithoutItsCode) {
                              HasSubstr("(it has: largest)"))));
 }
 
+std::string NameWith(const std::string& parameters) {
+  return NameOf(
+      Parse("metric { custom { type: 'x' " + parameters + " } }").metric(0));
+}
+
+TEST(CustomMetricTest, ParametersTellNamesApart) {
+  EXPECT_EQ(NameWith(""), "x");
+  EXPECT_EQ(NameWith("parameter { name: 'share' value: '0.9' }"),
+            "x(share=0.9)");
+  EXPECT_EQ(NameWith("parameter { name: 'a' value: 'b/c, (d)=%' } "
+                     "parameter { name: 'e' }"),
+            "x(a=b%2Fc%2C%20%28d%29%3D%25,e=)");
+  const std::string is_long(1000, 'v');
+  const std::string one =
+      NameWith("parameter { name: 'a' value: '" + is_long + "1' }");
+  const std::string other =
+      NameWith("parameter { name: 'a' value: '" + is_long + "2' }");
+  EXPECT_NE(one, other);
+  EXPECT_THAT(one, AllOf(HasSubstr("x(#"), SizeIs(20)));
+}
+
+TEST(CustomMetricTest, OneTypeMayBeThereWithSeveralParameters) {
+  const job::Model model = Parse(std::string(kSquared) +
+                                 "metric { custom { type: 'elsewhere' "
+                                 "parameter { name: 'q' value: '1' } } "
+                                 "} metric { custom { type: 'elsewhere' "
+                                 "parameter { name: 'q' value: '2' } "
+                                 "} } metric { custom { type: 'elsewhere' } }");
+  EXPECT_THAT(ResultNames(model, OutputsOf(model, 1)),
+              IsOkAndHolds(ElementsAre("loss", "elsewhere(q=1)",
+                                       "elsewhere(q=2)", "elsewhere")));
+}
+
 TEST(CustomMetricTest, ACustomLossHasNoMetricsByDefault) {
   const job::Model model = Parse("loss { custom { type: 'any' } }");
   EXPECT_THAT(ResolveMetrics(model, OutputsOf(model, 1)[0].loss),
@@ -149,10 +183,15 @@ TEST(CustomMetricTest, WhatCannotBeIsNamed) {
       {"metric { custom { type: 'a/b' } }", 1, "custom.type is \"a/b\""},
       {"metric { custom { type: 'loss' } }", 1, "as another result"},
       {"metric { custom { type: 'accuracy' } }", 1, "as another result"},
+      {"metric { custom { type: 'examples' } }", 1, "field of evaluations"},
+      {"metric { custom { type: 'chief_epoch' } }", 1, "field of evaluations"},
       {"metric { custom { type: 'largest' } }", 2,
        "custom \"largest\": it is of one output"},
       {"metric { custom { type: 'x' } } metric { custom { type: 'x' } }", 1,
-       "metric[1]: x appears twice"}};
+       "metric[1]: x appears twice"},
+      {"metric { custom { type: 'x' parameter { name: 'a' value: '1' } } } "
+       "metric { custom { type: 'x' parameter { name: 'a' value: '1' } } }",
+       1, "metric[1]: x(a=1) appears twice"}};
   for (const Case& c : cases) {
     SCOPED_TRACE(c.metrics);
     const job::Model model = Parse(kSquared + c.metrics);

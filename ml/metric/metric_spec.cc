@@ -6,9 +6,14 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "base/set_default.h"
 #include "base/status_macros.h"
+#include "ml/input/feature/fingerprint.h"
 #include "ml/loss/loss_kinds.h"
 #include "ml/metric/custom_metric.h"
 
@@ -20,6 +25,8 @@ using job::Metric;
 constexpr double kDefaultThreshold = .5;
 constexpr int64_t kDefaultK = 5;
 constexpr int64_t kDefaultRankingK = 10;
+// Bytes of a custom metric's parameters in its name.
+constexpr size_t kMaxParameterBytes = 80;
 
 template <typename... Setters>
 std::vector<Metric> MetricsOf(Setters... setters) {
@@ -114,6 +121,36 @@ const job::Ranking* RankingOf(const Metric& metric) {
   }
 }
 
+// A text as a part of a result's name, whose marks it has not.
+std::string Escaped(absl::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+        absl::StrContains("_.+-", c)) {
+      escaped += c;
+    } else {
+      absl::StrAppendFormat(&escaped, "%%%02X", static_cast<unsigned char>(c));
+    }
+  }
+  return escaped;
+}
+
+std::string NameOfCustom(const job::Custom& custom) {
+  if (custom.parameter().empty()) return custom.type();
+  std::vector<std::string> parts;
+  Fingerprint fingerprint;
+  for (const job::CustomParameter& parameter : custom.parameter()) {
+    parts.push_back(absl::StrCat(Escaped(parameter.name()), "=",
+                                 Escaped(parameter.value())));
+    fingerprint.AddPart(parts.back());
+  }
+  std::string parameters = absl::StrJoin(parts, ",");
+  if (parameters.size() > kMaxParameterBytes) {
+    parameters = absl::StrFormat("#%016x", fingerprint.Get());
+  }
+  return absl::StrCat(custom.type(), "(", parameters, ")");
+}
+
 absl::Status CheckRanking(const Metric& metric) {
   const job::Ranking* const ranking = RankingOf(metric);
   if (ranking == nullptr) return absl::OkStatus();
@@ -174,7 +211,7 @@ absl::Status Check(const Metric& metric, const LossSpec& loss) {
 }  // namespace
 
 std::string NameOf(const Metric& metric) {
-  if (metric.has_custom()) return metric.custom().type();
+  if (metric.has_custom()) return NameOfCustom(metric.custom());
   if (metric.has_top_k_accuracy()) {
     return absl::StrCat("top_", metric.top_k_accuracy().k(), "_accuracy");
   }
@@ -255,8 +292,8 @@ absl::StatusOr<std::vector<Metric>> ResolveMetrics(
     if (!names.insert(NameOf(metric)).second) {
       return absl::InvalidArgumentError(absl::StrCat(
           "metric[", i, "]: ", NameOf(metric),
-          " appears twice; remove one (results differ by kind and number, not "
-          "by group)"));
+          " appears twice; remove one (results differ by kind, number and "
+          "parameters, not by group)"));
     }
     metrics.push_back(std::move(metric));
   }

@@ -16,7 +16,11 @@ namespace parasol {
 // Returns the metric's name in job files, "root_mean_squared_error", with its
 // number where it has one that is not the default, "precision_at_0.9"; k
 // always: "top_3_accuracy", "ndcg_at_10", "recall_at_10". A custom metric's
-// name is its type.
+// name is its type, with its parameters if it has some:
+// "coverage(share=0.9,side=low)". A character of theirs that is no letter,
+// digit or one of _.+- is %2F, …, and more than 80 bytes of them are a
+// fingerprint: "coverage(#9f0c6a53d1e2b478)". So two metrics of different
+// parameters have different names.
 std::string NameOf(const job::Metric& metric);
 
 // Sets the unset fields of a metric's message: threshold .5, k 5 of
@@ -32,9 +36,9 @@ void FillDefaults(job::Metric& metric);
 //   what the loss pairwise_logistic, in_batch_softmax or custom has  none
 // Defaults are filled in. Needs no device.
 //   InvalidArgument  a metric has no kind, is there twice (with the same
-//   number), has a
-//                    field that is not in its range, or has no meaning
-//                    for this loss or this number of outputs: names it.
+//                    number or parameters), has a field that is not in its
+//                    range, or has no meaning for this loss or this number of
+//                    outputs: names it.
 absl::StatusOr<std::vector<job::Metric>> ResolveMetrics(const job::Model& model,
                                                         const LossSpec& loss);
 

@@ -253,7 +253,6 @@ void Auditor::CheckEarlyEnd(const Checkpoint& final,
                             const std::vector<Evaluation>& evaluations) {
   const int64_t step = final.manifest.global_step();
   const bool is_decided =
-      schedule_.Has(Fault::Kind::kDamage) ||
       DecideByEvaluations(final.manifest.job(), evaluations).stop.has_value();
   if (!is_decided) {
     Violate("ended early", absl::StrCat("the last checkpoint is of step ", step,

@@ -54,6 +54,12 @@ bool ChiefProcess::CheckOwner(const absl::Status& read) {
   return false;
 }
 
+std::optional<RunHistory> ChiefProcess::HistoryOf(
+    const Coordinator::Options& options) {
+  if (!world().rules().abandoned_do_not_count) return std::nullopt;
+  return RunHistory(options.resumed, options.chief_epoch);
+}
+
 // The model of ChiefTask::Start() with the real comparison of jobs.
 absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
   Coordinator::Options options = OptionsOf(world().schedule().shape, job_);
@@ -72,11 +78,8 @@ absl::StatusOr<Coordinator::Options> ChiefProcess::Resume() {
     world().Trace(this, "resumes at step ", step);
     break;
   }
-  options.evaluations = world().disk().Evaluations(options.run_id);
-  const int64_t step = options.resumed ? options.resumed->global_step() : 0;
-  for (const Evaluation& late : DropLaterThan(step, options.evaluations)) {
-    dropped_.insert(late.took);
-  }
+  options.evaluations =
+      world().disk().Evaluations(options.run_id, HistoryOf(options));
   return options;
 }
 
@@ -96,11 +99,8 @@ void ChiefProcess::Tick() {
 
 // As EvaluationWatch does.
 void ChiefProcess::LookAtEvaluations() {
-  std::vector<Evaluation> evaluations =
-      world().disk().Evaluations(options_.run_id);
-  std::erase_if(evaluations, [this](const Evaluation& evaluation) {
-    return dropped_.contains(evaluation.took);
-  });
+  const std::vector<Evaluation> evaluations =
+      world().disk().Evaluations(options_.run_id, HistoryOf(options_));
   if (evaluations.size() == evaluations_) return;
   evaluations_ = evaluations.size();
   for (const std::string& line : coordinator_->Evaluated(evaluations, now())) {

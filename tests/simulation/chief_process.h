@@ -74,6 +74,8 @@ class ChiefProcess : public Process {
 
   // Returns the state with which it starts, from the manifests.
   absl::StatusOr<Coordinator::Options> Resume();
+  // Returns the history whose evaluations count; nullopt: all do.
+  std::optional<RunHistory> HistoryOf(const Coordinator::Options& options);
   absl::Time now() const { return world().Now(*this); }
   // Looks now and then whether the directory is still this chief's.
   void Renew();
@@ -107,8 +109,6 @@ class ChiefProcess : public Process {
   const JobChoice job_;
   Coordinator::Options options_;
   std::unique_ptr<Coordinator> coordinator_;
-  // The evaluations that count for nothing, by the time of each.
-  std::set<absl::Duration> dropped_;
   // Number of those that the coordinator has heard of.
   size_t evaluations_ = 0;
   std::vector<WaitingClaim> claims_;

@@ -185,8 +185,9 @@ void ControlPlane::OnChiefExit(const absl::Status& status) {
                          ? absl::NotFoundError("no checkpoint")
                          : world_.disk().Read(steps[0], world_.random());
   if (!final.ok()) return;
-  world_.auditor().Ended(
-      **final, world_.disk().Evaluations((*final)->manifest.run_id()));
+  const durable::CheckpointManifest& manifest = (*final)->manifest;
+  world_.auditor().Ended(**final, world_.disk().Evaluations(
+                                      manifest.run_id(), RunHistory(manifest)));
 }
 
 const ChiefProcess* ControlPlane::chief() const {

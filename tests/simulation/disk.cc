@@ -71,10 +71,12 @@ void Disk::Prune(int max_to_keep, int64_t newest, const KeptCheckpoints& kept) {
   }
 }
 
-std::vector<Evaluation> Disk::Evaluations(const std::string& run_id) const {
+std::vector<Evaluation> Disk::Evaluations(
+    const std::string& run_id, const std::optional<RunHistory>& history) const {
   std::map<int64_t, Evaluation> by_step;
   for (const Evaluation& evaluation : evaluations_) {
     if (evaluation.run_id != run_id) continue;
+    if (history && !history->Has(evaluation)) continue;
     by_step[evaluation.global_step] = evaluation;
   }
   std::vector<Evaluation> evaluations;

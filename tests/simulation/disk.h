@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cluster/checkpoint/evaluation_log.h"
+#include "cluster/checkpoint/run_history.h"
 #include "cluster/checkpoint/store_checkpoint.h"
 #include "proto/checkpoint.pb.h"
 #include "tests/simulation/random.h"
@@ -51,7 +53,10 @@ class Disk {
   void Append(Evaluation evaluation) {
     evaluations_.push_back(std::move(evaluation));
   }
-  std::vector<Evaluation> Evaluations(const std::string& run_id) const;
+  // Returns those that the history has; all of the run's without one.
+  std::vector<Evaluation> Evaluations(
+      const std::string& run_id,
+      const std::optional<RunHistory>& history) const;
 
   // The number of the chief that has taken the directory last.
   int owner() const { return owner_; }

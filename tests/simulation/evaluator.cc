@@ -11,8 +11,18 @@ namespace {
 
 constexpr absl::Duration kInterval = absl::Milliseconds(250);
 
-double DrawLoss(uint64_t seed, int64_t step) {
-  Random random(seed * 1000003 + static_cast<uint64_t>(step));
+// Two checkpoints of one step, of different chiefs, differ, unless the later
+// chief has gone on from the other's and made no step.
+double DrawLoss(uint64_t seed, const durable::CheckpointManifest& manifest) {
+  const int64_t step = manifest.global_step();
+  int64_t chief_epoch = manifest.chief_epoch();
+  for (const durable::OwnedSteps& owner : manifest.earlier_owner()) {
+    if (owner.last_step() != step) continue;
+    chief_epoch = owner.chief_epoch();
+    break;
+  }
+  Random random((seed * 1000003 + static_cast<uint64_t>(step)) * 1000003 +
+                static_cast<uint64_t>(chief_epoch));
   return static_cast<double>(random.Below(100)) / 100;
 }
 
@@ -31,14 +41,15 @@ void Evaluator::Look() {
     }
     return world_.loop().At(
         world_.loop().now() + world_.schedule().shape.evaluation,
-        [this, step = *step, values = checkpoint.files[0]] {
-          Finish(step, values);
+        [this, step = *step, manifest = checkpoint.manifest] {
+          Finish(step, manifest);
         });
   }
   world_.loop().At(world_.loop().now() + kInterval, [this] { Look(); });
 }
 
-void Evaluator::Finish(int64_t step, const Values& values) {
+void Evaluator::Finish(int64_t step,
+                       const durable::CheckpointManifest& manifest) {
   const Checkpoint* const checkpoint = world_.disk().Find(step);
   // A chief that goes back behind a damaged checkpoint forgets evaluations. One
   // that was written again has an evaluation.
@@ -49,12 +60,14 @@ void Evaluator::Finish(int64_t step, const Values& values) {
         "evaluated checkpoint removed",
         absl::StrCat("that of step ", step, ", before its result was there"));
   }
-  if (checkpoint != nullptr && checkpoint->files[0] == values &&
-      !checkpoint->damaged) {
+  // It had read the checkpoint before this was damaged, or written again by a
+  // chief that has gone back behind it.
+  if (checkpoint != nullptr) {
     Evaluation evaluation;
     evaluation.global_step = step;
-    evaluation.run_id = checkpoint->manifest.run_id();
-    evaluation.loss = DrawLoss(world_.schedule().seed, step);
+    evaluation.run_id = manifest.run_id();
+    evaluation.chief_epoch = manifest.chief_epoch();
+    evaluation.loss = DrawLoss(world_.schedule().seed, manifest);
     evaluation.took = world_.loop().now() - absl::UnixEpoch();
     world_.Trace(nullptr, "checkpoint ", step, " has a loss of ",
                  evaluation.loss);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "proto/checkpoint.pb.h"
 #include "tests/simulation/shard_values.h"
 #include "tests/simulation/world.h"
 
@@ -25,7 +26,7 @@ class Evaluator {
   using Values = std::shared_ptr<const ShardValues>;
 
   void Look();
-  void Finish(int64_t step, const Values& values);
+  void Finish(int64_t step, const durable::CheckpointManifest& manifest);
 
   World& world_;
   // The first shards of the checkpoints that were evaluated.

@@ -18,6 +18,7 @@ constexpr NamedRule kRules[] = {
     {"one_job", &Rules::one_job},
     {"directory_has_owner", &Rules::directory_has_owner},
     {"read_errors_pass", &Rules::read_errors_pass},
+    {"abandoned_do_not_count", &Rules::abandoned_do_not_count},
     {"workers_claim_at_the_end", &Rules::workers_claim_at_the_end},
     {"leaving_ps_is_sealed", &Rules::leaving_ps_is_sealed},
     {"worker_pushes_again", &Rules::worker_pushes_again},

@@ -28,6 +28,9 @@ struct Rules {
   // A checkpoint that can't be read at the moment is tried again, not passed
   // over.
   bool read_errors_pass = true;
+  // A chief counts no evaluation of a checkpoint that its run has gone back
+  // behind.
+  bool abandoned_do_not_count = true;
   // A worker that waits for the last checkpoint tells a restarted chief what it
   // has done.
   bool workers_claim_at_the_end = true;

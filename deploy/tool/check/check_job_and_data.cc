@@ -51,9 +51,16 @@ int64_t AddData(const CheckOptions& options, CheckedJob& checked,
   if (job.has_eval()) data.Check("eval", job.eval());
   data.Finish();
   for (const std::string& fault : data.found().faults) checked.AddFault(fault);
-  report.warnings = data.found().warnings;
+  for (const std::string& warning : data.found().warnings) {
+    report.warnings.push_back(checked.patterns().InFile(warning));
+  }
   report.data_sets = data.found().data_sets;
-  report.normalizations = data.found().normalizations;
+  for (Normalization n : data.found().normalizations) {
+    const ColumnPattern* const pattern = checked.patterns().Of(n.path);
+    if (pattern != nullptr) n.pattern = pattern->pattern;
+    n.path = checked.patterns().InFile(n.path);
+    report.normalizations.push_back(std::move(n));
+  }
   memory.rows = data.DistinctIds();
   memory.data_bytes = data.file_bytes();
   for (const DatasetReport& set : report.data_sets) {
@@ -68,6 +75,11 @@ JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options) {
   JobReport report;
   MemoryOptions memory = {.ps = options.ps};
   int64_t train_examples = 0;
+  for (const ColumnPattern& pattern : job.patterns().all()) {
+    report.patterns.push_back({.path = pattern.path,
+                               .pattern = pattern.pattern,
+                               .columns = pattern.columns});
+  }
   if (job.job().has_value() && !options.data_dir.empty()) {
     train_examples = AddData(options, job, report, memory);
   }
@@ -96,8 +108,11 @@ std::string AdaptedText(const CheckedJob& job, const JobReport& report,
   std::vector<std::pair<size_t, std::string>> insertions;
   for (const Normalization& n : report.normalizations) {
     const std::optional<size_t> close = job.CloseOf(n.path);
-    if (!close.has_value()) {
-      left_out.push_back(n.path);
+    if (!close.has_value() || !n.pattern.empty()) {
+      left_out.push_back(n.pattern.empty()
+                             ? n.path
+                             : absl::StrCat(n.column, " of the pattern ",
+                                            n.pattern, ", ", n.path));
       continue;
     }
     std::string fields;

@@ -70,7 +70,8 @@ class CheckJobAndDataTest : public ::testing::Test {
     path_ = testing::TempDir() + "/job.textproto";
     std::ofstream(path_) << text;
     options.data_dir = testing::TempDir();
-    absl::StatusOr<CheckedJob> job = CheckedJob::Read(path_, {});
+    absl::StatusOr<CheckedJob> job =
+        CheckedJob::Read(path_, {}, testing::TempDir());
     EXPECT_OK(job);
     JobReport report = CheckJobAndData(*job, options);
     left_out_.clear();
@@ -209,6 +210,56 @@ TEST_F(CheckJobAndDataTest, MeansAreFilledInWithoutTouchingTheRest) {
   EXPECT_THAT(again.normalizations, IsEmpty());
   // As the model sees them now.
   EXPECT_THAT(again.data_sets[0].rows[1], HasSubstr("numbers [0, "));
+}
+
+TEST_F(CheckJobAndDataTest, PatternsAreShownAndLeadToTheirPlaces) {
+  const std::string age =
+      "column { name: \"age\" default_value: 30 }  # years\n"
+      "    column { name: \"income\" log1p: true }";
+  const JobReport report =
+      Check({{age, "column { name: \"?[gn]*e\" default_value: 1 }"}});
+  EXPECT_THAT(report.faults, IsEmpty());
+  ASSERT_THAT(report.patterns, SizeIs(1));
+  EXPECT_EQ(report.patterns[0].path, "model.input[0].dense.column[0]");
+  EXPECT_THAT(report.patterns[0].columns, ElementsAre("age", "income"));
+  EXPECT_THAT(ToText(report),
+              HasSubstr("pattern ?[gn]*e, model.input[0].dense.column[0]: 2 "
+                        "columns: age, income\n"));
+  const auto json = nlohmann::json::parse(ToJson(report));
+  EXPECT_EQ(json["patterns"][0]["pattern"], "?[gn]*e");
+  // Both have one place in the file, and means of their own.
+  ASSERT_THAT(report.normalizations, SizeIs(2));
+  EXPECT_EQ(report.normalizations[1].path, "model.input[0].dense.column[0]");
+  EXPECT_THAT(left_out_, ElementsAre("age of the pattern ?[gn]*e, "
+                                     "model.input[0].dense.column[0]",
+                                     "income of the pattern ?[gn]*e, "
+                                     "model.input[0].dense.column[0]"));
+  EXPECT_THAT(adapted_, testing::Not(HasSubstr("mean")));
+}
+
+TEST_F(CheckJobAndDataTest, APatternAtFaultIsOneFaultBesideOthers) {
+  const JobReport report = Check(
+      {{"\"age\"", "\"aage*\""}, {"adam {}", "adam { learning_rate: -1 }"}});
+  EXPECT_THAT(
+      report.faults,
+      ElementsAre(HasSubstr("4:14: model.input[0].dense.column[0].name: "
+                            "\"aage*\" matches no column of the data; did you "
+                            "mean \"age\"?"),
+                  HasSubstr("learning_rate")));
+}
+
+TEST_F(CheckJobAndDataTest, AFaultBehindAPatternHasItsOwnPlace) {
+  const JobReport report = Check(
+      {{"{ name: \"user\" hash {} }",
+        "{ name: \"[uc]*\" hash {} } column { name: \"colou\" hash {} }"}});
+  ASSERT_THAT(report.faults, SizeIs(2));
+  EXPECT_THAT(report.faults[0],
+              HasSubstr("7:72: model.input[1].ids.column[1].name[0]: the train "
+                        "data have no column \"colou\""));
+  // A match of the training data.
+  EXPECT_THAT(report.faults[1],
+              HasSubstr("7:39: model.input[1].ids.column[0].name[0]: the eval "
+                        "data have no column \"colour\""));
 }
 
 TEST_F(CheckJobAndDataTest, AColumnOfOneValueIsAWarning) {

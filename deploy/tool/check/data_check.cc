@@ -148,8 +148,12 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   if (!FindAllFiles(name, dataset)) return;
   DatasetReport report;
   report.name = name;
+  std::vector<std::string> wanted;
+  for (const ColumnUse& use : ColumnUses(job_, name, dataset, {})) {
+    wanted.push_back(use.column);
+  }
   absl::StatusOr<std::unique_ptr<RawColumns>> columns =
-      RawColumns::Open(dataset, options_.data_dir);
+      RawColumns::Open(dataset, options_.data_dir, wanted);
   if (!columns.ok()) {
     Fault(name, std::string(columns.status().message()));
     return;

@@ -86,6 +86,16 @@ void AppendLabels(const LabelsReport& labels, int64_t looked_at,
                   rest, "\n");
 }
 
+void AppendPattern(const PatternReport& pattern, std::string& text) {
+  const size_t shown = std::min(pattern.columns.size(), kShownColumns);
+  absl::StrAppend(
+      &text, "pattern ", pattern.pattern, ", ", pattern.path, ": ",
+      Count(static_cast<int64_t>(pattern.columns.size()), "column"), ": ",
+      absl::StrJoin(pattern.columns.begin(), pattern.columns.begin() + shown,
+                    ", "),
+      shown < pattern.columns.size() ? ", …; --json has all" : "", "\n");
+}
+
 void AppendDataset(const DatasetReport& data, std::string& text) {
   absl::StrAppend(&text, data.name, ": ", Count(data.examples, "example"));
   if (data.looked_at + data.skipped < data.examples) {
@@ -130,9 +140,14 @@ double NumberStatistics::stddev() const {
 
 std::string ToText(const JobReport& report) {
   std::string text;
+  for (const PatternReport& pattern : report.patterns) {
+    AppendPattern(pattern, text);
+  }
   for (const DatasetReport& data : report.data_sets) AppendDataset(data, text);
   for (const Normalization& n : report.normalizations) {
-    absl::StrAppend(&text, "not normalized: ", n.column, ", ", n.path);
+    absl::StrAppend(&text, "not normalized: ", n.column,
+                    n.pattern.empty() ? "" : absl::StrCat(" of ", n.pattern),
+                    ", ", n.path);
     for (size_t i = 0; i < n.mean.size(); ++i) {
       absl::StrAppendFormat(&text, "%s mean: %.6g stddev: %.6g",
                             i == 0 ? " {" : "", n.mean[i], n.stddev[i]);

@@ -60,10 +60,19 @@ struct DatasetReport {
 
 // Fields that would make a column's values have mean 0 and deviation 1.
 struct Normalization {
-  std::string path = {};    // path of the message that lacks the fields
+  std::string path = {};    // path in the file of what lacks the fields
   std::string column = {};  // name for people
+  // The pattern that stands there for this column and others; may be empty.
+  std::string pattern = {};
   std::vector<double> mean = {};
   std::vector<double> stddev = {};  // one, or one for each channel
+};
+
+// A pattern of columns in the job, and the columns that it stands for.
+struct PatternReport {
+  std::string path = {};  // "model.input[0].dense.column[1]"
+  std::string pattern = {};
+  std::vector<std::string> columns = {};
 };
 
 struct RoleMemory {
@@ -76,6 +85,7 @@ struct RoleMemory {
 struct JobReport {
   std::vector<std::string> faults = {};    // one line each, with the place
   std::vector<std::string> warnings = {};  // one line each
+  std::vector<PatternReport> patterns = {};
   std::vector<DatasetReport> data_sets = {};
   std::vector<Normalization> normalizations = {};
   std::optional<int64_t> end_step = {};

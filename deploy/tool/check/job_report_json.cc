@@ -64,6 +64,12 @@ Json DatasetJson(const DatasetReport& data) {
 
 std::string ToJson(const JobReport& report) {
   Json json = {{"faults", report.faults}, {"warnings", report.warnings}};
+  json["patterns"] = Json::array();
+  for (const PatternReport& pattern : report.patterns) {
+    json["patterns"].push_back({{"path", pattern.path},
+                                {"pattern", pattern.pattern},
+                                {"columns", pattern.columns}});
+  }
   json["data_sets"] = Json::array();
   for (const DatasetReport& data : report.data_sets) {
     json["data_sets"].push_back(DatasetJson(data));

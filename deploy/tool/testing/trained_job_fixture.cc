@@ -78,6 +78,23 @@ constexpr char kJobOfNamedOutputs[] = R"(
   optimizer { adam { learning_rate: 0.01 } }
 )";
 
+constexpr char kJobOfPatterns[] = R"(
+  name: "ratings"
+  seed: 1
+  model {
+    input { name: "numbers" dense { column { name: "x*" mean: 5 } } }
+    input { name: "ids" ids { column { name: "c?" hash { buckets: 10 } } } }
+    layer { name: "bag" input: "ids" embedding_bag { table: "rows" } }
+    layer { name: "all" input: ["numbers", "bag"] concatenate {} }
+    layer { name: "rating" dense { units: 1 } }
+    loss { mean_squared_error {} }
+    sparse_table { name: "rows" width: 3 }
+  }
+  train { csv { file: "train.csv" label { column: "xy" } } batch_size: 8 }
+  eval { csv { file: "train.csv" label { column: "xy" } } batch_size: 7 }
+  optimizer { adam { learning_rate: 0.01 } }
+)";
+
 }  // namespace
 
 TrainedJobFixture::TrainedJobFixture() : directory_(EmptyTestDirectory()) {
@@ -97,6 +114,16 @@ void TrainedJobFixture::WriteJobOfNamedOutputs() {
     if (i % 3 != 0) ratings << RatingOf(i);
     ratings << ","
             << "abc"[i % 5 % 3] << "," << (i % 2 == 0 ? "yes" : "no") << "\n";
+  }
+}
+
+void TrainedJobFixture::WriteJobOfPatterns() {
+  std::ofstream(Path("job.textproto")) << kJobOfPatterns;
+  std::ofstream train(Path("train.csv"));
+  train << "x2,c1,xy,x1,other,c2\n";
+  for (int i = 0; i < kExamples; ++i) {
+    train << i % 7 << ",a" << i % 3 << "," << RatingOf(i) << "," << i % 5
+          << ",0,b" << i % 4 << "\n";
   }
 }
 

@@ -24,6 +24,10 @@ class TrainedJobFixture : public ::testing::Test {
   // "likes_it", a product of two probabilities.
   void WriteJobOfNamedOutputs();
 
+  // Replaces the job and the data by those of a job with patterns of columns:
+  // "x*" of numbers, which the label "xy" matches, too, and "c?" of ids.
+  void WriteJobOfPatterns();
+
   // Returns the path of a file in the test's directory; of the directory
   // itself, if `name` is empty.
   std::string Path(const std::string& name) const;

@@ -37,6 +37,10 @@ CsvIndexer::CsvIndexer(const job::CsvDataset& csv)
 
 absl::Status CsvIndexer::Add(const std::string& path) {
   ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
+  return AddText(path, std::move(bytes));
+}
+
+absl::Status CsvIndexer::AddText(const std::string& path, std::string bytes) {
   text_ = records_.AddFile(path, std::move(bytes));
   size_t at = absl::string_view(text_).substr(0, 3) == "\xef\xbb\xbf" ? 3 : 0;
   for (int i = 0; i < skip_lines_ && at < text_.size(); ++i) {

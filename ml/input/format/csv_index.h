@@ -29,6 +29,9 @@ class CsvIndexer {
   //   any other        as for ReadWholeFile().
   absl::Status Add(const std::string& path);
 
+  // Takes `bytes` for those of the file at `path`.
+  absl::Status AddText(const std::string& path, std::string bytes);
+
   // Returns the names of the columns: those of the header, or of the job.
   const std::vector<std::string>& columns() const { return columns_; }
   const Records& records() const { return records_; }

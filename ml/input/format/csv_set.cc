@@ -202,29 +202,53 @@ absl::Status AddFiles(const job::CsvDataset& csv, absl::string_view format,
 
 // Columns of labels and masks.
 std::vector<std::string> LabelColumns(const job::CsvDataset& csv,
-                                      const ModelInputs& inputs) {
-  if (inputs.targets.empty()) return {csv.label().column()};
-  return TargetColumns(inputs.targets);
+                                      const SetOptions& options) {
+  const std::vector<TargetInput>& targets = options.inputs.targets;
+  std::vector<std::string> columns =
+      targets.empty() ? std::vector<std::string>{csv.label().column()}
+                      : TargetColumns(targets);
+  columns.insert(columns.end(), options.label_columns.begin(),
+                 options.label_columns.end());
+  return columns;
 }
 
-// Takes the labels out of the job's list of columns if the first record has so
-// many values less.
-void LeaveOutLabels(const job::CsvDataset& csv,
-                    const std::vector<std::string>& labels,
-                    const Records& records, std::vector<std::string>& columns) {
+std::vector<std::string> Without(const std::vector<std::string>& left_out,
+                                 const std::vector<std::string>& columns) {
   std::vector<std::string> others;
   for (const std::string& column : columns) {
-    if (std::find(labels.begin(), labels.end(), column) == labels.end()) {
+    if (std::find(left_out.begin(), left_out.end(), column) == left_out.end()) {
       others.push_back(column);
     }
   }
-  if (csv.column().empty() || others.size() == columns.size()) return;
+  return others;
+}
+
+// Returns the number of values of the first record that can be read; up to one
+// more than `limit`.
+std::optional<size_t> ValuesOfFirst(const job::CsvDataset& csv,
+                                    const Records& records, size_t limit) {
   CsvFields fields(CsvDelimiter(csv));
   for (int64_t record = 0; record < records.size(); ++record) {
     if (!records.CheckWhole(record).ok()) continue;
-    const auto* const values = fields.Split(records[record], columns.size());
-    if (values == nullptr) continue;
-    if (values->size() == others.size()) columns = std::move(others);
+    const auto* const values = fields.Split(records[record], limit);
+    if (values != nullptr) return values->size();
+  }
+  return std::nullopt;
+}
+
+// Takes the labels, or labels and weights, out of the job's list of columns if
+// the first record has so many values less.
+void LeaveOutLabels(const job::CsvDataset& csv,
+                    const std::vector<std::string>& labels,
+                    const Records& records, std::vector<std::string>& columns) {
+  if (csv.column().empty()) return;
+  const auto values = ValuesOfFirst(csv, records, columns.size());
+  if (values == columns.size()) return;
+  for (std::vector<std::string> others :
+       {Without(labels, columns),
+        Without({csv.weight_column()}, Without(labels, columns))}) {
+    if (values != others.size()) continue;
+    columns = std::move(others);
     return;
   }
 }
@@ -288,7 +312,7 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCsvSet(
   if (!options.skip_corrupt) {
     RETURN_IF_ERROR(indexer.records().CheckAllWhole());
   }
-  const std::vector<std::string> labels = LabelColumns(csv, options.inputs);
+  const std::vector<std::string> labels = LabelColumns(csv, options);
   Columns columns = {.names = indexer.columns(), .labels_and_weights = labels};
   if (csv.has_weight_column()) {
     columns.labels_and_weights.push_back(csv.weight_column());

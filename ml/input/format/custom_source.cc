@@ -177,6 +177,9 @@ absl::StatusOr<Columns> ColumnsOf(const ExampleSource& source,
   if (!source.weight().empty()) {
     columns.labels_and_weights.push_back(source.weight());
   }
+  columns.labels_and_weights.insert(columns.labels_and_weights.end(),
+                                    options.label_columns.begin(),
+                                    options.label_columns.end());
   if (options.without_labels) return columns;
   for (const std::string& column : TargetColumns(targets)) {
     RETURN_IF_ERROR(CheckColumn(columns.names, column, "model.output"));
@@ -215,6 +218,17 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCustomSet(
                    ColumnFeatures::Create(options.inputs.inputs, columns));
   return std::make_shared<CustomSet>(source, custom.type(), std::move(features),
                                      options);
+}
+
+absl::StatusOr<Columns> ReadCustomColumns(const job::CustomDataset& custom,
+                                          const std::string& data_dir) {
+  ASSIGN_OR_RETURN(const Source source,
+                   Open(custom, data_dir, /*skip_corrupt=*/true));
+  Columns columns = {.names = source->columns(), .labels_and_weights = {}};
+  for (const std::string& column : {source->label(), source->weight()}) {
+    if (!column.empty()) columns.labels_and_weights.push_back(column);
+  }
+  return columns;
 }
 
 absl::StatusOr<std::unique_ptr<RawColumns>> OpenCustomColumns(

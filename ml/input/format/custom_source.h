@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "ml/input/feature/column_features.h"
 #include "ml/input/feature/value.h"
 #include "ml/input/format/example_set.h"
 #include "ml/input/format/raw_columns.h"
@@ -97,6 +98,11 @@ class ExampleSourceRegistration {
 //   any other           as for FindFiles and the source's function.
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenCustomSet(
     const job::CustomDataset& custom, const SetOptions& options);
+
+// Returns the columns of the source, and which of them are its label and its
+// weight. Errors are those of OpenCustomSet() before any column is looked at.
+absl::StatusOr<Columns> ReadCustomColumns(const job::CustomDataset& custom,
+                                          const std::string& data_dir);
 
 // Opens the same examples as they are. Those that can't be read are errors of
 // RawColumns::Read().

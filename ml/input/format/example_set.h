@@ -53,6 +53,9 @@ struct SetOptions {
   // True if labels and weights are not read, and need not be there: an example
   // then has a label that means nothing.
   bool without_labels = false;
+  // Columns of labels and masks that the inputs do not say, which are then not
+  // read either, and need not be there.
+  std::vector<std::string> label_columns = {};
 };
 
 }  // namespace parasol

@@ -22,7 +22,7 @@ namespace parasol {
 namespace {
 
 constexpr absl::string_view kFeaturesColumn = "features";
-bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool IsLibsvmBlank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 struct LibsvmSet final : public ExampleSet {
   LibsvmSet(Records read, const job::LibsvmDataset& spec,
@@ -93,9 +93,9 @@ class LineReader {
   // Puts the next token into at_; false: there is none.
   bool TakeToken(absl::string_view& rest) {
     size_t start = 0;
-    while (start < rest.size() && IsBlank(rest[start])) ++start;
+    while (start < rest.size() && IsLibsvmBlank(rest[start])) ++start;
     size_t end = start;
-    while (end < rest.size() && !IsBlank(rest[end])) ++end;
+    while (end < rest.size() && !IsLibsvmBlank(rest[end])) ++end;
     at_ = rest.substr(start, end - start);
     rest.remove_prefix(end);
     return !at_.empty();

@@ -7,7 +7,8 @@
 namespace parasol {
 
 absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
-    const job::Dataset& dataset, const std::string& data_dir) {
+    const job::Dataset& dataset, const std::string& data_dir,
+    const std::vector<std::string>& wanted) {
   switch (dataset.kind_case()) {
     case job::Dataset::kCsv:
       return OpenCsvColumns(dataset.csv(), "csv", data_dir);
@@ -16,7 +17,7 @@ absl::StatusOr<std::unique_ptr<RawColumns>> RawColumns::Open(
     case job::Dataset::kRatings:
       return OpenCsvColumns(CsvOf(dataset.ratings()), "ratings", data_dir);
     case job::Dataset::kTfrecord:
-      return OpenTfRecordColumns(dataset.tfrecord(), data_dir);
+      return OpenTfRecordColumns(dataset.tfrecord(), data_dir, wanted);
     case job::Dataset::kCustom:
       return OpenCustomColumns(dataset.custom(), data_dir);
     default:

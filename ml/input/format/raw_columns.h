@@ -18,16 +18,18 @@ namespace parasol {
 // model reads of them; in memory. Not thread-safe.
 class RawColumns {
  public:
-  // Opens the files of `dataset`, whose paths are relative to `data_dir`. Null
-  // if its records have no named columns, as images and libsvm's lines.
+  // Opens the files of `dataset`, whose paths are relative to `data_dir`.
+  // `wanted`: columns that a TFRecord has if any of its records does. Null if
+  // its records have no named columns, as images and libsvm's lines.
   //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile.
   //   InvalidArgument        the files' headers differ.
   static absl::StatusOr<std::unique_ptr<RawColumns>> Open(
-      const job::Dataset& dataset, const std::string& data_dir);
+      const job::Dataset& dataset, const std::string& data_dir,
+      const std::vector<std::string>& wanted = {});
   virtual ~RawColumns() = default;
 
   // Names of all columns, label and weight included; of a TFRecord the features
-  // of its first 1,000 records.
+  // of its first 1,000 records, and the wanted ones.
   const std::vector<std::string>& names() const { return names_; }
 
   // Columns that the data themselves say have labels and weights, as a data

@@ -57,6 +57,28 @@ TEST(RawColumnsTest, CsvHasItsColumnsWhateverTheJobReads) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a.csv line 4 at byte")));
 }
 
+TEST(RawColumnsTest, ATfRecordHasLateFeaturesIfTheyAreWanted) {
+  std::string records;
+  for (int i = 0; i < 1000; ++i) {
+    records += TfRecord(ExampleOf(IntegerFeature("a", {i})));
+  }
+  records += TfRecord(
+      ExampleOf(IntegerFeature("late", {7}) + IntegerFeature("later", {8})));
+  WriteTestFile("late.tfrecord", records);
+  job::Dataset set;
+  set.mutable_tfrecord()->add_file("late.tfrecord");
+  ASSERT_OK_AND_ASSIGN(const auto first,
+                       RawColumns::Open(set, testing::TempDir()));
+  EXPECT_THAT(first->names(), ElementsAre("a"));
+  ASSERT_OK_AND_ASSIGN(
+      const auto wanted,
+      RawColumns::Open(set, testing::TempDir(), {"late", "a", "none"}));
+  EXPECT_THAT(wanted->names(), ElementsAre("a", "late"));
+  ColumnValues row;
+  ASSERT_OK(wanted->Read(1000, row));
+  EXPECT_THAT(Texts(row), ElementsAre("-", "7"));
+}
+
 TEST(RawColumnsTest, ATfRecordHasItsFeatures) {
   const std::string good = TfRecord(ExampleOf(TextFeature("user", {"a", "b"}) +
                                               RealFeature("x", {1.5}))) +

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,8 +11,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/crc32c.h"
 #include "base/did_you_mean.h"
 #include "base/status_macros.h"
@@ -19,6 +22,7 @@
 #include "ml/input/feature/value.h"
 #include "ml/input/format/column_examples.h"
 #include "ml/input/format/file_set.h"
+#include "ml/input/format/input_file.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/target_reader.h"
 #include "ml/input/format/tf_example.h"
@@ -114,13 +118,18 @@ std::unique_ptr<ExampleDecoder> TfRecordSet::NewDecoder() const {
   return std::make_unique<TfRecordDecoder>(*this);
 }
 
+absl::StatusOr<std::vector<std::string>> TfRecordFiles(
+    const job::TfRecordDataset& tfrecord, const std::string& data_dir) {
+  const std::vector<std::string> patterns(tfrecord.file().begin(),
+                                          tfrecord.file().end());
+  return FindFiles(data_dir, patterns, "tfrecord.file");
+}
+
 absl::StatusOr<Records> ReadTfRecords(const job::TfRecordDataset& tfrecord,
                                       const std::string& data_dir,
                                       bool skip_corrupt) {
-  const std::vector<std::string> patterns(tfrecord.file().begin(),
-                                          tfrecord.file().end());
   ASSIGN_OR_RETURN(const std::vector<std::string> files,
-                   FindFiles(data_dir, patterns, "tfrecord.file"));
+                   TfRecordFiles(tfrecord, data_dir));
   Records records(Records::Content::kBinary);
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string bytes, ReadWholeFile(path));
@@ -132,25 +141,112 @@ absl::StatusOr<Records> ReadTfRecords(const job::TfRecordDataset& tfrecord,
   return records;
 }
 
-// Names in records that can be read; others are the decoder's business.
-std::vector<std::string> ColumnsOf(const Records& records) {
+// Adds the names of the features of an example, as far as it can be read.
+void AddNames(absl::string_view example, std::set<std::string>& names) {
+  ForEachFeature(example, [&names](absl::string_view name, absl::string_view) {
+    if (names.size() < kMaxTfRecordColumns) names.emplace(name);
+    return absl::OkStatus();
+  }).IgnoreError();
+}
+
+// Names in the first records, and those of `wanted` that later ones have: looks
+// no further than it takes to find these. Records that can't be read are the
+// decoder's business.
+std::vector<std::string> ColumnsOf(const Records& records,
+                                   const std::vector<std::string>& wanted) {
   std::set<std::string> names;
-  const int64_t looked_at = std::min(records.size(), kRecordsLookedAt);
-  for (int64_t i = 0; i < looked_at; ++i) {
+  int64_t i = 0;
+  for (; i < std::min(records.size(), kRecordsLookedAt); ++i) {
     const auto bytes = TfRecordBytes(records, i);
-    if (!bytes.ok()) continue;
-    ForEachFeature(*bytes, [&names](absl::string_view name, absl::string_view) {
-      if (names.size() < kMaxTfRecordColumns) names.emplace(name);
-      return absl::OkStatus();
-    }).IgnoreError();
+    if (bytes.ok()) AddNames(*bytes, names);
+  }
+  absl::flat_hash_set<std::string> awaited(wanted.begin(), wanted.end());
+  for (const std::string& name : names) awaited.erase(name);
+  const auto visit = [&](absl::string_view name, absl::string_view) {
+    if (awaited.erase(name) > 0) names.emplace(name);
+    return absl::OkStatus();
+  };
+  for (; i < records.size() && !awaited.empty(); ++i) {
+    const auto bytes = TfRecordBytes(records, i);
+    if (bytes.ok()) ForEachFeature(*bytes, visit).IgnoreError();
   }
   return std::vector<std::string>(names.begin(), names.end());
 }
 
+// The columns that a model reads: what records may have late, or seldom.
+std::vector<std::string> WantedColumns(const job::TfRecordDataset& tfrecord,
+                                       const SetOptions& options) {
+  std::vector<std::string> wanted;
+  for (const job::ModelInput& input : options.inputs.inputs) {
+    for (const job::NumericColumn& column : input.dense().column()) {
+      wanted.push_back(column.name());
+    }
+    for (const job::IdColumn& column : input.ids().column()) {
+      wanted.insert(wanted.end(), column.name().begin(), column.name().end());
+    }
+  }
+  if (options.without_labels) return wanted;
+  if (options.inputs.has_one_label()) wanted.push_back(tfrecord.label());
+  if (tfrecord.has_weight()) wanted.push_back(tfrecord.weight());
+  for (std::string& column : TargetColumns(options.inputs.targets)) {
+    wanted.push_back(std::move(column));
+  }
+  for (const ExampleColumn& column : options.inputs.columns) {
+    wanted.push_back(column.name);
+  }
+  return wanted;
+}
+
+// Replaces `bytes` by the next `size` bytes of the file; fewer at its end. A
+// length that is wrong takes no more memory than the file has bytes.
+absl::Status ReadNext(uint64_t size, InputFile& file, std::string& bytes) {
+  constexpr uint64_t kPieceBytes = 1 << 20;
+  bytes.clear();
+  while (bytes.size() < size) {
+    const size_t before = bytes.size();
+    const size_t piece = std::min(size - before, kPieceBytes);
+    bytes.resize(before + piece);
+    ASSIGN_OR_RETURN(
+        const size_t n,
+        file.Read(absl::MakeSpan(
+            reinterpret_cast<uint8_t*>(bytes.data()) + before,  // NOLINT
+            piece)));
+    bytes.resize(before + n);
+    if (n < piece) break;
+  }
+  return absl::OkStatus();
+}
+
+// Adds the names of a file's first `limit` records, up to a broken frame.
+// Returns how many there were.
+absl::StatusOr<int64_t> AddNamesOfFile(const std::string& path, int64_t limit,
+                                       std::set<std::string>& names) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<InputFile> file,
+                   InputFile::Open(path));
+  std::string bytes;
+  for (int64_t i = 0; i < limit; ++i) {
+    RETURN_IF_ERROR(ReadNext(kHeaderBytes, *file, bytes));
+    const absl::string_view header = bytes;
+    if (header.size() < kHeaderBytes ||
+        !CrcIs(header.substr(kLengthBytes), header.substr(0, kLengthBytes))) {
+      return i;
+    }
+    const uint64_t length = LittleEndian(header.substr(0, kLengthBytes));
+    if (length > Records::kMaxRecordBytes) return i;
+    RETURN_IF_ERROR(ReadNext(length + kCrcBytes, *file, bytes));
+    if (bytes.size() < length + kCrcBytes) return i;
+    const absl::string_view record = bytes;
+    if (CrcIs(record.substr(length), record.substr(0, length))) {
+      AddNames(record.substr(0, length), names);
+    }
+  }
+  return limit;
+}
+
 class TfRecordColumns final : public RawColumns {
  public:
-  explicit TfRecordColumns(Records records)
-      : RawColumns(ColumnsOf(records)), records_(std::move(records)) {
+  TfRecordColumns(Records records, const std::vector<std::string>& wanted)
+      : RawColumns(ColumnsOf(records, wanted)), records_(std::move(records)) {
     for (size_t i = 0; i < names().size(); ++i) slots_.emplace(names()[i], i);
   }
 
@@ -233,8 +329,12 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
   }
   ASSIGN_OR_RETURN(Records records, ReadTfRecords(tfrecord, options.data_dir,
                                                   options.skip_corrupt));
-  Columns columns = {.names = ColumnsOf(records),
-                     .labels_and_weights = TargetColumns(targets)};
+  Columns columns = {
+      .names = ColumnsOf(records, WantedColumns(tfrecord, options)),
+      .labels_and_weights = TargetColumns(targets)};
+  columns.labels_and_weights.insert(columns.labels_and_weights.end(),
+                                    options.label_columns.begin(),
+                                    options.label_columns.end());
   if (reads_label) {
     RETURN_IF_ERROR(
         CheckColumn(columns.names, tfrecord.label(), "tfrecord.label"));
@@ -262,11 +362,31 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
                                        options, tfrecord);
 }
 
-absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
+absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   TfRecordFiles(tfrecord, data_dir));
+  std::set<std::string> names;
+  int64_t looked_at = 0;
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(const int64_t records,
+                     AddNamesOfFile(path, kRecordsLookedAt - looked_at, names));
+    looked_at += records;
+  }
+  if (!names.empty()) {
+    return std::vector<std::string>(names.begin(), names.end());
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(files.front(), ": none of the first ", looked_at,
+                   " records of the data set is a tf.Example with a feature"));
+}
+
+absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
+    const job::TfRecordDataset& tfrecord, const std::string& data_dir,
+    const std::vector<std::string>& wanted) {
   ASSIGN_OR_RETURN(Records records,
                    ReadTfRecords(tfrecord, data_dir, /*skip_corrupt=*/true));
-  return std::make_unique<TfRecordColumns>(std::move(records));
+  return std::make_unique<TfRecordColumns>(std::move(records), wanted);
 }
 
 }  // namespace parasol

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -29,7 +30,7 @@ absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
                                                 int64_t record);
 
 // Opens TFRecord files of tf.Example. The columns are the features of the first
-// 1,000 records.
+// 1,000 records, and those that the model reads wherever a record has them.
 //   NotFound, DataLoss, …  as for FindFiles and ReadWholeFile; a broken frame,
 //                          unless corrupt records are skipped.
 //   InvalidArgument        the label, the weight or an input names a column
@@ -37,10 +38,19 @@ absl::StatusOr<absl::string_view> TfRecordBytes(const Records& records,
 absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
     const job::TfRecordDataset& tfrecord, const SetOptions& options);
 
-// Opens the same files as they are. Records that can't be read are errors of
-// RawColumns::Read().
-absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
+// Returns the features of the first 1,000 records, in the order of their names,
+// and reads no more of the files than these records. Passes over what follows a
+// broken frame in a file, and over records that are no tf.Examples.
+//   NotFound, DataLoss, …  as for FindFiles and InputFile.
+//   InvalidArgument        there is no record with a feature.
+absl::StatusOr<std::vector<std::string>> FirstTfRecordColumns(
     const job::TfRecordDataset& tfrecord, const std::string& data_dir);
+
+// Opens the same files as they are. Records that can't be read are errors of
+// RawColumns::Read(). `wanted` as in RawColumns::Open().
+absl::StatusOr<std::unique_ptr<RawColumns>> OpenTfRecordColumns(
+    const job::TfRecordDataset& tfrecord, const std::string& data_dir,
+    const std::vector<std::string>& wanted);
 
 }  // namespace parasol
 

@@ -69,6 +69,46 @@ TEST(TfRecordSetTest, LabelsMayBeProbabilities) {
   EXPECT_THAT(batch.labels, ElementsAre(.25, .75, 0, 1));
 }
 
+// 1,000 records without the columns that the last one has.
+std::string LateColumns() {
+  std::string records;
+  for (int i = 0; i < 1000; ++i) {
+    records += TfRecord(ExampleOf(RealFeature("x", {1, 2})));
+  }
+  return records + TfRecord(ExampleOf(
+                       RealFeature("x", {3, 4}) + IntegerFeature("y", {1}) +
+                       IntegerFeature("z", {1}) + RealFeature("late", {5})));
+}
+
+TEST(TfRecordSetTest, ALabelMayComeLate) {
+  WriteTestFile("set.tfrecord", LateColumns());
+  constexpr char kOutputs[] =
+      "layer { name: 'o' dense { units: 1 } } output { name: 'o' loss { "
+      "binary_crossentropy {} } label { column: 'y' } mask: 'z' } ";
+  ASSERT_OK_AND_ASSIGN(
+      const Batch batch,
+      ReadAll("tfrecord { file: 'set.tfrecord' }",
+              absl::StrCat(kOutputs,
+                           "input { name: 'x' dense { shape: 2 } } input { "
+                           "name: 'l' dense { column { name: 'late' "
+                           "default_value: 7 } } }")));
+  ASSERT_EQ(batch.size, 1001);
+  EXPECT_EQ(batch.targets[0].weights[0], 0);
+  EXPECT_EQ(batch.targets[0].weights[1000], 1);
+  EXPECT_EQ(batch.targets[0].labels[1000], 1);
+  EXPECT_EQ(batch.dense[1].values[0], 7);
+  EXPECT_EQ(batch.dense[1].values[1000], 5);
+}
+
+TEST(TfRecordSetTest, ALabelThatNoRecordHasIsNamed) {
+  WriteTestFile("set.tfrecord", LateColumns());
+  EXPECT_THAT(
+      ReadAll("tfrecord { file: 'set.tfrecord' label: 'lable' }", kModel),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("tfrecord.label: no example has a feature "
+                         "\"lable\"")));
+}
+
 TEST(TfRecordSetTest, WrongRecordsAreNamedOrLeftOut) {
   const std::string good = Labelled({1, 2}, 1);
   std::string bad_crc = good;
