@@ -1,10 +1,12 @@
 #ifndef PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
 #define PARASOL_EVALUATOR_CHECKPOINT_MODEL_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -34,13 +36,18 @@ class CheckpointModel {
   static absl::StatusOr<std::unique_ptr<CheckpointModel>> Create(
       const job::Job& job, const Graph& graph, const Options& options);
 
+  // Is called with a variable's number and the values that are evaluated.
+  using VisitValues = absl::FunctionRef<void(size_t, absl::Span<const float>)>;
+
   // Loads the values of the checkpoint in `directory` into the model, and reads
-  // its sparse tables into memory.
+  // its sparse tables into memory. `visit` sees each variable on the way, also
+  // those of a checkpoint that turns out to be damaged.
   //   NotFound   the checkpoint does not exist, or no longer.
   //   DataLoss   it is damaged, or lacks values of this model.
   //   any other  as for CheckpointReader::Open().
   absl::StatusOr<durable::CheckpointManifest> Load(
-      const std::string& directory);
+      const std::string& directory,
+      VisitValues visit = [](size_t, absl::Span<const float>) {});
 
   // Writes the values of the rows that a staged batch reads.
   void ReadRows(absl::Span<const StagedBatch::Rows> tables) const;

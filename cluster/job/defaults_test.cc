@@ -43,6 +43,7 @@ constexpr char kEmptyJob[] = R"pb(
     compute_niceness: 10
   }
   tensorboard: true
+  tensorboard_histograms: false
 )pb";
 
 TEST(FillDefaultsTest, AnEmptyJobGetsNoPartThatItsUserHasToChoose) {
@@ -118,6 +119,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       compute_niceness: 0
     }
     tensorboard: false
+    tensorboard_histograms: true
   )pb";
   ExpectFilled(kSet, kSet);
 }
@@ -142,6 +144,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    compute_niceness: 10
                  }
                  tensorboard: true
+                 tensorboard_histograms: false
                )pb");
 }
 

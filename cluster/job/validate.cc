@@ -131,6 +131,21 @@ absl::Status RequireNoClipping(absl::string_view path,
   return absl::OkStatus();
 }
 
+// Returns the fault of histograms that nobody would write.
+absl::Status ValidateHistograms(const job::Job& job) {
+  const std::string path = "tensorboard_histograms";
+  if (!job.tensorboard_histograms()) return absl::OkStatus();
+  if (!job.tensorboard()) {
+    return Fault(path,
+                 "they are in event files, which tensorboard: false "
+                 "leaves out; set one of the two");
+  }
+  if (job.has_eval()) return absl::OkStatus();
+  return Fault(path,
+               "they are written at evaluations, and the job has none; "
+               "set eval");
+}
+
 // Keras clips the average of the replicas' gradients; workers clip their own.
 Faults ValidateSynchronousClipping(const job::Job& job) {
   Faults faults;
@@ -399,6 +414,7 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   }
   faults.Add(ValidateOptimizer(job.optimizer()));
   faults.Add(ValidateSynchronousClipping(job));
+  faults.Add(ValidateHistograms(job));
   if (job.strategy().has_parameter_server()) {
     faults.Add(CheckPsCanUpdate(job));
   }

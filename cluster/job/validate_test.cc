@@ -444,6 +444,19 @@ TEST(ValidateTest, LambIsForWholeVariables) {
   EXPECT_THAT(Validate(job), IsFault(fault));
 }
 
+TEST(ValidateTest, HistogramsAreWrittenAtEvaluations) {
+  job::Job job = Good();
+  ASSERT_TRUE(job.has_eval());
+  job.set_tensorboard_histograms(true);
+  EXPECT_OK(Validate(job));
+  job.set_tensorboard(false);
+  EXPECT_THAT(Validate(job), IsFault("tensorboard_histograms: they are in"));
+  job.set_tensorboard(true);
+  job.clear_eval();
+  EXPECT_THAT(Validate(job), IsFault("tensorboard_histograms: they are written"
+                                     " at evaluations"));
+}
+
 TEST(ValidateTest, EvaluationIsOptional) {
   job::Job job = Good();
   job.clear_eval();
