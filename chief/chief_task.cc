@@ -23,7 +23,7 @@
 #include "cluster/job/job_file.h"
 #include "cluster/job/strategy.h"
 #include "cluster/placement/placement.h"
-#include "ml/optimizer/plain_subtraction.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/checkpoint_store.h"
 
 namespace parasol {

@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<CheckpointModel>> CheckpointModel::Create(
 }
 
 absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
-    const std::string& directory) {
+    const std::string& directory, VisitValues visit) {
   ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> checkpoint,
                    CheckpointReader::Open(directory));
   const std::vector<VariableSpec>& variables = model_->variables();
@@ -36,6 +36,7 @@ absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
       return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
     }
     RETURN_IF_ERROR(read);
+    visit(i, model_->HostValue(i));
     RETURN_IF_ERROR(model_->Upload(i));
   }
   size_t free_bytes = options_.table_memory;

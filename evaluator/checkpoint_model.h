@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -41,13 +42,18 @@ class CheckpointModel {
   static absl::StatusOr<std::unique_ptr<CheckpointModel>> Create(
       const job::Job& job, const Graph& graph, const Options& options);
 
+  // Is called with a variable's number and the values that are evaluated.
+  using VisitValues = absl::FunctionRef<void(size_t, absl::Span<const float>)>;
+
   // Loads the values of the checkpoint in `directory` into the model, and reads
-  // its sparse tables.
+  // its sparse tables. `visit` sees each variable on the way, also those of a
+  // checkpoint that turns out to be damaged.
   //   NotFound   the checkpoint does not exist, or no longer.
   //   DataLoss   it is damaged, or lacks values of this model.
   //   any other  as for CheckpointReader::Open() and RowFileWriter.
   absl::StatusOr<durable::CheckpointManifest> Load(
-      const std::string& directory);
+      const std::string& directory,
+      VisitValues visit = [](size_t, absl::Span<const float>) {});
 
   // Writes the values of the rows that a staged batch reads. Errors are those
   // of CheckpointRows::Read().

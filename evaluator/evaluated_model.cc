@@ -21,8 +21,8 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
 }
 
 absl::StatusOr<durable::CheckpointManifest> EvaluatedModel::Load(
-    const std::string& directory) {
-  return checkpoint_->Load(directory);
+    const std::string& directory, CheckpointModel::VisitValues visit) {
+  return checkpoint_->Load(directory, visit);
 }
 
 absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(

@@ -1,9 +1,11 @@
 #ifndef PARASOL_EVALUATOR_EVALUATED_MODEL_H_
 #define PARASOL_EVALUATOR_EVALUATED_MODEL_H_
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,6 +13,7 @@
 #include "evaluator/checkpoint_model.h"
 #include "ml/device/device.h"
 #include "ml/evaluation/model_evaluation.h"
+#include "ml/layer/variable_spec.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/job.pb.h"
 
@@ -37,7 +40,11 @@ class EvaluatedModel {
   // Loads the values of the checkpoint in `directory`, as
   // CheckpointModel::Load() does.
   absl::StatusOr<durable::CheckpointManifest> Load(
-      const std::string& directory);
+      const std::string& directory, CheckpointModel::VisitValues visit =
+                                        [](size_t, absl::Span<const float>) {});
+  const std::vector<VariableSpec>& variables() const {
+    return checkpoint_->model().variables();
+  }
 
   using Result = ModelEvaluation::Result;
 

@@ -1,6 +1,7 @@
 #include "evaluator/job_evaluation.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -169,7 +170,7 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
     if (watch_.stopped()) return *watch_.end();
     const absl::Time start = clock_.Now();
     const absl::StatusOr<durable::CheckpointManifest> manifest =
-        model.Load(store_.PathOf(next->step));
+        Load(model, next->step);
     if (absl::IsUnavailable(manifest.status())) {
       LOG_EVERY(WARNING, kLogInterval) << manifest.status().message();
       return absl::OkStatus();  // with the next listing again
@@ -194,6 +195,19 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
     follower_.Evaluated(AsListed(*manifest));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<durable::CheckpointManifest> JobEvaluation::Load(
+    EvaluatedModel& model, int64_t step) {
+  const bool has_histograms =
+      session_->registration().job().tensorboard_histograms();
+  histograms_.clear();
+  return model.Load(store_.PathOf(step),
+                    [&](size_t variable, absl::Span<const float> values) {
+                      if (!has_histograms) return;
+                      histograms_.emplace_back(model.variables()[variable].name,
+                                               HistogramOf(values));
+                    });
 }
 
 absl::StatusOr<Evaluation> JobEvaluation::Evaluate(
@@ -229,8 +243,8 @@ void JobEvaluation::Publish(const Evaluation& evaluation) {
   if (events_) {
     EventFile::Scalars scalars = evaluation.metrics;
     scalars.emplace_back("loss", evaluation.loss);
-    const absl::Status added =
-        events_->Add(evaluation.global_step, scalars, clock_.Now());
+    const absl::Status added = events_->Add(evaluation.global_step, scalars,
+                                            histograms_, clock_.Now());
     if (!added.ok()) LOG(ERROR) << "event file: " << added.message();
   }
   const absl::Status named = NameBest();

@@ -1,6 +1,7 @@
 #ifndef PARASOL_EVALUATOR_JOB_EVALUATION_H_
 #define PARASOL_EVALUATOR_JOB_EVALUATION_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,6 +85,10 @@ class JobEvaluation {
   absl::StatusOr<Evaluation> Evaluate(
       EvaluatedModel& model, const durable::CheckpointManifest& manifest,
       absl::Time start);
+  // Loads a checkpoint into the model, with its histograms if the job wants
+  // them. Errors are those of EvaluatedModel::Load().
+  absl::StatusOr<durable::CheckpointManifest> Load(EvaluatedModel& model,
+                                                   int64_t step);
   void Publish(const Evaluation& evaluation);
   // Brings the file BEST up to date by the evaluations of history_.
   absl::Status NameBest() const;
@@ -99,6 +104,8 @@ class JobEvaluation {
   Clock& clock_;
   EvaluatorMetrics metrics_;
   std::optional<EventFile> events_;  // nullopt: the job wants none
+  // Histograms of the variables that were loaded last.
+  EventFile::Histograms histograms_;
   CheckpointFollower follower_;
   Listing listing_;  // newest listing that could be read
   std::optional<ListedCheckpoint> newest_at_start_;

@@ -22,6 +22,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "storage/durable_file.h"
+#include "storage/event_histogram.h"
 
 namespace parasol {
 namespace {
@@ -277,6 +278,21 @@ TEST_F(JobEvaluationTest, TheBestCheckpointAndTheEventsAreBesideTheOthers) {
   EXPECT_THAT(ReadFile(checkpoint_dir() + "/BEST", 1000),
               IsOkAndHolds(HasSubstr("\"ckpt-000000000010\"")));
   EXPECT_TRUE(IsDirectory(checkpoint_dir() + "/tensorboard/eval"));
+}
+
+TEST_F(JobEvaluationTest, HistogramsAreInTheEventsIfTheJobWantsThem) {
+  chief_.ChangeJob([](job::Job& job) {
+    job.set_tensorboard(true);
+    job.set_tensorboard_histograms(true);
+  });
+  ASSERT_OK(WriteCheckpoint(20, {.5, 1, 1, .5}, /*final=*/true));
+  chief_.Say(wire::COMPLETE);
+  EXPECT_OK(RunToTheEnd());
+  const std::string directory = checkpoint_dir() + "/tensorboard/eval/";
+  EXPECT_THAT(ReadFile(directory + ListDirectory(directory)->at(0), 100000),
+              IsOkAndHolds(AllOf(
+                  HasSubstr("logits/bias"), HasSubstr("logits/kernel"),
+                  HasSubstr(HistogramBytes(HistogramOf({.5, 1, 1, .5}))))));
 }
 
 TEST_F(JobEvaluationTest, ResultsAreInTheMetrics) {

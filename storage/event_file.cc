@@ -10,9 +10,18 @@
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "storage/durable_file.h"
+#include "storage/proto_bytes.h"
 
 namespace parasol {
 namespace {
+
+using proto_bytes::AppendBytes;
+using proto_bytes::AppendDouble;
+using proto_bytes::AppendKey;
+using proto_bytes::AppendLittleEndian;
+using proto_bytes::AppendVarint;
+using proto_bytes::kFixed32;
+using proto_bytes::kVarint;
 
 // Fields of tensorflow.Event, its Summary and Summary.Value, and SessionLog.
 enum : int {
@@ -24,43 +33,15 @@ enum : int {
   kSummaryValue = 1,
   kTag = 1,
   kSimpleValue = 2,
+  kHistogram = 5,
   kStatus = 1,
 };
 constexpr int kStatusStart = 1;
 
-// Wire types of protobuf's encoding.
-enum : int { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
-
-template <typename T>
-void AppendLittleEndian(T value, std::string& out) {
-  for (size_t i = 0; i < sizeof(T); ++i) {
-    out.push_back(static_cast<char>(value >> (8 * i)));
-  }
-}
-
-void AppendVarint(uint64_t value, std::string& out) {
-  for (; value >= 0x80; value >>= 7) {
-    out.push_back(static_cast<char>(value | 0x80));
-  }
-  out.push_back(static_cast<char>(value));
-}
-
-void AppendKey(int field, int wire_type, std::string& out) {
-  out.push_back(static_cast<char>(field << 3 | wire_type));
-}
-
-void AppendBytes(int field, absl::string_view bytes, std::string& out) {
-  AppendKey(field, kBytes, out);
-  AppendVarint(bytes.size(), out);
-  out.append(bytes.data(), bytes.size());
-}
-
 std::string EventAt(absl::Time now) {
   std::string event;
-  AppendKey(kWallTime, kFixed64, event);
-  AppendLittleEndian(
-      std::bit_cast<uint64_t>(absl::ToDoubleSeconds(now - absl::UnixEpoch())),
-      event);
+  AppendDouble(kWallTime, absl::ToDoubleSeconds(now - absl::UnixEpoch()),
+               event);
   return event;
 }
 
@@ -68,6 +49,17 @@ void AppendStep(int64_t step, std::string& event) {
   if (step == 0) return;  // proto3 leaves it out
   AppendKey(kStep, kVarint, event);
   AppendVarint(static_cast<uint64_t>(step), event);
+}
+
+// Returns the event of a summary that has one value, which is `entry`.
+std::string SummaryEvent(absl::Time now, int64_t step,
+                         absl::string_view entry) {
+  std::string summary;
+  AppendBytes(kSummaryValue, entry, summary);
+  std::string event = EventAt(now);
+  AppendStep(step, event);
+  AppendBytes(kSummary, summary, event);
+  return event;
 }
 
 uint32_t MaskedCrc(absl::string_view bytes) { return MaskCrc(Crc32cOf(bytes)); }
@@ -105,12 +97,15 @@ std::string ScalarEvent(absl::Time now, int64_t step, absl::string_view tag,
   AppendBytes(kTag, tag, entry);
   AppendKey(kSimpleValue, kFixed32, entry);
   AppendLittleEndian(std::bit_cast<uint32_t>(static_cast<float>(value)), entry);
-  std::string summary;
-  AppendBytes(kSummaryValue, entry, summary);
-  std::string event = EventAt(now);
-  AppendStep(step, event);
-  AppendBytes(kSummary, summary, event);
-  return event;
+  return SummaryEvent(now, step, entry);
+}
+
+std::string HistogramEvent(absl::Time now, int64_t step, absl::string_view tag,
+                           const ValueHistogram& histogram) {
+  std::string entry;
+  AppendBytes(kTag, tag, entry);
+  AppendBytes(kHistogram, HistogramBytes(histogram), entry);
+  return SummaryEvent(now, step, entry);
 }
 
 EventFile::EventFile(std::string directory, std::string name,
@@ -120,7 +115,7 @@ EventFile::EventFile(std::string directory, std::string name,
       first_step_(first_step) {}
 
 absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
-                            absl::Time now) {
+                            const Histograms& histograms, absl::Time now) {
   std::string records;
   std::string path = path_;
   if (path.empty()) {
@@ -134,6 +129,11 @@ absl::Status EventFile::Add(int64_t step, const Scalars& scalars,
   }
   for (const auto& [tag, value] : scalars) {
     absl::StrAppend(&records, FrameRecord(ScalarEvent(now, step, tag, value)));
+  }
+  for (const auto& [tag, histogram] : histograms) {
+    if (histogram.num == 0) continue;
+    absl::StrAppend(&records,
+                    FrameRecord(HistogramEvent(now, step, tag, histogram)));
   }
   RETURN_IF_ERROR(AppendDurably(path, records));
   path_ = path;

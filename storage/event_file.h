@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "storage/event_histogram.h"
 
 namespace parasol {
 
@@ -21,26 +22,33 @@ std::string FrameRecord(absl::string_view bytes);
 
 // Return an Event as bytes: the one that begins each file; the mark that a run
 // starts (again) at `step`, whose later events in older files TensorBoard then
-// drops; and the value of a scalar.
+// drops; the value of a scalar; and a histogram.
 std::string VersionEvent(absl::Time now);
 std::string StartEvent(absl::Time now, int64_t step);
 std::string ScalarEvent(absl::Time now, int64_t step, absl::string_view tag,
                         double value);
+std::string HistogramEvent(absl::Time now, int64_t step, absl::string_view tag,
+                           const ValueHistogram& histogram);
 
-// Appends scalars to an event file of its own in a directory. Not thread-safe.
+// Appends events to an event file of its own in a directory. Not thread-safe.
 class EventFile {
  public:
   using Scalars = std::vector<std::pair<std::string, double>>;
+  using Histograms = std::vector<std::pair<std::string, ValueHistogram>>;
 
-  // The file is made, with its directory, when the first scalars are added.
+  // The file is made, with its directory, when the first events are added.
   // `first_step`: the smallest step that will be added; later events of other
   // files in the directory do not count then. `name` tells the file from
   // others that begin in the same second: host and process.
   EventFile(std::string directory, std::string name, int64_t first_step);
 
   // Adds the values at `step`, durably and with one write. Values that are not
-  // finite are added as they are.
-  absl::Status Add(int64_t step, const Scalars& scalars, absl::Time now);
+  // finite are added as they are; histograms of no values are not added.
+  absl::Status Add(int64_t step, const Scalars& scalars, absl::Time now) {
+    return Add(step, scalars, Histograms(), now);
+  }
+  absl::Status Add(int64_t step, const Scalars& scalars,
+                   const Histograms& histograms, absl::Time now);
 
  private:
   const std::string directory_;

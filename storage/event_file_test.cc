@@ -57,6 +57,22 @@ TEST(EventFileTest, AFileBeginsWithItsVersionAndGoesOn) {
                   FrameRecord(ScalarEvent(At(110), 0, "loss", .25)))));
 }
 
+TEST(EventFileTest, HistogramsFollowScalarsUnlessTheyAreOfNothing) {
+  const std::string directory = testing::TempDir() + "/run/tensorboard/eval";
+  std::filesystem::remove_all(directory);
+  EventFile file(directory, "host.7", /*first_step=*/0);
+  const ValueHistogram histogram = HistogramOf({.5f, 1.5f, 1.5f});
+  ASSERT_OK(file.Add(3, {{"loss", .5}},
+                     {{"kernel", histogram}, {"none", HistogramOf({})}},
+                     At(100)));
+  EXPECT_THAT(
+      ReadFile(directory + "/events.out.tfevents.0000000100.host.7", 10000),
+      IsOkAndHolds(absl::StrCat(
+          FrameRecord(VersionEvent(At(100))),
+          FrameRecord(ScalarEvent(At(100), 3, "loss", .5)),
+          FrameRecord(HistogramEvent(At(100), 3, "kernel", histogram)))));
+}
+
 TEST(EventFileTest, ADirectoryThatCannotBeMadeIsNamed) {
   EventFile file("/proc/none", "host.7", 0);
   const absl::Status status = file.Add(1, {{"loss", 1}}, At(1));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/metrics.h"
@@ -18,6 +19,7 @@
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
 #include "storage/durable_file.h"
+#include "storage/event_histogram.h"
 #include "worker/local_training.h"
 
 namespace parasol {
@@ -124,6 +126,30 @@ TEST_F(LocalDecisionsTest, EarlyStoppingEndsTheJobWithAFinalCheckpoint) {
   ASSERT_OK(Train(job));
   EXPECT_THAT(Steps(), ElementsAre(0, 10, 20, 30));
   EXPECT_EQ(store_.ReadManifest(30)->created_unix_micros(), made);
+}
+
+TEST_F(LocalDecisionsTest, EvaluationsHaveHistogramsIfTheJobWantsThem) {
+  for (const bool wanted : {false, true}) {
+    SCOPED_TRACE(wanted);
+    fs::remove_all(store_.directory());
+    job::Job job = JobWith(kStopping);
+    job.set_tensorboard_histograms(wanted);
+    ASSERT_OK(Train(job));
+    const std::string directory = store_.directory() + "/tensorboard/eval";
+    ASSERT_OK_AND_ASSIGN(const std::vector<std::string> names,
+                         ListDirectory(directory));
+    ASSERT_EQ(names.size(), 1u);
+    ASSERT_OK_AND_ASSIGN(const std::string events,
+                         ReadFile(directory + "/" + names[0], 100000));
+    for (const int64_t step : {10, 20, 30}) {
+      std::vector<float> kernel = Values(step);
+      kernel.resize(3);  // without slots
+      EXPECT_EQ(absl::StrContains(events, HistogramBytes(HistogramOf(kernel))),
+                wanted)
+          << step;
+    }
+    EXPECT_EQ(absl::StrContains(events, "hidden/kernel"), wanted);
+  }
 }
 
 TEST_F(LocalDecisionsTest, EvaluationsBeforeARestartCount) {

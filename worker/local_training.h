@@ -170,6 +170,9 @@ class LocalTraining {
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written
   std::optional<TrainingProgress> progress_;
   std::optional<EventFile> eval_events_;  // nullopt: the job wants none
+  // Histograms of the variables that were evaluated last, if the job wants
+  // them.
+  EventFile::Histograms histograms_;
 };
 
 }  // namespace parasol

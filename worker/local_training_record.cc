@@ -114,7 +114,8 @@ absl::Status LocalTraining::Evaluate(bool final) {
   if (eval_events_) {
     EventFile::Scalars scalars = evaluation->metrics;
     scalars.emplace_back("loss", evaluation->loss);
-    const absl::Status added = eval_events_->Add(step_, scalars, clock_.Now());
+    const absl::Status added =
+        eval_events_->Add(step_, scalars, histograms_, clock_.Now());
     if (!added.ok()) LOG(ERROR) << added.message();
   }
   return Decide(*evaluation);
@@ -141,8 +142,13 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   const absl::Time start = clock_.Now();
   // Averages are evaluated where there are some; training goes on without.
   RETURN_IF_ERROR(parameters_->variables().SwapAverages());
+  histograms_.clear();
   for (size_t i = 0; i < model().variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
+    if (options_.job.tensorboard_histograms()) {
+      histograms_.emplace_back(model().variables()[i].name,
+                               HistogramOf(model().HostValue(i)));
+    }
     RETURN_IF_ERROR(model().Upload(i));
   }
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(

@@ -5,8 +5,8 @@
 
 #include "base/status_macros.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
 #include "ml/optimizer/optimizer.h"
-#include "ml/optimizer/plain_subtraction.h"
 
 namespace parasol {
 

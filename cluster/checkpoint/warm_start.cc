@@ -17,8 +17,8 @@
 #include "cluster/checkpoint/warm_source.h"
 #include "ml/initializer/initializer.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
 #include "ml/optimizer/optimizer.h"
-#include "ml/optimizer/plain_subtraction.h"
 #include "storage/shard_entry.h"
 #include "storage/shard_writer.h"
 

@@ -29,6 +29,7 @@ job::Job WhatAWorkerGoesBy(job::Job job) {
   job.clear_eval();
   job.clear_evaluation();
   job.clear_tensorboard();
+  job.clear_tensorboard_histograms();
   job.mutable_model()->clear_metric();
   for (job::Output& output : *job.mutable_model()->mutable_output()) {
     output.clear_metric();

@@ -163,6 +163,7 @@ void FillDefaults(job::Job& job) {
   if (job.has_strategy()) FillStrategy(*job.mutable_strategy());
   FillEvaluationPolicies(job);
   PARASOL_SET_DEFAULT(job, tensorboard, true);
+  PARASOL_SET_DEFAULT(job, tensorboard_histograms, false);
 }
 
 absl::Status FillClusterDefaults(job::Job& job, int workers) {

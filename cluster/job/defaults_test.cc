@@ -43,6 +43,7 @@ constexpr char kEmptyJob[] = R"pb(
     compute_niceness: 10
   }
   tensorboard: true
+  tensorboard_histograms: false
 )pb";
 
 TEST(FillDefaultsTest, AnEmptyJobGetsNoPartThatItsUserHasToChoose) {
@@ -118,6 +119,7 @@ TEST(FillDefaultsTest, WhatIsSetStays) {
       compute_niceness: 0
     }
     tensorboard: false
+    tensorboard_histograms: true
   )pb";
   ExpectFilled(kSet, kSet);
 }
@@ -142,6 +144,7 @@ TEST(FillDefaultsTest, CheckpointsGoByTheClockUnlessTheyGoBySteps) {
                    compute_niceness: 10
                  }
                  tensorboard: true
+                 tensorboard_histograms: false
                )pb");
 }
 
@@ -283,6 +286,13 @@ TEST(FillDefaultsTest, OptimizersHaveKerasDefaults) {
       {"lion {}",
        "lion { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.99 weight_decay: 0 "
        "}"},
+      {"lamb {}",
+       "lamb { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-6 "
+       "weight_decay: 0 }"},
+      {"lamb { exclude_from_weight_decay: 'bias' }",
+       "lamb { learning_rate: 0.001 beta_1: 0.9 beta_2: 0.999 epsilon: 1e-6 "
+       "weight_decay: 0 exclude_from_weight_decay: 'bias' "
+       "exclude_from_layer_adaptation: 'bias' }"},
   };
   for (const auto& [given, want] : cases) {
     ASSERT_OK_AND_ASSIGN(job::Job job,

@@ -193,6 +193,15 @@ absl::Status CheckHasVariables(const job::Job& job, size_t variables) {
       "--strategy=parameter_server");
 }
 
+absl::Status CheckPsCanUpdate(const job::Job& job) {
+  if (!job.optimizer().has_lamb()) return absl::OkStatus();
+  return Fault("optimizer.lamb",
+               "a step of LAMB needs the norms of a whole variable, of which a "
+               "ps has parts; choose strategy.multi_worker_mirrored, without "
+               "ps, or strategy.hybrid, if the model has sparse tables, or "
+               "optimizer.adamw");
+}
+
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job) {
   if (flag) ChooseStrategy(*flag, job);
@@ -214,7 +223,7 @@ absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
         absl::StrCat(path, ": the cluster has no ps; add ps tasks, or choose ",
                      "--strategy=multi_worker_mirrored"));
   }
-  if (kind == StrategyKind::kParameterServer) return absl::OkStatus();
+  if (kind == StrategyKind::kParameterServer) return CheckPsCanUpdate(job);
   if (!needs_ps && num_ps > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         path, ": the cluster has ", num_ps,

@@ -41,13 +41,17 @@ bool HasTablesInStep(const job::Job& job);
 //   InvalidArgument  hybrid, and there are none.
 absl::Status CheckHasVariables(const job::Job& job, size_t variables);
 
+// Returns OK if ps, which have parts of variables, can update them.
+//   InvalidArgument  the job's optimizer needs whole variables.
+absl::Status CheckPsCanUpdate(const job::Job& job);
+
 // Gives the job the strategy by which a cluster with `num_ps` ps trains it:
 // that of `flag` (--strategy), if it was given, or else the job's own, or else
 // the one that the cluster is made for.
 //   InvalidArgument  the strategy trains in one process, or needs ps, or has
 //                    none, or needs sparse tables; or the job clips gradients,
-//                    which replicas in step can't do. Names the field and what
-//                    to do.
+//                    which replicas in step can't do, or has LAMB, which ps
+//                    can't. Names the field and what to do.
 absl::Status ResolveClusterStrategy(std::optional<StrategyKind> flag,
                                     int num_ps, job::Job& job);
 

@@ -16,6 +16,7 @@
 namespace parasol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -186,6 +187,32 @@ TEST(StrategyTest, AClusterOfOtherTasksThanTheStrategyNeedsIsRefused) {
   EXPECT_THAT(ResolveClusterStrategy(std::nullopt, 0, clips),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("gradients are clipped before")));
+}
+
+// Hybrid's ps have tables alone.
+TEST(StrategyTest, PsCannotUpdateByNormsOfWholeVariables) {
+  for (const bool has_lamb : {true, false}) {
+    SCOPED_TRACE(has_lamb);
+    job::Job job = JobWith("");
+    if (has_lamb) job.mutable_optimizer()->mutable_lamb();
+    job.mutable_model()->add_sparse_table()->set_name("users");
+    const auto resolve = [&](StrategyKind kind, int num_ps) {
+      job::Job resolved = job;
+      return ResolveClusterStrategy(kind, num_ps, resolved);
+    };
+    EXPECT_OK(resolve(StrategyKind::kHybrid, 2));
+    EXPECT_OK(resolve(StrategyKind::kMultiWorkerMirrored, 0));
+    const absl::Status by_ps = resolve(StrategyKind::kParameterServer, 2);
+    EXPECT_EQ(ResolveClusterStrategy(std::nullopt, 2, job), by_ps);
+    if (!has_lamb) {
+      EXPECT_OK(by_ps);
+      continue;
+    }
+    EXPECT_THAT(by_ps,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("optimizer.lamb: a step of LAMB"),
+                               HasSubstr("strategy.multi_worker_mirrored"))));
+  }
 }
 
 TEST(StrategyTest, HybridNeedsTablesAndVariables) {

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "cluster/job/evaluation_policy.h"
 #include "cluster/job/global_batch_rate.h"
+#include "cluster/job/strategy.h"
 #include "cluster/job/validate_dataset.h"
 #include "cluster/job/validate_layer.h"
 #include "cluster/job/validate_metrics.h"
@@ -128,6 +129,21 @@ absl::Status RequireNoClipping(absl::string_view path,
   if (optimizer.has_clipnorm()) return fault("clipnorm");
   if (optimizer.has_global_clipnorm()) return fault("global_clipnorm");
   return absl::OkStatus();
+}
+
+// Returns the fault of histograms that nobody would write.
+absl::Status ValidateHistograms(const job::Job& job) {
+  const std::string path = "tensorboard_histograms";
+  if (!job.tensorboard_histograms()) return absl::OkStatus();
+  if (!job.tensorboard()) {
+    return Fault(path,
+                 "they are in event files, which tensorboard: false "
+                 "leaves out; set one of the two");
+  }
+  if (job.has_eval()) return absl::OkStatus();
+  return Fault(path,
+               "they are written at evaluations, and the job has none; "
+               "set eval");
 }
 
 // Keras clips the average of the replicas' gradients; workers clip their own.
@@ -254,8 +270,21 @@ Faults ValidateSparseTable(const std::string& path,
   return faults;
 }
 
+// A table that is not trained has no optimizer.
+absl::Status RequireRowsOptimizer(const std::string& path,
+                                  const job::SparseTable& table,
+                                  const job::Optimizer& of_job) {
+  const job::Optimizer& optimizer =
+      table.has_optimizer() ? table.optimizer() : of_job;
+  if (!table.trainable() || !optimizer.has_lamb()) return absl::OkStatus();
+  return Fault(absl::StrCat(path, ".optimizer"),
+               "a step of LAMB needs the norms of all rows, of which it reads "
+               "some; give the table another one, such as lazy_adam {}");
+}
+
 // `graph` is null if it is not known.
-Faults ValidateSparseTables(const job::Model& model, const Graph* graph) {
+Faults ValidateSparseTables(const job::Job& job, const Graph* graph) {
+  const job::Model& model = job.model();
   Faults faults;
   faults.Add(RequireInRange("model.sparse_table", model.sparse_table_size(), 0,
                             kMaxTables));
@@ -269,6 +298,7 @@ Faults ValidateSparseTables(const job::Model& model, const Graph* graph) {
     const std::string path = absl::StrCat("model.sparse_table[", i, "]");
     const job::SparseTable& table = model.sparse_table(i);
     faults.Add(ValidateSparseTable(path, table));
+    faults.Add(RequireRowsOptimizer(path, table, job.optimizer()));
     if (table.name().empty() || names.insert(table.name()).second) continue;
     faults.Add(Fault(absl::StrCat(path, ".name"),
                      absl::StrCat(table.name(), " appears twice")));
@@ -384,10 +414,14 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   }
   faults.Add(ValidateOptimizer(job.optimizer()));
   faults.Add(ValidateSynchronousClipping(job));
+  faults.Add(ValidateHistograms(job));
+  if (job.strategy().has_parameter_server()) {
+    faults.Add(CheckPsCanUpdate(job));
+  }
   faults.Add(ValidateEnd(job.end()));
   faults.Add(ValidateCheckpoint(job.checkpoint()));
   if (job.has_warm_start()) faults.Add(ValidateWarmStart(job.warm_start()));
-  faults.Add(ValidateSparseTables(job.model(), graph ? &*graph : nullptr));
+  faults.Add(ValidateSparseTables(job, graph ? &*graph : nullptr));
   if (graph) faults.Add(ValidateEvaluationPolicies(job, graph->outputs));
   faults.Add(ValidatePartitioner(job.parameter_server()));
   faults.Add(RequireInRange("worker.compute_niceness",

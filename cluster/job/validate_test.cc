@@ -181,6 +181,10 @@ TEST(ValidateTest, AnOptimizersValueOutsideItsRangeIsNamed) {
 TEST(ValidateTest, ClippingAndSchedulesOutsideTheirRangesAreNamed) {
   ExpectFaults({
       {"optimizer.clipvalue=0", "optimizer: clipvalue is 0"},
+      {"optimizer.lamb={ exclude_from_weight_decay: 'bias' "
+       "exclude_from_weight_decay: '(' }",
+       "optimizer: lamb.exclude_from_weight_decay[1] is \"(\"; it must be a "
+       "regular expression"},
       {"optimizer.clipnorm=-1", "optimizer: clipnorm is -1"},
       {"optimizer.global_clipnorm=1e39", "optimizer: global_clipnorm is 1e+39"},
       {"optimizer.learning_rate_schedule.cosine_decay.alpha=0.1",
@@ -412,6 +416,45 @@ TEST(ValidateTest, ATablesOptimizerClipsWhereTheJobsMay) {
     EXPECT_THAT(Validate(job),
                 IsFault(path + ": gradients are clipped before"));
   }
+}
+
+// A table that is frozen, or has another optimizer, needs no norms.
+TEST(ValidateTest, LambIsForWholeVariables) {
+  job::Job job = Good();
+  ASSERT_OK(ApplyOverride(job, "optimizer.lamb={}"));
+  EXPECT_OK(Validate(job));
+  job::Job by_ps = job;
+  ASSERT_OK(ApplyOverride(by_ps, "strategy.parameter_server={}"));
+  EXPECT_THAT(Validate(by_ps), IsFault("optimizer.lamb: a step of LAMB"));
+  job::SparseTable& table = *job.mutable_model()->add_sparse_table();
+  table.set_name("ids");
+  table.set_width(4);
+  FillDefaults(job);
+  const std::string fault =
+      "model.sparse_table[0].optimizer: a step of LAMB needs the norms of all "
+      "rows";
+  EXPECT_THAT(Validate(job), IsFault(fault));
+  table.set_trainable(false);
+  EXPECT_OK(Validate(job));
+  table.set_trainable(true);
+  table.mutable_optimizer()->mutable_lazy_adam();
+  FillDefaults(job);
+  EXPECT_OK(Validate(job));
+  table.mutable_optimizer()->mutable_lamb();
+  EXPECT_THAT(Validate(job), IsFault(fault));
+}
+
+TEST(ValidateTest, HistogramsAreWrittenAtEvaluations) {
+  job::Job job = Good();
+  ASSERT_TRUE(job.has_eval());
+  job.set_tensorboard_histograms(true);
+  EXPECT_OK(Validate(job));
+  job.set_tensorboard(false);
+  EXPECT_THAT(Validate(job), IsFault("tensorboard_histograms: they are in"));
+  job.set_tensorboard(true);
+  job.clear_eval();
+  EXPECT_THAT(Validate(job), IsFault("tensorboard_histograms: they are written"
+                                     " at evaluations"));
 }
 
 TEST(ValidateTest, EvaluationIsOptional) {

@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "cluster/placement/partitioner.h"
-#include "ml/optimizer/plain_subtraction.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
 
 namespace parasol {
 namespace {

@@ -55,6 +55,16 @@ TEST(RowRules, LaterPushesAndRowsGoByThem) {
   EXPECT_EQ(table->updates(), 2);
 }
 
+TEST(RowRules, AnOptimizerOfWholeVariablesIsRefused) {
+  RowTable::Options options = {.name = "items", .width = 2};
+  options.initializer.mutable_zeros();
+  job::Optimizer optimizer;
+  optimizer.mutable_lamb();
+  EXPECT_THAT(RowTable::Create(options, *MakeOptimizer(optimizer)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("table items: its optimizer needs whole")));
+}
+
 TEST(RowRules, RowsOfAnotherFormAreRefused) {
   const auto table = MakeTable(/*value=*/1, /*rate=*/0.5);
   EXPECT_THAT(table->TakeRulesOf(*MakeTable(1, 0.5, /*momentum=*/0.9)),

@@ -66,6 +66,12 @@ absl::StatusOr<std::unique_ptr<RowTable>> RowTable::Create(
   }
   RETURN_IF_ERROR(optimizer->CheckCode())
       << "table " << options.name << ": optimizer";
+  if (optimizer->needs_whole_variable()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("table ", options.name,
+                     ": its optimizer needs whole variables, and a table has "
+                     "rows; give it another one"));
+  }
   ASSIGN_OR_RETURN(RowInitializer initializer,
                    RowInitializer::Create(options.initializer, options.seed,
                                           options.name, options.width));

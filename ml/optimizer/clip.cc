@@ -7,32 +7,10 @@
 #include "base/status_macros.h"
 #include "ml/optimizer/hyperparameter.h"
 #include "ml/optimizer/rule/clip.h"
+#include "ml/optimizer/rule/lane_sum.h"
 
 namespace parasol {
 namespace {
-
-// A sum in the order of rule/clip.h.
-class LaneSum {
- public:
-  void Add(double term) {
-    lanes_[next_] += term;
-    next_ = (next_ + 1) % kSumLanes;
-  }
-  double Total() { return Fold(lanes_); }
-
-  static double Fold(double* lanes) {
-    for (int64_t half = kSumLanes / 2; half > 0; half /= 2) {
-      for (int64_t lane = 0; lane < half; ++lane) {
-        lanes[lane] += lanes[lane + half];
-      }
-    }
-    return lanes[0];
-  }
-
- private:
-  double lanes_[kSumLanes] = {};
-  int64_t next_ = 0;
-};
 
 PARASOL_MULTIVERSION
 double SumOfChunk(const float* values, int64_t count) {

@@ -1,5 +1,9 @@
 #include "ml/optimizer/optimizer.h"
 
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
 #include "absl/status/status.h"
 #include "ml/optimizer/adadelta.h"
 #include "ml/optimizer/adagrad.h"
@@ -7,12 +11,46 @@
 #include "ml/optimizer/adamax.h"
 #include "ml/optimizer/custom_optimizer.h"
 #include "ml/optimizer/ftrl.h"
+#include "ml/optimizer/lamb.h"
 #include "ml/optimizer/lion.h"
 #include "ml/optimizer/nadam.h"
 #include "ml/optimizer/rmsprop.h"
 #include "ml/optimizer/sgd.h"
 
 namespace parasol {
+namespace {
+
+// Zeros and saved values of so many rows stay in the cache.
+constexpr size_t kElementsAtOnce = 4096;
+
+}  // namespace
+
+void Optimizer::ApplyOtherRows(int64_t iterations,
+                               const RowUpdate& update) const {
+  const OtherRows other = other_rows();
+  if (other == OtherRows::kUntouched || update.width == 0) return;
+  const size_t width = update.width;
+  const size_t rows_at_once = std::max<size_t>(1, kElementsAtOnce / width);
+  const std::vector<float> zeros(rows_at_once * width);
+  std::vector<float> values(other == OtherRows::kSlots ? zeros.size() : 0);
+  for (size_t first = 0; first < update.count; first += rows_at_once) {
+    const size_t count = std::min(rows_at_once, update.count - first);
+    float* const* rows = update.rows + first;
+    const auto row_of = [&](size_t i) { return values.data() + i * width; };
+    const size_t bytes = values.empty() ? 0 : width * sizeof(float);
+    for (size_t i = 0; bytes > 0 && i < count; ++i) {
+      std::memcpy(row_of(i), rows[i], bytes);
+    }
+    ApplyRows(iterations,
+              {.count = count,
+               .width = width,
+               .gradients = reinterpret_cast<const std::byte*>(zeros.data()),
+               .rows = rows});
+    for (size_t i = 0; bytes > 0 && i < count; ++i) {
+      std::memcpy(rows[i], row_of(i), bytes);
+    }
+  }
+}
 
 absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
     const job::Optimizer& spec) {
@@ -40,6 +78,8 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
       return MakeAdamW(spec.adamw(), schedule);
     case job::Optimizer::kLion:
       return MakeLion(spec.lion(), schedule);
+    case job::Optimizer::kLamb:
+      return MakeLamb(spec.lamb(), schedule);
     case job::Optimizer::kCustom:
       return MakeCustomOptimizer(spec.custom(), schedule);
     case job::Optimizer::KIND_NOT_SET:
@@ -47,7 +87,7 @@ absl::StatusOr<std::unique_ptr<const Optimizer>> MakeOptimizer(
   }
   return absl::InvalidArgumentError(
       "none is chosen: sgd, adagrad, adam, lazy_adam, rmsprop, adadelta, "
-      "adamax, nadam, ftrl, adamw, lion or custom");
+      "adamax, nadam, ftrl, adamw, lion, lamb or custom");
 }
 
 void FillDefaults(job::Optimizer& spec) {
@@ -74,6 +114,8 @@ void FillDefaults(job::Optimizer& spec) {
       return FillDefaults(*spec.mutable_adamw());
     case job::Optimizer::kLion:
       return FillDefaults(*spec.mutable_lion());
+    case job::Optimizer::kLamb:
+      return FillDefaults(*spec.mutable_lamb());
     case job::Optimizer::kCustom:
       return FillDefaults(*spec.mutable_custom());
     case job::Optimizer::KIND_NOT_SET:

@@ -68,6 +68,11 @@ class Optimizer {
   // Returns the value of every element of slot `index` before the first update.
   virtual float InitialSlotValue(size_t index) const = 0;
 
+  // Returns true if the change of an element depends on all elements of its
+  // variable (LAMB): an UpdateSpan must have the whole variable then. So what
+  // has variables in parts, or tables in rows, can't use it.
+  virtual bool needs_whole_variable() const { return false; }
+
   // Applies one gradient. `iterations` is the number of updates that these
   // elements have had (0 at the first one): the learning rate may depend on it.
   virtual void Apply(int64_t iterations, const UpdateSpan& update) const = 0;
@@ -78,8 +83,8 @@ class Optimizer {
   virtual absl::Status CheckCode() const { return absl::OkStatus(); }
 
   // Returns the rule that Apply() applies at this number of iterations, for
-  // elements that do not lie in the host's memory. A custom
-  // optimizer has none.
+  // elements that do not lie in the host's memory: a LambRule, in its two
+  // parts, if needs_whole_variable(). A custom optimizer has none.
   virtual UpdateRule RuleAt(int64_t iterations) const = 0;
 
   // Returns the rule that Apply() applies next, to the new values and the last

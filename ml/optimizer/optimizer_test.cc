@@ -47,7 +47,9 @@ TEST(MakeOptimizerTest, EachFollowsTheScheduleByTheUpdatesDone) {
         "rmsprop { learning_rate: 1 momentum: .5 centered: true }",
         "adadelta { learning_rate: 1 }", "adamax { learning_rate: 1 }",
         "nadam { learning_rate: 1 }", "ftrl { learning_rate: 1 }",
-        "adamw { learning_rate: 1 }", "lion { learning_rate: 1 }"}) {
+        "adamw { learning_rate: 1 }", "lion { learning_rate: 1 }",
+        "lamb { learning_rate: 1 exclude_from_layer_adaptation: '' }",
+        "lamb { learning_rate: 1 }"}) {
     SCOPED_TRACE(kind);
     const auto constant = Make(kind);
     const auto scheduled = Make(kind + schedule);
@@ -71,6 +73,7 @@ TEST(MakeOptimizerTest, AScheduleOutOfRangeIsInvalid) {
 
 // ---- What must not change a bit. ----
 
+// Optimizers that update each element by itself; lamb_test.cc has the other.
 class OptimizerBitsTest : public testing::TestWithParam<std::string> {
  protected:
   static constexpr int kSteps = 3;
@@ -309,7 +312,10 @@ INSTANTIATE_TEST_SUITE_P(
                     "ftrl { l1_regularization_strength: .1 beta: .1 }",
                     "ftrl { learning_rate_power: -.7 }", "adamw {}",
                     "adamw { amsgrad: true weight_decay: .1 }", "lion {}",
-                    "lion { weight_decay: .1 }"));
+                    "lion { weight_decay: .1 }",
+                    "lamb { exclude_from_layer_adaptation: '' }",
+                    "lamb { weight_decay: .1 "
+                    "exclude_from_layer_adaptation: '' }"));
 
 }  // namespace
 }  // namespace parasol

@@ -7,6 +7,19 @@
 #include "ml/optimizer/assigned/optimizer_of.h"
 
 namespace parasol {
+namespace {
+
+// The chief does not give such a job to ps.
+absl::Status CheckWorksOnParts(const wire::PartSpec& part,
+                               const Optimizer& optimizer) {
+  if (!optimizer.needs_whole_variable()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", part.variable(),
+                   "\": the job's optimizer needs whole variables, and a ps "
+                   "has parts of them; choose another one"));
+}
+
+}  // namespace
 
 PartOptimizers::PartOptimizers(std::unique_ptr<const Optimizer> of_job)
     : of_job_(std::move(of_job)) {}
@@ -19,6 +32,7 @@ absl::StatusOr<PartOptimizers> PartOptimizers::Create(
   for (const wire::PartSpec& part : layout.parts()) {
     if (!part.has_optimizer()) {
       RETURN_IF_ERROR(optimizers.of_job_->CheckCode()) << "optimizer";
+      RETURN_IF_ERROR(CheckWorksOnParts(part, *optimizers.of_job_));
     }
     if (!part.has_optimizer() && !part.has_learning_rate_multiplier()) continue;
     ASSIGN_OR_RETURN(

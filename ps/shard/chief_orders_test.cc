@@ -116,8 +116,12 @@ TEST(ParameterServerTest, RefusesLoadsThatNoRepetitionMends) {
   without_initializer.mutable_part(0)->clear_initializer();
   wire::LoadRequest outside = LoadOrder();
   outside.mutable_part(0)->set_first_element(1);
+  // LAMB needs the norms of whole variables.
+  wire::LoadRequest by_whole_variables = LoadOrder();
+  by_whole_variables.mutable_optimizer()->mutable_lamb();
   for (const wire::LoadRequest& order :
-       {LoadOrder(""), without_optimizer, without_initializer, outside}) {
+       {LoadOrder(""), without_optimizer, without_initializer, outside,
+        by_whole_variables}) {
     EXPECT_THAT(ps.server.Load(order),
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << order.ShortDebugString();

@@ -172,7 +172,11 @@ std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers() {
   const google::protobuf::OneofDescriptor& kinds =
       *job::Optimizer::descriptor()->FindOneofByName("kind");
   std::vector<const google::protobuf::FieldDescriptor*> all;
-  for (int i = 0; i < kinds.field_count(); ++i) all.push_back(kinds.field(i));
+  for (int i = 0; i < kinds.field_count(); ++i) {
+    const auto optimizer = MakeOptimizer(OptimizerOfKind(kinds.field(i)));
+    if (optimizer.ok() && (*optimizer)->needs_whole_variable()) continue;
+    all.push_back(kinds.field(i));
+  }
   return all;
 }
 

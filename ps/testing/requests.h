@@ -68,8 +68,8 @@ std::vector<float> FloatsOf(const std::vector<PayloadRef>& payloads);
 // "sum", which starts at 100.
 std::unique_ptr<const Optimizer> MakeAddingOptimizer();
 
-// Returns the members of job::Optimizer's choice, one for each optimizer there
-// is.
+// Returns the members of job::Optimizer's choice, one for each optimizer that
+// ps can use: none that needs whole variables.
 std::vector<const google::protobuf::FieldDescriptor*> AllOptimizers();
 
 // Returns the optimizer that is one of AllOptimizers(). The custom one has a

@@ -320,5 +320,97 @@ TEST_F(TunedJobsTest, AWarmStartThatCannotBeEndsBeforeTraining) {
   EXPECT_OK(try_warm(QuadrantsJob(1), Directory("old")));
 }
 
+// The kernel of the last layer has several blocks of what is summed at once.
+job::Job LambJob() {
+  job::Job job = ImageJob();
+  job.mutable_optimizer()->clear_kind();
+  job::Lamb& lamb = *job.mutable_optimizer()->mutable_lamb();
+  lamb.set_learning_rate(.01);
+  lamb.set_weight_decay(.1);
+  lamb.add_exclude_from_weight_decay("/bias$");
+  lamb.add_exclude_from_weight_decay("^normal/");
+  job.mutable_model()->mutable_layer(0)->mutable_conv2d()->set_filters(96);
+  FillDefaults(job);
+  return job;
+}
+
+TEST_F(TunedJobsTest, LambHasTheSameBitsWhereverWholeVariablesAre) {
+  const job::Job job = LambJob();
+  for (const int replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    const auto run = [replicas](const std::string& name) {
+      return absl::StrCat(name, replicas);
+    };
+    const std::string devices = DevicesOf(replicas);
+    TrainAlone(job, absl::StrCat("mirrored { ", devices, " }"),
+               QuadrantsDirectory(), run("mirrored"));
+    const Trained want = TrainedBy(run("mirrored"));
+    TrainAlone(job, absl::StrCat("central_storage { ", devices, " }"),
+               QuadrantsDirectory(), run("central"));
+    EXPECT_EQ(TrainedBy(run("central")), want);
+    TrainByWorkers(job, replicas, QuadrantsDirectory(), run("workers"));
+    EXPECT_EQ(TrainedBy(run("workers")), want);
+  }
+  // Exclusions have an effect.
+  job::Job all = job;
+  all.mutable_optimizer()->mutable_lamb()->clear_exclude_from_weight_decay();
+  all.mutable_optimizer()
+      ->mutable_lamb()
+      ->clear_exclude_from_layer_adaptation();
+  TrainAlone(all, absl::StrCat("mirrored { ", DevicesOf(2), " }"),
+             QuadrantsDirectory(), "all");
+  EXPECT_NE(TrainedBy("all"), TrainedBy("mirrored2"));
+}
+
+TEST_F(TunedJobsTest, ALambJobGoesOnUnderAnotherStrategy) {
+  job::Job half = LambJob();
+  half.mutable_end()->clear_epochs();
+  job::Job whole = half;
+  half.mutable_end()->set_steps(5);
+  whole.mutable_end()->set_steps(11);
+  const std::string mirrored = absl::StrCat("mirrored { ", DevicesOf(2), " }");
+  TrainAlone(whole, mirrored, QuadrantsDirectory(), "whole");
+  TrainAlone(half, mirrored, QuadrantsDirectory(), "first");
+  TrainByWorkers(whole, 2, QuadrantsDirectory(), "first");
+  EXPECT_EQ(TrainedBy("first"), TrainedBy("whole"));
+  TrainByWorkers(half, 2, QuadrantsDirectory(), "second");
+  TrainAlone(whole, mirrored, QuadrantsDirectory(), "second");
+  EXPECT_EQ(TrainedBy("second"), TrainedBy("whole"));
+}
+
+// Examples come in file order and nothing is dropped: a plain loop draws other
+// numbers.
+TEST_F(TunedJobsTest, LambOnOneReplicaIsWhatAPlainLoopIs) {
+  job::Job job = LambJob();
+  job.mutable_train()->set_shuffle_buffer(0);
+  job.mutable_model()->mutable_layer(4)->mutable_dropout()->set_rate(0);
+  TrainAlone(job, "default {}", QuadrantsDirectory(), "default");
+  TrainAlone(job, "one_device { device: '/cpu:0' }", QuadrantsDirectory(),
+             "one");
+  EXPECT_EQ(TrainedBy("one"), TrainedBy("default"));
+  TrainAlone(job, "mirrored { device: 'cpu:0' }", QuadrantsDirectory(),
+             "mirrored");
+  EXPECT_EQ(TrainedBy("mirrored"), TrainedBy("default"));
+}
+
+// Tables are on ps under hybrid, and have optimizers of their own.
+TEST_F(TunedJobsTest, LambForVariablesBesideTablesHasTheSameBits) {
+  job::Job job = RatingsJob(60);
+  job.mutable_optimizer()->clear_kind();
+  job.mutable_optimizer()->mutable_lamb()->set_learning_rate(.01);
+  job.mutable_model()
+      ->mutable_sparse_table(1)
+      ->mutable_optimizer()
+      ->mutable_lazy_adam();
+  FillDefaults(job);
+  TrainAlone(job, absl::StrCat("mirrored { ", DevicesOf(2), " }"),
+             RatingsDirectory(), "mirrored");
+  const Trained want = TrainedBy("mirrored");
+  TrainByWorkers(job, 2, RatingsDirectory(), "workers");
+  EXPECT_EQ(TrainedBy("workers"), want);
+  TrainByBoth(job, 2, RatingsDirectory(), "hybrid");
+  EXPECT_EQ(TrainedBy("hybrid"), want);
+}
+
 }  // namespace
 }  // namespace parasol

@@ -17,6 +17,7 @@ _PKG_CONFIG = {
     "prometheus_core": ("prometheus-cpp-core", "prometheus-cpp-dev"),
     "prometheus_pull": ("prometheus-cpp-pull", "prometheus-cpp-dev"),
     "protobuf": ("protobuf", "libprotobuf-dev"),
+    "re2": ("re2", "libre2-dev"),
     "rocksdb": ("rocksdb", "librocksdb-dev"),
     "zlib": ("zlib", "zlib1g-dev"),
 }

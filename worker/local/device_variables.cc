@@ -22,11 +22,18 @@ bool HasCustomOptimizer(const job::Job& job) {
                      });
 }
 
+// Returns true if variables may differ in their optimizers.
+bool HasExclusions(const job::Optimizer& optimizer) {
+  return !optimizer.lamb().exclude_from_weight_decay().empty() ||
+         !optimizer.lamb().exclude_from_layer_adaptation().empty();
+}
+
 }  // namespace
 
 bool CanUpdateOnDevice(const job::Job& job) {
   if (HasMicroBatches(job) || HasCustomOptimizer(job)) return false;
   if (!job.optimizer().has_global_clipnorm()) return true;
+  if (HasExclusions(job.optimizer())) return false;
   const auto& tables = job.model().sparse_table();
   const auto& layers = job.model().layer();
   return std::all_of(

@@ -21,7 +21,8 @@ namespace parasol {
 
 // Returns true if all that the updates of a job's variables need is on the
 // device. A common norm with tables, which are on the host, is not, and neither
-// is one of variables that differ in their rates. Custom optimizers work on the
+// is one of variables that differ in their rates or in what they are excluded
+// from. Custom optimizers work on the
 // host.
 bool CanUpdateOnDevice(const job::Job& job);
 

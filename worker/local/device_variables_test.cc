@@ -115,6 +115,9 @@ TEST_P(DeviceVariablesTest, UpdatesHaveTheBitsOfTheHosts) {
         "learning_rate_schedule { cosine_decay { decay_steps: 9 } }",
         "rmsprop { momentum: .5 centered: true } clipvalue: .01 clipnorm: .1 "
         "global_clipnorm: .15",
+        "lamb { weight_decay: .1 } global_clipnorm: .1",
+        "lamb { weight_decay: .1 exclude_from_weight_decay: 'bias|gamma' "
+        "exclude_from_layer_adaptation: 'dense_1' } ema { decay: .75 }",
         "ftrl {} global_clipnorm: .1"}) {
     SCOPED_TRACE(optimizer);
     ExpectSameBits(
@@ -234,6 +237,15 @@ TEST(CanUpdateOnDeviceTest, UnlessTheCommonNormIncludesTables) {
       CanUpdateOnDevice(JobWithTable("", "optimizer { sgd {} clipnorm: 1 }")));
   EXPECT_TRUE(CanUpdateOnDevice(JobWithTable("optimizer { sgd {} }", global)));
   EXPECT_FALSE(CanUpdateOnDevice(JobWithTable("", global)));
+}
+
+TEST(CanUpdateOnDeviceTest, UnlessTheCommonNormIsOfUnequalOptimizers) {
+  const std::string clips = "optimizer { global_clipnorm: 1 lamb { ";
+  const std::string excludes = "exclude_from_weight_decay: 'bias' ";
+  EXPECT_TRUE(CanUpdateOnDevice(ParseJob(kDense + clips + "} }")));
+  EXPECT_FALSE(CanUpdateOnDevice(ParseJob(kDense + clips + excludes + "} }")));
+  EXPECT_TRUE(CanUpdateOnDevice(
+      ParseJob(absl::StrCat(kDense, "optimizer { lamb { ", excludes, "} }"))));
 }
 
 TEST(CanUpdateOnDeviceTest, UnlessAnOptimizerIsTheUsersOwn) {

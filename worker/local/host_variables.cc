@@ -37,6 +37,9 @@ void HostVariables::Apply(size_t variable, size_t first,
                           absl::Span<const float> gradient) {
   std::vector<std::vector<float>>& arrays = arrays_[variable];
   CHECK_LE(first + gradient.size(), arrays[kValueArray].size());
+  CHECK(!optimizer(variable).needs_whole_variable() ||
+        gradient.size() == arrays[kValueArray].size())
+      << "a part of " << specs()[variable].name;
   float* const value = arrays[kValueArray].data() + first;
   std::vector<float*> slots;
   for (size_t i = 1; i < arrays.size(); ++i) {

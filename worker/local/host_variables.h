@@ -28,7 +28,8 @@ class HostVariables : public LocalVariables {
                      absl::Span<const float> elements) override;
   // Updates some elements of a variable, from `first` on, by their gradient.
   // The update is complete when all elements were updated and CountUpdate() was
-  // called. Threads may update different elements at once.
+  // called. Threads may update different elements at once. An optimizer that
+  // needs a whole variable gets all of it in one call.
   void Apply(size_t variable, size_t first, absl::Span<const float> gradient);
   using LocalVariables::CountUpdate;
 

@@ -88,7 +88,8 @@ class LocalParameters : public ParameterClient {
 
   // Applies the gradient of some of a variable's elements, from `first` on. The
   // update is complete when each element has had its gradient and CountUpdate()
-  // was called. Threads may apply gradients of different elements at once.
+  // was called. Threads may apply gradients of different elements at once. An
+  // optimizer that needs a whole variable gets all of it in one call.
   void ApplyBlock(size_t variable, size_t first,
                   absl::Span<const float> gradient);
   void CountUpdate(size_t variable);

@@ -1,5 +1,7 @@
 #include "worker/local/local_variables.h"
 
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -7,7 +9,7 @@
 #include "ml/initializer/initializer.h"
 #include "ml/optimizer/assigned/averaged.h"
 #include "ml/optimizer/assigned/optimizer_of.h"
-#include "ml/optimizer/plain_subtraction.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
 #include "storage/shard_entry.h"
 
 namespace parasol {
@@ -16,15 +18,24 @@ LocalVariables::LocalVariables(std::vector<VariableSpec> specs)
     : specs_(std::move(specs)), updates_(specs_.size()) {}
 
 absl::Status LocalVariables::MakeOptimizers(const job::Job& job) {
+  std::map<std::string, std::shared_ptr<const Optimizer>> distinct;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Optimizer> of_others,
+                   MakeOptimizer(PlainSubtraction()));
   for (const VariableSpec& spec : specs_) {
-    const double multiplier = spec.learning_rate_multiplier;
-    std::unique_ptr<const Optimizer>& optimizer = of_trained_[multiplier];
-    if (optimizer != nullptr) continue;
-    ASSIGN_OR_RETURN(optimizer,
-                     MakeVariableOptimizer(job.optimizer(), multiplier));
-    RETURN_IF_ERROR(optimizer->CheckCode()) << "optimizer";
+    if (!spec.trained) {
+      optimizers_.push_back(of_others);
+      continue;
+    }
+    const job::Optimizer own = VariableOptimizerOf(
+        job.optimizer(), spec.name, spec.learning_rate_multiplier);
+    std::shared_ptr<const Optimizer>& optimizer =
+        distinct[own.SerializeAsString()];
+    if (optimizer == nullptr) {
+      ASSIGN_OR_RETURN(optimizer, MakeVariableOptimizer(own));
+      RETURN_IF_ERROR(optimizer->CheckCode()) << "optimizer";
+    }
+    optimizers_.push_back(optimizer);
   }
-  ASSIGN_OR_RETURN(of_others_, MakeOptimizer(PlainSubtraction()));
   return absl::OkStatus();
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <vector>
 
@@ -24,12 +23,11 @@ class LocalVariables {
   virtual ~LocalVariables() = default;
 
   const std::vector<VariableSpec>& specs() const { return specs_; }
-  // The job's optimizer with the variable's factor of the learning rate, or for
-  // variables that are not trained PlainSubtraction().
+  // The job's optimizer as it is for the variable (VariableOptimizerOf()), or
+  // for variables that are not trained PlainSubtraction(). Variables whose
+  // optimizers are equal share one.
   const Optimizer& optimizer(size_t variable) const {
-    const VariableSpec& spec = specs_[variable];
-    return spec.trained ? *of_trained_.at(spec.learning_rate_multiplier)
-                        : *of_others_;
+    return *optimizers_[variable];
   }
   int num_arrays(size_t variable) const {
     return 1 + static_cast<int>(optimizer(variable).slot_names().size());
@@ -68,9 +66,7 @@ class LocalVariables {
 
  private:
   const std::vector<VariableSpec> specs_;
-  // Key: factor of the learning rate.
-  std::map<double, std::unique_ptr<const Optimizer>> of_trained_;
-  std::unique_ptr<const Optimizer> of_others_;
+  std::vector<std::shared_ptr<const Optimizer>> optimizers_;
   std::vector<int64_t> updates_;
 };
 

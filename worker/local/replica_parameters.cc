@@ -119,10 +119,15 @@ void ReplicaParameters::Take(int replica, const Gradient& gradient,
   variable.pushes.push_back(push);
   if (++variable.collected < variable.gradients.size()) return;
   const size_t size = gradient.values.size();
-  for (size_t first = 0; first < size; first += kBlockElements) {
+  const size_t at_once = parameters_.variables()
+                                 .optimizer(gradient.variable)
+                                 .needs_whole_variable()
+                             ? size
+                             : kBlockElements;
+  for (size_t first = 0; first < size; first += at_once) {
     tasks_.push_back({.index = gradient.variable,
                       .first = first,
-                      .count = std::min(kBlockElements, size - first)});
+                      .count = std::min(at_once, size - first)});
     ++variable.blocks_left;
   }
 }
@@ -170,6 +175,8 @@ void ReplicaParameters::RunTask(int replica) {
 void ReplicaParameters::ApplyMean(
     int replica, const Task& task,
     absl::Span<const absl::Span<const float>> gradients) {
+  // Only a variable that is updated as a whole has more than a block.
+  if (sums_[replica].size() < task.count) sums_[replica].resize(task.count);
   const absl::Span<float> sum =
       absl::MakeSpan(sums_[replica]).first(task.count);
   const float* first = gradients[0].data() + task.first;

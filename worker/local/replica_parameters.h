@@ -26,7 +26,8 @@ namespace parasol {
 // part of a step. When all replicas have pushed a variable, their gradients are
 // added in ascending order of the replicas, straight from where they lie, and
 // the mean is applied as one update: the same bits as those of ps. The threads
-// that wait for a step share this work, block by block.
+// that wait for a step share this work, block by block, or variable by variable
+// under an optimizer that needs whole ones.
 //
 // Rows of a table are divided by the number of replicas that touch them.
 //
@@ -129,7 +130,7 @@ class ReplicaParameters : public ParameterClient {
 
   LocalParameters& parameters_;
   const Options options_;
-  // Each replica's memory for the sum of a block; used by its thread.
+  // Each replica's memory for the sum of a task; used by its thread.
   std::vector<std::vector<float>> sums_;
 
   mutable absl::Mutex mu_;

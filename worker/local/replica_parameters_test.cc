@@ -210,6 +210,62 @@ TEST_F(ReplicaParametersTest, ThreadsShareTheWorkAndSumInOrder) {
   }
 }
 
+// LAMB's step depends on all elements: one task has them all.
+TEST_F(ReplicaParametersTest, AVariableIsUpdatedAsAWholeWhereItMustBe) {
+  constexpr int kReplicas = 3, kSteps = 4;
+  job::Job job = MakeJob();
+  *job.mutable_model()->mutable_sparse_table(0)->mutable_optimizer() =
+      job.optimizer();
+  job.mutable_optimizer()->mutable_lamb()->set_weight_decay(.5);
+  job.mutable_optimizer()->mutable_lamb()->add_exclude_from_weight_decay("v1");
+  std::vector<VariableSpec> variables =
+      MakeVariables({50'000, 40'000, 3, 16'384});
+  for (VariableSpec& variable : variables) {
+    variable.initializer.mutable_random_uniform()->set_minval(-1);
+    variable.initializer.mutable_random_uniform()->set_maxval(1);
+  }
+  local_ = *LocalParameters::Create(variables, job);
+  parameters_ = std::make_unique<ReplicaParameters>(
+      *local_, ReplicaParameters::Options{.replicas = kReplicas});
+  const auto plain = *LocalParameters::Create(variables, job);
+  std::vector<std::vector<std::vector<float>>> gradients(kReplicas);
+  std::vector<std::vector<float>> means;
+  for (size_t variable = 0; variable < variables.size(); ++variable) {
+    std::vector<std::vector<float>> of_variable;
+    for (int replica = 0; replica < kReplicas; ++replica) {
+      std::vector<float> gradient;
+      for (int64_t i = 0; i < variables[variable].elements(); ++i) {
+        gradient.push_back(std::sin(static_cast<float>(i + replica) * .1f));
+      }
+      gradients[replica].push_back(gradient);
+      of_variable.push_back(std::move(gradient));
+    }
+    means.push_back(MeanOf(of_variable));
+  }
+  std::vector<std::thread> threads;
+  for (int replica = 0; replica < kReplicas; ++replica) {
+    threads.emplace_back([&, replica] {
+      RunReplica(*parameters_, replica, kSteps, gradients[replica]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int step = 0; step < kSteps; ++step) {
+    for (size_t variable = 0; variable < variables.size(); ++variable) {
+      const ParameterClient::Gradient mean = {variable, means[variable]};
+      EXPECT_OK(plain->Push({mean})->Wait());
+    }
+  }
+  for (size_t variable = 0; variable < variables.size(); ++variable) {
+    EXPECT_EQ(local_->variables().optimizer(variable).needs_whole_variable(),
+              variable != 1);
+    for (int array = 0; array < 3; ++array) {
+      EXPECT_EQ(*local_->variables().Read(variable, array),
+                *plain->variables().Read(variable, array))
+          << variable << ", array " << array;
+    }
+  }
+}
+
 TEST_F(ReplicaParametersTest, ReplicasThatOthersWaitForAreNamed) {
   Make(3, {1, 1});
   EXPECT_THAT(parameters_->Unanswered(), IsEmpty());

@@ -28,6 +28,8 @@ std::string KerasNameOf(const job::Optimizer& optimizer) {
       return "AdamW";
     case job::Optimizer::kLion:
       return "Lion";
+    case job::Optimizer::kLamb:
+      return "LAMB";
     case job::Optimizer::kCustom:
     case job::Optimizer::KIND_NOT_SET:
       break;

@@ -37,6 +37,9 @@ class Averaged final : public Optimizer {
     return AverageRule{.decay = static_cast<float>(decay),
                        .one_minus_decay = static_cast<float>(1 - decay)};
   }
+  bool needs_whole_variable() const override {
+    return optimizer_->needs_whole_variable();
+  }
   absl::Status CheckCode() const override { return optimizer_->CheckCode(); }
   OtherRows other_rows() const override { return optimizer_->other_rows(); }
 

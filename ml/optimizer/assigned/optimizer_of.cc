@@ -6,8 +6,9 @@
 #include "base/status_macros.h"
 #include "google/protobuf/descriptor.h"
 #include "ml/optimizer/assigned/averaged.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
+#include "ml/optimizer/lamb.h"
 #include "ml/optimizer/learning_rate.h"
-#include "ml/optimizer/plain_subtraction.h"
 
 namespace parasol {
 namespace {
@@ -52,6 +53,14 @@ job::Optimizer WithRateTimes(double factor, job::Optimizer spec) {
     FillDefaults(*spec.mutable_learning_rate_schedule());
     ScaleRates(factor, *spec.mutable_learning_rate_schedule());
   }
+  return spec;
+}
+
+job::Optimizer VariableOptimizerOf(const job::Optimizer& of_job,
+                                   absl::string_view variable,
+                                   double multiplier) {
+  job::Optimizer spec = WithRateTimes(multiplier, of_job);
+  if (spec.has_lamb()) *spec.mutable_lamb() = LambOf(spec.lamb(), variable);
   return spec;
 }
 

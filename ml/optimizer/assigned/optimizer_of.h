@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 
@@ -13,6 +14,13 @@ namespace parasol {
 // Returns `spec` with all its rates times `factor`: the learning rate, and what
 // its schedule has of rates. A factor of 1 changes nothing.
 job::Optimizer WithRateTimes(double factor, job::Optimizer spec);
+
+// Returns the job's optimizer as it is for the trained variable of this name,
+// with its factor of the learning rate. Variables with equal ones can share an
+// optimizer.
+job::Optimizer VariableOptimizerOf(const job::Optimizer& of_job,
+                                   absl::string_view variable,
+                                   double multiplier);
 
 // Returns the optimizer of variables that are trained: the job's, with their
 // factor of the learning rate and with the moving average, if it has one.

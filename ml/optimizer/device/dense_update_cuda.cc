@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "ml/optimizer/device/dense_update.h"
@@ -48,13 +50,42 @@ class CudaDenseUpdate final : public DenseUpdate {
     ASSIGN_OR_RETURN(clipped_sums_,
                      device_.NewArray<double>(variables_.size()));
     ASSIGN_OR_RETURN(total_, device_.NewArray<double>(1));
+    if (!optimizer_.needs_whole_variable()) return absl::OkStatus();
+    ASSIGN_OR_RETURN(lamb_chunk_sums_,
+                     device_.NewArray<double>(2 * chunks_.size()));
+    ASSIGN_OR_RETURN(lamb_sums_,
+                     device_.NewArray<double>(2 * variables_.size()));
     return absl::OkStatus();
   }
 
   absl::Status Apply(absl::Span<const int64_t> iterations) override {
     ASSIGN_OR_RETURN(const GradientClip clip, Clip());
-    // Variables that lie side by side and have had as many updates, usually
-    // all, need one launch.
+    const std::vector<Range> ranges = RangesOf(iterations);
+    RETURN_IF_ERROR(optimizer_.needs_whole_variable() ? ApplyLamb(ranges, clip)
+                                                      : ApplyAll(ranges, clip));
+    for (const Range& range : ranges) {
+      const auto average = optimizer_.AverageAt(range.iterations);
+      if (!average.has_value()) continue;
+      UpdateTables averages = tables();
+      averages.variables = averages_on_device_.data();
+      RETURN_IF_ERROR(LaunchUpdate(device_, *average, averages,
+                                   range.first_chunk, range.num_chunks,
+                                   GradientClip()));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // The chunks of variables that lie side by side and have had as many updates.
+  struct Range {
+    int64_t iterations;
+    int64_t first_chunk;
+    int64_t num_chunks;
+  };
+
+  // Usually all variables are one range, and need one launch.
+  std::vector<Range> RangesOf(absl::Span<const int64_t> iterations) const {
+    std::vector<Range> ranges;
     for (size_t first = 0, end = 0; first < variables_.size(); first = end) {
       end = first + 1;
       while (end < variables_.size() && iterations[end] == iterations[first]) {
@@ -62,21 +93,48 @@ class CudaDenseUpdate final : public DenseUpdate {
       }
       const int64_t first_chunk = variables_[first].first_chunk;
       const UpdateArrays& last = variables_[end - 1];
-      RETURN_IF_ERROR(LaunchUpdate(
-          device_, optimizer_.RuleAt(iterations[first]), tables(), first_chunk,
-          last.first_chunk + last.num_chunks - first_chunk, clip));
-      const auto average = optimizer_.AverageAt(iterations[first]);
-      if (!average.has_value()) continue;
-      UpdateTables averages = tables();
-      averages.variables = averages_on_device_.data();
-      RETURN_IF_ERROR(LaunchUpdate(
-          device_, *average, averages, first_chunk,
-          last.first_chunk + last.num_chunks - first_chunk, GradientClip()));
+      ranges.push_back(
+          {.iterations = iterations[first],
+           .first_chunk = first_chunk,
+           .num_chunks = last.first_chunk + last.num_chunks - first_chunk});
+    }
+    return ranges;
+  }
+
+  absl::Status ApplyAll(const std::vector<Range>& ranges,
+                        const GradientClip& clip) {
+    for (const Range& range : ranges) {
+      RETURN_IF_ERROR(LaunchUpdate(device_, optimizer_.RuleAt(range.iterations),
+                                   tables(), range.first_chunk,
+                                   range.num_chunks, clip));
     }
     return absl::OkStatus();
   }
 
- private:
+  absl::Status ApplyLamb(const std::vector<Range>& ranges,
+                         const GradientClip& clip) {
+    const auto rule_of = [this](const Range& range) {
+      return std::get<LambRule>(optimizer_.RuleAt(range.iterations));
+    };
+    const LambSums sums = {
+        .values_of_chunks = lamb_chunk_sums_.data(),
+        .directions_of_chunks = lamb_chunk_sums_.data() + chunks_.size(),
+        .values = lamb_sums_.data(),
+        .directions = lamb_sums_.data() + variables_.size()};
+    for (const Range& range : ranges) {
+      RETURN_IF_ERROR(LaunchLambSlots(device_, rule_of(range), tables(),
+                                      range.first_chunk, range.num_chunks, clip,
+                                      sums));
+    }
+    RETURN_IF_ERROR(LaunchLambSums(device_, tables(), sums));
+    for (const Range& range : ranges) {
+      RETURN_IF_ERROR(LaunchLambStep(device_, rule_of(range), tables(),
+                                     range.first_chunk, range.num_chunks,
+                                     sums));
+    }
+    return absl::OkStatus();
+  }
+
   void Add(const Variable& variable) {
     UpdateArrays arrays = {};
     arrays.gradient = variable.gradient;
@@ -136,6 +194,8 @@ class CudaDenseUpdate final : public DenseUpdate {
   // Sums of squares: of each chunk, of each variable's gradient before it is
   // clipped by its norm, and after, and of all gradients.
   Array<double> chunk_sums_, sums_, clipped_sums_, total_;
+  // Sums of LambSums: of values, then of directions.
+  Array<double> lamb_chunk_sums_, lamb_sums_;
 };
 
 }  // namespace

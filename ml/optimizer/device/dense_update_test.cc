@@ -47,6 +47,18 @@ const std::vector<std::string>& Limits() {
   return *all;
 }
 
+// Optimizers for rows, too, and for whole variables alone.
+const std::vector<std::string>& Optimizers() {
+  static const auto* const all = [] {
+    auto* const optimizers =
+        new std::vector<std::string>(OptimizersWithBitsOfTheCpu());
+    optimizers->push_back("lamb { weight_decay: .1 }");
+    optimizers->push_back("lamb { exclude_from_layer_adaptation: '' }");
+    return optimizers;
+  }();
+  return *all;
+}
+
 Gradients DrawAll(const std::vector<size_t>& sizes, unsigned seed) {
   Gradients gradients;
   for (const size_t size : sizes) gradients.push_back(DrawValues(size, ++seed));
@@ -173,7 +185,7 @@ class DenseUpdateTest : public DeviceTest {
 
 TEST_P(DenseUpdateTest, EachOptimizerScheduleAndLimitGivesTheBitsOfTheHost) {
   const std::vector<size_t> sizes = {5, 0, 1, 300};
-  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
+  for (const std::string& optimizer : Optimizers()) {
     for (const std::string& schedule : Schedules()) {
       for (const std::string& limits : Limits()) {
         const std::string spec = absl::StrCat(
@@ -192,7 +204,7 @@ TEST_P(DenseUpdateTest, EachOptimizerScheduleAndLimitGivesTheBitsOfTheHost) {
 
 TEST_P(DenseUpdateTest, TheAverageBesideEachOptimizerHasTheBitsOfTheHost) {
   const std::vector<size_t> sizes = {5, 0, 1, 300, 5000};
-  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
+  for (const std::string& optimizer : Optimizers()) {
     SCOPED_TRACE(optimizer);
     Pair pair(*this, optimizer + " clipnorm: 1 ema { decay: .75 }",
               DrawAll(sizes, 0));
@@ -210,20 +222,24 @@ TEST_P(DenseUpdateTest, TheAverageBesideEachOptimizerHasTheBitsOfTheHost) {
 TEST_P(DenseUpdateTest, LargeVariablesHaveTheBitsOfTheHost) {
   const std::vector<size_t> sizes = {4095, 4096, 4097, 70'001, 1'100'003};
   for (const std::string& limits : Limits()) {
-    SCOPED_TRACE(limits);
-    Pair pair(*this, "adam {} " + limits, DrawAll(sizes, 0));
-    pair.Update(DrawAll(sizes, 10), 0);
-    pair.ExpectSameBits();
+    for (const std::string optimizer : {"adam {} ", "lamb {} "}) {
+      SCOPED_TRACE(optimizer + limits);
+      Pair pair(*this, optimizer + limits, DrawAll(sizes, 0));
+      pair.Update(DrawAll(sizes, 10), 0);
+      pair.ExpectSameBits();
+    }
   }
 }
 
 TEST_P(DenseUpdateTest, MoreVariablesThanASumHasLanesHaveTheBitsOfTheHost) {
   const std::vector<size_t> sizes(300, 2);
   for (const std::string& limits : Limits()) {
-    SCOPED_TRACE(limits);
-    Pair pair(*this, "sgd { momentum: .9 } " + limits, DrawAll(sizes, 0));
-    pair.Update(DrawAll(sizes, 1000), 0);
-    pair.ExpectSameBits();
+    for (const std::string optimizer : {"sgd { momentum: .9 } ", "lamb {} "}) {
+      SCOPED_TRACE(optimizer + limits);
+      Pair pair(*this, optimizer + limits, DrawAll(sizes, 0));
+      pair.Update(DrawAll(sizes, 1000), 0);
+      pair.ExpectSameBits();
+    }
   }
 }
 
@@ -235,7 +251,7 @@ TEST_P(DenseUpdateTest, GradientsThatAreNotFiniteHaveTheBitsOfTheHost) {
       {{kLargest, -kLargest, 0, -0.f}, {1, 2, 3}},
       {{kInf, -1, 0, -0.f}, {1, 2, 3}},
       {{-kInf, kNan, 0, 1e-40f}, {1, 2, 3}}};
-  for (const std::string& optimizer : OptimizersWithBitsOfTheCpu()) {
+  for (const std::string& optimizer : Optimizers()) {
     for (const std::string& limits : Limits()) {
       SCOPED_TRACE(absl::StrCat(optimizer, limits));
       Pair pair(*this, absl::StrCat(optimizer, limits), DrawAll({4, 3}, 0));
@@ -251,11 +267,13 @@ TEST_P(DenseUpdateTest, GradientsThatAreNotFiniteHaveTheBitsOfTheHost) {
 TEST_P(DenseUpdateTest, EachVariableHasItsOwnNumberOfUpdates) {
   const std::vector<size_t> sizes = {3, 5000, 4, 0, 6};
   for (const std::string& limits : Limits()) {
-    SCOPED_TRACE(limits);
-    Pair pair(*this, "nadam {} " + limits, DrawAll(sizes, 0));
-    pair.Update(DrawAll(sizes, 10), {4, 4, 0, 0, 9});
-    pair.Update(DrawAll(sizes, 20), {5, 5, 1, 1, 10});
-    pair.ExpectSameBits();
+    for (const std::string optimizer : {"nadam {} ", "lamb {} "}) {
+      SCOPED_TRACE(optimizer + limits);
+      Pair pair(*this, optimizer + limits, DrawAll(sizes, 0));
+      pair.Update(DrawAll(sizes, 10), {4, 4, 0, 0, 9});
+      pair.Update(DrawAll(sizes, 20), {5, 5, 1, 1, 10});
+      pair.ExpectSameBits();
+    }
   }
 }
 
@@ -277,12 +295,14 @@ TEST_P(DenseUpdateTest, AnyPowerOfFtrlIsNearTheHosts) {
 
 TEST_P(DenseUpdateTest, NoVariablesAndNoElementsAreNoUpdate) {
   for (const std::string& limits : Limits()) {
-    SCOPED_TRACE(limits);
-    Pair none(*this, "adam {} " + limits, {});
-    none.Update(Gradients(), 0);
-    Pair empty(*this, "adam {} " + limits, {{}, {}});
-    empty.Update({{}, {}}, 0);
-    empty.ExpectSameBits();
+    for (const std::string optimizer : {"adam {} ", "lamb {} "}) {
+      SCOPED_TRACE(optimizer + limits);
+      Pair none(*this, optimizer + limits, {});
+      none.Update(Gradients(), 0);
+      Pair empty(*this, optimizer + limits, {{}, {}});
+      empty.Update({{}, {}}, 0);
+      empty.ExpectSameBits();
+    }
   }
 }
 

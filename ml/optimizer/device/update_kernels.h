@@ -54,6 +54,28 @@ absl::Status LaunchUpdate(Device& device, const UpdateRule& rule,
                           const UpdateTables& tables, int64_t first_chunk,
                           int64_t num_chunks, const GradientClip& clip);
 
+// Memory for the sums of squares by which LAMB's steps are made: of the values
+// and of the directions, one for each chunk and one for each variable.
+struct LambSums {
+  double* values_of_chunks = nullptr;
+  double* directions_of_chunks = nullptr;
+  double* values = nullptr;
+  double* directions = nullptr;
+};
+
+// Makes LAMB's update in three calls, for the step needs the sums of whole
+// variables: changes the slots of some chunks, as for LaunchUpdate(), and sums
+// the squares of each; adds up those of each variable; changes the values.
+absl::Status LaunchLambSlots(Device& device, const LambRule& rule,
+                             const UpdateTables& tables, int64_t first_chunk,
+                             int64_t num_chunks, const GradientClip& clip,
+                             const LambSums& sums);
+absl::Status LaunchLambSums(Device& device, const UpdateTables& tables,
+                            const LambSums& sums);
+absl::Status LaunchLambStep(Device& device, const LambRule& rule,
+                            const UpdateTables& tables, int64_t first_chunk,
+                            int64_t num_chunks, const LambSums& sums);
+
 // Writes the sum of squares of each variable's gradient, clipped by `clip`, to
 // `sums`. `chunk_sums` is memory for one number per chunk.
 absl::Status LaunchSums(Device& device, const UpdateTables& tables,

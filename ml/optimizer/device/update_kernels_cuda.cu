@@ -99,6 +99,46 @@ __global__ void UpdateKernel(Rule rule, UpdateTables tables,
   }
 }
 
+// Both sums are taken in the order in which the threads have the elements.
+__global__ void LambSlotsKernel(LambRule rule, UpdateTables tables,
+                                int64_t first_chunk, GradientClip clip,
+                                LambSums sums) {
+  __shared__ double lanes[kSumLanes];
+  __shared__ double other_lanes[kSumLanes];
+  const int64_t index = first_chunk + blockIdx.x;
+  const UpdateChunk chunk = tables.chunks[index];
+  const UpdateArrays arrays = tables.variables[chunk.variable];
+  const ClippedGradient gradient(tables, chunk.variable, clip);
+  const int64_t end = EndOf(tables, chunk);
+  const double directions = SumInLanes(lanes, chunk.begin, end, [&](int64_t i) {
+    float m = arrays.slots[0][i];
+    float v = arrays.slots[1][i];
+    rule.Remember(gradient[i], m, v);
+    arrays.slots[0][i] = m;
+    arrays.slots[1][i] = v;
+    return Square(rule.Direction(arrays.value[i], m, v));
+  });
+  const double values =
+      SumInLanes(other_lanes, chunk.begin, end,
+                 [&](int64_t i) { return Square(arrays.value[i]); });
+  if (threadIdx.x != 0) return;
+  sums.directions_of_chunks[index] = directions;
+  sums.values_of_chunks[index] = values;
+}
+
+__global__ void LambStepKernel(LambRule rule, UpdateTables tables,
+                               int64_t first_chunk, LambSums sums) {
+  const UpdateChunk chunk = tables.chunks[first_chunk + blockIdx.x];
+  const UpdateArrays arrays = tables.variables[chunk.variable];
+  const float factor =
+      rule.Factor(sums.values[chunk.variable], sums.directions[chunk.variable]);
+  const int64_t end = EndOf(tables, chunk);
+  for (int64_t i = chunk.begin + threadIdx.x; i < end; i += kThreads) {
+    arrays.value[i] = rule.Step(factor, arrays.value[i], arrays.slots[0][i],
+                                arrays.slots[1][i]);
+  }
+}
+
 absl::StatusOr<CUstream_st*> StreamOf(Device& device) {
   return static_cast<CudaDevice&>(device).ComputeStream();
 }
@@ -117,6 +157,39 @@ absl::Status LaunchUpdate(Device& device, const UpdateRule& rule,
       },
       rule);
   return LaunchStatus("update");
+}
+
+absl::Status LaunchLambSlots(Device& device, const LambRule& rule,
+                             const UpdateTables& tables, int64_t first_chunk,
+                             int64_t num_chunks, const GradientClip& clip,
+                             const LambSums& sums) {
+  if (num_chunks == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CUstream_st * stream, StreamOf(device));
+  Launch(LambSlotsKernel, num_chunks, kThreads, stream, rule, tables,
+         first_chunk, clip, sums);
+  return LaunchStatus("update of LAMB's slots");
+}
+
+absl::Status LaunchLambSums(Device& device, const UpdateTables& tables,
+                            const LambSums& sums) {
+  if (tables.num_variables == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CUstream_st * stream, StreamOf(device));
+  Launch(VariableSumsKernel, tables.num_variables, kThreads, stream, tables,
+         sums.values_of_chunks, sums.values);
+  RETURN_IF_ERROR(LaunchStatus("sums of squares of values"));
+  Launch(VariableSumsKernel, tables.num_variables, kThreads, stream, tables,
+         sums.directions_of_chunks, sums.directions);
+  return LaunchStatus("sums of squares of directions");
+}
+
+absl::Status LaunchLambStep(Device& device, const LambRule& rule,
+                            const UpdateTables& tables, int64_t first_chunk,
+                            int64_t num_chunks, const LambSums& sums) {
+  if (num_chunks == 0) return absl::OkStatus();
+  ASSIGN_OR_RETURN(CUstream_st * stream, StreamOf(device));
+  Launch(LambStepKernel, num_chunks, kThreads, stream, rule, tables,
+         first_chunk, sums);
+  return LaunchStatus("update by LAMB");
 }
 
 absl::Status LaunchSums(Device& device, const UpdateTables& tables,

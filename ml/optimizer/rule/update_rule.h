@@ -11,6 +11,7 @@
 #include "ml/optimizer/rule/average.h"
 #include "ml/optimizer/rule/decayed.h"
 #include "ml/optimizer/rule/ftrl.h"
+#include "ml/optimizer/rule/lamb.h"
 #include "ml/optimizer/rule/lion.h"
 #include "ml/optimizer/rule/nadam.h"
 #include "ml/optimizer/rule/rmsprop.h"
@@ -24,7 +25,7 @@ using UpdateRule = std::variant<
     AdadeltaRule, AdamaxRule, NadamRule, RmsPropRule, RmsPropCenteredRule,
     RmsPropMomentumRule, RmsPropCenteredMomentumRule, FtrlRule<FtrlSquareRoot>,
     FtrlRule<FtrlAnyPower>, FtrlStandingStill, DecayedRule<AdamRule>,
-    DecayedRule<AmsgradRule>, DecayedRule<LionRule>, AverageRule>;
+    DecayedRule<AmsgradRule>, DecayedRule<LionRule>, LambRule, AverageRule>;
 
 // The largest number of slots that a variable has: a rule's, and the average.
 constexpr size_t kMaxSlots = 4;

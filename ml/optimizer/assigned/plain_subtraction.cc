@@ -1,4 +1,4 @@
-#include "ml/optimizer/plain_subtraction.h"
+#include "ml/optimizer/assigned/plain_subtraction.h"
 
 #include "ml/optimizer/optimizer.h"
 
