@@ -47,7 +47,7 @@ void AddFiles(const std::string& path, const Format& format,
 
 // The one label of a model without named outputs.
 void AddLabel(const std::string& name, const job::Dataset& dataset,
-              const RawColumns& columns, std::vector<ColumnUse>& uses) {
+              const RawColumns* columns, std::vector<ColumnUse>& uses) {
   const auto add = [&uses](const std::string& path, const std::string& column) {
     uses.push_back(
         {.path = path, .column = column, .use = "label", .is_label = true});
@@ -60,7 +60,9 @@ void AddLabel(const std::string& name, const job::Dataset& dataset,
   if (dataset.has_tfrecord()) {
     add(name + ".tfrecord.label", dataset.tfrecord().label());
   }
-  if (!columns.label().empty()) add(name + ".custom", columns.label());
+  if (columns != nullptr && !columns->label().empty()) {
+    add(name + ".custom", columns->label());
+  }
 }
 
 void AddOutputLabels(const job::Model& model, std::vector<ColumnUse>& uses) {
@@ -103,7 +105,7 @@ void AddBesideLabels(const job::Model& model, const std::string& name,
 }
 
 void AddWeight(const std::string& name, const job::Dataset& dataset,
-               const RawColumns& columns, std::vector<ColumnUse>& uses) {
+               const RawColumns* columns, std::vector<ColumnUse>& uses) {
   if (dataset.has_csv() && dataset.csv().has_weight_column()) {
     uses.push_back({.path = name + ".csv.weight_column",
                     .column = dataset.csv().weight_column(),
@@ -114,9 +116,9 @@ void AddWeight(const std::string& name, const job::Dataset& dataset,
                     .column = dataset.tfrecord().weight(),
                     .use = "weight"});
   }
-  if (!columns.weight().empty()) {
+  if (columns != nullptr && !columns->weight().empty()) {
     uses.push_back({.path = name + ".custom",
-                    .column = columns.weight(),
+                    .column = columns->weight(),
                     .use = "weight"});
   }
 }
@@ -125,11 +127,12 @@ void AddWeight(const std::string& name, const job::Dataset& dataset,
 
 std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
                                   const job::Dataset& dataset,
-                                  const RawColumns& columns) {
+                                  const RawColumns* columns) {
   std::vector<ColumnUse> uses;
   for (int i = 0; i < job.model().input_size(); ++i) {
     AddInput(absl::StrCat("model.input[", i, "]"), job.model().input(i),
-             columns.names(), uses);
+             columns == nullptr ? std::vector<std::string>() : columns->names(),
+             uses);
   }
   if (job.model().output().empty()) {
     if (ReadsLabels(job.model().loss())) AddLabel(name, dataset, columns, uses);

@@ -22,11 +22,11 @@ struct ColumnUse {
 };
 
 // Returns all places that name a column of `dataset`, which is the job's `name`
-// ("train") and has `columns`. An input that names none counts with its own
-// name if there is such a column.
+// ("train") and has `columns`; null if these are not known yet. An input that
+// names none counts with its own name if there is such a column.
 std::vector<ColumnUse> ColumnUses(const job::Job& job, const std::string& name,
                                   const job::Dataset& dataset,
-                                  const RawColumns& columns);
+                                  const RawColumns* columns);
 
 // A place in a job that names files.
 struct FileUse {

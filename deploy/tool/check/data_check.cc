@@ -149,7 +149,7 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   DatasetReport report;
   report.name = name;
   std::vector<std::string> wanted;
-  for (const ColumnUse& use : ColumnUses(job_, name, dataset, {})) {
+  for (const ColumnUse& use : ColumnUses(job_, name, dataset, nullptr)) {
     wanted.push_back(use.column);
   }
   absl::StatusOr<std::unique_ptr<RawColumns>> columns =
@@ -161,7 +161,7 @@ void DataCheck::Check(const std::string& name, const job::Dataset& dataset) {
   bool is_good = true;
   if (*columns != nullptr) {
     const std::vector<ColumnUse> uses =
-        ColumnUses(job_, name, dataset, **columns);
+        ColumnUses(job_, name, dataset, columns->get());
     is_good = HasNames(uses, name, (*columns)->names());
     ReadColumns(uses, name, dataset, **columns, report);
     columns->reset();  // its memory, before the examples take theirs
