@@ -35,6 +35,14 @@ int Bind(int port) {
 }  // namespace
 
 absl::StatusOr<std::vector<int>> FreeLoopbackPorts(int count) {
+  const int size = kLastPort - kFirstPort;
+  const auto too_few = [count] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("127.0.0.1: no ", count, " free ports from ", kFirstPort,
+                     " to ", kLastPort));
+  };
+  // Takes none: other processes would find all of them in use meanwhile.
+  if (count > size) return too_few();
   std::vector<int> ports;
   // Held until all are found, so that no port is found twice.
   std::vector<int> sockets;
@@ -42,7 +50,6 @@ absl::StatusOr<std::vector<int>> FreeLoopbackPorts(int count) {
     for (const int fd : sockets) close(fd);
   };
   // From a random place on: two launchers that start together rarely meet.
-  const int size = kLastPort - kFirstPort;
   const int start = std::random_device()() % size;
   for (int i = 0; i < size && static_cast<int>(ports.size()) < count; ++i) {
     const int port = kFirstPort + (start + i) % size;
@@ -51,11 +58,7 @@ absl::StatusOr<std::vector<int>> FreeLoopbackPorts(int count) {
     sockets.push_back(fd);
     ports.push_back(port);
   }
-  if (static_cast<int>(ports.size()) < count) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("127.0.0.1: no ", count, " free ports from ", kFirstPort,
-                     " to ", kLastPort));
-  }
+  if (static_cast<int>(ports.size()) < count) return too_few();
   return ports;
 }
 
