@@ -1,8 +1,8 @@
 """Several sources compiled as one.
 
 Most of what compiling a source costs here are headers, and templates that each
-source instantiates again: eight sources in one cost a third of what they cost one
-by one. The joined source has the text of each, with `#line`, so messages name the
+source instantiates again: eight sources in one cost less than half of what they cost
+one by one. The joined source has the text of each, with `#line`, so messages name the
 real files. So the names in the unnamed namespaces of a room must differ; those of
 a test's source are in a namespace of its own.
 

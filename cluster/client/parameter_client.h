@@ -30,9 +30,9 @@ namespace parasol {
 // that was started after it. Thread-safe.
 class ParameterClient {
  public:
-  // Number of elements of gradients from which on one push is worth it while
-  // the backward pass goes on. 256 KiB: above it a message's fixed cost no
-  // longer matters.
+  // Number of gradient elements that are worth a push of their own while the
+  // backward pass goes on: with 256 KiB a message's fixed cost no longer
+  // matters.
   static constexpr size_t kPackElements = 65536;
 
   struct Options {
