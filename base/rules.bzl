@@ -6,7 +6,7 @@ Abseil by name: "status" is `@system//:absl_status`.
 """
 
 load(":joined.bzl", "joined_sources")
-load(":precompiled.bzl", "precompiled_copts", "precompiled_deps")
+load(":precompiled.bzl", "UNOPTIMIZED", "precompiled_copts", "precompiled_deps")
 
 # The vectoriser of -O2 leaves loops of unknown length alone.
 VECTORIZED = ["-O3"]
@@ -28,9 +28,12 @@ OPENMP = ["-fopenmp", "-Wno-invalid-pch"]
 
 _NOT_OF_A_ROOM = ["*_test.cc", "*_benchmark.cc", "*_main.cc"]
 
-# What is parsed once for all sources, and for all tests.
+# What is parsed once for all sources, and for all tests but those that have copts.
 _COMMON = "common_headers"
 _COMMON_OF_TESTS = "common_test_headers"
+
+def _headers_of_test(attributes):
+    return _COMMON if "copts" in attributes else _COMMON_OF_TESTS
 
 def _compiled(attributes, deps, absl, headers = _COMMON):
     """Returns attributes with the deps and copts of sources that are compiled behind precompiled headers.
@@ -44,7 +47,8 @@ def _compiled(attributes, deps, absl, headers = _COMMON):
     absl_deps = ["@system//:absl_" + component for component in absl]
     return dict(
         attributes,
-        copts = precompiled_copts(headers) + attributes.get("copts", []),
+        copts = precompiled_copts(headers, UNOPTIMIZED if headers == _COMMON_OF_TESTS else []) +
+                attributes.get("copts", []),
         deps = deps + absl_deps + precompiled_deps(headers),
     )
 
@@ -127,7 +131,7 @@ def parasol_test(name, srcs = None, size = "small", main = "@system//:gtest_main
         name = name,
         srcs = srcs or [name + ".cc"],
         size = size,
-        **_compiled(kwargs, deps + ([main] if main else []), absl, _COMMON_OF_TESTS)
+        **_compiled(kwargs, deps + ([main] if main else []), absl, _headers_of_test(kwargs))
     )
 
 def parasol_tests(name, stems = None, apart = [], size = "medium", deps = [], absl = [], **kwargs):
@@ -147,5 +151,5 @@ def parasol_tests(name, stems = None, apart = [], size = "medium", deps = [], ab
         name = name,
         srcs = joined_sources(name, srcs, suffix = "_test.cc", own_namespaces = True, testonly = True),
         size = size,
-        **_compiled(kwargs, deps + ["@system//:gtest_main"], absl, _COMMON_OF_TESTS)
+        **_compiled(kwargs, deps + ["@system//:gtest_main"], absl, _headers_of_test(kwargs))
     )

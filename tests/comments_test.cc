@@ -2,7 +2,6 @@
 // starts with a noun or with a verb in the third person, so that it is read
 // once.
 
-#include <regex>
 #include <string>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "re2/re2.h"
 #include "tests/source_tree.h"
 
 namespace parasol {
@@ -30,17 +30,16 @@ constexpr char kForbidden[] =
 // Returns the first lines of the comments of `header`, trailing comments
 // included, that start with a forbidden word: "path:line: text".
 std::vector<std::string> BadComments(const SourceFile& header) {
-  static const std::regex block(absl::StrCat("^//+ +(", kForbidden, ")\\b"));
+  static const RE2 block(absl::StrCat("^//+ +(", kForbidden, ")\\b"));
   // A word in a trailing comment may be in lower case.
-  static const std::regex trailing(absl::StrCat("// +(", kForbidden, ")\\b"),
-                                   std::regex::icase);
+  static const RE2 trailing(absl::StrCat("(?i)// +(", kForbidden, ")\\b"));
   std::vector<std::string> found;
   bool in_block = false;
   for (size_t i = 0; i < header.lines.size(); ++i) {
     const std::string line(absl::StripLeadingAsciiWhitespace(header.lines[i]));
     const bool is_block = absl::StartsWith(line, "//");
-    const bool bad = is_block ? !in_block && std::regex_search(line, block)
-                              : std::regex_search(line, trailing);
+    const bool bad = is_block ? !in_block && RE2::PartialMatch(line, block)
+                              : RE2::PartialMatch(line, trailing);
     if (bad) found.push_back(absl::StrCat(header.path, ":", i + 1, ": ", line));
     in_block = is_block;
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "re2/re2.h"
 #include "tests/source_tree.h"
 
 namespace parasol {
@@ -86,15 +86,15 @@ std::string FolderOf(const std::string& path) {
 // whose own path does not match `allowed`: "path: include".
 std::vector<std::string> Strangers(const std::string& what,
                                    const std::string& allowed) {
-  const std::regex what_pattern(what);
-  const std::regex allowed_pattern(allowed);
+  const RE2 what_pattern(what);
+  const RE2 allowed_pattern(allowed);
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
-    if (file.is_test() || std::regex_search(file.path, allowed_pattern)) {
+    if (file.is_test() || RE2::PartialMatch(file.path, allowed_pattern)) {
       continue;
     }
     for (const std::string& included : IncludesOf(file)) {
-      if (std::regex_search(included, what_pattern)) {
+      if (RE2::PartialMatch(included, what_pattern)) {
         found.push_back(absl::StrCat(file.path, ": ", included));
       }
     }
@@ -167,12 +167,12 @@ TEST(LayeringTest, OnlyTestsIncludeWhatIsForTesting) {
 }
 
 TEST(LayeringTest, FakesAndFixturesLieInFoldersForTesting) {
-  const std::regex support(
+  const RE2 support(
       R"(/(fake_[a-z_]*|[a-z_]*_(fixture|testing|test_base))\.(h|cc)$)");
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
     if (file.top() == "tests" || file.top() == "base") continue;
-    if (std::regex_search(file.path, support) &&
+    if (RE2::PartialMatch(file.path, support) &&
         !absl::StrContains(file.path, "/testing/")) {
       found.push_back(file.path);
     }
@@ -223,22 +223,21 @@ TEST(LayeringTest, StorageAndMlDoNotKnowEachOther) {
 // Returns the classes and enumerations of `file` that other files can name,
 // with their namespaces: "parasol::zoo::Task".
 std::vector<std::string> TypesOf(const SourceFile& file) {
-  static const std::regex space("^namespace ?([A-Za-z_:]*) ?\\{");
-  static const std::regex type(
+  static const RE2 space("^namespace ?([A-Za-z_:]*) ?\\{");
+  static const RE2 type(
       "^(?:struct|class|enum class) (?:ABSL_[A-Z_]+ |alignas\\(.*\\) )?"
       "([A-Z][A-Za-z0-9]*)(?: final)?(?: :.*)?(?: \\{.*)?$");
   std::vector<std::string> spaces;
   std::vector<std::string> types;
   for (const std::string& line : file.lines) {
-    std::smatch match;
-    if (std::regex_search(line, match, space)) {
-      spaces.push_back(match[1]);
+    std::string name;
+    if (RE2::PartialMatch(line, space, &name)) {
+      spaces.push_back(name);
     } else if (absl::StartsWith(line, "}  // namespace") && !spaces.empty()) {
       spaces.pop_back();
     } else if (!absl::c_linear_search(spaces, "") &&
-               std::regex_match(line, match, type)) {
-      types.push_back(
-          absl::StrCat(absl::StrJoin(spaces, "::"), "::", match[1].str()));
+               RE2::FullMatch(line, type, &name)) {
+      types.push_back(absl::StrCat(absl::StrJoin(spaces, "::"), "::", name));
     }
   }
   return types;
@@ -265,13 +264,13 @@ TEST(LayeringTest, NoTwoFilesDefineATypeOfOneName) {
 // tests/sanitize thread_safety checks what a mutex guards; the standard
 // library's mutexes say nothing of what they guard.
 TEST(LayeringTest, MutexesAreAbseils) {
-  const std::regex other(
+  const RE2 other(
       "\\bstd::(recursive_|shared_|timed_)*mutex\\b|"
       "\\bstd::(lock_guard|unique_lock|scoped_lock|shared_lock)\\b");
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
     for (const std::string& line : file.lines) {
-      if (std::regex_search(line, other)) {
+      if (RE2::PartialMatch(line, other)) {
         found.push_back(absl::StrCat(file.path, ": ", line));
       }
     }
@@ -314,7 +313,7 @@ TEST(LayeringTest, OnlyCudaFilesKnowCuda) {
 }
 
 TEST(LayeringTest, TimeComesFromTheClock) {
-  const std::regex time(
+  const RE2 time(
       R"(absl::Now\(\)|SleepFor|sleep_for|\busleep\(|system_clock::now)");
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
@@ -324,7 +323,7 @@ TEST(LayeringTest, TimeComesFromTheClock) {
       continue;
     }
     for (const std::string& line : file.lines) {
-      if (std::regex_search(line, time)) {
+      if (RE2::PartialMatch(line, time)) {
         found.push_back(absl::StrCat(file.path, ": ", line));
       }
     }
@@ -333,8 +332,8 @@ TEST(LayeringTest, TimeComesFromTheClock) {
 }
 
 TEST(LayeringTest, FilesAndNamesStayReadable) {
-  const std::regex fog(R"(\b(class|struct) [A-Za-z]*(Manager|Helper|Utils?|)"
-                       R"(Common|Impl2|V2)\b)");
+  const RE2 fog(R"(\b(class|struct) [A-Za-z]*(Manager|Helper|Utils?|)"
+                R"(Common|Impl2|V2)\b)");
   std::vector<std::string> found;
   for (const SourceFile& file : Tree()) {
     if (file.lines.size() > 500) {
@@ -342,7 +341,7 @@ TEST(LayeringTest, FilesAndNamesStayReadable) {
                                    " lines, of at most 500"));
     }
     for (const std::string& line : file.lines) {
-      if (std::regex_search(line, fog)) {
+      if (RE2::PartialMatch(line, fog)) {
         found.push_back(absl::StrCat(file.path, ": ", line));
       }
     }

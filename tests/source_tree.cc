@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <regex>
 
 #include "absl/strings/match.h"
+#include "re2/re2.h"
 
 namespace parasol {
 namespace {
@@ -61,11 +61,11 @@ std::vector<SourceFile> ReadSourceTree(const std::vector<std::string>& tops) {
 }
 
 std::vector<std::string> IncludesOf(const SourceFile& file) {
-  static const std::regex include(R"re(^\s*#include\s+["<]([^">]+)[">])re");
+  static const RE2 include(R"re(^\s*#include\s+["<]([^">]+)[">])re");
   std::vector<std::string> included;
   for (const std::string& line : file.lines) {
-    std::smatch match;
-    if (std::regex_search(line, match, include)) included.push_back(match[1]);
+    std::string name;
+    if (RE2::PartialMatch(line, include, &name)) included.push_back(name);
   }
   return included;
 }

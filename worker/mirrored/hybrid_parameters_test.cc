@@ -101,10 +101,10 @@ class Worker {
   }
   // Makes the gradient of v2 infinite in a step. Before Start().
   void OverflowAt(int64_t step) { overflows_at_ = step; }
-  // Tells the worker to stop as soon as it finds that its group has ended.
-  // Before Start().
+  // Tells the worker to stop as soon as it finds that its group has ended,
+  // which may be in the destructor of its parameters. Before Start().
   void StopWhenItsGroupEnds() {
-    endpoint_.hooks().await_ended = [this] { parameters_->Stop(); };
+    endpoint_.hooks().await_ended = [p = parameters_.get()] { p->Stop(); };
   }
   void Claim() {
     MirroredParameters& variables = parameters_->variables();

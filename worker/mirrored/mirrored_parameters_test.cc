@@ -280,6 +280,14 @@ TEST_F(MirroredParametersTest, AWorkerLostAnywhereChangesNoBit) {
     }
     was_lost = lost.begun() >= lost_at;
     assignments_.Assign({{0, {0}}, {1, {1, 2}}});
+    // A worker that has made all steps goes on to ask the chief: the other
+    // one may need its variables.
+    for (const int index : {0, 1}) {
+      while (
+          !workers_[index]->state().AwaitStep(kSteps, absl::Milliseconds(1))) {
+        workers_[1 - index]->Claim();
+      }
+    }
     for (const int index : {0, 1}) workers_[index]->AwaitEnd();
     for (const int index : {0, 1}) {
       EXPECT_EQ(ContentsOf(workers_[index]->state()), want);

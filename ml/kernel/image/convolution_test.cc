@@ -22,7 +22,6 @@
 namespace parasol {
 namespace {
 
-using ::testing::Each;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
@@ -301,7 +300,9 @@ TEST_P(CudaConvolutionTest, AKernelMayHaveMillionsOfFilters) {
   EXPECT_OK(convolution->Forward(Put(std::vector<float>(1, 2)),
                                  Put(std::vector<float>(kFilters, 3)), nullptr,
                                  y));
-  EXPECT_THAT(Get(y, kFilters), Each(6));
+  // Each() takes half a minute for so many.
+  const std::vector<float> outputs = Get(y, kFilters);
+  EXPECT_EQ(std::count(outputs.begin(), outputs.end(), 6), kFilters);
 }
 
 // Arrays that can't be read in packs give the same bits as those that can.

@@ -77,27 +77,43 @@ class LossKernelTest : public DeviceTest {
     return Get(out.losses, rows);
   }
 
-  // Returns the gradient of the mean of `reference` by each output, as central
-  // differences.
-  static std::vector<double> Differences(const Reference& reference,
-                                         Problem problem) {
-    constexpr double kStep = 1e-5;
-    const auto mean = [&] {
-      double sum = 0;
-      for (const double loss :
-           reference(problem.outputs, problem.labels, problem.weights)) {
-        sum += loss;
-      }
-      return sum / problem.outputs.rows;
+  // Returns the problem's row `i` alone.
+  static Problem RowOf(const Problem& problem, int64_t i) {
+    const int64_t columns = problem.outputs.columns;
+    const int64_t labels = problem.labels.size() / problem.outputs.rows;
+    const auto slice = [](const std::vector<double>& values, int64_t first,
+                          int64_t count) {
+      const auto begin = values.begin() + first;
+      return std::vector<double>(begin, begin + count);
     };
+    Problem row = {
+        MatrixOf(1, columns,
+                 slice(problem.outputs.values, i * columns, columns)),
+        slice(problem.labels, i * labels, labels)};
+    if (!problem.weights.empty()) row.weights = {problem.weights[i]};
+    return row;
+  }
+
+  // Returns the gradient of the mean of `reference` by each output, as central
+  // differences. No row's loss may depend on another row.
+  static std::vector<double> Differences(const Reference& reference,
+                                         const Problem& problem) {
+    constexpr double kStep = 1e-5;
     std::vector<double> differences;
-    for (double& output : problem.outputs.values) {
-      const double value = output;
-      output = value + kStep;
-      const double above = mean();
-      output = value - kStep;
-      differences.push_back((above - mean()) / (2 * kStep));
-      output = value;
+    for (int64_t i = 0; i < problem.outputs.rows; ++i) {
+      Problem row = RowOf(problem, i);
+      const auto loss = [&] {
+        return reference(row.outputs, row.labels, row.weights)[0] /
+               problem.outputs.rows;
+      };
+      for (double& output : row.outputs.values) {
+        const double value = output;
+        output = value + kStep;
+        const double above = loss();
+        output = value - kStep;
+        differences.push_back((above - loss()) / (2 * kStep));
+        output = value;
+      }
     }
     return differences;
   }
