@@ -18,6 +18,9 @@ extern char __data_start[];
 extern char _end[];
 
 namespace cuda_on_host {
+
+constinit thread_local bool runs_grid = false;
+
 namespace {
 
 constexpr size_t kWord = 4;
@@ -40,18 +43,12 @@ struct Word {
   Tag write, read;
 };
 
-uint64_t grid = 0;   // counts from 1
-uint64_t phase = 0;  // number of barriers that the block has passed
-
-// True in the thread of the host that runs a grid. Others of the process run
-// instrumented code meanwhile: functions that both use are linked once.
-constinit thread_local bool runs_grid = false;
+// The grid that runs, counting from 1; its block; and the number of barriers
+// that the block has passed.
+Tag present;
 
 Tag Present(Access access) {
-  Tag tag;
-  tag.grid = grid;
-  tag.block = runner.block % kAnyBlock;
-  tag.phase = phase;
+  Tag tag = present;
   tag.thread = runner.thread;
   tag.atomic = access == Access::kAtomic;
   return tag;
@@ -166,6 +163,20 @@ Allocation* Find(const char* address) {
   return known.allocation;
 }
 
+void CheckArray(Allocation& allocation, const char* address, size_t bytes,
+                Access access) {
+  if (address < allocation.data ||
+      address + bytes > allocation.data + allocation.bytes) {
+    Die("a thread reads or writes outside of an array");
+  }
+  if (allocation.device != runner.device && allocation.device != kPinned &&
+      !IsPeer(runner.device, allocation.device)) {
+    Die("a thread touches memory of a device that is no peer of its own");
+  }
+  if (allocation.bytes > kMaxWatched) return;
+  CheckWords(WordsOf(allocation), allocation.data, address, bytes, access);
+}
+
 // Returns true for threadIdx and the like.
 bool IsPosition(const char* address) {
   for (const void* one : {static_cast<const void*>(&threadIdx),
@@ -186,40 +197,27 @@ bool IsConstant(const char* address) {
 }  // namespace
 
 void StartGrid() {
-  ++grid;
-  phase = 0;
+  ++present.grid;
   runs_grid = true;
 }
 
-void StartBlock() { phase = 0; }
+void StartBlock() {
+  present.block = runner.block % kAnyBlock;
+  present.phase = 0;
+}
 
-void PassBarrier() { ++phase; }
+void PassBarrier() { ++present.phase; }
 
 void EndGrid() { runs_grid = false; }
 
-void CheckAccess(const void* where, size_t bytes, Access access) {
-  if (!runs_grid || !runner.is_checked || bytes == 0) return;
+void CheckMemory(const char* address, size_t bytes, Access access) {
   const Unchecked unchecked;
-  const char* const address = static_cast<const char*>(where);
-  if (address >= runner.stack && address < runner.stack + runner.stack_bytes) {
+  if (address >= __data_start && address < _end) {
+    if (!IsPosition(address)) CheckVariable(address, bytes, access);
     return;
   }
   if (Allocation* const allocation = Find(address)) {
-    if (address < allocation->data ||
-        address + bytes > allocation->data + allocation->bytes) {
-      Die("a thread reads or writes outside of an array");
-    }
-    if (allocation->device != runner.device && allocation->device != kPinned &&
-        !IsPeer(runner.device, allocation->device)) {
-      Die("a thread touches memory of a device that is no peer of its own");
-    }
-    if (allocation->bytes > kMaxWatched) return;
-    CheckWords(WordsOf(*allocation), allocation->data, address, bytes, access);
-    return;
-  }
-  if (IsPosition(address)) return;
-  if (address >= __data_start && address < _end) {
-    CheckVariable(address, bytes, access);
+    CheckArray(*allocation, address, bytes, access);
     return;
   }
   if (access == Access::kRead && IsConstant(address)) return;

@@ -28,6 +28,10 @@ struct Runner {
 };
 extern Runner runner;
 
+// True in the thread of the host that runs a grid. Others of the process run
+// instrumented code meanwhile: functions that both use are linked once.
+extern constinit thread_local bool runs_grid;
+
 // Checks nothing as long as it lasts, in a thread of a grid.
 class Unchecked {
  public:
@@ -52,8 +56,19 @@ void EndGrid();
 
 enum class Access { kRead, kWrite, kAtomic };
 
+// Checks an access to memory outside of the stack of the thread that runs.
+void CheckMemory(const char* address, size_t bytes, Access access);
+
 // Checks an access of the thread that runs; does nothing outside of a grid.
-void CheckAccess(const void* address, size_t bytes, Access access);
+inline void CheckAccess(const void* where, size_t bytes, Access access) {
+  if (!runs_grid || !runner.is_checked || bytes == 0) return;
+  const char* const address = static_cast<const char*>(where);
+  // A thread's own stack, to which most accesses are.
+  if (address >= runner.stack && address < runner.stack + runner.stack_bytes) {
+    return;
+  }
+  CheckMemory(address, bytes, access);
+}
 
 }  // namespace cuda_on_host
 

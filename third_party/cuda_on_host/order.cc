@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-// ThreadSanitizer's interface, of which nothing is there without it.
+// More of ThreadSanitizer's interface.
 extern "C" {
 #define CUDA_ON_HOST_IF_LINKED __attribute__((weak))
 CUDA_ON_HOST_IF_LINKED void __tsan_acquire(void* address);
@@ -12,8 +12,6 @@ CUDA_ON_HOST_IF_LINKED void* __tsan_get_current_fiber();
 CUDA_ON_HOST_IF_LINKED void* __tsan_create_fiber(unsigned flags);
 CUDA_ON_HOST_IF_LINKED void __tsan_destroy_fiber(void* fiber);
 CUDA_ON_HOST_IF_LINKED void __tsan_switch_to_fiber(void* fiber, unsigned flags);
-CUDA_ON_HOST_IF_LINKED void __tsan_ignore_thread_begin();
-CUDA_ON_HOST_IF_LINKED void __tsan_ignore_thread_end();
 CUDA_ON_HOST_IF_LINKED void __tsan_read_range(void* address, size_t bytes);
 CUDA_ON_HOST_IF_LINKED void __tsan_write_range(void* address, size_t bytes);
 }
@@ -75,14 +73,6 @@ void ForgetTracks(const void* stream) {
     __tsan_destroy_fiber(thread);
     return true;
   });
-}
-
-void BeginWatch() {
-  if (IsLinked()) __tsan_ignore_thread_end();
-}
-
-void EndWatch() {
-  if (IsLinked()) __tsan_ignore_thread_begin();
 }
 
 void WatchRead(const void* data, size_t bytes) {

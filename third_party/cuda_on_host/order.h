@@ -10,6 +10,12 @@
 // nothing. The stand-in itself is not instrumented, and what it does for a
 // stream is not looked at but between BeginWatch() and EndWatch(). All
 // functions need the runtime's lock.
+// ThreadSanitizer's interface, of which nothing is there without it.
+extern "C" {
+__attribute__((weak)) void __tsan_ignore_thread_begin();
+__attribute__((weak)) void __tsan_ignore_thread_end();
+}
+
 namespace cuda_on_host {
 
 // A point in the work of a stream or of a thread of the host. Null without
@@ -50,8 +56,12 @@ class OnTrack {
 void ForgetTracks(const void* stream);
 
 // Two functions around code whose accesses are those of the track.
-void BeginWatch();
-void EndWatch();
+inline void BeginWatch() {
+  if (__tsan_ignore_thread_end != nullptr) __tsan_ignore_thread_end();
+}
+inline void EndWatch() {
+  if (__tsan_ignore_thread_begin != nullptr) __tsan_ignore_thread_begin();
+}
 // Two functions for accesses of code that is not instrumented.
 void WatchRead(const void* data, size_t bytes);
 void WatchWrite(const void* data, size_t bytes);
