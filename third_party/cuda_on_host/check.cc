@@ -19,7 +19,7 @@ extern char _end[];
 
 namespace cuda_on_host {
 
-constinit thread_local bool runs_grid = false;
+constinit thread_local bool checks_grid = false;
 
 namespace {
 
@@ -198,7 +198,7 @@ bool IsConstant(const char* address) {
 
 void StartGrid() {
   ++present.grid;
-  runs_grid = true;
+  checks_grid = ChecksAccesses();
 }
 
 void StartBlock() {
@@ -208,7 +208,7 @@ void StartBlock() {
 
 void PassBarrier() { ++present.phase; }
 
-void EndGrid() { runs_grid = false; }
+void EndGrid() { checks_grid = false; }
 
 void CheckMemory(const char* address, size_t bytes, Access access) {
   const Unchecked unchecked;

@@ -28,9 +28,10 @@ struct Runner {
 };
 extern Runner runner;
 
-// True in the thread of the host that runs a grid. Others of the process run
-// instrumented code meanwhile: functions that both use are linked once.
-extern constinit thread_local bool runs_grid;
+// True in the thread of the host that runs a grid whose accesses are checked.
+// Other threads of the process run instrumented code meanwhile: functions that
+// both use are linked once.
+extern constinit thread_local bool checks_grid;
 
 // Checks nothing as long as it lasts, in a thread of a grid.
 class Unchecked {
@@ -61,7 +62,7 @@ void CheckMemory(const char* address, size_t bytes, Access access);
 
 // Checks an access of the thread that runs; does nothing outside of a grid.
 inline void CheckAccess(const void* where, size_t bytes, Access access) {
-  if (!runs_grid || !runner.is_checked || bytes == 0) return;
+  if (!checks_grid || !runner.is_checked || bytes == 0) return;
   const char* const address = static_cast<const char*>(where);
   // A thread's own stack, to which most accesses are.
   if (address >= runner.stack && address < runner.stack + runner.stack_bytes) {

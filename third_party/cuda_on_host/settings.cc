@@ -118,6 +118,18 @@ Mark ExternalEvents() { return MutableMark(); }
 
 void SetExternalEvents(Mark mark) { MutableMark() = mark; }
 
+bool ChecksAccesses() {
+  static const bool checks = [] {
+    const std::string text = Environment("PARASOL_CUDA_ON_HOST_ACCESSES");
+    if (!text.empty() && text != "checked" && text != "unchecked") {
+      Die("PARASOL_CUDA_ON_HOST_ACCESSES: neither checked nor unchecked: \"" +
+          text + "\"");
+    }
+    return text != "unchecked";
+  }();
+  return checks;
+}
+
 int DeviceCount() {
   static const int count = [] {
     const std::string text = Environment("PARASOL_CUDA_ON_HOST_DEVICES");

@@ -35,6 +35,10 @@ Mark ExternalEvents();
 // Replaces it; only for tests.
 void SetExternalEvents(Mark mark);
 
+// Returns false if PARASOL_CUDA_ON_HOST_ACCESSES is "unchecked": then what the
+// threads of grids read and write is not looked at (check.h).
+bool ChecksAccesses();
+
 // Number of devices: PARASOL_CUDA_ON_HOST_DEVICES, otherwise 1.
 int DeviceCount();
 
