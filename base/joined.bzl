@@ -10,9 +10,9 @@ a test's source are in a namespace of its own.
 change then compiles less, and it shows that each source includes what it uses.
 """
 
-# How many sources are joined at most. Twice as many would save little more, and
-# the compiler would take more than a gigabyte.
-_AT_MOST = 8
+# How many sources are joined at most. The largest take the compiler 13 s and 1.6 GB;
+# eight at most would take a third more time in all.
+_AT_MOST = 24
 
 _NOT_JOINED = "//base:not_joined"
 

@@ -12,7 +12,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kMagic = "PARASOLM";
+constexpr absl::string_view kManifestMagic = "PARASOLM";
 
 bool IsPlainName(absl::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
@@ -38,13 +38,13 @@ absl::Status CheckFileNames(const durable::CheckpointManifest& manifest) {
 }
 
 std::string EncodeManifest(const durable::CheckpointManifest& manifest) {
-  return EncodeChecked(kMagic, manifest.SerializeAsString());
+  return EncodeChecked(kManifestMagic, manifest.SerializeAsString());
 }
 
 absl::StatusOr<durable::CheckpointManifest> DecodeManifest(
     absl::string_view bytes) {
   ASSIGN_OR_RETURN(const absl::string_view payload,
-                   DecodeChecked(kMagic, bytes));
+                   DecodeChecked(kManifestMagic, bytes));
   durable::CheckpointManifest manifest;
   if (!manifest.ParseFromArray(payload.data(), payload.size())) {
     return absl::DataLossError("its message can't be parsed");

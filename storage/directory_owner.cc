@@ -15,7 +15,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kMagic = "PARASOLC";
+constexpr absl::string_view kOwnerMagic = "PARASOLC";
 constexpr int64_t kYear2026 = 1767225600;  // Unix time
 
 std::string PathIn(const std::string& directory) {
@@ -24,7 +24,7 @@ std::string PathIn(const std::string& directory) {
 
 std::optional<durable::DirectoryOwner> Decode(absl::string_view bytes) {
   const absl::StatusOr<absl::string_view> payload =
-      DecodeChecked(kMagic, bytes);
+      DecodeChecked(kOwnerMagic, bytes);
   durable::DirectoryOwner owner;
   if (!payload.ok() ||
       !owner.ParseFromArray(payload->data(), payload->size())) {
@@ -57,8 +57,8 @@ absl::StatusOr<OwnerSight> LookAtOwner(const std::string& directory) {
 
 absl::Status WriteOwner(const std::string& directory,
                         const durable::DirectoryOwner& owner) {
-  return ReplaceFileDurably(PathIn(directory),
-                            EncodeChecked(kMagic, owner.SerializeAsString()));
+  return ReplaceFileDurably(
+      PathIn(directory), EncodeChecked(kOwnerMagic, owner.SerializeAsString()));
 }
 
 absl::Status TouchOwner(const std::string& directory,

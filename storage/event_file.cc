@@ -18,7 +18,6 @@ namespace {
 using proto_bytes::AppendBytes;
 using proto_bytes::AppendDouble;
 using proto_bytes::AppendKey;
-using proto_bytes::AppendLittleEndian;
 using proto_bytes::AppendVarint;
 using proto_bytes::kFixed32;
 using proto_bytes::kVarint;
@@ -68,10 +67,10 @@ uint32_t MaskedCrc(absl::string_view bytes) { return MaskCrc(Crc32cOf(bytes)); }
 
 std::string FrameRecord(absl::string_view bytes) {
   std::string frame;
-  AppendLittleEndian(uint64_t{bytes.size()}, frame);
-  AppendLittleEndian(MaskedCrc(frame), frame);
+  proto_bytes::AppendLittleEndian(uint64_t{bytes.size()}, frame);
+  proto_bytes::AppendLittleEndian(MaskedCrc(frame), frame);
   frame.append(bytes.data(), bytes.size());
-  AppendLittleEndian(MaskedCrc(bytes), frame);
+  proto_bytes::AppendLittleEndian(MaskedCrc(bytes), frame);
   return frame;
 }
 
@@ -96,7 +95,8 @@ std::string ScalarEvent(absl::Time now, int64_t step, absl::string_view tag,
   std::string entry;
   AppendBytes(kTag, tag, entry);
   AppendKey(kSimpleValue, kFixed32, entry);
-  AppendLittleEndian(std::bit_cast<uint32_t>(static_cast<float>(value)), entry);
+  proto_bytes::AppendLittleEndian(
+      std::bit_cast<uint32_t>(static_cast<float>(value)), entry);
   return SummaryEvent(now, step, entry);
 }
 

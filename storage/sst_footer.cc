@@ -17,7 +17,7 @@ constexpr size_t kFooterBytes = 53;
 constexpr size_t kPlacesBytes = 40;
 // The kind of compression and the checksum behind each block.
 constexpr uint64_t kTrailerBytes = 5;
-constexpr uint64_t kMagic = 0x88e241b785f4cff7;
+constexpr uint64_t kFooterMagic = 0x88e241b785f4cff7;
 constexpr int kMaxVarintBytes = 10;
 
 // Takes a varint off the front of `bytes`; false if there is none.
@@ -40,8 +40,8 @@ absl::Status CheckFooter(CheckedFile& file) {
   if (file.size() < kFooterBytes) return damaged;
   char bytes[kFooterBytes];
   RETURN_IF_ERROR(file.Read(file.size() - kFooterBytes, kFooterBytes, bytes));
-  if (LoadLittleEndian<uint64_t>(bytes + kFooterBytes - sizeof(kMagic)) !=
-      kMagic) {
+  if (LoadLittleEndian<uint64_t>(bytes + kFooterBytes - sizeof(kFooterMagic)) !=
+      kFooterMagic) {
     return damaged;
   }
   absl::string_view places(bytes + 1, kPlacesBytes);

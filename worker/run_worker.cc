@@ -107,7 +107,7 @@ bool IsMirrored(const TaskConfig& config) {
 }
 
 // True for a worker that was started to have variables beside ps.
-bool IsHybrid(const TaskConfig& config) {
+bool IsHybridTask(const TaskConfig& config) {
   return config.strategy == StrategyKind::kHybrid && config.num_ps > 0;
 }
 
@@ -163,7 +163,7 @@ WorkerTaskOptions TaskOptions(const TaskConfig& config,
   WorkerTaskOptions task;
   task.task = NewTask(config);
   task.chief_address = config.chief_address;
-  if (!config.is_chief && !IsMirrored(config) && !IsHybrid(config)) {
+  if (!config.is_chief && !IsMirrored(config) && !IsHybridTask(config)) {
     task.listen_address = RpcServer::ListenAddress(config.address);
   }
   task.metrics_address = WithPort(config.address, metrics_port);
@@ -239,7 +239,7 @@ absl::Status RunInCluster(const TaskConfig& config,
                           int metrics_port) {
   WorkerTaskOptions task_options = TaskOptions(config, options, metrics_port);
   std::unique_ptr<SocketEndpoint> endpoint;
-  if (IsMirrored(config) || IsHybrid(config)) {
+  if (IsMirrored(config) || IsHybridTask(config)) {
     ASSIGN_OR_RETURN(endpoint, ListenForPeers(config, options));
     task_options.mirrored = PlaceOf(config, *endpoint);
   }

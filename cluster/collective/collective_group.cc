@@ -48,6 +48,12 @@ int CollectiveGroup::replica_count() const {
   return static_cast<int>(count);
 }
 
+ReplicaLayout CollectiveGroup::layout() const {
+  ReplicaLayout layout;
+  for (const CollectiveRank& rank : ranks) layout.push_back(rank.replicas);
+  return layout;
+}
+
 absl::Status CheckGroup(const CollectiveGroup& group) {
   if (group.ranks.empty() || group.ranks.size() > CollectiveGroup::kMaxRanks) {
     return BadGroup(group,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cluster/collective/plan/reduction_plans.h"
 #include "cluster/collective/plan/slice.h"
 
 namespace parasol {
@@ -41,6 +42,8 @@ struct CollectiveGroup {
   std::string NameOf(int rank) const;
   // Returns the number of replicas of all ranks.
   int replica_count() const;
+  // Returns the replicas of each rank.
+  ReplicaLayout layout() const;
 };
 
 // Returns InvalidArgument, and says why, unless `group` has ranks with

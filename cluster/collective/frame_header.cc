@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-constexpr char kMagic[4] = {'P', 'C', 'L', '1'};
+constexpr char kFrameMagic[4] = {'P', 'C', 'L', '1'};
 
 template <typename T>
 void Put(char*& to, T value) {
@@ -51,8 +51,8 @@ std::optional<uint64_t> MaxBytesOf(FrameKind kind) {
 std::array<char, FrameHeader::kBytes> FrameHeader::Encode() const {
   std::array<char, kBytes> encoded;
   char* to = encoded.data();
-  std::memcpy(to, kMagic, sizeof(kMagic));
-  to += sizeof(kMagic);
+  std::memcpy(to, kFrameMagic, sizeof(kFrameMagic));
+  to += sizeof(kFrameMagic);
   Put(to, static_cast<uint32_t>(kind));
   Put(to, epoch);
   Put(to, sequence);
@@ -63,10 +63,10 @@ std::array<char, FrameHeader::kBytes> FrameHeader::Encode() const {
 
 absl::StatusOr<FrameHeader> FrameHeader::Parse(const char* bytes,
                                                int64_t epoch) {
-  if (std::memcmp(bytes, kMagic, sizeof(kMagic)) != 0) {
+  if (std::memcmp(bytes, kFrameMagic, sizeof(kFrameMagic)) != 0) {
     return absl::InvalidArgumentError("a frame does not begin with PCL1");
   }
-  const char* from = bytes + sizeof(kMagic);
+  const char* from = bytes + sizeof(kFrameMagic);
   FrameHeader header;
   header.kind = static_cast<FrameKind>(Get<uint32_t>(from));
   header.epoch = Get<int64_t>(from);

@@ -10,14 +10,6 @@
 namespace parasol {
 namespace {
 
-ReplicaLayout LayoutOf(const CollectiveGroup& group) {
-  ReplicaLayout layout;
-  for (const CollectiveRank& rank : group.ranks) {
-    layout.push_back(rank.replicas);
-  }
-  return layout;
-}
-
 // Returns true if all addresses have the same host.
 bool HasOneHost(const CollectiveGroup& group) {
   const auto host_of = [](const std::string& address) {
@@ -37,7 +29,7 @@ GroupProtocol::GroupProtocol(CollectiveGroup group, const Options& options,
     : group_(std::move(group)),
       options_(options),
       is_local_(HasOneHost(group_)),
-      maker_(LayoutOf(group_), group_.own_rank),
+      maker_(group_.layout(), group_.own_rank),
       peers_(group_.ranks.size()),
       last_tick_(now) {
   for (Peer& peer : peers_) peer.heard = peer.told = now;

@@ -9,7 +9,7 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kMagic = "PCLrank1";
+constexpr absl::string_view kHelloMagic = "PCLrank1";
 
 template <typename T>
 void Append(std::string& to, T value) {
@@ -46,7 +46,7 @@ RankHello RankHello::Of(const CollectiveGroup& group, int to) {
 }
 
 std::string RankHello::Encode() const {
-  std::string bytes(kMagic);
+  std::string bytes(kHelloMagic);
   Append(bytes, epoch);
   Append(bytes, members);
   Append(bytes, static_cast<int32_t>(from));
@@ -59,7 +59,7 @@ std::string RankHello::Encode() const {
 
 std::optional<RankHello> RankHello::Parse(absl::string_view bytes) {
   if (bytes.size() < kBytes || IsOther(bytes)) return std::nullopt;
-  bytes.remove_prefix(kMagic.size());
+  bytes.remove_prefix(kHelloMagic.size());
   RankHello hello;
   hello.epoch = Take<int64_t>(bytes);
   hello.members = Take<uint64_t>(bytes);
@@ -72,8 +72,8 @@ std::optional<RankHello> RankHello::Parse(absl::string_view bytes) {
 }
 
 bool RankHello::IsOther(absl::string_view bytes) {
-  const size_t known = std::min(bytes.size(), kMagic.size());
-  return bytes.substr(0, known) != kMagic.substr(0, known);
+  const size_t known = std::min(bytes.size(), kHelloMagic.size());
+  return bytes.substr(0, known) != kHelloMagic.substr(0, known);
 }
 
 uint64_t FingerprintOfMembers(const CollectiveGroup& group) {

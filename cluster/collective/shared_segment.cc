@@ -14,9 +14,9 @@
 namespace parasol {
 namespace {
 
-constexpr size_t kPage = 4096;
+constexpr size_t kSegmentPage = 4096;
 constexpr size_t kWordsBytes =
-    (sizeof(SharedWords) + kPage - 1) / kPage * kPage;
+    (sizeof(SharedWords) + kSegmentPage - 1) / kSegmentPage * kSegmentPage;
 constexpr size_t kBytes = kWordsBytes + 4 * SharedSegment::kSlotBytes;
 
 // Other processes wait for the same word, so it is no private futex.

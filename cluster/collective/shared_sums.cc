@@ -26,14 +26,6 @@ constexpr absl::Duration kSleep = absl::Milliseconds(1);
 // Elements of a cache line: two ranks write to no line.
 constexpr size_t kLine = 16;
 
-ReplicaLayout LayoutOf(const CollectiveGroup& group) {
-  ReplicaLayout layout;
-  for (const CollectiveRank& rank : group.ranks) {
-    layout.push_back(rank.replicas);
-  }
-  return layout;
-}
-
 size_t MostReplicas(const CollectiveGroup& group) {
   size_t most = 1;
   for (const CollectiveRank& rank : group.ranks) {
@@ -72,7 +64,7 @@ SharedSums::SharedSums(const CollectiveGroup& group,
       segments_(std::move(segments)),
       pool_(pool),
       own_(*segments_[group.own_rank]),
-      order_(InOrder(LayoutOf(group))),
+      order_(InOrder(group.layout())),
       chunk_elements_(ChunkElements(group)) {}
 
 bool SharedSums::Suits(const CollectiveGroup& group) {

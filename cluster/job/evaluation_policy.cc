@@ -18,8 +18,6 @@ namespace parasol {
 namespace {
 
 constexpr char kLoss[] = "loss";
-constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
-constexpr double kMaxSeconds = 1e9;
 
 // Returns AUTO for a metric of which neither more nor less is better.
 job::MetricMode ModeOf(absl::string_view result) {

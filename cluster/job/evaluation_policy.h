@@ -1,12 +1,18 @@
 #ifndef PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_
 #define PARASOL_CLUSTER_JOB_EVALUATION_POLICY_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ml/loss/loss_spec.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
+
+// The largest values of a job's fields that count steps or seconds.
+inline constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
+inline constexpr double kMaxSeconds = 1e9;
 
 // Fills in the fields that are not set of what goes by evaluations:
 // end.early_stopping, checkpoint.keep_best, optimizer.reduce_on_plateau. A mode

@@ -34,8 +34,6 @@
 namespace parasol {
 namespace {
 
-constexpr int64_t kMaxSteps = int64_t{1} << 53;  // exact as a double
-constexpr double kMaxSeconds = 1e9;
 constexpr int64_t kMaxReplicas = 4096;
 constexpr int64_t kMaxTables = 1024;
 constexpr int64_t kMaxTableWidth = 65536;

@@ -55,7 +55,7 @@ constexpr char kImportUsage[] =
     "Exit code: 0 done; 1 the files are damaged, or the disk is full; 2 the "
     "tensors are not those of the job, or bad flags; 138 try again.";
 
-absl::StatusOr<ImportOptions> OptionsFromFlags(const std::string& path) {
+absl::StatusOr<ImportOptions> ImportOptionsFromFlags(const std::string& path) {
   ImportOptions options;
   const std::string format = absl::GetFlag(FLAGS_format);
   ASSIGN_OR_RETURN(options.format, format.empty() ? FormatOfFilesAt(path)
@@ -77,7 +77,7 @@ absl::StatusOr<ImportOptions> OptionsFromFlags(const std::string& path) {
 absl::Status RunImport(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "PATH"));
   const std::string& path = arguments[0];
-  ASSIGN_OR_RETURN(const ImportOptions options, OptionsFromFlags(path));
+  ASSIGN_OR_RETURN(const ImportOptions options, ImportOptionsFromFlags(path));
   const std::string job_file = absl::GetFlag(FLAGS_job).empty()
                                    ? absl::StrCat(path, ".job.textproto")
                                    : absl::GetFlag(FLAGS_job);

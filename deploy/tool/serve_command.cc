@@ -101,7 +101,7 @@ absl::Status CheckPort(absl::string_view flag, int port, int least) {
       "--", flag, "=", port, " is no port: give ", least, " to 65535"));
 }
 
-absl::Status CheckFlags() {
+absl::Status CheckServerFlags() {
   RETURN_IF_ERROR(CheckPort("port", absl::GetFlag(FLAGS_port), 0));
   RETURN_IF_ERROR(CheckPort("grpc_port", absl::GetFlag(FLAGS_grpc_port), -1));
   RETURN_IF_ERROR(
@@ -146,8 +146,9 @@ absl::Status SetTableOptions(CheckpointModel::Options& options) {
       absl::StrCat("--table_dir=", options.table_dir, ": ", usable.message()));
 }
 
-absl::StatusOr<ModelServer::Options> OptionsFromFlags(const std::string& path) {
-  RETURN_IF_ERROR(CheckFlags());
+absl::StatusOr<ModelServer::Options> ServerOptionsFromFlags(
+    const std::string& path) {
+  RETURN_IF_ERROR(CheckServerFlags());
   ModelServer::Options options;
   ASSIGN_OR_RETURN(options.model, ModelOptionsFromFlags());
   RETURN_IF_ERROR(SetTableOptions(options.model));
@@ -176,7 +177,7 @@ absl::StatusOr<ModelServer::Options> OptionsFromFlags(const std::string& path) {
 absl::Status RunServe(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "CKPT_DIR"));
   ASSIGN_OR_RETURN(const ModelServer::Options options,
-                   OptionsFromFlags(arguments[0]));
+                   ServerOptionsFromFlags(arguments[0]));
   // Before any thread starts.
   TerminationSignal signal;
   MetricsRegistry registry;

@@ -20,7 +20,7 @@ namespace parasol {
 namespace {
 
 // Largest number of elements of one matrix: cuBLAS counts in int.
-constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxKernelElements = std::numeric_limits<int32_t>::max();
 
 // Shapes of the matrices that a pass multiplies.
 struct DenseShape {
@@ -141,10 +141,10 @@ absl::StatusOr<std::unique_ptr<const Layer>> MakeDense(
     return absl::InvalidArgumentError(
         absl::StrCat("dense.units is ", spec.units(), ", not positive"));
   }
-  if (spec.units() > kMaxElements / shape[0]) {
+  if (spec.units() > kMaxKernelElements / shape[0]) {
     return absl::InvalidArgumentError(
         absl::StrCat("kernel: shape [", shape[0], ", ", spec.units(),
-                     "] has more than ", kMaxElements, " elements"));
+                     "] has more than ", kMaxKernelElements, " elements"));
   }
   job::Dense filled = spec;
   FillDefaults(filled);

@@ -14,8 +14,8 @@ using Labels = absl::Span<const float>;
 // Probabilities are often written with two decimals.
 constexpr double kSumTolerance = 0.01;
 
-absl::Status Fault(const LossSpec& loss, Labels labels, size_t position,
-                   absl::string_view what) {
+absl::Status LabelFault(const LossSpec& loss, Labels labels, size_t position,
+                        absl::string_view what) {
   const size_t example = position / loss.label.width;
   const size_t column = position % loss.label.width;
   return absl::InvalidArgumentError(absl::StrCat(
@@ -30,8 +30,8 @@ absl::Status CheckClassNumbers(const LossSpec& loss, Labels labels) {
     if (label >= 0 && label < loss.outputs && label == std::floor(label)) {
       continue;
     }
-    return Fault(loss, labels, i,
-                 absl::StrCat("not a class from 0 to ", loss.outputs - 1));
+    return LabelFault(loss, labels, i,
+                      absl::StrCat("not a class from 0 to ", loss.outputs - 1));
   }
   return absl::OkStatus();
 }
@@ -40,7 +40,7 @@ absl::Status CheckProbabilities(const LossSpec& loss, Labels labels) {
   for (size_t i = 0; i < labels.size(); ++i) {
     const float label = labels[i];
     if (label >= 0 && label <= 1) continue;
-    return Fault(loss, labels, i, "not between 0 and 1");
+    return LabelFault(loss, labels, i, "not between 0 and 1");
   }
   return absl::OkStatus();
 }
@@ -63,9 +63,9 @@ absl::Status CheckSums(const LossSpec& loss, Labels labels) {
 absl::Status CheckFinite(const LossSpec& loss, Labels labels) {
   for (size_t i = 0; i < labels.size(); ++i) {
     const float label = labels[i];
-    if (!std::isfinite(label)) return Fault(loss, labels, i, "not finite");
+    if (!std::isfinite(label)) return LabelFault(loss, labels, i, "not finite");
     if (loss.label.is_count && label < 0) {
-      return Fault(loss, labels, i, "a count below 0");
+      return LabelFault(loss, labels, i, "a count below 0");
     }
   }
   return absl::OkStatus();

@@ -54,8 +54,8 @@ std::vector<ExampleColumn> Columns(const job::Loss& loss) {
 // The integers are the numbers of the candidates within the batch, equal for
 // equal ids, and -1 for examples that do not count. The numbers are the
 // logarithms of their probabilities.
-void Compare(const job::Loss& loss, const ComparedExamples& examples,
-             Comparison& out) {
+void CompareCandidates(const job::Loss& loss, const ComparedExamples& examples,
+                       Comparison& out) {
   const job::InBatchSoftmax& spec = loss.in_batch_softmax();
   const ExampleValues* const ids =
       spec.has_candidate() ? examples.columns.front() : nullptr;
@@ -147,7 +147,7 @@ constinit const LossKind kInBatchSoftmaxKind = {
           return LabelForm{.kind = LabelForm::Kind::kNone, .width = 0};
         },
     .compute = Compute,
-    .compare = Compare,
+    .compare = CompareCandidates,
     .columns = Columns,
     .scratch = Scratch,
 };

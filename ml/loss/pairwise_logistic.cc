@@ -40,8 +40,8 @@ std::vector<Ranked> InOrder(const ComparedExamples& examples) {
 
 // Examples of one group and one label lie together, with the lower labels of
 // the group before them and the higher ones behind.
-void Compare(const job::Loss&, const ComparedExamples& examples,
-             Comparison& out) {
+void ComparePairs(const job::Loss&, const ComparedExamples& examples,
+                  Comparison& out) {
   const std::vector<Ranked> ranked = InOrder(examples);
   const auto size = static_cast<int32_t>(ranked.size());
   out.integers.clear();
@@ -99,7 +99,7 @@ constinit const LossKind kPairwiseLogisticKind = {
            const LossResult& out) {
           return PairwiseLogisticLoss(device, batch, out);
         },
-    .compare = Compare,
+    .compare = ComparePairs,
     .columns =
         [](const job::Loss& loss) {
           std::vector<ExampleColumn> columns;

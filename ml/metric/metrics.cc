@@ -11,7 +11,7 @@
 namespace parasol {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 // The visitor of a variant made of one function for each of its types.
 template <typename... Functions>
@@ -210,7 +210,7 @@ double Metrics::ResultOf(const Part& part, const Entry& entry) {
           .MeanRecall(entry.metric.recall_at_k().k());
     case job::Metric::kCalibration: {
       const Quotient& quotient = std::get<Quotient>(entry.sums);
-      if (quotient.label.sum == 0) return kNan;
+      if (quotient.label.sum == 0) return kNoValue;
       return quotient.prediction.sum / quotient.label.sum;
     }
     case job::Metric::kCustom:
@@ -218,7 +218,7 @@ double Metrics::ResultOf(const Part& part, const Entry& entry) {
     default:
       break;
   }
-  if (!(part.weight_sum > 0)) return kNan;
+  if (!(part.weight_sum > 0)) return kNoValue;
   const double mean = std::get<Mean>(entry.sums).sum / part.weight_sum;
   return entry.metric.has_root_mean_squared_error() ? std::sqrt(mean) : mean;
 }

@@ -10,7 +10,7 @@ namespace parasol {
 namespace {
 
 // A mean that is NaN without terms.
-struct Mean {
+struct GroupMean {
   double sum = 0;
   double weight = 0;
 
@@ -91,7 +91,7 @@ void RankedGroups::ForEachGroup(Visit visit) const {
 }
 
 double RankedGroups::MeanAuc() const {
-  Mean mean;
+  GroupMean mean;
   ForEachGroup([&mean](auto begin, auto end) {
     double positive = 0;
     double negative = 0;
@@ -114,7 +114,7 @@ double RankedGroups::MeanAuc() const {
 }
 
 double RankedGroups::MeanNdcg(int64_t k) const {
-  Mean mean;
+  GroupMean mean;
   std::vector<double> gains;
   ForEachGroup([&](auto begin, auto end) {
     gains.clear();
@@ -145,7 +145,7 @@ double RankedGroups::MeanNdcg(int64_t k) const {
 }
 
 double RankedGroups::MeanRecall(int64_t k) const {
-  Mean mean;
+  GroupMean mean;
   ForEachGroup([&](auto begin, auto end) {
     double positive = 0;
     double found = 0;

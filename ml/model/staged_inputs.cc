@@ -12,7 +12,7 @@
 namespace parasol {
 namespace {
 
-constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxStagedElements = std::numeric_limits<int32_t>::max();
 
 size_t CountInputs(const Graph& graph, LayerInput::Kind kind) {
   return std::count_if(
@@ -132,10 +132,10 @@ absl::Status StagedInputs::FindRows(size_t index, DeviceRows* tables) {
   Table& table = tables_[index];
   const absl::Span<const uint64_t> ids = this->ids(index);
   const int64_t elements = ids.size() * table.width;
-  if (elements > kMaxElements) {
+  if (elements > kMaxStagedElements) {
     return absl::InvalidArgumentError(absl::StrCat(
         ids.size(), " different ids in a batch: of width ", table.width,
-        " they are more than ", kMaxElements, " elements"));
+        " they are more than ", kMaxStagedElements, " elements"));
   }
   table.is_on_device = false;
   table.numbers.clear();

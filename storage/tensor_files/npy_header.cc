@@ -17,19 +17,19 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kMagic = "\x93NUMPY";
+constexpr absl::string_view kNpyMagic = "\x93NUMPY";
 constexpr size_t kVersion1PrefixBytes = 10;
-constexpr size_t kAlignment = 64;
+constexpr size_t kNpyAlignment = 64;
 // numpy itself refuses more than 10,000 by default.
-constexpr uint64_t kMaxHeaderBytes = 1 << 20;
+constexpr uint64_t kMaxNpyHeaderBytes = 1 << 20;
 
-constexpr std::pair<ElementType, absl::string_view> kTypes[] = {
+constexpr std::pair<ElementType, absl::string_view> kNpyTypes[] = {
     {ElementType::kFloat16, "<f2"}, {ElementType::kBfloat16, "<u2"},
     {ElementType::kFloat32, "<f4"}, {ElementType::kFloat64, "<f8"},
     {ElementType::kInt32, "<i4"},   {ElementType::kInt64, "<i8"},
     {ElementType::kUint64, "<u8"}};
 
-absl::Status Damaged(absl::string_view what) {
+absl::Status DamagedNpy(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("is no .npy array: ", what));
 }
 
@@ -60,7 +60,7 @@ std::optional<std::vector<int64_t>> ParseShape(absl::string_view text) {
 }
 
 ElementType TypeOf(absl::string_view quoted) {
-  for (const auto& [type, name] : kTypes) {
+  for (const auto& [type, name] : kNpyTypes) {
     if (type != ElementType::kBfloat16 &&
         quoted == absl::StrCat("'", name, "'")) {
       return type;
@@ -73,7 +73,7 @@ ElementType TypeOf(absl::string_view quoted) {
 
 std::string NpyHeader(const TensorInfo& tensor, size_t min_bytes) {
   absl::string_view type;
-  for (const auto& [known, name] : kTypes) {
+  for (const auto& [known, name] : kNpyTypes) {
     if (known == tensor.type) type = name;
   }
   std::string shape;
@@ -86,26 +86,26 @@ std::string NpyHeader(const TensorInfo& tensor, size_t min_bytes) {
                    shape, "), }");
   const size_t needed = kVersion1PrefixBytes + dictionary.size() + 1;
   size_t bytes = std::max(needed, min_bytes);
-  bytes += (kAlignment - bytes % kAlignment) % kAlignment;
+  bytes += (kNpyAlignment - bytes % kNpyAlignment) % kNpyAlignment;
   dictionary.append(bytes - needed, ' ');
   dictionary += '\n';
-  std::string header = absl::StrCat(kMagic, absl::string_view("\1\0", 2));
+  std::string header = absl::StrCat(kNpyMagic, absl::string_view("\1\0", 2));
   AppendLittleEndian(header, static_cast<uint16_t>(dictionary.size()));
   return absl::StrCat(header, dictionary);
 }
 
 absl::StatusOr<size_t> NpyHeaderBytes(absl::string_view prefix) {
-  if (prefix.size() < kNpyPrefixBytes || !absl::StartsWith(prefix, kMagic)) {
-    return Damaged("it does not begin with numpy's magic bytes");
+  if (prefix.size() < kNpyPrefixBytes || !absl::StartsWith(prefix, kNpyMagic)) {
+    return DamagedNpy("it does not begin with numpy's magic bytes");
   }
-  const int version = prefix[kMagic.size()];
+  const int version = prefix[kNpyMagic.size()];
   const uint64_t bytes =
       version == 1
           ? kVersion1PrefixBytes + LoadLittleEndian<uint16_t>(&prefix[8])
           : kNpyPrefixBytes + uint64_t{LoadLittleEndian<uint32_t>(&prefix[8])};
   if (version < 1 || version > 3 || bytes < kNpyPrefixBytes ||
-      bytes > kMaxHeaderBytes) {
-    return Damaged(
+      bytes > kMaxNpyHeaderBytes) {
+    return DamagedNpy(
         absl::StrCat("version ", version, ", a header of ", bytes, " bytes"));
   }
   return bytes;
@@ -116,7 +116,7 @@ absl::StatusOr<TensorInfo> ParseNpyHeader(absl::string_view header) {
   const auto order = ValueOf(header, "fortran_order", ',');
   const auto shape_text = ValueOf(header, "shape", ')');
   const auto shape = shape_text ? ParseShape(*shape_text) : std::nullopt;
-  if (!type || !order || !shape) return Damaged("its header is damaged");
+  if (!type || !order || !shape) return DamagedNpy("its header is damaged");
   if (*order == "True" && shape->size() > 1) {
     return absl::InvalidArgumentError(
         "is in Fortran's order; save numpy.ascontiguousarray of it");

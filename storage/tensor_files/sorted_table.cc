@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kFooterBytes = 48;
 constexpr size_t kHandlesBytes = 40;
-constexpr uint64_t kMagic = 0xdb4775248b80fb57;
+constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
 constexpr size_t kTrailerBytes = 5;
 constexpr char kPlain = 0;
 constexpr char kSnappy = 1;
@@ -222,7 +222,7 @@ std::string EncodeSortedTable(const std::map<std::string, std::string>& entries,
   const Handle index_handle = AppendBlock(index, table);
   std::string footer = absl::StrCat(metaindex.Encode(), index_handle.Encode());
   footer.resize(kHandlesBytes);
-  AppendLittleEndian(footer, kMagic);
+  AppendLittleEndian(footer, kTableMagic);
   return absl::StrCat(table, footer);
 }
 
@@ -230,7 +230,7 @@ absl::StatusOr<std::map<std::string, std::string>> DecodeSortedTable(
     absl::string_view table) {
   if (table.size() < kFooterBytes ||
       LoadLittleEndian<uint64_t>(table.data() + table.size() -
-                                 sizeof(uint64_t)) != kMagic) {
+                                 sizeof(uint64_t)) != kTableMagic) {
     return Damaged("it does not end with LevelDB's magic number");
   }
   absl::string_view footer = table.substr(table.size() - kFooterBytes);

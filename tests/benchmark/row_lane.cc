@@ -8,7 +8,7 @@
 namespace parasol {
 namespace {
 
-constexpr float kGradient = 1e-3f;
+constexpr float kRowGradient = 1e-3f;
 // Enough of them that the rows of one have left the caches when it comes again.
 constexpr size_t kRequests = 128;
 
@@ -29,7 +29,7 @@ class GrowthLane : public WorkQueue {
         next_(first),
         stride_(stride),
         ids_(kRowsPerRequest),
-        gradients_(kRowsPerRequest * contents.row_width, kGradient) {}
+        gradients_(kRowsPerRequest * contents.row_width, kRowGradient) {}
 
   void Start() override {
     for (uint64_t& id : ids_) {
@@ -56,7 +56,7 @@ class RowLane : public WorkQueue {
       : session_(session),
         direction_(direction),
         ids_(kRequests, std::vector<uint64_t>(kRowsPerRequest)),
-        gradients_(kRowsPerRequest * contents.row_width, kGradient) {
+        gradients_(kRowsPerRequest * contents.row_width, kRowGradient) {
     GrowthLane fill(session, contents, share.index, share.sessions);
     for (size_t at = 0; at < rows / share.sessions; at += kRowsPerRequest) {
       fill.Start();

@@ -1,9 +1,9 @@
-#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "deploy/tool/checkpoint/checkpoint_difference.h"
+#include "deploy/tool/checkpoint/finite_or_null.h"
 #include "nlohmann/json.hpp"
 
 namespace parasol {
@@ -25,17 +25,13 @@ std::string LineOf(const TableDifference& table) {
       table.largest, table.only_in_a, table.only_in_b);
 }
 
-Json Number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 Json ArraysOf(const CheckpointDifference& difference) {
   Json arrays = Json::array();
   for (const ArrayDifference& array : difference.arrays) {
     arrays.push_back({{"name", array.name},
                       {"elements", array.elements},
                       {"differing", array.differing},
-                      {"largest", Number(array.largest)}});
+                      {"largest", FiniteOrNull(array.largest)}});
   }
   return arrays;
 }
@@ -49,7 +45,7 @@ Json TablesOf(const CheckpointDifference& difference) {
                       {"only_in_a", table.only_in_a},
                       {"only_in_b", table.only_in_b},
                       {"differing", table.differing},
-                      {"largest", Number(table.largest)}});
+                      {"largest", FiniteOrNull(table.largest)}});
   }
   return tables;
 }

@@ -1,8 +1,8 @@
-#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "deploy/tool/checkpoint/finite_or_null.h"
 #include "deploy/tool/checkpoint/inspection.h"
 #include "nlohmann/json.hpp"
 
@@ -11,16 +11,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json Number(double value) {
-  return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
 Json ToJson(const ArrayStatistics& statistics) {
   return {{"elements", statistics.elements()},
-          {"min", Number(statistics.min())},
-          {"max", Number(statistics.max())},
-          {"mean", Number(statistics.mean())},
-          {"deviation", Number(statistics.deviation())},
+          {"min", FiniteOrNull(statistics.min())},
+          {"max", FiniteOrNull(statistics.max())},
+          {"mean", FiniteOrNull(statistics.mean())},
+          {"deviation", FiniteOrNull(statistics.deviation())},
           {"zeros", statistics.zeros()},
           {"nan", statistics.nans()},
           {"infinite", statistics.infinities()}};

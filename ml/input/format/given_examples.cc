@@ -9,13 +9,12 @@
 #include "base/status_macros.h"
 #include "ml/input/feature/meaningless_label.h"
 #include "ml/input/format/csv_set.h"
+#include "ml/input/format/image_set.h"
 
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kImageColumn = "image";
 constexpr absl::string_view kSparseColumn = "features";
-constexpr ImageShape kCifarShape = {.height = 32, .width = 32, .channels = 3};
 constexpr int kMaxPixel = 255;
 
 int64_t Product(absl::Span<const int64_t> shape) {

@@ -19,8 +19,6 @@
 namespace parasol {
 namespace {
 
-constexpr absl::string_view kImageColumn = "image";
-constexpr ImageShape kCifarShape = {.height = 32, .width = 32, .channels = 3};
 constexpr int64_t kCifarRecordBytes = 1 + 3 * 32 * 32;
 constexpr int kCifarClasses = 10;
 

@@ -4,10 +4,18 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ml/input/format/example_set.h"
+#include "ml/input/format/image_transform.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
+
+// The name of the only column of a set of images.
+inline constexpr absl::string_view kImageColumn = "image";
+// The shape of CIFAR-10's images.
+inline constexpr ImageShape kCifarShape = {
+    .height = 32, .width = 32, .channels = 3};
 
 // Sets of images of bytes, which become float32, and class numbers. An input's
 // shape must be the images' shape, apart from axes of 1, or their number of

@@ -273,8 +273,8 @@ class TfRecordColumns final : public RawColumns {
   absl::flat_hash_map<std::string, size_t> slots_;
 };
 
-absl::Status CheckColumn(const std::vector<std::string>& columns,
-                         const std::string& name, absl::string_view field) {
+absl::Status CheckFeature(const std::vector<std::string>& columns,
+                          const std::string& name, absl::string_view field) {
   if (std::find(columns.begin(), columns.end(), name) != columns.end()) {
     return absl::OkStatus();
   }
@@ -337,22 +337,22 @@ absl::StatusOr<std::shared_ptr<const ExampleSet>> OpenTfRecordSet(
                                     options.label_columns.end());
   if (reads_label) {
     RETURN_IF_ERROR(
-        CheckColumn(columns.names, tfrecord.label(), "tfrecord.label"));
+        CheckFeature(columns.names, tfrecord.label(), "tfrecord.label"));
   }
   if (!options.without_labels) {
     for (const std::string& column : TargetColumns(targets)) {
-      RETURN_IF_ERROR(CheckColumn(columns.names, column, "model.output"));
+      RETURN_IF_ERROR(CheckFeature(columns.names, column, "model.output"));
     }
     for (const ExampleColumn& column : options.inputs.columns) {
       RETURN_IF_ERROR(
-          CheckColumn(columns.names, column.name, "a loss or a metric"));
+          CheckFeature(columns.names, column.name, "a loss or a metric"));
     }
   }
   if (targets.empty()) columns.labels_and_weights.push_back(tfrecord.label());
   if (tfrecord.has_weight()) {
     if (!options.without_labels) {
       RETURN_IF_ERROR(
-          CheckColumn(columns.names, tfrecord.weight(), "tfrecord.weight"));
+          CheckFeature(columns.names, tfrecord.weight(), "tfrecord.weight"));
     }
     columns.labels_and_weights.push_back(tfrecord.weight());
   }
