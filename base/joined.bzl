@@ -11,7 +11,7 @@ change then compiles less, and it shows that each source includes what it uses.
 """
 
 # How many sources are joined at most. The largest take the compiler 13 s and 1.6 GB;
-# eight at most would take a third more time in all.
+# with eight at most the tests of three folders took 1.35 to 1.5 times as long.
 _AT_MOST = 24
 
 _NOT_JOINED = "//base:not_joined"

@@ -56,7 +56,7 @@ constexpr int kMaxTasks = 4096;
 int Ps() { return absl::GetFlag(FLAGS_ps) == 0 ? 1 : absl::GetFlag(FLAGS_ps); }
 int Workers() { return absl::GetFlag(FLAGS_workers).value_or(1); }
 
-absl::Status CheckFlagsOfCheck() {
+absl::Status CheckNumbers() {
   const auto check = [](const char* flag, int64_t value, int64_t high) {
     if (value >= 1 && value <= high) return absl::OkStatus();
     return absl::InvalidArgumentError(
@@ -95,7 +95,7 @@ absl::Status WriteAdapted(const CheckedJob& job, const JobReport& report) {
 
 absl::StatusOr<int> RunCheck(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(RequireArguments(arguments, 1, "JOB"));
-  RETURN_IF_ERROR(CheckFlagsOfCheck());
+  RETURN_IF_ERROR(CheckNumbers());
   const CheckOptions options = {.data_dir = absl::GetFlag(FLAGS_data)
                                                 ? absl::GetFlag(FLAGS_data_dir)
                                                 : "",

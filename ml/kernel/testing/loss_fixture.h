@@ -134,9 +134,7 @@ class LossKernelTest : public DeviceTest {
     EXPECT_THAT(
         LossesAlone(kernel, problem),
         ::testing::Pointwise(::testing::FloatNear(1e-4), result.losses));
-    // Each element's difference takes the loss of its row.
-    const int64_t elements = problem.outputs.values.size();
-    if (elements > 4096 || elements * problem.outputs.columns > 1 << 20) return;
+    if (problem.outputs.values.size() > 4096) return;
     const std::vector<double> gradient = Differences(reference, problem);
     double largest = 0;
     for (const double g : gradient) largest = std::max(largest, std::fabs(g));
