@@ -180,6 +180,14 @@ OutgoingMessage::~OutgoingMessage() {
   }
 }
 
+size_t OutgoingMessage::bytes() const {
+  size_t bytes = 0;
+  for (const ShardOutbox::Entry& entry : operations_) {
+    bytes += entry.operation->bytes;
+  }
+  return bytes;
+}
+
 size_t AnswerBytes(const EncodedOperation& operation) {
   const ShardOperation& asked = operation.asked;
   size_t elements = 0;

@@ -29,6 +29,8 @@ class OutgoingMessage {
   OutgoingMessage& operator=(const OutgoingMessage&) = delete;
 
   const ShardOutbox::Message& operations() const { return operations_; }
+  // Number of bytes of the operations' values, sent or asked for.
+  size_t bytes() const;
 
  private:
   const ShardOutbox::Message operations_;

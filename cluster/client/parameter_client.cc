@@ -15,6 +15,7 @@
 #include "cluster/client/completion.h"
 #include "cluster/client/gradient_encoder.h"
 #include "cluster/client/operation_plan.h"
+#include "cluster/client/parameter_client_metrics.h"
 #include "cluster/client/row_operations.h"
 #include "cluster/client/row_pushes.h"
 #include "cluster/client/shard_link.h"
@@ -135,6 +136,16 @@ class ShardedParameterClient : public ParameterClient {
                : RowOperations::PullLanes::kAll;
   }
 
+  // Returns the loop of each lane to the shard. Neighbouring lanes have
+  // different loops.
+  std::vector<SocketLoop*> LoopsOf(int shard) {
+    std::vector<SocketLoop*> loops;
+    for (int lane = 0; lane < options_.streams_per_shard; ++lane) {
+      loops.push_back(&socket_loops_[(shard + lane) % socket_loops_.size()]);
+    }
+    return loops;
+  }
+
   void AttendLinks() ABSL_LOCKS_EXCLUDED(mu_);
 
   const OperationPlan plan_;
@@ -147,6 +158,7 @@ class ShardedParameterClient : public ParameterClient {
   GradientEncoder encoder_;
   // Each polls the streams of some shards.
   std::deque<CompletionThread> threads_;
+  // Each serves some lanes.
   std::deque<SocketLoop> socket_loops_;
   std::vector<std::unique_ptr<ShardLink>> links_;
   std::atomic<int64_t> moves_ = 0;
@@ -188,6 +200,12 @@ size_t NumThreads(int shards) {
   return std::clamp(cores / 2, 1, std::max(1, shards));
 }
 
+// A core for each lane, as far as there are any: to receive is to copy.
+size_t NumLoops(int lanes) {
+  const int cores = std::thread::hardware_concurrency();
+  return std::clamp(cores, 1, std::max(1, lanes));
+}
+
 ShardedParameterClient::ShardedParameterClient(
     const wire::GetPlacementResponse& placement, OperationPlan plan,
     RowOperations rows, std::vector<std::string> variables,
@@ -202,7 +220,8 @@ ShardedParameterClient::ShardedParameterClient(
       clock_(clock),
       encoder_(options.wire_encoding, options.push_share, ElementsOf(plan_)),
       threads_(NumThreads(placement.shard_size())),
-      socket_loops_(NumThreads(placement.shard_size())),
+      socket_loops_(
+          NumLoops(placement.shard_size() * options.streams_per_shard)),
       row_pushes_(tables_.size()),
       placement_(placement),
       run_id_(std::make_shared<const std::string>(placement.run_id())) {
@@ -222,8 +241,8 @@ ShardedParameterClient::ShardedParameterClient(
             .tcp_lanes = options.tcp_lanes,
             .lane_retry = options.lane_retry,
         },
-        threads_[i % threads_.size()].queue(),
-        socket_loops_[i % socket_loops_.size()], clock, link_metrics, [this] {
+        threads_[i % threads_.size()].queue(), LoopsOf(i), clock, link_metrics,
+        [this] {
           absl::MutexLock lock(&mu_);
           attention_ = true;
         }));

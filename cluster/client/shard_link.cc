@@ -33,28 +33,8 @@ absl::Status Annotated(const absl::Status& status, absl::string_view peer) {
 
 }  // namespace
 
-ParameterClientMetrics::ParameterClientMetrics(MetricsRegistry& registry)
-    : push_bytes(registry.AddCounter("parasol_worker_push_bytes_total",
-                                     "Gradient bytes acknowledged by ps.")),
-      pull_bytes(registry.AddCounter("parasol_worker_pull_bytes_total",
-                                     "Value bytes received from ps.")),
-      resent_requests(registry.AddCounter(
-          "parasol_worker_resent_requests_total",
-          "Requests to ps sent again after a stream ended.")),
-      push_latency(registry.AddHistogram(
-          "parasol_worker_exchange_latency_seconds",
-          "From sending a request to a ps until its answer has come.",
-          LatencyBounds(), {{"op", "push"}})),
-      pull_latency(registry.AddHistogram(
-          "parasol_worker_exchange_latency_seconds",
-          "From sending a request to a ps until its answer has come.",
-          LatencyBounds(), {{"op", "pull"}})),
-      shards_waiting(
-          registry.AddGauge("parasol_worker_shards_waiting",
-                            "Ps that have not answered for more than 10 s.")) {}
-
 ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
-                     SocketLoop& loop, Clock& clock,
+                     std::vector<SocketLoop*> loops, Clock& clock,
                      const ParameterClientMetrics& metrics,
                      std::function<void()> attention)
     : options_(options),
@@ -62,7 +42,7 @@ ShardLink::ShardLink(const Options& options, grpc::CompletionQueue& queue,
       clock_(clock),
       metrics_(metrics),
       attention_(std::move(attention)),
-      loop_(loop),
+      loops_(std::move(loops)),
       address_(options.address),
       ps_incarnation_(options.ps_incarnation),
       lanes_(options.lanes),
@@ -111,7 +91,7 @@ std::vector<std::shared_ptr<ShardStream>> ShardLink::MakeStreams(
     if (!needed || now < lane.retry_at) continue;
     if (lane.channel == nullptr) lane.channel = MakeTensorChannel(address_);
     lane.stream =
-        ShardStream::Make(lane.channel, queue_, loop_, i, *this, offers_);
+        ShardStream::Make(lane.channel, queue_, *loops_[i], i, *this, offers_);
     streams.push_back(lane.stream);
   }
   return streams;
@@ -121,8 +101,12 @@ ShardLink::Departures ShardLink::TakeDepartures() {
   Departures departures;
   for (size_t i = 0; i < lanes_.size(); ++i) {
     if (std::shared_ptr<const OutgoingMessage> message = TakeMessage(i)) {
-      departures.push_back(
-          {lanes_[i].stream, std::move(message), ps_incarnation_});
+      const bool is_full =
+          2 * message->bytes() >= options_.limits.message_bytes;
+      departures.push_back({.stream = lanes_[i].stream,
+                            .message = std::move(message),
+                            .ps_incarnation = ps_incarnation_,
+                            .is_full = is_full});
     }
   }
   return departures;
@@ -156,13 +140,31 @@ absl::Time ShardLink::Lane::FirstSent(uint64_t id) const {
 // A stream that is no longer its lane's does nothing with it.
 void ShardLink::Write(const Departures& departures) {
   for (const Departure& departure : departures) {
-    departure.stream->Write(
+    const bool is_written = departure.stream->Write(
         EncodeMessage(departure.message,
                       {.worker_incarnation = options_.worker_incarnation,
                        .layout = options_.layout,
                        .ps_incarnation = departure.ps_incarnation},
                       departure.stream->shared_payloads()));
+    if (is_written) PassOn(departure);
   }
+}
+
+// Small operations that come before the loop's turn leave together, and of
+// large ones that wait the loop sends the next while this thread goes on. With
+// neither, the loop is spared a turn, and this thread to wake it.
+void ShardLink::PassOn(const Departure& departure) {
+  if (departure.is_full) {
+    absl::MutexLock lock(&mu_);
+    const size_t index = departure.stream->lane();
+    Lane& lane = lanes_[index];
+    if (lane.stream != departure.stream) return;
+    if (!outbox_.HasWaiting(index)) {
+      lane.writing = false;
+      return;
+    }
+  }
+  departure.stream->AskForWritable();
 }
 
 void ShardLink::OnWritable(size_t index) {

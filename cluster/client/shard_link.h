@@ -19,8 +19,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
-#include "base/metrics.h"
 #include "cluster/client/exchange_message.h"
+#include "cluster/client/parameter_client_metrics.h"
 #include "cluster/client/payload_lane_retry.h"
 #include "cluster/client/shard_outbox.h"
 #include "cluster/client/shard_stream.h"
@@ -32,22 +32,6 @@
 #include "proto/parameter.pb.h"
 
 namespace parasol {
-
-// The metrics of one ParameterClient, over all its shards.
-struct ParameterClientMetrics {
-  explicit ParameterClientMetrics(MetricsRegistry& registry);
-
-  Counter push_bytes;
-  Counter pull_bytes;
-  Counter resent_requests;
-  // Latencies in seconds of the first push, and of the first pull, in each
-  // response.
-  Histogram push_latency;
-  Histogram pull_latency;
-  // Number of shards that have not answered for so long that the log names
-  // them.
-  Gauge shards_waiting;
-};
 
 // The streams to one shard and the operations in flight on them: an outbox with
 // gRPC and a clock. An operation stays in the outbox until it is answered. If
@@ -82,11 +66,11 @@ class ShardLink : private ShardStream::Observer {
     absl::Duration lane_retry = absl::Minutes(1);
   };
 
-  // `queue` is a CompletionThread's, and `loop` serves the lanes; both must
-  // outlive the link. `attention` asks
-  // for a call of Attend() soon; it is called with the link's lock held.
+  // `queue` is a CompletionThread's, and loops[i] serves lane i; all must
+  // outlive the link. `attention` asks for a call of Attend() soon; it is
+  // called with the link's lock held.
   ShardLink(const Options& options, grpc::CompletionQueue& queue,
-            SocketLoop& loop, Clock& clock,
+            std::vector<SocketLoop*> loops, Clock& clock,
             const ParameterClientMetrics& metrics,
             std::function<void()> attention);
   ~ShardLink() override = default;
@@ -147,6 +131,8 @@ class ShardLink : private ShardStream::Observer {
     std::shared_ptr<ShardStream> stream;
     std::shared_ptr<const OutgoingMessage> message;
     uint64_t ps_incarnation = 0;
+    // True if a following operation could hardly have joined the message.
+    bool is_full = false;
   };
   using Departures = absl::InlinedVector<Departure, 4>;
 
@@ -188,6 +174,9 @@ class ShardLink : private ShardStream::Observer {
   std::shared_ptr<const OutgoingMessage> TakeMessage(size_t lane)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Write(const Departures& departures) ABSL_LOCKS_EXCLUDED(mu_);
+  // Lets the lane's next message leave after one that the transport has taken
+  // at once: now, or on the thread of the lane's loop.
+  void PassOn(const Departure& departure) ABSL_LOCKS_EXCLUDED(mu_);
   // Makes the streams that are due; the caller starts them after it has
   // released the lock.
   std::vector<std::shared_ptr<ShardStream>> MakeStreams(absl::Time now)
@@ -221,7 +210,7 @@ class ShardLink : private ShardStream::Observer {
   Clock& clock_;
   ParameterClientMetrics metrics_;
   const std::function<void()> attention_;
-  SocketLoop& loop_;
+  const std::vector<SocketLoop*> loops_;  // index: the lane
   StreamOffers offers_;
 
   mutable absl::Mutex mu_;

@@ -116,16 +116,29 @@ void ShardStream::BeginWrites() {
   if (write) call_->Write(outgoing_, &written_);
 }
 
-void ShardStream::Write(grpc::ByteBuffer message) {
+bool ShardStream::Write(grpc::ByteBuffer message) {
   {
     absl::MutexLock lock(&mu_);
-    if (ending_) return;
+    if (ending_) return false;
     writing_ = true;
     outgoing_ = std::move(message);
-    if (!can_write_) return;  // BeginWrites() or OnLaneConnected() will
+    if (!can_write_) return false;  // BeginWrites() or OnLaneConnected() will
   }
-  payload_lane_ != nullptr ? payload_lane_->Write(outgoing_)
-                           : call_->Write(outgoing_, &written_);
+  if (payload_lane_ == nullptr) {
+    call_->Write(outgoing_, &written_);
+    return false;
+  }
+  if (!payload_lane_->Write(outgoing_)) return false;
+  absl::MutexLock lock(&mu_);
+  outgoing_.Clear();
+  writing_ = false;
+  return true;
+}
+
+void ShardStream::AskForWritable() {
+  loop_.Post([self = shared_from_this()] {
+    if (!self->has_ended_) self->observer_.OnWritable(self->index_);
+  });
 }
 
 void ShardStream::Connect(const PayloadOffer& offer) {
@@ -147,7 +160,9 @@ void ShardStream::OnLaneConnected(absl::StatusOr<Descriptor> socket) {
     can_write_ = true;
     write = writing_ && !ending_;
   }
-  if (write) payload_lane_->Write(outgoing_);
+  if (write && payload_lane_->Write(outgoing_)) {
+    OnPayloadWritten(absl::OkStatus());
+  }
   payload_lane_->Read();
 }
 

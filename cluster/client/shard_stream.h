@@ -45,7 +45,8 @@ struct StreamOffers {
 // messages then travel; without one they travel in the call. Offers the ps
 // shared memory for large payloads, which otherwise go through the socket.
 // Thread-safe.
-class ShardStream : private PayloadLane::Observer {
+class ShardStream : public std::enable_shared_from_this<ShardStream>,
+                    private PayloadLane::Observer {
  public:
   // Called on one thread, one call at a time: that of the lanes' loop if the
   // stream has asked for a lane, otherwise that of the queue. A size_t is the
@@ -59,7 +60,8 @@ class ShardStream : private PayloadLane::Observer {
     // (TargetFinder).
     virtual std::optional<FrameTargets> FindReplyTargets(
         size_t lane, absl::string_view start, size_t frame_bytes) = 0;
-    // Called when the transport has taken the last Write().
+    // Called when the transport has taken the last Write(), if it has not
+    // returned true, and after AskForWritable().
     virtual void OnWritable(size_t lane) = 0;
     // Called last for this stream.
     virtual void OnEnd(size_t lane, const grpc::Status& status) = 0;
@@ -90,9 +92,14 @@ class ShardStream : private PayloadLane::Observer {
   // Starts the call. Call it once, before or after the first Write().
   void Start();
 
-  // Writes a message. One at a time: the next one after OnWritable(). Does
-  // nothing on a stream that is ending.
-  void Write(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mu_);
+  // Writes a message. One at a time: the next one after OnWritable(). Returns
+  // true if the transport has taken all of it: the next one may follow at once,
+  // and OnWritable() does not. Does nothing on a stream that is ending.
+  [[nodiscard]] bool Write(grpc::ByteBuffer message) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Has OnWritable() called all the same, soon, unless the stream ends.
+  // Requires that the last Write() has returned true.
+  void AskForWritable();
 
   // Ends the call soon; OnEnd follows. May be called at any time.
   void Cancel() {

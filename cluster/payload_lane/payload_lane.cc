@@ -96,11 +96,10 @@ void PayloadLane::Receive() {
   }
 }
 
-void PayloadLane::Write(const grpc::ByteBuffer& message) {
-  bool completed;
+bool PayloadLane::Write(const grpc::ByteBuffer& message) {
   {
     absl::MutexLock lock(&mu_);
-    if (closed_) return;
+    if (closed_) return false;
     writing_ = true;
     length_ = htole64(message.Length());
     slices_.clear();
@@ -111,9 +110,12 @@ void PayloadLane::Write(const grpc::ByteBuffer& message) {
     for (const grpc::Slice& slice : slices_) {
       pieces_.push_back({const_cast<uint8_t*>(slice.begin()), slice.size()});
     }
-    completed = Send();
+    if (!Send()) return false;
+    if (broken_.ok()) {
+      writing_ = false;
+      return true;
+    }
   }
-  if (!completed) return;
   loop_.Post([self = shared_from_this()] {
     absl::Status status;
     {
@@ -123,6 +125,7 @@ void PayloadLane::Write(const grpc::ByteBuffer& message) {
     }
     self->observer_.OnPayloadWritten(status);
   });
+  return false;
 }
 
 bool PayloadLane::Send() {

@@ -29,9 +29,9 @@ namespace parasol {
 // where its payloads lie, with one call for what the kernel takes at once, and
 // received in one piece, or where the observer says (docs/design/wire.md).
 //
-// One read and one write are under way at most. Each completes exactly once, on
-// the loop's thread; both complete with an error when the lane is closed or
-// broken.
+// One read and one write are under way at most. Each completes exactly once: a
+// write in Write() if the kernel takes all of it there, everything else on the
+// loop's thread. Both complete with an error when the lane is closed or broken.
 class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
                     private SocketLoop::Handler {
  public:
@@ -50,7 +50,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
     //   Cancelled          Close() or Linger().
     virtual void OnPayloadRead(const absl::Status& status,
                                grpc::ByteBuffer message) = 0;
-    // A write has completed; `status` as above.
+    // A write has completed, later than in Write(); `status` as above.
     virtual void OnPayloadWritten(const absl::Status& status) = 0;
   };
 
@@ -66,8 +66,11 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Begins a read. Called on the loop's thread.
   void Read();
   // Begins a write, of which it sends on the caller's thread what the kernel
-  // takes at once. Does nothing after Close(). Any thread may call it.
-  void Write(const grpc::ByteBuffer& message) ABSL_LOCKS_EXCLUDED(mu_);
+  // takes at once. Returns true if that is all of it: the write is complete,
+  // and the observer is not told. Does nothing after Close(). Any thread may
+  // call it.
+  [[nodiscard]] bool Write(const grpc::ByteBuffer& message)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Ends the lane so that all that was written arrives: completes what is under
   // way before it returns, as Close() does, and closes the connection when the
   // peer has, or after `limit`. What the peer still sends is dropped; closing
@@ -89,7 +92,7 @@ class PayloadLane : public std::enable_shared_from_this<PayloadLane>,
   // Returns true if a message, or an error, has completed the read.
   bool CompleteRead();
   // Sends what is left of the write. Returns true if the write has completed:
-  // all is sent, or the lane is broken.
+  // all is sent, or the lane is broken (broken_).
   bool Send() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Break(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mu_);
   // Completes what is under way with an error.

@@ -78,7 +78,7 @@ class End : private PayloadLane::Observer {
       absl::MutexLock lock(&mu_);
       written_.reset();
     }
-    lane_->Write(message);
+    if (lane_->Write(message)) OnPayloadWritten(absl::OkStatus());
   }
   absl::Status AwaitWrite() {
     absl::MutexLock lock(&mu_);

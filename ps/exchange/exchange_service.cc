@@ -429,8 +429,10 @@ void ExchangeStream::BeginWrite(
   }
   const grpc::ByteBuffer frame =
       EncodeFrame(message->header, message->payloads);
-  payload_lane_ != nullptr ? payload_lane_->Write(frame)
-                           : call_.Write(frame, &written_);
+  if (payload_lane_ == nullptr) return call_.Write(frame, &written_);
+  if (!payload_lane_->Write(frame)) return;
+  // Not from here: results that come meanwhile leave together.
+  socket_loop_->Post([self = shared_from_this()] { self->OnWritten(true); });
 }
 
 void ExchangeStream::BeginFinish(

@@ -1,5 +1,3 @@
-#include <array>
-
 #include "absl/strings/str_cat.h"
 #include "tests/benchmark/contents.h"
 #include "tests/benchmark/exchange_lane.h"
@@ -15,27 +13,19 @@ namespace {
 constexpr Unit kGigabytes = {"GB/s", 1e-9};
 constexpr char kGrpc[] = "Parasol, in gRPC";
 constexpr char kSharedMemory[] = "Parasol, one machine";
-constexpr std::array<size_t, 3> kBytes = {64 << 10, 1 << 20, 16 << 20};
 
 // As many variables of a size as make 32 MiB: the exchanges in flight are all
 // of different ones, and twice what is in flight does not fit the caches.
 Contents VariablesOf(size_t bytes) {
-  return {.variables = (32 << 20) / bytes, .elements = bytes / sizeof(float)};
+  return {.variables = kMaxVariableBytes / bytes,
+          .elements = bytes / sizeof(float)};
 }
 
 // 1000 variables of 4 KiB.
 Contents SmallVariables() { return {.variables = 1000, .elements = 1024}; }
 
-FigureTarget DenseTarget(Direction direction) {
-  switch (direction) {
-    case Direction::kPush:
-      return FigureTarget::All({{.65, "raw TCP"}, {2.2, "plain gRPC"}});
-    case Direction::kPull:
-      return FigureTarget::All({{.55, "raw TCP"}, {2.4, "plain gRPC"}});
-    case Direction::kPushPull:
-      return FigureTarget::All({{.65, "raw TCP"}, {2.5, "plain gRPC"}});
-  }
-  return {};
+FigureTarget DenseTarget() {
+  return FigureTarget::All({{.9, "raw TCP"}, {2.4, "plain gRPC"}});
 }
 
 // The floors and Parasol, doing the same.
@@ -88,19 +78,20 @@ MakeLane VariableLanes(const Contents& contents, Direction direction) {
 }
 
 std::string Size(size_t bytes) {
-  return bytes < 1 << 20 ? absl::StrCat(bytes >> 10, " KiB")
-                         : absl::StrCat(bytes >> 20, " MiB");
+  if (bytes % (1 << 20) == 0) return absl::StrCat(bytes >> 20, " MiB");
+  if (bytes % (1 << 10) == 0) return absl::StrCat(bytes >> 10, " KiB");
+  return absl::StrCat(bytes, " B");
 }
 
 void RunDense(const Settings& settings, Direction direction,
               const TakeComparison& take) {
-  for (const size_t bytes : kBytes) {
+  for (const size_t bytes : settings.variable_bytes) {
     const Contents contents = VariablesOf(bytes);
     take({.workload = absl::StrCat(NameOf(direction), " ", Size(bytes)),
           .unit = kGigabytes,
           .measurements =
               CompareAll(settings, contents, VariableLanes(contents, direction),
-                         DenseTarget(direction))});
+                         DenseTarget())});
   }
 }
 

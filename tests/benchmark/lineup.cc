@@ -8,11 +8,13 @@ namespace {
 
 constexpr size_t kBytesInFlight = 8 << 20;
 constexpr size_t kExchangesInFlight = 256;
+constexpr size_t kLeastInFlight = 2;
 
 }  // namespace
 
 size_t WindowOf(size_t bytes, size_t sessions) {
-  const size_t exchanges = std::min(kExchangesInFlight, kBytesInFlight / bytes);
+  const size_t exchanges =
+      std::clamp(kBytesInFlight / bytes, kLeastInFlight, kExchangesInFlight);
   return std::max<size_t>(1, exchanges / sessions);
 }
 

@@ -1,6 +1,7 @@
 #ifndef PARASOL_TESTS_BENCHMARK_LINEUP_H_
 #define PARASOL_TESTS_BENCHMARK_LINEUP_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -13,23 +14,29 @@
 
 namespace parasol {
 
+// Most bytes of a dense variable: all variables of a measurement together.
+inline constexpr size_t kMaxVariableBytes = 32 << 20;
+
 // Settings from the command line.
 struct Settings {
   MeasurementPlan plan;
-  std::string only;  // the only contender; empty: all
+  std::vector<std::string> only;       // the contenders; empty: all
+  std::vector<size_t> variable_bytes;  // sizes of dense variables
   ParameterClient::Options client;
   size_t rows = 0;         // rows of a sparse table
   size_t growth_rows = 0;  // rows that a sparse table grows to
   size_t adam_elements = 0;
 
   bool TakesPart(const std::string& contender) const {
-    return only.empty() || only == contender;
+    return only.empty() ||
+           std::find(only.begin(), only.end(), contender) != only.end();
   }
 };
 
 // Returns the number of exchanges of `bytes` that each of `sessions` keeps in
-// flight: 8 MiB or 256 exchanges in all sessions together, whichever is less;
-// at least one.
+// flight: 8 MiB or 256 exchanges in all sessions together, whichever is less.
+// At least two together, so that contenders with one session and with two have
+// the same in flight, and at least one in each session.
 size_t WindowOf(size_t bytes, size_t sessions);
 
 // Returns an entrant: `contender` with a lane in each of its sessions.

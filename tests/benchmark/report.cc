@@ -87,8 +87,9 @@ constexpr char kFormat[] =
 
 }  // namespace
 
-std::string TableHeader() {
-  return absl::StrFormat(kFormat, "workload", "contender", "figure", "",
+std::string TableHeader(const Machine& machine) {
+  return absl::StrFormat("%s\n", ToLine(machine)) +
+         absl::StrFormat(kFormat, "workload", "contender", "figure", "",
                          "p50 us", "p99 us", "/ TCP", "/ plain", "CPU s",
                          "others", "server MiB (peak)", "must reach");
 }
@@ -108,8 +109,12 @@ std::string ToTable(const EntrantComparison& comparison) {
   return table;
 }
 
-std::string ToJson(const std::vector<EntrantComparison>& comparisons) {
+std::string ToJson(const Machine& machine,
+                   const std::vector<EntrantComparison>& comparisons) {
   nlohmann::json json;
+  json["machine"] = {{"processor", machine.processor},
+                     {"cores", machine.cores},
+                     {"congestion_control", machine.congestion_control}};
   for (const EntrantComparison& comparison : comparisons) {
     nlohmann::json& entry = json["comparisons"].emplace_back();
     entry["workload"] = comparison.workload;

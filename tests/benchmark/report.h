@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/benchmark/machine.h"
 #include "tests/benchmark/measurement.h"
 
 namespace parasol {
@@ -26,11 +27,13 @@ struct EntrantComparison {
 // of the unit (a GB, a thousand requests, …), the share of all cores that other
 // programs took ("!" above 10 %), and the target with "met" or "NOT MET".
 std::string ToTable(const EntrantComparison& comparison);
-std::string TableHeader();
+// Returns the lines above the table: the machine, and the columns' names.
+std::string TableHeader(const Machine& machine);
 
 // Returns the same numbers as JSON for programs, in seconds and bytes, with the
 // ratios to all other entrants of a comparison.
-std::string ToJson(const std::vector<EntrantComparison>& comparisons);
+std::string ToJson(const Machine& machine,
+                   const std::vector<EntrantComparison>& comparisons);
 
 }  // namespace parasol
 

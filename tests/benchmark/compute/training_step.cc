@@ -1,4 +1,4 @@
-#include "tests/benchmark/training_step.h"
+#include "tests/benchmark/compute/training_step.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // A training step asks no more of CUDA than it did: each call costs the host
 // some microseconds.
 
-#include "tests/benchmark/cuda_calls.h"
+#include "tests/benchmark/compute/cuda_calls.h"
 
 #include <map>
 #include <string>

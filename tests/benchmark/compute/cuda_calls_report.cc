@@ -1,5 +1,5 @@
 // Prints what a training step asks of CUDA, with and without CUDA graphs:
-//   bazel run --config=cuda_host //tests/benchmark:cuda_calls_report
+//   bazel run --config=cuda_host //tests/benchmark/compute:cuda_calls_report
 #include <cstdio>
 #include <string>
 
@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "tests/benchmark/cuda_calls.h"
+#include "tests/benchmark/compute/cuda_calls.h"
 
 namespace parasol {
 namespace {

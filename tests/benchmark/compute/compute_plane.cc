@@ -1,5 +1,5 @@
 // A training step's computation in one process, beside PyTorch:
-//   bazel run -c opt //tests/benchmark:compute_plane --
+//   bazel run -c opt //tests/benchmark/compute:compute_plane --
 //   --python=/path/to/python
 #include <omp.h>
 #include <time.h>
@@ -25,9 +25,9 @@
 #include "base/status_macros.h"
 #include "ml/device/device.h"
 #include "oneapi/dnnl/dnnl.h"
-#include "tests/benchmark/compute_workload.h"
-#include "tests/benchmark/python_peer.h"
-#include "tests/benchmark/training_step.h"
+#include "tests/benchmark/compute/compute_workload.h"
+#include "tests/benchmark/compute/python_peer.h"
+#include "tests/benchmark/compute/training_step.h"
 
 ABSL_FLAG(std::vector<std::string>, model, {},
           "Some of mlp, lenet, resnet56, wide_deep; all by default.");
@@ -45,7 +45,7 @@ ABSL_FLAG(std::string, updates, "host",
           "Where values are updated: host (as for a ps) or device.");
 ABSL_FLAG(std::string, python, "",
           "A Python interpreter that has PyTorch; none: Parasol alone.");
-ABSL_FLAG(std::string, script, "tests/benchmark/compute_plane_peer.py",
+ABSL_FLAG(std::string, script, "tests/benchmark/compute/compute_plane_peer.py",
           "What it runs.");
 ABSL_FLAG(int, rounds, 5, "Parasol and PyTorch in turn; the median counts.");
 ABSL_FLAG(absl::Duration, round_time, absl::Milliseconds(500),

@@ -1,4 +1,4 @@
-#include "tests/benchmark/cuda_calls.h"
+#include "tests/benchmark/compute/cuda_calls.h"
 
 #include <map>
 #include <memory>

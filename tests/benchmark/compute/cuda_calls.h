@@ -1,5 +1,5 @@
-#ifndef PARASOL_TESTS_BENCHMARK_CUDA_CALLS_H_
-#define PARASOL_TESTS_BENCHMARK_CUDA_CALLS_H_
+#ifndef PARASOL_TESTS_BENCHMARK_COMPUTE_CUDA_CALLS_H_
+#define PARASOL_TESTS_BENCHMARK_COMPUTE_CUDA_CALLS_H_
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/job.pb.h"
-#include "tests/benchmark/training_step.h"
+#include "tests/benchmark/compute/training_step.h"
 #include "third_party/cuda_on_host/counts.h"
 
 namespace parasol {
@@ -35,4 +35,4 @@ absl::StatusOr<cuda_on_host::Counts> CallsOfAStep(const CountedModel& counted,
 
 }  // namespace parasol
 
-#endif  // PARASOL_TESTS_BENCHMARK_CUDA_CALLS_H_
+#endif  // PARASOL_TESTS_BENCHMARK_COMPUTE_CUDA_CALLS_H_

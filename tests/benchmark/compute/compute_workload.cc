@@ -1,4 +1,4 @@
-#include "tests/benchmark/compute_workload.h"
+#include "tests/benchmark/compute/compute_workload.h"
 
 #include <iterator>
 #include <random>

@@ -1,4 +1,4 @@
-#include "tests/benchmark/python_peer.h"
+#include "tests/benchmark/compute/python_peer.h"
 
 #include <fcntl.h>
 #include <poll.h>
