@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/plan/reduction_plans.h"
 #include "cluster/collective/plan/slice.h"
 
@@ -33,6 +35,10 @@ struct CollectiveGroup {
   std::string secret;
   std::vector<CollectiveRank> ranks;
   int own_rank = 0;
+  // The plans of all-reduces, which then travel on connections; null: each size
+  // has the algorithm that suits it, and shared memory where all ranks have
+  // some. The same at all ranks; one with another name is refused.
+  std::shared_ptr<const AllReducePlanner> planner;
 
   static constexpr size_t kMaxSecretBytes = 64;
   static constexpr size_t kMaxRanks = 1024;

@@ -29,7 +29,7 @@ GroupProtocol::GroupProtocol(CollectiveGroup group, const Options& options,
     : group_(std::move(group)),
       options_(options),
       is_local_(HasOneHost(group_)),
-      maker_(group_.layout(), group_.own_rank),
+      maker_(group_.layout(), group_.own_rank, group_.planner),
       peers_(group_.ranks.size()),
       last_tick_(now) {
   for (Peer& peer : peers_) peer.heard = peer.told = now;
@@ -63,8 +63,7 @@ std::unique_ptr<Operation> GroupProtocol::MakeOperation(OperationSpec spec,
   auto operation = std::make_unique<Operation>();
   spec.chunk_bytes = options_.chunk_bytes;
   if (spec.kind == OperationKind::kAllReduce) {
-    spec.algorithm = options_.algorithm.value_or(
-        ChooseReduction({maker_.layout(), spec.size, options_.chunk_bytes}));
+    spec.algorithm = AlgorithmFor(spec.size);
   }
   operation->spec = spec;
   operation->memory = std::move(memory);
@@ -74,6 +73,12 @@ std::unique_ptr<Operation> GroupProtocol::MakeOperation(OperationSpec spec,
   operation->sizes.resize(peers_.size());
   operation->sizes[group_.own_rank] = spec.own_bytes;
   return operation;
+}
+
+ReductionAlgorithm GroupProtocol::AlgorithmFor(uint64_t elements) const {
+  if (group_.planner != nullptr) return ReductionAlgorithm::kPlanner;
+  return options_.algorithm.value_or(
+      ChooseReduction({maker_.layout(), elements, options_.chunk_bytes}));
 }
 
 void GroupProtocol::NoteBegunAhead(Operation& operation) {
@@ -129,7 +134,8 @@ void GroupProtocol::StartIfKnown(Operation& operation) {
   if (operation.run != nullptr) return;
   if (gathers && operation.begun + 1 < static_cast<int>(peers_.size())) return;
   const uint64_t sequence = operation.sequence;
-  maker_.MakeRun(operation);
+  const absl::Status planned = maker_.MakeRun(operation);
+  if (!planned.ok()) return Abort(planned);
   if (gathers) SendToAll(FrameKind::kReady, sequence, "");
   std::vector<PlanRun::Send> sends;
   operation.run->Begin(sends);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
+#include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/testing/contributions.h"
 #include "cluster/collective/testing/simulated_group.h"
 #include "gmock/gmock.h"
@@ -22,6 +24,7 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
+using ::testing::SizeIs;
 
 using Fault = SimulatedGroup::Fault;
 
@@ -46,6 +49,47 @@ TEST(GroupProtocolTest, EverySeedAndLayoutGivesTheSerialSums) {
       }
     }
   }
+}
+
+TEST(GroupProtocolTest, APlannersSumsAreTheSerialSums) {
+  int seed = 0;
+  for (const Layout& layout : TestLayouts(5)) {
+    SCOPED_TRACE(absl::StrCat("seed ", ++seed));
+    SimulatedGroup group({.layout = layout,
+                          .seed = seed,
+                          .packs = {0, 1, 300, 65, 1000},
+                          .planner = OwnerSlicesPlanner()});
+    group.Run();
+    ASSERT_EQ(group.open(), 0);
+    ASSERT_EQ(group.wrong(), 0);
+    ASSERT_THAT(group.errors(), IsEmpty());
+  }
+}
+
+// Writes behind the end of the sums.
+class WrongPlanner : public AllReducePlanner {
+ public:
+  std::string name() const override { return "wrong"; }
+  CollectivePlan AllReduce(const Reduction& reduction,
+                           int rank) const override {
+    const int sums = static_cast<int>(reduction.layout[rank].size());
+    CollectivePlan plan;
+    plan.Receive(1 - rank, 0, {sums, reduction.count * sizeof(float), 4});
+    return plan;
+  }
+};
+
+TEST(GroupProtocolTest, APlanThatCannotBeCarriedOutEndsTheGroup) {
+  SimulatedGroup group({.layout = {{0}, {1}},
+                        .packs = {10},
+                        .planner = std::make_shared<WrongPlanner>()});
+  group.Run();
+  EXPECT_EQ(group.open(), 0);
+  EXPECT_THAT(
+      group.errors(),
+      Each(StatusIs(absl::StatusCode::kInvalidArgument,
+                    HasSubstr("all-reduce wrong of 10 elements: step 0"))));
+  EXPECT_THAT(group.errors(), SizeIs(2));
 }
 
 TEST(GroupProtocolTest, LargePiecesWaitForTheirReceiver) {

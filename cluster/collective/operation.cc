@@ -3,25 +3,30 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/status_macros.h"
 #include "cluster/collective/plan/copy_plans.h"
 #include "cluster/collective/plan/reduction_plans.h"
 
 namespace parasol {
 
-void OperationMaker::MakeRun(Operation& operation) {
+absl::Status OperationMaker::MakeRun(Operation& operation) {
   switch (operation.spec.kind) {
     case OperationKind::kAllReduce:
     case OperationKind::kReduceScatter:
       return RunSum(operation);
     case OperationKind::kAllGather:
-      return RunGather(operation);
+      RunGather(operation);
+      break;
     case OperationKind::kBroadcast:
-      return RunBroadcast(operation);
+      RunBroadcast(operation);
+      break;
   }
+  return absl::OkStatus();
 }
 
-void OperationMaker::RunSum(Operation& operation) {
-  std::shared_ptr<const CollectivePlan> plan = PlanOf(operation.spec);
+absl::Status OperationMaker::RunSum(Operation& operation) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const CollectivePlan> plan,
+                   PlanOf(operation.spec));
   operation.scratch = TakeScratch(plan->scratch_bytes);
   std::vector<std::byte*> buffers;
   for (const Contribution& each : operation.memory.contributions) {
@@ -33,6 +38,7 @@ void OperationMaker::RunSum(Operation& operation) {
   buffers.push_back(operation.scratch.data());
   operation.run =
       std::make_unique<PlanRun>(std::move(plan), std::move(buffers));
+  return absl::OkStatus();
 }
 
 void OperationMaker::RunGather(Operation& operation) {
@@ -83,23 +89,32 @@ std::vector<std::byte> OperationMaker::TakeScratch(size_t bytes) {
   return scratch;
 }
 
-std::shared_ptr<const CollectivePlan> OperationMaker::PlanOf(
+absl::StatusOr<std::shared_ptr<const CollectivePlan>> OperationMaker::PlanOf(
     const OperationSpec& spec) {
   if (plans_.size() == kMaxPlans) plans_.clear();
   std::shared_ptr<const CollectivePlan>& plan = plans_[spec.Encode()];
   if (plan == nullptr) {
-    plan = std::make_shared<const CollectivePlan>(MakeSumPlan(spec));
+    ASSIGN_OR_RETURN(CollectivePlan made, MakeSumPlan(spec));
+    plan = std::make_shared<const CollectivePlan>(std::move(made));
   }
   return plan;
 }
 
-CollectivePlan OperationMaker::MakeSumPlan(const OperationSpec& spec) const {
+absl::StatusOr<CollectivePlan> OperationMaker::MakeSumPlan(
+    const OperationSpec& spec) const {
   const Reduction reduction = {
       .layout = layout_, .count = spec.size, .chunk_bytes = spec.chunk_bytes};
   if (spec.kind == OperationKind::kReduceScatter) {
     return ReduceScatterPlan(reduction, rank_);
   }
-  return AllReducePlan(reduction, spec.algorithm, rank_);
+  if (spec.algorithm != ReductionAlgorithm::kPlanner) {
+    return AllReducePlan(reduction, spec.algorithm, rank_);
+  }
+  CollectivePlan plan = planner_->AllReduce(reduction, rank_);
+  RETURN_IF_ERROR(CheckPlan(plan, reduction, rank_))
+      << "all-reduce " << planner_->name() << " of " << spec.size
+      << " elements";
+  return plan;
 }
 
 }  // namespace parasol

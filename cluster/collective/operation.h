@@ -9,9 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cluster/collective/collective.h"
 #include "cluster/collective/operation_spec.h"
+#include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/plan/plan.h"
 #include "cluster/collective/plan/plan_run.h"
 
@@ -49,11 +52,14 @@ struct Operation {
 // and so is the memory that operations add in.
 class OperationMaker {
  public:
-  OperationMaker(ReplicaLayout layout, int rank)
-      : layout_(std::move(layout)), rank_(rank) {}
+  // `planner` plans all-reduces, unless it is null.
+  OperationMaker(ReplicaLayout layout, int rank,
+                 std::shared_ptr<const AllReducePlanner> planner)
+      : layout_(std::move(layout)), rank_(rank), planner_(std::move(planner)) {}
 
   // Sets `run`, and for an all-gather the caller's strings to their sizes.
-  void MakeRun(Operation& operation);
+  //   InvalidArgument  the planner's plan can't be carried out.
+  absl::Status MakeRun(Operation& operation);
   // Takes back the memory of an operation that is complete.
   void Recycle(Operation& operation);
 
@@ -63,15 +69,17 @@ class OperationMaker {
   static constexpr size_t kMaxPlans = 256;
   static constexpr size_t kMaxSpare = 4;
 
-  std::shared_ptr<const CollectivePlan> PlanOf(const OperationSpec& spec);
-  CollectivePlan MakeSumPlan(const OperationSpec& spec) const;
+  absl::StatusOr<std::shared_ptr<const CollectivePlan>> PlanOf(
+      const OperationSpec& spec);
+  absl::StatusOr<CollectivePlan> MakeSumPlan(const OperationSpec& spec) const;
   std::vector<std::byte> TakeScratch(size_t bytes);
-  void RunSum(Operation& operation);
+  absl::Status RunSum(Operation& operation);
   void RunGather(Operation& operation);
   void RunBroadcast(Operation& operation);
 
   const ReplicaLayout layout_;
   const int rank_;
+  const std::shared_ptr<const AllReducePlanner> planner_;
   // Plans of sums, by what OperationSpec::Encode() gives.
   std::map<std::string, std::shared_ptr<const CollectivePlan>> plans_;
   std::vector<std::vector<std::byte>> spare_;

@@ -64,7 +64,7 @@ absl::StatusOr<OperationSpec> OperationSpec::Parse(absl::string_view bytes) {
         absl::StrCat("an operation of ", bytes.size(), " bytes"));
   }
   std::memcpy(&wire, bytes.data(), sizeof(wire));
-  if (wire.kind < 1 || wire.kind > 4 || wire.algorithm > 2) {
+  if (wire.kind < 1 || wire.kind > 4 || wire.algorithm > 3) {
     return absl::InvalidArgumentError(absl::StrCat(
         "an operation of kind ", wire.kind, ", algorithm ", wire.algorithm));
   }

@@ -77,14 +77,16 @@ bool RankHello::IsOther(absl::string_view bytes) {
 }
 
 uint64_t FingerprintOfMembers(const CollectiveGroup& group) {
-  uint64_t fingerprint = 0xcbf29ce484222325;
+  std::string text;
   for (const CollectiveRank& rank : group.ranks) {
-    const std::string text =
-        absl::StrCat(rank.address, "=", absl::StrJoin(rank.replicas, ","), ";");
-    for (const char c : text) {
-      fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) *
-                    uint64_t{0x100000001b3};
-    }
+    absl::StrAppend(&text, rank.address, "=", absl::StrJoin(rank.replicas, ","),
+                    ";");
+  }
+  if (group.planner != nullptr) absl::StrAppend(&text, group.planner->name());
+  uint64_t fingerprint = 0xcbf29ce484222325;
+  for (const char c : text) {
+    fingerprint =
+        (fingerprint ^ static_cast<unsigned char>(c)) * uint64_t{0x100000001b3};
   }
   return fingerprint;
 }

@@ -39,10 +39,11 @@ enum class HelloAnswer : char {
   kWelcome = 'W',
   kTooEarly = 'E',  // the group has not been joined there yet
   kOver = 'O',      // a later group has been joined there
-  kRefused = 'R',   // another secret, or other ranks
+  kRefused = 'R',   // another secret or planner, or other ranks
 };
 
-// Returns a number that two groups share if they have the same ranks.
+// Returns a number that two groups share if they have the same ranks and sum
+// by the same planner.
 uint64_t FingerprintOfMembers(const CollectiveGroup& group);
 
 // Returns the answer of a process that has joined `group` last, if any, to the

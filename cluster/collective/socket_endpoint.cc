@@ -163,7 +163,8 @@ absl::StatusOr<std::unique_ptr<Collective>> SocketEndpoint::MakeCollective(
   auto collective = std::make_unique<SocketCollective>(
       group, std::move(connected), options, clock_);
   newest_->Set(collective.get());
-  if (!options_.shared_memory || group.ranks.size() == 1) return collective;
+  const bool has_plans = group.planner != nullptr || group.ranks.size() == 1;
+  if (!options_.shared_memory || has_plans) return collective;
   return SharedCollective::MakeOrKeep(std::move(collective));
 }
 

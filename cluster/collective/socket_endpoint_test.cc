@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,11 +15,15 @@
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/status_matchers.h"
+#include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/rank_hello.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A port that takes one connection.
 class Listener {
@@ -75,6 +80,46 @@ TEST(SocketEndpointTest, ARankThatDoesNotAnswerHoldsUpNoCallOfAnother) {
   const auto joined = endpoint->Join(group, absl::Seconds(10));
   answers.join();
   EXPECT_OK(joined);
+}
+
+// A planner whose name says a parameter.
+class NamedPlanner : public AllReducePlanner {
+ public:
+  explicit NamedPlanner(std::string name) : name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  CollectivePlan AllReduce(const Reduction& reduction,
+                           int rank) const override {
+    return OwnerSlicesPlanner()->AllReduce(reduction, rank);
+  }
+
+ private:
+  const std::string name_;
+};
+
+TEST(SocketEndpointTest, RanksWithDifferentPlannersMakeNoGroup) {
+  std::vector<std::unique_ptr<SocketEndpoint>> endpoints(2);
+  CollectiveGroup group;
+  group.epoch = 1;
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_OK_AND_ASSIGN(endpoints[rank],
+                         SocketEndpoint::Start("127.0.0.1", 0, {}));
+    group.ranks.push_back(
+        {.address = absl::StrCat("127.0.0.1:", endpoints[rank]->port()),
+         .replicas = {rank}});
+  }
+  absl::Status first;
+  std::thread rank_0([&, group]() mutable {
+    group.planner = std::make_shared<NamedPlanner>("tree(width=2)");
+    first = endpoints[0]->Join(group, absl::Seconds(30)).status();
+  });
+  group.own_rank = 1;
+  group.planner = std::make_shared<NamedPlanner>("tree(width=3)");
+  EXPECT_THAT(endpoints[1]->Join(group, absl::Seconds(30)),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("rank 0 (127.0.0.1:")));
+  endpoints[0]->CancelJoin(1);
+  rank_0.join();
+  EXPECT_THAT(first, StatusIs(absl::StatusCode::kCancelled));
 }
 
 }  // namespace

@@ -349,6 +349,16 @@ Faults ValidateExchange(const job::ParameterServerStrategy& strategy) {
   return faults;
 }
 
+absl::Status ValidateCustomAllReduce(const std::string& path,
+                                     const job::MultiWorkerMirrored& strategy) {
+  if (strategy.custom().type().empty()) return Missing(path + ".custom.type");
+  if (strategy.communication() == job::MultiWorkerMirrored::AUTO) {
+    return absl::OkStatus();
+  }
+  return Fault(path + ".custom",
+               "takes the place of communication: leave that out");
+}
+
 Faults ValidateAllReduce(const std::string& path,
                          const job::MultiWorkerMirrored& strategy) {
   Faults faults;
@@ -356,6 +366,9 @@ Faults ValidateAllReduce(const std::string& path,
     faults.Add(Fault(absl::StrCat(path, ".communication"),
                      "NCCL is not used yet: gradients are summed in host "
                      "memory; choose AUTO or RING"));
+  }
+  if (strategy.has_custom()) {
+    faults.Add(ValidateCustomAllReduce(path, strategy));
   }
   faults.Add(RequireInRange(absl::StrCat(path, ".bytes_per_pack"),
                             strategy.bytes_per_pack(), 0, kMaxBytes));

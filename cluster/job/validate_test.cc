@@ -97,6 +97,26 @@ void ExpectFaults(const std::vector<FaultyOverride>& cases) {
   }
 }
 
+TEST(ValidateTest, AllReducesOfUsersAreChecked) {
+  const auto checked = [](const std::string& strategy) {
+    job::Job job = Good();
+    EXPECT_OK(ApplyOverride(job, absl::StrCat("strategy={ ", strategy, " }")));
+    FillDefaults(job);
+    return Validate(job);
+  };
+  EXPECT_OK(checked("multi_worker_mirrored { custom { type: 'tree' } }"));
+  EXPECT_THAT(
+      checked("multi_worker_mirrored { custom {} }"),
+      IsFault("strategy.multi_worker_mirrored.custom.type: is not set"));
+  EXPECT_THAT(
+      checked("multi_worker_mirrored { communication: RING "
+              "custom { type: 'tree' } }"),
+      IsFault("strategy.multi_worker_mirrored.custom: takes the place of "
+              "communication"));
+  EXPECT_THAT(checked("hybrid { all_reduce { custom {} } }"),
+              IsFault("strategy.hybrid.all_reduce.custom.type: is not set"));
+}
+
 TEST(ValidateTest, NamesShapesAndLayersOutsideTheirRangesAreNamed) {
   ExpectFaults({
       {"name=", "name: \"\""},

@@ -47,6 +47,12 @@ TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
     EXPECT_EQ(TrainedBy(run("central")), want);
     TrainByWorkers(ImageJob(), replicas, QuadrantsDirectory(), run("workers"));
     EXPECT_EQ(TrainedBy(run("workers")), want);
+    job::Job ring = ImageJob();
+    ring.mutable_strategy()->mutable_multi_worker_mirrored()->set_communication(
+        job::MultiWorkerMirrored::RING);
+    FillDefaults(ring);
+    TrainByWorkers(ring, replicas, QuadrantsDirectory(), run("ring"));
+    EXPECT_EQ(TrainedBy(run("ring")), want);
   }
 }
 

@@ -255,14 +255,28 @@ bool MirroredParameters::AwaitGroup(int64_t version, Group& group) {
   return true;
 }
 
+absl::StatusOr<CollectiveGroup> MirroredParameters::WithPlanner(
+    CollectiveGroup group) {
+  if (options_.planner == nullptr) return group;
+  const absl::Status right = CheckPlanner(*options_.planner, group.layout());
+  if (!right.ok()) {
+    state_.End(right);
+    return right;
+  }
+  group.planner = options_.planner;
+  return group;
+}
+
 absl::Status MirroredParameters::RunGroup(const Group& group) {
+  ASSIGN_OR_RETURN(const CollectiveGroup members,
+                   WithPlanner(group.collective));
   {
     absl::MutexLock lock(&mu_);
     if (IsOver(group)) return SupersededError();
     joining_ = group.version;
   }
   absl::StatusOr<std::unique_ptr<Collective>> joined =
-      endpoint_.Join(group.collective, options_.join_limit);
+      endpoint_.Join(members, options_.join_limit);
   std::shared_ptr<Collective> collective;
   if (joined.ok()) collective = *std::move(joined);
   {

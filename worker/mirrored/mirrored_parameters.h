@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -51,6 +52,8 @@ class MirroredParameters : public ParameterClient {
     wire::Task task;
     int replicas = 1;  // all of the job
     int64_t bytes_per_pack = 0;
+    // Plans the sums; null: each pack has the algorithm that suits it.
+    std::shared_ptr<const AllReducePlanner> planner;
     // Longest time that all members of a group take to connect.
     absl::Duration join_limit = absl::Seconds(10);
     // Time between the end of a group and the report of it. The chief may know
@@ -122,6 +125,9 @@ class MirroredParameters : public ParameterClient {
   bool AwaitGroup(int64_t version, Group& group) ABSL_LOCKS_EXCLUDED(mu_);
   // Makes steps with a group until it ends; returns why.
   absl::Status RunGroup(const Group& group) ABSL_LOCKS_EXCLUDED(mu_);
+  // Returns the group with the planner, if there is one. Ends the worker if its
+  // plans for these members are wrong: no other group mends that.
+  absl::StatusOr<CollectiveGroup> WithPlanner(CollectiveGroup group);
   absl::Status MakeSteps(const Group& group, Collective& collective);
   absl::Status MakeStep(const Group& group, Collective& collective);
   absl::Status SumPacks(const Group& group, int64_t step,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "cluster/client/task_identity.h"
+#include "cluster/collective/custom/custom_all_reduce.h"
 #include "cluster/job/strategy.h"
 
 namespace parasol {
@@ -22,10 +23,13 @@ std::string Describe(const job::Job& job) {
                 job::Hybrid::Tables_Name(job.strategy().hybrid().tables()),
                 " tables on ps")
           : "";
+  const std::string sums =
+      peers.has_custom()
+          ? absl::StrCat("custom all-reduce ", peers.custom().type())
+          : job::MultiWorkerMirrored::Communication_Name(peers.communication());
   return absl::StrCat(
-      "strategy ", StrategyName(*StrategyOf(job)), ", ",
-      job::MultiWorkerMirrored::Communication_Name(peers.communication()),
-      ", packs of ", peers.bytes_per_pack(), " bytes", tables, ": ",
+      "strategy ", StrategyName(*StrategyOf(job)), ", ", sums, ", packs of ",
+      peers.bytes_per_pack(), " bytes", tables, ": ",
       job.parameter_server().synchronous().total_replicas(),
       " replicas in sync, each with a batch of ", job.train().batch_size());
 }
@@ -82,6 +86,8 @@ absl::Status MirroredWorker::Prepare(std::vector<VariableSpec> variables,
                                            registration.job(), clock_);
   // What is wrong with the job is told before anybody waits.
   RETURN_IF_ERROR(state_->MakeParameters().status());
+  ASSIGN_OR_RETURN(planner_,
+                   MakeAllReducePlanner(*AllReduceOf(registration.job())));
   if (keeper_ == nullptr) return absl::OkStatus();
   return keeper_->Join(*state_, registration, std::move(cancelled));
 }
@@ -92,6 +98,7 @@ MirroredParameters::Options MirroredWorker::ParametersOptions() const {
   options.task = options_.task;
   options.replicas = job.parameter_server().synchronous().total_replicas();
   options.bytes_per_pack = AllReduceOf(job)->bytes_per_pack();
+  options.planner = planner_;
   return options;
 }
 

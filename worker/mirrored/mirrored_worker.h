@@ -74,7 +74,7 @@ class MirroredWorker {
   // Makes room for the variables of the job that the chief has answered the
   // registration with, and lets the chief order worker 0 to load them. Says in
   // the log how the job is trained, here on `device`. Polls `cancelled`. Errors
-  // are those of StateKeeper::Join().
+  // are those of StateKeeper::Join() and MakeAllReducePlanner().
   absl::Status Prepare(std::vector<VariableSpec> variables,
                        const wire::RegisterResponse& registration,
                        const std::string& device,
@@ -103,7 +103,8 @@ class MirroredWorker {
   Clock& clock_;
   MetricsRegistry& metrics_;
   std::unique_ptr<MirroredState> state_;
-  std::unique_ptr<StateKeeper> keeper_;  // null: another worker
+  std::unique_ptr<StateKeeper> keeper_;              // null: another worker
+  std::shared_ptr<const AllReducePlanner> planner_;  // null: AUTO
 };
 
 }  // namespace parasol

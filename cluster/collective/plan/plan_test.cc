@@ -1,15 +1,9 @@
-// Plans of all ranks, carried out over a network whose links deliver in an
-// order drawn from a seed.
+// Plans of all ranks, carried out in orders drawn from seeds.
 
 #include "cluster/collective/plan/plan.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstring>
-#include <deque>
-#include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +13,7 @@
 #include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/plan/copy_plans.h"
+#include "cluster/collective/plan/plan_rehearsal.h"
 #include "cluster/collective/plan/plan_run.h"
 #include "cluster/collective/plan/reduction_plans.h"
 #include "cluster/collective/plan/slice.h"
@@ -33,102 +28,9 @@ using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Le;
 
-// Carries out one plan for each rank. Messages from one rank to another arrive
-// in order; everything else may happen in any.
-class Network {
- public:
-  explicit Network(int seed) : random_(seed) {}
-
-  void AddRank(CollectivePlan plan, std::vector<std::byte*> buffers) {
-    runs_.push_back(std::make_unique<PlanRun>(
-        std::make_shared<const CollectivePlan>(std::move(plan)),
-        std::move(buffers)));
-  }
-
-  // Returns the bytes that each rank has sent and received.
-  std::vector<size_t> CarryOut() {
-    traffic_.assign(runs_.size(), 0);
-    std::vector<int> late(runs_.size());
-    for (size_t rank = 0; rank < runs_.size(); ++rank) late[rank] = rank;
-    std::shuffle(late.begin(), late.end(), random_);
-    while (!late.empty() || !links_.empty() || !unsent_.empty()) {
-      // A rank may begin while others have sent all that they can.
-      if (!late.empty() && (links_.empty() || random_() % 8 == 0)) {
-        std::vector<PlanRun::Send> sends;
-        runs_[late.back()]->Begin(sends);
-        Queue(late.back(), sends);
-        started_.push_back(late.back());
-        late.pop_back();
-      } else if (!unsent_.empty() && (links_.empty() || random_() % 2 == 0)) {
-        NoteSent();
-      } else if (!Deliver()) {
-        if (late.empty() && unsent_.empty()) break;
-        if (!unsent_.empty()) NoteSent();
-      }
-    }
-    for (const auto& run : runs_) EXPECT_TRUE(run->is_complete());
-    return traffic_;
-  }
-
- private:
-  // A message's bytes are read when it is delivered, as late as can be.
-  struct Message {
-    int step;
-    uint64_t piece;
-    absl::Span<const std::byte> bytes;
-  };
-
-  void Queue(int from, const std::vector<PlanRun::Send>& sends) {
-    for (const PlanRun::Send& send : sends) {
-      traffic_[from] += send.bytes.size();
-      traffic_[send.peer] += send.bytes.size();
-      links_[{from, send.peer}].push_back({send.step, send.piece, send.bytes});
-    }
-  }
-
-  void NoteSent() {
-    std::swap(unsent_[random_() % unsent_.size()], unsent_.back());
-    const auto [rank, step] = unsent_.back();
-    unsent_.pop_back();
-    std::vector<PlanRun::Send> sends;
-    runs_[rank]->Sent(step, sends);
-    Queue(rank, sends);
-  }
-
-  // Delivers a message of some link to a rank that has begun. Returns false if
-  // there is none.
-  bool Deliver() {
-    std::vector<std::pair<int, int>> ready;
-    for (const auto& [link, queue] : links_) {
-      if (std::count(started_.begin(), started_.end(), link.second) > 0) {
-        ready.push_back(link);
-      }
-    }
-    if (ready.empty()) return false;
-    const std::pair<int, int> link = ready[random_() % ready.size()];
-    const Message message = links_[link].front();
-    links_[link].pop_front();
-    if (links_[link].empty()) links_.erase(link);
-    PlanRun& run = *runs_[link.second];
-    const auto target =
-        run.Target(link.first, message.piece, message.bytes.size());
-    EXPECT_OK(target);
-    if (!target.ok()) return true;
-    std::memcpy(*target, message.bytes.data(), message.bytes.size());
-    std::vector<PlanRun::Send> sends;
-    unsent_.push_back({link.first, message.step});
-    run.Received(link.first, message.piece, sends);
-    Queue(link.second, sends);
-    return true;
-  }
-
-  std::mt19937 random_;
-  std::vector<std::unique_ptr<PlanRun>> runs_;
-  std::vector<int> started_;
-  std::map<std::pair<int, int>, std::deque<Message>> links_;
-  std::vector<std::pair<int, int>> unsent_;
-  std::vector<size_t> traffic_;
-};
+std::shared_ptr<const CollectivePlan> Shared(CollectivePlan plan) {
+  return std::make_shared<const CollectivePlan>(std::move(plan));
+}
 
 std::byte* BytesOf(std::vector<float>& values) {
   return reinterpret_cast<std::byte*>(values.data());
@@ -171,21 +73,21 @@ std::vector<size_t> ExpectSerialSum(const Reduction& reduction,
                                     ReductionAlgorithm algorithm, int seed,
                                     size_t in_place) {
   const Layout& layout = reduction.layout;
-  Network network(seed);
+  PlanRehearsal network(seed);
   std::vector<std::unique_ptr<RankMemory>> memory;
   for (size_t rank = 0; rank < layout.size(); ++rank) {
     memory.push_back(
         std::make_unique<RankMemory>(layout, rank, reduction.count));
     CollectivePlan plan = AllReducePlan(reduction, algorithm, rank);
     const auto buffers = memory[rank]->Buffers(plan, reduction.count, in_place);
-    network.AddRank(std::move(plan), buffers);
+    network.AddRank(Shared(std::move(plan)), buffers);
   }
-  const std::vector<size_t> traffic = network.CarryOut();
+  EXPECT_OK(network.CarryOut());
   const std::vector<float> want = SerialSum(layout, 0, reduction.count);
   for (size_t rank = 0; rank < layout.size(); ++rank) {
     EXPECT_TRUE(HasBits(memory[rank]->result, want)) << "rank " << rank;
   }
-  return traffic;
+  return network.traffic();
 }
 
 // Chunks of 1 KiB: 256 elements.
@@ -263,16 +165,16 @@ TEST(ReductionPlansTest, ReduceScatterGivesTheSliceOfTheSerialSum) {
   for (const Layout& layout : TestLayouts(6)) {
     for (const size_t count : kCounts) {
       const Reduction reduction = {layout, count, kChunk};
-      Network network(++seed);
+      PlanRehearsal network(++seed);
       std::vector<std::unique_ptr<RankMemory>> memory;
       for (size_t rank = 0; rank < layout.size(); ++rank) {
         memory.push_back(std::make_unique<RankMemory>(layout, rank, count));
         CollectivePlan plan = ReduceScatterPlan(reduction, rank);
         const auto buffers = memory[rank]->Buffers(
             plan, SliceOf(count, layout.size(), rank).count, kNotInPlace);
-        network.AddRank(std::move(plan), buffers);
+        network.AddRank(Shared(std::move(plan)), buffers);
       }
-      network.CarryOut();
+      EXPECT_OK(network.CarryOut());
       const std::vector<float> sum = SerialSum(layout, 0, count);
       for (size_t rank = 0; rank < layout.size(); ++rank) {
         const ElementRange slice = SliceOf(count, layout.size(), rank);
@@ -291,7 +193,7 @@ TEST(CopyPlansTest, AllGatherBringsEveryRanksBytes) {
     for (size_t rank = 0; rank < ranks; ++rank) {
       sizes.push_back(rank % 3 * 1500);
     }
-    Network network(static_cast<int>(ranks));
+    PlanRehearsal network(static_cast<int>(ranks));
     std::vector<std::vector<std::string>> bytes(ranks);
     for (size_t rank = 0; rank < ranks; ++rank) {
       std::vector<std::byte*> buffers;
@@ -302,9 +204,9 @@ TEST(CopyPlansTest, AllGatherBringsEveryRanksBytes) {
       for (std::string& each : bytes[rank]) {
         buffers.push_back(reinterpret_cast<std::byte*>(each.data()));
       }
-      network.AddRank(AllGatherPlan(sizes, rank, kChunk), buffers);
+      network.AddRank(Shared(AllGatherPlan(sizes, rank, kChunk)), buffers);
     }
-    network.CarryOut();
+    EXPECT_OK(network.CarryOut());
     for (size_t rank = 0; rank < ranks; ++rank) {
       for (size_t owner = 0; owner < ranks; ++owner) {
         EXPECT_THAT(bytes[rank][owner], Each('a' + owner));
@@ -316,16 +218,16 @@ TEST(CopyPlansTest, AllGatherBringsEveryRanksBytes) {
 TEST(CopyPlansTest, BroadcastReachesItsReceiversAlone) {
   const std::vector<int> receivers = {4, 0, 3};
   for (const size_t size : {0, 1, 1024, 1025, 10000}) {
-    Network network(static_cast<int>(size));
+    PlanRehearsal network(static_cast<int>(size));
     std::vector<std::string> bytes;
     for (int rank = 0; rank < 6; ++rank) {
       bytes.push_back(std::string(size, rank == 2 ? 'x' : '-'));
     }
     for (int rank = 0; rank < 6; ++rank) {
-      network.AddRank(BroadcastPlan(2, receivers, size, rank, kChunk),
+      network.AddRank(Shared(BroadcastPlan(2, receivers, size, rank, kChunk)),
                       {reinterpret_cast<std::byte*>(bytes[rank].data())});
     }
-    network.CarryOut();
+    EXPECT_OK(network.CarryOut());
     for (const int rank : {0, 2, 3, 4}) EXPECT_THAT(bytes[rank], Each('x'));
     for (const int rank : {1, 5}) EXPECT_THAT(bytes[rank], Each('-'));
   }
@@ -336,7 +238,7 @@ TEST(PlanRunTest, WhatIsNotDueIsRefused) {
   RankMemory memory(reduction.layout, 0, reduction.count);
   CollectivePlan plan = AllReducePlan(reduction, ReductionAlgorithm::kChain, 0);
   const auto buffers = memory.Buffers(plan, reduction.count, kNotInPlace);
-  PlanRun run(std::make_shared<const CollectivePlan>(std::move(plan)), buffers);
+  PlanRun run(Shared(std::move(plan)), buffers);
   std::vector<PlanRun::Send> sends;
   run.Begin(sends);
   const uint64_t sums = uint64_t{2} << 32;

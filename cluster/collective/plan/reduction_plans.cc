@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/log.h"
 #include "cluster/collective/plan/chain_plan.h"
 #include "cluster/collective/plan/owner_plan.h"
 
@@ -126,6 +127,8 @@ CollectivePlan AllReducePlan(const Reduction& reduction,
       return ChainPlan(reduction, rank);
     case ReductionAlgorithm::kOneRound:
       break;
+    case ReductionAlgorithm::kPlanner:
+      LOG(FATAL) << "a planner's plan is made by the planner";
   }
   return OneRoundPlanner(reduction, rank).Take();
 }

@@ -25,6 +25,8 @@ enum class ReductionAlgorithm {
   // and the sums back: P message times for the first chunk, 2 S bytes however
   // many neighbouring replicas a rank has.
   kChain,
+  // Whatever plan an AllReducePlanner makes.
+  kPlanner,
 };
 
 // A reduction, as all its ranks see it.

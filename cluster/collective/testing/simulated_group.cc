@@ -40,6 +40,7 @@ SimulatedGroup::SimulatedGroup(Options options)
   const Layout& layout = options_.layout;
   CollectiveGroup group;
   group.epoch = 7;
+  group.planner = options_.planner;
   for (size_t rank = 0; rank < layout.size(); ++rank) {
     group.ranks.push_back({absl::StrCat("host:", rank), layout[rank]});
   }

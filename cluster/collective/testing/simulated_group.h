@@ -35,6 +35,7 @@ class SimulatedGroup {
     int seed = 1;
     std::vector<size_t> packs;  // elements of the all-reduces, in order
     std::optional<ReductionAlgorithm> algorithm = std::nullopt;
+    std::shared_ptr<const AllReducePlanner> planner = nullptr;
     std::optional<FaultAt> fault = std::nullopt;
   };
 

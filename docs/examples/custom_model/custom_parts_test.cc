@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -227,6 +228,25 @@ TEST_F(CustomPartsTest, TrainsOnALocalCluster) {
   EXPECT_THAT(result["eval"].value("coverage", 0.0),
               DoubleNear(.9, 2 * kCoverageTolerance));
   EXPECT_TRUE(fs::exists(checkpoints + "/BEST"));
+}
+
+TEST_F(CustomPartsTest, WorkersSumAlongATree) {
+  const std::string tree =
+      "--set=strategy.multi_worker_mirrored={custom { type: \"tree\" "
+      "parameter { name: \"width\" value: \"2\" } }}";
+  const std::string checkpoints = Directory("");
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess launcher,
+      Run(Built("deploy/local/launcher"), checkpoints,
+          {kCpu, absl::StrCat("--worker_binary=", Own("worker")),
+           absl::StrCat("--evaluator_binary=", Own("evaluator")), "--workers=3",
+           tree, "--set=end.steps=200"}));
+  EXPECT_EQ(launcher.end.code(), 0) << launcher.standard_error;
+  std::ifstream log(checkpoints + "/logs/worker-0.log");
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(log), {}),
+              HasSubstr("custom all-reduce tree, packs of"));
+  EXPECT_THAT(LastEvaluation(checkpoints).value("coverage", 0.0),
+              DoubleNear(.9, 2 * kCoverageTolerance));
 }
 
 TEST_F(CustomPartsTest, APsWithoutTheOptimizersCodeEndsTheJobAtItsStart) {

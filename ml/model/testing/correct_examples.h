@@ -11,10 +11,11 @@
 namespace parasol {
 
 // Returns the number of examples whose largest output, the first one of
-// several, is at the index of the label's class. `outputs` is [batch.size,
-// classes].
+// several, is at the index of the label's class; 0 if the batch has labels of
+// its own for each output. `outputs` is [batch.size, classes].
 inline int64_t CorrectExamples(const Batch& batch,
                                absl::Span<const float> outputs) {
+  if (batch.labels.empty()) return 0;
   const size_t classes = outputs.size() / batch.size;
   int64_t correct = 0;
   for (int64_t i = 0; i < batch.size; ++i) {
