@@ -29,7 +29,7 @@ absl::StatusOr<EvaluatedModel::Result> EvaluatedModel::Run(
     const std::function<bool()>& cancelled,
     ModelEvaluation::VisitOutputs visit) {
   return evaluation_->Run(
-      checkpoint_->model(),
+      {&checkpoint_->model()},
       [this](absl::Span<const StagedBatch::Rows> tables) {
         return checkpoint_->ReadRows(tables);
       },

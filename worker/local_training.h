@@ -118,6 +118,8 @@ class LocalTraining {
   // the job has no eval data set.
   absl::Status Evaluate(bool final);
   absl::StatusOr<Evaluation> RunEvaluation();
+  // Returns model() and those of further replicas, which evaluate with it.
+  std::vector<Model*> EvaluatingModels();
   // Reads what the run's evaluations have decided before it was resumed.
   absl::Status ReadDecisions();
   // Goes by an evaluation of the checkpoint that was just written.

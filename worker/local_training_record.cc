@@ -138,6 +138,11 @@ absl::Status LocalTraining::Decide(const Evaluation& evaluation) {
   return Restore();
 }
 
+std::vector<Model*> LocalTraining::EvaluatingModels() {
+  return replicas_ == nullptr ? std::vector<Model*>{model_.get()}
+                              : replicas_->models();
+}
+
 absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   const absl::Time start = clock_.Now();
   // Averages are evaluated where there are some; training goes on without.
@@ -151,8 +156,15 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
     }
     RETURN_IF_ERROR(model().Upload(i));
   }
+  const std::vector<Model*> models = EvaluatingModels();
+  for (size_t i = 0; i < model().variables().size(); ++i) {
+    for (Model* const other : absl::MakeSpan(models).subspan(1)) {
+      RETURN_IF_ERROR(parameters_->Pull({{i, other->HostValue(i)}})->Wait());
+      RETURN_IF_ERROR(other->Upload(i));
+    }
+  }
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
-      model(),
+      models,
       [this](absl::Span<const StagedBatch::Rows> tables) {
         ParameterClient::PullRequest pull;
         for (const StagedBatch::Rows& rows : tables) {

@@ -42,6 +42,14 @@ absl::StatusOr<std::unique_ptr<ReplicaThreads>> ReplicaThreads::Create(
   return threads;
 }
 
+std::vector<Model*> ReplicaThreads::models() const {
+  std::vector<Model*> models;
+  for (const Replica& replica : replicas_) {
+    models.push_back(replica.model.get());
+  }
+  return models;
+}
+
 absl::Status ReplicaThreads::AddReplica(const std::string& device,
                                         const InputPipeline& input) {
   Replica replica;

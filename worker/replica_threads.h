@@ -55,6 +55,8 @@ class ReplicaThreads {
 
   // Returns the model of replica 0, for evaluation between calls of Train().
   Model& model() { return *replicas_.front().model; }
+  // Returns the replicas' models, for the same.
+  std::vector<Model*> models() const;
   // Returns the devices, and who sums gradients, for logs.
   std::string Describe() const;
 

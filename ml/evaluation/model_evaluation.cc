@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "base/status_macros.h"
+#include "ml/evaluation/evaluate_batches.h"
 #include "ml/input/feature/batch.h"
 #include "ml/input/feature/model_inputs.h"
 #include "ml/metric/metric_spec.h"
@@ -86,24 +87,22 @@ absl::StatusOr<std::unique_ptr<ModelEvaluation>> ModelEvaluation::Open(
 }
 
 absl::StatusOr<ModelEvaluation::Result> ModelEvaluation::Run(
-    Model& model, ReadRows read_rows, absl::FunctionRef<bool()> cancelled,
-    VisitOutputs visit) const {
+    absl::Span<Model* const> models, ReadRows read_rows,
+    absl::FunctionRef<bool()> cancelled, VisitOutputs visit) const {
   ASSIGN_OR_RETURN(const std::unique_ptr<InputPipeline> input,
                    examples_->OpenAgain(input_));
-  const std::unique_ptr<StagedBatch> staged = model.NewStagedBatch();
   LossSums sums(outputs_);
   Metrics metrics = metrics_;
-  while (true) {
+  const auto add = [&](const Batch& batch, const EvaluatedBatch& evaluated) {
+    sums.Add(batch, evaluated.result);
+    metrics.Add(batch, evaluated.outputs);
+    return visit(evaluated.outputs);
+  };
+  const auto next = [&]() -> absl::StatusOr<const Batch*> {
     if (cancelled()) return absl::CancelledError("evaluation was stopped");
-    ASSIGN_OR_RETURN(const Batch* const batch, input->Next());
-    if (batch == nullptr) break;
-    RETURN_IF_ERROR(model.Stage(*batch, *staged));
-    RETURN_IF_ERROR(read_rows(staged->rows()));
-    ASSIGN_OR_RETURN(const EvaluatedBatch evaluated, model.Evaluate(*staged));
-    sums.Add(*batch, evaluated.result);
-    metrics.Add(*batch, evaluated.outputs);
-    RETURN_IF_ERROR(visit(evaluated.outputs));
-  }
+    return input->Next();
+  };
+  RETURN_IF_ERROR(EvaluateBatches(models, next, read_rows, add));
   Result result = {.examples = sums.examples(),
                    .loss = sums.Loss(),
                    .metrics = sums.OutputLosses()};

@@ -52,15 +52,19 @@ class ModelEvaluation {
       const job::Model& model, const Graph& graph, const job::Dataset& dataset,
       const std::string& data_dir);
 
-  // Evaluates `model`, which must be made of the spec that Open() had, with the
-  // values that were uploaded to it and the rows that `read_rows` gives. Calls
-  // `cancelled` before each batch, and `visit` with its outputs; batches come
-  // in the order of the data.
+  // Evaluates a model with the values that were uploaded to it and the rows
+  // that `read_rows` gives. `models`: at least one, of the spec that Open()
+  // had, all with the same values; each takes batches on a thread of its own,
+  // the first one on the caller's. However many there are, batches are added in
+  // the order of the data, so the result has the same bits. Calls `cancelled`
+  // before each batch, and `visit` with its outputs in the order of the data;
+  // no two of these calls and of those of `read_rows` overlap.
   //   Cancelled  `cancelled` returned true.
   //   any other  as for `read_rows`, `visit`, InputPipeline and
   //              Model::Evaluate().
   absl::StatusOr<Result> Run(
-      Model& model, ReadRows read_rows, absl::FunctionRef<bool()> cancelled,
+      absl::Span<Model* const> models, ReadRows read_rows,
+      absl::FunctionRef<bool()> cancelled,
       VisitOutputs visit = [](absl::Span<const float>) {
         return absl::OkStatus();
       }) const;

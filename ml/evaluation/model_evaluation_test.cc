@@ -1,8 +1,14 @@
 #include "ml/evaluation/model_evaluation.h"
 
+#include <cstddef>
+#include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
@@ -90,7 +96,8 @@ TEST_F(ModelEvaluationTest, TheResultIsThatOfTheWholeSetEachTime) {
     ASSERT_OK_AND_ASSIGN(
         const ModelEvaluation::Result result,
         evaluation_->Run(
-            *model_, [this](auto rows) { return ReadIds(rows); }, Never));
+            {model_.get()}, [this](auto rows) { return ReadIds(rows); },
+            Never));
     EXPECT_EQ(result.examples, 5);
     EXPECT_DOUBLE_EQ(result.loss, (2 * 2 + 4 * 4) / 5.);
     EXPECT_THAT(result.metrics, ElementsAre(Pair("mean_absolute_error",
@@ -100,7 +107,7 @@ TEST_F(ModelEvaluationTest, TheResultIsThatOfTheWholeSetEachTime) {
 
 TEST_F(ModelEvaluationTest, ExamplesComeInTheirOrder) {
   ASSERT_OK(evaluation_->Run(
-      *model_, [this](auto rows) { return ReadIds(rows); }, Never));
+      {model_.get()}, [this](auto rows) { return ReadIds(rows); }, Never));
   EXPECT_THAT(read_,
               ElementsAre(std::set<uint64_t>{1, 2}, std::set<uint64_t>{3, 4},
                           std::set<uint64_t>{5}));
@@ -109,18 +116,82 @@ TEST_F(ModelEvaluationTest, ExamplesComeInTheirOrder) {
 TEST_F(ModelEvaluationTest, AnErrorOfTheRowsEndsIt) {
   EXPECT_THAT(
       evaluation_->Run(
-          *model_, [](auto) { return absl::UnavailableError("no rows"); },
-          Never),
+          {model_.get()},
+          [](auto) { return absl::UnavailableError("no rows"); }, Never),
       StatusIs(absl::StatusCode::kUnavailable));
 }
 
 TEST_F(ModelEvaluationTest, ItIsCancelledBeforeTheNextBatch) {
   int asked = 0;
   EXPECT_THAT(evaluation_->Run(
-                  *model_, [this](auto rows) { return ReadIds(rows); },
+                  {model_.get()}, [this](auto rows) { return ReadIds(rows); },
                   [&asked] { return ++asked == 2; }),
               StatusIs(absl::StatusCode::kCancelled));
   EXPECT_THAT(read_, ElementsAre(std::set<uint64_t>{1, 2}));
+}
+
+// Batches are added in their order however many models take them, so that sums
+// of rounded numbers have the same bits.
+TEST_F(ModelEvaluationTest, SeveralModelsGiveTheBitsOfOne) {
+  std::string lines = "user,y\n";
+  for (int i = 0; i < 500; ++i) {
+    absl::StrAppend(&lines, i * i % 10, ",", .1 * (i % 37), "\n");
+  }
+  WriteTestFile("many.csv", lines);
+  const Graph graph = *ResolveGraph(RowModel());
+  ASSERT_OK_AND_ASSIGN(
+      const auto evaluation,
+      ModelEvaluation::Open(RowModel(), graph, Parse<job::Dataset>(R"pb(
+                              csv {
+                                file: "many.csv"
+                                label { column: "y" }
+                              }
+                              batch_size: 7
+                            )pb"),
+                            testing::TempDir()));
+  const auto run = [&](size_t number, std::vector<float>& outputs) {
+    std::vector<std::unique_ptr<Device>> devices;
+    std::vector<std::unique_ptr<Model>> models;
+    std::vector<Model*> all;
+    for (size_t i = 0; i < number; ++i) {
+      devices.push_back(*Device::Open("cpu"));
+      models.push_back(*Model::Create(graph, *devices.back()));
+      all.push_back(models.back().get());
+    }
+    const auto result = evaluation->Run(
+        all, [this](auto rows) { return ReadIds(rows); }, Never,
+        [&outputs](absl::Span<const float> batch) {
+          outputs.insert(outputs.end(), batch.begin(), batch.end());
+          return absl::OkStatus();
+        });
+    EXPECT_OK(result);
+    return *result;
+  };
+  std::vector<float> outputs;
+  const ModelEvaluation::Result one = run(1, outputs);
+  EXPECT_EQ(one.examples, 500);
+  for (const size_t number : {2, 3, 8}) {
+    std::vector<float> others;
+    const ModelEvaluation::Result several = run(number, others);
+    EXPECT_EQ(several.examples, one.examples);
+    EXPECT_EQ(several.loss, one.loss);
+    EXPECT_EQ(several.metrics, one.metrics);
+    EXPECT_EQ(others, outputs);
+  }
+}
+
+TEST_F(ModelEvaluationTest, AnErrorOfOneOfSeveralModelsEndsAll) {
+  const std::unique_ptr<Model> second =
+      *Model::Create(*ResolveGraph(RowModel()), *device_);
+  int batches = 0;
+  EXPECT_THAT(evaluation_->Run(
+                  {model_.get(), second.get()},
+                  [&batches](auto) {
+                    return ++batches == 2 ? absl::UnavailableError("no rows")
+                                          : absl::OkStatus();
+                  },
+                  Never),
+              StatusIs(absl::StatusCode::kUnavailable));
 }
 
 }  // namespace

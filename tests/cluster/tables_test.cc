@@ -109,7 +109,7 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
   const auto evaluation = *ModelEvaluation::Open(job.model(), graph, job.eval(),
                                                  RatingsDirectory());
   const auto found = evaluation->Run(
-      *model,
+      {model.get()},
       [&](absl::Span<const StagedBatch::Rows> tables) {
         ParameterClient::PullRequest pull;
         for (const StagedBatch::Rows& rows : tables) {
