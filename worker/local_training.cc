@@ -87,15 +87,24 @@ bool LocalTraining::stopping() const {
 }
 
 absl::Status LocalTraining::Run() {
+  const auto set_phase = [this](wire::JobPhase phase) {
+    status().Update([phase](wire::JobStatus& now) { now.set_phase(phase); });
+  };
+  set_phase(wire::LOADING);
   RETURN_IF_ERROR(Prepare());
   RETURN_IF_ERROR(Resume());
+  NoteResumed();
   if (!run_.is_complete) {
+    set_phase(wire::TRAINING);
     RETURN_IF_ERROR(Train());
   }
   if (stopping()) {
     return absl::CancelledError(absl::StrCat("stopped at step ", step_));
   }
-  return Evaluate(/*final=*/true);
+  set_phase(wire::FINISHING);
+  RETURN_IF_ERROR(Evaluate(/*final=*/true));
+  set_phase(wire::COMPLETE);
+  return absl::OkStatus();
 }
 
 absl::Status LocalTraining::Prepare() {
@@ -271,6 +280,10 @@ absl::StatusOr<int64_t> LocalTraining::EndStep() {
 
 absl::Status LocalTraining::Train() {
   ASSIGN_OR_RETURN(const int64_t end, EndStep());
+  status().Update([&](wire::JobStatus& now) {
+    now.set_end_step(end == INT64_MAX ? 0 : end);
+    now.set_steps_per_epoch(steps_per_epoch_);
+  });
   OpenJournal();
   // So that there always is one to come back to.
   if (!schedule_->newest_step()) {
@@ -326,6 +339,7 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
   TrainingReporter reporter(clock_);
   const auto is_over = [&](int64_t completed) {
     const absl::Time now = clock_.Now();
+    status().NoteStep(completed, ExamplesOfAStep(), now);
     if (progress_->IsDue(completed, steps_per_epoch_, now)) {
       NoteProgress(completed, end, reporter, /*is_end=*/false);
     }
@@ -336,6 +350,7 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
       step_, replicas_ == nullptr
                  ? TrainAlone(is_over, reporter)
                  : replicas_->Train(step_, is_over, *parameters_, reporter));
+  status().Pause();
   NoteProgress(step_, end, reporter, /*is_end=*/false);
   const TrainingReport report = std::exchange(since_line_, {});
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
@@ -376,11 +391,19 @@ absl::Status LocalTraining::TryCheckpoint(bool final) {
       });
   if (status.ok()) {
     LOG(INFO) << "checkpoint " << store_->PathOf(step_);
+    this->status().Update([this](wire::JobStatus& now) {
+      now.set_checkpoint(store_->PathOf(step_));
+      now.clear_trouble();
+    });
     schedule_->Written(step_, clock_.Now());
     if (is_evaluation_due) evaluation_times_->Written(step_, clock_.Now());
   } else {
     LOG(WARNING) << "no checkpoint of step " << step_ << ": "
                  << status.message();
+    this->status().Update([&](wire::JobStatus& now) {
+      now.set_trouble(absl::StrCat("no checkpoint of step ", step_, ": ",
+                                   status.message()));
+    });
     schedule_->Failed(clock_.Now());
   }
   return status;

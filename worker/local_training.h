@@ -35,6 +35,7 @@
 #include "worker/local/device_tables.h"
 #include "worker/local/device_variables.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/local_status.h"
 #include "worker/replica_threads.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
@@ -55,6 +56,8 @@ class LocalTraining {
     LocalReplicas replicas;
     std::string data_dir;
     int threads = 1;  // CPU threads that compute, of each replica
+    // Told how the training goes; null: nobody asks. Must outlive the training.
+    LocalStatus* status = nullptr;
   };
 
   LocalTraining(Options options, Clock& clock, MetricsRegistry& metrics);
@@ -95,6 +98,8 @@ class LocalTraining {
   absl::Status Train();
   // Trains until a checkpoint is due, the job's last step `end`, or Stop().
   absl::Status TrainUntilDue(int64_t end);
+  // Tells the status from which checkpoint the run goes on.
+  void NoteResumed();
   // Opens the record of the training, if it can be written.
   void OpenJournal();
   // Takes what the reporter has, and writes down what is due at this step.
@@ -129,8 +134,14 @@ class LocalTraining {
   // Returns the last step, and sets steps_per_epoch_.
   absl::StatusOr<int64_t> EndStep();
   bool stopping() const ABSL_LOCKS_EXCLUDED(mu_);
+  int64_t ExamplesOfAStep() const {
+    return NumReplicas() * int64_t{options_.job.train().batch_size()};
+  }
   int NumReplicas() const {
     return static_cast<int>(options_.replicas.devices.size());
+  }
+  LocalStatus& status() {
+    return options_.status == nullptr ? unseen_ : *options_.status;
   }
   Model& model() { return replicas_ == nullptr ? *model_ : replicas_->model(); }
 
@@ -140,6 +151,7 @@ class LocalTraining {
   mutable absl::Mutex mu_;
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
 
+  LocalStatus unseen_;  // told if Options::status is null
   int64_t step_ = 0;
   std::unique_ptr<InputPipeline> input_;
   // Replicas that train in step; null: one that trains on its own.

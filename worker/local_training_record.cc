@@ -61,6 +61,20 @@ void LocalTraining::OpenJournal() {
                        EventFileName(), step_ + 1);
 }
 
+void LocalTraining::NoteResumed() {
+  status().Update([this](wire::JobStatus& now) {
+    now.set_run_id(run_.run_id);
+    now.set_global_step(step_);
+    now.set_num_replicas_in_sync(options_.replicas.is_in_step ? NumReplicas()
+                                                              : 0);
+    now.set_was_complete(run_.is_complete);
+    if (!run_.checkpoint.has_value()) return;
+    now.set_checkpoint(store_->PathOf(step_));
+    now.set_resumed_step(step_);
+    now.set_resumed_from(store_->PathOf(step_));
+  });
+}
+
 double LocalTraining::LearningRateAt(int64_t step) const {
   const job::Optimizer& optimizer = options_.job.optimizer();
   if (rate_) return *rate_;
@@ -80,6 +94,17 @@ void LocalTraining::NoteProgress(int64_t step, int64_t end,
   examples_ += report.examples;
   loss_sum_ += report.loss_sum;
   AddLosses(report.output_loss_sums, output_loss_sums_);
+  status().Update([&](wire::JobStatus& now) {
+    now.set_global_step(step);
+    now.set_learning_rate(LearningRateAt(step));
+    now.set_loss_sum(loss_sum_);
+    now.set_loss_examples(examples_);
+    now.mutable_output_loss_sum()->Assign(output_loss_sums_.begin(),
+                                          output_loss_sums_.end());
+    if (report.examples > 0) {
+      now.set_loss(report.loss_sum / static_cast<double>(report.examples));
+    }
+  });
   const absl::Time now = clock_.Now();
   const auto observation =
       progress_->Observe({.global_step = step,

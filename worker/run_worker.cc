@@ -23,6 +23,8 @@
 #include "ml/device/device.h"
 #include "ml/device/device_name.h"
 #include "worker/chief_beside.h"
+#include "worker/local/local_status.h"
+#include "worker/local/local_status_service.h"
 #include "worker/local_training.h"
 #include "worker/worker_task.h"
 
@@ -91,9 +93,18 @@ absl::Status RunAlone(const TaskConfig& config, const RunWorkerOptions& options,
                    ResolveLocalReplicas(loaded.job, options.device));
   RETURN_IF_ERROR(
       SetReplicas(static_cast<int>(replicas.devices.size()), loaded.job));
+  LocalStatus status;
+  LocalStatusService service(status);
+  std::unique_ptr<RpcServer> server;
+  if (!options.status_address.empty()) {
+    ASSIGN_OR_RETURN(server,
+                     RpcServer::Start(options.status_address, {&service}),
+                     _ << "--status_address");
+    server->SetServing(true);
+  }
   LocalTraining training(
       {std::move(loaded.job), std::move(loaded.graph), std::move(replicas),
-       options.data_dir, options.threads},
+       options.data_dir, options.threads, &status},
       Clock::Real(), registry);
   signal.OnSignal([&training] { training.Stop(); });
   const absl::Status result = training.Run();
@@ -272,6 +283,12 @@ absl::Status RunWorker(const TaskConfig& config,
                                      .device = options.device,
                                      .threads = options.threads}));
   MetricsRegistry registry;
+  if (config.cluster.has_value() && !options.status_address.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--status_address=", options.status_address,
+                     ": only for a worker without a cluster; ask the chief at ",
+                     config.chief_address));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));
   LOG(INFO) << VersionString() << ", /metrics on port " << metrics->port();

@@ -31,6 +31,9 @@ struct RunWorkerOptions {
   // connections; 0: that of its address in the cluster or, for worker 0, whose
   // chief has that one, a port that the system chooses.
   int collective_port = 0;
+  // Address host:port at which a worker without a cluster answers for its
+  // job's status as a chief does; empty: nowhere.
+  std::string status_address;
 };
 
 // Does everything that the `worker` binary does after its flags are parsed. A

@@ -45,6 +45,9 @@ ABSL_FLAG(int, collective_port, 0,
           "Where a worker of a cluster without ps takes its peers' "
           "connections; 0: at its address in TF_CONFIG or, for worker 0, at a "
           "port that the system chooses.");
+ABSL_FLAG(std::string, status_address, "",
+          "host:port at which a worker without a cluster answers `parasol "
+          "status`; empty: nowhere.");
 
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(
@@ -71,6 +74,7 @@ int main(int argc, char** argv) {
   options.chief_binary = absl::GetFlag(FLAGS_chief_binary);
   options.checkpoint_timeout = absl::GetFlag(FLAGS_checkpoint_timeout);
   options.worker_timeout = absl::GetFlag(FLAGS_worker_timeout);
+  options.status_address = absl::GetFlag(FLAGS_status_address);
   options.collective_port = absl::GetFlag(FLAGS_collective_port);
   return parasol::ExitWith(parasol::RunWorker(config, options, signal));
 }

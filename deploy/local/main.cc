@@ -31,8 +31,9 @@ ABSL_FLAG(int32_t, ps, 1,
           "multi_worker_mirrored.");
 ABSL_FLAG(int32_t, workers, 1, "How many workers.");
 ABSL_FLAG(std::string, strategy, "",
-          "parameter_server, multi_worker_mirrored or hybrid; empty: the "
-          "job's.");
+          "parameter_server, multi_worker_mirrored or hybrid; or default, "
+          "one_device, mirrored or central_storage, under which one worker "
+          "trains by itself; empty: the job's.");
 ABSL_FLAG(bool, evaluator, true, "Run an evaluator beside the training.");
 ABSL_FLAG(
     std::string, checkpoint_dir, "",
@@ -189,8 +190,22 @@ int ReplicasOf(const job::Job& job) {
                                 : 1;
 }
 
-// Under multi_worker_mirrored, by the flag or by the job, there are no ps.
-absl::Status ChooseStrategyOf(job::Job& job, LocalJob& local) {
+// Gives the job its strategy, which trains it in one process, and the numbers
+// that go with its replicas.
+absl::Status ResolveAlone(StrategyKind kind, job::Job& job, LocalJob& local) {
+  ChooseStrategy(kind, job);
+  ASSIGN_OR_RETURN(const LocalReplicas replicas,
+                   ResolveLocalReplicas(job, local.device));
+  const int number = static_cast<int>(replicas.devices.size());
+  RETURN_IF_ERROR(SetReplicas(number, job));
+  local.is_alone = true;
+  local.batch_size = job.train().batch_size() * number;
+  return absl::OkStatus();
+}
+
+// Under multi_worker_mirrored, by the flag or by the job, there are no ps, and
+// under a strategy of one process no other tasks than a worker.
+absl::Status ResolveStrategyOf(job::Job& job, LocalJob& local) {
   std::optional<StrategyKind> flag;
   if (!local.strategy.empty()) {
     flag = StrategyNamed(local.strategy);
@@ -199,13 +214,18 @@ absl::Status ChooseStrategyOf(job::Job& job, LocalJob& local) {
           "--strategy=", local.strategy, ": must be ", StrategyNames()));
     }
   }
-  if (flag.value_or(StrategyOf(job).value_or(StrategyKind::kParameterServer)) ==
-      StrategyKind::kMultiWorkerMirrored) {
-    local.num_ps = 0;
+  const StrategyKind kind =
+      flag.value_or(StrategyOf(job).value_or(StrategyKind::kParameterServer));
+  if (IsLocal(kind)) {
+    RETURN_IF_ERROR(ResolveAlone(kind, job, local)) << local.job_file;
+    return absl::OkStatus();
   }
+  if (kind == StrategyKind::kMultiWorkerMirrored) local.num_ps = 0;
   RETURN_IF_ERROR(ResolveClusterStrategy(flag, local.num_ps, job))
       << local.job_file;
   local.is_hybrid = IsHybrid(job);
+  RETURN_IF_ERROR(FillClusterDefaults(job, local.num_workers));
+  local.batch_size = job.train().batch_size() * ReplicasOf(job);
   return absl::OkStatus();
 }
 
@@ -219,6 +239,12 @@ absl::Status ReadHostFlags(LocalJob& job) {
     }
     return absl::InvalidArgumentError(
         "--ssh, --remote_dir: need --hosts beside them");
+  }
+  if (job.is_alone) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--hosts=", absl::GetFlag(FLAGS_hosts),
+        ": the job's strategy trains in one process; leave --hosts out, or "
+        "choose another one with --strategy"));
   }
   ASSIGN_OR_RETURN(job.hosts, ParseHosts(absl::GetFlag(FLAGS_hosts)),
                    _ << "--hosts");
@@ -279,9 +305,7 @@ absl::StatusOr<LocalJob> LocalJobFromFlags() {
   // A mistake in the job is told before anything starts.
   ASSIGN_OR_RETURN(LoadedJob loaded,
                    LoadJobFile(job.job_file, job.overrides, job.data_dir));
-  RETURN_IF_ERROR(ChooseStrategyOf(loaded.job, job));
-  RETURN_IF_ERROR(FillClusterDefaults(loaded.job, job.num_workers));
-  job.batch_size = loaded.job.train().batch_size() * ReplicasOf(loaded.job);
+  RETURN_IF_ERROR(ResolveStrategyOf(loaded.job, job));
   job.applies_non_finite =
       loaded.job.worker().non_finite_loss() == job::WorkerSettings::CONTINUE;
   job.bin_dir = absl::GetFlag(FLAGS_bin_dir).empty()

@@ -9,14 +9,16 @@
 namespace parasol {
 namespace {
 
-bool IsMirrored(const LocalJob& job) { return job.num_ps == 0; }
+bool IsMirrored(const LocalJob& job) {
+  return job.num_ps == 0 && !job.is_alone;
+}
 
 // The flags of the task that has the job.
 std::vector<std::string> ChiefFlags(const LocalJob& job) {
   std::vector<std::string> flags = {
       absl::StrCat("--job=", job.job_file),
       absl::StrCat("--checkpoint_dir=", job.checkpoint_dir)};
-  if (!job.checkpoint_timeout.empty()) {
+  if (!job.checkpoint_timeout.empty() && !job.is_alone) {
     flags.push_back(
         absl::StrCat("--checkpoint_timeout=", job.checkpoint_timeout));
   }
@@ -63,6 +65,27 @@ std::string MetricsInterface(const LocalJob& job, const std::string& address) {
   return absl::StrCat(address[0] == '[' ? "[::]" : "0.0.0.0", port);
 }
 
+// Plans the only task of a job without a cluster.
+TaskPlan PlanLoneWorker(const LocalJob& job, const std::string& status_address,
+                        const std::string& metrics_address) {
+  TaskPlan task;
+  task.role = "worker";
+  task.leads_job = true;
+  task.name = "worker/0";
+  task.metrics_address = metrics_address;
+  task.log_file = absl::StrCat(job.log_dir, "/worker-0.log");
+  task.argv = {BinaryOf(job, task.role),
+               absl::StrCat("--metrics_address=", metrics_address),
+               absl::StrCat("--status_address=", status_address)};
+  for (std::string& flag : RoleFlags(job, task.role)) {
+    task.argv.push_back(std::move(flag));
+  }
+  for (std::string& flag : ChiefFlags(job)) {
+    task.argv.push_back(std::move(flag));
+  }
+  return task;
+}
+
 TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
                   const std::string& role, int index,
                   const std::string& metrics_address) {
@@ -96,6 +119,7 @@ TaskPlan PlanTask(const LocalJob& job, const nlohmann::ordered_json& cluster,
 }  // namespace
 
 std::vector<std::string> TaskRoles(const LocalJob& job) {
+  if (job.is_alone) return {"worker"};
   std::vector<std::string> roles;
   if (!IsMirrored(job)) roles.push_back("chief");
   roles.insert(roles.end(), job.num_ps, "ps");
@@ -106,12 +130,17 @@ std::vector<std::string> TaskRoles(const LocalJob& job) {
 
 int NumAddresses(const LocalJob& job) {
   const int num_tasks = static_cast<int>(TaskRoles(job).size());
-  return 2 * num_tasks - (job.has_evaluator ? 1 : 0);
+  const bool has_evaluator = job.has_evaluator && !job.is_alone;
+  return 2 * num_tasks - (has_evaluator ? 1 : 0);
 }
 
 LocalPlan PlanTasks(const LocalJob& job,
                     const std::vector<std::string>& addresses) {
   CHECK_EQ(static_cast<int>(addresses.size()), NumAddresses(job));
+  if (job.is_alone) {
+    return {.chief_address = addresses[0],
+            .tasks = {PlanLoneWorker(job, addresses[0], addresses[1])}};
+  }
   const std::vector<std::string> roles = TaskRoles(job);
   auto address = addresses.begin();
   nlohmann::ordered_json cluster;

@@ -39,6 +39,8 @@ struct LocalJob {
   bool applies_non_finite = false;
   // The chief's --strategy; empty: the job's.
   std::string strategy;
+  // True if one worker without a cluster trains the job, and evaluates it.
+  bool is_alone = false;
   // True if the workers have the variables and the ps the sparse tables: each
   // worker is told so.
   bool is_hybrid = false;
@@ -72,9 +74,11 @@ struct TaskPlan {
 };
 
 struct LocalPlan {
+  // The address that answers for the job's status: the chief's, or that of the
+  // worker without a cluster.
   std::string chief_address;
   // Tasks in the order in which they are started: chief, ps, worker, evaluator,
-  // or without ps worker, evaluator.
+  // or without ps worker, evaluator, or without a cluster one worker.
   std::vector<TaskPlan> tasks;
 };
 
@@ -86,7 +90,8 @@ int NumAddresses(const LocalJob& job);
 
 // Returns the plan for `job`, whose tasks run on this machine as yet.
 // `addresses` are NumAddresses(job) free ports, "127.0.0.1:port": one for each
-// of TaskRoles(job) but the evaluator, then one for the metrics of each. The
+// of TaskRoles(job) but the evaluator (for a worker without a cluster that of
+// its status), then one for the metrics of each. The
 // evaluator has no address and is not in TF_CONFIG's cluster, as in TensorFlow.
 LocalPlan PlanTasks(const LocalJob& job,
                     const std::vector<std::string>& addresses);

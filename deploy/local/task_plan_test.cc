@@ -146,5 +146,27 @@ TEST(TaskPlanTest, TheChiefLeadsTheJobWhereThereIsOne) {
   }
 }
 
+// One worker without TF_CONFIG has the job, and answers for its status.
+TEST(TaskPlanTest, AStrategyOfOneProcessHasOneTask) {
+  LocalJob job = TwoByTwo();
+  job.is_alone = true;
+  job.strategy = "mirrored";
+  job.checkpoint_timeout = "5m";
+  const LocalPlan plan = Plan(job);
+  EXPECT_EQ(plan.chief_address, "127.0.0.1:1");
+  ASSERT_THAT(plan.tasks, testing::SizeIs(1));
+  const TaskPlan& task = plan.tasks[0];
+  EXPECT_EQ(task.name, "worker/0");
+  EXPECT_TRUE(task.leads_job);
+  EXPECT_EQ(task.tf_config, "");
+  EXPECT_THAT(
+      task.argv,
+      ElementsAre("/bin/worker/worker", "--metrics_address=127.0.0.1:2",
+                  "--status_address=127.0.0.1:1", "--data_dir=/data",
+                  "--device=cpu", "--threads=3", "--job=/jobs/mnist.textproto",
+                  "--checkpoint_dir=/ckpt", "--strategy=mirrored",
+                  "--set=end.steps=7", "--set=seed=1"));
+}
+
 }  // namespace
 }  // namespace parasol

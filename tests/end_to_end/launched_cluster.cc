@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -68,6 +69,11 @@ pid_t ParentOf(const fs::path& process) {
   if (fields.size() < 2 || !absl::SimpleAtoi(fields[1], &parent)) return 0;
   // A child that has ended and was not waited for is no task any more.
   return fields[0] == "Z" ? 0 : parent;
+}
+
+// Returns true for a worker without a cluster.
+bool IsLoneWorker(const fs::path& process) {
+  return absl::StrContains(ReadFile(process / "cmdline"), "--status_address=");
 }
 
 nlohmann::json TfConfigOf(const fs::path& process) {
@@ -207,11 +213,12 @@ std::string LaunchedCluster::Progress() const { return ReadFile(progress_); }
 std::map<std::string, pid_t> LaunchedCluster::Tasks() const {
   std::map<std::string, pid_t> tasks;
   for (const fs::path& process : ChildrenOf(launcher_->pid())) {
+    int pid = 0;
+    if (!absl::SimpleAtoi(process.filename().string(), &pid)) continue;
+    if (IsLoneWorker(process)) tasks["worker/0"] = pid;
     const nlohmann::json config = TfConfigOf(process);
     if (!config.is_object() || !config.contains("task")) continue;
     const nlohmann::json& task = config["task"];
-    int pid = 0;
-    if (!absl::SimpleAtoi(process.filename().string(), &pid)) continue;
     tasks[absl::StrCat(task["type"].get<std::string>(), "/",
                        task["index"].get<int>())] = pid;
   }

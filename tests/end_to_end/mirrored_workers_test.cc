@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
 #include "base/subprocess.h"
@@ -92,6 +93,30 @@ TEST(MirroredWorkersTest, AKilledWorkerChangesNoBitAndRestartsNoOther) {
   ExpectDone(result, 1500);
   EXPECT_EQ(TrainedIn(cluster->checkpoint_dir(), 1500),
             TrainedIn(calm->checkpoint_dir(), 1500));
+}
+
+// The launcher starts one worker alone where the strategy trains in one
+// process, and starts it again when it dies.
+TEST(MirroredWorkersTest, ReplicasOfOneProcessEndWithTheSameBits) {
+  ASSERT_OK_AND_ASSIGN(auto workers, LaunchedCluster::Start(Mirrored(1500)));
+  ASSERT_OK_AND_ASSIGN(const auto undisturbed, workers->Wait());
+  ExpectDone(undisturbed, 1500);
+
+  LaunchedCluster::Options options;
+  options.overrides = {"end.steps=1500",
+                       "strategy.mirrored={ device: 'cpu:0' device: 'cpu:1' }"};
+  ASSERT_OK_AND_ASSIGN(auto alone, LaunchedCluster::Start(options));
+  ASSERT_OK(WaitUntil("a checkpoint of step 300", [&] {
+    return absl::StrContains(alone->LogOf("worker/0"), "ckpt-000000000300");
+  }));
+  EXPECT_THAT(alone->Tasks(), testing::SizeIs(1));
+  ASSERT_OK(alone->Signal("worker/0", SIGKILL));
+  ASSERT_OK_AND_ASSIGN(const auto result, alone->Wait());
+  ExpectDone(result, 1500);
+  EXPECT_THAT(result.progress, AllOf(HasSubstr("worker/0 ended with signal 9"),
+                                     HasSubstr("resuming at step ")));
+  EXPECT_EQ(TrainedIn(alone->checkpoint_dir(), 1500),
+            TrainedIn(workers->checkpoint_dir(), 1500));
 }
 
 TEST(MirroredWorkersTest, AWorkerThatStandsStillIsDoneWithout) {

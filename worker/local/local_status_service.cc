@@ -1,0 +1,12 @@
+#include "worker/local/local_status_service.h"
+
+namespace parasol {
+
+grpc::Status LocalStatusService::GetStatus(grpc::ServerContext* /*context*/,
+                                           const wire::GetStatusRequest*,
+                                           wire::JobStatus* response) {
+  *response = status_.Get();
+  return grpc::Status::OK;
+}
+
+}  // namespace parasol
