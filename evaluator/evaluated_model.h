@@ -25,9 +25,7 @@ class EvaluatedModel {
   struct Options {
     // Directory that the data set's paths are relative to.
     std::string data_dir;
-    // The arguments of Device::Open().
-    std::string device = "auto";
-    int threads = 1;
+    CheckpointModel::Options compute = {};
   };
 
   // Creates the model of `job`, which must have an eval data set. Opens the

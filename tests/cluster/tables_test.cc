@@ -47,7 +47,7 @@ class TablesTest : public ClusterRunsTest {
 
   double EvaluatedLoss(const job::Job& job, const std::string& run) const {
     auto model = EvaluatedModel::Create(
-        job, {.data_dir = RatingsDirectory(), .device = "cpu"});
+        job, {.data_dir = RatingsDirectory(), .compute = {.device = "cpu"}});
     EXPECT_OK(model);
     const CheckpointStore store(Directory(run));
     EXPECT_OK((*model)->Load(store.PathOf(store.ListSteps()->back())));
