@@ -44,6 +44,12 @@ class EvaluatedModel {
     return checkpoint_->model().variables();
   }
 
+  // Returns the values of some rows of a table, as
+  // CheckpointModel::SampleRows() does.
+  absl::StatusOr<std::vector<float>> SampleRows(size_t table) {
+    return checkpoint_->SampleRows(table);
+  }
+
   using Result = ModelEvaluation::Result;
 
   // Evaluates the values of the last Load(), as ModelEvaluation::Run() does.

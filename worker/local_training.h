@@ -118,6 +118,8 @@ class LocalTraining {
   // the job has no eval data set.
   absl::Status Evaluate(bool final);
   absl::StatusOr<Evaluation> RunEvaluation();
+  // Adds a histogram of a sample of each table's rows.
+  absl::Status AddTableHistograms();
   // Reads what the run's evaluations have decided before it was resumed.
   absl::Status ReadDecisions();
   // Goes by an evaluation of the checkpoint that was just written.
@@ -170,8 +172,8 @@ class LocalTraining {
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written
   std::optional<TrainingProgress> progress_;
   std::optional<EventFile> eval_events_;  // nullopt: the job wants none
-  // Histograms of the variables that were evaluated last, if the job wants
-  // them.
+  // Histograms of the variables that were evaluated last and of rows, if the
+  // job wants them.
   EventFile::Histograms histograms_;
 };
 

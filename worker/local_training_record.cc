@@ -138,6 +138,16 @@ absl::Status LocalTraining::Decide(const Evaluation& evaluation) {
   return Restore();
 }
 
+absl::Status LocalTraining::AddTableHistograms() {
+  const job::Model& spec = options_.job.model();
+  for (int i = 0; i < spec.sparse_table_size(); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<float> rows, parameters_->SampleRows(i));
+    histograms_.emplace_back(absl::StrCat(spec.sparse_table(i).name(), "/rows"),
+                             HistogramOf(rows));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   const absl::Time start = clock_.Now();
   // Averages are evaluated where there are some; training goes on without.
@@ -150,6 +160,9 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
                                HistogramOf(model().HostValue(i)));
     }
     RETURN_IF_ERROR(model().Upload(i));
+  }
+  if (options_.job.tensorboard_histograms()) {
+    RETURN_IF_ERROR(AddTableHistograms());
   }
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
       model(),
