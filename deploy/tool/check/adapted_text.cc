@@ -91,21 +91,26 @@ std::string LineUnder(const std::string& text, size_t begin) {
   return indented;
 }
 
-// The text of a pattern's column in the file; nullopt if it is not there alone.
-std::optional<TextRange> FindPattern(const CheckedJob& job,
-                                     const PatternReport& pattern) {
-  const std::optional<TextRange> range = job.FieldAt(pattern.path);
-  if (!range || !job.FieldAt(pattern.path + ".name")) return std::nullopt;
+// The text of the column at `path` in the file; nullopt if it is not there
+// alone. Of lists in brackets the parser keeps one place for all elements, so
+// the text shows whether it is the column of this name.
+std::optional<TextRange> FindColumn(const CheckedJob& job,
+                                    const std::string& path,
+                                    const std::string& name) {
+  const std::optional<TextRange> range = job.FieldAt(path);
+  if (!range || !job.FieldAt(path + ".name")) return std::nullopt;
   FirstParseError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   job::DenseInput parsed;
-  const bool is_alone =
-      parser.ParseFromString(
-          job.text().substr(range->begin, range->end - range->begin),
-          &parsed) &&
-      parsed.column_size() == 1 && parsed.column(0).name() == pattern.pattern;
-  return is_alone ? range : std::nullopt;
+  const bool is_alone = parser.ParseFromString(
+      job.text().substr(range->begin, range->end - range->begin), &parsed);
+  if (!is_alone || parsed.column_size() != 1) return std::nullopt;
+  const std::string& found = parsed.column(0).name();
+  std::string literal;
+  const bool is_it =
+      found == name || (IsEscapedName(found, literal) && literal == name);
+  return is_it ? range : std::nullopt;
 }
 
 // Puts the columns of a pattern in its place, with `means`, which are those of
@@ -113,7 +118,8 @@ std::optional<TextRange> FindPattern(const CheckedJob& job,
 bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
                 const std::vector<const Normalization*>& means,
                 std::vector<Edit>& edits) {
-  const std::optional<TextRange> range = FindPattern(job, pattern);
+  const std::optional<TextRange> range =
+      FindColumn(job, pattern.path, pattern.pattern);
   if (!range) return false;
   const std::string given =
       job.text().substr(range->begin, range->end - range->begin);
@@ -148,7 +154,8 @@ bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
 bool AddFields(const CheckedJob& job, const Normalization& n,
                std::vector<Edit>& edits) {
   const std::optional<size_t> close = job.CloseOf(n.path);
-  if (!close) return false;
+  const bool is_column = absl::EndsWith(n.path, "]");
+  if (!close || (is_column && !FindColumn(job, n.path, n.column))) return false;
   const bool is_apart =
       *close > 0 && absl::ascii_isspace(job.text()[*close - 1]);
   edits.push_back({.begin = *close,

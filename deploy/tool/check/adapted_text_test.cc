@@ -130,10 +130,21 @@ TEST_F(AdaptedTextTest, TheFieldsThatAColumnHasAlreadyAreReplaced) {
 
 TEST_F(AdaptedTextTest, ANameWithWildcardsIsWrittenAsAName) {
   WriteData("a*,ab,a\"\\,rent\n1,-4,1,7\n3,4,3,8\n");
+  EXPECT_EQ(Adapted("column { name: \"a\\\\*\" }"),
+            Job("column { name: \"a\\\\*\" mean: 2 stddev: 1 }"));
   EXPECT_EQ(Adapted("column { name: \"a?*\" }"),
             Job("column { name: \"a\\\\*\" mean: 2 stddev: 1 }\n"
                 "    column { name: \"ab\" mean: 0 stddev: 4 }\n"
                 "    column { name: \"a\\\"\\\\\" mean: 2 stddev: 1 }"));
+}
+
+TEST_F(AdaptedTextTest, AColumnBehindAListInBracketsDoesNotGetTheLists) {
+  const std::string columns =
+      "column: [{ name: \"same\" }, { name: \"x1\" }]\n"
+      "    column { name: \"x2\" }";
+  EXPECT_EQ(Adapted(columns), Job(columns));
+  EXPECT_THAT(left_out_, ElementsAre("model.input[0].dense.column[1]",
+                                     "model.input[0].dense.column[2]"));
 }
 
 TEST_F(AdaptedTextTest, APatternWithoutAPlaceOfItsOwnIsLeftOut) {
