@@ -41,9 +41,10 @@ absl::StatusOr<durable::CheckpointManifest> CheckpointModel::Load(
   }
   size_t free_bytes = options_.table_memory;
   for (CheckpointRows& table : tables_) {
-    const absl::Status read = table.Load(
-        *checkpoint,
-        {.memory_bytes = free_bytes, .directory = options_.table_dir});
+    const absl::Status read =
+        table.Load(*checkpoint, {.memory_bytes = free_bytes,
+                                 .directory = options_.table_dir,
+                                 .with_sample = options_.with_samples});
     if (absl::IsNotFound(read)) {
       return absl::DataLossError(absl::StrCat(directory, ": ", read.message()));
     }

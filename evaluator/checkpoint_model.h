@@ -35,6 +35,8 @@ class CheckpointModel {
     size_t table_memory = SIZE_MAX;
     // The directory of these files.
     std::string table_dir = {};
+    // True if SampleRows() may be called after a load.
+    bool with_samples = false;
   };
 
   // Creates the model of `job`, whose graph is `graph`, without values. Errors
@@ -58,6 +60,11 @@ class CheckpointModel {
   // Writes the values of the rows that a staged batch reads. Errors are those
   // of CheckpointRows::Read().
   absl::Status ReadRows(absl::Span<const StagedBatch::Rows> tables);
+
+  // Returns the values of some rows of a table, as CheckpointRows::Sample().
+  absl::StatusOr<std::vector<float>> SampleRows(size_t table) {
+    return tables_[table].Sample();
+  }
 
   // Runs the forward pass of `batch`, whose labels the model's loss must
   // accept, with the values of the last Load(). Returns the outputs

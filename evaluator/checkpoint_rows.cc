@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/rows/row_sample.h"
 
 namespace parasol {
 namespace {
@@ -41,14 +42,26 @@ absl::Status CheckpointRows::Load(const CheckpointReader& checkpoint,
                                             ", the job's ", width_));
   }
   std::unique_ptr<RowFileWriter> writer;
-  RETURN_IF_ERROR(checkpoint.ReadRows(name_, [&](const RowBatch& batch) {
-    return Insert(batch, limits, writer);
-  }));
+  RETURN_IF_ERROR(ReadAll(checkpoint, limits, writer));
   if (writer == nullptr && in_memory_.BytesWith(0) <= limits.memory_bytes) {
     return absl::OkStatus();
   }
   RETURN_IF_ERROR(Spill(limits, writer));
   return FinishFile(*writer);
+}
+
+absl::Status CheckpointRows::ReadAll(const CheckpointReader& checkpoint,
+                                     const Limits& limits,
+                                     std::unique_ptr<RowFileWriter>& writer) {
+  RowSample sample(width_);
+  RETURN_IF_ERROR(checkpoint.ReadRows(name_, [&](const RowBatch& batch) {
+    if (limits.with_sample) {
+      for (const uint64_t id : batch.ids) sample.Add(id);
+    }
+    return Insert(batch, limits, writer);
+  }));
+  sampled_ = sample.Ids();
+  return absl::OkStatus();
 }
 
 absl::Status CheckpointRows::Insert(const RowBatch& batch, const Limits& limits,
@@ -90,6 +103,12 @@ absl::Status CheckpointRows::FinishFile(RowFileWriter& writer) {
   LOG(INFO) << "table " << name_ << ": " << file_->rows() << " rows, "
             << file_->file_bytes() << " bytes, are read from a file";
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<float>> CheckpointRows::Sample() {
+  std::vector<float> values(sampled_.size() * width_);
+  RETURN_IF_ERROR(Read(sampled_, absl::MakeSpan(values)));
+  return values;
 }
 
 absl::Status CheckpointRows::Read(absl::Span<const uint64_t> ids,

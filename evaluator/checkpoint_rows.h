@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,6 +31,8 @@ class CheckpointRows {
     size_t memory_bytes = SIZE_MAX;
     // The directory of the file of rows that don't fit.
     std::string directory = {};
+    // True for a load after which Sample() may be called.
+    bool with_sample = false;
   };
 
   // Creates the table without rows.
@@ -48,6 +51,10 @@ class CheckpointRows {
   // in memory.
   absl::Status Read(absl::Span<const uint64_t> ids, absl::Span<float> values);
 
+  // Returns the values of the rows of the last Load() that RowSample chooses,
+  // one row after the other. Errors are those of Read().
+  absl::StatusOr<std::vector<float>> Sample();
+
   // Bytes that the rows, or what finds them in a file, have in memory.
   size_t memory_bytes() const {
     return file_ == nullptr ? in_memory_.BytesWith(0) : file_->memory_bytes();
@@ -62,6 +69,8 @@ class CheckpointRows {
         in_memory_(width) {}
   absl::Status Insert(const RowBatch& batch, const Limits& limits,
                       std::unique_ptr<RowFileWriter>& writer);
+  absl::Status ReadAll(const CheckpointReader& checkpoint, const Limits& limits,
+                       std::unique_ptr<RowFileWriter>& writer);
   // Moves the rows from memory to the file; makes it if there is none.
   absl::Status Spill(const Limits& limits,
                      std::unique_ptr<RowFileWriter>& writer);
@@ -70,6 +79,7 @@ class CheckpointRows {
   std::string name_;
   size_t width_;
   RowInitializer initializer_;
+  std::vector<uint64_t> sampled_;  // ids
   RowMap in_memory_;               // no rows if there is a file
   std::unique_ptr<RowFile> file_;  // null: the rows are in memory
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/row_hash.h"
 #include "base/status_matchers.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -17,8 +18,11 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr uint64_t kSeed = 3;
+// Makes different ids of different numbers.
+constexpr uint64_t kOdd = 0x9e3779b97f4a7c15;
 
 job::SparseTable Users(int width) {
   job::SparseTable table;
@@ -94,7 +98,7 @@ std::unique_ptr<CheckpointReader> WriteManyUsers(uint64_t rows) {
       std::vector<uint64_t> ids;
       std::vector<float> values;
       for (uint64_t id = first; id < std::min(first + 200, rows); id += 2) {
-        ids.push_back(id * 0x9e3779b97f4a7c15);
+        ids.push_back(id * kOdd);
         for (size_t i = 0; i < kFloats; ++i) values.push_back(id + .001f * i);
       }
       EXPECT_OK(
@@ -124,7 +128,7 @@ TEST(CheckpointRowsTest, RowsThatDoNotFitInMemoryAreTheSameInAFile) {
     std::vector<uint64_t> ids;
     // All rows, and some that are not there.
     for (uint64_t id = 0; id < kRows + 1000; ++id) {
-      ids.push_back(id * 0x9e3779b97f4a7c15);
+      ids.push_back(id * kOdd);
     }
     std::vector<float> want(ids.size() * 16);
     std::vector<float> values(ids.size() * 16);
@@ -137,6 +141,30 @@ TEST(CheckpointRowsTest, RowsThatDoNotFitInMemoryAreTheSameInAFile) {
       *checkpoint, {.memory_bytes = size_t{1} << 30, .directory = "/nowhere"}));
   EXPECT_FALSE(in_file.is_in_file());
   EXPECT_GT(in_file.memory_bytes(), kRows * 16 * sizeof(float));
+}
+
+TEST(CheckpointRowsTest, ASampleHasTheRowsWithTheSmallestHashes) {
+  constexpr uint64_t kRows = 3000;
+  const auto checkpoint = WriteManyUsers(kRows);
+  std::vector<uint64_t> ids;
+  for (uint64_t id = 0; id < kRows; ++id) ids.push_back(id * kOdd);
+  std::sort(ids.begin(), ids.end(),
+            [](uint64_t a, uint64_t b) { return RowHash(a) < RowHash(b); });
+  ids.resize(1024);
+  ASSERT_OK_AND_ASSIGN(CheckpointRows users,
+                       CheckpointRows::Create(Users(16), kSeed));
+  for (const size_t limit : {size_t{0}, SIZE_MAX}) {
+    SCOPED_TRACE(limit);
+    ASSERT_OK(users.Load(*checkpoint, {.memory_bytes = limit,
+                                       .directory = testing::TempDir(),
+                                       .with_sample = true}));
+    std::vector<float> want(ids.size() * 16);
+    ASSERT_OK(users.Read(ids, absl::MakeSpan(want)));
+    ASSERT_OK_AND_ASSIGN(const std::vector<float> sample, users.Sample());
+    EXPECT_TRUE(sample == want);
+  }
+  ASSERT_OK(users.Load(*checkpoint, {}));
+  EXPECT_THAT(users.Sample(), IsOkAndHolds(IsEmpty()));
 }
 
 TEST(CheckpointRowsTest, ATableOfAnotherWidthIsDataLoss) {

@@ -13,10 +13,8 @@ absl::StatusOr<std::unique_ptr<EvaluatedModel>> EvaluatedModel::Create(
   ASSIGN_OR_RETURN(
       evaluated->evaluation_,
       ModelEvaluation::Open(job.model(), graph, job.eval(), options.data_dir));
-  ASSIGN_OR_RETURN(
-      evaluated->checkpoint_,
-      CheckpointModel::Create(
-          job, graph, {.device = options.device, .threads = options.threads}));
+  ASSIGN_OR_RETURN(evaluated->checkpoint_,
+                   CheckpointModel::Create(job, graph, options.compute));
   return evaluated;
 }
 

@@ -25,9 +25,7 @@ class EvaluatedModel {
   struct Options {
     // Directory that the data set's paths are relative to.
     std::string data_dir;
-    // The arguments of Device::Open().
-    std::string device = "auto";
-    int threads = 1;
+    CheckpointModel::Options compute = {};
   };
 
   // Creates the model of `job`, which must have an eval data set. Opens the
@@ -44,6 +42,12 @@ class EvaluatedModel {
                                         [](size_t, absl::Span<const float>) {});
   const std::vector<VariableSpec>& variables() const {
     return checkpoint_->model().variables();
+  }
+
+  // Returns the values of some rows of a table, as
+  // CheckpointModel::SampleRows() does.
+  absl::StatusOr<std::vector<float>> SampleRows(size_t table) {
+    return checkpoint_->SampleRows(table);
   }
 
   using Result = ModelEvaluation::Result;

@@ -24,8 +24,8 @@ bool Never() { return false; }
 class EvaluatedModelTest : public TinyJobFixture {
  protected:
   absl::StatusOr<std::unique_ptr<EvaluatedModel>> Create() {
-    return EvaluatedModel::Create(TinyJob(),
-                                  {.data_dir = data_dir(), .device = "cpu"});
+    return EvaluatedModel::Create(
+        TinyJob(), {.data_dir = data_dir(), .compute = {.device = "cpu"}});
   }
   std::string PathOf(int64_t step) {
     return CheckpointStore(checkpoint_dir()).PathOf(step);
@@ -63,7 +63,8 @@ TEST_F(EvaluatedModelTest, AMetricThatDoesNotFitTheLossIsRefusedAtOnce) {
   job.mutable_model()->add_metric()->mutable_log_loss();
 
   EXPECT_THAT(
-      EvaluatedModel::Create(job, {.data_dir = data_dir(), .device = "cpu"})
+      EvaluatedModel::Create(
+          job, {.data_dir = data_dir(), .compute = {.device = "cpu"}})
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("log_loss")));
 }

@@ -40,8 +40,8 @@ int main(int argc, char** argv) {
   options.health_address = absl::GetFlag(FLAGS_health_address);
   options.chief_timeout = absl::GetFlag(FLAGS_chief_timeout);
   options.evaluation.model.data_dir = absl::GetFlag(FLAGS_data_dir);
-  options.evaluation.model.device = absl::GetFlag(FLAGS_device);
-  options.evaluation.model.threads = absl::GetFlag(FLAGS_threads);
+  options.evaluation.model.compute.device = absl::GetFlag(FLAGS_device);
+  options.evaluation.model.compute.threads = absl::GetFlag(FLAGS_threads);
   options.evaluation.checkpoint_directory = absl::GetFlag(FLAGS_checkpoint_dir);
   options.evaluation.poll_interval = absl::GetFlag(FLAGS_poll_interval);
   return parasol::ExitWith(parasol::RunEvaluator(config, options, signal));

@@ -51,8 +51,10 @@ absl::Status JobEvaluation::Run() {
               << " has no eval data set: nothing to evaluate";
     return AwaitJobEnd();
   }
+  EvaluatedModel::Options options = options_.model;
+  options.compute.with_samples = job.tensorboard_histograms();
   ASSIGN_OR_RETURN(const std::unique_ptr<EvaluatedModel> model,
-                   EvaluatedModel::Create(job, options_.model));
+                   EvaluatedModel::Create(job, options));
   // As a worker beside it.
   if (model->device_kind() == Device::Kind::kCpu) {
     LowerThreadPriority(job.worker().compute_niceness());
@@ -199,15 +201,23 @@ absl::Status JobEvaluation::EvaluateNewOnes(EvaluatedModel& model) {
 
 absl::StatusOr<durable::CheckpointManifest> JobEvaluation::Load(
     EvaluatedModel& model, int64_t step) {
-  const bool has_histograms =
-      session_->registration().job().tensorboard_histograms();
+  const job::Job& job = session_->registration().job();
   histograms_.clear();
-  return model.Load(store_.PathOf(step),
-                    [&](size_t variable, absl::Span<const float> values) {
-                      if (!has_histograms) return;
-                      histograms_.emplace_back(model.variables()[variable].name,
-                                               HistogramOf(values));
-                    });
+  if (!job.tensorboard_histograms()) return model.Load(store_.PathOf(step));
+  ASSIGN_OR_RETURN(
+      durable::CheckpointManifest manifest,
+      model.Load(store_.PathOf(step),
+                 [&](size_t variable, absl::Span<const float> values) {
+                   histograms_.emplace_back(model.variables()[variable].name,
+                                            HistogramOf(values));
+                 }));
+  for (int i = 0; i < job.model().sparse_table_size(); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<float> rows, model.SampleRows(i));
+    histograms_.emplace_back(
+        absl::StrCat(job.model().sparse_table(i).name(), "/rows"),
+        HistogramOf(rows));
+  }
+  return manifest;
 }
 
 absl::StatusOr<Evaluation> JobEvaluation::Evaluate(

@@ -104,7 +104,7 @@ class JobEvaluation {
   Clock& clock_;
   EvaluatorMetrics metrics_;
   std::optional<EventFile> events_;  // nullopt: the job wants none
-  // Histograms of the variables that were loaded last.
+  // Histograms of the variables and of rows that were loaded last.
   EventFile::Histograms histograms_;
   CheckpointFollower follower_;
   Listing listing_;  // newest listing that could be read

@@ -153,7 +153,7 @@ class JobEvaluationTest : public TinyJobFixture {
 
   // Runs an evaluation on a thread of its own.
   void Start(JobEvaluation::Options options = JobEvaluation::Options()) {
-    options.model = {.data_dir = data_dir(), .device = "cpu"};
+    options.model = {.data_dir = data_dir(), .compute = {.device = "cpu"}};
     evaluation_ = std::make_unique<JobEvaluation>(options, chief_.NewSession(),
                                                   clock_, registry_);
     thread_ = std::thread([this] {

@@ -42,8 +42,8 @@ absl::Status RunEvaluator(const TaskConfig& config,
   NameTaskInLog(absl::StrCat("evaluator/", config.index));
   RETURN_IF_ERROR(
       CheckComputeFlags({.data_dir = options.evaluation.model.data_dir,
-                         .device = options.evaluation.model.device,
-                         .threads = options.evaluation.model.threads}));
+                         .device = options.evaluation.model.compute.device,
+                         .threads = options.evaluation.model.compute.threads}));
   MetricsRegistry registry;
   ASSIGN_OR_RETURN(const std::unique_ptr<MetricsServer> metrics,
                    MetricsServer::Start(options.metrics_address, registry));

@@ -125,6 +125,8 @@ class LocalTraining {
   absl::StatusOr<Evaluation> RunEvaluation();
   // Returns model() and those of further replicas, which evaluate with it.
   std::vector<Model*> EvaluatingModels();
+  // Adds a histogram of a sample of each table's rows.
+  absl::Status AddTableHistograms();
   // Reads what the run's evaluations have decided before it was resumed.
   absl::Status ReadDecisions();
   // Goes by an evaluation of the checkpoint that was just written.
@@ -184,8 +186,8 @@ class LocalTraining {
   std::unique_ptr<TrainingJournal> journal_;  // null: it can't be written
   std::optional<TrainingProgress> progress_;
   std::optional<EventFile> eval_events_;  // nullopt: the job wants none
-  // Histograms of the variables that were evaluated last, if the job wants
-  // them.
+  // Histograms of the variables that were evaluated last and of rows, if the
+  // job wants them.
   EventFile::Histograms histograms_;
 };
 

@@ -168,6 +168,16 @@ std::vector<Model*> LocalTraining::EvaluatingModels() {
                               : replicas_->models();
 }
 
+absl::Status LocalTraining::AddTableHistograms() {
+  const job::Model& spec = options_.job.model();
+  for (int i = 0; i < spec.sparse_table_size(); ++i) {
+    ASSIGN_OR_RETURN(const std::vector<float> rows, parameters_->SampleRows(i));
+    histograms_.emplace_back(absl::StrCat(spec.sparse_table(i).name(), "/rows"),
+                             HistogramOf(rows));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   const absl::Time start = clock_.Now();
   // Averages are evaluated where there are some; training goes on without.
@@ -187,6 +197,9 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
       RETURN_IF_ERROR(parameters_->Pull({{i, other->HostValue(i)}})->Wait());
       RETURN_IF_ERROR(other->Upload(i));
     }
+  }
+  if (options_.job.tensorboard_histograms()) {
+    RETURN_IF_ERROR(AddTableHistograms());
   }
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
       models,

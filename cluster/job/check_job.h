@@ -55,6 +55,12 @@ class CheckedJob {
     return parsed_.CloseOf(path);
   }
 
+  // Returns the field in text() that `path`, one of the file, names, as
+  // JobText::FieldAt() does.
+  std::optional<TextRange> FieldAt(absl::string_view path) const {
+    return parsed_.FieldAt(path);
+  }
+
   // The patterns of columns in the file.
   const ColumnPatterns& patterns() const { return patterns_; }
 

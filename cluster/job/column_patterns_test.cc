@@ -281,5 +281,16 @@ TEST(ColumnWildcardsTest, ABackslashMakesAName) {
   EXPECT_FALSE(IsEscapedName("a\\*b*", literal));
 }
 
+TEST(ColumnWildcardsTest, AnEscapedNameMatchesTheNameAlone) {
+  for (const std::string name :
+       {"age", "a\\b", "price [EUR]", "a\\*?", "\\", "é*"}) {
+    const std::string escaped = EscapedName(name);
+    std::string literal;
+    EXPECT_TRUE(!HasWildcards(name) || IsEscapedName(escaped, literal));
+    EXPECT_EQ(HasWildcards(name) ? literal : escaped, name);
+  }
+  EXPECT_EQ(EscapedName("I*"), "I\\*");
+}
+
 }  // namespace
 }  // namespace parasol

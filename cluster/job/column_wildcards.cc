@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "absl/strings/match.h"
+
 namespace parasol {
 namespace {
 
@@ -73,6 +75,16 @@ bool TakeOne(absl::string_view& pattern, absl::string_view& name) {
 
 bool HasWildcards(absl::string_view name) {
   return name.find_first_of(kWildcards) != absl::string_view::npos;
+}
+
+std::string EscapedName(absl::string_view name) {
+  if (!HasWildcards(name)) return std::string(name);
+  std::string escaped;
+  for (const char c : name) {
+    if (c == '\\' || absl::StrContains(kWildcards, c)) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
 }
 
 bool IsEscapedName(absl::string_view name, std::string& literal) {

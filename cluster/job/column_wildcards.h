@@ -17,6 +17,10 @@ bool HasWildcards(absl::string_view name);
 // is meant.
 bool IsEscapedName(absl::string_view name, std::string& literal);
 
+// Returns a name that matches `name` alone: with a \ before all that would not
+// stand for itself.
+std::string EscapedName(absl::string_view name);
+
 // Returns true if all of `name` matches. Takes the product of the lengths at
 // most.
 bool MatchesWildcards(absl::string_view pattern, absl::string_view name);

@@ -202,23 +202,41 @@ std::optional<TextPlace> JobText::PlaceOf(absl::string_view path) const {
   return Original({.line = range->start.line, .column = range->start.column});
 }
 
-std::optional<size_t> JobText::CloseOf(absl::string_view path) const {
+size_t JobText::OffsetOf(const TextFormat::ParseLocation& place) const {
+  size_t at = 0;
+  for (int line = 0; line < place.line; ++line) {
+    at = text_.find('\n', at) + 1;
+  }
+  // A tab goes to the next multiple of 8 columns.
+  constexpr int kTab = 8;
+  for (int column = 0; column < place.column && at < text_.size(); ++at) {
+    column += text_[at] == '\t' ? kTab - column % kTab : 1;
+  }
+  return at;
+}
+
+std::optional<TextRange> JobText::FieldAt(absl::string_view path) const {
   bool is_whole = false;
   const auto range = RangeOf(path, is_whole);
   if (!range.has_value() || !is_whole || !faults_.empty()) return std::nullopt;
-  size_t at = 0;
-  for (int line = 0; line < range->end.line; ++line) {
-    at = text_.find('\n', at) + 1;
+  TextRange field = {.begin = OffsetOf(range->start),
+                     .end = OffsetOf(range->end)};
+  // The parser counts a separator in.
+  const char last = field.end == 0 ? ' ' : text_[field.end - 1];
+  if (last == ';' || last == ',') {
+    do --field.end;
+    while (field.end > field.begin &&
+           absl::ascii_isspace(text_[field.end - 1]));
   }
-  // The end is behind the brace; a tab goes to the next multiple of 8 columns.
-  constexpr int kTab = 8;
-  for (int column = 0; column < range->end.column && at < text_.size(); ++at) {
-    column += text_[at] == '\t' ? kTab - column % kTab : 1;
-  }
-  if (at == 0 || (text_[at - 1] != '}' && text_[at - 1] != '>')) {
-    return std::nullopt;
-  }
-  return at - 1;
+  return field;
+}
+
+std::optional<size_t> JobText::CloseOf(absl::string_view path) const {
+  const std::optional<TextRange> field = FieldAt(path);
+  if (!field.has_value() || field->end == 0) return std::nullopt;
+  const size_t last = field->end - 1;
+  if (text_[last] != '}' && text_[last] != '>') return std::nullopt;
+  return last;
 }
 
 bool JobText::IsAtFault(absl::string_view path) const {

@@ -19,6 +19,12 @@ struct TextPlace {
   int column = 0;
 };
 
+// A part of a job file, as offsets of bytes.
+struct TextRange {
+  size_t begin = 0;
+  size_t end = 0;  // behind the last byte
+};
+
 // A fault of the text itself: a field that does not exist, a value that is none
 // of its field's.
 struct TextFault {
@@ -48,6 +54,11 @@ class JobText {
   // where fields may be added; nullopt if the text has none, or a fault.
   std::optional<size_t> CloseOf(absl::string_view path) const;
 
+  // Returns the field that `path` names, from its name to the end of its value;
+  // nullopt if the text has none, or a fault. A list in brackets is one field:
+  // its first element has the range of all.
+  std::optional<TextRange> FieldAt(absl::string_view path) const;
+
   // Returns true if the field that `path` names is one at fault, or the message
   // around it was: faults found there are consequences.
   bool IsAtFault(absl::string_view path) const;
@@ -64,6 +75,9 @@ class JobText {
   // possible.
   bool Mend(const TextPlace& at, const std::string& message);
   TextPlace Original(TextPlace place) const;
+  // Offset of a place from 0.
+  size_t OffsetOf(
+      const google::protobuf::TextFormat::ParseLocation& place) const;
   // The range of the field that `path` names, or of the innermost message
   // around it; `is_whole` says which.
   std::optional<google::protobuf::TextFormat::ParseLocationRange> RangeOf(

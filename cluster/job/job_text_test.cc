@@ -155,7 +155,7 @@ TEST(JobTextTest, FieldsCanBeAddedToAMessage) {
   const std::string text =
       "model {\n"
       "\tinput { name: 'x' dense {\n"
-      "\t\tcolumn { name: 'a' }\tcolumn: < name: 'b' >\n"
+      "\t\tcolumn { name: 'a' },\tcolumn: < name: 'b' > ;\n"
       "\t} }\n"
       "}\n";
   const JobText parsed = JobText::Parse(text);
@@ -171,6 +171,26 @@ TEST(JobTextTest, FieldsCanBeAddedToAMessage) {
   EXPECT_THAT(with("model.input[0].dense"), testing::HasSubstr("\t+} }"));
   EXPECT_EQ(with("model.input[0].dense.column[2]"), "none");
   EXPECT_EQ(with("train"), "none");
+}
+
+TEST(JobTextTest, AFieldIsFoundFromItsNameToTheEndOfItsValue) {
+  const std::string text =
+      "model { input { name: 'x' dense {\n"
+      "\tcolumn { name: 'a' # one\n mean: 3; } column: [{ name: 'b' }]\n"
+      "} } }\n";
+  const JobText parsed = JobText::Parse(text);
+  const auto field = [&](const char* path) {
+    const auto range = parsed.FieldAt(path);
+    return range ? text.substr(range->begin, range->end - range->begin)
+                 : "none";
+  };
+  EXPECT_EQ(field("model.input[0].name"), "name: 'x'");
+  EXPECT_EQ(field("model.input[0].dense.column[0]"),
+            "column { name: 'a' # one\n mean: 3; }");
+  EXPECT_EQ(field("model.input[0].dense.column[0].mean"), "mean: 3");
+  EXPECT_EQ(field("model.input[0].dense.column[0].stddev"), "none");
+  EXPECT_EQ(field("model.input[0].dense.column[1]"), "column: [{ name: 'b' }]");
+  EXPECT_EQ(field("model.input[0].dense.column[2]"), "none");
 }
 
 }  // namespace

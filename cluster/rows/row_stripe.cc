@@ -193,4 +193,16 @@ void RowStripe::AddTo(std::vector<Piece>& pieces) {
   std::fill(shared_.begin(), shared_.end(), true);
 }
 
+void RowStripe::AddTo(RowSample& sample) const {
+  absl::MutexLock lock(&mu_);
+  const RowLayout& layout = rules_->layout;
+  size_t left = index_.size();
+  for (const RowBlock& block : blocks_) {
+    const size_t rows = std::min(left, layout.rows_per_block());
+    const uint64_t* const ids = block.ids(layout);
+    for (size_t i = 0; i < rows; ++i) sample.Add(ids[i]);
+    left -= rows;
+  }
+}
+
 }  // namespace parasol

@@ -15,6 +15,7 @@
 #include "cluster/rows/row_block.h"
 #include "cluster/rows/row_index.h"
 #include "cluster/rows/row_memory.h"
+#include "cluster/rows/row_sample.h"
 #include "cluster/rows/striped_ids.h"
 #include "ml/initializer/row_initializer.h"
 #include "ml/optimizer/optimizer.h"
@@ -85,6 +86,9 @@ class RowStripe {
   // Appends all rows to `pieces`. Each block is shared until one of its rows
   // changes.
   void AddTo(std::vector<Piece>& pieces) ABSL_LOCKS_EXCLUDED(mu_);
+
+  // Tells `sample` all rows.
+  void AddTo(RowSample& sample) const ABSL_LOCKS_EXCLUDED(mu_);
 
   size_t rows() const { return size_.load(std::memory_order_relaxed); }
 

@@ -182,6 +182,13 @@ RowSnapshot RowTable::TakeSnapshot() const {
   return RowSnapshot(name(), updates(), layout_, arena_, std::move(pieces));
 }
 
+void RowTable::AddTo(RowSample& sample) const {
+  for (uint64_t stripe = 0; stripe < kRowStripes; ++stripe) {
+    if (sample.IsFullBelow(stripe << (64 - kRowStripeBits))) return;
+    stripes_[stripe]->AddTo(sample);
+  }
+}
+
 void RowTable::CountAtMost(int64_t updates) {
   updates_ = std::min(updates_.load(), updates);
 }

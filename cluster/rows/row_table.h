@@ -16,6 +16,7 @@
 #include "base/work_helpers.h"
 #include "cluster/rows/row_arena.h"
 #include "cluster/rows/row_memory.h"
+#include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_snapshot.h"
 #include "cluster/rows/row_stripe.h"
 #include "cluster/rows/striped_ids.h"
@@ -83,6 +84,10 @@ class RowTable {
   // Waits for the pushes that are being applied, and holds up others while it
   // refers to all blocks: 30 ns for each 16 KiB of rows.
   RowSnapshot TakeSnapshot() const ABSL_LOCKS_EXCLUDED(snapshot_mu_);
+
+  // Tells `sample` the rows that it may take. Looks at one stripe after the
+  // other until no later one has such rows: of a large table at one in 128.
+  void AddTo(RowSample& sample) const;
 
   // Counts `updates` updates as if they had been applied, unless the table has
   // had more.

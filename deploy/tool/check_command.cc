@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/job/check_job.h"
+#include "deploy/tool/check/adapted_text.h"
 #include "deploy/tool/check/check_job_and_data.h"
 #include "deploy/tool/cluster_size_flags.h"
 #include "deploy/tool/data_dir_flag.h"

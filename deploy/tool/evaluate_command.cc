@@ -55,7 +55,8 @@ Command EvaluateCommand() {
   return {.name = "evaluate",
           .summary = "measures a checkpoint on the job's eval data",
           .usage = kEvaluateUsage,
-          .flags = {"data_dir", "device", "threads", "set", "json"},
+          .flags = {"data_dir", "device", "threads", "table_memory",
+                    "table_dir", "set", "json"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunEvaluate(arguments));
           }};

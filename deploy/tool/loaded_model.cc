@@ -9,9 +9,9 @@
 #include "cluster/cluster_spec/compute_flags.h"
 #include "cluster/job/job_file.h"
 #include "deploy/tool/checkpoint/checkpoint_job.h"
-#include "deploy/tool/compute_flags.h"
 #include "deploy/tool/data_dir_flag.h"
 #include "deploy/tool/job_flags.h"
+#include "deploy/tool/model_flags.h"
 
 namespace parasol {
 
@@ -39,10 +39,8 @@ absl::StatusOr<LoadedModel> LoadModelByFlags(const std::string& path) {
   ASSIGN_OR_RETURN(const CheckpointModel::Options compute,
                    ModelOptionsFromFlags());
   RETURN_IF_ERROR(CheckComputeFlags({.data_dir = data_dir}));
-  const EvaluatedModel::Options options = {.data_dir = data_dir,
-                                           .device = compute.device,
-                                           .threads = compute.threads};
-  return LoadModel(path, absl::GetFlag(FLAGS_set).values, options);
+  return LoadModel(path, absl::GetFlag(FLAGS_set).values,
+                   {.data_dir = data_dir, .compute = compute});
 }
 
 }  // namespace parasol

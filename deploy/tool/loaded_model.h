@@ -28,7 +28,7 @@ absl::StatusOr<LoadedModel> LoadModel(const std::string& path,
                                       const std::vector<std::string>& overrides,
                                       const EvaluatedModel::Options& options);
 
-// Loads the model that the flags --data_dir, --device, --threads and --set say.
+// Loads the model that --data_dir, --set and the flags of model_flags.h say.
 absl::StatusOr<LoadedModel> LoadModelByFlags(const std::string& path);
 
 }  // namespace parasol

@@ -1,14 +1,21 @@
 // Predictions and evaluations of checkpoints, with the binaries as users start
 // them.
 
+#include <sys/inotify.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_matchers.h"
@@ -21,8 +28,41 @@
 namespace parasol {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+// Files of rows that come and go in a directory.
+class RowFilesWatch {
+ public:
+  explicit RowFilesWatch(const std::string& directory)
+      : descriptor_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    EXPECT_GE(inotify_add_watch(descriptor_, directory.c_str(),
+                                IN_CREATE | IN_DELETE),
+              0);
+  }
+  ~RowFilesWatch() { close(descriptor_); }
+
+  // Returns how many were made and how many removed since the last call.
+  std::pair<int, int> Count() {
+    int made = 0;
+    int removed = 0;
+    alignas(inotify_event) char buffer[4096];
+    ssize_t size;
+    while ((size = read(descriptor_, buffer, sizeof(buffer))) > 0) {
+      for (ssize_t at = 0; at < size;) {
+        const auto& event = *reinterpret_cast<inotify_event*>(buffer + at);
+        at += sizeof(event) + event.len;
+        if (!absl::StartsWith(event.name, "parasol-rows-")) continue;
+        ++(event.mask & IN_CREATE ? made : removed);
+      }
+    }
+    return {made, removed};
+  }
+
+ private:
+  const int descriptor_;
+};
 
 class ModelUseTest : public TrainedJobFixture {
  protected:
@@ -152,6 +192,55 @@ TEST_F(ModelUseTest, FaultsAreNamedAndLeaveNoFile) {
     EXPECT_EQ(run.end.code(), 2);
     EXPECT_THAT(run.standard_error, HasSubstr(words));
     EXPECT_FALSE(std::ifstream(Path(output)).good());
+  }
+}
+
+TEST_F(ModelUseTest, TablesInFilesGiveTheSameToTheBit) {
+  Train("ckpt", 20);
+  fs::create_directory(Path("tables"));
+  RowFilesWatch watch(Path("tables"));
+  const std::string directory = "--table_dir=" + Path("tables");
+  const std::string in_memory = Predicted("a.npy");
+  const std::string loss =
+      nlohmann::json::parse(Evaluate({"--json"}).standard_output)["loss"]
+          .dump();
+  // One file tries the directory, and one has the table.
+  for (const auto& [limit, files] : {std::pair("0", 2), {"1000000", 1}}) {
+    SCOPED_TRACE(limit);
+    const std::string memory = absl::StrCat("--table_memory=", limit);
+    EXPECT_EQ(Predicted("b.npy", {memory, directory}), in_memory);
+    EXPECT_EQ(watch.Count(), std::pair(files, files));
+    const CompletedProcess run = Evaluate({"--json", memory, directory});
+    ASSERT_EQ(run.end.code(), 0) << run.standard_error;
+    EXPECT_EQ(nlohmann::json::parse(run.standard_output)["loss"].dump(), loss);
+    EXPECT_EQ(watch.Count(), std::pair(files, files));
+  }
+  EXPECT_TRUE(fs::is_empty(Path("tables")));
+}
+
+TEST_F(ModelUseTest, AnErrorLeavesNoFileOfATable) {
+  Train("ckpt", 2);
+  fs::create_directory(Path("tables"));
+  RowFilesWatch watch(Path("tables"));
+  std::ofstream(Path("bad.dat")) << "1::2::3::0\n4::9::1::0\nbad\n";
+  const std::string memory = "--table_memory=0";
+  const std::string directory = "--table_dir=" + Path("tables");
+  // The table is loaded when the output can't be made, and when a line of the
+  // data can't be read.
+  for (const CompletedProcess& run :
+       {Predict("none/p.csv", {memory, directory}),
+        Predict("p.csv",
+                {memory, directory, "--set=eval.ratings.file[0]=bad.dat"}),
+        Evaluate({memory, directory, "--set=eval.ratings.file[0]=bad.dat"})}) {
+    EXPECT_NE(run.end.code(), 0);
+  }
+  EXPECT_EQ(watch.Count(), std::pair(6, 6));
+  EXPECT_TRUE(fs::is_empty(Path("tables")));
+  for (const std::string flag : {"--table_memory=-1", "--table_dir=/nowhere"}) {
+    EXPECT_THAT(Evaluate({flag}).standard_error, HasSubstr(flag));
+    const CompletedProcess run = Predict("p.csv", {flag});
+    EXPECT_EQ(run.end.code(), 2);
+    EXPECT_THAT(run.standard_error, HasSubstr(flag));
   }
 }
 

@@ -10,9 +10,9 @@
 #include "base/process.h"
 #include "base/status_macros.h"
 #include "cluster/cluster_spec/compute_flags.h"
-#include "deploy/tool/compute_flags.h"
 #include "deploy/tool/data_dir_flag.h"
 #include "deploy/tool/job_flags.h"
+#include "deploy/tool/model_flags.h"
 #include "deploy/tool/output_flag.h"
 #include "deploy/tool/prediction_run.h"
 #include "deploy/tool/prediction_writer.h"
@@ -81,8 +81,8 @@ Command PredictCommand() {
   return {.name = "predict",
           .summary = "writes a model's outputs for each example",
           .usage = kPredictUsage,
-          .flags = {"data_dir", "device", "threads", "set", "output", "layer",
-                    "shard"},
+          .flags = {"data_dir", "device", "threads", "table_memory",
+                    "table_dir", "set", "output", "layer", "shard"},
           .run = [](const std::vector<std::string>& arguments) {
             return ExitWith(RunPredict(arguments));
           }};

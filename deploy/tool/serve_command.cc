@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/flags/flag.h"
@@ -18,10 +16,9 @@
 #include "base/metrics.h"
 #include "base/process.h"
 #include "base/status_macros.h"
-#include "deploy/tool/compute_flags.h"
 #include "deploy/tool/job_flags.h"
+#include "deploy/tool/model_flags.h"
 #include "deploy/tool/serving/model_server.h"
-#include "evaluator/row_file.h"
 
 ABSL_FLAG(int, port, 8501,
           "Port of HTTP; 0: chosen by the system, and logged.");
@@ -52,13 +49,6 @@ ABSL_FLAG(absl::Duration, client_timeout, absl::Seconds(10),
 ABSL_FLAG(int, http_threads, 256, "Number of HTTP connections in use at once.");
 ABSL_FLAG(absl::Duration, poll_interval, absl::Seconds(1),
           "How often to look for a newer checkpoint.");
-ABSL_FLAG(std::optional<int64_t>, table_memory, std::nullopt,
-          "Bytes of memory for the rows of all sparse tables of a version. A "
-          "table that does not fit is kept in a file on disk. Default: all "
-          "tables are in memory.");
-ABSL_FLAG(std::string, table_dir, "",
-          "Directory on disk for the files of --table_memory. Default: TMPDIR, "
-          "or /tmp.");
 
 namespace parasol {
 namespace {
@@ -122,36 +112,11 @@ absl::Status CheckServerFlags() {
   return CheckDuration("poll_interval", absl::GetFlag(FLAGS_poll_interval));
 }
 
-// Says which tables are kept in files, and where; a directory that can't be
-// used is found before any checkpoint is loaded.
-absl::Status SetTableOptions(CheckpointModel::Options& options) {
-  const std::optional<int64_t> memory = absl::GetFlag(FLAGS_table_memory);
-  options.table_dir = absl::GetFlag(FLAGS_table_dir);
-  if (!memory.has_value()) {
-    if (options.table_dir.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("--table_dir=", options.table_dir,
-                     " is for tables beyond --table_memory; set that too"));
-  }
-  RETURN_IF_ERROR(AtLeast("table_memory", *memory, 0));
-  options.table_memory = *memory;
-  if (options.table_dir.empty()) {
-    std::error_code error;
-    options.table_dir = std::filesystem::temp_directory_path(error).string();
-  }
-  const absl::Status usable =
-      RowFileWriter::Create(options.table_dir, /*width=*/1).status();
-  if (usable.ok()) return usable;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--table_dir=", options.table_dir, ": ", usable.message()));
-}
-
 absl::StatusOr<ModelServer::Options> ServerOptionsFromFlags(
     const std::string& path) {
   RETURN_IF_ERROR(CheckServerFlags());
   ModelServer::Options options;
   ASSIGN_OR_RETURN(options.model, ModelOptionsFromFlags());
-  RETURN_IF_ERROR(SetTableOptions(options.model));
   options.overrides = absl::GetFlag(FLAGS_set).values;
   options.path = path;
   options.version = absl::GetFlag(FLAGS_version);

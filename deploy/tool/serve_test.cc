@@ -177,6 +177,33 @@ TEST_F(ServeTest, NamedOutputsAreAnsweredByName) {
   EXPECT_EQ(Terminate(), 0);
 }
 
+TEST_F(ServeTest, ColumnsOfPatternsAreInputsByTheirNames) {
+  WriteJobOfPatterns();
+  Train("ckpt", 20);
+  const std::vector<float> predicted = Predicted();
+  ASSERT_THAT(predicted, SizeIs(kExamples));
+  Start();
+  AwaitLog("serving version 20");
+  HttpClient client(port_);
+  const auto outputs =
+      nlohmann::json::parse(client.Post(kPredict, RowsOfPatterns(50)).body);
+  ASSERT_THAT(outputs["predictions"], SizeIs(50)) << outputs;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_NEAR(outputs["predictions"][i][0].get<float>(), predicted[i], 1e-5);
+  }
+  const std::string metadata = client.Get("/v1/models/ratings/metadata").body;
+  for (const char* column : {"\"x1\"", "\"x2\"", "\"c1\"", "\"c2\""}) {
+    EXPECT_THAT(metadata, HasSubstr(column));
+  }
+  // What the patterns would match, too, is no input of what was trained.
+  const HttpAnswer unknown = client.Post(
+      kPredict,
+      R"({"instances": [{"x1": 1, "x2": 2, "x3": 3, "c1": "a", "c2": "b"}]})");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_THAT(unknown.body, HasSubstr("x3"));
+  EXPECT_EQ(Terminate(), 0);
+}
+
 TEST_F(ServeTest, SaysWhatItServes) {
   Train("ckpt", 2);
   Start();

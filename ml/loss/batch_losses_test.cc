@@ -102,6 +102,44 @@ Reference InBatchSoftmax(double temperature) {
   };
 }
 
+// The gradient of the mean of InBatchSoftmax(temperature) by the outputs, for
+// batches that are too large for differences.
+std::vector<double> InBatchSoftmaxGradient(const Examples& e,
+                                           double temperature) {
+  const auto both = static_cast<int64_t>(e.outputs.size()) / e.size;
+  const int64_t width = both / 2;
+  const double* const q = e.outputs.data();
+  const double* const c = q + width;
+  std::vector<double> gradient(e.outputs.size());
+  std::vector<double> shares(e.size);
+  for (int64_t i = 0; i < e.size; ++i) {
+    if (!e.counted(i)) continue;
+    double sum = 0;
+    for (int64_t j = 0; j < e.size; ++j) {
+      const bool is_hit = j != i && !e.keys.empty() && e.keys[j] == e.keys[i];
+      shares[j] = 0;
+      if (is_hit || !e.counted(j)) continue;
+      double logit = 0;
+      for (int64_t k = 0; k < width; ++k) {
+        logit += q[i * both + k] * c[j * both + k] / temperature;
+      }
+      shares[j] =
+          std::exp(logit) / (e.probabilities.empty() ? 1 : e.probabilities[j]);
+      sum += shares[j];
+    }
+    const double scale =
+        e.weight(i) / (static_cast<double>(e.size) * temperature);
+    for (int64_t j = 0; j < e.size; ++j) {
+      const double by_product = scale * (shares[j] / sum - (i == j ? 1 : 0));
+      for (int64_t k = 0; k < width; ++k) {
+        gradient[i * both + k] += by_product * c[j * both + k];
+        gradient[j * both + width + k] += by_product * q[i * both + k];
+      }
+    }
+  }
+  return gradient;
+}
+
 class BatchLossesTest : public DeviceTest {
  protected:
   Result Compute(const std::string& text, const Examples& e) {
@@ -229,6 +267,44 @@ TEST_P(BatchLossesTest, InBatchSoftmaxIsTheReference) {
           "candidate_probability: 'p' }",
           all, InBatchSoftmax(2));
     }
+  }
+}
+
+// Batches of one block of rows, and of several with one row in the last.
+TEST_P(BatchLossesTest, LargeBatchesGiveTheReferenceInBlocksOfRows) {
+  for (const int64_t size : {1024, 1025, 2049}) {
+    SCOPED_TRACE(size);
+    Examples examples = RandomExamples(size, 6, 1);
+    examples.labels.clear();
+    for (int64_t i = 0; i < size; ++i) examples.keys.push_back(i * i % 997);
+    for (int64_t i = 0; i < size; ++i) examples.counts.push_back(i % 4 != 2);
+    const Result result = Compute(
+        "in_batch_softmax { temperature: 0.5 candidate: 'c' "
+        "candidate_probability: 'p' }",
+        examples);
+    const std::vector<double> losses = InBatchSoftmax(.5)(examples);
+    for (int64_t i = 0; i < size; ++i) {
+      EXPECT_NEAR(result.losses[i], losses[i], 1e-5 * (1 + losses[i])) << i;
+    }
+    // Sums of up to 2,049 float32 that are of the size of 1 / size.
+    const std::vector<double> gradient = InBatchSoftmaxGradient(examples, .5);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_NEAR(result.gradient[i], gradient[i],
+                  1e-5 * (1. / size + std::abs(gradient[i])))
+          << i;
+    }
+  }
+}
+
+TEST_P(BatchLossesTest, MemoryGrowsWithTheBatchAndNotWithItsSquare) {
+  for (const char* text : {"in_batch_softmax {}", "pairwise_logistic {}"}) {
+    job::Loss spec = Parse(text);
+    FillDefaults(spec);
+    const bool is_pairwise = spec.has_pairwise_logistic();
+    const Loss loss(*ResolveLoss(spec, is_pairwise ? 1 : 128));
+    EXPECT_LE(loss.ScratchElements(1 << 20),
+              512 * loss.ScratchElements(1 << 11));
+    EXPECT_LT(loss.ScratchElements(1 << 20), int64_t{1500} << 20);
   }
 }
 

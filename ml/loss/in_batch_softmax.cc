@@ -1,5 +1,6 @@
 #include "ml/loss/in_batch_softmax.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include "base/field_checks.h"
 #include "base/set_default.h"
 #include "base/status_macros.h"
+#include "ml/kernel/add.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/copy_columns.h"
 #include "ml/kernel/loss/candidate_softmax.h"
@@ -74,10 +76,78 @@ void CompareCandidates(const job::Loss& loss, const ComparedExamples& examples,
   }
 }
 
+// Number of examples whose products with all candidates are in memory at once.
+// A batch of up to so many is computed as a whole.
+constexpr int64_t kBlock = 1024;
+
 // Parts of the scratch memory: queries and candidates [n, width] with the
-// gradients by both, and the dot products [n, n].
+// gradients by both, the dot products of a block's queries with all candidates
+// [block, n], and if there are several blocks one's share of the candidates'
+// gradient [n, width].
+struct Parts {
+  MutableMatrixView queries;
+  MutableMatrixView candidates;
+  MutableMatrixView query_gradient;
+  MutableMatrixView candidate_gradient;
+  MutableMatrixView products;
+  MutableMatrixView share;
+};
+
 int64_t Scratch(int64_t examples, int64_t outputs) {
-  return examples * (2 * outputs + examples);
+  const int64_t block = std::min(examples, kBlock);
+  const int64_t share = block < examples ? outputs / 2 : 0;
+  return examples * (2 * outputs + block + share);
+}
+
+Parts Divide(const LossBatch& batch) {
+  const int64_t n = batch.outputs.rows;
+  const int64_t width = batch.outputs.columns / 2;
+  float* next = batch.scratch;
+  const auto take = [&next](int64_t rows, int64_t columns) {
+    const MutableMatrixView part = {next, rows, columns};
+    next += part.size();
+    return part;
+  };
+  Parts parts;
+  parts.queries = take(n, width);
+  parts.candidates = take(n, width);
+  parts.query_gradient = take(n, width);
+  parts.candidate_gradient = take(n, width);
+  parts.products = take(std::min(n, kBlock), n);
+  // Not there, and not used, if there is one block.
+  parts.share = {next, n, width};
+  return parts;
+}
+
+MutableMatrixView RowsOf(MutableMatrixView matrix, int64_t first,
+                         int64_t rows) {
+  return {matrix.data + first * matrix.columns, rows, matrix.columns};
+}
+
+// Computes the losses of the examples of `batch`, and their part in the
+// gradients of `parts`.
+absl::Status ComputeBlock(Device& device, const CandidateBatch& batch,
+                          bool with_gradient, const Parts& parts,
+                          float* losses) {
+  const MutableMatrixView queries =
+      RowsOf(parts.queries, batch.first, batch.rows);
+  const MutableMatrixView products = RowsOf(parts.products, 0, batch.rows);
+  // The name is that of a dense layer's gradient: queries · candidatesᵀ.
+  RETURN_IF_ERROR(
+      AffineInputGradient(device, queries, parts.candidates, products));
+  RETURN_IF_ERROR(CandidateSoftmax(device, batch, with_gradient, products.data,
+                                   losses + batch.first));
+  if (!with_gradient) return absl::OkStatus();
+  RETURN_IF_ERROR(Affine(
+      device, products, parts.candidates, /*bias=*/nullptr, Epilogue::kNone,
+      RowsOf(parts.query_gradient, batch.first, batch.rows)));
+  const MutableMatrixView& sum = parts.candidate_gradient;
+  const MutableMatrixView& share = batch.first == 0 ? sum : parts.share;
+  RETURN_IF_ERROR(AffineVariableGradients(device, products, queries, share,
+                                          /*dbias=*/nullptr));
+  if (batch.first == 0) return absl::OkStatus();
+  return Add(device, sum.data, share.data, sum.size(), AddEpilogue::kNone,
+             sum.data);
 }
 
 absl::Status Compute(Device& device, const job::Loss& loss,
@@ -85,41 +155,27 @@ absl::Status Compute(Device& device, const job::Loss& loss,
   const int64_t n = batch.outputs.rows;
   const int64_t both = batch.outputs.columns;
   const int64_t width = both / 2;
-  float* next = batch.scratch;
-  const auto take = [&next](int64_t rows, int64_t columns) {
-    const MutableMatrixView part = {next, rows, columns};
-    next += part.size();
-    return part;
-  };
-  const MutableMatrixView queries = take(n, width);
-  const MutableMatrixView candidates = take(n, width);
-  const MutableMatrixView query_gradient = take(n, width);
-  const MutableMatrixView candidate_gradient = take(n, width);
-  const MutableMatrixView products = take(n, n);
-
+  const Parts parts = Divide(batch);
   const float* const outputs = batch.outputs.data;
   RETURN_IF_ERROR(
-      CopyColumns(device, n, width, outputs, both, queries.data, width));
+      CopyColumns(device, n, width, outputs, both, parts.queries.data, width));
   RETURN_IF_ERROR(CopyColumns(device, n, width, outputs + width, both,
-                              candidates.data, width));
-  // The name is that of a dense layer's gradient: queries · candidatesᵀ.
-  RETURN_IF_ERROR(AffineInputGradient(device, queries, candidates, products));
-  RETURN_IF_ERROR(CandidateSoftmax(
-      device,
-      {.size = n,
-       .temperature = static_cast<float>(loss.in_batch_softmax().temperature()),
-       .candidates = batch.integers,
-       .log_probabilities = batch.numbers,
-       .weights = batch.weights},
-      out.gradient != nullptr, products.data, out.losses));
+                              parts.candidates.data, width));
+  CandidateBatch block = {
+      .size = n,
+      .temperature = static_cast<float>(loss.in_batch_softmax().temperature()),
+      .candidates = batch.integers,
+      .log_probabilities = batch.numbers,
+      .weights = batch.weights};
+  for (; block.first < n; block.first += kBlock) {
+    block.rows = std::min(kBlock, n - block.first);
+    RETURN_IF_ERROR(ComputeBlock(device, block, out.gradient != nullptr, parts,
+                                 out.losses));
+  }
   if (out.gradient == nullptr) return absl::OkStatus();
-  RETURN_IF_ERROR(Affine(device, products, candidates, /*bias=*/nullptr,
-                         Epilogue::kNone, query_gradient));
-  RETURN_IF_ERROR(AffineVariableGradients(
-      device, products, queries, candidate_gradient, /*dbias=*/nullptr));
-  RETURN_IF_ERROR(CopyColumns(device, n, width, query_gradient.data, width,
-                              out.gradient, both));
-  return CopyColumns(device, n, width, candidate_gradient.data, width,
+  RETURN_IF_ERROR(CopyColumns(device, n, width, parts.query_gradient.data,
+                              width, out.gradient, both));
+  return CopyColumns(device, n, width, parts.candidate_gradient.data, width,
                      out.gradient + width, both);
 }
 

@@ -12,10 +12,11 @@
 namespace parasol {
 
 std::filesystem::path ClusterRunsTest::Directory(const std::string& run) {
+  // Tests of two suites may have one name.
+  const testing::TestInfo& test =
+      *testing::UnitTest::GetInstance()->current_test_info();
   return std::filesystem::path(getenv("TEST_TMPDIR")) /
-         absl::StrCat(
-             testing::UnitTest::GetInstance()->current_test_info()->name(), "_",
-             run);
+         absl::StrCat(test.test_suite_name(), "_", test.name(), "_", run);
 }
 
 std::unique_ptr<CheckpointReader> ClusterRunsTest::Newest(

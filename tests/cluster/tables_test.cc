@@ -1,12 +1,16 @@
 // Jobs whose models read sparse tables, with all roles in one process.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/clock.h"
+#include "base/metrics.h"
 #include "base/status_matchers.h"
+#include "cluster/rows/row_sample.h"
 #include "evaluator/evaluated_model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -16,13 +20,18 @@
 #include "ml/model/model.h"
 #include "storage/checkpoint_reader.h"
 #include "storage/checkpoint_store.h"
+#include "storage/durable_file.h"
+#include "storage/event_histogram.h"
 #include "tests/cluster/cluster_runs.h"
 #include "tests/cluster/ratings.h"
 #include "tests/cluster/test_cluster.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local_training.h"
 
 namespace parasol {
 namespace {
+
+using ::testing::HasSubstr;
 
 job::Job SynchronousJob(int64_t steps) {
   job::Job job = RatingsJob(steps);
@@ -47,7 +56,7 @@ class TablesTest : public ClusterRunsTest {
 
   double EvaluatedLoss(const job::Job& job, const std::string& run) const {
     auto model = EvaluatedModel::Create(
-        job, {.data_dir = RatingsDirectory(), .device = "cpu"});
+        job, {.data_dir = RatingsDirectory(), .compute = {.device = "cpu"}});
     EXPECT_OK(model);
     const CheckpointStore store(Directory(run));
     EXPECT_OK((*model)->Load(store.PathOf(store.ListSteps()->back())));
@@ -56,6 +65,20 @@ class TablesTest : public ClusterRunsTest {
     return evaluated->loss;
   }
 };
+
+// The values of the rows of a table that a sample has, of a checkpoint's rows
+// with slots.
+std::vector<float> SampledValues(
+    const std::map<uint64_t, std::vector<float>>& rows, size_t width) {
+  RowSample sample(width);
+  for (const auto& [id, row] : rows) sample.Add(id);
+  std::vector<float> values;
+  for (const uint64_t id : sample.Ids()) {
+    const std::vector<float>& row = rows.at(id);
+    values.insert(values.end(), row.begin(), row.begin() + width);
+  }
+  return values;
+}
 
 // A coin's is .693.
 constexpr double kLearned = .25;
@@ -120,6 +143,38 @@ TEST_F(TablesTest, TheEvaluatorFindsWhatALoneWorkerFinds) {
       [] { return false; });
   ASSERT_OK(found);
   EXPECT_EQ(found->loss, evaluated);
+}
+
+// Of the evaluator and of a lone worker, each of its own run.
+TEST_F(TablesTest, HistogramsOfRowsAreOfTheCheckpointsRows) {
+  job::Job job = RatingsJob(50);
+  job.set_tensorboard(true);
+  job.set_tensorboard_histograms(true);
+  Train(job, "cluster", 2, 1);
+  job.mutable_checkpoint()->set_directory(Directory("alone"));
+  MetricsRegistry metrics;
+  LocalTraining alone({.job = job,
+                       .graph = *ResolveGraph(job.model()),
+                       .replicas = {.devices = {"cpu"}},
+                       .data_dir = RatingsDirectory()},
+                      Clock::Real(), metrics);
+  ASSERT_OK(alone.Run());
+  for (const std::string run : {"cluster", "alone"}) {
+    SCOPED_TRACE(run);
+    const std::string directory = Directory(run) / "tensorboard/eval";
+    ASSERT_OK_AND_ASSIGN(const auto names, ListDirectory(directory));
+    ASSERT_EQ(names.size(), 1u);
+    ASSERT_OK_AND_ASSIGN(const std::string events,
+                         ReadFile(directory + "/" + names[0], 10 << 20));
+    const Trained trained = ReadTrained(*Newest(run));
+    for (const job::SparseTable& table : job.model().sparse_table()) {
+      const std::vector<float> values =
+          SampledValues(trained.tables.at(table.name()), table.width());
+      EXPECT_GT(values.size(), 50u * table.width());
+      EXPECT_THAT(events, HasSubstr(table.name() + "/rows"));
+      EXPECT_THAT(events, HasSubstr(HistogramBytes(HistogramOf(values))));
+    }
+  }
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ absl::Status TestCluster::StartEvaluator() {
   options.chief_address = Address("chief", 0);
   options.evaluation.checkpoint_directory = checkpoint_directory_;
   options.evaluation.model.data_dir = data_directory_;
-  options.evaluation.model.device = "cpu";
+  options.evaluation.model.compute.device = "cpu";
   ASSIGN_OR_RETURN(evaluator_,
                    EvaluatorTask::Start(options, Clock::Real(), metrics_));
   return absl::OkStatus();

@@ -78,6 +78,8 @@ class DeviceTable {
   // blocks, which may move when rows are made; the old list stays, too.
   RowBlocks blocks() const;
   int64_t rows() const { return static_cast<int64_t>(ids_.size()); }
+  // The rows' ids, by their numbers; valid until rows are made.
+  absl::Span<const uint64_t> ids() const { return ids_; }
 
   // Bytes of the device's memory that its blocks take.
   size_t allocated_bytes() const {

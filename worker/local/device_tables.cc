@@ -170,6 +170,11 @@ absl::Status DeviceTables::Visit(size_t table, RowVisit visit) {
   return tables_[table]->Visit(visit);
 }
 
+void DeviceTables::AddTo(size_t table, RowSample& sample) const {
+  CHECK(Has(table));
+  for (const uint64_t id : tables_[table]->ids()) sample.Add(id);
+}
+
 absl::StatusOr<bool> DeviceTables::MoveLargestToHost(const absl::Status& why) {
   size_t largest = 0;
   size_t bytes = 0;

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_table.h"
 #include "ml/device/device.h"
 #include "ml/model/device_rows.h"
@@ -70,6 +71,7 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
                     absl::Span<float> values) override;
   absl::Status Insert(size_t table, const RowBatch& batch) override;
   absl::Status Visit(size_t table, RowVisit visit) override;
+  void AddTo(size_t table, RowSample& sample) const override;
 
  private:
   // Tables that one optimizer updates.

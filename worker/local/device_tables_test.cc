@@ -109,6 +109,7 @@ void ExpectSame(LocalWorker& got, LocalWorker& want) {
   for (size_t table = 0; table < want.parameters().num_tables(); ++table) {
     SCOPED_TRACE(absl::StrCat("table ", table));
     EXPECT_EQ(got.Table(table), want.Table(table));
+    EXPECT_EQ(got.Sample(table), want.Sample(table));
   }
 }
 

@@ -124,6 +124,19 @@ absl::Status LocalParameters::PullRows(const RowTarget& rows) {
   return table.Pull(BytesOf(rows.ids), rows.ids.size(), rows.values.data());
 }
 
+absl::StatusOr<std::vector<float>> LocalParameters::SampleRows(size_t table) {
+  RowSample sample(table_width(table));
+  if (IsElsewhere(table)) {
+    elsewhere_->AddTo(table, sample);
+  } else {
+    tables_[table]->AddTo(sample);
+  }
+  const std::vector<uint64_t> ids = sample.Ids();
+  std::vector<float> values(ids.size() * table_width(table));
+  RETURN_IF_ERROR(PullRows({table, ids, absl::MakeSpan(values)}));
+  return values;
+}
+
 absl::Status LocalParameters::PullVariable(const Target& target) {
   ASSIGN_OR_RETURN(const absl::Span<const float> value,
                    variables_.Read(target.variable, kValueArray));

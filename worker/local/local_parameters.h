@@ -110,6 +110,10 @@ class LocalParameters : public ParameterClient {
   //                    of CheckResumable(). Nothing has been read.
   //   any other        as for CheckpointReader.
   absl::Status Restore(const CheckpointReader& checkpoint);
+  // Returns the values of the rows that RowSample chooses among those of a
+  // table, one row after the other.
+  //   Unavailable  the device was lost.
+  absl::StatusOr<std::vector<float>> SampleRows(size_t table);
   // Returns the variables and tables as the manifest of a checkpoint lists
   // them.
   const CheckpointContents& contents() const { return contents_; }

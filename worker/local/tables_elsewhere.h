@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_table.h"
 #include "storage/shard_entry.h"
 
@@ -37,6 +38,8 @@ class TablesElsewhere {
   // Calls `visit` with every row of a table that it has, once, in batches of
   // about 16 KiB, at least one, as a checkpoint has them.
   virtual absl::Status Visit(size_t table, RowVisit visit) = 0;
+  // Tells `sample` all rows of a table that it has.
+  virtual void AddTo(size_t table, RowSample& sample) const = 0;
 };
 
 }  // namespace parasol

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cluster/job/defaults.h"
@@ -101,38 +98,6 @@ JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options) {
     report.faults.push_back(fault.Line());
   }
   return report;
-}
-
-std::string AdaptedText(const CheckedJob& job, const JobReport& report,
-                        std::vector<std::string>& left_out) {
-  std::vector<std::pair<size_t, std::string>> insertions;
-  for (const Normalization& n : report.normalizations) {
-    const std::optional<size_t> close = job.CloseOf(n.path);
-    if (!close.has_value() || !n.pattern.empty()) {
-      left_out.push_back(n.pattern.empty()
-                             ? n.path
-                             : absl::StrCat(n.column, " of the pattern ",
-                                            n.pattern, ", ", n.path));
-      continue;
-    }
-    std::string fields;
-    for (size_t i = 0; i < n.mean.size(); ++i) {
-      absl::StrAppendFormat(&fields, "mean: %.9g stddev: %.9g ", n.mean[i],
-                            n.stddev[i]);
-    }
-    const bool is_image = n.column == "image" && !absl::EndsWith(n.path, "]") &&
-                          !absl::EndsWith(n.path, ".image");
-    if (is_image) fields = absl::StrCat("image { ", fields, "} ");
-    insertions.emplace_back(*close, std::move(fields));
-  }
-  // The last first, lest offsets move.
-  std::sort(insertions.rbegin(), insertions.rend());
-  std::string text = job.text();
-  for (const auto& [offset, fields] : insertions) {
-    const bool is_apart = offset > 0 && absl::ascii_isspace(text[offset - 1]);
-    text.insert(offset, is_apart ? fields : " " + fields);
-  }
-  return text;
 }
 
 }  // namespace parasol

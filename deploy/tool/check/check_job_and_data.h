@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "cluster/job/check_job.h"
 #include "deploy/tool/check/job_report.h"
@@ -21,13 +20,6 @@ struct CheckOptions {
 // and the memory that its roles need. Returns all that was found, the faults of
 // the job itself included; `job` gets those of the data.
 JobReport CheckJobAndData(CheckedJob& job, const CheckOptions& options);
-
-// Returns the text of `job`, which has no fault, with the means and deviations
-// of `report` filled in; the rest, comments included, stays as it is. What has
-// no place in the file, as it comes from --set, is left out: `left_out` gets
-// its paths.
-std::string AdaptedText(const CheckedJob& job, const JobReport& report,
-                        std::vector<std::string>& left_out);
 
 }  // namespace parasol
 

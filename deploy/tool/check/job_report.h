@@ -60,7 +60,8 @@ struct DatasetReport {
 
 // Fields that would make a column's values have mean 0 and deviation 1.
 struct Normalization {
-  std::string path = {};    // path in the file of what lacks the fields
+  // Path in the file of what lacks the fields, or of the pattern below.
+  std::string path = {};
   std::string column = {};  // name for people
   // The pattern that stands there for this column and others; may be empty.
   std::string pattern = {};

@@ -74,6 +74,16 @@ std::string ServeFixture::RowsOf(int count) {
   return absl::StrCat("{\"instances\": [", rows, "]}");
 }
 
+std::string ServeFixture::RowsOfPatterns(int count) {
+  std::string rows;
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&rows, i == 0 ? "" : ", ", "{\"c2\": \"b", i % 4,
+                    "\", \"x1\": ", i % 5, ", \"x2\": ", i % 7,
+                    ", \"xy\": ", RatingOf(i), ", \"c1\": \"a", i % 3, "\"}");
+  }
+  return absl::StrCat("{\"instances\": [", rows, "]}");
+}
+
 int64_t ServeFixture::VersionOf(const HttpAnswer& answer) {
   const std::string header = "x-parasol-model-version: ";
   const size_t at = answer.header.find(header);

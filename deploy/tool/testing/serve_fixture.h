@@ -28,6 +28,9 @@ class ServeFixture : public TrainedJobFixture {
   // Returns the body that asks for the first `count` examples, or an example
   // that was never trained.
   static std::string RowsOf(int count);
+  // Returns the body that asks for the first `count` examples of the job of
+  // patterns, with all columns that it reads and the label.
+  static std::string RowsOfPatterns(int count);
   // Returns the version that an answer names; -1 if it names none.
   static int64_t VersionOf(const HttpAnswer& answer);
 

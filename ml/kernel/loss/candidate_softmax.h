@@ -8,10 +8,13 @@
 
 namespace parasol {
 
-// Examples whose candidates are those of all others. All arrays are [size] and
-// in the device's memory.
+// Examples whose candidates are those of all others, and which of them are
+// computed. All arrays are [size] and in the device's memory.
 struct CandidateBatch {
   int64_t size = 0;
+  // The examples from `first` on, `rows` of them; at most to `size`.
+  int64_t first = 0;
+  int64_t rows = 0;
   float temperature = 1;
   // Number of each example's candidate, equal for equal ones; below 0 for an
   // example that has no loss, and whose candidate is nobody's.
@@ -21,15 +24,17 @@ struct CandidateBatch {
   const float* weights = nullptr;  // null: all 1
 };
 
-// Computes the losses of a softmax over candidates. `products` [size, size] has
-// the dot products of example i's query and example j's candidate. The
-// candidates of row i are i itself and all j with another number. With
+// Computes the losses [rows] of a softmax over candidates. `products` [rows,
+// size] has the dot products of example i's query and example j's candidate, i
+// from `first` on. The candidates of example i are i itself and all j with
+// another number. With
 //   l[i, j] = products[i, j] / temperature - log_probabilities[j],
-// p[i] the softmax of l[i] over the row's candidates and weights w:
+// p[i] the softmax of l[i] over the example's candidates and weights w:
 //   losses[i] = -w[i] · log p[i, i].
-// With `with_gradient` the products become the gradient of the mean of the
-// losses by them, w[i] / (size · temperature) · (p[i, j] - (1 if i = j)), and 0
-// for no candidates. A row's largest l is subtracted before the exponential.
+// With `with_gradient` the products become the gradient of the mean of all
+// `size` losses by them, w[i] / (size · temperature) · (p[i, j] - (1 if i =
+// j)), and 0 for no candidates. A row's largest l is subtracted before the
+// exponential. A row's bits do not depend on which rows are computed with it.
 // Enqueues on the compute stream and returns. Error Unavailable: the device was
 // lost.
 absl::Status CandidateSoftmax(Device& device, const CandidateBatch& batch,

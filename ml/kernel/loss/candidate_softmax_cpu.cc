@@ -11,9 +11,9 @@
 namespace parasol::cpu {
 namespace {
 
-// Makes logits of row `row` of the products, in place; -∞ for no candidates.
-// Returns the largest number among them; of a row with NaN any value will do,
-// as the sum of its exponentials is NaN.
+// Makes logits of the products of example `row`, in place; -∞ for no
+// candidates. Returns the largest number among them; of a row with NaN any
+// value will do, as the sum of its exponentials is NaN.
 PARASOL_MULTIVERSION float MakeLogits(const CandidateBatch& batch, int64_t row,
                                       float* products) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
@@ -60,10 +60,11 @@ PARASOL_MULTIVERSION void Scale(int64_t size, float factor, float* values) {
 absl::Status CandidateSoftmax(Device& device, const CandidateBatch& batch,
                               bool with_gradient, float* products,
                               float* losses) {
-  for (int64_t i = 0; i < batch.size; ++i) {
-    float* const row = products + i * batch.size;
+  for (int64_t r = 0; r < batch.rows; ++r) {
+    const int64_t i = batch.first + r;
+    float* const row = products + r * batch.size;
     if (batch.candidates[i] < 0) {
-      losses[i] = 0;
+      losses[r] = 0;
       std::fill_n(row, batch.size, 0.0f);
       continue;
     }
@@ -71,7 +72,7 @@ absl::Status CandidateSoftmax(Device& device, const CandidateBatch& batch,
     const float largest = MakeLogits(batch, i, row);
     const float mine = row[i];
     const float sum = MakeExps(batch.size, largest, row);
-    losses[i] = weight * (std::log(sum) - (mine - largest));
+    losses[r] = weight * (std::log(sum) - (mine - largest));
     if (!with_gradient) continue;
     const float scale =
         weight / (static_cast<float>(batch.size) * batch.temperature);

@@ -12,12 +12,13 @@ namespace {
 // One warp computes one example's row.
 __global__ void CandidateKernel(CandidateBatch batch, bool with_gradient,
                                 float* products, float* losses) {
-  const int64_t row = ThisRow();
-  if (row >= batch.size) return;
-  float* const values = products + row * batch.size;
+  const int64_t place = ThisRow();
+  if (place >= batch.rows) return;
+  const int64_t row = batch.first + place;
+  float* const values = products + place * batch.size;
   const int32_t own = batch.candidates[row];
   if (own < 0) {
-    if (threadIdx.x == 0) losses[row] = 0;
+    if (threadIdx.x == 0) losses[place] = 0;
     for (int64_t j = threadIdx.x; j < batch.size; j += kWarpSize) values[j] = 0;
     return;
   }
@@ -46,7 +47,7 @@ __global__ void CandidateKernel(CandidateBatch batch, bool with_gradient,
   mine = WarpSum(mine);
   const float weight = batch.weights == nullptr ? 1.0f : batch.weights[row];
   if (threadIdx.x == 0) {
-    losses[row] = weight * (logf(sum) - (mine - largest));
+    losses[place] = weight * (logf(sum) - (mine - largest));
   }
   if (!with_gradient) return;
   const float scale =
@@ -63,10 +64,10 @@ __global__ void CandidateKernel(CandidateBatch batch, bool with_gradient,
 absl::Status CandidateSoftmax(Device& device, const CandidateBatch& batch,
                               bool with_gradient, float* products,
                               float* losses) {
-  if (batch.size == 0) return absl::OkStatus();
+  if (batch.rows == 0) return absl::OkStatus();
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
-  Launch(CandidateKernel, RowBlocks(batch.size), RowThreads(), stream, batch,
+  Launch(CandidateKernel, RowBlocks(batch.rows), RowThreads(), stream, batch,
          with_gradient, products, losses);
   return LaunchStatus("softmax over candidates");
 }

@@ -134,6 +134,9 @@ class LocalWorker {
     return {updates, std::move(rows)};
   }
 
+  // Returns the values of the rows that a sample has.
+  Bits Sample(size_t table) { return BitsOf(*parameters_->SampleRows(table)); }
+
   // Takes the variables and tables of `other`, as from a checkpoint.
   void Restore(LocalWorker& other) {
     for (size_t i = 0; i < variables_->specs().size(); ++i) {

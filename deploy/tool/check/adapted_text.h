@@ -1,0 +1,25 @@
+#ifndef PARASOL_DEPLOY_TOOL_CHECK_ADAPTED_TEXT_H_
+#define PARASOL_DEPLOY_TOOL_CHECK_ADAPTED_TEXT_H_
+
+#include <string>
+#include <vector>
+
+#include "cluster/job/check_job.h"
+#include "deploy/tool/check/job_report.h"
+
+namespace parasol {
+
+// Returns the text of `job`, which has no fault, with the means and deviations
+// of `report` filled in; the rest, comments included, stays as it is.
+//
+// A pattern of columns gives its place to the columns that it stands for: each
+// has the pattern's other fields, and the first one the comments among them.
+//
+// What has no place of its own in the file, as it comes from --set or stands in
+// a list in brackets, is left out: `left_out` gets its paths.
+std::string AdaptedText(const CheckedJob& job, const JobReport& report,
+                        std::vector<std::string>& left_out);
+
+}  // namespace parasol
+
+#endif  // PARASOL_DEPLOY_TOOL_CHECK_ADAPTED_TEXT_H_
