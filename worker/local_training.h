@@ -46,7 +46,7 @@ namespace parasol {
 // training loop, the optimizers, the tables, the evaluation, and when
 // checkpoints are written and which of them are resumed from are those of a
 // cluster. On a CUDA device the variables stay in its memory and are updated
-// there.
+// there; mirrored on several, in the memory of each.
 class LocalTraining {
  public:
   struct Options {
@@ -84,6 +84,8 @@ class LocalTraining {
   absl::Status OpenReplicas();
   // Makes `model_`, and `variables_` if they are updated on the device.
   absl::Status MakeModel();
+  // Returns the variables that devices have; null if they are in host memory.
+  LocalVariables* VariablesOnDevice();
   // Makes `parameters_` anew, with initial values.
   absl::Status MakeParameters();
   // Makes what has optimizers anew if the rate was reduced: values are initial

@@ -145,11 +145,14 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   histograms_.clear();
   for (size_t i = 0; i < model().variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
-    if (options_.job.tensorboard_histograms()) {
-      histograms_.emplace_back(model().variables()[i].name,
-                               HistogramOf(model().HostValue(i)));
-    }
     RETURN_IF_ERROR(model().Upload(i));
+  }
+  LocalVariables& variables = parameters_->variables();
+  for (size_t i = 0; i < variables.specs().size(); ++i) {
+    if (!options_.job.tensorboard_histograms()) break;
+    ASSIGN_OR_RETURN(const absl::Span<const float> values,
+                     variables.Read(i, kValueArray));
+    histograms_.emplace_back(variables.specs()[i].name, HistogramOf(values));
   }
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
       model(),
