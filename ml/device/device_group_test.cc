@@ -153,8 +153,8 @@ TEST_F(CudaGroupTest, ALineNamesDevicesWithoutAccessToEachOther) {
   testing::internal::CaptureStderr();
   ASSERT_OK(MakeGroup().status());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  // A machine on which devices have no way to each other.
-  cuda_on_host::SetFaults("cudaDeviceEnablePeerAccess=217");
+  // A device has no room for another peer.
+  cuda_on_host::SetFaults("cudaDeviceEnablePeerAccess=711");
   testing::internal::CaptureStderr();
   EXPECT_OK(MakeGroup());
   EXPECT_THAT(testing::internal::GetCapturedStderr(),

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -220,8 +221,11 @@ TEST_F(CudaMirroredTest, NcclHasTheSumsButForTheirOrder) {
 }
 
 TEST_F(CudaMirroredTest, PassesNeedNotBeRecorded) {
-  ExpectSameBits(JobOf(absl::StrCat(kAdam, "worker { cuda_graphs: false }")),
-                 3);
+  const job::Job job =
+      JobOf(absl::StrCat(kAdam, "worker { cuda_graphs: false }"));
+  ExpectSameBits(job, 3);
+  ExpectSameBits(job, 2, kToOne);
+  ExpectSameBits(job, 2, kByNccl);
 }
 
 TEST_F(CudaMirroredTest, AllOptimizersAndAveragesAreTheHosts) {
@@ -263,6 +267,20 @@ TEST_F(CudaMirroredTest, ARateThatIsReducedOnTheWayIsReducedOnAllDevices) {
       "optimizer { adam { learning_rate: .05 } ema { decay: .5 } "
       "reduce_on_plateau { patience: 1 } } evaluation { every_steps: 3 }");
   ExpectSameBits(job, 2);
+}
+
+TEST_F(CudaMirroredTest, HistogramsAreThoseOfTheDevices) {
+  job::Job job = JobOf(kAdam);
+  job.set_tensorboard_histograms(true);
+  ASSERT_OK(Train(job, absl::StrCat("mirrored {", Devices(2), "}"), "run"));
+  std::string events;
+  for (const auto& file :
+       fs::directory_iterator(DirectoryOf("run") + "/tensorboard/eval")) {
+    std::ostringstream bytes;
+    bytes << std::ifstream(file.path(), std::ios::binary).rdbuf();
+    events += bytes.str();
+  }
+  EXPECT_THAT(events, HasSubstr("first/kernel"));
 }
 
 TEST_F(CudaMirroredTest, ALossThatIsNotFiniteEndsTheJobUnlessItSaysOtherwise) {
