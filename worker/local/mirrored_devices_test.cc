@@ -384,6 +384,8 @@ TEST_F(CudaMirroredTest, AStepCopiesNoGradientsAndValuesThroughTheHost) {
     counts.copies_out -= before.copies_out;
     counts.bytes_out -= before.bytes_out;
     counts.copies_within -= before.copies_within;
+    counts.records -= before.records;
+    counts.stream_waits -= before.stream_waits;
     return counts;
   };
   // One epoch has 4 steps.
@@ -394,6 +396,9 @@ TEST_F(CudaMirroredTest, AStepCopiesNoGradientsAndValuesThroughTheHost) {
   EXPECT_LE(more.bytes_out - few.bytes_out, 4 * 3 * 20);
   EXPECT_LE(more.copies_within - few.copies_within, 4 * 2 * 3 * 2);
   EXPECT_GE(more.copies_within - few.copies_within, 3 * 2 * 3 * 2);
+  // Events of passes, of which there are 10, and of the two orders of all.
+  EXPECT_LE(more.records - few.records, 10 * 3 + 4 * 2 * 3);
+  EXPECT_LE(more.stream_waits - few.stream_waits, 10 * 2 + 4 * 2 * 3 * 2);
 }
 
 }  // namespace
