@@ -239,7 +239,7 @@ class FakeParameters : public ParameterClient {
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
-  std::vector<DevicePart> on_device;  // those of pushes, in their order
+  std::vector<DevicePart> on_device;  // parts of pushes, in order
   std::vector<int64_t> row_pulls;     // the step of each pull of rows
   bool stopped = false;
 
