@@ -132,14 +132,17 @@ absl::Status LocalTraining::OpenReplicas() {
   const LocalReplicas& replicas = options_.replicas;
   std::string devices;
   if (replicas.is_in_step) {
-    ASSIGN_OR_RETURN(replicas_,
-                     ReplicaThreads::Create(
-                         {.job = job,
-                          .graph = options_.graph,
-                          .devices = replicas.devices,
-                          .threads = options_.threads,
-                          .sums_on_one_device = replicas.sums_on_one_device},
-                         *input_, clock_, metrics_));
+    ASSIGN_OR_RETURN(
+        replicas_,
+        ReplicaThreads::Create(
+            {.job = job,
+             .graph = options_.graph,
+             .devices = replicas.devices,
+             .threads = options_.threads,
+             .sums_on_one_device = replicas.sums_on_one_device,
+             .sums_by_nccl = replicas.sums_by_nccl,
+             .prefers_devices = replicas.strategy == StrategyKind::kMirrored},
+            *input_, clock_, metrics_));
     devices = replicas_->Describe();
   } else {
     ASSIGN_OR_RETURN(device_, OpenDevice(replicas.devices.front(),
@@ -185,17 +188,24 @@ absl::Status LocalTraining::UseReducedRate() {
     tables_.reset();
     variables_.reset();
     RETURN_IF_ERROR(MakeModel());
+  } else if (VariablesOnDevice() != nullptr) {
+    RETURN_IF_ERROR(replicas_->UseOptimizers(WithRate(options_.job, rate_)));
   }
   return MakeParameters();
 }
 
+LocalVariables* LocalTraining::VariablesOnDevice() {
+  return replicas_ == nullptr ? variables_.get() : replicas_->variables();
+}
+
 absl::Status LocalTraining::MakeParameters() {
   const job::Job job = WithRate(options_.job, rate_);
+  LocalVariables* const on_device = VariablesOnDevice();
   ASSIGN_OR_RETURN(
       parameters_,
-      variables_ == nullptr
+      on_device == nullptr
           ? LocalParameters::Create(model().variables(), job)
-          : LocalParameters::Create(*variables_, job, tables_.get()));
+          : LocalParameters::Create(*on_device, job, tables_.get()));
   return absl::OkStatus();
 }
 

@@ -47,7 +47,7 @@ namespace parasol {
 // training loop, the optimizers, the tables, the evaluation, and when
 // checkpoints are written and which of them are resumed from are those of a
 // cluster. On a CUDA device the variables stay in its memory and are updated
-// there.
+// there; mirrored on several, in the memory of each.
 class LocalTraining {
  public:
   struct Options {
@@ -87,6 +87,8 @@ class LocalTraining {
   absl::Status OpenReplicas();
   // Makes `model_`, and `variables_` if they are updated on the device.
   absl::Status MakeModel();
+  // Returns the variables that devices have; null if they are in host memory.
+  LocalVariables* VariablesOnDevice();
   // Makes `parameters_` anew, with initial values.
   absl::Status MakeParameters();
   // Makes what has optimizers anew if the rate was reduced: values are initial
@@ -125,8 +127,8 @@ class LocalTraining {
   absl::StatusOr<Evaluation> RunEvaluation();
   // Returns model() and those of further replicas, which evaluate with it.
   std::vector<Model*> EvaluatingModels();
-  // Adds a histogram of a sample of each table's rows.
-  absl::Status AddTableHistograms();
+  // Adds histograms of the variables, and of a sample of each table's rows.
+  absl::Status AddHistograms();
   // Reads what the run's evaluations have decided before it was resumed.
   absl::Status ReadDecisions();
   // Goes by an evaluation of the checkpoint that was just written.

@@ -168,7 +168,13 @@ std::vector<Model*> LocalTraining::EvaluatingModels() {
                               : replicas_->models();
 }
 
-absl::Status LocalTraining::AddTableHistograms() {
+absl::Status LocalTraining::AddHistograms() {
+  LocalVariables& variables = parameters_->variables();
+  for (size_t i = 0; i < variables.specs().size(); ++i) {
+    ASSIGN_OR_RETURN(const absl::Span<const float> values,
+                     variables.Read(i, kValueArray));
+    histograms_.emplace_back(variables.specs()[i].name, HistogramOf(values));
+  }
   const job::Model& spec = options_.job.model();
   for (int i = 0; i < spec.sparse_table_size(); ++i) {
     ASSIGN_OR_RETURN(const std::vector<float> rows, parameters_->SampleRows(i));
@@ -185,10 +191,6 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
   histograms_.clear();
   for (size_t i = 0; i < model().variables().size(); ++i) {
     RETURN_IF_ERROR(parameters_->Pull({{i, model().HostValue(i)}})->Wait());
-    if (options_.job.tensorboard_histograms()) {
-      histograms_.emplace_back(model().variables()[i].name,
-                               HistogramOf(model().HostValue(i)));
-    }
     RETURN_IF_ERROR(model().Upload(i));
   }
   const std::vector<Model*> models = EvaluatingModels();
@@ -199,7 +201,7 @@ absl::StatusOr<Evaluation> LocalTraining::RunEvaluation() {
     }
   }
   if (options_.job.tensorboard_histograms()) {
-    RETURN_IF_ERROR(AddTableHistograms());
+    RETURN_IF_ERROR(AddHistograms());
   }
   const absl::StatusOr<ModelEvaluation::Result> evaluated = evaluation_->Run(
       models,

@@ -1,13 +1,18 @@
 #include "worker/replica_threads.h"
 
+#include <algorithm>
 #include <deque>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/log.h"
 #include "base/status_macros.h"
+#include "ml/optimizer/device/replica_mean.h"
 #include "worker/clipped_model.h"
+#include "worker/local/device_steps.h"
+#include "worker/local/replica_model.h"
 #include "worker/local/replica_parameters.h"
 #include "worker/micro_batch_model.h"
 #include "worker/shared_steps.h"
@@ -39,6 +44,11 @@ absl::StatusOr<std::unique_ptr<ReplicaThreads>> ReplicaThreads::Create(
     RETURN_IF_ERROR(threads->AddReplica(device, input))
         << "replica on " << device;
   }
+  if (threads->StayOnDevices()) {
+    RETURN_IF_ERROR(threads->MakeMirrored());
+  } else {
+    threads->TakeToHost();
+  }
   return threads;
 }
 
@@ -55,11 +65,8 @@ absl::Status ReplicaThreads::AddReplica(const std::string& device,
   Replica replica;
   ASSIGN_OR_RETURN(replica.device,
                    OpenDevice(device, options_.threads, options_.job.worker()));
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+  ASSIGN_OR_RETURN(replica.model,
                    Model::Create(options_.graph, *replica.device));
-  // Only a lone replica may clip: ResolveLocalReplicas() has seen to it.
-  replica.model =
-      ClipGradients(SplitBatches(std::move(model), options_.job), options_.job);
   replica.input = std::make_unique<ReplicaInput>(
       input, ReplicaInput::Options{
                  .seed = options_.job.seed(),
@@ -69,20 +76,86 @@ absl::Status ReplicaThreads::AddReplica(const std::string& device,
   return absl::OkStatus();
 }
 
+bool ReplicaThreads::StayOnDevices() const {
+  const auto is_cuda = [](const Replica& replica) {
+    return replica.model->device_training() != nullptr;
+  };
+  if (!options_.prefers_devices ||
+      std::none_of(replicas_.begin(), replicas_.end(), is_cuda)) {
+    return false;
+  }
+  std::string why = WhyUpdatesNeedTheHost(options_.job);
+  if (options_.job.model().sparse_table_size() > 0) {
+    why = "the model has sparse tables";
+  } else if (!std::all_of(replicas_.begin(), replicas_.end(), is_cuda)) {
+    why = "not all replicas are on CUDA devices";
+  } else if (replicas_.size() > kMaxReplicasOfAMean) {
+    why =
+        absl::StrCat("there are more than ", kMaxReplicasOfAMean, " replicas");
+  }
+  if (why.empty()) return true;
+  LOG(INFO) << "the variables are in host memory, and gradients are summed "
+            << "there" << (options_.sums_by_nccl ? ", not by NCCL" : "") << ": "
+            << why;
+  return false;
+}
+
+absl::Status ReplicaThreads::MakeMirrored() {
+  std::vector<DeviceVariables::Place> places;
+  for (Replica& replica : replicas_) {
+    replica.model = KeepOnDevice(std::move(replica.model), *replica.device);
+    places.push_back({.training = replica.model->device_training(),
+                      .device = replica.device.get()});
+  }
+  using Way = MirroredVariables::Way;
+  const Way way = options_.sums_by_nccl         ? Way::kNccl
+                  : options_.sums_on_one_device ? Way::kFirstDevice
+                                                : Way::kAllDevices;
+  ASSIGN_OR_RETURN(mirrored_, MirroredVariables::Create(
+                                  options_.graph.variables, options_.job,
+                                  std::move(places), way));
+  return absl::OkStatus();
+}
+
+// Only a lone replica may clip: ResolveLocalReplicas() has seen to it.
+void ReplicaThreads::TakeToHost() {
+  for (Replica& replica : replicas_) {
+    replica.model = ClipGradients(
+        SplitBatches(std::move(replica.model), options_.job), options_.job);
+  }
+}
+
+absl::Status ReplicaThreads::UseOptimizers(const job::Job& job) {
+  return mirrored_->UseOptimizers(job);
+}
+
+std::unique_ptr<ParameterClient> ReplicaThreads::NewParameters(
+    int64_t first_step, LocalParameters& parameters) {
+  if (mirrored_ != nullptr) {
+    return std::make_unique<DeviceSteps>(
+        *mirrored_, DeviceSteps::Options{.first_step = first_step,
+                                         .devices = options_.devices});
+  }
+  return std::make_unique<ReplicaParameters>(
+      parameters, ReplicaParameters::Options{
+                      .replicas = static_cast<int>(replicas_.size()),
+                      .first_step = first_step,
+                      .sums_on_one_device = options_.sums_on_one_device,
+                      .devices = options_.devices});
+}
+
 absl::StatusOr<int64_t> ReplicaThreads::Train(
     int64_t first_step, std::function<bool(int64_t)> is_over,
     LocalParameters& parameters, TrainingReporter& reporter) {
-  ReplicaParameters shared(parameters,
-                           {.replicas = static_cast<int>(replicas_.size()),
-                            .first_step = first_step,
-                            .sums_on_one_device = options_.sums_on_one_device,
-                            .devices = options_.devices});
+  const std::unique_ptr<ParameterClient> shared =
+      NewParameters(first_step, parameters);
   SharedSteps steps(first_step, std::move(is_over));
   SyncTrainingLoop::Options loop;
   loop.non_finite_loss = options_.job.worker().non_finite_loss();
   loop.seed = options_.job.seed();
   // The other replicas are threads of this process: they don't get lost.
   loop.step_timeout = absl::InfiniteDuration();
+  loop.gradients_stay_on_device = mirrored_ != nullptr;
   // Passes of one thread follow each other: the shared reporter has those of
   // replica 0, and the examples of all.
   std::deque<TrainingReporter> of_others;
@@ -95,7 +168,7 @@ absl::StatusOr<int64_t> ReplicaThreads::Train(
     of_replica.counts_steps = i == 0;
     Replica& replica = replicas_[i];
     results[i] = SyncTrainingLoop(of_replica, *replica.model, *replica.input,
-                                  shared, source, clock_, metrics_,
+                                  *shared, source, clock_, metrics_,
                                   i == 0 ? reporter : of_others[i - 1])
                      .Run();
     completed[i] = source.completed();
@@ -120,9 +193,16 @@ std::string ReplicaThreads::Describe() const {
     devices.push_back(
         absl::StrCat(options_.devices[i], " = ", replicas_[i].device->name()));
   }
+  const bool one = options_.sums_on_one_device;
+  const std::string sums = mirrored_ == nullptr
+                               ? (one ? "replica 0" : "all replicas")
+                           : options_.sums_by_nccl ? "NCCL"
+                           : one                   ? options_.devices.front()
+                                                   : "all devices";
   return absl::StrCat(
-      absl::StrJoin(devices, ", "), "; gradients are summed by ",
-      options_.sums_on_one_device ? "replica 0" : "all replicas");
+      absl::StrJoin(devices, ", "),
+      mirrored_ == nullptr ? "; " : "; each device has the variables, and ",
+      "gradients are summed by ", sums);
 }
 
 }  // namespace parasol

@@ -11,12 +11,15 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "cluster/client/parameter_client.h"
 #include "ml/device/device.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph.h"
 #include "ml/model/model.h"
 #include "proto/job.pb.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/local_variables.h"
+#include "worker/local/mirrored_variables.h"
 #include "worker/replica_input.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
@@ -35,11 +38,17 @@ class ReplicaThreads {
     std::vector<std::string> devices;  // one for each replica
     int threads = 1;                   // CPU threads of each replica
     bool sums_on_one_device = false;
+    bool sums_by_nccl = false;
+    // True if variables and sums are to be in the memory of the devices, if all
+    // of them are CUDA devices. A line in the log says why they are not where
+    // the job needs the host.
+    bool prefers_devices = false;
   };
 
   // Opens the devices. `input` is the training set; all references must outlive
   // this object.
-  //   Errors are those of Device::Open() and Model::Create().
+  //   Errors are those of Device::Open(), Model::Create() and
+  //   MirroredVariables::Create().
   static absl::StatusOr<std::unique_ptr<ReplicaThreads>> Create(
       Options options, const InputPipeline& input, Clock& clock,
       WorkerMetrics& metrics);
@@ -52,6 +61,15 @@ class ReplicaThreads {
                                 std::function<bool(int64_t)> is_over,
                                 LocalParameters& parameters,
                                 TrainingReporter& reporter);
+
+  // Returns the variables that the devices have; null if they are in host
+  // memory, where the `parameters` of Train() have them.
+  LocalVariables* variables() {
+    return mirrored_ == nullptr ? nullptr : &mirrored_->variables();
+  }
+  // Makes variables() anew, without initial values, with the optimizers of
+  // `job`. Errors are those of MirroredVariables::Create().
+  absl::Status UseOptimizers(const job::Job& job);
 
   // Returns the model of replica 0, for evaluation between calls of Train().
   Model& model() { return *replicas_.front().model; }
@@ -72,11 +90,21 @@ class ReplicaThreads {
 
   absl::Status AddReplica(const std::string& device,
                           const InputPipeline& input);
+  // Returns true if variables are to be on the devices.
+  bool StayOnDevices() const;
+  // Makes the devices' variables.
+  absl::Status MakeMirrored();
+  // Makes the replicas' models those of variables in host memory.
+  void TakeToHost();
+  // Returns what is to the replicas' loops what the ps are.
+  std::unique_ptr<ParameterClient> NewParameters(int64_t first_step,
+                                                 LocalParameters& parameters);
 
   const Options options_;
   Clock& clock_;
   WorkerMetrics& metrics_;
   std::vector<Replica> replicas_;
+  std::unique_ptr<MirroredVariables> mirrored_;  // null: in host memory
 };
 
 }  // namespace parasol

@@ -147,20 +147,24 @@ absl::Status SyncTrainingLoop::RunStep(int64_t step, ReplicaShare share) {
   return FinishStep(step);
 }
 
-// The next replica's rows come while one computes.
+// The next replica's rows come while one computes. A device may still be in the
+// backward pass of the last step, and reads its batch: the next one takes the
+// other place.
 absl::Status SyncTrainingLoop::ComputeAll(int64_t step,
                                           const std::vector<int>& replicas) {
   for (size_t i = 0; i < replicas.size(); ++i) {
-    Staged& staged = staged_[i % 2];
+    Staged& staged = staged_[(first_staged_ + i) % 2];
     if (i == 0) {
       RETURN_IF_ERROR(Stage(step, replicas[i], staged));
     }
     if (i + 1 < replicas.size()) {
-      RETURN_IF_ERROR(Stage(step, replicas[i + 1], staged_[(i + 1) % 2]));
+      RETURN_IF_ERROR(
+          Stage(step, replicas[i + 1], staged_[(first_staged_ + i + 1) % 2]));
     }
     RETURN_IF_ERROR(FinishRows(step, staged));
     RETURN_IF_ERROR(Compute(step, staged));
   }
+  if (options_.gradients_stay_on_device) first_staged_ += replicas.size();
   return absl::OkStatus();
 }
 
@@ -208,7 +212,8 @@ absl::Status SyncTrainingLoop::FinishRows(int64_t step, Staged& staged) {
 absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
   const int replica = staged.replica;
   if (!staged.has_examples) {
-    PushNothing(step, replica);
+    options_.gradients_stay_on_device ? PushPart(step, staged)
+                                      : PushNothing(step, replica);
     return absl::OkStatus();
   }
   Gradients& kept = gradients_[replica];
@@ -244,7 +249,8 @@ absl::Status SyncTrainingLoop::Compute(int64_t step, Staged& staged) {
   record_.ChargePass(start);
   RETURN_IF_ERROR(result.status());
   RETURN_IF_ERROR(record_.AddResult(*result));
-  Push(step, replica, std::move(pack));
+  options_.gradients_stay_on_device ? PushPart(step, staged)
+                                    : Push(step, replica, std::move(pack));
   return absl::OkStatus();
 }
 
@@ -269,6 +275,16 @@ void SyncTrainingLoop::Push(int64_t step, int replica,
   if (request.gradients.empty() && request.rows.empty()) return;
   request.sync = {.step = step, .replica = replica};
   sent_.push_back({replica, parameters_.Push(std::move(request))});
+}
+
+void SyncTrainingLoop::PushPart(int64_t step, const Staged& staged) {
+  ParameterClient::PushRequest request;
+  request.sync = {.step = step, .replica = staged.replica};
+  request.on_device = {.has_examples = staged.has_examples,
+                       .weight = staged.weight};
+  const absl::Time start = clock_.Now();
+  sent_.push_back({staged.replica, parameters_.Push(std::move(request))});
+  record_.Charge(metrics_.wait_push_seconds, start);
 }
 
 // True: the step is complete. False: `share` has become another one.

@@ -58,6 +58,10 @@ class SyncTrainingLoop {
     // False where another loop of this process counts the same steps and
     // corrupt records.
     bool counts_steps = true;
+    // True if the model's gradients stay in the memory of its device, which
+    // `parameters` knows: a push says that they are there
+    // (PushRequest::on_device).
+    bool gradients_stay_on_device = false;
   };
 
   // All references must outlive the loop. The variables and tables of `model`
@@ -113,6 +117,8 @@ class SyncTrainingLoop {
   // awaits a push of every replica.
   void PushNothing(int64_t step, int replica);
   void Push(int64_t step, int replica, ParameterClient::PushRequest request);
+  // The same where gradients stay on the device.
+  void PushPart(int64_t step, const Staged& staged);
   absl::StatusOr<bool> AwaitPushes(int64_t step, const std::set<int>& computed,
                                    ReplicaShare& share);
   void PushAgain(int64_t step, const std::set<int>& computed);
@@ -134,6 +140,8 @@ class SyncTrainingLoop {
 
   // Batches of the replica that is computing and of the next one.
   std::array<Staged, 2> staged_;
+  // Index of that of a step's first replica.
+  size_t first_staged_ = 0;
   std::map<int, Gradients> gradients_;  // key: replica
   // Pushes of the current step, in the order in which they were sent.
   std::vector<Sent> sent_;

@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 TEST(SyncTrainingLoop, EachReplicaHasABatchOfItsOwnInEachStep) {
   FakeShard shard(2);
@@ -75,6 +76,27 @@ TEST(SyncTrainingLoop, TheOnlyReplicaWithExamplesMakesTheWholeStep) {
   worker.replicas.Complete(1);
   ASSERT_OK(worker.loop.Run());
   EXPECT_FLOAT_EQ(shard.Read().first, 1 - (1.f / 3 + 1));
+}
+
+TEST(SyncTrainingLoop, GradientsThatStayOnTheDeviceArePushedByTheirWeights) {
+  FakeShard shard(2);
+  Worker worker(shard, {0, 1}, /*end=*/3, /*total_replicas=*/2, Clock::Real(),
+                /*batch_size=*/2);
+  worker.set.shard_sizes = {5, 3};
+  worker.model.RemoveVariable();
+  worker.options.gradients_stay_on_device = true;
+  SyncTrainingLoop loop(worker.options, worker.model, worker.input,
+                        worker.parameters, worker.replicas, Clock::Real(),
+                        worker.metrics, worker.reporter);
+  ASSERT_OK(loop.Run());
+  std::vector<std::pair<bool, float>> parts;
+  for (const ParameterClient::DevicePart& part : worker.parameters.on_device) {
+    parts.emplace_back(part.has_examples, part.weight);
+  }
+  EXPECT_THAT(parts,
+              ElementsAre(Pair(true, 1), Pair(true, 1), Pair(true, 4 / 3.f),
+                          Pair(true, 2 / 3.f), Pair(true, 2), Pair(false, 0)));
+  EXPECT_EQ(worker.metrics.steps.value(), 3);
 }
 
 TEST(SyncTrainingLoop, EveryTableCountsTheStep) {

@@ -105,6 +105,16 @@ class ParameterClient {
     int replica = 0;
   };
 
+  // A replica's part of a step whose gradients stay in the memory of its
+  // device, where a client adds them that knows the place.
+  struct DevicePart {
+    // False if the replica has no examples in the step: its gradients are 0,
+    // whatever is in that memory.
+    bool has_examples = true;
+    // Factor of the gradients.
+    float weight = 1;
+  };
+
   struct PullRequest {
     std::vector<Target> targets;
     std::vector<RowTarget> rows = {};
@@ -119,6 +129,8 @@ class ParameterClient {
     // its shards, even if it has no rows there.
     std::vector<RowGradient> rows = {};
     std::optional<SyncStep> sync = std::nullopt;
+    // Set if the gradients are on a device; there are none here then.
+    std::optional<DevicePart> on_device = std::nullopt;
   };
 
   // A push or pull in progress. Wait for it, once.

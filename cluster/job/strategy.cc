@@ -7,6 +7,7 @@
 #include "base/field_checks.h"
 #include "base/status_macros.h"
 #include "ml/device/device.h"
+#include "ml/device/device_group.h"
 #include "ml/device/device_name.h"
 
 namespace parasol {
@@ -111,6 +112,36 @@ absl::StatusOr<LocalReplicas> InStep(StrategyKind kind,
   }
   if (replicas.devices.size() > 1) {
     RETURN_IF_ERROR(CheckReplicas(job));
+  }
+  return replicas;
+}
+
+absl::Status CheckNccl(const std::vector<std::string>& devices) {
+  const std::string path = "strategy.mirrored.cross_device_ops";
+  constexpr char kInstead[] = "choose HIERARCHICAL_COPY";
+  for (const std::string& name : devices) {
+    const absl::StatusOr<DeviceName> device = ParseDeviceName(name);
+    if (device.ok() && device->is_cuda) continue;
+    return Fault(path, absl::StrCat("NCCL sums between CUDA devices, and ",
+                                    name, " is none; ", kInstead));
+  }
+  const absl::Status found = DeviceGroup::CheckNccl();
+  if (found.ok()) return absl::OkStatus();
+  return Fault(
+      path, absl::StrCat(found.message(), "; install NCCL 2, or ", kInstead));
+}
+
+absl::StatusOr<LocalReplicas> Mirrored(const job::Mirrored& settings,
+                                       const job::Job& job,
+                                       absl::string_view flag) {
+  ASSIGN_OR_RETURN(
+      LocalReplicas replicas,
+      InStep(StrategyKind::kMirrored, settings.device(), job, flag));
+  const job::Mirrored::CrossDeviceOps ops = settings.cross_device_ops();
+  replicas.sums_on_one_device = ops == job::Mirrored::REDUCTION_TO_ONE_DEVICE;
+  replicas.sums_by_nccl = ops == job::Mirrored::NCCL;
+  if (replicas.sums_by_nccl) {
+    RETURN_IF_ERROR(CheckNccl(replicas.devices));
   }
   return replicas;
 }
@@ -243,14 +274,8 @@ absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
   switch (StrategyOf(job).value_or(StrategyKind::kDefault)) {
     case StrategyKind::kOneDevice:
       return OneDevice(strategy.one_device(), device);
-    case StrategyKind::kMirrored: {
-      ASSIGN_OR_RETURN(LocalReplicas replicas,
-                       InStep(StrategyKind::kMirrored,
-                              strategy.mirrored().device(), job, device));
-      replicas.sums_on_one_device = strategy.mirrored().cross_device_ops() ==
-                                    job::Mirrored::REDUCTION_TO_ONE_DEVICE;
-      return replicas;
-    }
+    case StrategyKind::kMirrored:
+      return Mirrored(strategy.mirrored(), job, device);
     case StrategyKind::kCentralStorage:
       return InStep(StrategyKind::kCentralStorage,
                     strategy.central_storage().device(), job, device);

@@ -63,8 +63,10 @@ struct LocalReplicas {
   // True if replicas train in step, also if there is one; false: a plain loop
   // on the only device.
   bool is_in_step = false;
-  // True if the first replica's thread sums all gradients.
+  // True if the first replica's device or thread sums all gradients.
   bool sums_on_one_device = false;
+  // True if NCCL sums gradients between CUDA devices.
+  bool sums_by_nccl = false;
 };
 
 // Returns the replicas of `job`, its defaults filled in, in a process without a
@@ -72,8 +74,9 @@ struct LocalReplicas {
 // the flag --device, "auto" if it was not given.
 //   InvalidArgument  the strategy needs a cluster, or names a device that does
 //                    not exist or twice, or --device contradicts it, or the job
-//                    clips gradients, which replicas in step can't do. Names
-//                    the field and what to do.
+//                    clips gradients, which replicas in step can't do, or NCCL
+//                    is to sum them, and is not here or has no CUDA device.
+//                    Names the field and what to do.
 absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
                                                    absl::string_view device);
 

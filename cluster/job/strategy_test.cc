@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/device/device.h"
+#include "ml/device/device_group.h"
 
 namespace parasol {
 namespace {
@@ -50,6 +51,21 @@ TEST(StrategyTest, MirroredHasAReplicaOnEachDevice) {
   EXPECT_THAT(replicas.devices, ElementsAre("cpu:0", "cpu:1"));
   EXPECT_TRUE(replicas.is_in_step);
   EXPECT_TRUE(replicas.sums_on_one_device);
+}
+
+TEST(StrategyTest, NcclSumsBetweenCudaDevicesWhereItIs) {
+  if (Device::CudaNames().empty()) GTEST_SKIP() << "no CUDA device here";
+  const auto replicas = ResolveLocalReplicas(
+      JobWith("mirrored { cross_device_ops: NCCL }"), "auto");
+  if (!DeviceGroup::CheckNccl().ok()) {
+    EXPECT_THAT(replicas,
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("install NCCL 2, or choose HIERARCHICAL")));
+    return;
+  }
+  ASSERT_OK(replicas);
+  EXPECT_TRUE(replicas->sums_by_nccl);
+  EXPECT_FALSE(replicas->sums_on_one_device);
 }
 
 TEST(StrategyTest, WithoutAListAllCudaDevicesOrTheProcessorAreTaken) {
@@ -98,6 +114,13 @@ TEST(StrategyTest, WhatCannotBeIsNamed) {
        "strategy.mirrored.device[1]: \"cuda:999\": this "},
       {"strategy { mirrored { device: 'cpu' device: '/cpu:0' } }", "auto",
        "strategy.mirrored.device[1]: cpu:0 appears twice"},
+      {"strategy { mirrored { device: 'cpu:0' cross_device_ops: NCCL } }",
+       "auto",
+       "strategy.mirrored.cross_device_ops: NCCL sums between CUDA devices, "
+       "and cpu:0 is none; choose HIERARCHICAL_COPY"},
+      {"strategy { mirrored { cross_device_ops: NCCL } }", "cpu",
+       "strategy.mirrored.cross_device_ops: NCCL sums between CUDA devices, "
+       "and cpu is none; choose HIERARCHICAL_COPY"},
       {"strategy { mirrored { device: 'cpu:0' device: 'cpu:1' } }", "cpu",
        "--device=cpu: strategy.mirrored names the devices"},
       {"strategy { mirrored { device: 'cpu:0' device: 'cpu:1' } } "

@@ -38,7 +38,7 @@ absl::StatusOr<cudaEvent_t> CreateEvent(unsigned int flags = 0) {
 
 // Device that the calling thread selected last, so that it need not select it
 // again: a step makes some thousand calls. Nothing else in this program selects
-// a device.
+// a device, but for what calls SelectAnew().
 thread_local std::optional<int> selected;
 
 absl::Status SelectDevice(int index) {
@@ -132,6 +132,8 @@ CudaDevice::~CudaDevice() {
 }
 
 absl::Status CudaDevice::Select() { return SelectDevice(index_); }
+
+void CudaDevice::SelectAnew() { selected.reset(); }
 
 absl::StatusOr<CUstream_st*> CudaDevice::ComputeStream() {
   RETURN_IF_ERROR(Select());

@@ -40,6 +40,13 @@ class CudaDevice : public Device {
                                                       const Options& options);
   ~CudaDevice() override;
 
+  // Has the calling thread's next call of any device select it, whatever a
+  // library has selected meanwhile.
+  static void SelectAnew();
+
+  // Returns the device's number: 1 of cuda:1.
+  int index() const { return index_; }
+
   // Returns the stream on which kernels are launched, and makes this device the
   // calling thread's current one.
   absl::StatusOr<CUstream_st*> ComputeStream();

@@ -53,6 +53,11 @@ class DeviceTraining {
   //   ResourceExhausted  the device is full.
   virtual absl::StatusOr<std::vector<Variable>> Variables() = 0;
 
+  // Returns the array in the device's memory that has the gradients of all
+  // variables, and gaps between some, which hold no gradient. Requires that
+  // Variables() has been called.
+  virtual absl::Span<float> AllGradients() = 0;
+
   // Has the rows of the tables that `tables` has on the device read there, from
   // the next Stage() on: StagedBatch::rows() is without them. A batch is then
   // staged only when the pass of the one before has returned, since a table may

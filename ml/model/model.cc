@@ -134,6 +134,9 @@ class GraphModel final : public Model, private DeviceTraining {
   absl::StatusOr<std::vector<Variable>> Variables() override {
     return memory_.OnDevice();
   }
+  absl::Span<float> AllGradients() override {
+    return memory_.GradientsOnDevice();
+  }
 
   void UseTables(DeviceRows& tables) override { tables_on_device_ = &tables; }
 

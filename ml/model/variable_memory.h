@@ -49,6 +49,10 @@ class VariableMemory {
   // host's memory. They stay where they are, and there are none on the host
   // from now on: no value may be uploaded and no gradient fetched.
   absl::StatusOr<std::vector<DeviceTraining::Variable>> OnDevice();
+  // Returns the array of all gradients on such a device, after OnDevice().
+  absl::Span<float> GradientsOnDevice() const {
+    return device_gradients_.span();
+  }
 
   // Prepares a backward pass: the gradients written from now on leave those of
   // the last pass in place. The first call allocates.

@@ -265,6 +265,9 @@ cudaError_t cudaMemcpyPeerAsync(void* dst, int dstDevice, const void* src,
                                 cudaStream_t stream) {
   {
     CUDA_ON_HOST_ENTER();
+    if (!IsDevice(dstDevice) || !IsDevice(srcDevice)) {
+      return Fail(cudaErrorInvalidDevice);
+    }
     const Allocation* const to = FindAllocation(dst);
     const Allocation* const from = FindAllocation(src);
     if (count > 0 && (to == nullptr || to->device != dstDevice ||

@@ -117,6 +117,9 @@ TEST_P(DevicesTest, WorkOfAnotherDeviceIsRefused) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
   EXPECT_EQ(cudaEventRecord(event_[1], stream_[0]),
             cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaMemcpyPeerAsync(x_[1], 4, x_[0], 0, sizeof(float), stream_[0]),
+            cudaErrorInvalidDevice)
+      << "there are 4";
   EXPECT_EQ(cudaMemcpyPeerAsync(x_[1], 0, x_[0], 0, sizeof(float), stream_[0]),
             cudaErrorInvalidValue);
   EXPECT_EQ(cudaSetDevice(kDevices), cudaErrorInvalidDevice);

@@ -162,6 +162,8 @@ void SetFaults(const std::string& faults) {
 void LoseDevicesIfFatal(int status) {
   constexpr int kIllegalAddress = 700, kLaunchFailure = 719;
   if (status < kIllegalAddress || status > kLaunchFailure) return;
+  // Peer access that is enabled, that is not, and to too many devices.
+  if (status == 704 || status == 705 || status == 711) return;
   const std::lock_guard<std::mutex> lock(faults_mutex);
   if (lost_status == 0) lost_status = status;
 }

@@ -50,7 +50,8 @@ int FaultOf(const char* name);
 void SetFaults(const std::string& faults);
 
 // Makes `status` the one of all later calls of the runtime if CUDA does so: an
-// error of a kernel, 700 to 719, ends what the process can do with devices.
+// error of a kernel, 700 to 719, ends what the process can do with devices. The
+// errors of peer access among these do not.
 void LoseDevicesIfFatal(int status);
 // Returns the status with which devices were lost; 0 if they were not.
 int LostStatus();

@@ -1,7 +1,7 @@
 #include "worker/local/device_variables.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "base/log.h"
@@ -30,120 +30,155 @@ bool HasExclusions(const job::Optimizer& optimizer) {
 
 }  // namespace
 
-bool CanUpdateOnDevice(const job::Job& job) {
-  if (HasMicroBatches(job) || HasCustomOptimizer(job)) return false;
-  if (!job.optimizer().has_global_clipnorm()) return true;
-  if (HasExclusions(job.optimizer())) return false;
+std::string WhyUpdatesNeedTheHost(const job::Job& job) {
+  if (HasMicroBatches(job)) return "train.micro_batch_size is set";
+  if (HasCustomOptimizer(job)) return "a custom optimizer works there";
+  if (!job.optimizer().has_global_clipnorm()) return "";
+  const std::string limit = "optimizer.global_clipnorm is ";
+  if (HasExclusions(job.optimizer())) {
+    return limit + "that of variables with different exclusions";
+  }
   const auto& tables = job.model().sparse_table();
+  if (!std::all_of(tables.begin(), tables.end(), [](const job::SparseTable& t) {
+        return t.has_optimizer();
+      })) {
+    return limit + "that of variables and tables together";
+  }
   const auto& layers = job.model().layer();
-  return std::all_of(
-             tables.begin(), tables.end(),
-             [](const job::SparseTable& t) { return t.has_optimizer(); }) &&
-         std::all_of(layers.begin(), layers.end(), [](const job::Layer& l) {
-           return l.learning_rate_multiplier() == 1;
-         });
+  const bool has_one_rate = std::all_of(
+      layers.begin(), layers.end(),
+      [](const job::Layer& l) { return l.learning_rate_multiplier() == 1; });
+  return has_one_rate ? "" : limit + "that of variables with different rates";
 }
 
 absl::StatusOr<std::unique_ptr<DeviceVariables>> DeviceVariables::Create(
     std::vector<VariableSpec> specs, const job::Job& job,
-    DeviceTraining& training, Device& device) {
+    const std::vector<Place>& places) {
+  CHECK(!places.empty());
   std::unique_ptr<DeviceVariables> variables(
-      new DeviceVariables(std::move(specs), device));
+      new DeviceVariables(std::move(specs)));
   RETURN_IF_ERROR(variables->MakeOptimizers(job));
-  ASSIGN_OR_RETURN(const std::vector<DeviceTraining::Variable> of_model,
-                   training.Variables());
-  CHECK_EQ(of_model.size(), variables->specs().size());
-  RETURN_IF_ERROR(variables->AddArrays(of_model));
-  RETURN_IF_ERROR(variables->MakeGroups(job.optimizer(), of_model));
+  variables->MakeGroups();
+  for (const Place& place : places) {
+    RETURN_IF_ERROR(variables->AddCopy(job, place));
+  }
   return variables;
 }
 
-absl::Status DeviceVariables::MakeGroups(
-    const job::Optimizer& limits,
-    absl::Span<const DeviceTraining::Variable> variables) {
-  std::set<const Optimizer*> grouped;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (specs()[i].frozen || !grouped.insert(&optimizer(i)).second) continue;
-    ASSIGN_OR_RETURN(
-        Group group,
-        MakeGroup(optimizer(i), specs()[i].trained ? limits : job::Optimizer(),
-                  variables));
-    groups_.push_back(std::move(group));
+void DeviceVariables::MakeGroups() {
+  std::map<const Optimizer*, size_t> groups;
+  for (size_t i = 0; i < specs().size(); ++i) {
+    if (specs()[i].frozen) continue;
+    const auto [group, is_new] = groups.emplace(&optimizer(i), groups_.size());
+    if (is_new) groups_.emplace_back();
+    groups_[group->second].push_back(i);
   }
+}
+
+absl::Status DeviceVariables::AddCopy(const job::Job& job, const Place& place) {
+  Copy copy = {.device = place.device, .of_model = {}};
+  ASSIGN_OR_RETURN(copy.of_model, place.training->Variables());
+  CHECK_EQ(copy.of_model.size(), specs().size());
+  RETURN_IF_ERROR(AddArrays(copy));
+  for (const Group& group : groups_) {
+    RETURN_IF_ERROR(AddUpdate(group, job.optimizer(), copy));
+  }
+  copies_.push_back(std::move(copy));
   return absl::OkStatus();
 }
 
-absl::Status DeviceVariables::AddArrays(
-    absl::Span<const DeviceTraining::Variable> variables) {
+absl::Status DeviceVariables::AddArrays(Copy& copy) {
   int64_t largest = 0;
-  for (size_t i = 0; i < variables.size(); ++i) {
+  for (size_t i = 0; i < specs().size(); ++i) {
     const VariableSpec& spec = specs()[i];
     largest = std::max(largest, spec.elements());
-    std::vector<float*>& arrays = arrays_.emplace_back(1, variables[i].value);
+    std::vector<float*>& arrays =
+        copy.arrays.emplace_back(1, copy.of_model[i].value);
     for (int array = 1; array < num_arrays(i); ++array) {
       ASSIGN_OR_RETURN(Array<float> slot,
-                       device_.NewArray<float>(spec.elements()));
+                       copy.device->NewArray<float>(spec.elements()));
       arrays.push_back(slot.data());
-      slots_.push_back(std::move(slot));
+      copy.slots.push_back(std::move(slot));
     }
   }
-  ASSIGN_OR_RETURN(on_host_, device_.NewHostArray<float>(largest));
+  ASSIGN_OR_RETURN(copy.on_host, copy.device->NewHostArray<float>(largest));
   return absl::OkStatus();
 }
 
-absl::StatusOr<DeviceVariables::Group> DeviceVariables::MakeGroup(
-    const Optimizer& optimizer, const job::Optimizer& limits,
-    absl::Span<const DeviceTraining::Variable> variables) {
-  Group group;
+absl::Status DeviceVariables::AddUpdate(const Group& group,
+                                        const job::Optimizer& limits,
+                                        Copy& copy) {
   std::vector<DenseUpdate::Variable> members;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (specs()[i].frozen || &this->optimizer(i) != &optimizer) continue;
+  for (const size_t i : group) {
     DenseUpdate::Variable member = {.count = specs()[i].elements(),
-                                    .gradient = variables[i].gradient,
-                                    .value = variables[i].value};
-    std::copy(arrays_[i].begin() + 1, arrays_[i].end(), member.slots.begin());
+                                    .gradient = copy.of_model[i].gradient,
+                                    .value = copy.of_model[i].value};
+    const std::vector<float*>& arrays = copy.arrays[i];
+    std::copy(arrays.begin() + 1, arrays.end(), member.slots.begin());
     members.push_back(member);
-    group.variables.push_back(i);
   }
-  ASSIGN_OR_RETURN(group.update, DenseUpdate::Create(device_, optimizer, limits,
-                                                     std::move(members)));
-  return group;
+  const size_t first = group.front();
+  ASSIGN_OR_RETURN(
+      copy.updates.emplace_back(),
+      DenseUpdate::Create(*copy.device, optimizer(first),
+                          specs()[first].trained ? limits : job::Optimizer(),
+                          std::move(members)));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<absl::Span<const float>> DeviceVariables::Read(size_t variable,
                                                               int array) {
-  const absl::Span<const float> elements(arrays_[variable][array],
+  const Copy& copy = copies_.front();
+  const absl::Span<const float> elements(copy.arrays[variable][array],
                                          specs()[variable].elements());
-  RETURN_IF_ERROR(
-      device_.Copy(Device::Stream::kCompute, elements, on_host_.data()));
-  RETURN_IF_ERROR(device_.Synchronize());
-  return on_host_.span().first(elements.size());
+  RETURN_IF_ERROR(copy.device->Copy(Device::Stream::kCompute, elements,
+                                    copy.on_host.data()));
+  RETURN_IF_ERROR(copy.device->Synchronize());
+  return copy.on_host.span().first(elements.size());
 }
 
 absl::Status DeviceVariables::Write(size_t variable, int array,
                                     absl::Span<const float> elements) {
   CHECK_EQ(static_cast<int64_t>(elements.size()), specs()[variable].elements());
-  std::copy(elements.begin(), elements.end(), on_host_.data());
-  const absl::Span<const float> from = on_host_.span().first(elements.size());
-  RETURN_IF_ERROR(
-      device_.Copy(Device::Stream::kCompute, from, arrays_[variable][array]));
-  return device_.Synchronize();
+  for (Copy& copy : copies_) {
+    RETURN_IF_ERROR(Write(copy, variable, array, elements));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::Write(Copy& copy, size_t variable, int array,
+                                    absl::Span<const float> elements) {
+  std::copy(elements.begin(), elements.end(), copy.on_host.data());
+  const absl::Span<const float> from =
+      copy.on_host.span().first(elements.size());
+  RETURN_IF_ERROR(copy.device->Copy(Device::Stream::kCompute, from,
+                                    copy.arrays[variable][array]));
+  return copy.device->Synchronize();
 }
 
 absl::Status DeviceVariables::Update() {
-  for (Group& group : groups_) {
+  for (size_t group = 0; group < groups_.size(); ++group) {
     RETURN_IF_ERROR(Update(group)) << "update of variables";
   }
   return absl::OkStatus();
 }
 
-absl::Status DeviceVariables::Update(Group& group) {
+absl::Status DeviceVariables::Update(size_t group) {
   std::vector<int64_t> iterations;
-  for (const size_t variable : group.variables) {
+  for (const size_t variable : groups_[group]) {
     iterations.push_back(updates()[variable]);
     CountUpdate(variable);
   }
-  return group.update->Apply(iterations);
+  for (Copy& copy : copies_) {
+    RETURN_IF_ERROR(copy.updates[group]->Apply(iterations));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceVariables::Await() {
+  absl::Status first;
+  for (Copy& copy : copies_) first.Update(copy.device->Synchronize());
+  return first;
 }
 
 }  // namespace parasol

@@ -1,10 +1,11 @@
 #ifndef PARASOL_WORKER_LOCAL_DEVICE_VARIABLES_H_
 #define PARASOL_WORKER_LOCAL_DEVICE_VARIABLES_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -19,66 +20,88 @@
 
 namespace parasol {
 
-// Returns true if all that the updates of a job's variables need is on the
-// device. A common norm with tables, which are on the host, is not, and neither
-// is one of variables that differ in their rates or in what they are excluded
-// from. Custom optimizers work on the
-// host.
-bool CanUpdateOnDevice(const job::Job& job);
+// Returns why the updates of a job's variables need the host, in words for the
+// log: a common norm with tables, which are on the host, or of variables that
+// differ in their rates or in what they are excluded from; micro-batches; a
+// custom optimizer. Empty: all that they need is on the device.
+std::string WhyUpdatesNeedTheHost(const job::Job& job);
+inline bool CanUpdateOnDevice(const job::Job& job) {
+  return WhyUpdatesNeedTheHost(job).empty();
+}
 
-// A lone worker's variables in the memory of the device that computes. Their
-// values are the arrays that the model reads. After the same gradients they
-// hold the values of HostVariables, to the bit (see DenseUpdate).
+// A lone worker's variables in the memory of the device that computes, or a
+// copy of them on each of several devices. Their values are the arrays that the
+// models read. After the same gradients they hold the values of HostVariables,
+// to the bit (see DenseUpdate).
 class DeviceVariables : public LocalVariables {
  public:
+  // A model that has the values of one copy, and its device.
+  struct Place {
+    DeviceTraining* training = nullptr;
+    Device* device = nullptr;
+  };
+
   // Creates the variables, without their initial values. Borrows `training`,
   // whose variables `specs` describes, and its device.
   //   InvalidArgument    the job's optimizer can't be used.
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<DeviceVariables>> Create(
       std::vector<VariableSpec> specs, const job::Job& job,
-      DeviceTraining& training, Device& device);
+      DeviceTraining& training, Device& device) {
+    return Create(std::move(specs), job, {{&training, &device}});
+  }
+  // Creates a copy at each place, of which there is at least one. Read() reads
+  // the first copy, and Write() writes all. Borrows what the places name.
+  // Errors are those above.
+  static absl::StatusOr<std::unique_ptr<DeviceVariables>> Create(
+      std::vector<VariableSpec> specs, const job::Job& job,
+      const std::vector<Place>& places);
 
   absl::StatusOr<absl::Span<const float>> Read(size_t variable,
                                                int array) override;
   absl::Status Write(size_t variable, int array,
                      absl::Span<const float> elements) override;
 
-  // Enqueues an update of all variables by the gradients of the pass that is
-  // enqueued, clipped as the job says.
-  //   Unavailable  the device was lost.
+  // Enqueues an update of all variables, on each device by the gradients of the
+  // pass that is enqueued there, clipped as the job says. The copies stay equal
+  // if their gradients are.
+  //   Unavailable  a device was lost.
   absl::Status Update();
 
   // Blocks until the passes and updates that are enqueued are done.
-  //   Unavailable  the device was lost.
-  absl::Status Await() { return device_.Synchronize(); }
+  //   Unavailable  a device was lost.
+  absl::Status Await();
 
  private:
-  // Variables that one optimizer updates.
-  struct Group {
-    std::vector<size_t> variables;
-    std::unique_ptr<DenseUpdate> update;
+  // All arrays in the memory of one device.
+  struct Copy {
+    Device* device = nullptr;
+    std::vector<DeviceTraining::Variable> of_model;
+    // Addresses of all arrays of each variable. The slots are in `slots`.
+    std::vector<std::vector<float*>> arrays = {};
+    std::vector<Array<float>> slots = {};
+    Array<float> on_host = {};  // room for the largest variable
+    std::vector<std::unique_ptr<DenseUpdate>> updates = {};  // one for a group
   };
+  // Variables that one optimizer updates.
+  using Group = std::vector<size_t>;
 
-  DeviceVariables(std::vector<VariableSpec> specs, Device& device)
-      : LocalVariables(std::move(specs)), device_(device) {}
+  explicit DeviceVariables(std::vector<VariableSpec> specs)
+      : LocalVariables(std::move(specs)) {}
 
-  absl::Status AddArrays(absl::Span<const DeviceTraining::Variable> variables);
-  // Makes a group for each optimizer. Those of variables that are trained have
-  // `limits`.
-  absl::Status MakeGroups(const job::Optimizer& limits,
-                          absl::Span<const DeviceTraining::Variable> variables);
-  absl::StatusOr<Group> MakeGroup(
-      const Optimizer& optimizer, const job::Optimizer& limits,
-      absl::Span<const DeviceTraining::Variable> variables);
-  absl::Status Update(Group& group);
+  // Divides the variables into groups, one for each optimizer.
+  void MakeGroups();
+  absl::Status AddCopy(const job::Job& job, const Place& place);
+  absl::Status AddArrays(Copy& copy);
+  // Makes the updates of a group. Variables that are trained have `limits`.
+  absl::Status AddUpdate(const Group& group, const job::Optimizer& limits,
+                         Copy& copy);
+  absl::Status Write(Copy& copy, size_t variable, int array,
+                     absl::Span<const float> elements);
+  absl::Status Update(size_t group);
 
-  Device& device_;
-  // Addresses of all arrays of each variable. The slots are in `slots_`.
-  std::vector<std::vector<float*>> arrays_;
-  std::vector<Array<float>> slots_;
-  Array<float> on_host_;  // room for the largest variable
   std::vector<Group> groups_;
+  std::vector<Copy> copies_;
 };
 
 }  // namespace parasol

@@ -218,6 +218,7 @@ class FakeParameters : public ParameterClient {
         rows[table.ids[i]] = table.values[i];
       }
     }
+    if (request.on_device) on_device.push_back(*request.on_device);
     auto reply = std::make_unique<Reply>(*this, request.sync->step + 1);
     const float gradient =
         request.gradients.empty() ? 0 : request.gradients[0].values[0];
@@ -238,7 +239,8 @@ class FakeParameters : public ParameterClient {
   // How many updates the next pull's other shard is behind.
   int64_t pull_lag = 0;
   size_t tables_pushed = 0;
-  std::vector<int64_t> row_pulls;  // the step of each pull of rows
+  std::vector<DevicePart> on_device;  // parts of pushes, in order
+  std::vector<int64_t> row_pulls;     // the step of each pull of rows
   bool stopped = false;
 
  private:

@@ -1,0 +1,17 @@
+#include "ml/optimizer/device/replica_mean.h"
+
+#include "base/log.h"
+#include "ml/device/dispatch.h"
+
+namespace parasol {
+
+absl::Status ReplicaMean(Device& device,
+                         absl::Span<const ReplicaGradients> replicas,
+                         float divisor, int64_t size, float* mean) {
+  CHECK(!replicas.empty());
+  CHECK_LE(replicas.size(), kMaxReplicasOfAMean);
+  return PARASOL_DISPATCH(device,
+                          ReplicaMean(device, replicas, divisor, size, mean));
+}
+
+}  // namespace parasol
