@@ -13,7 +13,8 @@
 namespace parasol {
 namespace {
 
-// The functions of EvaluateBatches(), called by one thread at a time.
+// The functions of EvaluateBatches(), called by one thread at a time. None is
+// called with the lock: they may wait for a disk.
 class SharedBatches {
  public:
   using Next = absl::FunctionRef<absl::StatusOr<const Batch*>()>;
@@ -59,12 +60,39 @@ class SharedBatches {
     }
   }
 
+  // The right to call a function; others wait for its end.
+  class Turn {
+   public:
+    // Waits until `may_begin` holds, too.
+    template <typename MayBegin>
+    Turn(SharedBatches& batches, MayBegin may_begin) : batches_(batches) {
+      absl::MutexLock lock(&batches_.mu_);
+      const auto is_free = [&] {
+        batches_.mu_.AssertHeld();
+        return !batches_.is_called_ && may_begin();
+      };
+      batches_.mu_.Await(absl::Condition(&is_free));
+      batches_.is_called_ = true;
+    }
+    explicit Turn(SharedBatches& batches)
+        : Turn(batches, [] { return true; }) {}
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+      absl::MutexLock lock(&batches_.mu_);
+      batches_.is_called_ = false;
+    }
+
+   private:
+    SharedBatches& batches_;
+  };
+
   // Returns the next batch, nullopt if there is none. It lies in `own` where
   // another model may take a further one meanwhile.
   absl::StatusOr<std::optional<Taken>> Take(Batch& own)
       ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    if (!status_.ok()) return std::nullopt;
+    const Turn turn(*this);
+    if (!status().ok()) return std::nullopt;
     ASSIGN_OR_RETURN(const Batch* const batch, next_());
     if (batch == nullptr) return std::nullopt;
     if (has_one_model_) return Taken{taken_++, batch};
@@ -73,7 +101,7 @@ class SharedBatches {
   }
 
   absl::Status ReadRowsOf(const StagedBatch& staged) ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
+    const Turn turn(*this);
     return read_rows_(staged.rows());
   }
 
@@ -81,14 +109,16 @@ class SharedBatches {
   // one of them has failed.
   absl::Status AddInTurn(const Taken& taken, const EvaluatedBatch& evaluated)
       ABSL_LOCKS_EXCLUDED(mu_) {
-    absl::MutexLock lock(&mu_);
-    const auto is_its_turn = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    const Turn turn(*this, [&] {
+      mu_.AssertHeld();
       return added_ == taken.number || !status_.ok();
-    };
-    mu_.Await(absl::Condition(&is_its_turn));
-    if (!status_.ok()) return status_;
+    });
+    RETURN_IF_ERROR(status());
+    // After an error no later batch has its turn.
+    RETURN_IF_ERROR(add_(*taken.batch, evaluated));
+    absl::MutexLock lock(&mu_);
     ++added_;
-    return add_(*taken.batch, evaluated);
+    return absl::OkStatus();
   }
 
   const bool has_one_model_;
@@ -97,7 +127,8 @@ class SharedBatches {
   const Add add_;
   mutable absl::Mutex mu_;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
-  int64_t taken_ ABSL_GUARDED_BY(mu_) = 0;
+  bool is_called_ ABSL_GUARDED_BY(mu_) = false;
+  int64_t taken_ = 0;  // used in turns
   int64_t added_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

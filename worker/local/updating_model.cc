@@ -6,37 +6,23 @@
 #include "base/log.h"
 #include "base/status_macros.h"
 #include "ml/model/device_training.h"
+#include "worker/local/device_model.h"
 
 namespace parasol {
 namespace {
 
-class UpdatingModel : public Model {
+class UpdatingModel : public DeviceModel {
  public:
   UpdatingModel(std::unique_ptr<Model> model, DeviceVariables& updated,
                 DeviceTables* updated_tables)
-      : model_(std::move(model)),
+      : DeviceModel(std::move(model)),
         updated_(updated),
         updated_tables_(updated_tables) {
     if (updated_tables != nullptr) {
-      model_->device_training()->UseTables(*updated_tables);
+      this->model().device_training()->UseTables(*updated_tables);
     }
   }
 
-  const std::vector<VariableSpec>& variables() const override { return none_; }
-  const std::vector<TableUse>& tables() const override {
-    return model_->tables();
-  }
-  absl::Span<float> HostValue(size_t index) override {
-    CHECK_LT(index, none_.size());
-    return {};
-  }
-  absl::Status Upload(size_t index) override {
-    CHECK_LT(index, none_.size());
-    return absl::OkStatus();
-  }
-  std::unique_ptr<StagedBatch> NewStagedBatch() override {
-    return model_->NewStagedBatch();
-  }
   // The device may still read the batch that was trained on last; not the one
   // before it.
   absl::Status Stage(const Batch& batch, StagedBatch& staged) override {
@@ -45,11 +31,11 @@ class UpdatingModel : public Model {
     }
     last_staged_ = &staged;
     batch_ = &batch;
-    absl::Status status = model_->Stage(batch, staged);
+    absl::Status status = model().Stage(batch, staged);
     while (absl::IsResourceExhausted(status)) {
       ASSIGN_OR_RETURN(const Room room, MakeRoom(status));
       if (room == Room::kNone) break;
-      status = model_->Stage(batch, staged);
+      status = model().Stage(batch, staged);
     }
     return status;
   }
@@ -61,7 +47,7 @@ class UpdatingModel : public Model {
   }
 
   absl::StatusOr<EvaluatedBatch> Evaluate(StagedBatch& staged) override {
-    return RunWithRoom(staged, [&] { return model_->Evaluate(staged); });
+    return RunWithRoom(staged, [&] { return model().Evaluate(staged); });
   }
 
  private:
@@ -108,7 +94,7 @@ class UpdatingModel : public Model {
 
   absl::StatusOr<BatchResult> Train(StagedBatch& staged, uint64_t seed,
                                     const GradientSinks& sinks) {
-    return model_->device_training()->Train(
+    return model().device_training()->Train(
         staged, seed,
         {.update =
              [this](absl::Span<const DeviceTraining::Rows> rows) {
@@ -124,7 +110,6 @@ class UpdatingModel : public Model {
     return updated_tables_->Update(rows);
   }
 
-  const std::unique_ptr<Model> model_;
   DeviceVariables& updated_;
   DeviceTables* const updated_tables_;
   const StagedBatch* last_trained_ = nullptr;
@@ -132,7 +117,6 @@ class UpdatingModel : public Model {
   const StagedBatch* last_staged_ = nullptr;
   const Batch* batch_ = nullptr;
   bool has_updated_ = false;  // true once the last pass's updates have begun
-  const std::vector<VariableSpec> none_;
 };
 
 }  // namespace

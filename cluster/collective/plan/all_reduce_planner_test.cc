@@ -44,6 +44,11 @@ struct Exchange {
   }
   int Send() { return plan.Send(other, 0, {0, 0, bytes}); }
   int Receive() { return plan.Receive(other, 0, {2, 0, bytes}); }
+  // Adds what comes, whatever of this rank's is still being sent.
+  void AddReceived() {
+    const int received = Receive();
+    plan.Sum({1, 0, bytes}, {{0, 0, bytes}, {2, 0, bytes}}, {received});
+  }
 
   const size_t bytes;
   const int other;
@@ -133,11 +138,7 @@ TEST(AllReducePlannerTest, AMessageThatIsNeverSentIsFound) {
   EXPECT_THAT(Check([](const Reduction& reduction, int rank) {
                 Exchange exchange(reduction, rank);
                 if (rank == 1) exchange.Send();
-                const int received = exchange.Receive();
-                exchange.plan.Sum(
-                    {1, 0, exchange.bytes},
-                    {{0, 0, exchange.bytes}, {2, 0, exchange.bytes}},
-                    {received});
+                exchange.AddReceived();
                 return std::move(exchange.plan);
               }),
               Refused("rank 1 waits for piece 0 of rank 0"));
@@ -157,11 +158,7 @@ TEST(AllReducePlannerTest, SumsThatOverwriteWhatIsSentAreFound) {
   EXPECT_THAT(Check([](const Reduction& reduction, int rank) {
                 Exchange exchange(reduction, rank);
                 exchange.Send();
-                const int received = exchange.Receive();
-                exchange.plan.Sum(
-                    {1, 0, exchange.bytes},
-                    {{0, 0, exchange.bytes}, {2, 0, exchange.bytes}},
-                    {received});
+                exchange.AddReceived();
                 return std::move(exchange.plan);
               }),
               Refused("if the sums take a contribution's place"));
