@@ -29,15 +29,20 @@ struct ColumnTiles {
   static constexpr int kThreads = 512;
   // Fewest rows of a thread, so that its part is worth the second kernel.
   static constexpr int kRowsOfAThread = 8;
-  // Roughly one for each multiprocessor of a large device.
+  // Slices that a large device needs where there are many columns, and where
+  // there are few: blocks for four on each of its multiprocessors.
   static constexpr int kMaxSlices = 128;
+  static constexpr int kMaxSlicesOfFew = 2 * kMaxSlices;
+  static constexpr int kManyBlocks = 4 * kMaxSlices;
 
   ColumnTiles(int64_t rows, int64_t columns)
       : rows(rows),
         columns(columns),
         width(static_cast<int>(std::min<uint64_t>(
             kWarpSize, std::bit_ceil(static_cast<uint64_t>(columns))))),
-        slices(SlicesOf(kRowsOfAThread, kMaxSlices)) {}
+        slices(SlicesOf(
+            kRowsOfAThread,
+            std::clamp(SlicesFor(kManyBlocks), kMaxSlices, kMaxSlicesOfFew))) {}
 
   // Returns the number of slices in which each thread has at least
   // `rows_of_a_thread` rows, at most `max`.
@@ -46,11 +51,14 @@ struct ColumnTiles {
     return static_cast<int>(
         std::clamp<int64_t>((rows + least - 1) / least, 1, max));
   }
-  dim3 Blocks(int slices) const {
-    return dim3((columns + width - 1) / width, slices);
+  // Returns the number of slices that make `blocks` blocks, at least 1.
+  int SlicesFor(int blocks) const {
+    return static_cast<int>(std::max<int64_t>(blocks / Tiles(), 1));
   }
+  dim3 Blocks(int slices) const { return dim3(Tiles(), slices); }
   dim3 Threads() const { return dim3(width, height()); }
   int height() const { return kThreads / width; }
+  int64_t Tiles() const { return (columns + width - 1) / width; }
 
   // Column of the calling thread.
   __device__ int64_t Column() const {
@@ -209,9 +217,27 @@ inline absl::Status SumRowsOf(Device& device, absl::string_view name,
                       TermOfMatrix{m.data, m.columns}, StoreSum{sum});
 }
 
-// Computes the same in one kernel, without scratch memory.
+// Computes the sum of a column of few rows in their order.
+struct SumOfFewRows {
+  MatrixView m;
+  float* sum;
+  __device__ void operator()(int64_t column) const {
+    double total = 0;
+    for (int64_t row = 0; row < m.rows; ++row) {
+      total += m.data[row * m.columns + column];
+    }
+    sum[column] = static_cast<float>(total);
+  }
+};
+
+// Computes the same as SumRowsOf() in one kernel, without scratch memory.
 inline absl::Status SumFewRowsOf(Device& device, absl::string_view name,
                                  MatrixView m, float* sum) {
+  // A block of threads for the rows of a column would be mostly idle.
+  constexpr int64_t kVeryFew = 16;
+  if (m.rows <= kVeryFew) {
+    return ForEach(device, name, m.columns, SumOfFewRows{m, sum});
+  }
   ASSIGN_OR_RETURN(CUstream_st * stream,
                    static_cast<CudaDevice&>(device).ComputeStream());
   const ColumnTiles tiles(m.rows, m.columns);

@@ -7,13 +7,12 @@
 #include <cudnn.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <utility>
 
-#include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_dnn_functions.h"
+#include "ml/device/cuda_dnn_plan.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/device/cuda_scratch.h"
 #include "ml/device/cuda_status.h"
@@ -21,60 +20,66 @@
 namespace parasol {
 namespace {
 
-// A faster algorithm that wants more is passed over.
-constexpr size_t kMaxWorkspaceBytes = size_t{1} << 30;
-constexpr int kMaxAlgorithms = 16;
+// A faster plan that wants more is passed over.
+constexpr int64_t kMaxWorkspaceBytes = int64_t{1} << 30;
 constexpr int kTile = 32;
 
-// CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED of cuDNN 9, and the kind
-// of its CUDNN_STATUS_NOT_INITIALIZED.
-constexpr int kDeviceIsFull = 4004;
-constexpr int kNotInitialized = 1000;
+using Bfloat16 = __nv_bfloat16;
 
-// From cuDNN 9 on the thousands of a status are its kind, and the rest says
-// which of that kind.
-constexpr int KindOf(cudnnStatus_t status) {
-  return status < 1000 ? status : status / 1000 * 1000;
-}
-
-absl::Status Check(cudnnStatus_t status, absl::string_view what) {
-  if (status == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
-  const std::string words =
-      absl::StrCat(what, ": cuDNN status ", static_cast<int>(status));
-  if (status == CUDNN_STATUS_ALLOC_FAILED || status == kDeviceIsFull) {
-    return absl::ResourceExhaustedError(words);
-  }
-  switch (KindOf(status)) {
-    case CUDNN_STATUS_NOT_SUPPORTED:
-    case CUDNN_STATUS_BAD_PARAM:
-      return absl::UnimplementedError(words);
-    default:
-      return absl::UnavailableError(words);
+template <typename To>
+__device__ To Converted(float value) {
+  if constexpr (std::is_same_v<To, Bfloat16>) {
+    return __float2bfloat16_rn(value);
+  } else {
+    return value;
   }
 }
 
-// A part of cuDNN is missing, or is of another version.
-bool IsIncomplete(cudnnStatus_t status) {
-  return KindOf(status) == kNotInitialized;
+template <typename To>
+__device__ To Converted(Bfloat16 value) {
+  return Converted<To>(__bfloat162float(value));
 }
 
-// float32 with the 16 bits of bfloat16; TF32, which has more, keeps them all.
-__device__ float Rounded(float value) {
-  return __bfloat162float(__float2bfloat16_rn(value));
-}
-
-struct RoundEach {
-  const float* from;
-  float* to;
-  __device__ void operator()(int64_t i) const { to[i] = Rounded(from[i]); }
+// Neighbouring numbers that are read or written at once.
+template <typename T>
+struct alignas(4 * sizeof(T)) Four {
+  T values[4];
 };
+
+// to[i] = from[i], four at a time; both are aligned for that.
+template <typename From, typename To>
+struct ConvertFour {
+  const From* from;
+  To* to;
+  int64_t size;
+  __device__ void operator()(int64_t i) const {
+    const int64_t first = 4 * i;
+    if (first + 4 <= size) {
+      const auto four = *reinterpret_cast<const Four<From>*>(from + first);
+      Four<To> converted;
+      for (int j = 0; j < 4; ++j) {
+        converted.values[j] = Converted<To>(four.values[j]);
+      }
+      *reinterpret_cast<Four<To>*>(to + first) = converted;
+      return;
+    }
+    for (int64_t j = first; j < size; ++j) to[j] = Converted<To>(from[j]);
+  }
+};
+
+template <typename From, typename To>
+absl::Status Convert(CUstream_st* stream, const From* from, int64_t size,
+                     To* to) {
+  return cuda::ForEach(stream, "conversion for cuDNN", (size + 3) / 4,
+                       ConvertFour<From, To>{from, to, size});
+}
 
 // to[columns, rows] = from[rows, columns] transposed, a tile at a time, so that
 // both are touched along their rows. Blocks are counted along x alone, which
 // may have more than 65,535.
-template <bool kRound>
-__global__ void TransposeKernel(const float* from, int64_t rows,
-                                int64_t columns, float* to) {
+template <typename From, typename To>
+__global__ void TransposeKernel(const From* from, int64_t rows, int64_t columns,
+                                To* to) {
   __shared__ float tile[kTile][kTile + 1];
   const int64_t tiles = (columns + kTile - 1) / kTile;
   const int64_t row = blockIdx.x / tiles * kTile;
@@ -82,16 +87,32 @@ __global__ void TransposeKernel(const float* from, int64_t rows,
   const int x = threadIdx.x;
   for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
     if (row + y < rows && column + x < columns) {
-      tile[y][x] = from[(row + y) * columns + column + x];
+      tile[y][x] = Converted<float>(from[(row + y) * columns + column + x]);
     }
   }
   __syncthreads();
   for (int y = threadIdx.y; y < kTile; y += blockDim.y) {
     if (column + y < columns && row + x < rows) {
-      const float value = tile[x][y];
-      to[(column + y) * rows + row + x] = kRound ? Rounded(value) : value;
+      to[(column + y) * rows + row + x] = Converted<To>(tile[x][y]);
     }
   }
+}
+
+template <typename From, typename To>
+absl::Status Transpose(CUstream_st* stream, const From* from, int64_t rows,
+                       int64_t columns, To* to) {
+  const int64_t blocks =
+      ((columns + kTile - 1) / kTile) * ((rows + kTile - 1) / kTile);
+  cuda::Launch(TransposeKernel<From, To>, blocks, dim3(kTile, 8), stream, from,
+               rows, columns, to);
+  return LaunchStatus("transposition of a kernel");
+}
+
+// A part of cuDNN is missing, or is of another version. From cuDNN 9 on the
+// thousands of a status are its kind.
+bool IsIncomplete(cudnnStatus_t status) {
+  constexpr int kNotInitialized = 1000;
+  return status / 1000 * 1000 == kNotInitialized;
 }
 
 // State shared by the convolutions of one device. They run one after the other,
@@ -105,261 +126,96 @@ struct Shared {
         workspace(stream, releases),
         kernel(stream, releases),
         x(stream, releases),
-        dy(stream, releases) {}
+        y(stream, releases) {}
   ~Shared() {
     if (handle != nullptr) f.destroy(handle);
   }
 
-  bool rounds() const { return precision == Precision::kBfloat16; }
+  bool is_bfloat16() const { return precision == Precision::kBfloat16; }
+  // The type of the elements of what cuDNN reads and writes, which are rounded
+  // to TF32 as they are read.
+  cudnnDataType_t type() const {
+    return is_bfloat16() ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  }
+  int64_t element_bytes() const {
+    return is_bfloat16() ? sizeof(Bfloat16) : sizeof(float);
+  }
 
   const DnnFunctions f;
   CUstream_st* const stream;
   const Precision precision;
   cudnnHandle_t handle = nullptr;
   CudaScratch workspace;
-  CudaScratch kernel, x, dy;  // as cuDNN reads or writes them
+  CudaScratch kernel, x, y;  // as cuDNN reads or writes them
+  // The gradient whose rounded elements are in `y`.
+  const float* rounded_dy = nullptr;
 };
 
-// One of the three passes: how cuDNN computes it.
-template <typename Algorithm>
-struct Choice {
-  Algorithm algorithm = {};
-  cudnnMathType_t math = CUDNN_FMA_MATH;
-  size_t workspace_bytes = 0;
+struct Plans {
+  DnnPlan forward, kernel_gradient, input_gradient;
+
+  int64_t workspace_bytes() const {
+    return std::max({forward.workspace_bytes(),
+                     kernel_gradient.workspace_bytes(),
+                     input_gradient.workspace_bytes()});
+  }
 };
-
-struct Choices {
-  Choice<cudnnConvolutionFwdAlgo_t> forward;
-  Choice<cudnnConvolutionBwdFilterAlgo_t> kernel;
-  Choice<cudnnConvolutionBwdDataAlgo_t> input;
-};
-
-class Descriptors {
- public:
-  explicit Descriptors(const DnnFunctions& f) : f_(f) {}
-  Descriptors(const Descriptors&) = delete;
-  Descriptors& operator=(const Descriptors&) = delete;
-  ~Descriptors() {
-    if (x != nullptr) f_.destroy_tensor(x);
-    if (y != nullptr) f_.destroy_tensor(y);
-    if (kernel != nullptr) f_.destroy_filter(kernel);
-    for (cudnnConvolutionDescriptor_t pass :
-         {forward, kernel_gradient, input_gradient}) {
-      if (pass != nullptr) f_.destroy_convolution(pass);
-    }
-  }
-
-  absl::Status Describe(const DnnConvolutionShape& s, cudnnMathType_t math) {
-    RETURN_IF_ERROR(Check(f_.create_tensor(&x), "descriptor of x"));
-    RETURN_IF_ERROR(Check(f_.create_tensor(&y), "descriptor of y"));
-    RETURN_IF_ERROR(Check(f_.create_filter(&kernel), "descriptor of kernel"));
-    RETURN_IF_ERROR(
-        Tensor(x, s.examples, s.channels, s.height.input, s.width.input));
-    RETURN_IF_ERROR(
-        Tensor(y, s.examples, s.filters, s.height.output, s.width.output));
-    RETURN_IF_ERROR(Check(
-        f_.set_filter(kernel, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC, s.filters,
-                      s.channels, s.height.window, s.width.window),
-        "kernel"));
-    for (cudnnConvolutionDescriptor_t* pass :
-         {&forward, &kernel_gradient, &input_gradient}) {
-      RETURN_IF_ERROR(Check(f_.create_convolution(pass), "descriptor"));
-      RETURN_IF_ERROR(
-          Check(f_.set_convolution(*pass, s.height.padding, s.width.padding,
-                                   s.height.stride, s.width.stride,
-                                   /*dilation_h=*/1, /*dilation_w=*/1,
-                                   CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
-                "convolution"));
-      RETURN_IF_ERROR(Check(f_.set_math_type(*pass, math), "math type"));
-    }
-    return absl::OkStatus();
-  }
-
-  cudnnTensorDescriptor_t x = nullptr, y = nullptr;
-  cudnnFilterDescriptor_t kernel = nullptr;
-  cudnnConvolutionDescriptor_t forward = nullptr, kernel_gradient = nullptr,
-                               input_gradient = nullptr;
-
- private:
-  absl::Status Tensor(cudnnTensorDescriptor_t tensor, int64_t examples,
-                      int64_t channels, int64_t height, int64_t width) {
-    return Check(f_.set_tensor(tensor, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT,
-                               examples, channels, height, width),
-                 "tensor");
-  }
-
-  const DnnFunctions& f_;
-};
-
-// `results` come fastest first.
-template <typename Algorithm, typename Result>
-absl::StatusOr<Choice<Algorithm>> Fastest(absl::Span<const Result> results,
-                                          Precision precision,
-                                          absl::string_view pass) {
-  for (const Result& result : results) {
-    const bool float32 = result.mathType == CUDNN_FMA_MATH ||
-                         result.mathType == CUDNN_DEFAULT_MATH;
-    if (result.status == CUDNN_STATUS_SUCCESS &&
-        result.determinism == CUDNN_DETERMINISTIC &&
-        result.memory <= kMaxWorkspaceBytes &&
-        (precision != Precision::kFloat32 || float32)) {
-      return Choice<Algorithm>{.algorithm = result.algo,
-                               .math = precision == Precision::kFloat32
-                                           ? CUDNN_FMA_MATH
-                                           : result.mathType,
-                               .workspace_bytes = result.memory};
-    }
-  }
-  return absl::UnimplementedError(absl::StrCat(
-      "cuDNN has no algorithm that repeats itself for the ", pass));
-}
-
-// Takes memory of its own for as long as it lasts.
-absl::StatusOr<Choices> Search(const Shared& shared, const Descriptors& d) {
-  const DnnFunctions& f = shared.f;
-  Choices choices;
-  int found = 0;
-  std::array<cudnnConvolutionFwdAlgoPerf_t, kMaxAlgorithms> forward;
-  RETURN_IF_ERROR(
-      Check(f.find_forward(shared.handle, d.x, d.kernel, d.forward, d.y,
-                           kMaxAlgorithms, &found, forward.data()),
-            "search"));
-  ASSIGN_OR_RETURN(choices.forward,
-                   (Fastest<cudnnConvolutionFwdAlgo_t>(
-                       absl::MakeConstSpan(forward.data(), found),
-                       shared.precision, "forward pass")));
-  std::array<cudnnConvolutionBwdFilterAlgoPerf_t, kMaxAlgorithms> kernel;
-  RETURN_IF_ERROR(
-      Check(f.find_kernel(shared.handle, d.x, d.y, d.kernel_gradient, d.kernel,
-                          kMaxAlgorithms, &found, kernel.data()),
-            "search"));
-  ASSIGN_OR_RETURN(choices.kernel,
-                   (Fastest<cudnnConvolutionBwdFilterAlgo_t>(
-                       absl::MakeConstSpan(kernel.data(), found),
-                       shared.precision, "kernel's gradient")));
-  std::array<cudnnConvolutionBwdDataAlgoPerf_t, kMaxAlgorithms> input;
-  RETURN_IF_ERROR(
-      Check(f.find_input(shared.handle, d.kernel, d.y, d.input_gradient, d.x,
-                         kMaxAlgorithms, &found, input.data()),
-            "search"));
-  ASSIGN_OR_RETURN(choices.input, (Fastest<cudnnConvolutionBwdDataAlgo_t>(
-                                      absl::MakeConstSpan(input.data(), found),
-                                      shared.precision, "input's gradient")));
-  return choices;
-}
 
 class LoadedConvolution : public DnnConvolution {
  public:
-  LoadedConvolution(Shared& shared, const DnnConvolutionShape& shape)
-      : shared_(shared), shape_(shape), descriptors_(shared.f) {}
-
-  absl::Status Describe() {
-    return descriptors_.Describe(
-        shape_, shared_.precision == Precision::kFloat32 ? CUDNN_FMA_MATH
-                                                         : CUDNN_DEFAULT_MATH);
-  }
-  const Descriptors& descriptors() const { return descriptors_; }
+  LoadedConvolution(Shared& shared, const DnnConvolutionShape& shape,
+                    const Plans& plans)
+      : shared_(shared), shape_(shape), plans_(plans) {}
 
   // Takes the memory now that the passes will need.
-  absl::Status Choose(const Choices& choices) {
-    choices_ = choices;
-    RETURN_IF_ERROR(FixMath());
-    RETURN_IF_ERROR(MeasureWorkspaces());
-    RETURN_IF_ERROR(shared_.workspace
-                        .Reserve(std::max({choices_.forward.workspace_bytes,
-                                           choices_.kernel.workspace_bytes,
-                                           choices_.input.workspace_bytes}))
-                        .status());
+  absl::Status Start() {
+    shared_.rounded_dy = nullptr;
     RETURN_IF_ERROR(
-        shared_.kernel.Reserve(KernelSize() * sizeof(float)).status());
-    if (!shared_.rounds()) return absl::OkStatus();
-    RETURN_IF_ERROR(shared_.x.Reserve(XSize() * sizeof(float)).status());
-    return shared_.dy.Reserve(YSize() * sizeof(float)).status();
+        shared_.workspace.Reserve(plans_.workspace_bytes()).status());
+    RETURN_IF_ERROR(Reserve(shared_.kernel, KernelSize()).status());
+    if (!shared_.is_bfloat16()) return absl::OkStatus();
+    RETURN_IF_ERROR(Reserve(shared_.x, XSize()).status());
+    return Reserve(shared_.y, YSize()).status();
   }
 
   absl::Status Forward(const float* x, const float* kernel, float* y) override {
-    const Choice<cudnnConvolutionFwdAlgo_t>& choice = choices_.forward;
-    ASSIGN_OR_RETURN(const float* const in, Factor(x, XSize(), shared_.x));
-    ASSIGN_OR_RETURN(const float* const filters, FiltersFirst(kernel));
-    ASSIGN_OR_RETURN(void* const workspace,
-                     shared_.workspace.Reserve(choice.workspace_bytes));
-    return Check(
-        shared_.f.forward(shared_.handle, &kOne, descriptors_.x, in,
-                          descriptors_.kernel, filters, descriptors_.forward,
-                          choice.algorithm, workspace, choice.workspace_bytes,
-                          &kZero, descriptors_.y, y),
-        "cudnnConvolutionForward");
+    shared_.rounded_dy = nullptr;
+    ASSIGN_OR_RETURN(void* const in, Rounded(x, XSize(), shared_.x));
+    ASSIGN_OR_RETURN(void* const filters, FiltersFirst(kernel));
+    ASSIGN_OR_RETURN(void* const out, PlaceOf(y, YSize(), shared_.y));
+    RETURN_IF_ERROR(Run(plans_.forward, in, filters, out));
+    return Widen(out, YSize(), y);
   }
 
   absl::Status KernelGradient(const float* x, const float* dy,
                               float* dkernel) override {
-    const Choice<cudnnConvolutionBwdFilterAlgo_t>& choice = choices_.kernel;
-    ASSIGN_OR_RETURN(const float* const in, Factor(x, XSize(), shared_.x));
-    ASSIGN_OR_RETURN(const float* const out, Factor(dy, YSize(), shared_.dy));
-    ASSIGN_OR_RETURN(void* const workspace,
-                     shared_.workspace.Reserve(choice.workspace_bytes));
+    ASSIGN_OR_RETURN(void* const in, Rounded(x, XSize(), shared_.x));
+    ASSIGN_OR_RETURN(void* const out, Rounded(dy, YSize(), shared_.y));
     ASSIGN_OR_RETURN(void* const filters,
-                     shared_.kernel.Reserve(KernelSize() * sizeof(float)));
-    RETURN_IF_ERROR(Check(
-        shared_.f.kernel_gradient(
-            shared_.handle, &kOne, descriptors_.x, in, descriptors_.y, out,
-            descriptors_.kernel_gradient, choice.algorithm, workspace,
-            choice.workspace_bytes, &kZero, descriptors_.kernel, filters),
-        "cudnnConvolutionBackwardFilter"));
-    return Transpose<false>(static_cast<const float*>(filters), shape_.filters,
-                            WindowSize(), dkernel);
+                     Reserve(shared_.kernel, KernelSize()));
+    RETURN_IF_ERROR(Run(plans_.kernel_gradient, in, filters, out));
+    shared_.rounded_dy = dy;
+    return shared_.is_bfloat16()
+               ? Transpose(shared_.stream,
+                           static_cast<const Bfloat16*>(filters),
+                           shape_.filters, WindowSize(), dkernel)
+               : Transpose(shared_.stream, static_cast<const float*>(filters),
+                           shape_.filters, WindowSize(), dkernel);
   }
 
   absl::Status InputGradient(const float* dy, const float* kernel,
                              float* dx) override {
-    const Choice<cudnnConvolutionBwdDataAlgo_t>& choice = choices_.input;
-    ASSIGN_OR_RETURN(const float* const out, Factor(dy, YSize(), shared_.dy));
-    ASSIGN_OR_RETURN(const float* const filters, FiltersFirst(kernel));
-    ASSIGN_OR_RETURN(void* const workspace,
-                     shared_.workspace.Reserve(choice.workspace_bytes));
-    return Check(
-        shared_.f.input_gradient(
-            shared_.handle, &kOne, descriptors_.kernel, filters, descriptors_.y,
-            out, descriptors_.input_gradient, choice.algorithm, workspace,
-            choice.workspace_bytes, &kZero, descriptors_.x, dx),
-        "cudnnConvolutionBackwardData");
+    const bool is_rounded = std::exchange(shared_.rounded_dy, nullptr) == dy;
+    ASSIGN_OR_RETURN(void* const out, is_rounded
+                                          ? PlaceOf(dy, YSize(), shared_.y)
+                                          : Rounded(dy, YSize(), shared_.y));
+    ASSIGN_OR_RETURN(void* const filters, FiltersFirst(kernel));
+    ASSIGN_OR_RETURN(void* const in, PlaceOf(dx, XSize(), shared_.x));
+    RETURN_IF_ERROR(Run(plans_.input_gradient, in, filters, out));
+    return Widen(in, XSize(), dx);
   }
 
  private:
-  static constexpr float kOne = 1;
-  static constexpr float kZero = 0;
-
-  absl::Status FixMath() {
-    const DnnFunctions& f = shared_.f;
-    const Descriptors& d = descriptors_;
-    RETURN_IF_ERROR(
-        Check(f.set_math_type(d.forward, choices_.forward.math), "math type"));
-    RETURN_IF_ERROR(Check(
-        f.set_math_type(d.kernel_gradient, choices_.kernel.math), "math type"));
-    return Check(f.set_math_type(d.input_gradient, choices_.input.math),
-                 "math type");
-  }
-
-  // The search tries other math types too, whose needs may differ.
-  absl::Status MeasureWorkspaces() {
-    const DnnFunctions& f = shared_.f;
-    const Descriptors& d = descriptors_;
-    RETURN_IF_ERROR(
-        Check(f.forward_bytes(shared_.handle, d.x, d.kernel, d.forward, d.y,
-                              choices_.forward.algorithm,
-                              &choices_.forward.workspace_bytes),
-              "workspace"));
-    RETURN_IF_ERROR(
-        Check(f.kernel_bytes(shared_.handle, d.x, d.y, d.kernel_gradient,
-                             d.kernel, choices_.kernel.algorithm,
-                             &choices_.kernel.workspace_bytes),
-              "workspace"));
-    return Check(f.input_bytes(shared_.handle, d.kernel, d.y, d.input_gradient,
-                               d.x, choices_.input.algorithm,
-                               &choices_.input.workspace_bytes),
-                 "workspace");
-  }
-
   int64_t WindowSize() const {
     return shape_.height.window * shape_.width.window * shape_.channels;
   }
@@ -373,41 +229,53 @@ class LoadedConvolution : public DnnConvolution {
            shape_.filters;
   }
 
-  template <bool kRound>
-  absl::Status Transpose(const float* from, int64_t rows, int64_t columns,
-                         float* to) {
-    const int64_t blocks =
-        ((columns + kTile - 1) / kTile) * ((rows + kTile - 1) / kTile);
-    cuda::Launch(TransposeKernel<kRound>, blocks, dim3(kTile, 8),
-                 shared_.stream, from, rows, columns, to);
-    return LaunchStatus("transposition of a kernel");
+  absl::StatusOr<void*> Reserve(CudaScratch& scratch, int64_t size) {
+    return scratch.Reserve(size * shared_.element_bytes());
   }
 
-  absl::StatusOr<const float*> FiltersFirst(const float* kernel) {
-    ASSIGN_OR_RETURN(void* const memory,
-                     shared_.kernel.Reserve(KernelSize() * sizeof(float)));
-    float* const to = static_cast<float*>(memory);
+  // Where cuDNN reads or writes `values`.
+  absl::StatusOr<void*> PlaceOf(const float* values, int64_t size,
+                                CudaScratch& scratch) {
+    if (shared_.is_bfloat16()) return Reserve(scratch, size);
+    return const_cast<float*>(values);
+  }
+
+  absl::StatusOr<void*> Rounded(const float* values, int64_t size,
+                                CudaScratch& scratch) {
+    ASSIGN_OR_RETURN(void* const place, PlaceOf(values, size, scratch));
+    if (shared_.is_bfloat16()) {
+      RETURN_IF_ERROR(
+          Convert(shared_.stream, values, size, static_cast<Bfloat16*>(place)));
+    }
+    return place;
+  }
+
+  absl::Status Widen(const void* place, int64_t size, float* values) {
+    if (!shared_.is_bfloat16()) return absl::OkStatus();
+    return Convert(shared_.stream, static_cast<const Bfloat16*>(place), size,
+                   values);
+  }
+
+  absl::StatusOr<void*> FiltersFirst(const float* kernel) {
+    ASSIGN_OR_RETURN(void* const place, Reserve(shared_.kernel, KernelSize()));
     RETURN_IF_ERROR(
-        shared_.rounds()
-            ? Transpose<true>(kernel, WindowSize(), shape_.filters, to)
-            : Transpose<false>(kernel, WindowSize(), shape_.filters, to));
-    return to;
+        shared_.is_bfloat16()
+            ? Transpose(shared_.stream, kernel, WindowSize(), shape_.filters,
+                        static_cast<Bfloat16*>(place))
+            : Transpose(shared_.stream, kernel, WindowSize(), shape_.filters,
+                        static_cast<float*>(place)));
+    return place;
   }
 
-  absl::StatusOr<const float*> Factor(const float* values, int64_t size,
-                                      CudaScratch& rounded) {
-    if (!shared_.rounds()) return values;
-    ASSIGN_OR_RETURN(void* const memory, rounded.Reserve(size * sizeof(float)));
-    float* const to = static_cast<float*>(memory);
-    RETURN_IF_ERROR(cuda::ForEach(shared_.stream, "rounding to bfloat16", size,
-                                  RoundEach{values, to}));
-    return to;
+  absl::Status Run(const DnnPlan& plan, void* x, void* kernel, void* y) {
+    ASSIGN_OR_RETURN(void* const workspace,
+                     shared_.workspace.Reserve(plan.workspace_bytes()));
+    return plan.Run(x, kernel, y, workspace);
   }
 
   Shared& shared_;
   const DnnConvolutionShape shape_;
-  Descriptors descriptors_;
-  Choices choices_;
+  const Plans& plans_;
 };
 
 class LoadedDnn : public CudaDnn {
@@ -419,31 +287,41 @@ class LoadedDnn : public CudaDnn {
   absl::Status Start() {
     const cudnnStatus_t created = shared_.f.create(&shared_.handle);
     if (IsIncomplete(created)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cuDNN is not complete: status ", created));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cuDNN is not complete: status ", static_cast<int>(created)));
     }
-    RETURN_IF_ERROR(Check(created, "cudnnCreate"));
-    return Check(shared_.f.set_stream(shared_.handle, shared_.stream),
-                 "cudnnSetStream");
+    RETURN_IF_ERROR(DnnStatus(created, "cudnnCreate"));
+    return DnnStatus(shared_.f.set_stream(shared_.handle, shared_.stream),
+                     "cudnnSetStream");
   }
 
   absl::StatusOr<std::unique_ptr<DnnConvolution>> NewConvolution(
       const DnnConvolutionShape& shape) override {
-    auto convolution = std::make_unique<LoadedConvolution>(shared_, shape);
-    RETURN_IF_ERROR(convolution->Describe());
-    auto known = choices_.find(shape);
-    if (known == choices_.end()) {
-      ASSIGN_OR_RETURN(const Choices choices,
-                       Search(shared_, convolution->descriptors()));
-      known = choices_.emplace(shape, choices).first;
+    auto known = plans_.find(shape);
+    if (known == plans_.end()) {
+      ASSIGN_OR_RETURN(DnnPlan forward, Plan(DnnPass::kForward, shape));
+      ASSIGN_OR_RETURN(DnnPlan kernel, Plan(DnnPass::kKernelGradient, shape));
+      ASSIGN_OR_RETURN(DnnPlan input, Plan(DnnPass::kInputGradient, shape));
+      known = plans_
+                  .emplace(shape, Plans{std::move(forward), std::move(kernel),
+                                        std::move(input)})
+                  .first;
     }
-    RETURN_IF_ERROR(convolution->Choose(known->second));
+    auto convolution =
+        std::make_unique<LoadedConvolution>(shared_, shape, known->second);
+    RETURN_IF_ERROR(convolution->Start());
     return convolution;
   }
 
  private:
+  absl::StatusOr<DnnPlan> Plan(DnnPass pass, const DnnConvolutionShape& shape) {
+    return DnnPlan::Create(shared_.f, shared_.handle, pass, shape,
+                           shared_.type(), kMaxWorkspaceBytes);
+  }
+
   Shared shared_;
-  std::map<DnnConvolutionShape, Choices> choices_;
+  // Destroyed before the handle.
+  std::map<DnnConvolutionShape, Plans> plans_;
 };
 
 }  // namespace

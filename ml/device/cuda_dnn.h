@@ -12,11 +12,11 @@ struct CUstream_st;
 
 namespace parasol {
 
-// The shape of a convolution of images [examples, height, width, channels],
-// padded alike on both sides.
+// The shape of a convolution of images [examples, height, width, channels].
 struct DnnConvolutionShape {
   struct Axis {
-    int64_t input = 0, window = 0, stride = 1, padding = 0, output = 0;
+    int64_t input = 0, window = 0, stride = 1, output = 0;
+    int64_t before = 0, after = 0;  // pixels of padding
     friend auto operator<=>(const Axis&, const Axis&) = default;
   };
   int64_t examples = 0;
@@ -28,9 +28,12 @@ struct DnnConvolutionShape {
 };
 
 // One convolution. Kernels are [height, width, channels, filters], as
-// everywhere; cuDNN wants the filters first, so each call transposes them. All
-// work is enqueued on the stream of the CudaDnn that made the convolution,
-// which it must not outlive. Error Unavailable: the device was lost.
+// everywhere; cuDNN wants the filters first, so each call transposes them. In
+// bfloat16 cuDNN reads and writes arrays of bfloat16: factors are rounded, and
+// so are results, as in mixed precision of Keras and PyTorch. Arrays are
+// aligned to 16 bytes. All work is enqueued on the stream of the CudaDnn that
+// made the convolution, which it must not outlive. Error Unavailable: the
+// device was lost.
 class DnnConvolution {
  public:
   virtual ~DnnConvolution() = default;
@@ -39,6 +42,8 @@ class DnnConvolution {
                                float* y) = 0;
   virtual absl::Status KernelGradient(const float* x, const float* dy,
                                       float* dkernel) = 0;
+  // If the call before was KernelGradient() with the same `dy`, its elements
+  // are those of that call.
   virtual absl::Status InputGradient(const float* dy, const float* kernel,
                                      float* dx) = 0;
 };
@@ -56,10 +61,12 @@ class CudaDnn {
                                                        uint64_t& releases);
   virtual ~CudaDnn() = default;
 
-  // Returns a convolution of `shape`. The first call for a shape tries cuDNN's
-  // algorithms. For each pass it keeps the fastest one that gives the same bits
-  // every time.
-  //   Unimplemented      there is no such algorithm.
+  // Returns a convolution of `shape`. For each pass it takes the first plan of
+  // cuDNN's heuristics that gives the same bits every time and adds up in
+  // float32. Plans are not measured against each other, so that the same device
+  // and version of cuDNN give the same bits in every process. Equal shapes
+  // share their plans.
+  //   Unimplemented      there is no such plan.
   //   ResourceExhausted  the device is full.
   virtual absl::StatusOr<std::unique_ptr<DnnConvolution>> NewConvolution(
       const DnnConvolutionShape& shape) = 0;

@@ -3,11 +3,14 @@
 
 #include <cudnn.h>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/status_macros.h"
 #include "ml/device/cuda_library.h"
 
+// Only for .cu files.
 namespace parasol {
 
 // cuDNN's functions that are used here, typed by cuDNN's own declarations.
@@ -15,25 +18,12 @@ struct DnnFunctions {
   decltype(&cudnnCreate) create;
   decltype(&cudnnDestroy) destroy;
   decltype(&cudnnSetStream) set_stream;
-  decltype(&cudnnCreateTensorDescriptor) create_tensor;
-  decltype(&cudnnDestroyTensorDescriptor) destroy_tensor;
-  decltype(&cudnnSetTensor4dDescriptor) set_tensor;
-  decltype(&cudnnCreateFilterDescriptor) create_filter;
-  decltype(&cudnnDestroyFilterDescriptor) destroy_filter;
-  decltype(&cudnnSetFilter4dDescriptor) set_filter;
-  decltype(&cudnnCreateConvolutionDescriptor) create_convolution;
-  decltype(&cudnnDestroyConvolutionDescriptor) destroy_convolution;
-  decltype(&cudnnSetConvolution2dDescriptor) set_convolution;
-  decltype(&cudnnSetConvolutionMathType) set_math_type;
-  decltype(&cudnnFindConvolutionForwardAlgorithm) find_forward;
-  decltype(&cudnnFindConvolutionBackwardFilterAlgorithm) find_kernel;
-  decltype(&cudnnFindConvolutionBackwardDataAlgorithm) find_input;
-  decltype(&cudnnGetConvolutionForwardWorkspaceSize) forward_bytes;
-  decltype(&cudnnGetConvolutionBackwardFilterWorkspaceSize) kernel_bytes;
-  decltype(&cudnnGetConvolutionBackwardDataWorkspaceSize) input_bytes;
-  decltype(&cudnnConvolutionForward) forward;
-  decltype(&cudnnConvolutionBackwardFilter) kernel_gradient;
-  decltype(&cudnnConvolutionBackwardData) input_gradient;
+  decltype(&cudnnBackendCreateDescriptor) create_descriptor;
+  decltype(&cudnnBackendDestroyDescriptor) destroy_descriptor;
+  decltype(&cudnnBackendSetAttribute) set_attribute;
+  decltype(&cudnnBackendGetAttribute) get_attribute;
+  decltype(&cudnnBackendFinalize) finalize;
+  decltype(&cudnnBackendExecute) execute;
 };
 
 // Opens cuDNN and looks up its functions.
@@ -49,33 +39,37 @@ inline absl::StatusOr<DnnFunctions> LoadDnn() {
   RETURN_IF_ERROR(find("cudnnCreate", f.create));
   RETURN_IF_ERROR(find("cudnnDestroy", f.destroy));
   RETURN_IF_ERROR(find("cudnnSetStream", f.set_stream));
-  RETURN_IF_ERROR(find("cudnnCreateTensorDescriptor", f.create_tensor));
-  RETURN_IF_ERROR(find("cudnnDestroyTensorDescriptor", f.destroy_tensor));
-  RETURN_IF_ERROR(find("cudnnSetTensor4dDescriptor", f.set_tensor));
-  RETURN_IF_ERROR(find("cudnnCreateFilterDescriptor", f.create_filter));
-  RETURN_IF_ERROR(find("cudnnDestroyFilterDescriptor", f.destroy_filter));
-  RETURN_IF_ERROR(find("cudnnSetFilter4dDescriptor", f.set_filter));
-  RETURN_IF_ERROR(
-      find("cudnnCreateConvolutionDescriptor", f.create_convolution));
-  RETURN_IF_ERROR(
-      find("cudnnDestroyConvolutionDescriptor", f.destroy_convolution));
-  RETURN_IF_ERROR(find("cudnnSetConvolution2dDescriptor", f.set_convolution));
-  RETURN_IF_ERROR(find("cudnnSetConvolutionMathType", f.set_math_type));
-  RETURN_IF_ERROR(find("cudnnFindConvolutionForwardAlgorithm", f.find_forward));
-  RETURN_IF_ERROR(
-      find("cudnnFindConvolutionBackwardFilterAlgorithm", f.find_kernel));
-  RETURN_IF_ERROR(
-      find("cudnnFindConvolutionBackwardDataAlgorithm", f.find_input));
-  RETURN_IF_ERROR(
-      find("cudnnGetConvolutionForwardWorkspaceSize", f.forward_bytes));
-  RETURN_IF_ERROR(
-      find("cudnnGetConvolutionBackwardFilterWorkspaceSize", f.kernel_bytes));
-  RETURN_IF_ERROR(
-      find("cudnnGetConvolutionBackwardDataWorkspaceSize", f.input_bytes));
-  RETURN_IF_ERROR(find("cudnnConvolutionForward", f.forward));
-  RETURN_IF_ERROR(find("cudnnConvolutionBackwardFilter", f.kernel_gradient));
-  RETURN_IF_ERROR(find("cudnnConvolutionBackwardData", f.input_gradient));
+  RETURN_IF_ERROR(find("cudnnBackendCreateDescriptor", f.create_descriptor));
+  RETURN_IF_ERROR(find("cudnnBackendDestroyDescriptor", f.destroy_descriptor));
+  RETURN_IF_ERROR(find("cudnnBackendSetAttribute", f.set_attribute));
+  RETURN_IF_ERROR(find("cudnnBackendGetAttribute", f.get_attribute));
+  RETURN_IF_ERROR(find("cudnnBackendFinalize", f.finalize));
+  RETURN_IF_ERROR(find("cudnnBackendExecute", f.execute));
   return f;
+}
+
+// Returns `status` with what was done.
+//   ResourceExhausted  the device is full.
+//   Unimplemented      cuDNN does not support that.
+//   Unavailable        anything else: the device was lost.
+inline absl::Status DnnStatus(cudnnStatus_t status, absl::string_view what) {
+  // CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED of cuDNN 9.
+  constexpr int kDeviceIsFull = 4004;
+  if (status == CUDNN_STATUS_SUCCESS) return absl::OkStatus();
+  const std::string words =
+      absl::StrCat(what, ": cuDNN status ", static_cast<int>(status));
+  if (status == CUDNN_STATUS_ALLOC_FAILED || status == kDeviceIsFull) {
+    return absl::ResourceExhaustedError(words);
+  }
+  // The thousands of a status are its kind, and the rest says which of that
+  // kind.
+  switch (status / 1000 * 1000) {
+    case CUDNN_STATUS_NOT_SUPPORTED:
+    case CUDNN_STATUS_BAD_PARAM:
+      return absl::UnimplementedError(words);
+    default:
+      return absl::UnavailableError(words);
+  }
 }
 
 }  // namespace parasol

@@ -41,10 +41,13 @@ struct Factors {
   float shift;
 };
 
-// Fewest rows of a thread, and most slices, of kernels that go over x: they
-// need no sum of their own slice, so that more of them are worth it.
+// Fewest rows of a thread, most slices, and about the number of blocks of
+// kernels that go over x. They need no sum of their own slice, so that more of
+// them are worth it; but each adds up the sums of all slices first, so that
+// more blocks than a large device runs in two turns are not.
 constexpr int kRowsOfAThread = 8;
 constexpr int kMaxSlices = 4 * Tiles::kMaxSlices;
+constexpr int kBlocks = 2 * Tiles::kManyBlocks;
 
 // The mean of some rows that are spread over the batch. All threads of a block
 // call it, and blocks of the same channels get the same bits.
@@ -269,7 +272,8 @@ class CudaBatchNormalization : public BatchNormalization {
  private:
   bool IsRelu() const { return options_.epilogue == Epilogue::kRelu; }
   dim3 Blocks() const {
-    return tiles_.Blocks(tiles_.SlicesOf(kRowsOfAThread, kMaxSlices));
+    return tiles_.Blocks(tiles_.SlicesOf(
+        kRowsOfAThread, std::min(kMaxSlices, tiles_.SlicesFor(kBlocks))));
   }
   Variables VariablesOf(const float* gamma, const float* beta) const {
     return {gamma, beta, static_cast<float>(options_.epsilon)};

@@ -16,7 +16,10 @@ struct GradientOf {
   const float* y;
   const float* dy;
   float* dx;
-  __device__ void operator()(int64_t i) const { dx[i] = y[i] > 0 ? dy[i] : 0; }
+  __device__ void operator()(int64_t i) const {
+    const float gradient = dy[i];  // read in any case, beside y
+    dx[i] = y[i] > 0 ? gradient : 0;
+  }
 };
 
 }  // namespace

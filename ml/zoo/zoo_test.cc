@@ -9,6 +9,7 @@
 #include "ml/model/graph.h"
 #include "ml/zoo/example_models.h"
 #include "ml/zoo/resnet_cifar.h"
+#include "ml/zoo/resnet_imagenet.h"
 #include "proto/job.pb.h"
 
 namespace parasol::zoo {
@@ -42,6 +43,13 @@ TEST(ZooTest, ResNet56Has55ConvolutionsAndADenseLayer) {
   EXPECT_EQ(layers[job::Layer::kDense], 1);
   EXPECT_EQ(layers[job::Layer::kAdd], 27);
   EXPECT_EQ(layers[job::Layer::kPad], 2);
+}
+
+// As many as torchvision's resnet50 and resnet101 have.
+TEST(ZooTest, ResNet50HasTheParametersOfThePaper) {
+  EXPECT_EQ(TrainedElements(ResNetImageNet()), 25557032);
+  EXPECT_EQ(TrainedElements(ResNetImageNet({.blocks = {3, 4, 23, 3}})),
+            44549160);
 }
 
 TEST(ZooTest, EveryModelHasTheVariablesOfItsPaper) {

@@ -1,4 +1,4 @@
-// cuDNN: convolutions as plain loops over NHWC images.
+// cuDNN: descriptors, and graphs of one convolution.
 
 #include <cudnn.h>
 
@@ -6,236 +6,205 @@
 #include <cstdint>
 #include <vector>
 
+#include "third_party/cuda_on_host/convolution.h"
 #include "third_party/cuda_on_host/counts.h"
+#include "third_party/cuda_on_host/dnn_graph.h"
 #include "third_party/cuda_on_host/memory.h"
-#include "third_party/cuda_on_host/round.h"
 #include "third_party/cuda_on_host/runtime.h"
 #include "third_party/cuda_on_host/settings.h"
 
 struct cudnnContext {
   cudaStream_t stream = nullptr;
 };
-struct cudnnTensorStruct {
-  int64_t n = 0, c = 0, h = 0, w = 0;
-};
-struct cudnnFilterStruct {
-  int64_t k = 0, c = 0, h = 0, w = 0;
-};
-struct cudnnConvolutionStruct {
-  int64_t pad_h = 0, pad_w = 0, stride_h = 1, stride_w = 1;
-  cudnnMathType_t math = CUDNN_DEFAULT_MATH;
-};
 
 namespace cuda_on_host {
 namespace {
 
-// Bytes that an algorithm wants of the caller.
-constexpr size_t kWorkspaceBytes = 4096;
+constexpr int64_t kChoices = kRight + 1;
+constexpr int64_t kWorkspaceBytes = 4096;
+constexpr int64_t kHugeBytes = int64_t{1} << 40;
 
-bool MayUseTf32(cudnnMathType_t math) { return math != CUDNN_FMA_MATH; }
-
-size_t Bytes(const cudnnTensorStruct& t) {
-  return sizeof(float) * t.n * t.c * t.h * t.w;
-}
-size_t Bytes(const cudnnFilterStruct& f) {
-  return sizeof(float) * f.k * f.c * f.h * f.w;
-}
-
-int64_t Outputs(int64_t in, int64_t pad, int64_t window, int64_t stride) {
-  return in + 2 * pad < window ? 0 : (in + 2 * pad - window) / stride + 1;
+const Descriptor& ConfigurationOf(const Descriptor& plan, bool& is_whole) {
+  Reader reader(plan);
+  reader.One<cudnnHandle_t>(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                            CUDNN_TYPE_HANDLE);
+  const Descriptor& configuration =
+      reader.Part(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  is_whole = reader.is_whole();
+  return configuration;
 }
 
-// A convolution with all its sizes.
-struct Convolution {
-  cudnnTensorStruct x, y;
-  cudnnFilterStruct w;
-  cudnnConvolutionStruct how;
+// A plan may compile, and takes memory.
+cudnnStatus_t FinalizePlan(const Descriptor& plan) {
+  bool is_whole = false;
+  const Descriptor& configuration = ConfigurationOf(plan, is_whole);
+  if (!is_whole) return CUDNN_STATUS_BAD_PARAM;
+  if (BreaksCapture()) return CUDNN_STATUS_EXECUTION_FAILED;
+  return configuration.choice == kRefused ? CUDNN_STATUS_NOT_SUPPORTED
+                                          : CUDNN_STATUS_SUCCESS;
+}
 
-  bool Fits() const {
-    return x.n == y.n && x.c == w.c && y.c == w.k &&
-           y.h == Outputs(x.h, how.pad_h, w.h, how.stride_h) &&
-           y.w == Outputs(x.w, how.pad_w, w.w, how.stride_w);
+cudnnStatus_t Finalize(const Descriptor& descriptor) {
+  Convolution s;
+  ArrayNames names;
+  Reader reader(descriptor);
+  switch (descriptor.type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+      return ReadArray(descriptor, s.x);
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
+      return ReadConvolution(descriptor, s);
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+      return ReadGraph(descriptor, s, names);
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+      reader.One<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE,
+                                         CUDNN_TYPE_HEUR_MODE);
+      reader.Part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+      return reader.is_whole() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+      return FinalizePlan(descriptor);
+    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
+      return CUDNN_STATUS_SUCCESS;
+    default:
+      return ReadOperation(descriptor, s, names);
   }
+}
 
-  float Factor(float value) const {
-    return MayUseTf32(how.math) ? RoundToTf32(value) : value;
+// Makes configurations of the descriptors at `results`.
+int64_t Choose(const Descriptor& heuristics, int64_t requested, void* results) {
+  Reader reader(heuristics);
+  const auto mode = reader.One<cudnnBackendHeurMode_t>(
+      CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE);
+  const Descriptor& graph = reader.Part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+  const int64_t count =
+      mode == CUDNN_HEUR_MODE_A ? std::min<int64_t>(requested, kChoices) : 0;
+  for (int64_t i = 0; i < count; ++i) {
+    Descriptor& configuration =
+        At(static_cast<cudnnBackendDescriptor_t*>(results)[i]);
+    configuration.graph = &graph;
+    configuration.choice = static_cast<Choice>(i);
+    configuration.is_finalized = true;
   }
+  return count;
+}
 
-  // Calls each(first element of x, of w, of y) for each pixel and each place in
-  // the window that covers it.
-  template <typename Each>
-  void ForEachPair(const Each& each) const {
-    for (int64_t n = 0; n < y.n; ++n) {
-      for (int64_t i = 0; i < y.h; ++i) {
-        for (int64_t j = 0; j < y.w; ++j) {
-          for (int64_t k = 0; k < w.h; ++k) {
-            const int64_t row = i * how.stride_h + k - how.pad_h;
-            if (row < 0 || row >= x.h) continue;
-            for (int64_t l = 0; l < w.w; ++l) {
-              const int64_t column = j * how.stride_w + l - how.pad_w;
-              if (column < 0 || column >= x.w) continue;
-              each(((n * x.h + row) * x.w + column) * x.c, (k * w.w + l) * w.c,
-                   ((n * y.h + i) * y.w + j) * y.c);
-            }
-          }
-        }
-      }
-    }
+std::vector<cudnnBackendNumericalNote_t> NotesOf(Choice choice) {
+  switch (choice) {
+    case kOtherBitsEachTime:
+      return {CUDNN_NUMERICAL_NOTE_TENSOR_CORE,
+              CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC};
+    case kHalfSums:
+      return {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
+    case kWinograd:
+      return {CUDNN_NUMERICAL_NOTE_WINOGRAD};
+    default:
+      return {CUDNN_NUMERICAL_NOTE_TENSOR_CORE};
   }
+}
+
+double FactorOf(Choice choice) {
+  switch (choice) {
+    case kOtherBitsEachTime:
+      return 1 + 1e-4 * static_cast<double>(TheRandom().Below(1000));
+    case kHalfSums:
+    case kWinograd:
+      return 1.5;
+    default:
+      return 1;
+  }
+}
+
+// The arrays of one call.
+struct Arrays {
+  void *x = nullptr, *w = nullptr, *y = nullptr, *workspace = nullptr;
 };
 
-void Store(const std::vector<double>& from, float* to) {
-  std::transform(from.begin(), from.end(), to,
-                 [](double value) { return static_cast<float>(value); });
-}
-
-void Forward(const Convolution& s, const float* x, const float* w, float* y) {
-  std::vector<double> sum(Bytes(s.y) / sizeof(float));
-  const int64_t step = s.w.h * s.w.w * s.w.c;
-  s.ForEachPair([&](int64_t at_x, int64_t at_w, int64_t at_y) {
-    for (int64_t f = 0; f < s.w.k; ++f) {
-      for (int64_t c = 0; c < s.x.c; ++c) {
-        sum[at_y + f] +=
-            double{s.Factor(x[at_x + c])} * s.Factor(w[f * step + at_w + c]);
-      }
-    }
-  });
-  Store(sum, y);
-}
-
-void FilterGradient(const Convolution& s, const float* x, const float* dy,
-                    float* dw) {
-  std::vector<double> sum(Bytes(s.w) / sizeof(float));
-  const int64_t step = s.w.h * s.w.w * s.w.c;
-  s.ForEachPair([&](int64_t at_x, int64_t at_w, int64_t at_y) {
-    for (int64_t f = 0; f < s.w.k; ++f) {
-      for (int64_t c = 0; c < s.x.c; ++c) {
-        sum[f * step + at_w + c] +=
-            double{s.Factor(x[at_x + c])} * s.Factor(dy[at_y + f]);
-      }
-    }
-  });
-  Store(sum, dw);
-}
-
-void InputGradient(const Convolution& s, const float* w, const float* dy,
-                   float* dx) {
-  std::vector<double> sum(Bytes(s.x) / sizeof(float));
-  const int64_t step = s.w.h * s.w.w * s.w.c;
-  s.ForEachPair([&](int64_t at_x, int64_t at_w, int64_t at_y) {
-    for (int64_t f = 0; f < s.w.k; ++f) {
-      for (int64_t c = 0; c < s.x.c; ++c) {
-        sum[at_x + c] +=
-            double{s.Factor(dy[at_y + f])} * s.Factor(w[f * step + at_w + c]);
-      }
-    }
-  });
-  Store(sum, dx);
-}
-
-// What all three passes are given.
-struct Call {
-  cudnnHandle_t handle;
-  const void *alpha, *beta;
-  void* workspace;
-  size_t workspace_bytes;
-  struct Operand {
-    const void* data;
-    size_t bytes;
-  } operands[3];
-};
-
-cudnnStatus_t Check(const Convolution& s, const Call& call) {
-  if (call.handle == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-  if (!s.Fits()) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
-  if (*static_cast<const float*>(call.alpha) != 1 ||
-      *static_cast<const float*>(call.beta) != 0) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
+cudnnStatus_t ReadArrays(const Descriptor& pack, const ArrayNames& names,
+                         Arrays& arrays) {
+  Reader reader(pack);
+  const auto ids = reader.All<int64_t>(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS,
+                                       CUDNN_TYPE_INT64, 3);
+  const auto pointers = reader.All<void*>(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                          CUDNN_TYPE_VOID_PTR, 3);
+  arrays.workspace =
+      reader.One<void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR);
+  if (!reader.is_whole()) return CUDNN_STATUS_BAD_PARAM;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == names.x) arrays.x = pointers[i];
+    if (ids[i] == names.w) arrays.w = pointers[i];
+    if (ids[i] == names.y) arrays.y = pointers[i];
   }
-  if (call.workspace_bytes < kWorkspaceBytes ||
-      !IsInside(call.workspace, call.workspace_bytes)) {
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t Check(const Convolution& s, const Arrays& arrays) {
+  if (!IsInside(arrays.workspace, kWorkspaceBytes)) {
     return CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT;
   }
-  for (const Call::Operand& operand : call.operands) {
-    if (operand.data == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (!IsInside(operand.data, operand.bytes)) {
+  for (const auto& [data, bytes] :
+       {std::pair(arrays.x, s.x.bytes()), std::pair(arrays.w, s.w.bytes()),
+        std::pair(arrays.y, s.y.bytes())}) {
+    if (data == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+    if (reinterpret_cast<uintptr_t>(data) % 16 != 0) {
+      return CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER;
+    }
+    if (!IsInside(data, bytes)) {
       Die("a convolution's operand does not lie in the device's memory");
     }
   }
   return CUDNN_STATUS_SUCCESS;
 }
 
-// Enqueues run(), which also overwrites the workspace.
-template <typename Run>
-cudnnStatus_t Start(const Convolution& s, const Call& call, const Run& run) {
-  const cudnnStatus_t checked = Check(s, call);
-  if (checked != CUDNN_STATUS_SUCCESS) return checked;
+void Watch(const void* data, size_t bytes, bool is_written) {
+  if (is_written) {
+    WatchWrite(data, bytes);
+  } else {
+    WatchRead(data, bytes);
+  }
+}
+
+// Computes, and overwrites the workspace.
+void Run(const Convolution& s, const Arrays& arrays) {
+  if (Check(s, arrays) != CUDNN_STATUS_SUCCESS) {
+    Die("a convolution's workspace was freed");
+  }
+  Watch(arrays.x, s.x.bytes(), s.pass == ConvolutionPass::kInputGradient);
+  Watch(arrays.w, s.w.bytes(), s.pass == ConvolutionPass::kFilterGradient);
+  Watch(arrays.y, s.y.bytes(), s.pass == ConvolutionPass::kForward);
+  WatchWrite(arrays.workspace, kWorkspaceBytes);
+  std::fill_n(static_cast<char*>(arrays.workspace), kWorkspaceBytes, '\xff');
+  s.Compute(arrays.x, arrays.w, arrays.y);
+}
+
+cudnnStatus_t Execute(cudnnHandle_t handle, const Descriptor& plan,
+                      const Descriptor& pack) {
+  if (!plan.is_finalized || !pack.is_finalized) {
+    return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
+  }
+  bool is_whole = false;
+  const Descriptor& configuration = ConfigurationOf(plan, is_whole);
+  if (!is_whole) return CUDNN_STATUS_BAD_PARAM;
+  Convolution s;
+  ArrayNames names;
+  Arrays arrays;
+  for (const cudnnStatus_t status :
+       {ReadGraph(At(const_cast<Descriptor*>(configuration.graph)), s, names),
+        ReadArrays(pack, names, arrays), Check(s, arrays)}) {
+    if (status != CUDNN_STATUS_SUCCESS) return status;
+  }
+  s.factor = FactorOf(configuration.choice);
   ++TheCounts().library_calls;
-  const cudaError_t error =
-      Enqueue(call.handle->stream, Kind::kCompute, [s, call, run] {
-        if (Check(s, call) != CUDNN_STATUS_SUCCESS) {
-          Die("a convolution's workspace was freed");
-        }
-        const auto& [first, second, result] = call.operands;
-        WatchRead(first.data, first.bytes);
-        WatchRead(second.data, second.bytes);
-        WatchWrite(result.data, result.bytes);
-        WatchWrite(call.workspace, call.workspace_bytes);
-        std::fill_n(static_cast<char*>(call.workspace), call.workspace_bytes,
-                    '\xff');
-        run();
-      });
-  return error == cudaSuccess ? CUDNN_STATUS_SUCCESS
-                              : CUDNN_STATUS_EXECUTION_FAILED;
+  return Enqueue(handle->stream, Kind::kCompute,
+                 [s, arrays] { Run(s, arrays); }) == cudaSuccess
+             ? CUDNN_STATUS_SUCCESS
+             : CUDNN_STATUS_EXECUTION_FAILED;
 }
 
-// Answers a search as cuDNN does, the fastest first: one whose bits change, one
-// that rounds, and one that does neither.
-template <typename Algorithm, typename Result>
-cudnnStatus_t Find(bool fits, Algorithm changing, Algorithm same, int wanted,
-                   int* found, Result* results) {
-  // A search allocates, and waits for what it tries.
-  if (BreaksCapture()) return CUDNN_STATUS_EXECUTION_FAILED;
-  if (!fits) return CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH;
-  const Result all[] = {
-      {changing,
-       CUDNN_STATUS_SUCCESS,
-       1,
-       kWorkspaceBytes,
-       CUDNN_NON_DETERMINISTIC,
-       CUDNN_FMA_MATH,
-       {}},
-      {same,
-       CUDNN_STATUS_SUCCESS,
-       2,
-       kWorkspaceBytes,
-       CUDNN_DETERMINISTIC,
-       CUDNN_TENSOR_OP_MATH,
-       {}},
-      {same,
-       CUDNN_STATUS_SUCCESS,
-       3,
-       kWorkspaceBytes,
-       CUDNN_DETERMINISTIC,
-       CUDNN_FMA_MATH,
-       {}},
-      {changing,
-       CUDNN_STATUS_NOT_SUPPORTED,
-       -1,
-       0,
-       CUDNN_DETERMINISTIC,
-       CUDNN_DEFAULT_MATH,
-       {}},
-  };
-  *found = std::min(wanted, 4);
-  std::copy_n(all, *found, results);
-  return CUDNN_STATUS_SUCCESS;
+template <typename T>
+int64_t Answer(const std::vector<T>& values, int64_t requested, void* to) {
+  const int64_t count = std::min<int64_t>(requested, values.size());
+  std::copy_n(values.begin(), count, static_cast<T*>(to));
+  return count;
 }
-
-const float* Floats(const void* data) {
-  return static_cast<const float*>(data);
-}
-float* Floats(void* data) { return static_cast<float*>(data); }
 
 }  // namespace
 }  // namespace cuda_on_host
@@ -267,220 +236,89 @@ cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc) {
+cudnnStatus_t cudnnBackendCreateDescriptor(
+    cudnnBackendDescriptorType_t descriptorType,
+    cudnnBackendDescriptor_t* descriptor) {
   CUDNN_ENTER();
-  *tensorDesc = new cudnnTensorStruct;
+  *descriptor = new Descriptor{.type = descriptorType};
+  LiveDescriptors().insert(*descriptor);
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc) {
-  CUDNN_ENTER();
-  delete tensorDesc;
+cudnnStatus_t cudnnBackendDestroyDescriptor(
+    cudnnBackendDescriptor_t descriptor) {
+  // What lies on the host can be destroyed once a device is lost.
+  const std::lock_guard<std::recursive_mutex> lock(TheLock());
+  delete &At(descriptor);
+  LiveDescriptors().erase(descriptor);
   return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
-                                         cudnnTensorFormat_t format,
-                                         cudnnDataType_t dataType, int n, int c,
-                                         int h, int w) {
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
   CUDNN_ENTER();
-  if (n <= 0 || c <= 0 || h <= 0 || w <= 0) return CUDNN_STATUS_BAD_PARAM;
-  if (format != CUDNN_TENSOR_NHWC || dataType != CUDNN_DATA_FLOAT) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
+  Descriptor& at = At(descriptor);
+  const cudnnStatus_t status = Finalize(at);
+  at.is_finalized = status == CUDNN_STATUS_SUCCESS;
+  return status;
+}
+
+cudnnStatus_t cudnnBackendSetAttribute(
+    cudnnBackendDescriptor_t descriptor,
+    cudnnBackendAttributeName_t attributeName,
+    cudnnBackendAttributeType_t attributeType, int64_t elementCount,
+    const void* arrayOfElements) {
+  CUDNN_ENTER();
+  Descriptor& at = At(descriptor);
+  if (at.is_finalized || elementCount <= 0) return CUDNN_STATUS_BAD_PARAM;
+  if (arrayOfElements == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  const auto* const bytes = static_cast<const char*>(arrayOfElements);
+  at.attributes[attributeName] = {
+      attributeType,
+      elementCount,
+      {bytes, bytes + elementCount * BytesOf(attributeType)}};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t cudnnBackendGetAttribute(
+    cudnnBackendDescriptor_t descriptor,
+    cudnnBackendAttributeName_t attributeName,
+    cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
+    int64_t* elementCount, void* arrayOfElements) {
+  CUDNN_ENTER();
+  const Descriptor& at = At(descriptor);
+  if (!at.is_finalized && at.type != CUDNN_BACKEND_ENGINE_DESCRIPTOR) {
+    return CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED;
   }
-  *tensorDesc = {.n = n, .c = c, .h = h, .w = w};
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filterDesc) {
-  CUDNN_ENTER();
-  *filterDesc = new cudnnFilterStruct;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc) {
-  CUDNN_ENTER();
-  delete filterDesc;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc,
-                                         cudnnDataType_t dataType,
-                                         cudnnTensorFormat_t format, int k,
-                                         int c, int h, int w) {
-  CUDNN_ENTER();
-  if (k <= 0 || c <= 0 || h <= 0 || w <= 0) return CUDNN_STATUS_BAD_PARAM;
-  if (format != CUDNN_TENSOR_NHWC || dataType != CUDNN_DATA_FLOAT) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
+  switch (attributeName) {
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+      *elementCount = Choose(at, requestedElementCount, arrayOfElements);
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINECFG_ENGINE:
+      At(*static_cast<cudnnBackendDescriptor_t*>(arrayOfElements)).choice =
+          at.choice;
+      *elementCount = 1;
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      *elementCount =
+          Answer(NotesOf(at.choice), requestedElementCount, arrayOfElements);
+      return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: {
+      bool is_whole = false;
+      const Choice choice = ConfigurationOf(at, is_whole).choice;
+      *elementCount =
+          Answer(std::vector<int64_t>{choice == kHugeMemory ? kHugeBytes
+                                                            : kWorkspaceBytes},
+                 requestedElementCount, arrayOfElements);
+      return CUDNN_STATUS_SUCCESS;
+    }
+    default:
+      return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
   }
-  *filterDesc = {.k = k, .c = c, .h = h, .w = w};
-  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateConvolutionDescriptor(
-    cudnnConvolutionDescriptor_t* convDesc) {
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
+                                  cudnnBackendDescriptor_t executionPlan,
+                                  cudnnBackendDescriptor_t variantPack) {
   CUDNN_ENTER();
-  *convDesc = new cudnnConvolutionStruct;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(
-    cudnnConvolutionDescriptor_t convDesc) {
-  CUDNN_ENTER();
-  delete convDesc;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnSetConvolution2dDescriptor(
-    cudnnConvolutionDescriptor_t convDesc, int pad_h, int pad_w, int u, int v,
-    int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,
-    cudnnDataType_t computeType) {
-  CUDNN_ENTER();
-  if (pad_h < 0 || pad_w < 0 || u <= 0 || v <= 0) return CUDNN_STATUS_BAD_PARAM;
-  if (dilation_h != 1 || dilation_w != 1 || mode != CUDNN_CROSS_CORRELATION ||
-      computeType != CUDNN_DATA_FLOAT) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
-  }
-  *convDesc = {.pad_h = pad_h, .pad_w = pad_w, .stride_h = u, .stride_w = v};
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t convDesc,
-                                          cudnnMathType_t mathType) {
-  CUDNN_ENTER();
-  convDesc->math = mathType;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnFilterDescriptor_t wDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t yDesc, const int requestedAlgoCount,
-    int* returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t* perfResults) {
-  CUDNN_ENTER();
-  return Find(Convolution{*xDesc, *yDesc, *wDesc, *convDesc}.Fits(),
-              CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM,
-              CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
-              requestedAlgoCount, returnedAlgoCount, perfResults);
-}
-
-cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnFilterDescriptor_t dwDesc, const int requestedAlgoCount,
-    int* returnedAlgoCount, cudnnConvolutionBwdFilterAlgoPerf_t* perfResults) {
-  CUDNN_ENTER();
-  return Find(Convolution{*xDesc, *dyDesc, *dwDesc, *convDesc}.Fits(),
-              CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0,
-              CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, requestedAlgoCount,
-              returnedAlgoCount, perfResults);
-}
-
-cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t wDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t dxDesc, const int requestedAlgoCount,
-    int* returnedAlgoCount, cudnnConvolutionBwdDataAlgoPerf_t* perfResults) {
-  CUDNN_ENTER();
-  return Find(Convolution{*dxDesc, *dyDesc, *wDesc, *convDesc}.Fits(),
-              CUDNN_CONVOLUTION_BWD_DATA_ALGO_0,
-              CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, requestedAlgoCount,
-              returnedAlgoCount, perfResults);
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnFilterDescriptor_t wDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t yDesc, cudnnConvolutionFwdAlgo_t algo,
-    size_t* sizeInBytes) {
-  CUDNN_ENTER();
-  *sizeInBytes = kWorkspaceBytes;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnFilterDescriptor_t gradDesc,
-    cudnnConvolutionBwdFilterAlgo_t algo, size_t* sizeInBytes) {
-  CUDNN_ENTER();
-  *sizeInBytes = kWorkspaceBytes;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t wDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t dxDesc, cudnnConvolutionBwdDataAlgo_t algo,
-    size_t* sizeInBytes) {
-  CUDNN_ENTER();
-  *sizeInBytes = kWorkspaceBytes;
-  return CUDNN_STATUS_SUCCESS;
-}
-
-cudnnStatus_t cudnnConvolutionForward(
-    cudnnHandle_t handle, const void* alpha,
-    const cudnnTensorDescriptor_t xDesc, const void* x,
-    const cudnnFilterDescriptor_t wDesc, const void* w,
-    const cudnnConvolutionDescriptor_t convDesc, cudnnConvolutionFwdAlgo_t algo,
-    void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
-    const cudnnTensorDescriptor_t yDesc, void* y) {
-  CUDNN_ENTER();
-  const Convolution s = {*xDesc, *yDesc, *wDesc, *convDesc};
-  return Start(s,
-               {handle,
-                alpha,
-                beta,
-                workSpace,
-                workSpaceSizeInBytes,
-                {{x, Bytes(*xDesc)}, {w, Bytes(*wDesc)}, {y, Bytes(*yDesc)}}},
-               [=] { Forward(s, Floats(x), Floats(w), Floats(y)); });
-}
-
-cudnnStatus_t cudnnConvolutionBackwardFilter(
-    cudnnHandle_t handle, const void* alpha,
-    const cudnnTensorDescriptor_t xDesc, const void* x,
-    const cudnnTensorDescriptor_t dyDesc, const void* dy,
-    const cudnnConvolutionDescriptor_t convDesc,
-    cudnnConvolutionBwdFilterAlgo_t algo, void* workSpace,
-    size_t workSpaceSizeInBytes, const void* beta,
-    const cudnnFilterDescriptor_t dwDesc, void* dw) {
-  CUDNN_ENTER();
-  const Convolution s = {*xDesc, *dyDesc, *dwDesc, *convDesc};
-  return Start(
-      s,
-      {handle,
-       alpha,
-       beta,
-       workSpace,
-       workSpaceSizeInBytes,
-       {{x, Bytes(*xDesc)}, {dy, Bytes(*dyDesc)}, {dw, Bytes(*dwDesc)}}},
-      [=] { FilterGradient(s, Floats(x), Floats(dy), Floats(dw)); });
-}
-
-cudnnStatus_t cudnnConvolutionBackwardData(
-    cudnnHandle_t handle, const void* alpha,
-    const cudnnFilterDescriptor_t wDesc, const void* w,
-    const cudnnTensorDescriptor_t dyDesc, const void* dy,
-    const cudnnConvolutionDescriptor_t convDesc,
-    cudnnConvolutionBwdDataAlgo_t algo, void* workSpace,
-    size_t workSpaceSizeInBytes, const void* beta,
-    const cudnnTensorDescriptor_t dxDesc, void* dx) {
-  CUDNN_ENTER();
-  const Convolution s = {*dxDesc, *dyDesc, *wDesc, *convDesc};
-  return Start(
-      s,
-      {handle,
-       alpha,
-       beta,
-       workSpace,
-       workSpaceSizeInBytes,
-       {{w, Bytes(*wDesc)}, {dy, Bytes(*dyDesc)}, {dx, Bytes(*dxDesc)}}},
-      [=] { InputGradient(s, Floats(w), Floats(dy), Floats(dx)); });
+  return Execute(handle, At(executionPlan), At(variantPack));
 }

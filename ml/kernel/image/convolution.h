@@ -80,12 +80,14 @@ absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
 
 namespace cuda {
 // Number of products of a pass from which cuDNN's kernels for TF32 and bfloat16
-// are faster than the project's for float32, by measurement on an H100.
-inline constexpr int64_t kLeastForDnn = int64_t{1} << 31;
+// are faster than the project's for float32, by measurement on an H200; an
+// eighth of it where both channels and filters are many.
+inline constexpr int64_t kLeastForDnn = int64_t{1} << 29;
+inline constexpr int64_t kManyChannels = 64;
 
-// Convolutions of fewer than `least_for_dnn` products per pass are computed in
-// float32, which holds more than any precision asks for; larger ones too on a
-// device of that precision, and where cuDNN is missing or does not have them.
+// Convolutions of fewer products per pass than that are computed in float32,
+// which holds more than any precision asks for; larger ones too on a device of
+// that precision, and where cuDNN is missing or does not have them.
 absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
     Device& device, const ConvolutionShape& shape,
     const Convolution::Options& options, int64_t least_for_dnn = kLeastForDnn);

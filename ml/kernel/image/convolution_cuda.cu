@@ -33,6 +33,7 @@ constexpr int64_t kMaxSlices = 256;
 // Fewest rows of a slice, so that its part is worth another sum.
 constexpr int64_t kRowsOfASlice = 64;
 constexpr int kPackWidth = 4;
+constexpr uintptr_t kDnnAlignment = 16;
 
 // What a product's sums become.
 struct Output {
@@ -257,6 +258,12 @@ class WindowConvolution : public Convolution {
   const Options options_;
 };
 
+bool IsAligned(const float* data) {
+  return reinterpret_cast<uintptr_t>(data) % kDnnAlignment == 0;
+}
+
+// A convolution by cuDNN, or by the kernels of this file for arrays that are
+// not aligned as cuDNN wants them.
 class DnnConvolutionOnDevice : public Convolution {
  public:
   DnnConvolutionOnDevice(CudaDevice& device, const ConvolutionShape& shape,
@@ -265,10 +272,14 @@ class DnnConvolutionOnDevice : public Convolution {
       : device_(device),
         shape_(shape),
         options_(options),
+        unaligned_(device, shape, options),
         convolution_(std::move(convolution)) {}
 
   absl::Status Forward(const float* x, const float* kernel, const float* bias,
                        float* y) override {
+    if (!IsAligned(x) || !IsAligned(y)) {
+      return unaligned_.Forward(x, kernel, bias, y);
+    }
     RETURN_IF_ERROR(device_.ComputeStream().status());
     RETURN_IF_ERROR(convolution_->Forward(x, kernel, y));
     return cuda::ApplyEpilogue(device_, options_.has_bias ? bias : nullptr,
@@ -278,6 +289,9 @@ class DnnConvolutionOnDevice : public Convolution {
 
   absl::Status VariableGradients(const float* x, const float* dy,
                                  float* dkernel, float* dbias) override {
+    if (!IsAligned(x) || !IsAligned(dy)) {
+      return unaligned_.VariableGradients(x, dy, dkernel, dbias);
+    }
     RETURN_IF_ERROR(device_.ComputeStream().status());
     RETURN_IF_ERROR(convolution_->KernelGradient(x, dy, dkernel));
     if (!options_.has_bias) return absl::OkStatus();
@@ -287,6 +301,9 @@ class DnnConvolutionOnDevice : public Convolution {
 
   absl::Status InputGradient(const float* dy, const float* kernel,
                              float* dx) override {
+    if (!IsAligned(dy) || !IsAligned(dx)) {
+      return unaligned_.InputGradient(dy, kernel, dx);
+    }
     RETURN_IF_ERROR(device_.ComputeStream().status());
     return convolution_->InputGradient(dy, kernel, dx);
   }
@@ -295,6 +312,7 @@ class DnnConvolutionOnDevice : public Convolution {
   CudaDevice& device_;
   const ConvolutionShape shape_;
   const Options options_;
+  WindowConvolution unaligned_;
   const std::unique_ptr<DnnConvolution> convolution_;
 };
 
@@ -302,16 +320,9 @@ DnnConvolutionShape::Axis ForDnn(const WindowAxis& axis) {
   return {.input = axis.input,
           .window = axis.window,
           .stride = axis.stride,
-          .padding = axis.before,
-          .output = axis.output};
-}
-
-// cuDNN pads both sides alike, so padding behind the last pixel may only be
-// less where no window reaches it.
-bool PadsAlike(const WindowAxis& axis) {
-  return axis.after() <= axis.before &&
-         (axis.input + 2 * axis.before - axis.window) / axis.stride + 1 ==
-             axis.output;
+          .output = axis.output,
+          .before = axis.before,
+          .after = axis.after()};
 }
 
 // Returns a convolution by cuDNN.
@@ -319,9 +330,6 @@ bool PadsAlike(const WindowAxis& axis) {
 absl::StatusOr<std::unique_ptr<Convolution>> NewDnnConvolution(
     CudaDevice& device, const ConvolutionShape& shape,
     const Convolution::Options& options) {
-  if (!PadsAlike(shape.height) || !PadsAlike(shape.width)) {
-    return absl::UnimplementedError("padded more at the end");
-  }
   ASSIGN_OR_RETURN(CudaDnn* const dnn, device.dnn());
   ASSIGN_OR_RETURN(std::unique_ptr<DnnConvolution> convolution,
                    dnn->NewConvolution({.examples = shape.examples,
@@ -361,8 +369,10 @@ absl::StatusOr<std::unique_ptr<Convolution>> NewConvolution(
   auto& cuda_device = static_cast<CudaDevice&>(device);
   RETURN_IF_ERROR(RequireSmallIndices(shape));
   RETURN_IF_ERROR(cuda_device.ComputeStream().status());
+  const bool is_wide = std::min(shape.channels, shape.filters) >= kManyChannels;
   if (cuda_device.precision() != Precision::kFloat32 &&
-      shape.y_size() * shape.window_size() >= least_for_dnn) {
+      shape.y_size() * shape.window_size() >=
+          (is_wide ? least_for_dnn / 8 : least_for_dnn)) {
     absl::StatusOr<std::unique_ptr<Convolution>> convolution =
         NewDnnConvolution(cuda_device, shape, options);
     if (!absl::IsUnimplemented(convolution.status()) &&

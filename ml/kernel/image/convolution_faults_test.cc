@@ -29,7 +29,7 @@ class ConvolutionFaultsTest : public DeviceTest {
   void TearDown() override { cuda_on_host::SetFaults(""); }
 
   // A fault of all that cuDNN computes: what comes out was computed without it.
-  static constexpr char kUnused[] = "cudnnConvolutionForward=5000";
+  static constexpr char kUnused[] = "cudnnBackendExecute=5000";
 
   // Computes a convolution of ones, whose results are all 1. No two have one
   // shape, of which the device would know what cuDNN said first.
@@ -50,14 +50,16 @@ class ConvolutionFaultsTest : public DeviceTest {
   int64_t size_ = 0;
 };
 
-// Without cuDNN a convolution is computed in float32. Each of cuDNN's three
-// searches may refuse, for reasons that cuDNN 9 tells apart.
+// Without cuDNN a convolution is computed in float32. Each of the three passes'
+// plans may be refused, for reasons that cuDNN 9 tells apart: as a graph, and
+// by all that the heuristics propose.
 TEST_P(ConvolutionFaultsTest, WhatCudnnDoesNotSupportIsComputedWithoutIt) {
-  for (const char* search : {"cudnnFindConvolutionForwardAlgorithm",
-                             "cudnnFindConvolutionBackwardFilterAlgorithm",
-                             "cudnnFindConvolutionBackwardDataAlgorithm"}) {
+  // Every call, or one: an array, an operation and the heuristics of the first
+  // pass, its last proposal, and the same of the others.
+  for (const char* call : {"", "@1", "@5", "@7", "@10", "@11", "@21", "@30"}) {
     for (const int status : {2000, 2008, 3000, 3002, 3004, 3014}) {
-      const std::string fault = absl::StrCat(search, "=", status);
+      const std::string fault =
+          absl::StrCat("cudnnBackendFinalize=", status, call);
       SCOPED_TRACE(fault);
       cuda_on_host::SetFaults(absl::StrCat(fault, ",", kUnused));
       ASSERT_OK_AND_ASSIGN(const std::vector<float> y, Compute());
@@ -84,15 +86,14 @@ TEST_P(ConvolutionFaultsTest, CudnnThatIsNotWholeIsAsNone) {
 TEST_P(ConvolutionFaultsTest, AFullDeviceAndALostOneAreToldApart) {
   // The first fault comes before cuDNN is open.
   for (const char* fault :
-       {"cudnnCreate=4000", "cudnnFindConvolutionForwardAlgorithm=4000",
-        "cudnnConvolutionForward=5000", "kernel=700"}) {
+       {"cudnnCreate=4000", "cudnnBackendFinalize=4000",
+        "cudnnBackendExecute=5000", "kernel=700"}) {
     SCOPED_TRACE(fault);
     cuda_on_host::SetFaults(fault);
     EXPECT_THAT(Compute(), StatusIs(absl::StatusCode::kUnavailable));
   }
   for (const int status : {4003, 4004}) {
-    cuda_on_host::SetFaults(
-        absl::StrCat("cudnnFindConvolutionForwardAlgorithm=", status));
+    cuda_on_host::SetFaults(absl::StrCat("cudnnBackendFinalize=", status));
     EXPECT_THAT(Compute(), StatusIs(absl::StatusCode::kResourceExhausted));
   }
 }

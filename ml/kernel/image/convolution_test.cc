@@ -272,6 +272,78 @@ TEST_P(DnnConvolutionTest, BiasAndReluComeBehindCudnn) {
               Pointwise(FloatNear(1e-5), Floats(sums)));
 }
 
+// Of cuDNN's proposals the first ones may have other bits each time.
+TEST_P(DnnConvolutionTest, TheSameBitsEachTime) {
+  const ConvolutionShape shape = {2, FitWindow(9, 3, 2, kSame),
+                                  FitWindow(8, 3, 2, kSame), 8, 16};
+  const int64_t size = shape.window_size() * shape.filters;
+  float* const x = PutRandom(shape.x_size(), 1);
+  float* const w = PutRandom(size, 2);
+  float* const dy = PutRandom(shape.y_size(), 3);
+  std::vector<std::vector<float>> results;
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_OK_AND_ASSIGN(
+        const std::unique_ptr<Convolution> convolution,
+        cuda::NewConvolution(device(), shape, {}, /*least_for_dnn=*/0));
+    float* const y = PutRandom(shape.y_size(), 4);
+    float* const dw = PutRandom(size, 5);
+    float* const dx = PutRandom(shape.x_size(), 6);
+    EXPECT_OK(convolution->Forward(x, w, nullptr, y));
+    EXPECT_OK(convolution->VariableGradients(x, dy, dw, nullptr));
+    EXPECT_OK(convolution->InputGradient(dy, w, dx));
+    std::vector<float>& all = results.emplace_back(Get(y, shape.y_size()));
+    for (const float value : Get(dw, size)) all.push_back(value);
+    for (const float value : Get(dx, shape.x_size())) all.push_back(value);
+  }
+  EXPECT_EQ(results[0], results[1]);
+}
+
+// The gradient by the inputs may have the elements of `dy` that the gradient by
+// the kernel rounded, but no others'.
+TEST_P(DnnConvolutionTest, GradientsMayComeInAnyOrder) {
+  const ConvolutionShape shape = {1, FitWindow(6, 3, 1, kSame),
+                                  FitWindow(6, 3, 1, kSame), 8, 8};
+  const int64_t size = shape.window_size() * shape.filters;
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Convolution> convolution,
+      cuda::NewConvolution(device(), shape, {}, /*least_for_dnn=*/0));
+  float* const x = PutRandom(shape.x_size(), 1);
+  float* const w = PutRandom(size, 2);
+  float* const dy = PutRandom(shape.y_size(), 3);
+  float* const other_dy = PutRandom(shape.y_size(), 4);
+  float* const dw = PutRandom(size, 5);
+  float* const dx = PutRandom(shape.x_size(), 6);
+  EXPECT_OK(convolution->InputGradient(dy, w, dx));
+  const std::vector<float> want = Get(dx, shape.x_size());
+  EXPECT_OK(convolution->VariableGradients(x, dy, dw, nullptr));
+  EXPECT_OK(convolution->InputGradient(dy, w, dx));
+  EXPECT_EQ(Get(dx, shape.x_size()), want);
+  EXPECT_OK(convolution->VariableGradients(x, other_dy, dw, nullptr));
+  EXPECT_OK(convolution->InputGradient(dy, w, dx));
+  EXPECT_EQ(Get(dx, shape.x_size()), want);
+  EXPECT_OK(convolution->VariableGradients(x, dy, dw, nullptr));
+  EXPECT_OK(convolution->Forward(x, w, nullptr, other_dy));
+  EXPECT_OK(convolution->InputGradient(dy, w, dx));
+  EXPECT_EQ(Get(dx, shape.x_size()), want);
+}
+
+TEST_P(DnnConvolutionTest, ArraysNeedNoAlignment) {
+  const ConvolutionShape shape = {1, FitWindow(6, 3, 1, kSame),
+                                  FitWindow(6, 3, 1, kSame), 4, 4};
+  const std::vector<double> x = Random(shape.x_size(), 1);
+  const std::vector<double> w = Random(shape.window_size() * shape.filters, 2);
+  std::vector<float> shifted = Floats(x);
+  shifted.insert(shifted.begin(), 0);
+  float* const y = PutRandom(shape.y_size(), 4);
+  ASSERT_OK_AND_ASSIGN(
+      const std::unique_ptr<Convolution> convolution,
+      cuda::NewConvolution(device(), shape, {}, /*least_for_dnn=*/0));
+  EXPECT_OK(convolution->Forward(Put(shifted) + 1, Put(Floats(w)), nullptr, y));
+  EXPECT_THAT(Get(y, shape.y_size()),
+              Pointwise(FloatNear(Tolerance(shape.window_size())),
+                        Floats(reference::Convolution(shape, x, w, {}))));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, DnnConvolutionTest,
                          ::testing::Values(kCudaTf32, kCudaBfloat16),
                          DeviceName);

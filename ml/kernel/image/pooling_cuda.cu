@@ -31,6 +31,21 @@ struct Cover {
 struct Element {
   __device__ Element(int64_t position, int64_t rows, int64_t columns,
                      int64_t channels) {
+    // Divisions of 64 bits cost several times as much.
+    if (position <= UINT32_MAX) {
+      Divide(static_cast<uint32_t>(position), static_cast<uint32_t>(rows),
+             static_cast<uint32_t>(columns), static_cast<uint32_t>(channels));
+    } else {
+      Divide(position, rows, columns, channels);
+    }
+  }
+
+  int64_t n, row, column, c;
+
+ private:
+  template <typename Index>
+  __device__ void Divide(Index position, Index rows, Index columns,
+                         Index channels) {
     c = position % channels;
     position /= channels;
     column = position % columns;
@@ -38,8 +53,19 @@ struct Element {
     row = position % rows;
     n = position / rows;
   }
+};
 
-  int64_t n, row, column, c;
+// The windows of one axis that cover a pixel: [first, end).
+struct Covering {
+  __device__ Covering(const WindowAxis& axis, int64_t pixel) {
+    const int last = static_cast<int>(pixel + axis.before);
+    const int stride = static_cast<int>(axis.stride);
+    const int window = static_cast<int>(axis.window);
+    first = last < window ? 0 : (last - window) / stride + 1;
+    end = min(last / stride + 1, static_cast<int>(axis.output));
+  }
+
+  int first, end;
 };
 
 __device__ int64_t Position(const PoolingShape& s, int64_t n, int64_t row,
@@ -71,25 +97,25 @@ struct PooledOf {
   }
 };
 
-// Returns true if (row, column) is the first of a window's pixels that is the
-// largest.
-__device__ bool IsFirstLargest(const PoolingShape& s, const float* x,
+// Returns true if the pixel `e` of value `own` is the first of a window's
+// pixels that is the largest, or NaN.
+__device__ bool IsFirstLargest(const PoolingShape& s, const float* x, float own,
                                float largest, const Cover& cover,
                                const Element& e) {
+  if (own != largest && own == own) return false;
   for (int64_t row = cover.first_row; row <= e.row; ++row) {
     for (int64_t column = cover.first_column; column < cover.end_column;
          ++column) {
+      if (row == e.row && column == e.column) return true;
       const float value = x[Position(s, e.n, row, column, e.c)];
-      if (value == largest || value != value) {
-        return row == e.row && column == e.column;
-      }
+      if (value == largest || value != value) return false;
     }
   }
   return false;
 }
 
-// Each thread adds up for one pixel what comes from the windows that cover it:
-// always in the same order.
+// Each thread adds up for one pixel what comes from the windows that cover it,
+// the last window first: always in the same order.
 template <Kind kKind>
 struct GradientOf {
   PoolingShape s;
@@ -99,26 +125,19 @@ struct GradientOf {
   float* dx;
   __device__ void operator()(int64_t i) const {
     const Element e(i, s.height.input, s.width.input, s.channels);
+    const Covering rows(s.height, e.row);
+    const Covering columns(s.width, e.column);
     float sum = 0;
-    for (int64_t k = 0; k < s.height.window; ++k) {
-      const int64_t row = e.row + s.height.before - k;
-      if (row < 0 || row % s.height.stride != 0) continue;
-      const int64_t window_row = row / s.height.stride;
-      if (window_row >= s.height.output) continue;
-      for (int64_t l = 0; l < s.width.window; ++l) {
-        const int64_t column = e.column + s.width.before - l;
-        if (column < 0 || column % s.width.stride != 0) continue;
-        const int64_t window_column = column / s.width.stride;
-        if (window_column >= s.width.output) continue;
+    for (int row = rows.end - 1; row >= rows.first; --row) {
+      for (int column = columns.end - 1; column >= columns.first; --column) {
         const int64_t out =
-            ((e.n * s.height.output + window_row) * s.width.output +
-             window_column) *
+            ((e.n * s.height.output + row) * s.width.output + column) *
                 s.channels +
             e.c;
-        const Cover cover(s, window_row, window_column);
+        const Cover cover(s, row, column);
         if (kKind == Kind::kAverage) {
           sum += dy[out] / cover.pixels();
-        } else if (IsFirstLargest(s, x, y[out], cover, e)) {
+        } else if (IsFirstLargest(s, x, x[i], y[out], cover, e)) {
           sum += dy[out];
         }
       }

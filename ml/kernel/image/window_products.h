@@ -65,6 +65,10 @@ __device__ inline bool PixelAt(const GatherAxis& axis, int window, int k,
                                int& pixel) {
   if (kBackward) {
     const int start = window + axis.before - k;
+    if (axis.stride == 1) {  // a division would cost more than the product
+      pixel = start;
+      return start >= 0 && start < axis.input;
+    }
     pixel = start / axis.stride;
     return start >= 0 && pixel * axis.stride == start && pixel < axis.input;
   }

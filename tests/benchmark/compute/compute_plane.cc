@@ -30,14 +30,15 @@
 #include "tests/benchmark/compute/training_step.h"
 
 ABSL_FLAG(std::vector<std::string>, model, {},
-          "Some of mlp, lenet, resnet56, wide_deep; all by default.");
+          "Some of mlp, lenet, resnet56, resnet50, wide_deep; by default "
+          "all but resnet50.");
 ABSL_FLAG(std::string, device, "cpu", "Where both compute: cpu, cuda:N.");
 ABSL_FLAG(std::string, peer_device, "",
           "Where PyTorch computes; empty: on --device.");
 ABSL_FLAG(int, threads, 1, "Of the CPU, of both.");
 ABSL_FLAG(std::string, precision, "float32",
-          "Parasol's on a CUDA device: float32, tf32, bfloat16; PyTorch's is "
-          "the same but for bfloat16, where it has tf32.");
+          "On a CUDA device: float32, tf32, bfloat16, which is autocast in "
+          "PyTorch.");
 ABSL_FLAG(bool, cuda_graphs, false,
           "Parasol's on a CUDA device: steps are recorded and replayed, where "
           "the model allows.");
@@ -133,7 +134,7 @@ absl::StatusOr<Row> Measure(const ComputeWorkload& workload, Device& device,
                        peer->MedianStep(workload.name, time));
       peers.push_back(peers_step);
     }
-    if (absl::GetFlag(FLAGS_device) == "cpu") {
+    if (absl::GetFlag(FLAGS_device) == "cpu" && !workload.products.empty()) {
       products.push_back(Products(workload, time));
     }
   }
@@ -207,8 +208,9 @@ absl::Status Run() {
   absl::PrintF("%-10s %6s %9s %11s %9s %6s %-8s %9s\n", "model", "batch", "ms",
                "examples/s", "PyTorch", "ratio", "", "sgemm ms");
   for (const ComputeWorkload& workload : AllComputeWorkloads()) {
-    if (!chosen.empty() &&
-        std::count(chosen.begin(), chosen.end(), workload.name) == 0) {
+    if (chosen.empty()
+            ? workload.only_if_chosen
+            : std::count(chosen.begin(), chosen.end(), workload.name) == 0) {
       continue;
     }
     ASSIGN_OR_RETURN(const Row row,
@@ -224,7 +226,7 @@ absl::Status Run() {
 int main(int argc, char** argv) {
   parasol::ParseCommandLine(
       argc, argv,
-      "Measures training steps of four models: forward and backward pass, "
+      "Measures training steps of models: forward and backward pass, "
       "gradients to host memory and their application; beside PyTorch, and "
       "beside the products alone.");
   return parasol::ExitWith(parasol::Run());

@@ -77,6 +77,43 @@ def resnet56():
         *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+class Bottleneck(nn.Module):
+
+    def __init__(self, channels, filters, stride):
+        super().__init__()
+        expanded = 4 * filters
+
+        def normalized(inputs, outputs, window, stride=1):
+            return nn.Sequential(
+                nn.Conv2d(inputs, outputs, window, stride,
+                          padding=window // 2, bias=False),
+                nn.BatchNorm2d(outputs))
+
+        self.main = nn.Sequential(
+            normalized(channels, filters, 1), nn.ReLU(),
+            normalized(filters, filters, 3, stride), nn.ReLU(),
+            normalized(filters, expanded, 1))
+        self.shortcut = (normalized(channels, expanded, 1, stride)
+                         if channels != expanded else nn.Identity())
+
+    def forward(self, x):
+        return functional.relu(self.main(x) + self.shortcut(x))
+
+
+def resnet50():
+    layers = [nn.Conv2d(3, 64, 7, 2, padding=3, bias=False),
+              nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, padding=1)]
+    channels = 64
+    for stage, blocks in enumerate((3, 4, 6, 3)):
+        for i in range(blocks):
+            filters = 64 << stage
+            layers.append(Bottleneck(channels, filters,
+                                     2 if stage > 0 and i == 0 else 1))
+            channels = 4 * filters
+    return nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
 class WideAndDeep(nn.Module):
 
     def __init__(self):
@@ -115,6 +152,7 @@ MODELS = {
     "mlp": (mlp, CLASSES, lambda: images(128, 28, 28), 0),
     "lenet": (lenet, CLASSES, lambda: images(64, 1, 28, 28), 0),
     "resnet56": (resnet56, CLASSES, lambda: images(32, 3, 32, 32), 1e-4),
+    "resnet50": (resnet50, CLASSES, lambda: images(32, 3, 224, 224), 1e-4),
     "wide_deep": (WideAndDeep, BINARY, lambda: columns(512), 0),
 }
 
@@ -122,7 +160,10 @@ MODELS = {
 class Training:
     """One model on one batch, again and again."""
 
-    def __init__(self, name, device, variant):
+    def __init__(self, name, device, precision, variant):
+        self.autocast = torch.autocast(
+            device.split(":")[0], torch.bfloat16,
+            enabled=precision == "bfloat16")
         model, self.loss, batch, decay = MODELS[name]
         # Images of this layout are the faster ones.
         layout = torch.channels_last
@@ -148,7 +189,8 @@ class Training:
 
     def train(self):
         self.optimizer.zero_grad()
-        loss = self.loss(self.model(*self.inputs), self.labels)
+        with self.autocast:
+            loss = self.loss(self.model(*self.inputs), self.labels)
         loss.backward()
         self.optimizer.step()
         return loss.detach()
@@ -184,14 +226,14 @@ class Training:
         return statistics.median(times)
 
 
-def fastest(name, device, clock, seconds):
+def fastest(name, device, precision, clock, seconds):
     trainings = {}
     variants = ["eager", "compiled"]
     if device.startswith("cuda"):
         variants.append("graph")
     for variant in variants:
         try:
-            training = Training(name, device, variant)
+            training = Training(name, device, precision, variant)
         except Exception as error:  # whatever a compiler may say
             print(f"{name}, {variant}: {error}", file=sys.stderr)
             continue
@@ -226,7 +268,8 @@ def main():
             name, seconds = order.split()
             if name not in trainings:
                 trainings[name] = fastest(
-                    name, arguments.device, clock, float(seconds))
+                    name, arguments.device, arguments.precision, clock,
+                    float(seconds))
             print(trainings[name].median_step(float(seconds), clock),
                   flush=True)
 

@@ -9,6 +9,7 @@
 #include "ml/zoo/lenet.h"
 #include "ml/zoo/mlp.h"
 #include "ml/zoo/resnet_cifar.h"
+#include "ml/zoo/resnet_imagenet.h"
 #include "ml/zoo/wide_and_deep.h"
 
 namespace parasol {
@@ -88,6 +89,15 @@ ComputeWorkload ResNet56() {
   return workload;
 }
 
+// Not a convolution of it is small enough to be bound by anything but its
+// products, or by memory.
+ComputeWorkload ResNet50() {
+  return {.name = "resnet50",
+          .model = zoo::ResNetImageNet(),
+          .batch = Images(32, {224, 224, 3}),
+          .only_if_chosen = true};
+}
+
 zoo::WideAndDeepOptions WideAndDeepModel() {
   zoo::WideAndDeepOptions options;
   for (int i = 0; i < kCategoricalColumns; ++i) {
@@ -139,7 +149,7 @@ ComputeWorkload WideAndDeep() {
 }  // namespace
 
 std::vector<ComputeWorkload> AllComputeWorkloads() {
-  return {Mlp(), LeNet(), ResNet56(), WideAndDeep()};
+  return {Mlp(), LeNet(), ResNet56(), ResNet50(), WideAndDeep()};
 }
 
 }  // namespace parasol

@@ -25,10 +25,13 @@ struct ComputeWorkload {
   // kernels. Each layer has the product of its forward pass and those of its
   // two gradients, except the inputs' gradient of the first layer.
   std::vector<StepProduct> products = {};
+  // A step takes a CPU many seconds.
+  bool only_if_chosen = false;
 };
 
 // Returns MLP 784-512-10 with batch 128, LeNet-5 with 64, ResNet-56 for CIFAR
-// with 32, and Wide & Deep of 26 categorical columns and 13 numbers with 512.
+// with 32, ResNet-50 for ImageNet with 32, whose products are not listed, and
+// Wide & Deep of 26 categorical columns and 13 numbers with 512.
 std::vector<ComputeWorkload> AllComputeWorkloads();
 
 }  // namespace parasol

@@ -3,9 +3,9 @@
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
+#include <cstdint>
 
-// The part of cuDNN 9 that the project uses.
+// The part of cuDNN 9 that the project uses: graphs of one convolution.
 
 #define CUDNN_MAJOR 9
 
@@ -17,9 +17,13 @@ enum cudnnStatus_t {
   CUDNN_STATUS_BAD_PARAM = 2000,
   CUDNN_STATUS_BAD_PARAM_NULL_POINTER = 2002,
   CUDNN_STATUS_BAD_PARAM_MISALIGNED_POINTER = 2003,
+  CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED = 2004,
   CUDNN_STATUS_BAD_PARAM_SIZE_INSUFFICIENT = 2006,
   CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH = 2008,
+  CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE = 2010,
+  CUDNN_STATUS_BAD_PARAM_DESCRIPTOR_TYPE = 2012,
   CUDNN_STATUS_NOT_SUPPORTED = 3000,
+  CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE = 3003,
   CUDNN_STATUS_NOT_SUPPORTED_LAYOUT = 3004,
   CUDNN_STATUS_INTERNAL_ERROR = 4000,
   CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED = 4003,
@@ -29,67 +33,99 @@ enum cudnnStatus_t {
       CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED,
 };
 
-enum cudnnDataType_t { CUDNN_DATA_FLOAT = 0 };
-enum cudnnTensorFormat_t { CUDNN_TENSOR_NCHW = 0, CUDNN_TENSOR_NHWC = 1 };
+enum cudnnDataType_t { CUDNN_DATA_FLOAT = 0, CUDNN_DATA_BFLOAT16 = 9 };
 enum cudnnConvolutionMode_t {
   CUDNN_CONVOLUTION = 0,
   CUDNN_CROSS_CORRELATION = 1,
 };
-enum cudnnDeterminism_t {
-  CUDNN_NON_DETERMINISTIC = 0,
-  CUDNN_DETERMINISTIC = 1,
-};
-enum cudnnMathType_t {
-  CUDNN_DEFAULT_MATH = 0,
-  CUDNN_TENSOR_OP_MATH = 1,
-  CUDNN_FMA_MATH = 3,
+
+enum cudnnBackendDescriptorType_t {
+  CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR = 1,
+  CUDNN_BACKEND_ENGINE_DESCRIPTOR = 2,
+  CUDNN_BACKEND_ENGINECFG_DESCRIPTOR = 3,
+  CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR = 4,
+  CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR = 5,
+  CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR = 10,
+  CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR = 11,
+  CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR = 12,
+  CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR = 15,
+  CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR = 16,
+  CUDNN_BACKEND_TENSOR_DESCRIPTOR = 17,
 };
 
-enum cudnnConvolutionFwdAlgo_t {
-  CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM = 0,
-  CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM = 1,
+enum cudnnBackendAttributeName_t {
+  CUDNN_ATTR_CONVOLUTION_COMP_TYPE = 100,
+  CUDNN_ATTR_CONVOLUTION_CONV_MODE = 101,
+  CUDNN_ATTR_CONVOLUTION_DILATIONS = 102,
+  CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES = 103,
+  CUDNN_ATTR_CONVOLUTION_POST_PADDINGS = 104,
+  CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS = 105,
+  CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS = 106,
+  CUDNN_ATTR_ENGINEHEUR_MODE = 200,
+  CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH = 201,
+  CUDNN_ATTR_ENGINEHEUR_RESULTS = 202,
+  CUDNN_ATTR_ENGINECFG_ENGINE = 300,
+  CUDNN_ATTR_EXECUTION_PLAN_HANDLE = 400,
+  CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG = 401,
+  CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE = 402,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA = 700,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA = 701,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC = 702,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W = 703,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X = 704,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y = 705,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA = 706,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA = 707,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC = 708,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W = 709,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX = 710,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY = 711,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA = 712,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA = 713,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC = 714,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW = 715,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X = 716,
+  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY = 717,
+  CUDNN_ATTR_OPERATIONGRAPH_HANDLE = 800,
+  CUDNN_ATTR_OPERATIONGRAPH_OPS = 801,
+  CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT = 900,
+  CUDNN_ATTR_TENSOR_DATA_TYPE = 901,
+  CUDNN_ATTR_TENSOR_DIMENSIONS = 902,
+  CUDNN_ATTR_TENSOR_STRIDES = 903,
+  CUDNN_ATTR_TENSOR_UNIQUE_ID = 906,
+  CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS = 1000,
+  CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS = 1001,
+  CUDNN_ATTR_VARIANT_PACK_WORKSPACE = 1003,
+  CUDNN_ATTR_ENGINE_NUMERICAL_NOTE = 1303,
 };
-enum cudnnConvolutionBwdFilterAlgo_t {
-  CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0 = 0,
-  CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1 = 1,
+
+enum cudnnBackendAttributeType_t {
+  CUDNN_TYPE_HANDLE = 0,
+  CUDNN_TYPE_DATA_TYPE = 1,
+  CUDNN_TYPE_INT64 = 3,
+  CUDNN_TYPE_FLOAT = 4,
+  CUDNN_TYPE_VOID_PTR = 6,
+  CUDNN_TYPE_CONVOLUTION_MODE = 7,
+  CUDNN_TYPE_HEUR_MODE = 8,
+  CUDNN_TYPE_NUMERICAL_NOTE = 11,
+  CUDNN_TYPE_BACKEND_DESCRIPTOR = 15,
 };
-enum cudnnConvolutionBwdDataAlgo_t {
-  CUDNN_CONVOLUTION_BWD_DATA_ALGO_0 = 0,
-  CUDNN_CONVOLUTION_BWD_DATA_ALGO_1 = 1,
+
+enum cudnnBackendNumericalNote_t {
+  CUDNN_NUMERICAL_NOTE_TENSOR_CORE = 0,
+  CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION = 2,
+  CUDNN_NUMERICAL_NOTE_FFT = 3,
+  CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC = 4,
+  CUDNN_NUMERICAL_NOTE_WINOGRAD = 5,
+};
+
+enum cudnnBackendHeurMode_t {
+  CUDNN_HEUR_MODE_FALLBACK = 2,
+  CUDNN_HEUR_MODE_A = 3,
 };
 
 using cudnnHandle_t = struct cudnnContext*;
-using cudnnTensorDescriptor_t = struct cudnnTensorStruct*;
-using cudnnFilterDescriptor_t = struct cudnnFilterStruct*;
-using cudnnConvolutionDescriptor_t = struct cudnnConvolutionStruct*;
-
-struct cudnnConvolutionFwdAlgoPerf_t {
-  cudnnConvolutionFwdAlgo_t algo;
-  cudnnStatus_t status;
-  float time;
-  size_t memory;
-  cudnnDeterminism_t determinism;
-  cudnnMathType_t mathType;
-  int reserved[3];
-};
-struct cudnnConvolutionBwdFilterAlgoPerf_t {
-  cudnnConvolutionBwdFilterAlgo_t algo;
-  cudnnStatus_t status;
-  float time;
-  size_t memory;
-  cudnnDeterminism_t determinism;
-  cudnnMathType_t mathType;
-  int reserved[3];
-};
-struct cudnnConvolutionBwdDataAlgoPerf_t {
-  cudnnConvolutionBwdDataAlgo_t algo;
-  cudnnStatus_t status;
-  float time;
-  size_t memory;
-  cudnnDeterminism_t determinism;
-  cudnnMathType_t mathType;
-  int reserved[3];
-};
+using cudnnBackendDescriptor_t = void*;
 
 extern "C" {
 
@@ -97,92 +133,25 @@ cudnnStatus_t cudnnCreate(cudnnHandle_t* handle);
 cudnnStatus_t cudnnDestroy(cudnnHandle_t handle);
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t streamId);
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensorDesc);
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensorDesc);
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensorDesc,
-                                         cudnnTensorFormat_t format,
-                                         cudnnDataType_t dataType, int n, int c,
-                                         int h, int w);
-
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filterDesc);
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filterDesc);
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filterDesc,
-                                         cudnnDataType_t dataType,
-                                         cudnnTensorFormat_t format, int k,
-                                         int c, int h, int w);
-
-cudnnStatus_t cudnnCreateConvolutionDescriptor(
-    cudnnConvolutionDescriptor_t* convDesc);
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(
-    cudnnConvolutionDescriptor_t convDesc);
-cudnnStatus_t cudnnSetConvolution2dDescriptor(
-    cudnnConvolutionDescriptor_t convDesc, int pad_h, int pad_w, int u, int v,
-    int dilation_h, int dilation_w, cudnnConvolutionMode_t mode,
-    cudnnDataType_t computeType);
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t convDesc,
-                                          cudnnMathType_t mathType);
-
-cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnFilterDescriptor_t wDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t yDesc, const int requestedAlgoCount,
-    int* returnedAlgoCount, cudnnConvolutionFwdAlgoPerf_t* perfResults);
-cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnFilterDescriptor_t dwDesc, const int requestedAlgoCount,
-    int* returnedAlgoCount, cudnnConvolutionBwdFilterAlgoPerf_t* perfResults);
-cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t wDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t dxDesc, const int requestedAlgoCount,
-    int* returnedAlgoCount, cudnnConvolutionBwdDataAlgoPerf_t* perfResults);
-
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnFilterDescriptor_t wDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t yDesc, cudnnConvolutionFwdAlgo_t algo,
-    size_t* sizeInBytes);
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t xDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnFilterDescriptor_t gradDesc,
-    cudnnConvolutionBwdFilterAlgo_t algo, size_t* sizeInBytes);
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t wDesc,
-    const cudnnTensorDescriptor_t dyDesc,
-    const cudnnConvolutionDescriptor_t convDesc,
-    const cudnnTensorDescriptor_t dxDesc, cudnnConvolutionBwdDataAlgo_t algo,
-    size_t* sizeInBytes);
-
-cudnnStatus_t cudnnConvolutionForward(
-    cudnnHandle_t handle, const void* alpha,
-    const cudnnTensorDescriptor_t xDesc, const void* x,
-    const cudnnFilterDescriptor_t wDesc, const void* w,
-    const cudnnConvolutionDescriptor_t convDesc, cudnnConvolutionFwdAlgo_t algo,
-    void* workSpace, size_t workSpaceSizeInBytes, const void* beta,
-    const cudnnTensorDescriptor_t yDesc, void* y);
-cudnnStatus_t cudnnConvolutionBackwardFilter(
-    cudnnHandle_t handle, const void* alpha,
-    const cudnnTensorDescriptor_t xDesc, const void* x,
-    const cudnnTensorDescriptor_t dyDesc, const void* dy,
-    const cudnnConvolutionDescriptor_t convDesc,
-    cudnnConvolutionBwdFilterAlgo_t algo, void* workSpace,
-    size_t workSpaceSizeInBytes, const void* beta,
-    const cudnnFilterDescriptor_t dwDesc, void* dw);
-cudnnStatus_t cudnnConvolutionBackwardData(
-    cudnnHandle_t handle, const void* alpha,
-    const cudnnFilterDescriptor_t wDesc, const void* w,
-    const cudnnTensorDescriptor_t dyDesc, const void* dy,
-    const cudnnConvolutionDescriptor_t convDesc,
-    cudnnConvolutionBwdDataAlgo_t algo, void* workSpace,
-    size_t workSpaceSizeInBytes, const void* beta,
-    const cudnnTensorDescriptor_t dxDesc, void* dx);
+cudnnStatus_t cudnnBackendCreateDescriptor(
+    cudnnBackendDescriptorType_t descriptorType,
+    cudnnBackendDescriptor_t* descriptor);
+cudnnStatus_t cudnnBackendDestroyDescriptor(
+    cudnnBackendDescriptor_t descriptor);
+cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor);
+cudnnStatus_t cudnnBackendSetAttribute(
+    cudnnBackendDescriptor_t descriptor,
+    cudnnBackendAttributeName_t attributeName,
+    cudnnBackendAttributeType_t attributeType, int64_t elementCount,
+    const void* arrayOfElements);
+cudnnStatus_t cudnnBackendGetAttribute(
+    cudnnBackendDescriptor_t descriptor,
+    cudnnBackendAttributeName_t attributeName,
+    cudnnBackendAttributeType_t attributeType, int64_t requestedElementCount,
+    int64_t* elementCount, void* arrayOfElements);
+cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle,
+                                  cudnnBackendDescriptor_t executionPlan,
+                                  cudnnBackendDescriptor_t variantPack);
 
 }  // extern "C"
 
