@@ -14,6 +14,7 @@
 #include "ml/device/cuda_dnn_functions.h"
 #include "ml/device/cuda_dnn_plan.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_pack.h"
 #include "ml/device/cuda_scratch.h"
 #include "ml/device/cuda_status.h"
 
@@ -40,12 +41,6 @@ __device__ To Converted(Bfloat16 value) {
   return Converted<To>(__bfloat162float(value));
 }
 
-// Neighbouring numbers that are read or written at once.
-template <typename T>
-struct alignas(4 * sizeof(T)) Four {
-  T values[4];
-};
-
 // to[i] = from[i], four at a time; both are aligned for that.
 template <typename From, typename To>
 struct ConvertFour {
@@ -55,12 +50,12 @@ struct ConvertFour {
   __device__ void operator()(int64_t i) const {
     const int64_t first = 4 * i;
     if (first + 4 <= size) {
-      const auto four = *reinterpret_cast<const Four<From>*>(from + first);
-      Four<To> converted;
+      const auto pack = cuda::Load<4>(from + first);
+      cuda::Pack<4, To> converted;
       for (int j = 0; j < 4; ++j) {
-        converted.values[j] = Converted<To>(four.values[j]);
+        converted.values[j] = Converted<To>(pack.values[j]);
       }
-      *reinterpret_cast<Four<To>*>(to + first) = converted;
+      cuda::Store(converted, to + first);
       return;
     }
     for (int64_t j = first; j < size; ++j) to[j] = Converted<To>(from[j]);

@@ -10,6 +10,7 @@
 #include "ml/device/cuda_device.h"
 #include "ml/device/cuda_dnn.h"
 #include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_pack.h"
 #include "ml/kernel/affine.h"
 #include "ml/kernel/image/convolution.h"
 #include "ml/kernel/image/window_products.h"
@@ -32,8 +33,6 @@ constexpr int64_t kSlicedBlocks = 704;
 constexpr int64_t kMaxSlices = 256;
 // Fewest rows of a slice, so that its part is worth another sum.
 constexpr int64_t kRowsOfASlice = 64;
-constexpr int kPackWidth = 4;
-constexpr uintptr_t kDnnAlignment = 16;
 
 // What a product's sums become.
 struct Output {
@@ -74,12 +73,6 @@ __global__ void KernelGradientKernel(WindowMatrix windows, RightMatrix dy,
   output.y += int64_t{blockIdx.z} * output.rows * output.columns;
   MultiplyTile<Size, WindowColumns<Size, kLeft>, MatrixRows<Size, kRight>>(
       windows, dy, output.rows, first, end, output);
-}
-
-// True if rows of `size` numbers at `data` can be read in packs.
-bool IsPacked(const float* data, int64_t size) {
-  return size % kPackWidth == 0 &&
-         reinterpret_cast<uintptr_t>(data) % sizeof(Pack<kPackWidth>) == 0;
 }
 
 template <typename Size>
@@ -162,8 +155,8 @@ class WindowConvolution : public Convolution {
                            .relu = options_.epilogue == Epilogue::kRelu};
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
     return WithTile(output, [&]<typename Size>() {
-      Launch(ForwardKernelOf<Size>(IsPacked(x, shape_.channels),
-                                   IsPacked(kernel, shape_.filters)),
+      Launch(ForwardKernelOf<Size>(IsPacked(shape_.channels, x),
+                                   IsPacked(shape_.filters, kernel)),
              BlocksOf<Size>(output), Size::kThreads, stream, WindowsOf(x),
              RightMatrix{kernel, WindowSize(), Filters()}, output);
       return LaunchStatus("convolution");
@@ -189,8 +182,7 @@ class WindowConvolution : public Convolution {
         .columns = WindowSize() / Channels() * Filters()};
     const Output output = {
         .y = dx, .rows = windows.rows, .columns = Channels()};
-    const bool packed =
-        IsPacked(dy, shape_.filters) && IsPacked(kernel, shape_.filters);
+    const bool packed = IsPacked(shape_.filters, dy, kernel);
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
     return WithTile(output, [&]<typename Size>() {
       Launch(packed ? InputGradientKernel<Size, kPackWidth>
@@ -243,8 +235,8 @@ class WindowConvolution : public Convolution {
     ASSIGN_OR_RETURN(CUstream_st * stream, device_.ComputeStream());
     const Output output = {
         .y = sums, .rows = WindowSize(), .columns = Filters()};
-    Launch(KernelGradientKernelOf<Size>(IsPacked(x, shape_.channels),
-                                        IsPacked(dy, shape_.filters)),
+    Launch(KernelGradientKernelOf<Size>(IsPacked(shape_.channels, x),
+                                        IsPacked(shape_.filters, dy)),
            BlocksOf<Size>(output, slices), Size::kThreads, stream, WindowsOf(x),
            RightMatrix{dy, Rows(), Filters()}, static_cast<int>(slice), output);
     RETURN_IF_ERROR(LaunchStatus("gradient of a convolution's kernel"));
@@ -257,10 +249,6 @@ class WindowConvolution : public Convolution {
   const ConvolutionShape shape_;
   const Options options_;
 };
-
-bool IsAligned(const float* data) {
-  return reinterpret_cast<uintptr_t>(data) % kDnnAlignment == 0;
-}
 
 // A convolution by cuDNN, or by the kernels of this file for arrays that are
 // not aligned as cuDNN wants them.
@@ -277,7 +265,7 @@ class DnnConvolutionOnDevice : public Convolution {
 
   absl::Status Forward(const float* x, const float* kernel, const float* bias,
                        float* y) override {
-    if (!IsAligned(x) || !IsAligned(y)) {
+    if (!IsPacked(0, x, y)) {
       return unaligned_.Forward(x, kernel, bias, y);
     }
     RETURN_IF_ERROR(device_.ComputeStream().status());
@@ -289,7 +277,7 @@ class DnnConvolutionOnDevice : public Convolution {
 
   absl::Status VariableGradients(const float* x, const float* dy,
                                  float* dkernel, float* dbias) override {
-    if (!IsAligned(x) || !IsAligned(dy)) {
+    if (!IsPacked(0, x, dy)) {
       return unaligned_.VariableGradients(x, dy, dkernel, dbias);
     }
     RETURN_IF_ERROR(device_.ComputeStream().status());
@@ -301,7 +289,7 @@ class DnnConvolutionOnDevice : public Convolution {
 
   absl::Status InputGradient(const float* dy, const float* kernel,
                              float* dx) override {
-    if (!IsAligned(dy) || !IsAligned(dx)) {
+    if (!IsPacked(0, dy, dx)) {
       return unaligned_.InputGradient(dy, kernel, dx);
     }
     RETURN_IF_ERROR(device_.ComputeStream().status());

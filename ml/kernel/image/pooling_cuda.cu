@@ -1,6 +1,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/status_macros.h"
+#include "ml/device/cuda_device.h"
 #include "ml/device/cuda_launch.h"
 #include "ml/kernel/image/pooling.h"
 
@@ -146,6 +148,60 @@ struct GradientOf {
   }
 };
 
+// Finds the place in each window of its first pixel that is the largest.
+struct FirstLargestOf {
+  PoolingShape s;
+  const float* x;
+  const float* y;
+  int* place;
+  __device__ void operator()(int64_t i) const {
+    const Element e(i, s.height.output, s.width.output, s.channels);
+    const Cover cover(s, e.row, e.column);
+    const int64_t first = e.row * s.height.stride - s.height.before;
+    const int64_t first_column = e.column * s.width.stride - s.width.before;
+    const float largest = y[i];
+    for (int64_t row = cover.first_row; row < cover.end_row; ++row) {
+      for (int64_t column = cover.first_column; column < cover.end_column;
+           ++column) {
+        const float value = x[Position(s, e.n, row, column, e.c)];
+        if (value != largest && value == value) continue;
+        place[i] = static_cast<int>((row - first) * s.width.window + column -
+                                    first_column);
+        return;
+      }
+    }
+    place[i] = -1;
+  }
+};
+
+// Adds up what GradientOf<kMax> does, from the places that FirstLargestOf
+// found.
+struct GradientAtPlaces {
+  PoolingShape s;
+  const int* place;
+  const float* dy;
+  float* dx;
+  __device__ void operator()(int64_t i) const {
+    const Element e(i, s.height.input, s.width.input, s.channels);
+    const Covering rows(s.height, e.row);
+    const Covering columns(s.width, e.column);
+    float sum = 0;
+    for (int row = rows.end - 1; row >= rows.first; --row) {
+      for (int column = columns.end - 1; column >= columns.first; --column) {
+        const int64_t out =
+            ((e.n * s.height.output + row) * s.width.output + column) *
+                s.channels +
+            e.c;
+        const int64_t k = e.row + s.height.before - row * s.height.stride;
+        const int64_t l = e.column + s.width.before - column * s.width.stride;
+        const float gradient = dy[out];  // read in any case, beside the place
+        if (place[out] == k * s.width.window + l) sum += gradient;
+      }
+    }
+    dx[i] = sum;
+  }
+};
+
 class CudaPooling : public Pooling {
  public:
   CudaPooling(Device& device, const PoolingShape& shape)
@@ -158,9 +214,13 @@ class CudaPooling : public Pooling {
 
   absl::Status InputGradient(const float* x, const float* y, const float* dy,
                              float* dx) override {
-    return shape_.kind == Kind::kMax
-               ? InputGradient<Kind::kMax>(x, y, dy, dx)
-               : InputGradient<Kind::kAverage>(x, y, dy, dx);
+    if (shape_.kind == Kind::kAverage) {
+      return InputGradient<Kind::kAverage>(x, y, dy, dx);
+    }
+    const bool overlap = shape_.height.window > shape_.height.stride ||
+                         shape_.width.window > shape_.width.stride;
+    return overlap ? OverlappingGradient(x, y, dy, dx)
+                   : InputGradient<Kind::kMax>(x, y, dy, dx);
   }
 
  private:
@@ -175,6 +235,21 @@ class CudaPooling : public Pooling {
                              float* dx) {
     return ForEach(device_, "gradient of pooling", shape_.x_size(),
                    GradientOf<kKind>{shape_, x, y, dy, dx});
+  }
+
+  // Several pixels would search each window.
+  absl::Status OverlappingGradient(const float* x, const float* y,
+                                   const float* dy, float* dx) {
+    static_assert(sizeof(int) == sizeof(float));
+    ASSIGN_OR_RETURN(
+        float* const scratch,
+        static_cast<CudaDevice&>(device_).Scratch(shape_.y_size()));
+    int* const place = reinterpret_cast<int*>(scratch);
+    RETURN_IF_ERROR(ForEach(device_, "search of largest pixels",
+                            shape_.y_size(),
+                            FirstLargestOf{shape_, x, y, place}));
+    return ForEach(device_, "gradient of pooling", shape_.x_size(),
+                   GradientAtPlaces{shape_, place, dy, dx});
   }
 
   Device& device_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ml/device/cuda_launch.h"
+#include "ml/device/cuda_pack.h"
 
 // Products of matrices of which one is gathered from images, window by window,
 // while it is multiplied: the passes of a convolution. A block computes a tile
@@ -74,17 +75,6 @@ __device__ inline bool PixelAt(const GatherAxis& axis, int window, int k,
   }
   pixel = window * axis.stride + k - axis.before;
   return pixel >= 0 && pixel < axis.input;
-}
-
-// Neighbouring numbers that are read at once.
-template <int kWidth>
-struct alignas(kWidth * sizeof(float)) Pack {
-  float values[kWidth];
-};
-
-template <int kWidth>
-__device__ inline Pack<kWidth> Load(const float* from) {
-  return *reinterpret_cast<const Pack<kWidth>*>(from);
 }
 
 template <int kWidth, bool kBackward>
