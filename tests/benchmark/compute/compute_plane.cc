@@ -35,6 +35,9 @@ ABSL_FLAG(std::vector<std::string>, model, {},
 ABSL_FLAG(std::string, device, "cpu", "Where both compute: cpu, cuda:N.");
 ABSL_FLAG(std::string, peer_device, "",
           "Where PyTorch computes; empty: on --device.");
+ABSL_FLAG(std::string, peer_variants, "",
+          "Which of PyTorch's forms are tried: some of eager, compiled, graph; "
+          "empty: all. Compiling takes a minute for ResNet-50.");
 ABSL_FLAG(int, threads, 1, "Of the CPU, of both.");
 ABSL_FLAG(std::string, precision, "float32",
           "On a CUDA device: float32, tf32, bfloat16, which is autocast in "
@@ -189,6 +192,7 @@ absl::StatusOr<std::unique_ptr<PythonPeer>> StartPeer() {
                             .threads = absl::GetFlag(FLAGS_threads),
                             .device = device,
                             .precision = absl::GetFlag(FLAGS_precision),
+                            .variants = absl::GetFlag(FLAGS_peer_variants),
                             .cpu_time = absl::GetFlag(FLAGS_cpu_time)});
 }
 

@@ -226,12 +226,12 @@ class Training:
         return statistics.median(times)
 
 
-def fastest(name, device, precision, clock, seconds):
+def fastest(name, device, precision, wanted, clock, seconds):
     trainings = {}
     variants = ["eager", "compiled"]
     if device.startswith("cuda"):
         variants.append("graph")
-    for variant in variants:
+    for variant in wanted or variants:
         try:
             training = Training(name, device, precision, variant)
         except Exception as error:  # whatever a compiler may say
@@ -253,6 +253,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--precision", default="float32")
+    parser.add_argument("--variants", default="")
     parser.add_argument("--cpu_time", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
@@ -268,7 +269,8 @@ def main():
             name, seconds = order.split()
             if name not in trainings:
                 trainings[name] = fastest(
-                    name, arguments.device, arguments.precision, clock,
+                    name, arguments.device, arguments.precision,
+                    [v for v in arguments.variants.split(",") if v], clock,
                     float(seconds))
             print(trainings[name].median_step(float(seconds), clock),
                   flush=True)

@@ -34,10 +34,12 @@ absl::StatusOr<std::string> MakeFifo() {
 
 std::vector<std::string> ToArguments(const PythonPeer::Options& options) {
   std::vector<std::string> arguments = {
-      options.python, options.script,
+      options.python,
+      options.script,
       absl::StrCat("--threads=", options.threads),
       absl::StrCat("--device=", options.device),
-      absl::StrCat("--precision=", options.precision)};
+      absl::StrCat("--precision=", options.precision),
+      absl::StrCat("--variants=", options.variants)};
   if (options.cpu_time) arguments.push_back("--cpu_time");
   return arguments;
 }

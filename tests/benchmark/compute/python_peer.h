@@ -22,7 +22,8 @@ class PythonPeer {
     std::string script;
     int threads = 1;
     std::string device;     // "cpu", "cuda:0"
-    std::string precision;  // "float32", or TF32 is allowed
+    std::string precision;  // "float32", "tf32", or "bfloat16" for autocast
+    std::string variants;   // with commas between; empty: all
     bool cpu_time = false;  // true: measures CPU time, not elapsed time
   };
 
