@@ -68,18 +68,18 @@ std::vector<double> TrainSkewed(LocalWorker& worker, int first, int end) {
 // the same numbers of rows whatever the number of slots.
 constexpr int64_t kLimitBytes = 4 * 200;
 
-job::Job WithLimit(job::Job job) {
+job::Job WithLimit(job::Job job, int64_t bytes = kLimitBytes) {
   const auto optimizer = *MakeOptimizer(job.optimizer());
   job.mutable_worker()->set_max_device_table_bytes(
-      kLimitBytes * (1 + optimizer->slot_names().size()));
+      bytes * (1 + optimizer->slot_names().size()));
   return job;
 }
 
+// A narrow table may have got enough of the others' memory.
 void ExpectCached(const LocalWorker& worker) {
-  EXPECT_FALSE(worker.IsCached(kSpare)) << "it has no rows";
-  for (size_t i = kSpare + 1; i < kTables; ++i) {
-    EXPECT_TRUE(worker.IsCached(i)) << i;
-  }
+  EXPECT_TRUE(worker.IsCached(kDeep));
+  EXPECT_TRUE(worker.IsCached(kBags));
+  for (size_t i = 0; i < kTables; ++i) EXPECT_TRUE(worker.IsOnDevice(i)) << i;
 }
 
 class CachedTablesTest : public DeviceTest {
@@ -153,11 +153,12 @@ TEST_P(CachedTablesTest, RowsGoFromACachedTableToTheHostAndBack) {
   on_host.Restore(first);
   ExpectSame(on_host, first);
   TrainSkewed(on_host, 5, 9);
-  // More rows than it has seats from the beginning.
-  LocalWorker cached(WithLimit(job), device(), Place::kDevice);
+  // Tables that are read first leave room for those behind them.
+  LocalWorker cached(WithLimit(job, 4 * 300), device(), Place::kDevice);
   cached.Restore(on_host);
   ExpectSame(cached, on_host);
   TrainSkewed(cached, 9, kSteps);
+  ExpectCached(cached);
   TrainSkewed(first, 5, kSteps);
   ExpectSame(cached, first);
 }
@@ -222,7 +223,7 @@ TEST_P(CachedTablesTest, ATableThatABatchDoesNotFitGoesToTheHost) {
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               HasSubstr("table bags: its rows don't fit in the memory of"));
   EXPECT_FALSE(worker.IsOnDevice(kBags));
-  EXPECT_TRUE(worker.IsCached(kBags - 1));
+  EXPECT_TRUE(worker.IsCached(kDeep));
   TrainSkewed(worker, 9, kSteps);
   LocalWorker on_host(job, device(), Place::kHost);
   TrainSkewed(on_host, 0, 8);
@@ -348,6 +349,33 @@ TEST(FullDeviceTest, ATableThatDoesNotFitIsCached) {
   Train(on_host, 0, 2);
   on_host.PullRows(kBags, ids);
   TrainSkewed(on_host, 2, kSteps);
+  ExpectSame(worker, on_host);
+}
+
+// Even the batch does not fit.
+TEST(FullDeviceTest, ACachedTableMakesRoomForABatch) {
+  job::Job job = ParseJob(kManyRows);
+  job.mutable_optimizer()->mutable_adagrad();
+  FillDefaults(job);
+  FullDevice device;
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2,
+                     {.reserve_bytes = 1});
+  for (int step = 0; step < 6; ++step) worker.Step(step, ManyIds(step, 101));
+  ASSERT_TRUE(worker.IsOnDevice(0));
+  ASSERT_FALSE(worker.IsCached(0));
+  device.LeaveFree(0);
+  Batch larger = ManyIds(5, 101);
+  for (int i = 0; i < 4; ++i) larger = TwiceTheIds(larger);
+  worker.Step(6, larger);
+  EXPECT_TRUE(worker.IsCached(0));
+  for (int step = 7; step < 9; ++step) worker.Step(step, ManyIds(step, 101));
+  EXPECT_TRUE(worker.IsCached(0));
+  EXPECT_EQ(device.freed_in_use(), 0);
+  LocalWorker on_host(job, device, Place::kHost);
+  device.LeaveFree(SIZE_MAX);
+  for (int step = 0; step < 6; ++step) on_host.Step(step, ManyIds(step, 101));
+  on_host.Step(6, larger);
+  for (int step = 7; step < 9; ++step) on_host.Step(step, ManyIds(step, 101));
   ExpectSame(worker, on_host);
 }
 

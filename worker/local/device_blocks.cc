@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "base/status_macros.h"
 
 namespace parasol {
@@ -94,30 +95,50 @@ RowBlocks DeviceBlocks::blocks() const {
           .floats = static_cast<int32_t>(floats())};
 }
 
+size_t DeviceBlocks::CapacityWithout(size_t bytes) const {
+  size_t blocks = blocks_.size();
+  size_t given_back = 0;
+  for (size_t i = memory_.size(); i > 0 && given_back < bytes; --i) {
+    given_back += memory_[i - 1].size() * sizeof(float);
+    blocks -= memory_[i - 1].size() / ElementsPerBlock();
+  }
+  return blocks << shift_;
+}
+
+void DeviceBlocks::Truncate(size_t capacity) {
+  while (this->capacity() > capacity) {
+    limit_.Return(memory_.back().size() * sizeof(float));
+    blocks_.resize(blocks_.size() - memory_.back().size() / ElementsPerBlock());
+    memory_.pop_back();
+  }
+}
+
 absl::Status DeviceBlocks::Fetch(
-    size_t count,
+    size_t begin, size_t end,
     absl::FunctionRef<absl::Status(size_t, absl::Span<const float>)> visit) {
-  if (count == 0) return absl::OkStatus();
+  if (begin >= end) return absl::OkStatus();
+  CHECK_EQ(begin % rows_per_block(), 0);
   RETURN_IF_ERROR(device_.Synchronize());
-  const size_t blocks = (count + rows_per_block() - 1) >> shift_;
+  const size_t end_block = (end + rows_per_block() - 1) >> shift_;
   const size_t elements = floats() << shift_;
-  const size_t at_once = std::min(
-      blocks, std::max<size_t>(1, kFetchBytes / (elements * sizeof(float))));
+  const size_t at_once =
+      std::min(end_block - (begin >> shift_),
+               std::max<size_t>(1, kFetchBytes / (elements * sizeof(float))));
   // Not kept: it is pinned memory.
   ASSIGN_OR_RETURN(const Array<float> host,
                    device_.NewHostArray<float>(at_once * elements));
-  for (size_t first = 0; first < blocks; first += at_once) {
-    const size_t end = std::min(first + at_once, blocks);
-    for (size_t block = first; block < end; ++block) {
+  for (size_t first = begin >> shift_; first < end_block; first += at_once) {
+    const size_t last = std::min(first + at_once, end_block);
+    for (size_t block = first; block < last; ++block) {
       RETURN_IF_ERROR(
           device_.Copy(Device::Stream::kCompute,
                        absl::Span<const float>(blocks_[block], elements),
                        host.data() + (block - first) * elements));
     }
     RETURN_IF_ERROR(device_.Synchronize());
-    for (size_t block = first; block < end; ++block) {
+    for (size_t block = first; block < last; ++block) {
       const size_t row = block << shift_;
-      const size_t rows = std::min(rows_per_block(), count - row);
+      const size_t rows = std::min(rows_per_block(), end - row);
       RETURN_IF_ERROR(visit(
           row, absl::MakeConstSpan(host.data() + (block - first) * elements,
                                    rows * floats())));

@@ -42,12 +42,20 @@ class DeviceBlocks {
   //   Unavailable        the device was lost.
   absl::Status Reserve(size_t rows);
 
-  // Calls `visit` with each block that has some of the first `count` rows, as
-  // they are after all work so far: with the number of its first row, and its
-  // rows, copied to the host. Ends with the first error of `visit`.
+  // Returns the number of rows for which there is room when memory of at least
+  // `bytes` is given back, or all: memory is given back as it was allocated.
+  size_t CapacityWithout(size_t bytes) const;
+  // Gives the memory of all rows from number `capacity` on back, which is one
+  // that CapacityWithout() has returned. No work uses it any more.
+  void Truncate(size_t capacity);
+
+  // Calls `visit` with each block that has some of the rows from `begin`, a
+  // block's first one, to `end` - 1, as they are after all work so far: with
+  // the number of the first of these rows, and the rows, copied to the host.
+  // Ends with the first error of `visit`.
   //   Unavailable  the device was lost.
   absl::Status Fetch(
-      size_t count,
+      size_t begin, size_t end,
       absl::FunctionRef<absl::Status(size_t first, absl::Span<const float>)>
           visit);
 

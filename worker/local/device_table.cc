@@ -45,7 +45,11 @@ DeviceTable::DeviceTable(const Options& options, RowInitializer initializer,
 absl::Status DeviceTable::Find(absl::Span<const uint64_t> ids,
                                absl::Span<int32_t> places,
                                SeatExchange& exchange) {
+  most_at_once_ = std::max(most_at_once_, ids.size());
   if (cache_ == nullptr) return Number(ids, places);
+  if (ids.size() > cache_->seats()) {
+    RETURN_IF_ERROR(AddSeats(ids.size()));
+  }
   found_.resize(ids.size());
   RETURN_IF_ERROR(Number(ids, absl::MakeSpan(found_)));
   return cache_->Take(found_, places, exchange);
@@ -135,6 +139,23 @@ absl::Status DeviceTable::CopyStaged(size_t count) {
   return device_.Record(Device::Stream::kCopyIn, *copied_);
 }
 
+// Some may have been added where not all could be.
+absl::Status DeviceTable::AddSeats(size_t seats) {
+  const absl::Status reserved = blocks_.Reserve(seats);
+  RETURN_IF_ERROR(cache_->Resize(capacity()));
+  return reserved;
+}
+
+absl::StatusOr<bool> DeviceTable::GiveBack(size_t bytes) {
+  const size_t without = blocks_.CapacityWithout(bytes);
+  if (without < std::max<size_t>(most_at_once_, 1)) return false;
+  if (cache_ == nullptr) UseCache();
+  RETURN_IF_ERROR(device_.Synchronize());
+  RETURN_IF_ERROR(cache_->Resize(without));
+  blocks_.Truncate(without);
+  return true;
+}
+
 void DeviceTable::UseCache() {
   CHECK(optimizer_.other_rows() == Optimizer::OtherRows::kUntouched);
   CHECK_GT(capacity(), 0);
@@ -146,7 +167,7 @@ absl::Status DeviceTable::Visit(RowVisit visit) {
   if (numbers_.size() == 0) return visit({.updates = updates_});
   if (cache_ == nullptr) {
     return blocks_.Fetch(
-        numbers_.size(), [&](size_t first, absl::Span<const float> rows) {
+        0, numbers_.size(), [&](size_t first, absl::Span<const float> rows) {
           return VisitBlock(rows.data(), first, rows.size() / floats(), visit);
         });
   }

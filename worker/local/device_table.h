@@ -82,6 +82,12 @@ class DeviceTable {
   // Becomes a cached table, which has at least one row's room on the device.
   // Requires that the optimizer leaves rows without gradients alone.
   void UseCache();
+  // Gives memory of at least `bytes` back to the device, and is a cached table
+  // then. Returns false, and changes nothing, if that would leave no room for
+  // as many rows as one call of Find() has asked for. Requires what Visit() and
+  // UseCache() require.
+  //   Unavailable  the device was lost.
+  absl::StatusOr<bool> GiveBack(size_t bytes);
   bool is_cached() const { return cache_ != nullptr; }
 
   // Returns where the rows are. Addresses stay the same, but for the list of
@@ -117,6 +123,8 @@ class DeviceTable {
   absl::StatusOr<float*> Stage(size_t rows);
   // Copies the `count` rows that are staged to the places behind all rows.
   absl::Status CopyStaged(size_t count);
+  // Grows to `seats` seats, or as far as it can. Errors are those of Find().
+  absl::Status AddSeats(size_t seats);
   void Fill(uint64_t id, float* row) const;
   absl::Status VisitBlock(const float* rows, size_t first, size_t count,
                           RowVisit visit);
@@ -130,6 +138,7 @@ class DeviceTable {
   DeviceBlocks blocks_;
   std::unique_ptr<RowCache> cache_;  // null: all rows are in the blocks
   int64_t updates_ = 0;
+  size_t most_at_once_ = 0;  // number of ids of one Find()
 
   // Rows on their way to the device, and the end of their copy.
   Array<float> staged_;

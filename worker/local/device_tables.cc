@@ -14,6 +14,9 @@ namespace {
 // A limit has room for at least so many blocks: it is met more exactly.
 constexpr size_t kBlocksOfLimit = 256;
 
+// A table that is to make room gives back one part in so many.
+constexpr size_t kShareGivenBack = 8;
+
 size_t LimitOf(const job::WorkerSettings& worker) {
   if (!worker.has_max_device_table_bytes()) return SIZE_MAX;
   return static_cast<size_t>(worker.max_device_table_bytes());
@@ -84,12 +87,17 @@ absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
 
 // Rows that have been given seats go there whatever happens to other tables.
 absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
-  absl::Status found;
-  for (size_t i = 0; i < lookups.size() && found.ok(); ++i) {
-    found = Find(lookups[i]);
-  }
-  found.Update(exchange_.Send());
-  return found;
+  do {
+    has_shrunk_ = false;
+    absl::Status found;
+    for (size_t i = 0; i < lookups.size() && found.ok(); ++i) {
+      found = Find(lookups[i]);
+    }
+    found.Update(exchange_.Send());
+    RETURN_IF_ERROR(found);
+    // Rows that were found may have lost their seats.
+  } while (has_shrunk_);
+  return absl::OkStatus();
 }
 
 absl::Status DeviceTables::Find(RowLookup& lookup) {
@@ -117,27 +125,93 @@ absl::Status DeviceTables::Find(RowLookup& lookup) {
 
 absl::Status DeviceTables::GiveWay(size_t table, size_t rows,
                                    const absl::Status& why) {
+  ASSIGN_OR_RETURN(const bool has_more, TakeFromOthers(table, rows, why));
+  if (has_more) return absl::OkStatus();
   ASSIGN_OR_RETURN(const bool is_cached, TryCache(table, rows, why));
   return is_cached ? absl::OkStatus() : MoveToHost(table, why);
+}
+
+absl::StatusOr<bool> DeviceTables::TakeFromOthers(size_t table, size_t rows,
+                                                  const absl::Status& why) {
+  const DeviceTable& small = *tables_[table];
+  size_t others_bytes = 0;
+  for (const size_t other : BySize()) {
+    if (other == table || !MayCache(other)) continue;
+    others_bytes += tables_[other]->allocated_bytes();
+  }
+  const size_t missing = (rows - std::min(rows, small.capacity())) *
+                         small.floats() * sizeof(float);
+  const bool lacks_batch = missing > 0 && missing <= others_bytes;
+  for (const size_t other : BySize()) {
+    if (other == table) continue;
+    const bool has_far_more =
+        tables_[other]->allocated_bytes() > 2 * small.allocated_bytes();
+    if (!has_far_more && !lacks_batch) continue;
+    ASSIGN_OR_RETURN(const bool has_shrunk, Shrink(other, why));
+    if (has_shrunk) return true;
+  }
+  return false;
 }
 
 absl::StatusOr<bool> DeviceTables::TryCache(size_t table, size_t rows,
                                             const absl::Status& why) {
   DeviceTable& full = *tables_[table];
-  const Optimizer& optimizer = *groups_[group_of_[table]].optimizer;
-  if (full.is_cached() || full.capacity() < std::max<size_t>(rows, 1) ||
-      optimizer.other_rows() != Optimizer::OtherRows::kUntouched) {
+  if (!MayCache(table) || full.is_cached() ||
+      full.capacity() < std::max<size_t>(rows, 1)) {
     return false;
   }
   const absl::Status reserved = exchange_.Reserve(full.floats());
   if (absl::IsResourceExhausted(reserved)) return false;
   RETURN_IF_ERROR(reserved);
   full.UseCache();
-  LOG(INFO) << "table " << on_host_[table]->name() << ": its " << full.rows()
-            << " rows, and more to come, are in host memory from now on, and "
-            << "the " << full.capacity() << " that were used last in the "
-            << "memory of " << device_.name() << ": " << why.message();
+  LogCache(table, why);
   return true;
+}
+
+// What is on its way to seats, for another table of a batch perhaps, goes there
+// before seats are given up.
+absl::StatusOr<bool> DeviceTables::Shrink(size_t table,
+                                          const absl::Status& why) {
+  if (!MayCache(table)) return false;
+  DeviceTable& large = *tables_[table];
+  RETURN_IF_ERROR(exchange_.Send());
+  RETURN_IF_ERROR(exchange_.Finish());
+  ASSIGN_OR_RETURN(const bool has_shrunk,
+                   large.GiveBack(large.allocated_bytes() / kShareGivenBack));
+  if (!has_shrunk) return false;
+  has_shrunk_ = true;
+  const absl::Status reserved = exchange_.Reserve(large.floats());
+  if (absl::IsResourceExhausted(reserved)) {
+    RETURN_IF_ERROR(MoveToHost(table, reserved));
+    return true;
+  }
+  RETURN_IF_ERROR(reserved);
+  LogCache(table, why);
+  return true;
+}
+
+void DeviceTables::LogCache(size_t table, const absl::Status& why) const {
+  LOG(INFO) << "table " << on_host_[table]->name() << ": its "
+            << tables_[table]->rows() << " rows, and more to come, are in host "
+            << "memory from now on, and the " << tables_[table]->capacity()
+            << " that were used last in the memory of " << device_.name()
+            << ": " << why.message();
+}
+
+bool DeviceTables::MayCache(size_t table) const {
+  return groups_[group_of_[table]].optimizer->other_rows() ==
+         Optimizer::OtherRows::kUntouched;
+}
+
+std::vector<size_t> DeviceTables::BySize() const {
+  std::vector<size_t> tables;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (Has(i) && tables_[i]->allocated_bytes() > 0) tables.push_back(i);
+  }
+  std::stable_sort(tables.begin(), tables.end(), [this](size_t a, size_t b) {
+    return tables_[a]->allocated_bytes() > tables_[b]->allocated_bytes();
+  });
+  return tables;
 }
 
 absl::Status DeviceTables::KeepReserve() {
@@ -155,6 +229,13 @@ absl::Status DeviceTables::KeepReserve() {
   }
   RETURN_IF_ERROR(reserve.status());
   reserve_ = *std::move(reserve);
+  // There may be no room for it when it is needed.
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (!Has(i) || !MayCache(i)) continue;
+    const absl::Status reserved = exchange_.Reserve(tables_[i]->floats());
+    if (absl::IsResourceExhausted(reserved)) break;
+    RETURN_IF_ERROR(reserved);
+  }
   return absl::OkStatus();
 }
 
@@ -241,16 +322,13 @@ void DeviceTables::AddTo(size_t table, RowSample& sample) const {
   for (const uint64_t id : tables_[table]->ids()) sample.Add(id);
 }
 
-absl::StatusOr<bool> DeviceTables::MoveLargestToHost(const absl::Status& why) {
-  size_t largest = 0;
-  size_t bytes = 0;
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    if (!Has(i) || tables_[i]->allocated_bytes() <= bytes) continue;
-    largest = i;
-    bytes = tables_[i]->allocated_bytes();
+absl::StatusOr<bool> DeviceTables::MakeRoom(const absl::Status& why) {
+  const std::vector<size_t> tables = BySize();
+  if (tables.empty()) return false;
+  ASSIGN_OR_RETURN(const bool has_shrunk, Shrink(tables.front(), why));
+  if (!has_shrunk) {
+    RETURN_IF_ERROR(MoveToHost(tables.front(), why));
   }
-  if (bytes == 0) return false;
-  RETURN_IF_ERROR(MoveToHost(largest, why));
   return true;
 }
 

@@ -34,9 +34,10 @@ namespace parasol {
 // job's limit, becomes a cached one: host memory has the rows, and the device
 // those that were used last. Where that can't be, because the optimizer moves
 // all rows or a batch's rows alone don't fit, the table goes to host memory. It
-// stays what it is until Start(), and one line in the log says what it becomes.
+// stays that until Start(), and a line in the log says what it becomes.
 // Large tables leave a reserve free, for what else may need memory later; when
-// that is not enough, the caller has the largest table go. Not thread-safe.
+// that is not enough, the caller has the largest table make room. Not
+// thread-safe.
 class DeviceTables : public DeviceRows, public TablesElsewhere {
  public:
   // Bytes of the reserve, which is made when the tables take as many.
@@ -70,12 +71,13 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   // Returns false if there is none, or none any more.
   bool FreeReserve();
 
-  // Moves the table that takes most of the device's memory to the host, because
-  // something else has found the device full, as `why` says. Waits for the work
-  // that is enqueued. Batches that were staged must be staged again. Returns
-  // false if no table takes memory any more. Errors are those of Visit() and of
+  // Has the table that takes most of the device's memory give some of it back,
+  // as a cached table, or go to the host where that can't be, because something
+  // else has found the device full, as `why` says. Waits for the work that is
+  // enqueued. Batches that were staged must be staged again. Returns false if
+  // no table takes memory any more. Errors are those of Visit() and of
   // RowTable::Insert().
-  absl::StatusOr<bool> MoveLargestToHost(const absl::Status& why);
+  absl::StatusOr<bool> MakeRoom(const absl::Status& why);
 
   // Enqueues an update of each table that is on the device by the gradients of
   // the pass that is enqueued, clipped as the job says.
@@ -112,12 +114,25 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   absl::Status Update(Group& group, size_t index,
                       absl::Span<const DeviceTraining::Rows> rows);
   absl::Status Find(RowLookup& lookup);
-  // Has a table that lacks memory, as `why` says, become a cached one, or go to
-  // the host if it has no room there for `rows` rows at once.
+  // Has a table that lacks memory, as `why` says, get some of others; or become
+  // a cached one; or go to the host if it has no room for `rows` rows at once.
   absl::Status GiveWay(size_t table, size_t rows, const absl::Status& why);
+  // Returns true if another table has given memory back: one that has more than
+  // twice as much as `table`, or any one if a batch would fit then.
+  absl::StatusOr<bool> TakeFromOthers(size_t table, size_t rows,
+                                      const absl::Status& why);
   // Returns true if the table has become a cached one.
   absl::StatusOr<bool> TryCache(size_t table, size_t rows,
                                 const absl::Status& why);
+  // Returns true if the table has given memory back. Rows of a batch may have
+  // other places then.
+  absl::StatusOr<bool> Shrink(size_t table, const absl::Status& why);
+  void LogCache(size_t table, const absl::Status& why) const;
+  // Returns true if its optimizer allows a table to be cached.
+  bool MayCache(size_t table) const;
+  // Returns the tables that take some of the device's memory, the largest
+  // first.
+  std::vector<size_t> BySize() const;
   // Makes the reserve if the tables have become large enough and there is room.
   absl::Status KeepReserve();
   // Copies the table's rows to the host and frees them on the device.
@@ -135,6 +150,7 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   std::vector<RowTable*> on_host_;
   SeatExchange exchange_;
   CacheUse cache_use_;
+  bool has_shrunk_ = false;  // true once a table has, in the present Find()
   // Tables of one update, with the same number of updates before it.
   std::vector<TableUpdate::Table> updated_;
 };

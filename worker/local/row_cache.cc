@@ -3,14 +3,22 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "worker/local/row_numbers.h"
 
 namespace parasol {
 
+namespace {
+
+int32_t SeatsOf(size_t capacity) {
+  return static_cast<int32_t>(std::min(capacity, RowNumbers::kMaxRows));
+}
+
+}  // namespace
+
 RowCache::RowCache(DeviceBlocks& blocks, size_t rows)
     : blocks_(blocks),
-      seats_(
-          static_cast<int32_t>(std::min<size_t>(blocks.capacity(), INT32_MAX)),
-          static_cast<int32_t>(rows)),
+      seats_(SeatsOf(blocks.capacity()), static_cast<int32_t>(rows)),
       on_host_(blocks.floats(), blocks.shift()) {
   on_host_.Reserve(rows);
 }
@@ -39,10 +47,16 @@ absl::Status RowCache::Take(absl::Span<const int32_t> numbers,
   return absl::OkStatus();
 }
 
-absl::Status RowCache::WriteBack() {
+absl::Status RowCache::Resize(size_t seats) {
+  RETURN_IF_ERROR(WriteBackFrom(seats));
+  seats_.Resize(SeatsOf(seats));
+  return absl::OkStatus();
+}
+
+absl::Status RowCache::WriteBackFrom(size_t seat) {
   const size_t floats = blocks_.floats();
   return blocks_.Fetch(
-      seats_.taken(), [&](size_t first, absl::Span<const float> rows) {
+      seat, seats_.taken(), [&](size_t first, absl::Span<const float> rows) {
         for (size_t i = 0; i * floats < rows.size(); ++i) {
           const int32_t number = seats_.row_of(static_cast<int32_t>(first + i));
           std::copy_n(rows.data() + i * floats, floats, on_host_.row(number));

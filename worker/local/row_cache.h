@@ -21,8 +21,7 @@ namespace parasol {
 class RowCache {
  public:
   // Each row for which `blocks` has room is a seat from now on; row n of the
-  // first `rows`, which is there already, has seat n. Borrows `blocks`, which
-  // grows no more.
+  // first `rows`, which is there already, has seat n. Borrows `blocks`.
   RowCache(DeviceBlocks& blocks, size_t rows);
 
   // Makes room for row `number`, which has no seat, and returns its address on
@@ -36,10 +35,16 @@ class RowCache {
   absl::Status Take(absl::Span<const int32_t> numbers,
                     absl::Span<int32_t> seats, SeatExchange& exchange);
 
-  // Writes all rows that have seats back, as they are after all work so far:
+  // Writes the rows that have seats back, as they are after all work so far:
   // then the host has all rows as they are.
   //   Unavailable  the device was lost.
-  absl::Status WriteBack();
+  absl::Status WriteBack() { return WriteBackFrom(0); }
+
+  // Changes the number of seats to that of the rows for which there will be
+  // room: more when the blocks have grown, or fewer before they are truncated.
+  // The rows that lose their seats are written back.
+  //   Unavailable  the device was lost.
+  absl::Status Resize(size_t seats);
 
   // Address of a row on the host.
   const float* on_host(size_t number) const { return on_host_.row(number); }
@@ -48,6 +53,8 @@ class RowCache {
   size_t seats() const { return seats_.size(); }
 
  private:
+  absl::Status WriteBackFrom(size_t seat);
+
   DeviceBlocks& blocks_;
   RowSeats seats_;
   HostRows on_host_;

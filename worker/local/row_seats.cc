@@ -55,6 +55,17 @@ void RowSeats::Use(int32_t seat) {
   used.has_second_chance = true;
 }
 
+// Rows of the batch before are counted as before: if some have lost their
+// seats, others of that batch may be the next to leave.
+void RowSeats::Resize(int32_t seats) {
+  for (int32_t seat = seats; seat < taken_; ++seat) {
+    seat_of_[row_of(seat)] = kNone;
+  }
+  seats_.resize(seats);
+  taken_ = std::min(taken_, seats);
+  hand_ = 0;
+}
+
 // Two rounds of the hand take all second chances.
 int32_t RowSeats::Choose() {
   if (taken_ < size()) return taken_++;

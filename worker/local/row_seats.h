@@ -40,6 +40,10 @@ class RowSeats {
   bool Take(absl::Span<const int32_t> numbers, absl::Span<int32_t> seats,
             std::vector<Change>& changes);
 
+  // Has seats 0 to `seats` - 1 from now on: more than before, of which the new
+  // ones are free, or fewer. Rows that had the others have none.
+  void Resize(int32_t seats);
+
   // Returns the row that has `seat`, or the seat that row `number` has; kNone
   // if there is none.
   int32_t row_of(int32_t seat) const { return seats_[seat].row; }

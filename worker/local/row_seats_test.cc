@@ -79,6 +79,26 @@ TEST(RowSeatsTest, ABatchThatDoesNotFitChangesNothing) {
   EXPECT_THAT(Take(seats, {2, 1}).changes, ElementsAre(FieldsAre(0, 2, 0)));
 }
 
+TEST(RowSeatsTest, FewerSeatsLeaveTheOthersRowsWithoutOne) {
+  RowSeats seats(/*seats=*/4, /*rows=*/4);
+  seats.Resize(2);
+  EXPECT_EQ(seats.seat_of(1), 1);
+  EXPECT_EQ(seats.seat_of(2), kNone);
+  EXPECT_EQ(seats.taken(), 2);
+  EXPECT_FALSE(Take(seats, {1, 2, 3}).fits);
+  EXPECT_THAT(Take(seats, {1, 3}).changes, ElementsAre(FieldsAre(0, 3, 0)));
+}
+
+TEST(RowSeatsTest, MoreSeatsAreFree) {
+  RowSeats seats(/*seats=*/2, /*rows=*/1);
+  seats.Resize(4);
+  EXPECT_EQ(seats.seat_of(0), 0);
+  EXPECT_EQ(seats.taken(), 1);
+  EXPECT_THAT(Take(seats, {5, 6, 7, 0}).changes,
+              ElementsAre(FieldsAre(1, 5, kNone), FieldsAre(2, 6, kNone),
+                          FieldsAre(3, 7, kNone)));
+}
+
 // A queue of rows in the order in which the hand comes to them: one that stays
 // goes to its end.
 class Model {

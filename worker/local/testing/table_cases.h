@@ -44,6 +44,7 @@ inline constexpr char kModel[] = R"(
 )";
 inline constexpr size_t kTables = 4;
 inline constexpr size_t kSpare = 0;
+inline constexpr size_t kDeep = 1;
 inline constexpr size_t kBags = 3;
 
 inline job::Job ParseJob(const std::string& text) {
