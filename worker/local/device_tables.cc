@@ -176,8 +176,9 @@ absl::StatusOr<bool> DeviceTables::Shrink(size_t table,
   DeviceTable& large = *tables_[table];
   RETURN_IF_ERROR(exchange_.Send());
   RETURN_IF_ERROR(exchange_.Finish());
-  ASSIGN_OR_RETURN(const bool has_shrunk,
-                   large.GiveBack(large.allocated_bytes() / kShareGivenBack));
+  ASSIGN_OR_RETURN(
+      const bool has_shrunk,
+      large.GiveBack(1 + large.allocated_bytes() / kShareGivenBack));
   if (!has_shrunk) return false;
   has_shrunk_ = true;
   const absl::Status reserved = exchange_.Reserve(large.floats());
