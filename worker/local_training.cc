@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/log.h"
@@ -68,6 +69,15 @@ job::Job WithRate(const job::Job& job, std::optional<double> rate) {
   job::Job with_rate = job;
   if (rate) SetInitialLearningRate(*rate, *with_rate.mutable_optimizer());
   return with_rate;
+}
+
+// What the log says of cached tables: nothing where there is none.
+std::string DescribeUse(const DeviceTables::CacheUse& cache) {
+  if (cache.rows == 0) return "";
+  const int64_t hits = cache.rows - cache.misses;
+  return absl::StrFormat(
+      ", %.1f %% of the rows of cached tables were there",
+      100.0 * static_cast<double>(hits) / static_cast<double>(cache.rows));
 }
 
 }  // namespace
@@ -363,12 +373,13 @@ absl::Status LocalTraining::TrainUntilDue(int64_t end) {
   status().Pause();
   NoteProgress(step_, end, reporter, /*is_end=*/false);
   const TrainingReport report = std::exchange(since_line_, {});
+  const DeviceTables::CacheUse cache = std::exchange(cache_since_line_, {});
   if (report.steps == 0) return absl::OkStatus();  // stopped before the first
   if (report.wait_ratio) metrics_.wait_ratio.Set(*report.wait_ratio);
   LOG(INFO) << "step " << step_ << " of " << end << ", loss "
             << report.loss_sum / std::max<int64_t>(report.examples, 1) << ", "
             << report.examples / absl::ToDoubleSeconds(report.elapsed)
-            << " examples/s";
+            << " examples/s" << DescribeUse(cache);
   return absl::OkStatus();
 }
 

@@ -107,6 +107,8 @@ class LocalTraining {
   // Takes what the reporter has, and writes down what is due at this step.
   void NoteProgress(int64_t step, int64_t end, TrainingReporter& reporter,
                     bool is_end);
+  // Counts the rows of cached tables that were read.
+  void NoteCacheUse();
   double LearningRateAt(int64_t step) const;
   // Trains on the only device and returns the number of completed steps.
   absl::StatusOr<int64_t> TrainAlone(std::function<bool(int64_t)> is_over,
@@ -181,6 +183,7 @@ class LocalTraining {
   std::optional<double> rate_;  // the optimizers', if it was reduced
   // The training since the last line of the log.
   TrainingReport since_line_;
+  DeviceTables::CacheUse cache_since_line_;
   double loss_sum_ = 0;                   // the sum over all examples
   std::vector<double> output_loss_sums_;  // the same of named outputs
   int64_t examples_ = 0;

@@ -83,6 +83,15 @@ double LocalTraining::LearningRateAt(int64_t step) const {
   return rate.ok() ? rate->At(step) : 0;
 }
 
+void LocalTraining::NoteCacheUse() {
+  if (tables_ == nullptr) return;
+  const DeviceTables::CacheUse use = tables_->TakeCacheUse();
+  metrics_.cached_rows.Add(static_cast<double>(use.rows));
+  metrics_.cache_misses.Add(static_cast<double>(use.misses));
+  cache_since_line_.rows += use.rows;
+  cache_since_line_.misses += use.misses;
+}
+
 void LocalTraining::NoteProgress(int64_t step, int64_t end,
                                  TrainingReporter& reporter, bool is_end) {
   const TrainingReport report = reporter.Take();
@@ -94,6 +103,7 @@ void LocalTraining::NoteProgress(int64_t step, int64_t end,
   examples_ += report.examples;
   loss_sum_ += report.loss_sum;
   AddLosses(report.output_loss_sums, output_loss_sums_);
+  NoteCacheUse();
   status().Update([&](wire::JobStatus& now) {
     now.set_global_step(step);
     now.set_learning_rate(LearningRateAt(step));

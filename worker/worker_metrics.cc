@@ -19,6 +19,14 @@ WorkerMetrics::WorkerMetrics(MetricsRegistry& registry)
       corrupt_records(registry.AddCounter(
           "parasol_worker_corrupt_records_total",
           "Training records that could not be decoded and were left out.")),
+      cached_rows(registry.AddCounter(
+          "parasol_worker_cached_rows_total",
+          "Rows of cached tables that batches have read (a worker without a "
+          "cluster on a CUDA device).")),
+      cache_misses(registry.AddCounter(
+          "parasol_worker_cache_misses_total",
+          "Those of parasol_worker_cached_rows_total that were in host memory "
+          "and were copied to the device.")),
       loss(registry.AddGauge("parasol_worker_loss",
                              "Mean loss of the newest batch.")),
       step_seconds(registry.AddHistogram(

@@ -14,6 +14,8 @@ struct WorkerMetrics {
   Counter stale_gradients;
   Counter reused_values;
   Counter corrupt_records;
+  Counter cached_rows;
+  Counter cache_misses;
   Gauge loss;
   Histogram step_seconds;
   Gauge wait_ratio;

@@ -437,6 +437,10 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
   faults.Add(ValidatePartitioner(job.parameter_server()));
   faults.Add(RequireInRange("worker.compute_niceness",
                             job.worker().compute_niceness(), 0, kMaxNiceness));
+  if (job.worker().has_max_device_table_bytes()) {
+    faults.Add(RequirePositive("worker.max_device_table_bytes",
+                               job.worker().max_device_table_bytes()));
+  }
   faults.Add(ValidateExchange(job.parameter_server()));
   if (job.strategy().has_multi_worker_mirrored()) {
     faults.Add(ValidateAllReduce("strategy.multi_worker_mirrored",

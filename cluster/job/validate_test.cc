@@ -333,6 +333,14 @@ TEST(ValidateTest, AWorkersNicenessIsOneThatThreadsMayHave) {
   }
 }
 
+TEST(ValidateTest, ALimitOfTablesOnADeviceIsPositive) {
+  job::Job job = Good();
+  job.mutable_worker()->set_max_device_table_bytes(1);
+  EXPECT_OK(Validate(job));
+  job.mutable_worker()->set_max_device_table_bytes(0);
+  EXPECT_THAT(Validate(job), IsFault("worker.max_device_table_bytes"));
+}
+
 TEST(ValidateTest, ASparseTableHasANameAWidthAndAnInitializerWithoutAShape) {
   struct Case {
     std::string table;

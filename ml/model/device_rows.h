@@ -4,11 +4,22 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "ml/kernel/pass_argument.h"
 
 namespace parasol {
+
+// The rows of one table that a batch reads.
+struct RowLookup {
+  size_t table = 0;
+  absl::Span<const uint64_t> ids = {};  // distinct
+  // Number of each row in `blocks`, written if the rows are on the device. As
+  // long as `ids`. Rows are there until the next call of Find().
+  absl::Span<int32_t> numbers = {};
+  RowBlocks blocks = {};
+  bool is_on_device = false;
+};
 
 // Tables whose rows are in the memory of a model's device. Tables are numbered
 // as in the model. Not thread-safe.
@@ -16,18 +27,13 @@ class DeviceRows {
  public:
   virtual ~DeviceRows() = default;
 
-  // Writes the numbers of the rows of `ids`, which are distinct, to `numbers`,
-  // as long as `ids`, and makes the rows that are missing: what brings their
-  // initial values is on the copy-in stream afterwards. Returns false if the
-  // table's rows are in host memory, from now on.
-  //   Unavailable  the device was lost.
-  virtual absl::StatusOr<bool> Find(size_t table,
-                                    absl::Span<const uint64_t> ids,
-                                    absl::Span<int32_t> numbers) = 0;
-
-  // Returns where the rows of a table are, for which Find() has returned true.
-  // Valid until the next call of Find().
-  virtual RowBlocks blocks(size_t table) const = 0;
+  // Finds the rows of a batch, with one entry for each table, and makes those
+  // that are missing: what brings rows to their places is on the copy-in stream
+  // or the compute stream afterwards. Tables whose rows are in host memory,
+  // from now on, are not on the device.
+  //   ResourceExhausted  the device is full.
+  //   Unavailable        the device was lost.
+  virtual absl::Status Find(absl::Span<RowLookup> lookups) = 0;
 };
 
 }  // namespace parasol

@@ -88,11 +88,7 @@ absl::Status StagedInputs::Load(const Batch& batch, DeviceRows* tables) {
     lookups_[i].source = FindSource(batch, i);
     if (lookups_[i].source == i) LookUp(batch, lookups_[i]);
   }
-  row_elements_ = 0;
-  rows_on_host_.clear();
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    RETURN_IF_ERROR(FindRows(i, tables)) << "table " << graph_.tables[i].name;
-  }
+  RETURN_IF_ERROR(FindRows(tables));
   PackBatch(batch);
   RETURN_IF_ERROR(pack_.Send());
   return ReserveRows();
@@ -127,32 +123,44 @@ void StagedInputs::LookUp(const Batch& batch, Lookup& lookup) {
   lookup.distinct.SortByStripe(absl::MakeSpan(lookup.positions));
 }
 
-// Those on the host lie behind those of the tables before.
-absl::Status StagedInputs::FindRows(size_t index, DeviceRows* tables) {
-  Table& table = tables_[index];
-  const absl::Span<const uint64_t> ids = this->ids(index);
-  const int64_t elements = ids.size() * table.width;
-  if (elements > kMaxStagedElements) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        ids.size(), " different ids in a batch: of width ", table.width,
-        " they are more than ", kMaxStagedElements, " elements"));
+absl::Status StagedInputs::FindRows(DeviceRows* tables) {
+  row_lookups_.clear();
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const absl::Span<const uint64_t> ids = this->ids(i);
+    if (static_cast<int64_t>(ids.size()) * tables_[i].width >
+        kMaxStagedElements) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "table ", graph_.tables[i].name, ": ", ids.size(),
+          " different ids in a batch: of width ", tables_[i].width,
+          " they are more than ", kMaxStagedElements, " elements"));
+    }
+    std::vector<int32_t>& numbers = tables_[i].numbers;
+    numbers.resize(tables == nullptr ? 0 : ids.size());
+    row_lookups_.push_back(
+        {.table = i, .ids = ids, .numbers = absl::MakeSpan(numbers)});
   }
-  table.is_on_device = false;
-  table.numbers.clear();
   if (tables != nullptr) {
-    table.numbers.resize(ids.size());
-    ASSIGN_OR_RETURN(table.is_on_device,
-                     tables->Find(index, ids, absl::MakeSpan(table.numbers)));
+    RETURN_IF_ERROR(tables->Find(absl::MakeSpan(row_lookups_)));
   }
-  if (table.is_on_device) {
-    table.blocks = tables->blocks(index);
-    return absl::OkStatus();
-  }
-  table.numbers.clear();
-  table.offset = row_elements_;
-  row_elements_ += AlignedElements(elements);
-  rows_on_host_.push_back({.table = index, .ids = ids, .values = {}});
+  PlaceRows();
   return absl::OkStatus();
+}
+
+// Those on the host lie behind those of the tables before.
+void StagedInputs::PlaceRows() {
+  row_elements_ = 0;
+  rows_on_host_.clear();
+  for (const RowLookup& lookup : row_lookups_) {
+    Table& table = tables_[lookup.table];
+    table.is_on_device = lookup.is_on_device;
+    table.blocks = lookup.blocks;
+    if (table.is_on_device) continue;
+    table.numbers.clear();
+    table.offset = row_elements_;
+    row_elements_ += AlignedElements(lookup.ids.size() * table.width);
+    rows_on_host_.push_back(
+        {.table = lookup.table, .ids = lookup.ids, .values = {}});
+  }
 }
 
 void StagedInputs::PackBatch(const Batch& batch) {

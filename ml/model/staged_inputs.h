@@ -136,7 +136,9 @@ class StagedInputs : public StagedBatch {
   // Returns the first lookup that has the ids of lookup `index`.
   size_t FindSource(const Batch& batch, size_t index) const;
   void LookUp(const Batch& batch, Lookup& lookup);
-  absl::Status FindRows(size_t table, DeviceRows* tables);
+  // Finds the rows of all tables.
+  absl::Status FindRows(DeviceRows* tables);
+  void PlaceRows();
   void PackBatch(const Batch& batch);
   void AddComparisons();
   void PackLabels(const Batch& batch);
@@ -155,6 +157,7 @@ class StagedInputs : public StagedBatch {
   std::vector<Ids> ids_;
   std::vector<Lookup> lookups_;
   std::vector<Table> tables_;
+  std::vector<RowLookup> row_lookups_;  // one per table
   // The rows of all tables that are on the host, so that one copy takes all.
   std::vector<Rows> rows_on_host_;
   size_t row_elements_ = 0;

@@ -1,10 +1,8 @@
 #include "worker/local/device_table.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
-#include <limits>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,135 +12,112 @@
 namespace parasol {
 namespace {
 
-// As those of a RowTable's stripes: not all grow together.
-constexpr double kMinIndexLoad = .5;
-constexpr double kMaxIndexLoad = .75;
-
-// How many index lines are requested ahead.
-constexpr size_t kAhead = 16;
-
-// Bytes of rows in a batch of Visit(), and of rows that are fetched at once.
+// Bytes of rows in a batch of Visit().
 constexpr size_t kBatchBytes = 16 << 10;
-constexpr size_t kFetchBytes = 4 << 20;
-
-// Rows' numbers are int32.
-constexpr size_t kMaxRows = std::numeric_limits<int32_t>::max();
-
-int ShiftFor(size_t row_bytes) {
-  const size_t rows = std::max<size_t>(1, DeviceTable::kBlockBytes / row_bytes);
-  return std::bit_width(rows) - 1;
-}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<DeviceTable>> DeviceTable::Create(
-    const Options& options, const Optimizer& optimizer, Device& device) {
+    const Options& options, const Optimizer& optimizer, RowMemory& memory,
+    Device& device) {
   ASSIGN_OR_RETURN(RowInitializer initializer,
                    RowInitializer::Create(options.initializer, options.seed,
                                           options.name, options.width));
-  std::unique_ptr<DeviceTable> table(
-      new DeviceTable(options, std::move(initializer), optimizer, device));
+  std::unique_ptr<DeviceTable> table(new DeviceTable(
+      options, std::move(initializer), optimizer, memory, device));
   ASSIGN_OR_RETURN(table->copied_, device.NewEvent());
   return table;
 }
 
 DeviceTable::DeviceTable(const Options& options, RowInitializer initializer,
-                         const Optimizer& optimizer, Device& device)
+                         const Optimizer& optimizer, RowMemory& memory,
+                         Device& device)
     : options_(options),
       initializer_(std::move(initializer)),
       optimizer_(optimizer),
       device_(device),
-      floats_(options.width * (1 + optimizer.slot_names().size())),
-      has_marks_(optimizer.other_rows() != Optimizer::OtherRows::kUntouched),
-      shift_(ShiftFor(floats_ * sizeof(float))) {
-  for (size_t s = 0; s < kRowStripes; ++s) {
-    const double load =
-        kMinIndexLoad + (kMaxIndexLoad - kMinIndexLoad) * s / kRowStripes;
-    indexes_.push_back(std::make_unique<RowIndex>(arena_, load));
-  }
-}
+      blocks_({.floats = options.width * (1 + optimizer.slot_names().size()),
+               .has_marks =
+                   optimizer.other_rows() != Optimizer::OtherRows::kUntouched,
+               .block_bytes = options.block_bytes},
+              memory, device) {}
 
 absl::Status DeviceTable::Find(absl::Span<const uint64_t> ids,
-                               absl::Span<int32_t> numbers) {
-  CHECK_EQ(ids.size(), numbers.size());
-  missing_.clear();
-  missing_ids_.clear();
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (i + kAhead < ids.size()) {
-      const uint64_t ahead = RowHash(ids[i + kAhead]);
-      IndexOf(ahead).Prefetch(ahead);
-    }
-    const uint64_t hash = RowHash(ids[i]);
-    const uint32_t number = IndexOf(hash).Find(hash);
-    if (number == RowIndex::kNone) {
-      missing_.push_back(i);
-      missing_ids_.push_back(ids[i]);
-    } else {
-      numbers[i] = static_cast<int32_t>(number);
-    }
+                               absl::Span<int32_t> places,
+                               SeatExchange& exchange) {
+  most_at_once_ = std::max(most_at_once_, ids.size());
+  if (cache_ == nullptr) return Number(ids, places);
+  if (ids.size() > cache_->seats()) {
+    RETURN_IF_ERROR(AddSeats(ids.size()));
   }
-  if (missing_.empty()) return absl::OkStatus();
-  ASSIGN_OR_RETURN(float* row, Stage(missing_.size()));
-  for (const uint64_t id : missing_ids_) {
-    Fill(id, row);
-    row += floats_;
-  }
-  for (size_t i = 0; i < missing_.size(); ++i) {
-    numbers[missing_[i]] = static_cast<int32_t>(ids_.size() + i);
-  }
-  return Append(missing_ids_);
+  found_.resize(ids.size());
+  RETURN_IF_ERROR(Number(ids, absl::MakeSpan(found_)));
+  return cache_->Take(found_, places, exchange);
+}
+
+absl::Status DeviceTable::Number(absl::Span<const uint64_t> ids,
+                                 absl::Span<int32_t> numbers) {
+  numbers_.Find(ids, numbers);
+  const absl::Span<const uint64_t> missing = numbers_.missing();
+  if (missing.empty()) return absl::OkStatus();
+  return Add(missing,
+             [&](size_t i, float* row) { return Fill(missing[i], row); });
 }
 
 void DeviceTable::Fill(uint64_t id, float* row) const {
   initializer_.Fill(id, row);
   const size_t width = options_.width;
-  for (size_t slot = 0; (1 + slot) * width < floats_; ++slot) {
+  for (size_t slot = 0; (1 + slot) * width < floats(); ++slot) {
     std::fill_n(row + (1 + slot) * width, width,
                 optimizer_.InitialSlotValue(slot));
   }
 }
 
 absl::Status DeviceTable::Insert(const RowBatch& batch) {
-  if (batch.rows.size() != batch.ids.size() * floats_) {
+  if (batch.rows.size() != batch.ids.size() * floats()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "table ", options_.name, ": ", batch.ids.size(), " rows of ", floats_,
+        "table ", options_.name, ": ", batch.ids.size(), " rows of ", floats(),
         " float32 can't be in an array of ", batch.rows.size()));
   }
-  RETURN_IF_ERROR(CheckAreNew(batch.ids));
+  const std::optional<uint64_t> known = numbers_.FindKnown(batch.ids);
+  if (known.has_value()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("table ", options_.name, ": row ", *known));
+  }
   if (!batch.ids.empty()) {
-    ASSIGN_OR_RETURN(float* const rows, Stage(batch.ids.size()));
-    std::copy(batch.rows.begin(), batch.rows.end(), rows);
-    RETURN_IF_ERROR(Append(batch.ids));
+    RETURN_IF_ERROR(Add(batch.ids, [&](size_t i, float* row) {
+      std::copy_n(batch.rows.data() + i * floats(), floats(), row);
+    }));
   }
   updates_ = std::max(updates_, batch.updates);
   return absl::OkStatus();
 }
 
-absl::Status DeviceTable::CheckAreNew(absl::Span<const uint64_t> ids) {
-  const auto is_there = [this](uint64_t id) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("table ", options_.name, ": row ", id));
-  };
-  for (const uint64_t id : ids) {
-    const uint64_t hash = RowHash(id);
-    if (IndexOf(hash).Find(hash) != RowIndex::kNone) return is_there(id);
+absl::Status DeviceTable::Add(absl::Span<const uint64_t> ids,
+                              absl::FunctionRef<void(size_t, float*)> fill) {
+  if (ids.size() > RowNumbers::kMaxRows - numbers_.size()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(ids.size(), " more rows than ", numbers_.size(),
+                     " are more than ", RowNumbers::kMaxRows));
   }
-  // Those of a checkpoint ascend already.
-  std::vector<uint64_t> sorted(ids.begin(), ids.end());
-  std::sort(sorted.begin(), sorted.end());
-  const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
-  return twice == sorted.end() ? absl::OkStatus() : is_there(*twice);
+  if (cache_ != nullptr) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      fill(i, cache_->Make(numbers_.size() + i));
+    }
+  } else {
+    ASSIGN_OR_RETURN(float* const rows, Stage(ids.size()));
+    for (size_t i = 0; i < ids.size(); ++i) fill(i, rows + i * floats());
+    RETURN_IF_ERROR(CopyStaged(ids.size()));
+  }
+  numbers_.Add(ids);
+  return absl::OkStatus();
 }
 
 // The rows that were staged last may still be on their way.
 absl::StatusOr<float*> DeviceTable::Stage(size_t rows) {
-  if (rows > kMaxRows - ids_.size()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        rows, " more rows than ", ids_.size(), " are more than ", kMaxRows));
-  }
-  RETURN_IF_ERROR(Reserve(ids_.size() + rows));
+  RETURN_IF_ERROR(blocks_.Reserve(numbers_.size() + rows));
   RETURN_IF_ERROR(device_.Wait(*copied_));
-  const size_t elements = rows * floats_;
+  const size_t elements = rows * floats();
   if (elements > staged_.size()) {
     ASSIGN_OR_RETURN(staged_, device_.NewHostArray<float>(
                                   std::max(elements, staged_.size() * 3 / 2)));
@@ -150,114 +125,58 @@ absl::StatusOr<float*> DeviceTable::Stage(size_t rows) {
   return staged_.data();
 }
 
-absl::Status DeviceTable::Append(absl::Span<const uint64_t> ids) {
-  const size_t per_block = rows_per_block();
-  for (size_t done = 0; done < ids.size();) {
-    const size_t number = ids_.size() + done;
-    const size_t in_block = number % per_block;
-    const size_t count = std::min(ids.size() - done, per_block - in_block);
+absl::Status DeviceTable::CopyStaged(size_t count) {
+  const size_t per_block = blocks_.rows_per_block();
+  for (size_t done = 0; done < count;) {
+    const size_t number = numbers_.size() + done;
+    const size_t some = std::min(count - done, per_block - number % per_block);
     RETURN_IF_ERROR(device_.Copy(
         Device::Stream::kCopyIn,
-        absl::MakeConstSpan(staged_.data() + done * floats_, count * floats_),
-        blocks_[number / per_block] + in_block * floats_));
-    done += count;
+        absl::MakeConstSpan(staged_.data() + done * floats(), some * floats()),
+        blocks_.row(number)));
+    done += some;
   }
-  RETURN_IF_ERROR(device_.Record(Device::Stream::kCopyIn, *copied_));
-  for (const uint64_t id : ids) {
-    const uint64_t hash = RowHash(id);
-    IndexOf(hash).Insert(hash, static_cast<uint32_t>(ids_.size()));
-    ids_.push_back(id);
-  }
-  return absl::OkStatus();
+  return device_.Record(Device::Stream::kCopyIn, *copied_);
 }
 
-size_t DeviceTable::BlockElements() const {
-  return (floats_ + has_marks_) << shift_;
+// Some may have been added where not all could be.
+absl::Status DeviceTable::AddSeats(size_t seats) {
+  const absl::Status reserved = blocks_.Reserve(seats);
+  RETURN_IF_ERROR(cache_->Resize(capacity()));
+  return reserved;
 }
 
-absl::Status DeviceTable::Reserve(size_t rows) {
-  const size_t blocks = (rows + rows_per_block() - 1) / rows_per_block();
-  while (blocks_.size() < blocks) {
-    RETURN_IF_ERROR(AddBlocks(blocks - blocks_.size()));
-  }
-  return absl::OkStatus();
+absl::StatusOr<bool> DeviceTable::GiveBack(size_t bytes) {
+  const size_t without = blocks_.CapacityWithout(bytes);
+  if (without < std::max<size_t>(most_at_once_, 1)) return false;
+  if (cache_ == nullptr) UseCache();
+  RETURN_IF_ERROR(device_.Synchronize());
+  RETURN_IF_ERROR(cache_->Resize(without));
+  blocks_.Truncate(without);
+  return true;
 }
 
-// As many as there are, since memory in small pieces costs time and space; but
-// no more than are needed if the device has no memory for them.
-absl::Status DeviceTable::AddBlocks(size_t needed) {
-  const size_t most =
-      std::max<size_t>(1, kGrowthBytes / (BlockElements() * sizeof(float)));
-  const size_t few = std::min(needed, most);
-  const size_t many = std::clamp(blocks_.size(), few, most);
-  absl::StatusOr<Array<float>> memory =
-      device_.NewArray<float>(many * BlockElements());
-  size_t added = many;
-  if (absl::IsResourceExhausted(memory.status()) && few < many) {
-    memory = device_.NewArray<float>(few * BlockElements());
-    added = few;
-  }
-  RETURN_IF_ERROR(memory.status());
-  RETURN_IF_ERROR(ReservePointers(blocks_.size() + added));
-  const size_t first = blocks_.size();
-  for (size_t i = 0; i < added; ++i) {
-    blocks_.push_back(memory->data() + i * BlockElements());
-    blocks_to_copy_.data()[first + i] = blocks_.back();
-  }
-  memory_.push_back(*std::move(memory));
-  return device_.Copy(
-      Device::Stream::kCopyIn,
-      absl::Span<float* const>(blocks_to_copy_.data() + first, added),
-      blocks_on_device_.data() + first);
-}
-
-absl::Status DeviceTable::ReservePointers(size_t blocks) {
-  if (blocks <= blocks_on_device_.size()) return absl::OkStatus();
-  const size_t size = std::max<size_t>(2 * blocks, 64);
-  ASSIGN_OR_RETURN(Array<float*> on_device, device_.NewArray<float*>(size));
-  ASSIGN_OR_RETURN(Array<float*> to_copy, device_.NewHostArray<float*>(size));
-  std::copy(blocks_.begin(), blocks_.end(), to_copy.data());
-  outgrown_.push_back(std::exchange(blocks_on_device_, std::move(on_device)));
-  outgrown_.push_back(std::exchange(blocks_to_copy_, std::move(to_copy)));
-  return device_.Copy(
-      Device::Stream::kCopyIn,
-      absl::Span<float* const>(blocks_to_copy_.data(), blocks_.size()),
-      blocks_on_device_.data());
-}
-
-RowBlocks DeviceTable::blocks() const {
-  return {.blocks = blocks_on_device_.data(),
-          .shift = shift_,
-          .floats = static_cast<int32_t>(floats_)};
+void DeviceTable::UseCache() {
+  CHECK(optimizer_.other_rows() == Optimizer::OtherRows::kUntouched);
+  CHECK_GT(capacity(), 0);
+  // Rows on their way to the device need it no more.
+  cache_ = std::make_unique<RowCache>(blocks_, numbers_.size());
 }
 
 absl::Status DeviceTable::Visit(RowVisit visit) {
-  if (ids_.empty()) return visit({.updates = updates_});
-  RETURN_IF_ERROR(device_.Synchronize());
-  const size_t per_block = rows_per_block();
-  const size_t block_floats = per_block * floats_;
-  const size_t at_once =
-      std::max<size_t>(1, kFetchBytes / (block_floats * sizeof(float)));
-  // Not kept: it is pinned memory.
-  ASSIGN_OR_RETURN(const Array<float> host,
-                   device_.NewHostArray<float>(
-                       std::min(at_once, blocks_.size()) * block_floats));
-  for (size_t first = 0; first * per_block < ids_.size(); first += at_once) {
-    const size_t end =
-        std::min(first + at_once, (ids_.size() + per_block - 1) / per_block);
-    for (size_t block = first; block < end; ++block) {
-      RETURN_IF_ERROR(
-          device_.Copy(Device::Stream::kCompute,
-                       absl::Span<const float>(blocks_[block], block_floats),
-                       host.data() + (block - first) * block_floats));
-    }
-    RETURN_IF_ERROR(device_.Synchronize());
-    for (size_t block = first; block < end; ++block) {
-      const size_t begin = block * per_block;
-      RETURN_IF_ERROR(
-          VisitBlock(host.data() + (block - first) * block_floats, begin,
-                     std::min(per_block, ids_.size() - begin), visit));
-    }
+  if (numbers_.size() == 0) return visit({.updates = updates_});
+  if (cache_ == nullptr) {
+    return blocks_.Fetch(
+        0, numbers_.size(), [&](size_t first, absl::Span<const float> rows) {
+          return VisitBlock(rows.data(), first, rows.size() / floats(), visit);
+        });
+  }
+  RETURN_IF_ERROR(cache_->WriteBack());
+  const size_t per_block = blocks_.rows_per_block();
+  for (size_t first = 0; first < numbers_.size(); first += per_block) {
+    RETURN_IF_ERROR(VisitBlock(cache_->on_host(first), first,
+                               std::min(per_block, numbers_.size() - first),
+                               visit));
   }
   return absl::OkStatus();
 }
@@ -265,12 +184,13 @@ absl::Status DeviceTable::Visit(RowVisit visit) {
 // Rows `first` and those behind it lie at `rows`.
 absl::Status DeviceTable::VisitBlock(const float* rows, size_t first,
                                      size_t count, RowVisit visit) {
+  const absl::Span<const uint64_t> all = numbers_.ids();
   const size_t in_batch =
-      std::max<size_t>(1, kBatchBytes / (floats_ * sizeof(float)));
+      std::max<size_t>(1, kBatchBytes / (floats() * sizeof(float)));
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return ids_[first + a] < ids_[first + b];
+    return all[first + a] < all[first + b];
   });
   std::vector<uint64_t> ids;
   std::vector<float> values;
@@ -278,26 +198,36 @@ absl::Status DeviceTable::VisitBlock(const float* rows, size_t first,
     ids.clear();
     values.clear();
     for (size_t i = begin; i < std::min(begin + in_batch, count); ++i) {
-      const float* const row = rows + order[i] * floats_;
-      ids.push_back(ids_[first + order[i]]);
-      values.insert(values.end(), row, row + floats_);
+      const float* const row = rows + order[i] * floats();
+      ids.push_back(all[first + order[i]]);
+      values.insert(values.end(), row, row + floats());
     }
     RETURN_IF_ERROR(visit({.updates = updates_, .ids = ids, .rows = values}));
   }
   return absl::OkStatus();
 }
 
-absl::Status DeviceTable::Read(int32_t number, absl::Span<float> out) {
+absl::Status DeviceTable::Read(uint64_t id, absl::Span<float> out) {
   CHECK_EQ(out.size(), options_.width);
+  int32_t number = 0;
+  RETURN_IF_ERROR(
+      Number(absl::MakeConstSpan(&id, 1), absl::MakeSpan(&number, 1)));
+  if (cache_ == nullptr) return ReadFromDevice(number, out);
+  const int32_t seat = cache_->seat_of(number);
+  if (seat != RowSeats::kNone) return ReadFromDevice(seat, out);
+  std::copy_n(cache_->on_host(number), out.size(), out.data());
+  return absl::OkStatus();
+}
+
+absl::Status DeviceTable::ReadFromDevice(int32_t place, absl::Span<float> out) {
   if (fetched_.size() == 0) {
     ASSIGN_OR_RETURN(fetched_, device_.NewHostArray<float>(options_.width));
   }
   RETURN_IF_ERROR(device_.Synchronize());
-  const size_t in_block = number % rows_per_block();
-  const float* const row = blocks_[number >> shift_] + in_block * floats_;
-  RETURN_IF_ERROR(device_.Copy(Device::Stream::kCompute,
-                               absl::Span<const float>(row, options_.width),
-                               fetched_.data()));
+  RETURN_IF_ERROR(
+      device_.Copy(Device::Stream::kCompute,
+                   absl::Span<const float>(blocks_.row(place), options_.width),
+                   fetched_.data()));
   RETURN_IF_ERROR(device_.Synchronize());
   std::copy_n(fetched_.data(), options_.width, out.data());
   return absl::OkStatus();

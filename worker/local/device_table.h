@@ -7,18 +7,21 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "base/row_hash.h"
-#include "cluster/rows/row_arena.h"
-#include "cluster/rows/row_index.h"
+#include "cluster/rows/row_memory.h"
 #include "ml/device/device.h"
 #include "ml/initializer/row_initializer.h"
 #include "ml/kernel/pass_argument.h"
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "storage/shard_entry.h"
+#include "worker/local/device_blocks.h"
+#include "worker/local/row_cache.h"
+#include "worker/local/row_numbers.h"
+#include "worker/local/seat_exchange.h"
 
 namespace parasol {
 
@@ -26,35 +29,36 @@ namespace parasol {
 // slots; their ids and the index are on the host. A row has the same first
 // values as in a RowTable, and a number by the order in which rows are made.
 //
-// Rows are in blocks of about 64 KiB, which stay where they are. Blocks are
-// allocated some at once: as many as there are, up to 32 MiB. Not thread-safe.
+// A row lies at its number in the device's blocks. When there is no room for
+// more, the table may become a cached one (RowCache): then host memory has the
+// rows by their numbers, and the blocks have those that were used last. Not
+// thread-safe.
 class DeviceTable {
  public:
-  // The size of a block that holds more than one row is at most this, without
-  // its rows' marks.
-  static constexpr size_t kBlockBytes = 64 << 10;
-  // Most bytes of blocks that are allocated at once.
-  static constexpr size_t kGrowthBytes = 32 << 20;
-
   struct Options {
     std::string name;
     size_t width = 0;
     job::Initializer initializer = {};
     uint64_t seed = 0;
+    size_t block_bytes = DeviceBlocks::kBlockBytes;
   };
 
-  // Creates a table without rows. Borrows `optimizer` and `device`.
+  // Creates a table without rows, whose blocks take what they need from
+  // `memory`. Borrows the arguments but for `options`.
   //   InvalidArgument  the initializer is out of range.
   static absl::StatusOr<std::unique_ptr<DeviceTable>> Create(
-      const Options& options, const Optimizer& optimizer, Device& device);
+      const Options& options, const Optimizer& optimizer, RowMemory& memory,
+      Device& device);
 
-  // Writes the numbers of the rows of `ids`, which are distinct, to `numbers`,
-  // and makes those that are missing. Their copy is on the copy-in stream.
+  // Writes the places of the rows of `ids`, which are distinct, in blocks() to
+  // `places`, and makes those that are missing. New rows' copy is on the
+  // copy-in stream. Those of a cached table that have to move are added to
+  // `exchange`, and have their places when it was sent.
   //   ResourceExhausted  the device or the host has no memory for them; the
-  //                      table is as it was.
+  //                      table is as it was, but a cached one has the new rows.
   //   Unavailable        the device was lost.
-  absl::Status Find(absl::Span<const uint64_t> ids,
-                    absl::Span<int32_t> numbers);
+  absl::Status Find(absl::Span<const uint64_t> ids, absl::Span<int32_t> places,
+                    SeatExchange& exchange);
 
   // Adds rows as Visit() gives them, and advances to their updates. Errors are
   // those of Find() and
@@ -66,25 +70,38 @@ class DeviceTable {
   // Calls `visit` with every row once, in batches of about 16 KiB whose ids
   // ascend, as they are after all updates so far; a table without rows gives
   // one batch that carries its updates. Ends with the first error of `visit`.
+  // Requires that the exchanges of a cached table are finished.
   //   Unavailable  the device was lost.
   absl::Status Visit(RowVisit visit);
 
-  // Copies the values of row `number` to `out`, as they are after all updates
-  // so far.
+  // Copies the values of the row of `id` to `out`, as they are after all
+  // updates so far. Makes the row if it is missing; moves none. Requires what
+  // Visit() requires. Errors are those of Find().
+  absl::Status Read(uint64_t id, absl::Span<float> out);
+
+  // Becomes a cached table, which has at least one row's room on the device.
+  // Requires that the optimizer leaves rows without gradients alone.
+  void UseCache();
+  // Gives memory of at least `bytes` back to the device, and is a cached table
+  // then. Returns false, and changes nothing, if that would leave no room for
+  // as many rows as one call of Find() has asked for. Requires what Visit() and
+  // UseCache() require.
   //   Unavailable  the device was lost.
-  absl::Status Read(int32_t number, absl::Span<float> out);
+  absl::StatusOr<bool> GiveBack(size_t bytes);
+  bool is_cached() const { return cache_ != nullptr; }
 
   // Returns where the rows are. Addresses stay the same, but for the list of
   // blocks, which may move when rows are made; the old list stays, too.
-  RowBlocks blocks() const;
-  int64_t rows() const { return static_cast<int64_t>(ids_.size()); }
+  RowBlocks blocks() const { return blocks_.blocks(); }
+  // Number of rows for which there is room on the device.
+  size_t capacity() const { return blocks_.capacity(); }
+  size_t floats() const { return blocks_.floats(); }
+  int64_t rows() const { return static_cast<int64_t>(numbers_.size()); }
   // The rows' ids, by their numbers; valid until rows are made.
-  absl::Span<const uint64_t> ids() const { return ids_; }
+  absl::Span<const uint64_t> ids() const { return numbers_.ids(); }
 
   // Bytes of the device's memory that its blocks take.
-  size_t allocated_bytes() const {
-    return blocks_.size() * BlockElements() * sizeof(float);
-  }
+  size_t allocated_bytes() const { return blocks_.allocated_bytes(); }
 
   // The number of updates that the table has had.
   int64_t updates() const { return updates_; }
@@ -92,52 +109,42 @@ class DeviceTable {
 
  private:
   DeviceTable(const Options& options, RowInitializer initializer,
-              const Optimizer& optimizer, Device& device);
+              const Optimizer& optimizer, RowMemory& memory, Device& device);
 
-  RowIndex& IndexOf(uint64_t hash) { return *indexes_[StripeOf(hash)]; }
-  size_t rows_per_block() const { return size_t{1} << shift_; }
-  // Elements of a block, with the marks of its rows.
-  size_t BlockElements() const;
-  absl::Status CheckAreNew(absl::Span<const uint64_t> ids);
-  // Makes room for `rows` rows in all.
-  absl::Status Reserve(size_t rows);
-  absl::Status AddBlocks(size_t needed);
-  absl::Status ReservePointers(size_t blocks);
+  // Writes the numbers of the rows of `ids`, and makes those that are missing.
+  // Errors are those of Find().
+  absl::Status Number(absl::Span<const uint64_t> ids,
+                      absl::Span<int32_t> numbers);
+  // Adds rows whose elements `fill` writes: called with the position of each
+  // one in `ids`, in order. Errors are those of Find().
+  absl::Status Add(absl::Span<const uint64_t> ids,
+                   absl::FunctionRef<void(size_t, float*)> fill);
   // Returns host memory for `rows` rows that are to be copied to the device.
   absl::StatusOr<float*> Stage(size_t rows);
-  // Gives the `count` rows that are staged to `ids`, and copies them.
-  absl::Status Append(absl::Span<const uint64_t> ids);
+  // Copies the `count` rows that are staged to the places behind all rows.
+  absl::Status CopyStaged(size_t count);
+  // Grows to `seats` seats, or as far as it can. Errors are those of Find().
+  absl::Status AddSeats(size_t seats);
   void Fill(uint64_t id, float* row) const;
   absl::Status VisitBlock(const float* rows, size_t first, size_t count,
                           RowVisit visit);
+  absl::Status ReadFromDevice(int32_t place, absl::Span<float> out);
 
   const Options options_;
   const RowInitializer initializer_;
   const Optimizer& optimizer_;
   Device& device_;
-  const size_t floats_;  // elements of a row, with its slots
-  const bool has_marks_;
-  const int shift_;  // log2 of the number of a block's rows
-
-  RowArena arena_;                                  // the indexes' memory
-  std::vector<std::unique_ptr<RowIndex>> indexes_;  // one for each stripe
-  std::vector<uint64_t> ids_;                       // indexed by number
+  RowNumbers numbers_;
+  DeviceBlocks blocks_;
+  std::unique_ptr<RowCache> cache_;  // null: all rows are in the blocks
   int64_t updates_ = 0;
-
-  std::vector<Array<float>> memory_;  // several blocks in each
-  std::vector<float*> blocks_;
-  // The same list where the device reads it, and the pinned one that is copied
-  // there. Lists that have become too short stay, since a pass may read them.
-  Array<float*> blocks_on_device_;
-  Array<float*> blocks_to_copy_;
-  std::vector<Array<float*>> outgrown_;
+  size_t most_at_once_ = 0;  // number of ids of one Find()
 
   // Rows on their way to the device, and the end of their copy.
   Array<float> staged_;
   std::unique_ptr<Device::Event> copied_;
-  std::vector<size_t> missing_;  // positions in the ids of one Find()
-  std::vector<uint64_t> missing_ids_;
-  Array<float> fetched_;  // rows on their way from the device
+  std::vector<int32_t> found_;  // numbers of one call
+  Array<float> fetched_;        // a row on its way from the device
 };
 
 }  // namespace parasol

@@ -9,10 +9,33 @@
 
 namespace parasol {
 
+namespace {
+
+// A limit has room for at least so many blocks: it is met more exactly.
+constexpr size_t kBlocksOfLimit = 256;
+
+// A table that is to make room gives back one part in so many.
+constexpr size_t kShareGivenBack = 8;
+
+size_t LimitOf(const job::WorkerSettings& worker) {
+  if (!worker.has_max_device_table_bytes()) return SIZE_MAX;
+  return static_cast<size_t>(worker.max_device_table_bytes());
+}
+
+}  // namespace
+
+DeviceTables::DeviceTables(const job::Job& job, Device& device,
+                           const Options& options)
+    : job_(job),
+      device_(device),
+      reserve_bytes_(options.reserve_bytes),
+      memory_(LimitOf(job.worker())),
+      tables_(job.model().sparse_table_size()),
+      exchange_(device, options.exchange_bytes) {}
+
 absl::StatusOr<std::unique_ptr<DeviceTables>> DeviceTables::Create(
-    const job::Job& job, Device& device, size_t reserve_bytes) {
-  std::unique_ptr<DeviceTables> tables(
-      new DeviceTables(job, device, reserve_bytes));
+    const job::Job& job, Device& device, const Options& options) {
+  std::unique_ptr<DeviceTables> tables(new DeviceTables(job, device, options));
   ASSIGN_OR_RETURN(Group of_job, tables->MakeGroup(job.optimizer()));
   tables->groups_.push_back(std::move(of_job));
   for (const job::SparseTable& spec : job.model().sparse_table()) {
@@ -40,8 +63,9 @@ absl::StatusOr<DeviceTables::Group> DeviceTables::MakeGroup(
 
 absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
   CHECK_EQ(on_host.size(), tables_.size());
-  // Rows may be on their way to the memory that is given back.
+  // Rows may be on their way to and from the memory that is given back.
   RETURN_IF_ERROR(device_.Synchronize());
+  RETURN_IF_ERROR(exchange_.Finish());
   on_host_ = std::move(on_host);
   reserve_ = Array<std::byte>();
   may_reserve_ = true;
@@ -52,26 +76,143 @@ absl::Status DeviceTables::Start(std::vector<RowTable*> on_host) {
         .name = spec.name(),
         .width = static_cast<size_t>(spec.width()),
         .initializer = spec.initializer(),
-        .seed = job_.seed()};
-    ASSIGN_OR_RETURN(tables_[i],
-                     DeviceTable::Create(
-                         options, *groups_[group_of_[i]].optimizer, device_));
+        .seed = job_.seed(),
+        .block_bytes = memory_.limit_bytes() / kBlocksOfLimit};
+    ASSIGN_OR_RETURN(tables_[i], DeviceTable::Create(
+                                     options, *groups_[group_of_[i]].optimizer,
+                                     memory_, device_));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> DeviceTables::Find(size_t table,
-                                        absl::Span<const uint64_t> ids,
-                                        absl::Span<int32_t> numbers) {
-  if (!Has(table)) return false;
-  const absl::Status found = tables_[table]->Find(ids, numbers);
-  if (absl::IsResourceExhausted(found)) {
-    RETURN_IF_ERROR(MoveToHost(table, found));
+// Rows that have been given seats go there whatever happens to other tables.
+absl::Status DeviceTables::Find(absl::Span<RowLookup> lookups) {
+  do {
+    has_shrunk_ = false;
+    absl::Status found;
+    for (size_t i = 0; i < lookups.size() && found.ok(); ++i) {
+      found = Find(lookups[i]);
+    }
+    found.Update(exchange_.Send());
+    RETURN_IF_ERROR(found);
+    // Rows that were found may have lost their seats.
+  } while (has_shrunk_);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceTables::Find(RowLookup& lookup) {
+  const size_t table = lookup.table;
+  lookup.is_on_device = false;
+  while (Has(table)) {
+    const size_t added = exchange_.added();
+    const absl::Status found =
+        tables_[table]->Find(lookup.ids, lookup.numbers, exchange_);
+    if (absl::IsResourceExhausted(found)) {
+      RETURN_IF_ERROR(GiveWay(table, lookup.ids.size(), found));
+      continue;
+    }
+    RETURN_IF_ERROR(found) << "table " << on_host_[table]->name();
+    lookup.is_on_device = true;
+    lookup.blocks = tables_[table]->blocks();
+    if (IsCached(table)) {
+      cache_use_.rows += lookup.ids.size();
+      cache_use_.misses += exchange_.added() - added;
+    }
+    return KeepReserve();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceTables::GiveWay(size_t table, size_t rows,
+                                   const absl::Status& why) {
+  ASSIGN_OR_RETURN(const bool has_more, TakeFromOthers(table, rows, why));
+  if (has_more) return absl::OkStatus();
+  ASSIGN_OR_RETURN(const bool is_cached, TryCache(table, rows, why));
+  return is_cached ? absl::OkStatus() : MoveToHost(table, why);
+}
+
+absl::StatusOr<bool> DeviceTables::TakeFromOthers(size_t table, size_t rows,
+                                                  const absl::Status& why) {
+  const DeviceTable& small = *tables_[table];
+  size_t others_bytes = 0;
+  for (const size_t other : BySize()) {
+    if (other == table || !MayCache(other)) continue;
+    others_bytes += tables_[other]->allocated_bytes();
+  }
+  const size_t missing = (rows - std::min(rows, small.capacity())) *
+                         small.floats() * sizeof(float);
+  const bool lacks_batch = missing > 0 && missing <= others_bytes;
+  for (const size_t other : BySize()) {
+    if (other == table) continue;
+    const bool has_far_more =
+        tables_[other]->allocated_bytes() > 2 * small.allocated_bytes();
+    if (!has_far_more && !lacks_batch) continue;
+    ASSIGN_OR_RETURN(const bool has_shrunk, Shrink(other, why));
+    if (has_shrunk) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<bool> DeviceTables::TryCache(size_t table, size_t rows,
+                                            const absl::Status& why) {
+  DeviceTable& full = *tables_[table];
+  if (!MayCache(table) || full.is_cached() ||
+      full.capacity() < std::max<size_t>(rows, 1)) {
     return false;
   }
-  RETURN_IF_ERROR(found);
-  RETURN_IF_ERROR(KeepReserve());
+  const absl::Status reserved = exchange_.Reserve(full.floats());
+  if (absl::IsResourceExhausted(reserved)) return false;
+  RETURN_IF_ERROR(reserved);
+  full.UseCache();
+  LogCache(table, why);
   return true;
+}
+
+// What is on its way to seats, for another table of a batch perhaps, goes there
+// before seats are given up.
+absl::StatusOr<bool> DeviceTables::Shrink(size_t table,
+                                          const absl::Status& why) {
+  if (!MayCache(table)) return false;
+  DeviceTable& large = *tables_[table];
+  RETURN_IF_ERROR(exchange_.Send());
+  RETURN_IF_ERROR(exchange_.Finish());
+  ASSIGN_OR_RETURN(
+      const bool has_shrunk,
+      large.GiveBack(1 + large.allocated_bytes() / kShareGivenBack));
+  if (!has_shrunk) return false;
+  has_shrunk_ = true;
+  const absl::Status reserved = exchange_.Reserve(large.floats());
+  if (absl::IsResourceExhausted(reserved)) {
+    RETURN_IF_ERROR(MoveToHost(table, reserved));
+    return true;
+  }
+  RETURN_IF_ERROR(reserved);
+  LogCache(table, why);
+  return true;
+}
+
+void DeviceTables::LogCache(size_t table, const absl::Status& why) const {
+  LOG(INFO) << "table " << on_host_[table]->name() << ": its "
+            << tables_[table]->rows() << " rows, and more to come, are in host "
+            << "memory from now on, and the " << tables_[table]->capacity()
+            << " that were used last in the memory of " << device_.name()
+            << ": " << why.message();
+}
+
+bool DeviceTables::MayCache(size_t table) const {
+  return groups_[group_of_[table]].optimizer->other_rows() ==
+         Optimizer::OtherRows::kUntouched;
+}
+
+std::vector<size_t> DeviceTables::BySize() const {
+  std::vector<size_t> tables;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (Has(i) && tables_[i]->allocated_bytes() > 0) tables.push_back(i);
+  }
+  std::stable_sort(tables.begin(), tables.end(), [this](size_t a, size_t b) {
+    return tables_[a]->allocated_bytes() > tables_[b]->allocated_bytes();
+  });
+  return tables;
 }
 
 absl::Status DeviceTables::KeepReserve() {
@@ -89,6 +230,13 @@ absl::Status DeviceTables::KeepReserve() {
   }
   RETURN_IF_ERROR(reserve.status());
   reserve_ = *std::move(reserve);
+  // There may be no room for it when it is needed.
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (!Has(i) || !MayCache(i)) continue;
+    const absl::Status reserved = exchange_.Reserve(tables_[i]->floats());
+    if (absl::IsResourceExhausted(reserved)) break;
+    RETURN_IF_ERROR(reserved);
+  }
   return absl::OkStatus();
 }
 
@@ -97,10 +245,6 @@ bool DeviceTables::FreeReserve() {
   reserve_ = Array<std::byte>();
   may_reserve_ = false;
   return true;
-}
-
-RowBlocks DeviceTables::blocks(size_t table) const {
-  return tables_[table]->blocks();
 }
 
 absl::Status DeviceTables::Update(absl::Span<const DeviceTraining::Rows> rows) {
@@ -141,32 +285,36 @@ absl::Status DeviceTables::Update(Group& group, size_t index,
 
 absl::Status DeviceTables::Pull(size_t table, absl::Span<const uint64_t> ids,
                                 absl::Span<float> values) {
+  RETURN_IF_ERROR(exchange_.Finish());
   const size_t width = on_host_[table]->width();
-  for (size_t i = 0; i < ids.size() && Has(table); ++i) {
-    int32_t number = 0;
-    ASSIGN_OR_RETURN(const bool is_there, Find(table, ids.subspan(i, 1),
-                                               absl::MakeSpan(&number, 1)));
-    if (!is_there) break;
-    RETURN_IF_ERROR(
-        tables_[table]->Read(number, values.subspan(i * width, width)));
+  for (size_t i = 0; i < ids.size() && Has(table);) {
+    const absl::Status read =
+        tables_[table]->Read(ids[i], values.subspan(i * width, width));
+    if (absl::IsResourceExhausted(read)) {
+      RETURN_IF_ERROR(GiveWay(table, /*rows=*/1, read));
+      continue;
+    }
+    RETURN_IF_ERROR(read);
+    ++i;
   }
-  if (Has(table)) return absl::OkStatus();
+  if (Has(table)) return KeepReserve();
   return on_host_[table]->Pull(reinterpret_cast<const std::byte*>(ids.data()),
                                ids.size(), values.data());
 }
 
 absl::Status DeviceTables::Insert(size_t table, const RowBatch& batch) {
-  if (Has(table)) {
+  while (Has(table)) {
     const absl::Status inserted = tables_[table]->Insert(batch);
     if (inserted.ok()) return KeepReserve();
     if (!absl::IsResourceExhausted(inserted)) return inserted;
-    RETURN_IF_ERROR(MoveToHost(table, inserted));
+    RETURN_IF_ERROR(GiveWay(table, /*rows=*/1, inserted));
   }
   return on_host_[table]->Insert(batch);
 }
 
 absl::Status DeviceTables::Visit(size_t table, RowVisit visit) {
   CHECK(Has(table));
+  RETURN_IF_ERROR(exchange_.Finish());
   return tables_[table]->Visit(visit);
 }
 
@@ -175,16 +323,13 @@ void DeviceTables::AddTo(size_t table, RowSample& sample) const {
   for (const uint64_t id : tables_[table]->ids()) sample.Add(id);
 }
 
-absl::StatusOr<bool> DeviceTables::MoveLargestToHost(const absl::Status& why) {
-  size_t largest = 0;
-  size_t bytes = 0;
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    if (!Has(i) || tables_[i]->allocated_bytes() <= bytes) continue;
-    largest = i;
-    bytes = tables_[i]->allocated_bytes();
+absl::StatusOr<bool> DeviceTables::MakeRoom(const absl::Status& why) {
+  const std::vector<size_t> tables = BySize();
+  if (tables.empty()) return false;
+  ASSIGN_OR_RETURN(const bool has_shrunk, Shrink(tables.front(), why));
+  if (!has_shrunk) {
+    RETURN_IF_ERROR(MoveToHost(tables.front(), why));
   }
-  if (bytes == 0) return false;
-  RETURN_IF_ERROR(MoveToHost(largest, why));
   return true;
 }
 
@@ -193,10 +338,10 @@ absl::Status DeviceTables::MoveToHost(size_t table, const absl::Status& why) {
   // blocks may be on its way.
   RETURN_IF_ERROR(device_.Synchronize());
   RowTable& on_host = *on_host_[table];
-  RETURN_IF_ERROR(tables_[table]->Visit([&on_host](const RowBatch& batch) {
-    return on_host.Insert(batch);
-  })) << "table "
-      << on_host.name() << ", from the device to host memory";
+  RETURN_IF_ERROR(Visit(
+      table,
+      [&on_host](const RowBatch& batch) { return on_host.Insert(batch); }))
+      << "table " << on_host.name() << ", from the device to host memory";
   LOG(WARNING) << "table " << on_host.name() << ": its rows don't fit in the "
                << "memory of " << device_.name() << " and are in host memory "
                << "from now on, which is slower: " << why.message();

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cluster/rows/row_memory.h"
 #include "cluster/rows/row_sample.h"
 #include "cluster/rows/row_table.h"
 #include "ml/device/device.h"
@@ -18,6 +20,7 @@
 #include "ml/optimizer/optimizer.h"
 #include "proto/job.pb.h"
 #include "worker/local/device_table.h"
+#include "worker/local/seat_exchange.h"
 #include "worker/local/tables_elsewhere.h"
 
 namespace parasol {
@@ -27,33 +30,54 @@ namespace parasol {
 // After the same gradients they hold the values of a RowTable, to the bit (see
 // TableUpdate).
 //
-// A table whose rows don't fit in the device's memory any more goes to host
-// memory, with one line in the log, and stays there until Start(). Large tables
-// leave a reserve free, for what else may need memory later; when that is not
-// enough, the caller has the largest table go. Not thread-safe.
+// A table whose rows don't fit in the device's memory any more, or exceed the
+// job's limit, becomes a cached one: host memory has the rows, and the device
+// those that were used last. Where that can't be, because the optimizer moves
+// all rows or a batch's rows alone don't fit, the table goes to host memory. It
+// stays that until Start(), and a line in the log says what it becomes.
+// Large tables leave a reserve free, for what else may need memory later; when
+// that is not enough, the caller has the largest table make room. Not
+// thread-safe.
 class DeviceTables : public DeviceRows, public TablesElsewhere {
  public:
   // Bytes of the reserve, which is made when the tables take as many.
   static constexpr size_t kReserveBytes = 256 << 20;
+
+  struct Options {
+    size_t reserve_bytes = kReserveBytes;
+    // Bytes of the buffers through which rows of cached tables go.
+    size_t exchange_bytes = SeatExchange::kBufferBytes;
+  };
+
+  // Rows of cached tables that batches have read, and those of them that were
+  // not on the device.
+  struct CacheUse {
+    int64_t rows = 0;
+    int64_t misses = 0;
+  };
 
   // Creates the job's tables, which are on the host until Start(). Borrows
   // `device`. The job must be one of CanUpdateOnDevice().
   //   InvalidArgument    an optimizer can't be used.
   //   ResourceExhausted  the device is full.
   static absl::StatusOr<std::unique_ptr<DeviceTables>> Create(
-      const job::Job& job, Device& device,
-      size_t reserve_bytes = kReserveBytes);
+      const job::Job& job, Device& device, const Options& options);
+  static absl::StatusOr<std::unique_ptr<DeviceTables>> Create(
+      const job::Job& job, Device& device) {
+    return Create(job, device, Options());
+  }
 
   // Frees the reserve, because something else has found the device full.
   // Returns false if there is none, or none any more.
   bool FreeReserve();
 
-  // Moves the table that takes most of the device's memory to the host, because
-  // something else has found the device full, as `why` says. Waits for the work
-  // that is enqueued. Batches that were staged must be staged again. Returns
-  // false if no table takes memory any more. Errors are those of Visit() and of
+  // Has the table that takes most of the device's memory give some of it back,
+  // as a cached table, or go to the host where that can't be, because something
+  // else has found the device full, as `why` says. Waits for the work that is
+  // enqueued. Batches that were staged must be staged again. Returns false if
+  // no table takes memory any more. Errors are those of Visit() and of
   // RowTable::Insert().
-  absl::StatusOr<bool> MoveLargestToHost(const absl::Status& why);
+  absl::StatusOr<bool> MakeRoom(const absl::Status& why);
 
   // Enqueues an update of each table that is on the device by the gradients of
   // the pass that is enqueued, clipped as the job says.
@@ -61,9 +85,13 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   //   Unavailable        the device was lost.
   absl::Status Update(absl::Span<const DeviceTraining::Rows> rows);
 
-  absl::StatusOr<bool> Find(size_t table, absl::Span<const uint64_t> ids,
-                            absl::Span<int32_t> numbers) override;
-  RowBlocks blocks(size_t table) const override;
+  // Returns what has been read since the last call.
+  CacheUse TakeCacheUse() { return std::exchange(cache_use_, {}); }
+  bool IsCached(size_t table) const {
+    return Has(table) && tables_[table]->is_cached();
+  }
+
+  absl::Status Find(absl::Span<RowLookup> lookups) override;
 
   absl::Status Start(std::vector<RowTable*> on_host) override;
   bool Has(size_t table) const override { return tables_[table] != nullptr; }
@@ -81,14 +109,30 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
     std::unique_ptr<TableUpdate> update;
   };
 
-  DeviceTables(const job::Job& job, Device& device, size_t reserve_bytes)
-      : job_(job),
-        device_(device),
-        reserve_bytes_(reserve_bytes),
-        tables_(job.model().sparse_table_size()) {}
+  DeviceTables(const job::Job& job, Device& device, const Options& options);
   absl::StatusOr<Group> MakeGroup(const job::Optimizer& spec);
   absl::Status Update(Group& group, size_t index,
                       absl::Span<const DeviceTraining::Rows> rows);
+  absl::Status Find(RowLookup& lookup);
+  // Has a table that lacks memory, as `why` says, get some of others; or become
+  // a cached one; or go to the host if it has no room for `rows` rows at once.
+  absl::Status GiveWay(size_t table, size_t rows, const absl::Status& why);
+  // Returns true if another table has given memory back: one that has more than
+  // twice as much as `table`, or any one if a batch would fit then.
+  absl::StatusOr<bool> TakeFromOthers(size_t table, size_t rows,
+                                      const absl::Status& why);
+  // Returns true if the table has become a cached one.
+  absl::StatusOr<bool> TryCache(size_t table, size_t rows,
+                                const absl::Status& why);
+  // Returns true if the table has given memory back. Rows of a batch may have
+  // other places then.
+  absl::StatusOr<bool> Shrink(size_t table, const absl::Status& why);
+  void LogCache(size_t table, const absl::Status& why) const;
+  // Returns true if its optimizer allows a table to be cached.
+  bool MayCache(size_t table) const;
+  // Returns the tables that take some of the device's memory, the largest
+  // first.
+  std::vector<size_t> BySize() const;
   // Makes the reserve if the tables have become large enough and there is room.
   absl::Status KeepReserve();
   // Copies the table's rows to the host and frees them on the device.
@@ -97,12 +141,16 @@ class DeviceTables : public DeviceRows, public TablesElsewhere {
   const job::Job job_;
   Device& device_;
   const size_t reserve_bytes_;
+  RowMemory memory_;  // the limit of what all tables take of the device's
   bool may_reserve_ = true;  // false once it was freed
   Array<std::byte> reserve_;
   std::vector<Group> groups_;
   std::vector<size_t> group_of_;                      // one per table
   std::vector<std::unique_ptr<DeviceTable>> tables_;  // null: on the host
   std::vector<RowTable*> on_host_;
+  SeatExchange exchange_;
+  CacheUse cache_use_;
+  bool has_shrunk_ = false;  // true once a table has, in the present Find()
   // Tables of one update, with the same number of updates before it.
   std::vector<TableUpdate::Table> updated_;
 };

@@ -2,25 +2,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "base/status_matchers.h"
-#include "cluster/job/defaults.h"
+#include "cluster/rows/row_memory.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "ml/device/testing/device_fixture.h"
-#include "ml/device/testing/lazy_copy_device.h"
 #include "ml/input/feature/batch.h"
 #include "ml/optimizer/testing/update_cases.h"
+#include "worker/local/testing/full_device.h"
 #include "worker/local/testing/local_worker.h"
+#include "worker/local/testing/table_cases.h"
 
 namespace parasol {
 namespace {
@@ -31,95 +27,6 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 using Place = LocalWorker::Place;
-
-// Every kind of look-up: a table that two inputs read, with L2 terms, weights
-// and means, one beside it that shares a look-up, and one that nobody reads.
-constexpr char kModel[] = R"(
-  model {
-    input { name: "x" dense { shape: 4 } }
-    input { name: "pair" ids { column { name: "a" identity { num_ids: 100000 } }
-                               column { name: "b" identity { num_ids: 100000 } } } }
-    input { name: "many" ids {} }
-    input { name: "more" ids {} }
-    sparse_table { name: "spare" width: 7 }
-    sparse_table { name: "deep" width: 5 }
-    sparse_table { name: "wide" width: 1 }
-    sparse_table { name: "bags" width: 3 OF_BAGS }
-    layer { name: "e" input: "pair" embedding { table: "deep" } }
-    layer { name: "flat" input: "e" flatten {} }
-    layer { name: "w" input: "pair" embedding_bag { table: "wide" use_bias: true } }
-    layer { name: "m" input: "many" embedding_bag { table: "bags" combiner: MEAN l2: .01 } }
-    layer { name: "n" input: "more" embedding_bag { table: "bags" l2: .01 } }
-    layer { name: "all" input: ["x", "flat", "w", "m", "n"] concatenate {} }
-    layer { dense { units: 6 activation: TANH } }
-    layer { dense { units: 3 } }
-    loss { sparse_categorical_crossentropy {} }
-  }
-)";
-constexpr size_t kTables = 4;
-constexpr size_t kSpare = 0;
-constexpr size_t kBags = 3;
-
-job::Job ParseJob(const std::string& text) {
-  job::Job job;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &job));
-  FillDefaults(job);
-  return job;
-}
-
-job::Job JobWith(const std::string& rest, const std::string& of_bags = "") {
-  return ParseJob(
-      absl::StrCat(absl::StrReplaceAll(kModel, {{"OF_BAGS", of_bags}}), rest));
-}
-
-// Ids from `first` on, each `times` times, `ids_per_example` for an example.
-IdFeature IdsOf(int64_t examples, int64_t ids_per_example, uint64_t first,
-                uint64_t distinct) {
-  IdFeature feature = {.offsets = {0}};
-  for (int64_t i = 0; i < examples * ids_per_example; ++i) {
-    feature.ids.push_back(first + i * i % distinct);
-  }
-  for (int64_t i = 1; i <= examples; ++i) {
-    feature.offsets.push_back(i * ids_per_example);
-  }
-  return feature;
-}
-
-// The batch of a step: of another size in some, and without ids of two inputs
-// in others. Few rows are looked up often, some again in later steps, and some
-// are new.
-Batch BatchOf(int step) {
-  const int64_t size = step % 3 == 2 ? 5 : 8;
-  Batch batch = {.size = size, .dense = {{.shape = {4}}}};
-  const std::vector<double> values = RandomMatrix(size, 4, step).values;
-  batch.dense[0].values.assign(values.begin(), values.end());
-  batch.ids = {IdsOf(size, 2, step * 3, /*distinct=*/7),
-               IdsOf(size, step % 4 == 3 ? 0 : 4, step * 2, /*distinct=*/9),
-               IdsOf(size, step % 4 == 3 ? 0 : 3, step, /*distinct=*/11)};
-  const size_t weights = step % 2 == 1 ? batch.ids[1].ids.size() : 0;
-  for (size_t i = 0; i < weights; ++i) {
-    batch.ids[1].weights.push_back(.3f * (1 + i % 5));
-  }
-  for (int64_t i = 0; i < size; ++i) batch.labels.push_back((step + i) % 3);
-  return batch;
-}
-
-void ExpectSame(LocalWorker& got, LocalWorker& want) {
-  EXPECT_EQ(got.Variables(), want.Variables());
-  for (size_t table = 0; table < want.parameters().num_tables(); ++table) {
-    SCOPED_TRACE(absl::StrCat("table ", table));
-    EXPECT_EQ(got.Table(table), want.Table(table));
-    EXPECT_EQ(got.Sample(table), want.Sample(table));
-  }
-}
-
-std::vector<double> Train(LocalWorker& worker, int first, int end) {
-  std::vector<double> losses;
-  for (int step = first; step < end; ++step) {
-    losses.push_back(worker.Step(step, BatchOf(step)).loss_sum);
-  }
-  return losses;
-}
 
 class DeviceTablesTest : public DeviceTest {
  protected:
@@ -164,37 +71,6 @@ TEST_P(DeviceTablesTest, ABatchIsStagedWhileTheLastStepUpdatesTables) {
   ExpectSameBits(JobWith("optimizer { adam {} clipnorm: .05 }"), /*batches=*/2);
 }
 
-constexpr char kManyRows[] = R"(
-  model {
-    input { name: "ids" ids {} }
-    sparse_table { name: "rows" width: 4 }
-    layer { input: "ids" embedding_bag { table: "rows" } }
-    loss { sparse_categorical_crossentropy {} }
-  }
-  optimizer { adam {} }
-)";
-
-// `ids` per example, of which a third was there in the step before.
-Batch ManyIds(int step, int64_t ids) {
-  constexpr int64_t kExamples = 20;
-  Batch batch = {.size = kExamples, .ids = {IdFeature{.offsets = {0}}}};
-  const int64_t count = kExamples * ids;
-  for (int64_t i = 0; i < count; ++i) {
-    batch.ids[0].ids.push_back((step * count * 2 / 3 + i) * 7919);
-    if ((i + 1) % ids == 0) batch.ids[0].offsets.push_back(i + 1);
-  }
-  for (int64_t i = 0; i < kExamples; ++i) batch.labels.push_back(i % 4);
-  return batch;
-}
-
-Batch TwiceTheIds(Batch batch) {
-  std::vector<uint64_t>& ids = batch.ids[0].ids;
-  const std::vector<uint64_t> once = ids;
-  ids.insert(ids.end(), once.begin(), once.end());
-  for (int32_t& offset : batch.ids[0].offsets) offset *= 2;
-  return batch;
-}
-
 // The last rows of a block and the first ones of the next one come together,
 // and blocks by more and more.
 TEST_P(DeviceTablesTest, ATableGrowsOverTheBordersOfItsBlocks) {
@@ -207,7 +83,7 @@ TEST_P(DeviceTablesTest, ATableGrowsOverTheBordersOfItsBlocks) {
   for (int step = 0; step < 5; ++step) on_host.Step(step, ManyIds(step, 101));
   ExpectSame(on_device, on_host);
   EXPECT_GT(on_host.Table(0).second.size() * kRowBytes,
-            kBlocks * DeviceTable::kBlockBytes);
+            kBlocks * DeviceBlocks::kBlockBytes);
 }
 
 TEST_P(DeviceTablesTest, RowsGoFromTheDeviceToTheHostAndBack) {
@@ -265,7 +141,8 @@ TEST_P(DeviceTablesTest, RowsThatAreThereOrHaveAnotherSizeAreRefused) {
   options.initializer.mutable_zeros();
   const auto adagrad =
       *MakeOptimizer(ParseJob("model {} optimizer { adagrad {} }").optimizer());
-  const auto table = *DeviceTable::Create(options, *adagrad, device());
+  RowMemory memory;
+  const auto table = *DeviceTable::Create(options, *adagrad, memory, device());
   const std::vector<uint64_t> ids = {7, 9};
   const std::vector<float> rows = {1, 2, 3, 4, 5, 6, 7, 8};
   ASSERT_OK(table->Insert({.updates = 3, .ids = ids, .rows = rows}));
@@ -290,42 +167,6 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeviceTablesTest,
                                          kCudaGraphs),
                          DeviceName);
 
-// A device with a limit on its own memory.
-class FullDevice : public LazyCopyDevice {
- public:
-  // Refuses allocations that come to more than `bytes` beside what is allocated
-  // now.
-  void LeaveFree(size_t bytes) { free_ = bytes; }
-  // Refuses all allocations, whatever is given back.
-  void RefuseAll() { refuses_all_ = true; }
-  // Number of times that memory was given back while copies to or from it were
-  // enqueued.
-  int freed_in_use() const { return freed_in_use_; }
-
- private:
-  absl::StatusOr<void*> Allocate(size_t bytes, bool on_host) override {
-    if (!on_host && (refuses_all_ || bytes > free_)) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(bytes, " bytes: out of memory"));
-    }
-    const absl::StatusOr<void*> data = LazyCopyDevice::Allocate(bytes, on_host);
-    if (!data.ok()) return data;
-    sizes_[*data] = bytes;
-    if (!on_host && free_ != SIZE_MAX) free_ -= bytes;
-    return data;
-  }
-  void Free(void* data, bool on_host) override {
-    if (IsInUse(data, sizes_[data])) ++freed_in_use_;
-    if (!on_host && free_ != SIZE_MAX) free_ += sizes_[data];
-    LazyCopyDevice::Free(data, on_host);
-  }
-
-  size_t free_ = SIZE_MAX;
-  bool refuses_all_ = false;
-  int freed_in_use_ = 0;
-  std::map<void*, size_t> sizes_;
-};
-
 // As in ATableGrowsOverTheBordersOfItsBlocks. Where it ends up is a matter of
 // speed alone.
 TEST(FullDeviceTest, ATableThatDoesNotFitGoesToTheHost) {
@@ -334,7 +175,7 @@ TEST(FullDeviceTest, ATableThatDoesNotFitGoesToTheHost) {
   LocalWorker worker(job, device, Place::kDevice, /*batches=*/2);
   for (int step = 0; step < 3; ++step) worker.Step(step, ManyIds(step, 101));
   EXPECT_TRUE(worker.IsOnDevice(0));
-  device.LeaveFree(DeviceTable::kBlockBytes / 2);
+  device.LeaveFree(DeviceBlocks::kBlockBytes / 2);
   testing::internal::CaptureStderr();
   for (int step = 3; step < 9; ++step) worker.Step(step, ManyIds(step, 101));
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
@@ -370,10 +211,11 @@ TEST(FullDeviceTest, OtherTablesStay) {
 
 // The tables take all that there is, but for the reserve.
 TEST(FullDeviceTest, WhatElseNeedsMemoryHasTheReserve) {
-  constexpr size_t kReserve = 4 * DeviceTable::kBlockBytes;
+  constexpr size_t kReserve = 4 * DeviceBlocks::kBlockBytes;
   const job::Job job = ParseJob(kManyRows);
   FullDevice device;
-  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2, kReserve);
+  LocalWorker worker(job, device, Place::kDevice, /*batches=*/2,
+                     {.reserve_bytes = kReserve});
   for (int step = 0; step < 6; ++step) worker.Step(step, ManyIds(step, 101));
   ASSERT_TRUE(worker.IsOnDevice(0));
   device.LeaveFree(0);
@@ -394,7 +236,7 @@ TEST(FullDeviceTest, RowsOfACheckpointThatDoNotFitGoToTheHost) {
   LocalWorker on_host(job, device, Place::kHost);
   for (int step = 0; step < 3; ++step) on_host.Step(step, ManyIds(step, 101));
   LocalWorker worker(job, device, Place::kDevice);
-  device.LeaveFree(3 * DeviceTable::kBlockBytes);
+  device.LeaveFree(3 * DeviceBlocks::kBlockBytes);
   worker.Restore(on_host);
   EXPECT_FALSE(worker.IsOnDevice(0));
   ExpectSame(worker, on_host);
@@ -432,7 +274,7 @@ TEST(FullDeviceTest, ABatchFindsRoom) {
   const job::Job job = ParseJob(kManyRows);
   FullDevice device;
   LocalWorker worker(job, device, Place::kDevice, /*batches=*/2,
-                     /*reserve_bytes=*/1);
+                     {.reserve_bytes = 1});
   for (int step = 0; step < 3; ++step) worker.Step(step, ManyIds(step, 101));
   ASSERT_TRUE(worker.IsOnDevice(0));
   device.LeaveFree(0);
@@ -455,8 +297,10 @@ TEST(FullDeviceTest, AnEvaluationFindsRoom) {
   for (int step = 0; step < 3; ++step) on_host.Step(step, ManyIds(step, 101));
   const double loss = on_host.Evaluate(ManyIds(3, 101));
   for (const bool has_reserve : {false, true}) {
-    LocalWorker worker(job, device, Place::kDevice, /*batches=*/1,
-                       has_reserve ? 4 * DeviceTable::kBlockBytes : SIZE_MAX);
+    LocalWorker worker(
+        job, device, Place::kDevice, /*batches=*/1,
+        {.reserve_bytes =
+             has_reserve ? 4 * DeviceBlocks::kBlockBytes : SIZE_MAX});
     worker.Restore(on_host);
     if (has_reserve) device.LeaveFree(0);
     const auto fill = [&] { device.LeaveFree(has_reserve ? 9'999 : 0); };

@@ -54,13 +54,13 @@ class UpdatingModel : public DeviceModel {
   // What has made room on the device.
   enum class Room { kNone, kReserve, kTable };
 
-  // Gives up the reserve, and then table after table, because something has
-  // failed as `why` says: the device is full.
+  // Gives up the reserve, and then memory of table after table, because
+  // something has failed as `why` says: the device is full.
   absl::StatusOr<Room> MakeRoom(const absl::Status& why) {
     if (updated_tables_ == nullptr) return Room::kNone;
     if (updated_tables_->FreeReserve()) return Room::kReserve;
-    ASSIGN_OR_RETURN(const bool moved, updated_tables_->MoveLargestToHost(why));
-    return moved ? Room::kTable : Room::kNone;
+    ASSIGN_OR_RETURN(const bool made, updated_tables_->MakeRoom(why));
+    return made ? Room::kTable : Room::kNone;
   }
 
   // Runs `pass` until the device has memory for it. A pass that found too

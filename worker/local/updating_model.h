@@ -16,9 +16,10 @@ namespace parasol {
 // and to push.
 //
 // When a batch or its pass finds the device full, the reserve of `tables` is
-// given up, then their largest table goes to the host, then the next one, and
-// it is tried again: a pass may read more rows on the host than its caller was
-// shown, and gives their gradients to GradientSinks::rows.
+// given up, then their largest table gives memory back, again and again, or
+// goes to the host, and it is tried again: a pass may read more rows on the
+// host than its caller was shown, and gives their gradients to
+// GradientSinks::rows.
 //
 // Borrows `variables` and `tables`, which are those of `model`; `tables` is
 // null if all are on the host.

@@ -40,7 +40,7 @@ class LocalWorker {
   // is staged while the last one's may be read; with two nothing waits for
   // that.
   LocalWorker(const job::Job& job, Device& device, Place place, int batches = 1,
-              size_t reserve_bytes = DeviceTables::kReserveBytes)
+              const DeviceTables::Options& options = {})
       : job_(job),
         graph_(*ResolveGraph(job.model())),
         model_(*Model::Create(graph_, device)) {
@@ -52,7 +52,7 @@ class LocalWorker {
       auto on_device = *DeviceVariables::Create(
           graph_.variables, job, *model_->device_training(), device);
       if (place == Place::kDevice) {
-        tables_ = *DeviceTables::Create(job, device, reserve_bytes);
+        tables_ = *DeviceTables::Create(job, device, options);
       }
       model_ = UpdateOnDevice(std::move(model_), *on_device, tables_.get());
       variables_ = std::move(on_device);
@@ -171,6 +171,10 @@ class LocalWorker {
   bool IsOnDevice(size_t table) const {
     return tables_ != nullptr && tables_->Has(table);
   }
+  bool IsCached(size_t table) const {
+    return tables_ != nullptr && tables_->IsCached(table);
+  }
+  DeviceTables& tables() { return *tables_; }
   LocalVariables& variables() { return *variables_; }
   LocalParameters& parameters() { return *parameters_; }
   Model& model() { return *model_; }
