@@ -17,6 +17,14 @@ constexpr absl::Duration kLongest = absl::Seconds(25);
 // The protocol of a step among three workers has about so many points.
 constexpr int64_t kPointsOfAStep = 25;
 
+Shape::AllReduce DrawAllReduce(Random& random) {
+  if (random.Chance(400)) return Shape::AllReduce::kAuto;
+  static constexpr Shape::AllReduce kPlanned[] = {Shape::AllReduce::kRing,
+                                                  Shape::AllReduce::kStar,
+                                                  Shape::AllReduce::kTree};
+  return kPlanned[random.Below(3)];
+}
+
 Shape DrawShape(Random& random) {
   Shape shape;
   shape.mode = Shape::Mode::kGroup;
@@ -122,6 +130,7 @@ Schedule DrawGroupSchedule(uint64_t seed) {
     }
     schedule.faults.push_back(fault);
   }
+  schedule.shape.all_reduce = DrawAllReduce(random);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;
