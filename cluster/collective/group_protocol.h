@@ -171,7 +171,6 @@ class GroupProtocol {
 
   const CollectiveGroup group_;
   const Options options_;
-  const bool is_local_;
   OperationMaker maker_;
   std::vector<Peer> peers_;  // one for each rank; the own one is unused
   uint64_t begun_ = 0;

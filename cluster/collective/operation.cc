@@ -102,14 +102,14 @@ absl::StatusOr<std::shared_ptr<const CollectivePlan>> OperationMaker::PlanOf(
 
 absl::StatusOr<CollectivePlan> OperationMaker::MakeSumPlan(
     const OperationSpec& spec) const {
-  const Reduction reduction = {
-      .layout = layout_, .count = spec.size, .chunk_bytes = spec.chunk_bytes};
+  Reduction reduction = ReductionOf(spec.size, spec.chunk_bytes);
   if (spec.kind == OperationKind::kReduceScatter) {
     return ReduceScatterPlan(reduction, rank_);
   }
   if (spec.algorithm != ReductionAlgorithm::kPlanner) {
     return AllReducePlan(reduction, spec.algorithm, rank_);
   }
+  reduction.machines.clear();
   CollectivePlan plan = planner_->AllReduce(reduction, rank_);
   RETURN_IF_ERROR(CheckPlan(plan, reduction, rank_))
       << "all-reduce " << planner_->name() << " of " << spec.size

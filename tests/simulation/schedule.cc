@@ -56,6 +56,10 @@ const char* NameOf(Shape::AllReduce all_reduce) {
   switch (all_reduce) {
     case Shape::AllReduce::kAuto:
       return "AUTO";
+    case Shape::AllReduce::kChain:
+      return "a chain";
+    case Shape::AllReduce::kMachines:
+      return "a chain of machines";
     case Shape::AllReduce::kRing:
       return "RING";
     case Shape::AllReduce::kStar:

@@ -24,9 +24,9 @@ struct JobChoice {
 struct Shape {
   // kGroup: workers have the variables (group/).
   enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous, kGroup };
-  // How a group sums gradients: as their size chooses, or by a planner. A star
-  // and a tree are what users write.
-  enum class AllReduce { kAuto, kRing, kStar, kTree };
+  // How a group sums gradients: as their size chooses, by an algorithm for
+  // larger ones, or by a planner. A star and a tree are what users write.
+  enum class AllReduce { kAuto, kChain, kMachines, kRing, kStar, kTree };
 
   Mode mode = Mode::kAsynchronous;
   int workers = 2;

@@ -40,8 +40,7 @@ absl::StatusOr<const CombinedPlan*> PlannedSums::PlanOf(size_t count) {
   }
   ASSIGN_OR_RETURN(
       CombinedPlan plan,
-      CombinedPlan::Make(
-          *planner_, {.layout = layout_, .count = count, .is_local = true}));
+      CombinedPlan::Make(*planner_, {.layout = layout_, .count = count}));
   absl::MutexLock lock(&mu_);
   return &plans_.try_emplace(count, std::move(plan)).first->second;
 }

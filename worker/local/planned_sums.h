@@ -50,7 +50,7 @@ class PlannedSums {
   const std::shared_ptr<const AllReducePlanner> planner_;
   const ReplicaLayout layout_;
   absl::Mutex mu_;
-  // By the number of elements: of blocks, and of the ends of variables.
+  // Plans by the number of elements: of blocks, and of the ends of variables.
   std::map<size_t, CombinedPlan> plans_ ABSL_GUARDED_BY(mu_);
 };
 

@@ -109,6 +109,7 @@ TEST_P(EveryPointTest, AFaultThereLosesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(AllReduces, EveryPointTest,
                          testing::Values(Shape::AllReduce::kAuto,
+                                         Shape::AllReduce::kMachines,
                                          Shape::AllReduce::kStar,
                                          Shape::AllReduce::kTree));
 

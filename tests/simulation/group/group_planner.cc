@@ -14,6 +14,8 @@ std::shared_ptr<const AllReducePlanner> PlannerOf(const Shape& shape) {
   job::MultiWorkerMirrored strategy;
   switch (shape.all_reduce) {
     case Shape::AllReduce::kAuto:
+    case Shape::AllReduce::kChain:
+    case Shape::AllReduce::kMachines:
       break;
     case Shape::AllReduce::kRing:
       strategy.set_communication(job::MultiWorkerMirrored::RING);
@@ -28,6 +30,17 @@ std::shared_ptr<const AllReducePlanner> PlannerOf(const Shape& shape) {
       MakeAllReducePlanner(strategy);
   CHECK(planner.ok()) << planner.status().message();
   return *std::move(planner);
+}
+
+std::optional<ReductionAlgorithm> AlgorithmOf(const Shape& shape) {
+  switch (shape.all_reduce) {
+    case Shape::AllReduce::kChain:
+      return ReductionAlgorithm::kChain;
+    case Shape::AllReduce::kMachines:
+      return ReductionAlgorithm::kMachines;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace parasol::simulation

@@ -1,6 +1,7 @@
 #include "tests/simulation/group/group_schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -18,11 +19,12 @@ constexpr absl::Duration kLongest = absl::Seconds(25);
 constexpr int64_t kPointsOfAStep = 25;
 
 Shape::AllReduce DrawAllReduce(Random& random) {
-  if (random.Chance(400)) return Shape::AllReduce::kAuto;
-  static constexpr Shape::AllReduce kPlanned[] = {Shape::AllReduce::kRing,
-                                                  Shape::AllReduce::kStar,
-                                                  Shape::AllReduce::kTree};
-  return kPlanned[random.Below(3)];
+  if (random.Chance(250)) return Shape::AllReduce::kAuto;
+  using AllReduce = Shape::AllReduce;
+  static constexpr AllReduce kOthers[] = {
+      AllReduce::kChain, AllReduce::kMachines, AllReduce::kRing,
+      AllReduce::kStar, AllReduce::kTree};
+  return kOthers[random.Below(std::size(kOthers))];
 }
 
 Shape DrawShape(Random& random) {
