@@ -59,10 +59,10 @@ std::unique_ptr<Operation> GroupProtocol::MakeOperation(OperationSpec spec,
   return operation;
 }
 
-ReductionAlgorithm GroupProtocol::AlgorithmFor(uint64_t elements) const {
+ReductionAlgorithm GroupProtocol::AlgorithmFor(uint64_t elements) {
   if (group_.planner != nullptr) return ReductionAlgorithm::kPlanner;
-  return options_.algorithm.value_or(
-      ChooseReduction(maker_.ReductionOf(elements, options_.chunk_bytes)));
+  if (options_.algorithm.has_value()) return *options_.algorithm;
+  return maker_.Choose(elements, options_.chunk_bytes);
 }
 
 void GroupProtocol::NoteBegunAhead(Operation& operation) {

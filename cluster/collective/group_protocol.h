@@ -164,7 +164,7 @@ class GroupProtocol {
   std::unique_ptr<Operation> MakeOperation(OperationSpec spec,
                                            OperationMemory memory,
                                            Collective::Done done);
-  ReductionAlgorithm AlgorithmFor(uint64_t elements) const;
+  ReductionAlgorithm AlgorithmFor(uint64_t elements);
   // Completes all operations with the error.
   void End(const absl::Status& why);
   void CheckSilence(absl::Time now);

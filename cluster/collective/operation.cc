@@ -9,6 +9,16 @@
 
 namespace parasol {
 
+ReductionAlgorithm OperationMaker::Choose(uint64_t elements,
+                                          uint64_t chunk_bytes) {
+  if (chosen_.size() == kMaxPlans) chosen_.clear();
+  const auto [chosen, is_new] = chosen_.try_emplace({elements, chunk_bytes});
+  if (is_new) {
+    chosen->second = ChooseReduction(ReductionOf(elements, chunk_bytes));
+  }
+  return chosen->second;
+}
+
 absl::Status OperationMaker::MakeRun(Operation& operation) {
   switch (operation.spec.kind) {
     case OperationKind::kAllReduce:

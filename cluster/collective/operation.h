@@ -65,18 +65,20 @@ class OperationMaker {
   // Takes back the memory of an operation that is complete.
   void Recycle(Operation& operation);
 
-  // Returns the all-reduce of so many elements, in messages of so many bytes.
+  // Returns the algorithm that suits an all-reduce of so many elements, in
+  // messages of so many bytes.
+  ReductionAlgorithm Choose(uint64_t elements, uint64_t chunk_bytes);
+
+ private:
+  static constexpr size_t kMaxPlans = 256;
+  static constexpr size_t kMaxSpare = 4;
+
   Reduction ReductionOf(uint64_t elements, uint64_t chunk_bytes) const {
     return {.layout = layout_,
             .count = elements,
             .chunk_bytes = chunk_bytes,
             .machines = machines_};
   }
-
- private:
-  static constexpr size_t kMaxPlans = 256;
-  static constexpr size_t kMaxSpare = 4;
-
   absl::StatusOr<std::shared_ptr<const CollectivePlan>> PlanOf(
       const OperationSpec& spec);
   absl::StatusOr<CollectivePlan> MakeSumPlan(const OperationSpec& spec) const;
@@ -89,6 +91,8 @@ class OperationMaker {
   const std::vector<int> machines_;
   const int rank_;
   const std::shared_ptr<const AllReducePlanner> planner_;  // null: none
+  // Results of Choose(), by its arguments.
+  std::map<std::pair<uint64_t, uint64_t>, ReductionAlgorithm> chosen_;
   // Plans of sums, by what OperationSpec::Encode() gives.
   std::map<std::string, std::shared_ptr<const CollectivePlan>> plans_;
   std::vector<std::vector<std::byte>> spare_;
