@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/log.h"
 #include "base/status_macros.h"
+#include "cluster/collective/custom/custom_all_reduce.h"
 #include "ml/optimizer/device/replica_mean.h"
 #include "worker/clipped_model.h"
 #include "worker/local/device_steps.h"
@@ -40,6 +41,7 @@ absl::StatusOr<std::unique_ptr<ReplicaThreads>> ReplicaThreads::Create(
     WorkerMetrics& metrics) {
   std::unique_ptr<ReplicaThreads> threads(
       new ReplicaThreads(std::move(options), clock, metrics));
+  RETURN_IF_ERROR(threads->MakeSums());
   for (const std::string& device : threads->options_.devices) {
     RETURN_IF_ERROR(threads->AddReplica(device, input))
         << "replica on " << device;
@@ -58,6 +60,16 @@ std::vector<Model*> ReplicaThreads::models() const {
     models.push_back(replica.model.get());
   }
   return models;
+}
+
+absl::Status ReplicaThreads::MakeSums() {
+  ASSIGN_OR_RETURN(std::shared_ptr<const AllReducePlanner> planner,
+                   MakeAllReducePlanner(options_.job.strategy().mirrored()));
+  if (planner == nullptr) return absl::OkStatus();
+  ASSIGN_OR_RETURN(
+      planned_, PlannedSums::Create(std::move(planner),
+                                    static_cast<int>(options_.devices.size())));
+  return absl::OkStatus();
 }
 
 absl::Status ReplicaThreads::AddReplica(const std::string& device,
@@ -141,6 +153,7 @@ std::unique_ptr<ParameterClient> ReplicaThreads::NewParameters(
                       .replicas = static_cast<int>(replicas_.size()),
                       .first_step = first_step,
                       .sums_on_one_device = options_.sums_on_one_device,
+                      .planned = planned_.get(),
                       .devices = options_.devices});
 }
 
@@ -194,11 +207,12 @@ std::string ReplicaThreads::Describe() const {
         absl::StrCat(options_.devices[i], " = ", replicas_[i].device->name()));
   }
   const bool one = options_.sums_on_one_device;
-  const std::string sums = mirrored_ == nullptr
-                               ? (one ? "replica 0" : "all replicas")
-                           : options_.sums_by_nccl ? "NCCL"
-                           : one                   ? options_.devices.front()
-                                                   : "all devices";
+  const std::string sums =
+      planned_ != nullptr ? absl::StrCat("custom all-reduce ", planned_->name())
+      : mirrored_ == nullptr  ? (one ? "replica 0" : "all replicas")
+      : options_.sums_by_nccl ? "NCCL"
+      : one                   ? options_.devices.front()
+                              : "all devices";
   return absl::StrCat(
       absl::StrJoin(devices, ", "),
       mirrored_ == nullptr ? "; " : "; each device has the variables, and ",

@@ -20,6 +20,7 @@
 #include "worker/local/local_parameters.h"
 #include "worker/local/local_variables.h"
 #include "worker/local/mirrored_variables.h"
+#include "worker/local/planned_sums.h"
 #include "worker/replica_input.h"
 #include "worker/training_report.h"
 #include "worker/worker_metrics.h"
@@ -47,8 +48,9 @@ class ReplicaThreads {
 
   // Opens the devices. `input` is the training set; all references must outlive
   // this object.
-  //   Errors are those of Device::Open(), Model::Create() and
-  //   MirroredVariables::Create().
+  //   Errors are those of Device::Open(), Model::Create(),
+  //   MirroredVariables::Create(), MakeAllReducePlanner() and
+  //   PlannedSums::Create().
   static absl::StatusOr<std::unique_ptr<ReplicaThreads>> Create(
       Options options, const InputPipeline& input, Clock& clock,
       WorkerMetrics& metrics);
@@ -88,6 +90,8 @@ class ReplicaThreads {
   ReplicaThreads(Options options, Clock& clock, WorkerMetrics& metrics)
       : options_(std::move(options)), clock_(clock), metrics_(metrics) {}
 
+  // Makes the sums of the user's all-reduce, if the job has one.
+  absl::Status MakeSums();
   absl::Status AddReplica(const std::string& device,
                           const InputPipeline& input);
   // Returns true if variables are to be on the devices.
@@ -105,6 +109,7 @@ class ReplicaThreads {
   WorkerMetrics& metrics_;
   std::vector<Replica> replicas_;
   std::unique_ptr<MirroredVariables> mirrored_;  // null: in host memory
+  std::unique_ptr<PlannedSums> planned_;         // null: no planner
 };
 
 }  // namespace parasol

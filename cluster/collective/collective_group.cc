@@ -1,6 +1,7 @@
 #include "cluster/collective/collective_group.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/cord.h"
@@ -52,6 +53,18 @@ ReplicaLayout CollectiveGroup::layout() const {
   ReplicaLayout layout;
   for (const CollectiveRank& rank : ranks) layout.push_back(rank.replicas);
   return layout;
+}
+
+std::vector<int> CollectiveGroup::machines() const {
+  std::map<std::string, int> numbers;
+  std::vector<int> machines;
+  for (const CollectiveRank& rank : ranks) {
+    const std::string host = rank.address.substr(0, rank.address.rfind(':'));
+    machines.push_back(
+        numbers.try_emplace(host, static_cast<int>(numbers.size()))
+            .first->second);
+  }
+  return machines;
 }
 
 absl::Status CheckGroup(const CollectiveGroup& group) {

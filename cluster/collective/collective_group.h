@@ -50,6 +50,9 @@ struct CollectiveGroup {
   int replica_count() const;
   // Returns the replicas of each rank.
   ReplicaLayout layout() const;
+  // Returns a number of each rank's machine: ranks whose addresses have the
+  // same host share one.
+  std::vector<int> machines() const;
 };
 
 // Returns InvalidArgument, and says why, unless `group` has ranks with

@@ -78,15 +78,23 @@ absl::Status SumOn(Collective& collective, const Lines& test, int rounds) {
   return absl::OkStatus();
 }
 
+// How ranks sum. With kMachines two of them have addresses of one host.
+enum class Way { kSockets, kSharedMemory, kMachines };
+
 // A rank's life: sums with all; when one is lost, with those that are left.
-void RunRank(int rank, bool shared_memory, const Lines& test) {
+void RunRank(int rank, Way way, const Lines& test) {
   SocketEndpoint::Options options;
-  options.shared_memory = shared_memory;
+  options.shared_memory = way == Way::kSharedMemory;
+  if (way == Way::kMachines) {
+    options.protocol.algorithm = ReductionAlgorithm::kMachines;
+  }
   // On a machine that is busy with other tests a rank may not run for seconds.
   options.protocol.silence = absl::Seconds(5);
-  auto endpoint = SocketEndpoint::Start("127.0.0.1", 0, options);
+  const std::string host =
+      way == Way::kMachines && rank == 2 ? "127.0.0.2" : "127.0.0.1";
+  auto endpoint = SocketEndpoint::Start(host, 0, options);
   CHECK(endpoint.ok()) << endpoint.status();
-  test.Write(absl::StrCat("127.0.0.1:", (*endpoint)->port()));
+  test.Write(absl::StrCat(host, ":", (*endpoint)->port()));
   CollectiveGroup group;
   group.epoch = 1;
   group.own_rank = rank;
@@ -110,7 +118,7 @@ void RunRank(int rank, bool shared_memory, const Lines& test) {
   test.Write(status.ok() ? "went on" : std::string(status.message()));
 }
 
-class CollectiveProcessTest : public testing::TestWithParam<bool> {
+class CollectiveProcessTest : public testing::TestWithParam<Way> {
  protected:
   void Start() {
     for (int rank = 0; rank < kRanks; ++rank) {
@@ -187,9 +195,19 @@ TEST_P(CollectiveProcessTest, OthersNameAStoppedRankAndGoOn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, CollectiveProcessTest, testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Ways, CollectiveProcessTest,
+                         testing::Values(Way::kSockets, Way::kSharedMemory,
+                                         Way::kMachines),
                          [](const auto& info) {
-                           return info.param ? "SharedMemory" : "Sockets";
+                           switch (info.param) {
+                             case Way::kSockets:
+                               return "Sockets";
+                             case Way::kSharedMemory:
+                               return "SharedMemory";
+                             case Way::kMachines:
+                               break;
+                           }
+                           return "Machines";
                          });
 
 }  // namespace

@@ -51,18 +51,23 @@ CollectiveFixture::MakeEndpoint InMemory() {
 }
 
 // Endpoints whose sums travel on connections, by `algorithm`, in small chunks.
+// So many neighbours have an address of one host.
 CollectiveFixture::MakeEndpoint OverSockets(
-    std::optional<ReductionAlgorithm> algorithm, bool shared_memory = false) {
+    std::optional<ReductionAlgorithm> algorithm, bool shared_memory = false,
+    int ranks_of_a_host = 1000) {
   SocketEndpoint::Options options;
   options.shared_memory = shared_memory;
   options.protocol.algorithm = algorithm;
   // A busy machine is no lost rank.
   options.protocol.silence = absl::Seconds(60);
   if (algorithm.has_value()) options.protocol.chunk_bytes = 4096;
-  return [options](std::string* address) {
-    auto endpoint = SocketEndpoint::Start("127.0.0.1", 0, options);
+  auto count = std::make_shared<int>(0);
+  return [options, count, ranks_of_a_host](std::string* address) {
+    const std::string host =
+        absl::StrCat("127.0.0.", 1 + (*count)++ / ranks_of_a_host);
+    auto endpoint = SocketEndpoint::Start(host, 0, options);
     CHECK(endpoint.ok()) << endpoint.status();
-    *address = absl::StrCat("127.0.0.1:", (*endpoint)->port());
+    *address = absl::StrCat(host, ":", (*endpoint)->port());
     return *std::move(endpoint);
   };
 }
@@ -445,7 +450,13 @@ INSTANTIATE_TEST_SUITE_P(
             "OwnerSlices",
             [] { return OverSockets(ReductionAlgorithm::kOwnerSlices); }},
         Implementation{"Chain",
-                       [] { return OverSockets(ReductionAlgorithm::kChain); }}),
+                       [] { return OverSockets(ReductionAlgorithm::kChain); }},
+        Implementation{"Machines",
+                       [] {
+                         return OverSockets(ReductionAlgorithm::kMachines,
+                                            /*shared_memory=*/false,
+                                            /*ranks_of_a_host=*/2);
+                       }}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -8,28 +8,12 @@
 #include "base/log.h"
 
 namespace parasol {
-namespace {
-
-// Returns true if all addresses have the same host.
-bool HasOneHost(const CollectiveGroup& group) {
-  const auto host_of = [](const std::string& address) {
-    return address.substr(0, address.rfind(':'));
-  };
-  const std::string host = host_of(group.ranks[0].address);
-  return std::all_of(group.ranks.begin(), group.ranks.end(),
-                     [&](const CollectiveRank& rank) {
-                       return host_of(rank.address) == host;
-                     });
-}
-
-}  // namespace
 
 GroupProtocol::GroupProtocol(CollectiveGroup group, const Options& options,
                              absl::Time now)
     : group_(std::move(group)),
       options_(options),
-      is_local_(HasOneHost(group_)),
-      maker_(group_.layout(), group_.own_rank, group_.planner),
+      maker_(group_),
       peers_(group_.ranks.size()),
       last_tick_(now) {
   for (Peer& peer : peers_) peer.heard = peer.told = now;
@@ -75,10 +59,10 @@ std::unique_ptr<Operation> GroupProtocol::MakeOperation(OperationSpec spec,
   return operation;
 }
 
-ReductionAlgorithm GroupProtocol::AlgorithmFor(uint64_t elements) const {
+ReductionAlgorithm GroupProtocol::AlgorithmFor(uint64_t elements) {
   if (group_.planner != nullptr) return ReductionAlgorithm::kPlanner;
-  return options_.algorithm.value_or(
-      ChooseReduction({maker_.layout(), elements, options_.chunk_bytes}));
+  if (options_.algorithm.has_value()) return *options_.algorithm;
+  return maker_.Choose(elements, options_.chunk_bytes);
 }
 
 void GroupProtocol::NoteBegunAhead(Operation& operation) {

@@ -164,14 +164,13 @@ class GroupProtocol {
   std::unique_ptr<Operation> MakeOperation(OperationSpec spec,
                                            OperationMemory memory,
                                            Collective::Done done);
-  ReductionAlgorithm AlgorithmFor(uint64_t elements) const;
+  ReductionAlgorithm AlgorithmFor(uint64_t elements);
   // Completes all operations with the error.
   void End(const absl::Status& why);
   void CheckSilence(absl::Time now);
 
   const CollectiveGroup group_;
   const Options options_;
-  const bool is_local_;
   OperationMaker maker_;
   std::vector<Peer> peers_;  // one for each rank; the own one is unused
   uint64_t begun_ = 0;

@@ -30,7 +30,8 @@ using Fault = SimulatedGroup::Fault;
 
 const std::optional<ReductionAlgorithm> kAlgorithms[] = {
     std::nullopt, ReductionAlgorithm::kOneRound,
-    ReductionAlgorithm::kOwnerSlices, ReductionAlgorithm::kChain};
+    ReductionAlgorithm::kOwnerSlices, ReductionAlgorithm::kChain,
+    ReductionAlgorithm::kMachines};
 
 TEST(GroupProtocolTest, EverySeedAndLayoutGivesTheSerialSums) {
   int seed = 0;

@@ -9,6 +9,16 @@
 
 namespace parasol {
 
+ReductionAlgorithm OperationMaker::Choose(uint64_t elements,
+                                          uint64_t chunk_bytes) {
+  if (chosen_.size() == kMaxPlans) chosen_.clear();
+  const auto [chosen, is_new] = chosen_.try_emplace({elements, chunk_bytes});
+  if (is_new) {
+    chosen->second = ChooseReduction(ReductionOf(elements, chunk_bytes));
+  }
+  return chosen->second;
+}
+
 absl::Status OperationMaker::MakeRun(Operation& operation) {
   switch (operation.spec.kind) {
     case OperationKind::kAllReduce:
@@ -102,14 +112,14 @@ absl::StatusOr<std::shared_ptr<const CollectivePlan>> OperationMaker::PlanOf(
 
 absl::StatusOr<CollectivePlan> OperationMaker::MakeSumPlan(
     const OperationSpec& spec) const {
-  const Reduction reduction = {
-      .layout = layout_, .count = spec.size, .chunk_bytes = spec.chunk_bytes};
+  Reduction reduction = ReductionOf(spec.size, spec.chunk_bytes);
   if (spec.kind == OperationKind::kReduceScatter) {
     return ReduceScatterPlan(reduction, rank_);
   }
   if (spec.algorithm != ReductionAlgorithm::kPlanner) {
     return AllReducePlan(reduction, spec.algorithm, rank_);
   }
+  reduction.machines.clear();
   CollectivePlan plan = planner_->AllReduce(reduction, rank_);
   RETURN_IF_ERROR(CheckPlan(plan, reduction, rank_))
       << "all-reduce " << planner_->name() << " of " << spec.size

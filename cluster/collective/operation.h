@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "cluster/collective/collective.h"
+#include "cluster/collective/collective_group.h"
 #include "cluster/collective/operation_spec.h"
 #include "cluster/collective/plan/all_reduce_planner.h"
 #include "cluster/collective/plan/plan.h"
@@ -52,10 +53,11 @@ struct Operation {
 // and so is the memory that operations add in.
 class OperationMaker {
  public:
-  // `planner` plans all-reduces, unless it is null.
-  OperationMaker(ReplicaLayout layout, int rank,
-                 std::shared_ptr<const AllReducePlanner> planner)
-      : layout_(std::move(layout)), rank_(rank), planner_(std::move(planner)) {}
+  explicit OperationMaker(const CollectiveGroup& group)
+      : layout_(group.layout()),
+        machines_(group.machines()),
+        rank_(group.own_rank),
+        planner_(group.planner) {}
 
   // Sets `run`, and for an all-gather the caller's strings to their sizes.
   //   InvalidArgument  the planner's plan can't be carried out.
@@ -63,12 +65,20 @@ class OperationMaker {
   // Takes back the memory of an operation that is complete.
   void Recycle(Operation& operation);
 
-  const ReplicaLayout& layout() const { return layout_; }
+  // Returns the algorithm that suits an all-reduce of so many elements, in
+  // messages of so many bytes.
+  ReductionAlgorithm Choose(uint64_t elements, uint64_t chunk_bytes);
 
  private:
   static constexpr size_t kMaxPlans = 256;
   static constexpr size_t kMaxSpare = 4;
 
+  Reduction ReductionOf(uint64_t elements, uint64_t chunk_bytes) const {
+    return {.layout = layout_,
+            .count = elements,
+            .chunk_bytes = chunk_bytes,
+            .machines = machines_};
+  }
   absl::StatusOr<std::shared_ptr<const CollectivePlan>> PlanOf(
       const OperationSpec& spec);
   absl::StatusOr<CollectivePlan> MakeSumPlan(const OperationSpec& spec) const;
@@ -78,8 +88,11 @@ class OperationMaker {
   void RunBroadcast(Operation& operation);
 
   const ReplicaLayout layout_;
+  const std::vector<int> machines_;
   const int rank_;
-  const std::shared_ptr<const AllReducePlanner> planner_;
+  const std::shared_ptr<const AllReducePlanner> planner_;  // null: none
+  // Results of Choose(), by its arguments.
+  std::map<std::pair<uint64_t, uint64_t>, ReductionAlgorithm> chosen_;
   // Plans of sums, by what OperationSpec::Encode() gives.
   std::map<std::string, std::shared_ptr<const CollectivePlan>> plans_;
   std::vector<std::vector<std::byte>> spare_;

@@ -64,7 +64,8 @@ absl::StatusOr<OperationSpec> OperationSpec::Parse(absl::string_view bytes) {
         absl::StrCat("an operation of ", bytes.size(), " bytes"));
   }
   std::memcpy(&wire, bytes.data(), sizeof(wire));
-  if (wire.kind < 1 || wire.kind > 4 || wire.algorithm > 3) {
+  constexpr auto kLast = static_cast<uint64_t>(ReductionAlgorithm::kMachines);
+  if (wire.kind < 1 || wire.kind > 4 || wire.algorithm > kLast) {
     return absl::InvalidArgumentError(absl::StrCat(
         "an operation of kind ", wire.kind, ", algorithm ", wire.algorithm));
   }

@@ -75,7 +75,8 @@ struct LocalReplicas {
 //   InvalidArgument  the strategy needs a cluster, or names a device that does
 //                    not exist or twice, or --device contradicts it, or the job
 //                    clips gradients, which replicas in step can't do, or NCCL
-//                    is to sum them, and is not here or has no CUDA device.
+//                    is to sum them, and is not here or has no CUDA device, or
+//                    a user's all-reduce is, and there is a CUDA device.
 //                    Names the field and what to do.
 absl::StatusOr<LocalReplicas> ResolveLocalReplicas(const job::Job& job,
                                                    absl::string_view device);

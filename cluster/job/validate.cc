@@ -349,14 +349,22 @@ Faults ValidateExchange(const job::ParameterServerStrategy& strategy) {
   return faults;
 }
 
+// `other`: the field that says how else sums are taken; empty if it says
+// nothing.
 absl::Status ValidateCustomAllReduce(const std::string& path,
-                                     const job::MultiWorkerMirrored& strategy) {
-  if (strategy.custom().type().empty()) return Missing(path + ".custom.type");
-  if (strategy.communication() == job::MultiWorkerMirrored::AUTO) {
-    return absl::OkStatus();
-  }
+                                     const job::Custom& custom,
+                                     const std::string& other) {
+  if (custom.type().empty()) return Missing(path + ".custom.type");
+  if (other.empty()) return absl::OkStatus();
   return Fault(path + ".custom",
-               "takes the place of communication: leave that out");
+               absl::StrCat("takes the place of ", other, ": leave that out"));
+}
+
+absl::Status ValidateMirrored(const job::Mirrored& strategy) {
+  if (!strategy.has_custom()) return absl::OkStatus();
+  return ValidateCustomAllReduce(
+      "strategy.mirrored", strategy.custom(),
+      strategy.has_cross_device_ops() ? "cross_device_ops" : "");
 }
 
 Faults ValidateAllReduce(const std::string& path,
@@ -368,7 +376,10 @@ Faults ValidateAllReduce(const std::string& path,
                      "memory; choose AUTO or RING"));
   }
   if (strategy.has_custom()) {
-    faults.Add(ValidateCustomAllReduce(path, strategy));
+    const bool is_auto =
+        strategy.communication() == job::MultiWorkerMirrored::AUTO;
+    faults.Add(ValidateCustomAllReduce(path, strategy.custom(),
+                                       is_auto ? "" : "communication"));
   }
   faults.Add(RequireInRange(absl::StrCat(path, ".bytes_per_pack"),
                             strategy.bytes_per_pack(), 0, kMaxBytes));
@@ -442,6 +453,7 @@ std::optional<Graph> Validate(const job::Job& job, Faults& faults) {
                                job.worker().max_device_table_bytes()));
   }
   faults.Add(ValidateExchange(job.parameter_server()));
+  faults.Add(ValidateMirrored(job.strategy().mirrored()));
   if (job.strategy().has_multi_worker_mirrored()) {
     faults.Add(ValidateAllReduce("strategy.multi_worker_mirrored",
                                  job.strategy().multi_worker_mirrored()));

@@ -115,6 +115,13 @@ TEST(ValidateTest, AllReducesOfUsersAreChecked) {
               "communication"));
   EXPECT_THAT(checked("hybrid { all_reduce { custom {} } }"),
               IsFault("strategy.hybrid.all_reduce.custom.type: is not set"));
+  EXPECT_OK(checked("mirrored { custom { type: 'tree' } }"));
+  EXPECT_THAT(checked("mirrored { custom {} }"),
+              IsFault("strategy.mirrored.custom.type: is not set"));
+  EXPECT_THAT(checked("mirrored { custom { type: 'tree' } "
+                      "cross_device_ops: HIERARCHICAL_COPY }"),
+              IsFault("strategy.mirrored.custom: takes the place of "
+                      "cross_device_ops: leave that out"));
 }
 
 TEST(ValidateTest, NamesShapesAndLayersOutsideTheirRangesAreNamed) {

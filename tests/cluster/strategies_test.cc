@@ -3,12 +3,16 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_matchers.h"
+#include "cluster/collective/custom/custom_all_reduce.h"
+#include "cluster/collective/plan/all_reduce_planner.h"
+#include "cluster/collective/plan/reduction_plans.h"
 #include "cluster/job/defaults.h"
 #include "cluster/job/job_file.h"
 #include "gmock/gmock.h"
@@ -24,6 +28,23 @@ namespace {
 namespace fs = std::filesystem;
 
 using StrategiesTest = StrategyRunsTest;
+
+// An all-reduce of a user that adds in ascending order of the replicas.
+class InOrder : public AllReducePlanner {
+ public:
+  std::string name() const override { return "in_order"; }
+  CollectivePlan AllReduce(const Reduction& reduction,
+                           int rank) const override {
+    return AllReducePlan(reduction, ReductionAlgorithm::kChain, rank);
+  }
+};
+
+const CustomAllReduceRegistration kInOrder(
+    "in_order",
+    [](const job::Custom&)
+        -> absl::StatusOr<std::unique_ptr<const AllReducePlanner>> {
+      return std::make_unique<InOrder>();
+    });
 
 TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
   for (const int replicas : {1, 2, 3}) {
@@ -42,6 +63,11 @@ TEST_F(StrategiesTest, AnImageModelEndsWithTheBitsOfASynchronousCluster) {
                             " cross_device_ops: REDUCTION_TO_ONE_DEVICE }"),
                QuadrantsDirectory(), run("to_one"));
     EXPECT_EQ(TrainedBy(run("to_one")), want);
+    TrainAlone(
+        ImageJob(),
+        absl::StrCat("mirrored { ", devices, " custom { type: 'in_order' } }"),
+        QuadrantsDirectory(), run("planned"));
+    EXPECT_EQ(TrainedBy(run("planned")), want);
     TrainAlone(ImageJob(), absl::StrCat("central_storage { ", devices, " }"),
                QuadrantsDirectory(), run("central"));
     EXPECT_EQ(TrainedBy(run("central")), want);

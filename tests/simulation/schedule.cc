@@ -52,6 +52,24 @@ const char* NameOf(Kind kind) {
   return "?";
 }
 
+const char* NameOf(Shape::AllReduce all_reduce) {
+  switch (all_reduce) {
+    case Shape::AllReduce::kAuto:
+      return "AUTO";
+    case Shape::AllReduce::kChain:
+      return "a chain";
+    case Shape::AllReduce::kMachines:
+      return "a chain of machines";
+    case Shape::AllReduce::kRing:
+      return "RING";
+    case Shape::AllReduce::kStar:
+      return "a star";
+    case Shape::AllReduce::kTree:
+      return "a tree";
+  }
+  return "?";
+}
+
 int DrawWorkers(uint64_t seed, Random& random) {
   if (seed % kManyWorkersEvery == kManyWorkersEvery - 1) return kManyWorkers;
   const uint64_t kind = random.Below(100);
@@ -275,7 +293,8 @@ std::string Shape::ToString() const {
   const std::string consistency =
       mode == Mode::kGroup
           ? absl::StrCat("a group with ", replicas, " replicas, the chief ",
-                         chief_beside ? "beside worker/0" : "apart")
+                         chief_beside ? "beside worker/0" : "apart",
+                         ", summed by ", NameOf(all_reduce))
       : mode == Mode::kAsynchronous ? "asynchronous"
       : mode == Mode::kBoundedStaleness
           ? absl::StrCat("staleness bounded by ", bound)

@@ -24,6 +24,9 @@ struct JobChoice {
 struct Shape {
   // kGroup: workers have the variables (group/).
   enum class Mode { kAsynchronous, kBoundedStaleness, kSynchronous, kGroup };
+  // How a group sums gradients: as their size chooses, by an algorithm for
+  // larger ones, or by a planner. A star and a tree are what users write.
+  enum class AllReduce { kAuto, kChain, kMachines, kRing, kStar, kTree };
 
   Mode mode = Mode::kAsynchronous;
   int workers = 2;
@@ -35,6 +38,7 @@ struct Shape {
   // Groups: worker 0 runs the chief beside itself, as without ps; otherwise the
   // chief is a task of its own, as under hybrid.
   bool chief_beside = true;
+  AllReduce all_reduce = AllReduce::kAuto;
   int64_t steps = 20;
   // Number of epochs that make up `steps`; 0: the job ends by steps.
   int epochs = 0;

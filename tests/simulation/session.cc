@@ -138,7 +138,8 @@ void Session::Leave(int64_t completed_steps, std::function<void()> done) {
       });
 }
 
-void Session::ReportFailure(const absl::Status& failure) {
+void Session::ReportFailure(const absl::Status& failure,
+                            std::function<void()> done) {
   wire::ReportFailureRequest request;
   *request.mutable_task() = task_.task();
   request.set_message(std::string(failure.message()));
@@ -149,7 +150,8 @@ void Session::ReportFailure(const absl::Status& failure) {
           const World::Done<wire::ReportFailureResponse>& done) {
         chief.ReportFailure(request, done);
       },
-      [](const absl::StatusOr<wire::ReportFailureResponse>&) {});
+      [done = std::move(done)](
+          const absl::StatusOr<wire::ReportFailureResponse>&) { done(); });
 }
 
 }  // namespace parasol::simulation

@@ -45,8 +45,9 @@ class Session {
   void Leave(int64_t completed_steps, std::function<void()> done);
   // Does the same, and then ends the process.
   void LeaveAndExit(int64_t completed_steps, const absl::Status& result);
-  // Tells the chief of an error that ends the job.
-  void ReportFailure(const absl::Status& failure);
+  // Tells the chief of an error that ends the job. Calls `done` when it has
+  // heard of it, or does not answer.
+  void ReportFailure(const absl::Status& failure, std::function<void()> done);
 
   // The answer to the first registration.
   const Registration& registration() const { return registration_; }

@@ -154,11 +154,13 @@ void WorkerProcess::SendUntil(absl::Time give_up, int shard,
 void WorkerProcess::Fail(const absl::Status& status) {
   if (std::exchange(has_failed_, true)) return;
   StopLoop();
-  if (!absl::IsUnavailable(status) && !absl::IsFailedPrecondition(status) &&
-      session_.state().phase() < wire::COMPLETE) {
-    session_.ReportFailure(status);
-  }
-  session_.LeaveAndExit(completed_steps(), status);
+  const auto leave = [this, status] {
+    session_.LeaveAndExit(completed_steps(), status);
+  };
+  const bool may_pass =
+      absl::IsUnavailable(status) || absl::IsFailedPrecondition(status);
+  if (may_pass || session_.state().phase() >= wire::COMPLETE) return leave();
+  session_.ReportFailure(status, leave);
 }
 
 }  // namespace parasol::simulation

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "cluster/replica_sum/vector_sum.h"
 
 namespace parasol {
@@ -60,7 +61,8 @@ ReplicaParameters::ReplicaParameters(LocalParameters& parameters,
                                      Options options)
     : parameters_(parameters),
       options_(std::move(options)),
-      sums_(options_.replicas, std::vector<float>(kBlockElements)) {
+      sums_(options_.replicas, std::vector<float>(kBlockElements)),
+      workspaces_(options_.replicas) {
   const size_t replicas = options_.replicas;
   for (size_t i = 0; i < parameters.num_variables(); ++i) {
     variables_.push_back({.step = options_.first_step});
@@ -165,27 +167,33 @@ void ReplicaParameters::RunTask(int replica) {
     const auto gradients =
         absl::MakeConstSpan(variables_[task.index].gradients);
     mu_.Unlock();
-    ApplyMean(replica, task, gradients);
+    status = ApplyMean(replica, task, gradients);
   }
   mu_.Lock();
   --running_;
   Finish(task, status);
 }
 
-void ReplicaParameters::ApplyMean(
+absl::Status ReplicaParameters::ApplyMean(
     int replica, const Task& task,
     absl::Span<const absl::Span<const float>> gradients) {
   // Only a variable that is updated as a whole has more than a block.
   if (sums_[replica].size() < task.count) sums_[replica].resize(task.count);
   const absl::Span<float> sum =
       absl::MakeSpan(sums_[replica]).first(task.count);
-  const float* first = gradients[0].data() + task.first;
-  std::copy(first, first + task.count, sum.begin());
-  for (size_t i = 1; i < gradients.size(); ++i) {
-    AddTo(sum, BytesOf(gradients[i].data() + task.first));
+  if (options_.planned != nullptr) {
+    RETURN_IF_ERROR(options_.planned->Add(gradients, task.first, sum,
+                                          workspaces_[replica]));
+  } else {
+    const float* first = gradients[0].data() + task.first;
+    std::copy(first, first + task.count, sum.begin());
+    for (size_t i = 1; i < gradients.size(); ++i) {
+      AddTo(sum, BytesOf(gradients[i].data() + task.first));
+    }
   }
   DivideBy(sum, static_cast<float>(gradients.size()));
   parameters_.ApplyBlock(task.index, task.first, sum);
+  return absl::OkStatus();
 }
 
 absl::Status ReplicaParameters::ApplyMeans(
@@ -216,6 +224,7 @@ void ReplicaParameters::Finish(const Task& task, const absl::Status& status) {
     return;
   }
   Variable& variable = variables_[task.index];
+  for (const auto& push : variable.pushes) push->status.Update(status);
   if (--variable.blocks_left > 0) return;
   parameters_.CountUpdate(task.index);
   finish(variable, absl::Span<const float>());

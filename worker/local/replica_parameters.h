@@ -18,6 +18,7 @@
 #include "cluster/client/parameter_client.h"
 #include "cluster/replica_sum/row_accumulator.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/planned_sums.h"
 
 namespace parasol {
 
@@ -25,9 +26,10 @@ namespace parasol {
 // its own: what the ps are to synchronous training. A push is one replica's
 // part of a step. When all replicas have pushed a variable, their gradients are
 // added in ascending order of the replicas, straight from where they lie, and
-// the mean is applied as one update: the same bits as those of ps. The threads
-// that wait for a step share this work, block by block, or variable by variable
-// under an optimizer that needs whole ones.
+// the mean is applied as one update: the same bits as those of ps. (A planner
+// may add in another order: Options::planned.) The threads that wait for a step
+// share this work, block by block, or variable by variable under an optimizer
+// that needs whole ones.
 //
 // Rows of a table are divided by the number of replicas that touch them.
 //
@@ -43,6 +45,9 @@ class ReplicaParameters : public ParameterClient {
     int64_t first_step = 0;
     // True if replica 0's thread alone adds and applies.
     bool sums_on_one_device = false;
+    // How variables' gradients are added, if not in ascending order of the
+    // replicas; outlives the object. Null: in that order.
+    PlannedSums* planned = nullptr;
     // The replicas' devices, for messages.
     std::vector<std::string> devices = {};
   };
@@ -111,8 +116,9 @@ class ReplicaParameters : public ParameterClient {
   bool HasTaskFor(int replica) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Does the next task, without the lock.
   void RunTask(int replica) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void ApplyMean(int replica, const Task& task,
-                 absl::Span<const absl::Span<const float>> gradients);
+  //   InvalidArgument  a plan of `planned` is wrong.
+  absl::Status ApplyMean(int replica, const Task& task,
+                         absl::Span<const absl::Span<const float>> gradients);
   absl::Status ApplyMeans(
       size_t table, RowAccumulator& sums,
       absl::Span<const std::optional<RowGradient>> gradients);
@@ -132,6 +138,8 @@ class ReplicaParameters : public ParameterClient {
   const Options options_;
   // Each replica's memory for the sum of a task; used by its thread.
   std::vector<std::vector<float>> sums_;
+  // And what plans work in.
+  std::vector<std::vector<float>> workspaces_;
 
   mutable absl::Mutex mu_;
   std::vector<Variable> variables_ ABSL_GUARDED_BY(mu_);

@@ -11,17 +11,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/status_matchers.h"
+#include "cluster/collective/plan/all_reduce_planner.h"
+#include "cluster/collective/testing/contributions.h"
+#include "cluster/collective/testing/test_planner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ml/layer/variable_spec.h"
 #include "proto/job.pb.h"
 #include "worker/local/local_parameters.h"
+#include "worker/local/planned_sums.h"
 
 namespace parasol {
 namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using PendingPtr = std::unique_ptr<ParameterClient::Pending>;
@@ -59,6 +64,7 @@ class ReplicaParametersTest : public testing::Test {
     for (int i = 0; i < replicas; ++i) {
       options.devices.push_back(absl::StrCat("cpu:", i));
     }
+    options.planned = planned_.get();
     parameters_ = std::make_unique<ReplicaParameters>(*local_, options);
   }
 
@@ -100,6 +106,7 @@ class ReplicaParametersTest : public testing::Test {
   }
 
   std::vector<int64_t> sizes_;
+  std::unique_ptr<PlannedSums> planned_;
   std::unique_ptr<LocalParameters> local_;
   std::unique_ptr<ReplicaParameters> parameters_;
 };
@@ -277,6 +284,50 @@ TEST_F(ReplicaParametersTest, ReplicasThatOthersWaitForAreNamed) {
   EXPECT_THAT(parameters_->Unanswered(), IsEmpty());
   EXPECT_OK(first->Wait());
   EXPECT_OK(second->Wait());
+}
+
+// One step of three replicas, of a block and a part of one.
+TEST_F(ReplicaParametersTest, SumsPlannedInOrderHaveTheSameBits) {
+  constexpr int kReplicas = 3;
+  constexpr int64_t kSize = 20'000;
+  std::vector<std::vector<float>> gradients;
+  for (int replica = 0; replica < kReplicas; ++replica) {
+    gradients.push_back(ContributionOf(replica, 0, kSize));
+  }
+  const auto values_after_step = [&] {
+    Make(kReplicas, {kSize});
+    std::vector<PendingPtr> pushes;
+    for (int replica = 0; replica < kReplicas; ++replica) {
+      pushes.push_back(Push(0, replica, 0, gradients[replica]));
+    }
+    for (const PendingPtr& push : pushes) EXPECT_OK(push->Wait());
+    return Pull(1, 0);
+  };
+  const std::vector<float> want = values_after_step();
+  ASSERT_OK_AND_ASSIGN(planned_,
+                       PlannedSums::Create(OwnerSlicesPlanner(), kReplicas));
+  EXPECT_TRUE(HasBits(values_after_step(), want));
+}
+
+TEST_F(ReplicaParametersTest, APlanThatIsWrongForABlockFailsThePushes) {
+  ASSERT_OK_AND_ASSIGN(
+      planned_,
+      PlannedSums::Create(
+          std::make_shared<TestPlanner>([](const Reduction& r, int rank) {
+            return r.count > 100 ? CollectivePlan()
+                                 : OwnerSlicesPlanner()->AllReduce(r, rank);
+          }),
+          2));
+  // A block whose plan is wrong, and an end whose plan is right.
+  Make(2, {16384 + 7});
+  const std::vector<float> gradient(16384 + 7, 1);
+  const PendingPtr first = Push(0, 0, 0, gradient);
+  const PendingPtr second = Push(0, 1, 0, gradient);
+  const auto is_wrong =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("all-reduce test of 16384 elements: element 0 is 0"));
+  EXPECT_THAT(second->Wait(), is_wrong);
+  EXPECT_THAT(first->Wait(), is_wrong);
 }
 
 TEST_F(ReplicaParametersTest, StopEndsAllWaits) {

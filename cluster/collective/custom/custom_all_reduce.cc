@@ -16,21 +16,8 @@ CodeRegistry<CustomAllReduceFactory>& Registry() {
   return *registry;
 }
 
-}  // namespace
-
-CustomAllReduceRegistration::CustomAllReduceRegistration(
-    absl::string_view type, CustomAllReduceFactory factory) {
-  Registry().Add(type, std::move(factory));
-}
-
-absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeAllReducePlanner(
-    const job::MultiWorkerMirrored& strategy) {
-  if (!strategy.has_custom()) {
-    return strategy.communication() == job::MultiWorkerMirrored::RING
-               ? OwnerSlicesPlanner()
-               : nullptr;
-  }
-  const job::Custom& spec = strategy.custom();
+absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeCustom(
+    const job::Custom& spec) {
   const CustomAllReduceFactory* const factory = Registry().Find(spec.type());
   if (factory == nullptr) {
     return absl::FailedPreconditionError(Registry().Lacks(spec.type()));
@@ -43,6 +30,27 @@ absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeAllReducePlanner(
   }
   CHECK(*planner != nullptr) << "custom all-reduce " << spec.type();
   return std::shared_ptr<const AllReducePlanner>(*std::move(planner));
+}
+
+}  // namespace
+
+CustomAllReduceRegistration::CustomAllReduceRegistration(
+    absl::string_view type, CustomAllReduceFactory factory) {
+  Registry().Add(type, std::move(factory));
+}
+
+absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeAllReducePlanner(
+    const job::MultiWorkerMirrored& strategy) {
+  if (strategy.has_custom()) return MakeCustom(strategy.custom());
+  return strategy.communication() == job::MultiWorkerMirrored::RING
+             ? OwnerSlicesPlanner()
+             : nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const AllReducePlanner>> MakeAllReducePlanner(
+    const job::Mirrored& strategy) {
+  if (!strategy.has_custom()) return nullptr;
+  return MakeCustom(strategy.custom());
 }
 
 }  // namespace parasol

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cluster/collective/plan/plan_rehearsal.h"
+#include "cluster/collective/plan/whole_value.h"
 
 namespace parasol {
 namespace {
@@ -143,13 +144,6 @@ class Rehearsal {
   const std::optional<size_t> in_place_;
   std::vector<Memory> memory_;
 };
-
-// Whole numbers, so that a sum is exact in every order and tells which
-// contributions are in it.
-float WholeValue(int replica, size_t element) {
-  const auto number = static_cast<uint64_t>(replica) * 7919 + element * 104729;
-  return static_cast<float>(number % 4093 + 1);
-}
 
 // Numbers whose sums differ from order to order.
 float RoundedValue(int replica, size_t element) {

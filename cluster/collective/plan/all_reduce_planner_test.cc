@@ -2,14 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "base/status_matchers.h"
 #include "cluster/collective/testing/contributions.h"
+#include "cluster/collective/testing/test_planner.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,22 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-// A planner that a function is.
-class TestPlanner : public AllReducePlanner {
- public:
-  using Plan = std::function<CollectivePlan(const Reduction&, int rank)>;
-  explicit TestPlanner(Plan plan) : plan_(std::move(plan)) {}
-
-  std::string name() const override { return "test"; }
-  CollectivePlan AllReduce(const Reduction& reduction,
-                           int rank) const override {
-    return plan_(reduction, rank);
-  }
-
- private:
-  const Plan plan_;
-};
 
 // Two ranks with a replica each: buffer 0 the contribution, 1 the sums, 2
 // scratch. Each sends its contribution, adds both, and lets a test change that.

@@ -3,6 +3,7 @@
 #include "cluster/collective/plan/plan.h"
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -114,7 +115,96 @@ TEST_P(AllReducePlanTest, EveryLayoutSizeAndOrderGivesTheSerialSum) {
 INSTANTIATE_TEST_SUITE_P(Algorithms, AllReducePlanTest,
                          testing::Values(ReductionAlgorithm::kOneRound,
                                          ReductionAlgorithm::kOwnerSlices,
-                                         ReductionAlgorithm::kChain));
+                                         ReductionAlgorithm::kChain,
+                                         ReductionAlgorithm::kMachines));
+
+// Returns the machines of ranks of which so many neighbours share one.
+std::vector<int> Neighbours(size_t ranks, size_t of_a_machine) {
+  std::vector<int> machines;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    machines.push_back(static_cast<int>(rank / of_a_machine));
+  }
+  return machines;
+}
+
+TEST(MachinePlanTest, EveryPlacementOnMachinesGivesTheSerialSum) {
+  int seed = 0;
+  for (const Layout& layout : TestLayouts(8)) {
+    std::vector<std::vector<int>> placements;
+    for (const size_t together : {2, 3, 8}) {
+      placements.push_back(Neighbours(layout.size(), together));
+    }
+    std::vector<int>& dealt = placements.emplace_back();
+    for (size_t rank = 0; rank < layout.size(); ++rank) {
+      dealt.push_back(7 - static_cast<int>(rank % 2));
+    }
+    for (const std::vector<int>& machines : placements) {
+      for (const size_t count : kCounts) {
+        for (const size_t in_place : {kNotInPlace, size_t{0}, size_t{1}}) {
+          SCOPED_TRACE(absl::StrCat("seed ", ++seed, ", ", layout.size(),
+                                    " ranks, ", count, " elements"));
+          ExpectSerialSum({layout, count, kChunk, machines},
+                          ReductionAlgorithm::kMachines, seed, in_place);
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+// Returns the bytes that the ranks of each machine send to others.
+std::map<int, size_t> SentByMachines(const Reduction& reduction,
+                                     ReductionAlgorithm algorithm) {
+  std::map<int, size_t> sent;
+  for (size_t rank = 0; rank < reduction.layout.size(); ++rank) {
+    const CollectivePlan plan = AllReducePlan(reduction, algorithm, rank);
+    for (const CollectiveStep& step : plan.steps()) {
+      if (step.kind != CollectiveStep::Kind::kSend) continue;
+      const int machine = reduction.machines[rank];
+      if (machine == reduction.machines[step.peer]) continue;
+      sent[machine] += step.region.bytes;
+    }
+  }
+  return sent;
+}
+
+// However many ranks they have: of owner slices each rank would send as much.
+TEST(MachinePlanTest, AMachineSendsThePackAtMostTwice) {
+  constexpr size_t kCount = 1 << 20;
+  constexpr size_t kBytes = kCount * sizeof(float);
+  for (const size_t of_a_machine : {2, 4}) {
+    for (const size_t machines : {2, 3}) {
+      Reduction reduction = {.layout = {}, .count = kCount};
+      for (size_t rank = 0; rank < of_a_machine * machines; ++rank) {
+        reduction.layout.push_back({static_cast<int>(rank)});
+      }
+      reduction.machines = Neighbours(reduction.layout.size(), of_a_machine);
+      ASSERT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kMachines);
+      const std::map<int, size_t> sent =
+          SentByMachines(reduction, ReductionAlgorithm::kMachines);
+      // Those at the ends have one neighbour.
+      EXPECT_EQ(sent.at(0), kBytes);
+      EXPECT_EQ(sent.at(static_cast<int>(machines) - 1), kBytes);
+      EXPECT_EQ(sent.at(1), machines == 2 ? kBytes : 2 * kBytes);
+      EXPECT_GE(
+          SentByMachines(reduction, ReductionAlgorithm::kOwnerSlices).at(1),
+          2 * kBytes);
+    }
+  }
+}
+
+TEST(MachinePlanTest, SmallPacksBetweenMachinesTravelInOneRound) {
+  EXPECT_EQ(
+      ChooseReduction({{{0}, {1}, {2}, {3}}, 1000, kChunk, Neighbours(4, 2)}),
+      ReductionAlgorithm::kOneRound);
+}
+
+// A machine of one rank each is a rank.
+TEST(MachinePlanTest, RanksOnMachinesOfTheirOwnChooseAsEver) {
+  EXPECT_EQ(
+      ChooseReduction({{{0}, {1}, {2}}, 4 << 20, kChunk, Neighbours(3, 1)}),
+      ReductionAlgorithm::kOwnerSlices);
+}
 
 TEST(ReductionPlansTest, LargePacksTravelTwiceAtMost) {
   constexpr size_t kCount = 1 << 16;
@@ -151,7 +241,7 @@ TEST(ReductionPlansTest, TwoRanksSendThePackOnce) {
 TEST(ReductionPlansTest, LargePacksOfOneMachineTravelAlongAChain) {
   Reduction reduction = {{{0}, {1}, {2}}, 4 << 20, kChunk};
   EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kOwnerSlices);
-  reduction.is_local = true;
+  reduction.machines = {0, 0, 0};
   EXPECT_EQ(ChooseReduction(reduction), ReductionAlgorithm::kChain);
 }
 

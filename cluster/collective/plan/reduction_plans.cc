@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cluster/collective/plan/chain_plan.h"
+#include "cluster/collective/plan/machine_plan.h"
 #include "cluster/collective/plan/owner_plan.h"
 
 namespace parasol {
@@ -13,6 +14,8 @@ namespace {
 
 // Bytes that a rank may send in one round: less than what a message time costs.
 constexpr size_t kOneRoundBytes = 192 << 10;
+// Bytes that a link between machines, of some Gb/s, sends in a message time.
+constexpr size_t kLinkBytes = 32 << 10;
 // Bytes of a pack from which on ranks of one machine add along a chain: what
 // comes is added while it is in the cache.
 constexpr size_t kLocalChainBytes = 4 << 20;
@@ -24,6 +27,37 @@ size_t MostReplicas(const ReplicaLayout& layout) {
     most = std::max(most, replicas.size());
   }
   return most;
+}
+
+// Returns the algorithm that is done first, as far as the link of the busiest
+// machine and the messages that follow each other say, if some ranks share
+// machines and others do not.
+ReductionAlgorithm ChooseBetweenMachines(
+    const Reduction& reduction, const std::vector<std::vector<int>>& machines) {
+  const size_t ranks = reduction.layout.size();
+  const size_t bytes = reduction.count * sizeof(float);
+  const size_t replicas = InOrder(reduction.layout).size();
+  size_t contributions = 0;  // that the busiest one sends and receives, to all
+  size_t sums = 0;           // slices of sums
+  for (const std::vector<int>& machine : machines) {
+    size_t own = 0;
+    for (const int rank : machine) own += reduction.layout[rank].size();
+    const size_t others = ranks - machine.size();
+    contributions = std::max(contributions,
+                             own * others + (replicas - own) * machine.size());
+    sums = std::max(sums, 2 * machine.size() * others);
+  }
+  // A link sends while it receives.
+  const auto cost = [](size_t traffic, size_t message_times) {
+    return traffic / 2 + message_times * kLinkBytes;
+  };
+  const size_t one_round = cost(contributions * bytes, 1);
+  const size_t owner = cost((contributions + sums) * bytes / ranks, 2);
+  const size_t chain =
+      cost(MachineTraffic(reduction) * bytes, 2 * machines.size());
+  if (one_round <= std::min(owner, chain)) return ReductionAlgorithm::kOneRound;
+  return owner <= chain ? ReductionAlgorithm::kOwnerSlices
+                        : ReductionAlgorithm::kMachines;
 }
 
 // Makes the plan of one rank in one round, chunk by chunk.
@@ -101,12 +135,16 @@ ReductionAlgorithm ChooseReduction(const Reduction& reduction) {
   const size_t ranks = reduction.layout.size();
   const size_t most = MostReplicas(reduction.layout);
   const size_t bytes = reduction.count * sizeof(float);
+  const std::vector<std::vector<int>> machines = RanksOfMachines(reduction);
+  if (machines.size() > 1 && machines.size() < ranks) {
+    return ChooseBetweenMachines(reduction, machines);
+  }
   if (bytes * most * (ranks - 1) <= kOneRoundBytes) {
     return ReductionAlgorithm::kOneRound;
   }
   const size_t chain = ChainTraffic(reduction.layout) * ranks;
   // With as many bytes on the way, one machine's caches decide.
-  if (reduction.is_local && bytes >= kLocalChainBytes) {
+  if (machines.size() == 1 && bytes >= kLocalChainBytes) {
     return ReductionAlgorithm::kChain;
   }
   // What the busiest rank sends and receives, in units of bytes / ranks.
@@ -125,6 +163,8 @@ CollectivePlan AllReducePlan(const Reduction& reduction,
       return OwnerSlicesPlan(reduction, rank, OwnerResult::kAllSlices);
     case ReductionAlgorithm::kChain:
       return ChainPlan(reduction, rank);
+    case ReductionAlgorithm::kMachines:
+      return MachinePlan(reduction, rank);
     case ReductionAlgorithm::kOneRound:
       break;
     case ReductionAlgorithm::kPlanner:

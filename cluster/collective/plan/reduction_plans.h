@@ -27,6 +27,11 @@ enum class ReductionAlgorithm {
   kChain,
   // Whatever plan an AllReducePlanner makes.
   kPlanner,
+  // The ranks of a machine add a slice of their contributions each, partial
+  // sums travel along the machines in the replicas' order, and the sums back:
+  // with neighbouring replicas a machine sends 2 S bytes at most to others,
+  // however many ranks it has.
+  kMachines,
 };
 
 // A reduction, as all its ranks see it.
@@ -35,8 +40,9 @@ struct Reduction {
   size_t count = 0;  // elements
   // Bytes of one message, at most; a multiple of 4.
   size_t chunk_bytes = 256 << 10;
-  // True if all ranks are on one machine.
-  bool is_local = false;
+  // The number of each rank's machine; empty: each has one of its own. Planners
+  // are not told.
+  std::vector<int> machines = {};
 };
 
 // Returns the algorithm that suits the layout and the size. The same at all

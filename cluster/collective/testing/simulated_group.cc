@@ -42,7 +42,9 @@ SimulatedGroup::SimulatedGroup(Options options)
   group.epoch = 7;
   group.planner = options_.planner;
   for (size_t rank = 0; rank < layout.size(); ++rank) {
-    group.ranks.push_back({absl::StrCat("host:", rank), layout[rank]});
+    const size_t machine = rank / options_.ranks_of_a_machine;
+    group.ranks.push_back(
+        {absl::StrCat("host", machine, ":", rank), layout[rank]});
   }
   ranks_.resize(layout.size());
   for (size_t rank = 0; rank < layout.size(); ++rank) {

@@ -36,6 +36,7 @@ class SimulatedGroup {
     std::vector<size_t> packs;  // elements of the all-reduces, in order
     std::optional<ReductionAlgorithm> algorithm = std::nullopt;
     std::shared_ptr<const AllReducePlanner> planner = nullptr;
+    size_t ranks_of_a_machine = 2;
     std::optional<FaultAt> fault = std::nullopt;
   };
 

@@ -249,6 +249,22 @@ TEST_F(CustomPartsTest, WorkersSumAlongATree) {
               DoubleNear(.9, 2 * kCoverageTolerance));
 }
 
+TEST_F(CustomPartsTest, ReplicasOfOneProcessSumAlongATree) {
+  const std::string checkpoints = Directory("");
+  ASSERT_OK_AND_ASSIGN(
+      const CompletedProcess worker,
+      Run(Own("worker"), checkpoints,
+          {"--set=strategy.mirrored={device: \"cpu:0\" device: \"cpu:1\" "
+           "device: \"cpu:2\" custom { type: \"tree\" } }",
+           "--set=end.steps=200"}));
+  EXPECT_EQ(worker.end.code(), 0) << worker.standard_error;
+  EXPECT_THAT(worker.standard_error,
+              HasSubstr("gradients are summed by custom all-reduce "
+                        "tree(width=2)"));
+  EXPECT_THAT(LastEvaluation(checkpoints).value("coverage", 0.0),
+              DoubleNear(.9, 2 * kCoverageTolerance));
+}
+
 TEST_F(CustomPartsTest, APsWithoutTheOptimizersCodeEndsTheJobAtItsStart) {
   ASSERT_OK_AND_ASSIGN(
       const CompletedProcess launcher,

@@ -49,6 +49,8 @@ ABSL_FLAG(std::string, work, "",
 ABSL_FLAG(int, rank, 0, "With --work.");
 ABSL_FLAG(int, ranks, 1, "With --work.");
 ABSL_FLAG(std::string, directory, "", "With --work.");
+ABSL_FLAG(std::string, host, "127.0.0.1",
+          "With --work=sockets: this rank's own address.");
 
 namespace parasol {
 namespace {
@@ -58,6 +60,8 @@ constexpr absl::Duration kLimit = absl::Minutes(5);
 constexpr char kShared[] = "shared memory";
 constexpr char kCopied[] = "shared memory, copied";
 constexpr char kSockets[] = "sockets";
+// With --work alone (two_machines).
+constexpr char kSlices[] = "sockets, owner slices";
 constexpr char kRing[] = "TCP ring";
 constexpr char kInPlace[] = "memory floor";
 constexpr char kGlooRing[] = "Gloo ring";
@@ -97,15 +101,16 @@ absl::Status Work(const std::string& contender) {
   const RankOrder order = {.rank = absl::GetFlag(FLAGS_rank),
                            .ranks = absl::GetFlag(FLAGS_ranks),
                            .directory = absl::GetFlag(FLAGS_directory),
-                           .bytes = Sizes()};
+                           .bytes = Sizes(),
+                           .host = absl::GetFlag(FLAGS_host)};
   // The floor's processes are started by the first.
   if (contender != kInPlace) Bind(order.rank);
   if (contender == kShared) {
     ReduceShared(order, /*in_place=*/true);
   } else if (contender == kCopied) {
     ReduceShared(order, /*in_place=*/false);
-  } else if (contender == kSockets) {
-    ReduceOverSockets(order);
+  } else if (contender == kSockets || contender == kSlices) {
+    ReduceOverSockets(order, contender == kSlices);
   } else if (contender == kRing) {
     ReduceInRing(order);
   } else if (contender == kInPlace) {

@@ -16,7 +16,7 @@ namespace {
 
 std::unique_ptr<Collective> Join(const RankOrder& order,
                                  SocketEndpoint& endpoint) {
-  Publish(order, absl::StrCat("127.0.0.1:", endpoint.port()));
+  Publish(order, absl::StrCat(order.host, ":", endpoint.port()));
   CollectiveGroup group;
   group.epoch = 1;
   group.own_rank = order.rank;
@@ -28,10 +28,9 @@ std::unique_ptr<Collective> Join(const RankOrder& order,
   return *std::move(collective);
 }
 
-void Reduce(const RankOrder& order, bool shared, bool in_place) {
-  SocketEndpoint::Options options;
-  options.shared_memory = shared;
-  auto endpoint = SocketEndpoint::Start("127.0.0.1", 0, options);
+void Reduce(const RankOrder& order, const SocketEndpoint::Options& options,
+            bool in_place) {
+  auto endpoint = SocketEndpoint::Start(order.host, 0, options);
   CHECK(endpoint.ok()) << endpoint.status();
   const std::unique_ptr<Collective> collective = Join(order, **endpoint);
   for (const size_t bytes : order.bytes) {
@@ -59,11 +58,18 @@ void Reduce(const RankOrder& order, bool shared, bool in_place) {
 }  // namespace
 
 void ReduceShared(const RankOrder& order, bool in_place) {
-  Reduce(order, /*shared=*/true, in_place);
+  SocketEndpoint::Options options;
+  options.shared_memory = true;
+  Reduce(order, options, in_place);
 }
 
-void ReduceOverSockets(const RankOrder& order) {
-  Reduce(order, /*shared=*/false, /*in_place=*/true);
+void ReduceOverSockets(const RankOrder& order, bool by_slices) {
+  SocketEndpoint::Options options;
+  options.shared_memory = false;
+  if (by_slices) {
+    options.protocol.algorithm = ReductionAlgorithm::kOwnerSlices;
+  }
+  Reduce(order, options, /*in_place=*/true);
 }
 
 }  // namespace parasol

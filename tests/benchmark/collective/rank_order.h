@@ -15,6 +15,8 @@ struct RankOrder {
   // A folder through which ranks find each other.
   std::string directory;
   std::vector<size_t> bytes;
+  // The address at which the others reach Parasol's ranks.
+  std::string host = "127.0.0.1";
 };
 
 // Writes `text` as the file that the rank is found by.
@@ -27,8 +29,8 @@ std::string AwaitPublished(const RankOrder& order, int rank);
 // Sums in shared memory; `in_place`: they take the place of the contributions,
 // in memory that the library has given. Otherwise both are ordinary memory.
 void ReduceShared(const RankOrder& order, bool in_place);
-// Sums over loopback sockets.
-void ReduceOverSockets(const RankOrder& order);
+// Sums over sockets; `by_slices`: packs of every size by owner slices.
+void ReduceOverSockets(const RankOrder& order, bool by_slices);
 // A plain ring over loopback sockets: what a CPU that sends, receives and adds
 // has to do at least.
 void ReduceInRing(const RankOrder& order);

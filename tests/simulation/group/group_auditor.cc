@@ -14,8 +14,7 @@ GroupAuditor::GroupAuditor(const Schedule& schedule, job::Job job,
                  schedule.Has(Fault::Kind::kReplace, "worker")),
       job_(std::move(job)),
       auditor_(auditor) {
-  references_.push_back(
-      std::make_unique<GroupReference>(job_, shape_.replicas));
+  references_.push_back(std::make_unique<GroupReference>(job_, shape_));
   auditor_.OnCommitted(
       [this](const Checkpoint& checkpoint) { Committed(checkpoint); });
 }
@@ -66,7 +65,7 @@ bool GroupAuditor::GoesOn(const Version& version,
          ++step) {
       if (references_[i]->After(step).elements != contents.elements) continue;
       references_.push_back(std::make_unique<GroupReference>(
-          job_, shape_.replicas, version.step, contents));
+          job_, shape_, version.step, contents));
       return true;
     }
   }

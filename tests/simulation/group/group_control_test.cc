@@ -75,8 +75,11 @@ TEST(GroupControlTest, NoGradientOfOtherValuesIsSummed) {
 
 // Each message and operation of a small job's protocol in turn, with each
 // worker killed, stopped for a while, parted or told to end there.
-TEST(GroupControlTest, AFaultAtEveryPointOfTheProtocol) {
+class EveryPointTest : public testing::TestWithParam<Shape::AllReduce> {};
+
+TEST_P(EveryPointTest, AFaultThereLosesNothing) {
   Schedule schedule;
+  schedule.shape.all_reduce = GetParam();
   schedule.seed = 1;
   schedule.shape.mode = Shape::Mode::kGroup;
   schedule.shape.ps = 1;
@@ -103,6 +106,12 @@ TEST(GroupControlTest, AFaultAtEveryPointOfTheProtocol) {
     ASSERT_FALSE(report.violation) << Describe(schedule, *report.violation);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(AllReduces, EveryPointTest,
+                         testing::Values(Shape::AllReduce::kAuto,
+                                         Shape::AllReduce::kMachines,
+                                         Shape::AllReduce::kStar,
+                                         Shape::AllReduce::kTree));
 
 TEST(GroupControlTest, AScheduleRunsTheSameEachTime) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {

@@ -1,5 +1,6 @@
 #include "tests/simulation/group/group_model.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,9 @@ namespace {
 
 // The last one is not trained: what is pushed is subtracted.
 constexpr int64_t kSizes[] = {5, 2};
+// Gradients that are multiples of this one's inverse, and some units large,
+// have exact sums.
+constexpr float kExact = 4096;
 
 }  // namespace
 
@@ -26,7 +30,8 @@ std::vector<VariableSpec> GroupVariables() {
   return variables;
 }
 
-std::vector<float> GroupGradient(int64_t step, int replica, size_t variable,
+std::vector<float> GroupGradient(const Shape& shape, int64_t step, int replica,
+                                 size_t variable,
                                  absl::Span<const float> values) {
   std::vector<float> gradient;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -35,6 +40,9 @@ std::vector<float> GroupGradient(int64_t step, int replica, size_t variable,
                             static_cast<int64_t>(variable * 7 + i * 3)) %
                            11);
     gradient.push_back(0.1F * (drawn - 5) + 0.03F * values[i]);
+  }
+  if (shape.all_reduce == Shape::AllReduce::kTree) {
+    for (float& each : gradient) each = std::round(each * kExact) / kExact;
   }
   return gradient;
 }
@@ -67,17 +75,17 @@ void SetContents(const GroupContents& contents, LocalParameters& parameters) {
   }
 }
 
-GroupReference::GroupReference(job::Job job, int replicas)
-    : job_(std::move(job)), replicas_(replicas), first_step_(0) {
+GroupReference::GroupReference(job::Job job, const Shape& shape)
+    : job_(std::move(job)), shape_(shape), first_step_(0) {
   auto parameters = LocalParameters::Create(GroupVariables(), job_);
   CHECK(parameters.ok()) << parameters.status().message();
   parameters_ = *std::move(parameters);
   after_.push_back(ContentsOf(*parameters_));
 }
 
-GroupReference::GroupReference(job::Job job, int replicas, int64_t step,
+GroupReference::GroupReference(job::Job job, const Shape& shape, int64_t step,
                                const GroupContents& contents)
-    : job_(std::move(job)), replicas_(replicas), first_step_(step) {
+    : job_(std::move(job)), shape_(shape), first_step_(step) {
   auto parameters = LocalParameters::Create(GroupVariables(), job_);
   CHECK(parameters.ok()) << parameters.status().message();
   parameters_ = *std::move(parameters);
@@ -98,13 +106,14 @@ void GroupReference::MakeStep() {
   for (size_t i = 0; i < parameters_->num_variables(); ++i) {
     const absl::Span<const float> read = *parameters_->variables().Read(i, 0);
     const std::vector<float> values(read.begin(), read.end());
-    std::vector<float> sum = GroupGradient(step, 0, i, values);
-    for (int replica = 1; replica < replicas_; ++replica) {
-      const std::vector<float> next = GroupGradient(step, replica, i, values);
+    std::vector<float> sum = GroupGradient(shape_, step, 0, i, values);
+    for (int replica = 1; replica < shape_.replicas; ++replica) {
+      const std::vector<float> next =
+          GroupGradient(shape_, step, replica, i, values);
       AddTo(absl::MakeSpan(sum),
             reinterpret_cast<const std::byte*>(next.data()));
     }
-    DivideBy(absl::MakeSpan(sum), static_cast<float>(replicas_));
+    DivideBy(absl::MakeSpan(sum), static_cast<float>(shape_.replicas));
     means.push_back(std::move(sum));
   }
   for (size_t i = 0; i < means.size(); ++i) {

@@ -21,8 +21,10 @@ inline constexpr int64_t kBytesPerPack = 1;
 std::vector<VariableSpec> GroupVariables();
 
 // Returns the gradient of a variable by a replica in a step, given the
-// variable's values: another one for each of these.
-std::vector<float> GroupGradient(int64_t step, int replica, size_t variable,
+// variable's values: another one for each of these. Under a planner that adds
+// in another order than the replicas', sums are exact, and so the same.
+std::vector<float> GroupGradient(const Shape& shape, int64_t step, int replica,
+                                 size_t variable,
                                  absl::Span<const float> values);
 
 // All values, slots and numbers of updates of a state.
@@ -42,9 +44,9 @@ void SetContents(const GroupContents& contents, LocalParameters& parameters);
 class GroupReference {
  public:
   // Begins with the initial values.
-  GroupReference(job::Job job, int replicas);
+  GroupReference(job::Job job, const Shape& shape);
   // Begins with `contents` after `step`.
-  GroupReference(job::Job job, int replicas, int64_t step,
+  GroupReference(job::Job job, const Shape& shape, int64_t step,
                  const GroupContents& contents);
 
   int64_t first_step() const { return first_step_; }
@@ -56,7 +58,7 @@ class GroupReference {
   void MakeStep();
 
   const job::Job job_;
-  const int replicas_;
+  const Shape shape_;
   const int64_t first_step_;
   std::unique_ptr<LocalParameters> parameters_;
   std::vector<GroupContents> after_;

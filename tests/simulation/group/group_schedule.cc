@@ -1,6 +1,7 @@
 #include "tests/simulation/group/group_schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,15 @@ using Kind = Fault::Kind;
 constexpr absl::Duration kLongest = absl::Seconds(25);
 // The protocol of a step among three workers has about so many points.
 constexpr int64_t kPointsOfAStep = 25;
+
+Shape::AllReduce DrawAllReduce(Random& random) {
+  if (random.Chance(250)) return Shape::AllReduce::kAuto;
+  using AllReduce = Shape::AllReduce;
+  static constexpr AllReduce kOthers[] = {
+      AllReduce::kChain, AllReduce::kMachines, AllReduce::kRing,
+      AllReduce::kStar, AllReduce::kTree};
+  return kOthers[random.Below(std::size(kOthers))];
+}
 
 Shape DrawShape(Random& random) {
   Shape shape;
@@ -122,6 +132,7 @@ Schedule DrawGroupSchedule(uint64_t seed) {
     }
     schedule.faults.push_back(fault);
   }
+  schedule.shape.all_reduce = DrawAllReduce(random);
   std::stable_sort(schedule.faults.begin(), schedule.faults.end(),
                    [](const Fault& a, const Fault& b) { return a.at < b.at; });
   return schedule;

@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "base/log.h"
 #include "tests/simulation/group/group_model.h"
+#include "tests/simulation/group/group_planner.h"
 #include "tests/simulation/job_of.h"
 
 namespace parasol::simulation {
@@ -24,6 +25,7 @@ MirroredParameters::Options OptionsOf(const Shape& shape,
   options.task = task;
   options.replicas = shape.replicas;
   options.bytes_per_pack = kBytesPerPack;
+  options.planner = PlannerOf(shape);
   return options;
 }
 
@@ -73,7 +75,8 @@ void GroupWorker::Ended() {
 }
 
 std::string GroupWorker::AddressOf(int index) {
-  return absl::StrCat("host", index, ":", index);
+  // Two workers share a machine.
+  return absl::StrCat("host", index / 2, ":", index);
 }
 
 void GroupWorker::OnRegistered(const Registration& registration) {
@@ -179,7 +182,8 @@ void GroupWorker::Push(int replica) {
   std::vector<std::vector<float>> gradients;
   ParameterClient::PushRequest push;
   for (size_t i = 0; i < values_.size(); ++i) {
-    gradients.push_back(GroupGradient(step_, replica, i, values_[i]));
+    gradients.push_back(
+        GroupGradient(world().schedule().shape, step_, replica, i, values_[i]));
     push.gradients.push_back({i, gradients.back()});
   }
   push.sync = {.step = step_, .replica = replica};
@@ -242,14 +246,16 @@ void GroupWorker::Watch() {
 // Task::Loop(): an error that only this worker has met ends the job, unless a
 // start mends it.
 void GroupWorker::Fail(const absl::Status& status) {
-  if (is_ending_) return;
+  if (is_ending_ || is_failing_) return;
   const bool may_pass = absl::IsUnavailable(status) ||
                         absl::IsCancelled(status) ||
                         absl::IsFailedPrecondition(status);
-  if (!may_pass && session_.state().phase() < wire::COMPLETE) {
-    session_.ReportFailure(status);
+  if (may_pass || session_.state().phase() >= wire::COMPLETE) {
+    return End(status);
   }
-  End(status);
+  is_failing_ = true;
+  world().Trace(this, "fails: ", status.ToString());
+  session_.ReportFailure(status, [this, status] { End(status); });
 }
 
 void GroupWorker::Terminate() {

@@ -103,6 +103,7 @@ class GroupWorker : public Process {
 
   MirroredState::Version seen_;
   bool has_begun_ = false;
+  bool is_failing_ = false;  // tells the chief of an error
   bool is_ending_ = false;
   bool is_stopping_ = false;  // the parameters are
   bool is_lost_ = false;

@@ -6,6 +6,7 @@
 
 #include "cluster/collective/contribution_memory.h"
 #include "cluster/collective/frame_header.h"
+#include "tests/simulation/group/group_planner.h"
 
 namespace parasol::simulation {
 namespace {
@@ -15,9 +16,10 @@ constexpr absl::Duration kTick = absl::Milliseconds(50);
 // Small enough that variables travel in several pieces.
 constexpr size_t kChunkBytes = 16;
 
-GroupProtocol::Options Protocol() {
+GroupProtocol::Options Protocol(const Shape& shape) {
   GroupProtocol::Options options;
   options.chunk_bytes = kChunkBytes;
+  options.algorithm = AlgorithmOf(shape);
   return options;
 }
 
@@ -32,7 +34,7 @@ SimulatedCollective::SimulatedCollective(
       threads_(threads),
       points_(points),
       on_end_(std::move(on_end)),
-      protocol_(group, Protocol(), threads.Now()),
+      protocol_(group, Protocol(world.schedule().shape), threads.Now()),
       wires_(std::move(wires)) {
   for (auto& [rank, wire] : wires_) {
     wire->OnMessage([this, rank = rank](const WireMessage& message) {

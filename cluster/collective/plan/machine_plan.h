@@ -1,0 +1,24 @@
+#ifndef PARASOL_CLUSTER_COLLECTIVE_PLAN_MACHINE_PLAN_H_
+#define PARASOL_CLUSTER_COLLECTIVE_PLAN_MACHINE_PLAN_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "cluster/collective/plan/plan.h"
+#include "cluster/collective/plan/reduction_plans.h"
+
+namespace parasol {
+
+// Returns the rank's plan of ReductionAlgorithm::kMachines.
+CollectivePlan MachinePlan(const Reduction& reduction, int rank);
+
+// Returns how often the machine with the busiest link sends or receives the
+// whole pack in it.
+size_t MachineTraffic(const Reduction& reduction);
+
+// Returns the ranks of each machine that Reduction::machines tells of.
+std::vector<std::vector<int>> RanksOfMachines(const Reduction& reduction);
+
+}  // namespace parasol
+
+#endif  // PARASOL_CLUSTER_COLLECTIVE_PLAN_MACHINE_PLAN_H_
