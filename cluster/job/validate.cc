@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/field_checks.h"
+#include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "cluster/job/evaluation_policy.h"
 #include "cluster/job/strategy.h"
@@ -44,9 +44,9 @@ absl::Status ValidateName(absl::string_view name) {
       std::all_of(name.begin(), name.end(), is_allowed)) {
     return absl::OkStatus();
   }
-  return Fault("name", absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
-                                    "\" is not 1 to ", kMaxNameBytes,
-                                    " letters, digits, '-', '_', '.'"));
+  return Fault("name",
+               absl::StrCat("\"", ShownText(name, 100), "\" is not 1 to ",
+                            kMaxNameBytes, " letters, digits, '-', '_', '.'"));
 }
 
 // The part of a fault's message that names an element of the model,
@@ -173,11 +173,12 @@ Faults ValidateWarmStart(const job::WarmStart& warm_start) {
         map.from() != map.to()) {
       continue;
     }
-    faults.Add(Fault(absl::StrCat("warm_start.map[", i, "]"),
-                     absl::StrCat("from \"", absl::CHexEscape(map.from()),
-                                  "\" to \"", absl::CHexEscape(map.to()),
-                                  "\": both are names, or both begin names and "
-                                  "end with '/', and they differ")));
+    faults.Add(
+        Fault(absl::StrCat("warm_start.map[", i, "]"),
+              absl::StrCat("from \"", ShownText(map.from(), kMaxNameBytes),
+                           "\" to \"", ShownText(map.to(), kMaxNameBytes),
+                           "\": both are names, or both begin names and "
+                           "end with '/', and they differ")));
   }
   return faults;
 }
@@ -211,8 +212,8 @@ absl::Status ValidateTableName(const std::string& path,
       std::all_of(name.begin(), name.end(), is_allowed)) {
     return absl::OkStatus();
   }
-  return Fault(path, absl::StrCat("\"", absl::CHexEscape(name.substr(0, 100)),
-                                  "\" is not 1 to ", kMaxNameBytes,
+  return Fault(path, absl::StrCat("\"", ShownText(name, 100), "\" is not 1 to ",
+                                  kMaxNameBytes,
                                   " letters, digits, '_', '-', '.', '/'"));
 }
 

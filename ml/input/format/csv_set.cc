@@ -17,6 +17,7 @@
 #include "ml/input/feature/value.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_index.h"
+#include "ml/input/format/delimiter_hint.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/line_records.h"
@@ -155,11 +156,10 @@ absl::StatusOr<size_t> ColumnOf(const std::vector<std::string>& columns,
   if (found != columns.end()) return found - columns.begin();
   return absl::InvalidArgumentError(absl::StrCat(
       field, ": the data set has no column \"", name, "\"",
-      DidYouMean(name, columns),
       columns.size() == 1
-          ? absl::StrCat(", but only ", QuotedValue(columns.front()),
-                         "; is csv.delimiter right?")
-          : ""));
+          ? absl::StrCat(", but only ", QuotedValue(columns.front()))
+          : "",
+      DidYouMean(name, columns), DelimiterHint(name, columns)));
 }
 
 absl::StatusOr<CsvLayout> LayoutOf(const job::CsvDataset& csv,
