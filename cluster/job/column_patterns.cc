@@ -15,7 +15,7 @@
 #include "base/did_you_mean.h"
 #include "base/field_checks.h"
 #include "base/shown_text.h"
-#include "cluster/job/column_wildcards.h"
+#include "ml/input/feature/column_wildcards.h"
 #include "ml/input/format/dataset_columns.h"
 
 namespace parasol {

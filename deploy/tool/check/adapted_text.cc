@@ -10,9 +10,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "cluster/job/column_wildcards.h"
 #include "cluster/job/first_parse_error.h"
 #include "google/protobuf/text_format.h"
+#include "ml/input/feature/column_wildcards.h"
 #include "proto/job.pb.h"
 
 namespace parasol {
@@ -21,21 +21,21 @@ namespace {
 struct Edit {
   size_t begin = 0;
   size_t end = 0;
-  std::string text = {};  // takes the place of what is from begin to end
+  std::string text = {}; // takes the place of what is from begin to end
 };
 
 // Applies edits that don't overlap.
 std::string Edited(std::string text, std::vector<Edit> edits) {
   // The last first, lest offsets move.
   std::sort(edits.begin(), edits.end(),
-            [](const Edit& a, const Edit& b) { return a.begin > b.begin; });
-  for (const Edit& edit : edits) {
+            [](const Edit &a, const Edit &b) { return a.begin > b.begin; });
+  for (const Edit &edit : edits) {
     text.replace(edit.begin, edit.end - edit.begin, edit.text);
   }
   return text;
 }
 
-std::string FieldsOf(const Normalization& n) {
+std::string FieldsOf(const Normalization &n) {
   std::string fields;
   for (size_t i = 0; i < n.mean.size(); ++i) {
     absl::StrAppendFormat(&fields, "mean: %.9g stddev: %.9g ", n.mean[i],
@@ -47,31 +47,34 @@ std::string FieldsOf(const Normalization& n) {
 }
 
 // Takes a mean of 0 and a deviation of 1 out, which the file may have.
-void DropDefaults(const CheckedJob& job, const std::string& path,
-                  std::vector<Edit>& edits) {
-  for (const char* const field : {".mean", ".stddev"}) {
+void DropDefaults(const CheckedJob &job, const std::string &path,
+                  std::vector<Edit> &edits) {
+  for (const char *const field : {".mean", ".stddev"}) {
     const std::optional<TextRange> range = job.FieldAt(path + field);
-    if (range) edits.push_back({.begin = range->begin, .end = range->end});
+    if (range)
+      edits.push_back({.begin = range->begin, .end = range->end});
   }
 }
 
 // The text without its comments, and without the lines that are nothing else.
-std::string WithoutComments(const std::string& text) {
+std::string WithoutComments(const std::string &text) {
   std::string kept;
-  char quote = 0;  // of the string around; 0: none
+  char quote = 0; // of the string around; 0: none
   for (size_t i = 0; i < text.size(); ++i) {
     if (quote == 0 && text[i] == '#') {
       while (!kept.empty() && (kept.back() == ' ' || kept.back() == '\t')) {
         kept.pop_back();
       }
       i = std::min(text.find('\n', i), text.size());
-      if (i == text.size() || absl::EndsWith(kept, "\n")) continue;
+      if (i == text.size() || absl::EndsWith(kept, "\n"))
+        continue;
     }
     kept += text[i];
     if (quote != 0 && text[i] == '\\' && i + 1 < text.size()) {
       kept += text[++i];
     } else if (quote != 0) {
-      if (text[i] == quote) quote = 0;
+      if (text[i] == quote)
+        quote = 0;
     } else if (text[i] == '"' || text[i] == '\'') {
       quote = text[i];
     }
@@ -80,13 +83,14 @@ std::string WithoutComments(const std::string& text) {
 }
 
 // A new line, and what puts a column under the one that begins at `begin`.
-std::string LineUnder(const std::string& text, size_t begin) {
+std::string LineUnder(const std::string &text, size_t begin) {
   const size_t newline =
       begin == 0 ? std::string::npos : text.rfind('\n', begin - 1);
   const size_t line = newline == std::string::npos ? 0 : newline + 1;
   std::string indented = "\n" + text.substr(line, begin - line);
-  for (char& c : indented) {
-    if (!absl::ascii_isspace(c)) c = ' ';
+  for (char &c : indented) {
+    if (!absl::ascii_isspace(c))
+      c = ' ';
   }
   return indented;
 }
@@ -94,19 +98,21 @@ std::string LineUnder(const std::string& text, size_t begin) {
 // The text of the column at `path` in the file; nullopt if it is not there
 // alone. Of lists in brackets the parser keeps one place for all elements, so
 // the text shows whether it is the column of this name.
-std::optional<TextRange> FindColumn(const CheckedJob& job,
-                                    const std::string& path,
-                                    const std::string& name) {
+std::optional<TextRange> FindColumn(const CheckedJob &job,
+                                    const std::string &path,
+                                    const std::string &name) {
   const std::optional<TextRange> range = job.FieldAt(path);
-  if (!range || !job.FieldAt(path + ".name")) return std::nullopt;
+  if (!range || !job.FieldAt(path + ".name"))
+    return std::nullopt;
   FirstParseError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   job::DenseInput parsed;
   const bool is_alone = parser.ParseFromString(
       job.text().substr(range->begin, range->end - range->begin), &parsed);
-  if (!is_alone || parsed.column_size() != 1) return std::nullopt;
-  const std::string& found = parsed.column(0).name();
+  if (!is_alone || parsed.column_size() != 1)
+    return std::nullopt;
+  const std::string &found = parsed.column(0).name();
   std::string literal;
   const bool is_it =
       found == name || (IsEscapedName(found, literal) && literal == name);
@@ -115,12 +121,13 @@ std::optional<TextRange> FindColumn(const CheckedJob& job,
 
 // Puts the columns of a pattern in its place, with `means`, which are those of
 // some of them. Returns false if the pattern has no place of its own.
-bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
-                const std::vector<const Normalization*>& means,
-                std::vector<Edit>& edits) {
+bool AddPattern(const CheckedJob &job, const PatternReport &pattern,
+                const std::vector<const Normalization *> &means,
+                std::vector<Edit> &edits) {
   const std::optional<TextRange> range =
       FindColumn(job, pattern.path, pattern.pattern);
-  if (!range) return false;
+  if (!range)
+    return false;
   const std::string given =
       job.text().substr(range->begin, range->end - range->begin);
   const std::string line = LineUnder(job.text(), range->begin);
@@ -128,19 +135,20 @@ bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
   DropDefaults(job, pattern.path, inside);
   const TextRange name = *job.FieldAt(pattern.path + ".name");
   inside.push_back({.begin = name.begin, .end = name.end});
-  for (Edit& edit : inside) {
+  for (Edit &edit : inside) {
     edit.begin -= range->begin;
     edit.end -= range->begin;
   }
   std::string columns;
-  for (const std::string& column : pattern.columns) {
-    std::string& fields = inside.back().text;
+  for (const std::string &column : pattern.columns) {
+    std::string &fields = inside.back().text;
     fields = absl::StrCat("name: \"",
                           absl::Utf8SafeCEscape(EscapedName(column)), "\"");
-    for (const Normalization* const n : means) {
-      if (n->column != column) continue;
+    for (const Normalization *const n : means) {
+      if (n->column != column)
+        continue;
       absl::StrAppend(&fields, " ", FieldsOf(*n));
-      fields.pop_back();  // the space at the end
+      fields.pop_back(); // the space at the end
     }
     const std::string text = Edited(given, inside);
     absl::StrAppend(&columns, columns.empty() ? "" : line,
@@ -151,11 +159,12 @@ bool AddPattern(const CheckedJob& job, const PatternReport& pattern,
   return true;
 }
 
-bool AddFields(const CheckedJob& job, const Normalization& n,
-               std::vector<Edit>& edits) {
+bool AddFields(const CheckedJob &job, const Normalization &n,
+               std::vector<Edit> &edits) {
   const std::optional<size_t> close = job.CloseOf(n.path);
   const bool is_column = absl::EndsWith(n.path, "]");
-  if (!close || (is_column && !FindColumn(job, n.path, n.column))) return false;
+  if (!close || (is_column && !FindColumn(job, n.path, n.column)))
+    return false;
   const bool is_apart =
       *close > 0 && absl::ascii_isspace(job.text()[*close - 1]);
   edits.push_back({.begin = *close,
@@ -165,22 +174,25 @@ bool AddFields(const CheckedJob& job, const Normalization& n,
   return true;
 }
 
-}  // namespace
+} // namespace
 
-std::string AdaptedText(const CheckedJob& job, const JobReport& report,
-                        std::vector<std::string>& left_out) {
+std::string AdaptedText(const CheckedJob &job, const JobReport &report,
+                        std::vector<std::string> &left_out) {
   std::vector<Edit> edits;
-  for (const Normalization& n : report.normalizations) {
-    if (!n.pattern.empty() || AddFields(job, n, edits)) continue;
+  for (const Normalization &n : report.normalizations) {
+    if (!n.pattern.empty() || AddFields(job, n, edits))
+      continue;
     left_out.push_back(n.path);
   }
-  for (const PatternReport& pattern : report.patterns) {
-    std::vector<const Normalization*> means;
-    for (const Normalization& n : report.normalizations) {
-      if (n.path == pattern.path && !n.pattern.empty()) means.push_back(&n);
+  for (const PatternReport &pattern : report.patterns) {
+    std::vector<const Normalization *> means;
+    for (const Normalization &n : report.normalizations) {
+      if (n.path == pattern.path && !n.pattern.empty())
+        means.push_back(&n);
     }
-    if (means.empty() || AddPattern(job, pattern, means, edits)) continue;
-    for (const Normalization* const n : means) {
+    if (means.empty() || AddPattern(job, pattern, means, edits))
+      continue;
+    for (const Normalization *const n : means) {
       left_out.push_back(absl::StrCat(n->column, " of the pattern ", n->pattern,
                                       ", ", n->path));
     }
@@ -188,4 +200,4 @@ std::string AdaptedText(const CheckedJob& job, const JobReport& report,
   return Edited(job.text(), std::move(edits));
 }
 
-}  // namespace parasol
+} // namespace parasol

@@ -17,7 +17,7 @@
 #include "base/shown_text.h"
 #include "base/status_macros.h"
 #include "ml/input/feature/model_inputs.h"
-#include "ml/input/format/delimiter_hint.h"
+#include "ml/input/format/csv_fields.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/input_pipeline.h"
 #include "ml/model/graph_inputs.h"

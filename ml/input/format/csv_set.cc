@@ -17,7 +17,6 @@
 #include "ml/input/feature/value.h"
 #include "ml/input/format/csv_fields.h"
 #include "ml/input/format/csv_index.h"
-#include "ml/input/format/delimiter_hint.h"
 #include "ml/input/format/file_set.h"
 #include "ml/input/format/label_rule.h"
 #include "ml/input/format/line_records.h"
