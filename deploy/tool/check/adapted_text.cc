@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cluster/job/first_parse_error.h"
+#include "cluster/job/job_text.h"
+#include "cluster/job/job_tokens.h"
 #include "google/protobuf/text_format.h"
 #include "ml/input/feature/column_wildcards.h"
 #include "proto/job.pb.h"
@@ -18,24 +20,33 @@
 namespace parasol {
 namespace {
 
+// A job file, and where its fields are.
+struct FileText {
+  explicit FileText(std::string of_file)
+      : text(std::move(of_file)), parsed(JobText::Parse(text)) {}
+
+  const std::string text;
+  const JobText parsed;
+};
+
 struct Edit {
   size_t begin = 0;
   size_t end = 0;
-  std::string text = {}; // takes the place of what is from begin to end
+  std::string text = {};  // takes the place of what is from begin to end
 };
 
 // Applies edits that don't overlap.
 std::string Edited(std::string text, std::vector<Edit> edits) {
   // The last first, lest offsets move.
   std::sort(edits.begin(), edits.end(),
-            [](const Edit &a, const Edit &b) { return a.begin > b.begin; });
-  for (const Edit &edit : edits) {
+            [](const Edit& a, const Edit& b) { return a.begin > b.begin; });
+  for (const Edit& edit : edits) {
     text.replace(edit.begin, edit.end - edit.begin, edit.text);
   }
   return text;
 }
 
-std::string FieldsOf(const Normalization &n) {
+std::string FieldsOf(const Normalization& n) {
   std::string fields;
   for (size_t i = 0; i < n.mean.size(); ++i) {
     absl::StrAppendFormat(&fields, "mean: %.9g stddev: %.9g ", n.mean[i],
@@ -47,34 +58,31 @@ std::string FieldsOf(const Normalization &n) {
 }
 
 // Takes a mean of 0 and a deviation of 1 out, which the file may have.
-void DropDefaults(const CheckedJob &job, const std::string &path,
-                  std::vector<Edit> &edits) {
-  for (const char *const field : {".mean", ".stddev"}) {
-    const std::optional<TextRange> range = job.FieldAt(path + field);
-    if (range)
-      edits.push_back({.begin = range->begin, .end = range->end});
+void DropDefaults(const FileText& file, const std::string& path,
+                  std::vector<Edit>& edits) {
+  for (const char* const field : {".mean", ".stddev"}) {
+    const std::optional<TextRange> range = file.parsed.FieldAt(path + field);
+    if (range) edits.push_back({.begin = range->begin, .end = range->end});
   }
 }
 
 // The text without its comments, and without the lines that are nothing else.
-std::string WithoutComments(const std::string &text) {
+std::string WithoutComments(const std::string& text) {
   std::string kept;
-  char quote = 0; // of the string around; 0: none
+  char quote = 0;  // of the string around; 0: none
   for (size_t i = 0; i < text.size(); ++i) {
     if (quote == 0 && text[i] == '#') {
       while (!kept.empty() && (kept.back() == ' ' || kept.back() == '\t')) {
         kept.pop_back();
       }
       i = std::min(text.find('\n', i), text.size());
-      if (i == text.size() || absl::EndsWith(kept, "\n"))
-        continue;
+      if (i == text.size() || absl::EndsWith(kept, "\n")) continue;
     }
     kept += text[i];
     if (quote != 0 && text[i] == '\\' && i + 1 < text.size()) {
       kept += text[++i];
     } else if (quote != 0) {
-      if (text[i] == quote)
-        quote = 0;
+      if (text[i] == quote) quote = 0;
     } else if (text[i] == '"' || text[i] == '\'') {
       quote = text[i];
     }
@@ -83,14 +91,13 @@ std::string WithoutComments(const std::string &text) {
 }
 
 // A new line, and what puts a column under the one that begins at `begin`.
-std::string LineUnder(const std::string &text, size_t begin) {
+std::string LineUnder(const std::string& text, size_t begin) {
   const size_t newline =
       begin == 0 ? std::string::npos : text.rfind('\n', begin - 1);
   const size_t line = newline == std::string::npos ? 0 : newline + 1;
   std::string indented = "\n" + text.substr(line, begin - line);
-  for (char &c : indented) {
-    if (!absl::ascii_isspace(c))
-      c = ' ';
+  for (char& c : indented) {
+    if (!absl::ascii_isspace(c)) c = ' ';
   }
   return indented;
 }
@@ -98,21 +105,19 @@ std::string LineUnder(const std::string &text, size_t begin) {
 // The text of the column at `path` in the file; nullopt if it is not there
 // alone. Of lists in brackets the parser keeps one place for all elements, so
 // the text shows whether it is the column of this name.
-std::optional<TextRange> FindColumn(const CheckedJob &job,
-                                    const std::string &path,
-                                    const std::string &name) {
-  const std::optional<TextRange> range = job.FieldAt(path);
-  if (!range || !job.FieldAt(path + ".name"))
-    return std::nullopt;
+std::optional<TextRange> FindColumn(const FileText& file,
+                                    const std::string& path,
+                                    const std::string& name) {
+  const std::optional<TextRange> range = file.parsed.FieldAt(path);
+  if (!range || !file.parsed.FieldAt(path + ".name")) return std::nullopt;
   FirstParseError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   job::DenseInput parsed;
   const bool is_alone = parser.ParseFromString(
-      job.text().substr(range->begin, range->end - range->begin), &parsed);
-  if (!is_alone || parsed.column_size() != 1)
-    return std::nullopt;
-  const std::string &found = parsed.column(0).name();
+      file.text.substr(range->begin, range->end - range->begin), &parsed);
+  if (!is_alone || parsed.column_size() != 1) return std::nullopt;
+  const std::string& found = parsed.column(0).name();
   std::string literal;
   const bool is_it =
       found == name || (IsEscapedName(found, literal) && literal == name);
@@ -121,34 +126,32 @@ std::optional<TextRange> FindColumn(const CheckedJob &job,
 
 // Puts the columns of a pattern in its place, with `means`, which are those of
 // some of them. Returns false if the pattern has no place of its own.
-bool AddPattern(const CheckedJob &job, const PatternReport &pattern,
-                const std::vector<const Normalization *> &means,
-                std::vector<Edit> &edits) {
+bool AddPattern(const FileText& file, const PatternReport& pattern,
+                const std::vector<const Normalization*>& means,
+                std::vector<Edit>& edits) {
   const std::optional<TextRange> range =
-      FindColumn(job, pattern.path, pattern.pattern);
-  if (!range)
-    return false;
+      FindColumn(file, pattern.path, pattern.pattern);
+  if (!range) return false;
   const std::string given =
-      job.text().substr(range->begin, range->end - range->begin);
-  const std::string line = LineUnder(job.text(), range->begin);
+      file.text.substr(range->begin, range->end - range->begin);
+  const std::string line = LineUnder(file.text, range->begin);
   std::vector<Edit> inside;
-  DropDefaults(job, pattern.path, inside);
-  const TextRange name = *job.FieldAt(pattern.path + ".name");
+  DropDefaults(file, pattern.path, inside);
+  const TextRange name = *file.parsed.FieldAt(pattern.path + ".name");
   inside.push_back({.begin = name.begin, .end = name.end});
-  for (Edit &edit : inside) {
+  for (Edit& edit : inside) {
     edit.begin -= range->begin;
     edit.end -= range->begin;
   }
   std::string columns;
-  for (const std::string &column : pattern.columns) {
-    std::string &fields = inside.back().text;
+  for (const std::string& column : pattern.columns) {
+    std::string& fields = inside.back().text;
     fields = absl::StrCat("name: \"",
                           absl::Utf8SafeCEscape(EscapedName(column)), "\"");
-    for (const Normalization *const n : means) {
-      if (n->column != column)
-        continue;
+    for (const Normalization* const n : means) {
+      if (n->column != column) continue;
       absl::StrAppend(&fields, " ", FieldsOf(*n));
-      fields.pop_back(); // the space at the end
+      fields.pop_back();  // the space at the end
     }
     const std::string text = Edited(given, inside);
     absl::StrAppend(&columns, columns.empty() ? "" : line,
@@ -159,45 +162,56 @@ bool AddPattern(const CheckedJob &job, const PatternReport &pattern,
   return true;
 }
 
-bool AddFields(const CheckedJob &job, const Normalization &n,
-               std::vector<Edit> &edits) {
-  const std::optional<size_t> close = job.CloseOf(n.path);
+bool AddFields(const FileText& file, const Normalization& n,
+               std::vector<Edit>& edits) {
+  const std::optional<size_t> close = file.parsed.CloseOf(n.path);
   const bool is_column = absl::EndsWith(n.path, "]");
-  if (!close || (is_column && !FindColumn(job, n.path, n.column)))
+  if (!close || (is_column && !FindColumn(file, n.path, n.column)))
     return false;
   const bool is_apart =
-      *close > 0 && absl::ascii_isspace(job.text()[*close - 1]);
+      *close > 0 && absl::ascii_isspace(file.text[*close - 1]);
   edits.push_back({.begin = *close,
                    .end = *close,
                    .text = absl::StrCat(is_apart ? "" : " ", FieldsOf(n))});
-  DropDefaults(job, n.path, edits);
+  DropDefaults(file, n.path, edits);
   return true;
 }
 
-} // namespace
-
-std::string AdaptedText(const CheckedJob &job, const JobReport &report,
-                        std::vector<std::string> &left_out) {
+std::string Adapted(const FileText& file, const JobReport& report,
+                    std::vector<std::string>& left_out) {
   std::vector<Edit> edits;
-  for (const Normalization &n : report.normalizations) {
-    if (!n.pattern.empty() || AddFields(job, n, edits))
-      continue;
+  for (const Normalization& n : report.normalizations) {
+    if (!n.pattern.empty() || AddFields(file, n, edits)) continue;
     left_out.push_back(n.path);
   }
-  for (const PatternReport &pattern : report.patterns) {
-    std::vector<const Normalization *> means;
-    for (const Normalization &n : report.normalizations) {
-      if (n.path == pattern.path && !n.pattern.empty())
-        means.push_back(&n);
+  for (const PatternReport& pattern : report.patterns) {
+    std::vector<const Normalization*> means;
+    for (const Normalization& n : report.normalizations) {
+      if (n.path == pattern.path && !n.pattern.empty()) means.push_back(&n);
     }
-    if (means.empty() || AddPattern(job, pattern, means, edits))
-      continue;
-    for (const Normalization *const n : means) {
+    if (means.empty() || AddPattern(file, pattern, means, edits)) continue;
+    for (const Normalization* const n : means) {
       left_out.push_back(absl::StrCat(n->column, " of the pattern ", n->pattern,
                                       ", ", n->path));
     }
   }
-  return Edited(job.text(), std::move(edits));
+  return Edited(file.text, std::move(edits));
 }
 
-} // namespace parasol
+}  // namespace
+
+std::string AdaptedText(const CheckedJob& job, const JobReport& report,
+                        std::vector<std::string>& left_out) {
+  std::string adapted = Adapted(FileText(job.text()), report, left_out);
+  if (left_out.empty()) return adapted;
+  // Columns in a list in brackets have no place of their own as it is.
+  const FileText fields(
+      JobTokens(job.text()).Unbracketed(job.text(), "column"));
+  std::vector<std::string> still_left_out;
+  std::string of_fields = Adapted(fields, report, still_left_out);
+  if (still_left_out.size() >= left_out.size()) return adapted;
+  left_out = std::move(still_left_out);
+  return of_fields;
+}
+
+}  // namespace parasol
